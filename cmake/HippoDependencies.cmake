@@ -1,0 +1,30 @@
+# Third-party libraries, each found once.
+
+find_package(Threads REQUIRED)
+find_package(CapnProto REQUIRED)
+find_package(GTest REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(CLI11 REQUIRED)
+include(GoogleTest)
+
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(XXHASH_LIB xxhash REQUIRED)
+add_library(hippo_xxhash INTERFACE)
+target_include_directories(hippo_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+target_link_libraries(hippo_xxhash INTERFACE ${XXHASH_LIB})
+
+# Debian's libcaf-dev has no CMake package: make the target by hand.
+find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)
+find_library(CAF_CORE_LIB caf_core REQUIRED)
+find_library(CAF_IO_LIB caf_io REQUIRED)
+add_library(hippo_caf INTERFACE)
+target_include_directories(hippo_caf SYSTEM INTERFACE ${CAF_INCLUDE_DIR})
+target_link_libraries(hippo_caf INTERFACE
+  ${CAF_IO_LIB} ${CAF_CORE_LIB} Threads::Threads)
+
+if(HIPPO_TORCH)
+  include(HippoTorch)
+endif()

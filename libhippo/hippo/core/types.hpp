@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+
+namespace hippo {
+
+/// A unit of training progress, counted from 0: the workload says what one is.
+/// "Step t" of a sequence is the value used while going from state t to t + 1.
+using step_t = std::uint64_t;
+
+/// A hyper-parameter's value at one step, or an option: a number or a word.
+using scalar = std::variant<double, std::string>;
+
+/// What an evaluation measured, by the metric's name.
+using metrics = std::map<std::string, double>;
+
+/// Whether small or large values of an objective are good.
+enum class direction : std::uint8_t { minimize, maximize };
+
+} // namespace hippo

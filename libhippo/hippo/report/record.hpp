@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/types.hpp"
+
+namespace hippo {
+
+/// Where a trial stands. The names are those that people see, in capitals.
+enum class trial_state : std::uint8_t {
+  pending,
+  running,
+  paused,
+  complete,
+  pruned,
+  failed,
+  cancelled,
+};
+const char* to_string(trial_state x) noexcept; ///< e.g. `"COMPLETE"`
+
+/// One measurement of a trial.
+struct trial_measurement {
+  step_t step = 0;
+  metrics values;
+};
+
+/// What is known of one trial.
+struct trial_record {
+  std::uint64_t id = 0;
+  trial_state state = trial_state::pending;
+  nlohmann::ordered_json params;
+  step_t steps = 0;        ///< how far it was trained
+  step_t shared_steps = 0; ///< of these, steps that other trials have too
+  std::vector<trial_measurement> results;
+  std::string failure; ///< why it failed; empty if it did not
+};
+
+/// The best measurement of a study.
+struct best_record {
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  double value = 0;
+  nlohmann::ordered_json params;
+};
+
+/// What is known of one study.
+struct study_record {
+  std::string name;
+  std::string algorithm;
+  std::string metric;
+  hippo::direction direction = direction::maximize;
+  std::uint64_t asked_steps = 0;  ///< what its trials ask for, added up
+  std::uint64_t unique_steps = 0; ///< what it would train if merged alone
+  std::optional<best_record> best;
+  std::vector<trial_record> trials;
+};
+
+/// A stage of the merged tree as it came to be, for the picture.
+struct stage_record {
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0; ///< 0: from step 0
+  step_t begin = 0;
+  step_t end = 0;
+  std::string config;                ///< as text
+  std::vector<std::size_t> studies;  ///< indices of the studies that share it
+  std::uint64_t trials = 0;          ///< how many trials share it
+  std::string workload;              ///< its workload key
+};
+
+/// What one trainer did in one stretch of time, for the picture.
+struct busy_record {
+  std::uint64_t trainer = 0; ///< number, from 1
+  double begin = 0;          ///< seconds since the run began
+  double end = 0;
+  std::uint64_t stage = 0; ///< plan node
+  step_t from = 0;
+  step_t to = 0;
+  // Of `end - begin`, in seconds:
+  double load = 0;
+  double train = 0;
+  double evaluate = 0;
+  double save = 0;
+};
+
+/// What one trainer was.
+struct trainer_record {
+  std::uint64_t number = 0;
+  std::string name;   ///< host and process
+  std::string device; ///< kind of device
+  std::string lost;   ///< why it left before the end; empty if it did not
+};
+
+/// A finished (or interrupted) run: everything that the report folder shows.
+struct run_record {
+  std::vector<study_record> studies;
+  std::uint64_t asked_steps = 0;
+  std::uint64_t unique_steps = 0;  ///< after merging
+  std::uint64_t trained_steps = 0; ///< that trainers trained in this run
+  std::uint64_t reused_steps = 0;  ///< unique steps that were there before
+  double merge_rate = 1;           ///< p = asked / unique
+  double k_wise_merge_rate = 1;    ///< q = sum of the studies' unique / unique
+  double wall_seconds = 0;
+  double device_seconds = 0; ///< time in which trainers were at work, added up
+  double saved_device_seconds = 0; ///< estimate: what sharing avoided
+  bool merge = true;
+  bool interrupted = false;
+  std::string scheduler;
+  std::vector<stage_record> stages;
+  std::vector<busy_record> timeline;
+  std::vector<trainer_record> trainers;
+  // Where the trainers' time went, in seconds, added up over them.
+  double load_seconds = 0;
+  double train_seconds = 0;
+  double evaluate_seconds = 0;
+  double save_seconds = 0;
+  double dispatch_seconds = 0; ///< between the end of a lease and the next one
+  double idle_seconds = 0;     ///< nothing was runnable
+};
+
+} // namespace hippo

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/types.hpp"
+
+namespace hippo {
+
+/// The closed forms that a piece of a hyper-parameter sequence can follow.
+/// Values are part of the wire format: append only, never renumber.
+enum class form_kind : std::uint8_t {
+  constant = 1, ///< `a[0]`
+  text,         ///< `word`
+  exponential,  ///< `a[0] * a[1]^(t - origin)`
+  polynomial,   ///< from `a[0]` to `a[1]` over `a[2]` steps, power `a[3]`
+  cosine,       ///< half a cosine from `a[0]` to `a[1]` over `a[2]` steps
+};
+
+/// A closed form, placed on the axis of steps.
+///
+/// Two forms are the same iff all members are equal, so whoever makes one uses
+/// canonical numbers (`canonical()`), 0 for unused `a` and, for `constant` and
+/// `text`, origin 0. A form that is cut goes on unchanged: its origin stays, so
+/// its values never depend on where it was cut.
+struct form {
+  form_kind kind = form_kind::constant;
+  step_t origin = 0; ///< the absolute step at which the form's phase is 0
+  std::array<double, 4> a{};
+  std::string word;
+
+  static form constant(double value);
+  static form text(std::string word);
+
+  /// Returns the value at absolute step `at`, rounded by `canonical()`.
+  /// REQUIRES: `at >= origin`
+  [[nodiscard]] scalar at(step_t at) const;
+
+  friend bool operator==(const form&, const form&) = default;
+};
+
+/// Returns the form as text: `0.1`, `sgd`, `exp(0.1,0.9)@4`, `poly(...)@0`,
+/// `cos(...)@2`. Equal texts iff equal forms.
+std::string to_text(const form& x);
+
+} // namespace hippo

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/error.hpp"
+#include "hippo/sequence/sequence.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/train/workload_spec.hpp"
+
+namespace hippo {
+
+/// The hyper-parameters of one trial.
+struct trial_parameters {
+  /// As the study file writes them, every choice and range decided; for people.
+  nlohmann::ordered_json shown;
+  /// One canonical sequence for each hyper-parameter that the study mentions.
+  std::map<std::string, sequence> sequences;
+};
+
+/// The search space of a study: every combination that a trial may have.
+/// Immutable and thread-safe; copies share.
+class search_space {
+public:
+  /// The parsed tree; defined in the implementation.
+  struct node;
+
+  search_space() = default;
+  explicit search_space(std::shared_ptr<const node> root);
+
+  /// Returns the number of combinations, or nothing if a continuous range makes
+  /// it infinite or it exceeds 2^63.
+  [[nodiscard]] std::optional<std::uint64_t> size() const;
+
+  /// Returns combination `index` in a fixed order.
+  /// REQUIRES: `index < *size()`
+  [[nodiscard]] trial_parameters at(std::uint64_t index) const;
+
+  /// Draws a combination: a function of `seed` and `draw` alone, the same on
+  /// every machine.
+  [[nodiscard]] trial_parameters sample(std::uint64_t seed,
+                                        std::uint64_t draw) const;
+
+private:
+  std::shared_ptr<const node> root_;
+};
+
+/// What a study maximises or minimises.
+struct objective {
+  std::string metric;
+  hippo::direction direction = direction::maximize;
+  step_t every = 1; ///< steps between two measurements
+};
+
+/// The algorithm that asks for trials; `tune/` gives the options meaning.
+struct algorithm_spec {
+  std::string name = "random";
+  std::map<std::string, scalar> options;
+};
+
+/// Ends a study early; whichever comes first.
+struct study_budget {
+  std::optional<std::uint64_t> trials;
+  std::optional<double> seconds;
+};
+
+/// A study file that has been read and checked.
+struct study_spec {
+  std::string name;
+  std::string file; ///< where it came from, for messages
+  workload_spec workload;
+  hippo::objective objective;
+  step_t max_steps = 1; ///< how far a trial may be trained
+  search_space space;
+  algorithm_spec algorithm;
+  study_budget budget;
+  std::uint64_t seed = 0; ///< of what the algorithm draws
+};
+
+/// Something worth telling about a study file.
+struct diagnostic {
+  std::string file;
+  int line = 0;   ///< from 1; 0: the file as a whole
+  int column = 0; ///< from 1
+  std::string path;    ///< `space.lr.choice[2].warmup.steps`
+  std::string message; ///< what was found, and what would be right
+};
+
+/// Renders `file:line:column: path: message`.
+std::string to_text(const diagnostic& x);
+
+/// What came of reading a study file: a study unless there is an error.
+struct study_file {
+  std::optional<study_spec> study;
+  std::vector<diagnostic> errors;
+  std::vector<diagnostic> warnings; ///< odd but harmless
+};
+
+/// Reads and checks a study file. Every error that can be told independently is
+/// told, not just the first.
+/// @param workloads what may be trained; gives hyper-parameters and options
+///                  their defaults and limits
+study_file read_study_file(const std::string& path,
+                           const std::vector<workload_descriptor>& workloads);
+
+/// The same for a text; `name` stands for the file in messages.
+study_file read_study(const std::string& text, const std::string& name,
+                      const std::vector<workload_descriptor>& workloads);
+
+} // namespace hippo

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/core/types.hpp"
+#include "hippo/train/workload_spec.hpp"
+
+namespace hippo {
+
+/// What a hyper-parameter or an option of a workload may be.
+struct parameter_descriptor {
+  std::string name;
+  scalar fallback; ///< its value where a study does not mention it
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool min_excluded = false; ///< `min` itself is not allowed
+  bool max_excluded = false;
+  bool integer = false;
+  std::vector<std::string> words; ///< if not empty: the words it may be
+  /// Whether it decides how long a step takes (batch size does, learning rate
+  /// does not): time estimates are learned for each value of these.
+  bool affects_speed = false;
+  std::string meaning; ///< one sentence
+
+  /// Returns why `x` is not allowed ("must be above 0"), or nothing.
+  [[nodiscard]] std::optional<std::string> refuses(const scalar& x) const;
+};
+
+/// A metric that a workload's evaluation reports.
+struct metric_descriptor {
+  std::string name;
+  direction better = direction::maximize;
+  std::string meaning;
+};
+
+/// Everything that is known of a workload without training it.
+struct workload_descriptor {
+  std::string name;
+  std::string meaning;
+  std::string unit = "epoch"; ///< what one step is
+  std::vector<metric_descriptor> metrics;
+  std::vector<parameter_descriptor> hyper_parameters;
+  std::vector<parameter_descriptor> options; ///< nested ones with dots
+};
+
+/// The workloads that come with Hippo. They are described here, without
+/// LibTorch, so that a study can be checked where nothing can be trained.
+const std::vector<workload_descriptor>& built_in_workloads();
+
+/// Descriptors as JSON: how `hippo-trainer --describe` tells of workloads from
+/// shared libraries.
+std::string to_json(const std::vector<workload_descriptor>& xs);
+expected<std::vector<workload_descriptor>>
+descriptors_from_json(const std::string& text);
+
+} // namespace hippo

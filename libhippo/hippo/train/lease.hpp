@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/core/types.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/train/workload_spec.hpp"
+
+namespace hippo {
+
+/// A state of training in a file of the checkpoint folder.
+struct checkpoint {
+  std::string file;         ///< name inside the folder; empty: initial state
+  std::uint64_t bytes = 0;  ///< size of the file
+  std::uint64_t digest = 0; ///< `hash_bytes` of the whole file
+  friend bool operator==(const checkpoint&, const checkpoint&) = default;
+};
+
+/// A stage of a path: training from `begin` to `end` under one configuration.
+struct stage {
+  std::uint64_t node = 0; ///< plan node; unique per workload key
+  step_t begin = 0;
+  step_t end = 0; ///< equal to `begin` when there is only to evaluate
+  configuration config;
+};
+
+/// A step of a path at which the trainer stops for a moment.
+struct stop_point {
+  step_t at = 0;
+  bool evaluate = false; ///< measure and report the metrics
+  bool save = false;     ///< leave a checkpoint
+  friend bool operator==(const stop_point&, const stop_point&) = default;
+};
+
+/// A path handed to one trainer, with a number.
+///
+/// @invariant `stages` is not empty, each begins where the one before ends
+/// @invariant `stops` is sorted by `at`, strictly, each within the stages; the
+///            last one is at the end of the last stage
+struct lease {
+  std::uint64_t number = 0; ///< unique in a service; answers carry it back
+  workload_spec workload;
+  std::string folder; ///< where checkpoints are read and written
+  checkpoint start;   ///< the state at the first stage's begin
+  std::vector<stage> stages;
+  std::vector<stop_point> stops;
+};
+
+/// What a trainer tells of one stop point, as soon as it has passed it.
+struct stop_report {
+  std::uint64_t lease = 0;
+  step_t at = 0;
+  metrics values;                  ///< empty unless it evaluated
+  std::optional<checkpoint> saved; ///< set if it left a checkpoint
+  std::string device;              ///< kind of device, decides the bits
+  // Times in nanoseconds since the stop before, or the begin of the lease.
+  std::uint64_t load_ns = 0;
+  std::uint64_t train_ns = 0;
+  std::uint64_t evaluate_ns = 0;
+  std::uint64_t save_ns = 0;
+  step_t trained_steps = 0; ///< steps trained since the stop before
+};
+
+/// How a lease ended, from the trainer's side; its last message on it.
+struct lease_end {
+  std::uint64_t lease = 0;
+  step_t at = 0;                ///< the last step that was reached
+  std::optional<error> failure; ///< nothing: every stop was passed
+};
+
+} // namespace hippo

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "hippo/train/lease.hpp"
+#include "hippo/train/workload.hpp"
+
+namespace hippo {
+
+/// How others reach a lease while it trains. Thread-safe.
+class lease_control {
+public:
+  explicit lease_control(std::vector<stop_point> stops);
+
+  /// Asks for a further stop, or for more at one that is asked for already.
+  /// @returns false if training has passed `x.at`, or ends before it
+  bool add(const stop_point& x);
+
+  /// Asks for the lease to end after the present step.
+  void cancel() noexcept { cancelled_ = true; }
+  [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
+
+  /// Returns the first stop at or after `at`, which stays changeable, or
+  /// nothing after the last one.
+  [[nodiscard]] std::optional<stop_point> peek(step_t at) const;
+
+  /// Takes the stop at `at`: later `add`s for it or anything before it fail.
+  [[nodiscard]] std::optional<stop_point> take(step_t at);
+
+private:
+  mutable std::mutex mutex_;
+  std::vector<stop_point> stops_; ///< sorted by `at`
+  step_t passed_ = 0;             ///< steps below are out of reach
+  std::atomic<bool> cancelled_{false};
+};
+
+/// What a device's thread does while it trains; counts for the heartbeat.
+struct lease_progress {
+  std::atomic<std::uint64_t> lease{0};
+  std::atomic<step_t> at{0};
+};
+
+/// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
+/// where `control` says, evaluates, saves (to a temporary file, renamed), and
+/// reports each stop. Ends at the last stop, at the first failure, or when
+/// cancelled. A metric that is not finite is the failure `errc::diverged`,
+/// reported after the stop's other values.
+/// @param now_ns a monotonic clock in nanoseconds
+lease_end run(workload& work, const lease& x, const std::string& device,
+              lease_control& control, lease_progress& progress,
+              const std::function<std::uint64_t()>& now_ns,
+              const std::function<void(const stop_report&)>& report);
+
+} // namespace hippo

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/train/descriptor.hpp"
+
+namespace hippo {
+
+/// A model with its data and everything that training it needs; the seam
+/// between Hippo and whatever trains.
+///
+/// The promise that an implementation keeps: the state after step t is a
+/// function of the spec and of the hyper-parameter values of the steps before
+/// t, bit for bit. So randomness is addressed by (seed, step, ...), never drawn
+/// from a stream that lives from one step to the next, and `save` leaves out
+/// nothing that a later step reads. `train(0, b)` must equal `train(0, a)`,
+/// `save`, `load` in another process, `train(a, b)`.
+///
+/// Errors are exceptions derived from `std::exception`; `hippo::run` turns
+/// them into the failure of the lease. Not thread-safe: one thread at a time.
+class workload {
+public:
+  virtual ~workload() = default;
+
+  /// Puts the workload into its state at step 0.
+  virtual void init() = 0;
+
+  /// Trains from state `from` to state `to` under `config`, whose forms give
+  /// each hyper-parameter's value at every step of `[from, to)`. All
+  /// hyper-parameters of the descriptor are there.
+  /// REQUIRES: the workload is in state `from`.
+  virtual void train(const configuration& config, step_t from, step_t to) = 0;
+
+  /// Measures the present state and leaves it as it is.
+  virtual metrics evaluate() = 0;
+
+  /// Writes the present state as bytes. Equal states give equal bytes.
+  virtual std::string save() = 0;
+
+  /// Restores a state that `save` wrote, perhaps in another process.
+  virtual void load(const std::string& bytes) = 0;
+
+  /// Writes the present state's weights to `path` in a form that Python's
+  /// `torch.load(path, weights_only=True)` reads as a dict of tensors.
+  /// The default refuses.
+  virtual void export_weights(const std::string& path);
+};
+
+/// Makes a workload for a spec whose options are complete and checked.
+/// Throws if it cannot, e.g. because a data set is missing.
+using workload_factory
+  = std::function<std::unique_ptr<workload>(const workload_spec&)>;
+
+/// The workloads that a trainer can make, by name.
+class workload_registry {
+public:
+  /// Adds a workload, or replaces the one of that name.
+  void add(workload_descriptor descriptor, workload_factory factory);
+
+  [[nodiscard]] std::vector<workload_descriptor> descriptors() const;
+
+  /// @returns the workload, or `errc::unknown_workload` with the nearest name,
+  ///          or what the factory threw as `errc::missing_data` or
+  ///          `errc::training_failed`
+  [[nodiscard]] expected<std::unique_ptr<workload>>
+  make(const workload_spec& spec) const;
+
+private:
+  struct entry {
+    workload_descriptor descriptor;
+    workload_factory factory;
+  };
+  std::map<std::string, entry> entries_;
+};
+
+} // namespace hippo
+
+/// The version of everything above that a shared library compiles in.
+#define HIPPO_WORKLOAD_ABI 1
+
+/// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
+/// adds to the registry `r`.
+#define HIPPO_WORKLOADS(registry)                                              \
+  extern "C" int hippo_workload_abi() { return HIPPO_WORKLOAD_ABI; }           \
+  extern "C" void hippo_add_workloads(hippo::workload_registry& registry)
