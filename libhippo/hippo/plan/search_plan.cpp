@@ -1,1 +1,457 @@
-// being written
+#include "hippo/plan/search_plan.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "hippo/core/hash.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Inserts `x` into a short sorted vector; returns whether it was not there.
+template <class T>
+bool insert_sorted(std::vector<T>& xs, const T& x) {
+  const auto i = std::lower_bound(xs.begin(), xs.end(), x);
+  if (i != xs.end() && *i == x)
+    return false;
+  xs.insert(i, x);
+  return true;
+}
+
+std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t lane,
+                     const configuration_pool::compact& config) {
+  const std::uint64_t head[]{parent, begin, lane};
+  return hash_bytes(config.data(), config.size() * sizeof(config[0]),
+                    hash_bytes(head, sizeof(head)));
+}
+
+} // namespace
+
+search_plan::search_plan() {
+  nodes_.emplace_back();
+  nodes_[0].checkpoints.emplace(0, checkpoint{}); // the initial state
+}
+
+// -- building -----------------------------------------------------------------
+
+study_no search_plan::add_study(measuring when) {
+  assert(!when.rungs.empty() && when.every > 0);
+  auto i = std::find(measurings_.begin(), measurings_.end(), when);
+  if (i == measurings_.end())
+    i = measurings_.insert(i, std::move(when));
+  study_state study;
+  study.measuring = static_cast<std::uint32_t>(i - measurings_.begin());
+  studies_.push_back(study);
+  return static_cast<study_no>(studies_.size() - 1);
+}
+
+node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
+                              configuration_pool::compact config) {
+  const node_id id = nodes_.size();
+  by_key_.emplace(key_of(parent, begin, lane, config), id);
+  auto& made = nodes_.emplace_back();
+  made.parent = parent;
+  made.depth = nodes_[parent].depth + 1;
+  made.begin = begin;
+  made.asked_to = begin;
+  made.lane = lane;
+  made.config = std::move(config);
+  nodes_[parent].children[begin].push_back(id);
+  return id;
+}
+
+node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
+                              configuration_pool::compact config) {
+  const auto [first, last]
+    = by_key_.equal_range(key_of(parent, begin, lane, config));
+  for (auto i = first; i != last; ++i) {
+    const auto& x = nodes_[i->second];
+    if (x.parent == parent && x.begin == begin && x.lane == lane
+        && x.config == config)
+      return i->second;
+  }
+  const auto id = add_node(parent, begin, lane, std::move(config));
+  made_.push_back(id);
+  for (const auto& r : nodes_[parent].running)
+    if (r.reached < begin && begin <= r.to)
+      added_stops_.push_back({r.lease, {begin, false, true}});
+  return id;
+}
+
+trial_id search_plan::add_trial(study_no study,
+                                const std::vector<segment>& segments,
+                                std::uint64_t lane) {
+  assert(study < studies_.size() && !segments.empty());
+  const auto when = studies_[study].measuring;
+  node_id at = 0;
+  for (const auto& x : segments) {
+    at = child_of(at, x.begin, lane, pool_.intern(x.config));
+    if (insert_sorted(nodes_[at].measurings, when))
+      announce_stops(at, measurings_[when]);
+  }
+  trial_state trial;
+  trial.leaf = at;
+  trial.study = study;
+  trials_.push_back(trial);
+  ++studies_[study].figures.trials;
+  return trials_.size() - 1;
+}
+
+void search_plan::announce_stops(node_id at, const measuring& when) {
+  const auto& x = nodes_[at];
+  for (const auto& r : x.running)
+    for (auto t = when.next(r.reached); t != 0 && t <= r.to; t = when.next(t)) {
+      const bool rung
+        = std::binary_search(when.rungs.begin(), when.rungs.end(), t);
+      added_stops_.push_back({r.lease, {t, x.results.count(t) == 0, rung}});
+    }
+}
+
+void search_plan::cover(trial_id id, step_t to) {
+  auto& trial = trials_[id];
+  if (to <= trial.asked_to)
+    return;
+  auto& figures = studies_[trial.study].figures;
+  figures.asked_steps += to - trial.asked_to;
+  asked_steps_ += to - trial.asked_to;
+  for (const auto& [at, end] : passages(id, to)) {
+    auto& x = nodes_[at];
+    if (end > x.asked_to) {
+      unique_steps_ += end - x.asked_to;
+      x.asked_to = end;
+    }
+    auto i = std::lower_bound(
+      x.asked_by.begin(), x.asked_by.end(), trial.study,
+      [](const auto& entry, study_no no) { return entry.first < no; });
+    if (i == x.asked_by.end() || i->first != trial.study)
+      i = x.asked_by.insert(i, {trial.study, x.begin});
+    if (end > i->second) {
+      figures.unique_steps += end - i->second;
+      i->second = end;
+    }
+  }
+  trial.asked_to = to;
+}
+
+void search_plan::ask(trial_id id, step_t to) {
+  auto& trial = trials_[id];
+  assert(measuring_of(id).covers(to));
+  if (trial.ended || to <= trial.asked_to)
+    return;
+  const auto from = trial.asked_to;
+  cover(id, to);
+  const auto order = ++requests_;
+  const auto passed = passages(id, to);
+  for (const auto& [at, end] : passed) {
+    const auto& x = nodes_[at];
+    if (x.failed_at && *x.failed_at <= end) {
+      failures_.push_back({id, *x.failed_at, x.failure});
+      trial.asked_to = from; // nothing beyond waits yet
+      drop(id);
+      trial.asked_to = to;
+      return;
+    }
+  }
+  const auto& when = measuring_of(id);
+  auto i = passed.begin();
+  for (auto t = when.next(from); t != 0 && t <= to; t = when.next(t)) {
+    while (i->end < t)
+      ++i;
+    auto& x = nodes_[i->node];
+    if (x.results.count(t) != 0)
+      continue;
+    auto& w = x.wants[t];
+    if (w.live++ == 0)
+      w.order = order;
+    w.waiters.push_back(id);
+    changed_.insert(i->node);
+  }
+  flush(id);
+}
+
+void search_plan::drop(trial_id id) {
+  auto& trial = trials_[id];
+  const auto& when = measuring_of(id);
+  for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.asked_to;
+       t = when.next(t)) {
+    const auto at = node_at(id, t);
+    auto& wants = nodes_[at].wants;
+    const auto i = wants.find(t);
+    if (i == wants.end())
+      continue;
+    if (--i->second.live == 0)
+      wants.erase(i);
+    changed_.insert(at);
+  }
+  trial.ended = true;
+  trial.delivered_to = trial.asked_to;
+}
+
+void search_plan::flush(trial_id id) {
+  auto& trial = trials_[id];
+  if (trial.ended)
+    return;
+  const auto& when = measuring_of(id);
+  for (;;) {
+    const auto t = when.next(trial.delivered_to);
+    if (t == 0 || t > trial.asked_to)
+      return;
+    const auto& results = nodes_[node_at(id, t)].results;
+    const auto i = results.find(t);
+    if (i == results.end())
+      return;
+    deliveries_.push_back({id, t, i->second});
+    trial.delivered_to = t;
+  }
+}
+
+// -- training -----------------------------------------------------------------
+
+std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
+                                              step_t to,
+                                              step_t save_every) const {
+  const auto& x = nodes_[at];
+  std::map<step_t, stop_point> stops;
+  const auto stop_at = [&](step_t t) -> stop_point& {
+    return stops.try_emplace(t, stop_point{t, false, false}).first->second;
+  };
+  stop_at(to).save = true;
+  for (auto i = x.children.upper_bound(from);
+       i != x.children.end() && i->first <= to; ++i)
+    stop_at(i->first).save = true;
+  for (auto no : x.measurings) {
+    const auto& when = measurings_[no];
+    for (auto t = when.next(from); t != 0 && t <= to; t = when.next(t)) {
+      auto& stop = stop_at(t);
+      stop.evaluate = true;
+      stop.save = stop.save
+                  || std::binary_search(when.rungs.begin(), when.rungs.end(),
+                                        t);
+    }
+    if (from == to && when.covers(to))
+      stop_at(to).evaluate = true;
+  }
+  if (save_every > 0)
+    for (auto t = from + save_every; t < to; t += save_every)
+      stop_at(t).save = true;
+  std::vector<stop_point> result;
+  for (auto& [t, stop] : stops) {
+    stop.evaluate = stop.evaluate && x.results.count(t) == 0;
+    stop.save = stop.save && x.checkpoints.count(t) == 0;
+    if (stop.evaluate || stop.save || t == to)
+      result.push_back(stop);
+  }
+  return result;
+}
+
+void search_plan::begin_lease(const lease& x) {
+  lease_state state;
+  for (const auto& s : x.stages) {
+    state.stages.push_back({s.node, s.begin, s.end, {}});
+    nodes_[s.node].running.push_back({x.number, s.begin, s.end, s.begin});
+    changed_.insert(s.node);
+  }
+  leases_.emplace(x.number, std::move(state));
+}
+
+std::optional<node_id> search_plan::record(const stop_report& report) {
+  const auto l = leases_.find(report.lease);
+  if (l == leases_.end())
+    return std::nullopt;
+  const auto& stages = l->second.stages;
+  const auto at = report.at;
+  const auto stage_of = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
+    return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
+  });
+  if (stage_of == stages.end())
+    return std::nullopt;
+  const auto id = stage_of->node;
+  for (const auto& s : stages) {
+    auto& running = nodes_[s.node].running;
+    const auto r = std::find_if(running.begin(), running.end(), [&](auto& y) {
+      return y.lease == report.lease;
+    });
+    if (r == running.end() || s.begin > at)
+      continue;
+    r->reached = std::max(r->reached, std::min(at, r->to));
+    if (r->reached == r->to)
+      running.erase(r);
+    changed_.insert(s.node);
+  }
+  auto& x = nodes_[id];
+  if (report.saved)
+    x.checkpoints.try_emplace(at, *report.saved);
+  if (!report.values.empty() && x.results.try_emplace(at, report.values).second)
+    if (auto w = x.wants.extract(at))
+      for (auto trial : w.mapped().waiters)
+        flush(trial);
+  return id;
+}
+
+void search_plan::end_lease(std::uint64_t number) {
+  const auto l = leases_.extract(number);
+  if (!l)
+    return;
+  for (const auto& s : l.mapped().stages) {
+    auto& running = nodes_[s.node].running;
+    const auto gone = std::remove_if(running.begin(), running.end(),
+                                     [&](auto& y) { return y.lease == number; });
+    if (gone == running.end())
+      continue;
+    running.erase(gone, running.end());
+    changed_.insert(s.node);
+  }
+}
+
+void search_plan::fail(node_id at, step_t from, const error& reason) {
+  auto& x = nodes_[at];
+  if (!x.failed_at || from < *x.failed_at) {
+    x.failed_at = from;
+    x.failure = reason;
+  }
+  std::set<trial_id> lost;
+  const auto collect = [&](const plan_node& y, step_t first) {
+    for (auto i = y.wants.lower_bound(first); i != y.wants.end(); ++i)
+      for (auto trial : i->second.waiters)
+        if (!trials_[trial].ended)
+          lost.insert(trial);
+  };
+  collect(x, from);
+  std::vector<node_id> below;
+  for (auto i = x.children.lower_bound(from); i != x.children.end(); ++i)
+    below.insert(below.end(), i->second.begin(), i->second.end());
+  while (!below.empty()) {
+    const auto& y = nodes_[below.back()];
+    below.pop_back();
+    collect(y, 0);
+    for (const auto& kvp : y.children)
+      below.insert(below.end(), kvp.second.begin(), kvp.second.end());
+  }
+  for (auto trial : lost) {
+    drop(trial);
+    failures_.push_back({trial, from, reason});
+  }
+}
+
+void search_plan::forget_checkpoint(node_id at, step_t step) {
+  if (nodes_[at].checkpoints.erase(step) > 0)
+    changed_.insert(at);
+}
+
+// -- what was there before ----------------------------------------------------
+
+void search_plan::restore_node(node_id id, node_id parent, step_t begin,
+                               const configuration& config,
+                               std::uint64_t lane) {
+  [[maybe_unused]] const auto made
+    = add_node(parent, begin, lane, pool_.intern(config));
+  assert(made == id);
+  (void)id;
+}
+
+void search_plan::restore_result(node_id at, step_t step, metrics values) {
+  nodes_[at].results.try_emplace(step, std::move(values));
+}
+
+void search_plan::restore_checkpoint(node_id at, step_t step, checkpoint file) {
+  nodes_[at].checkpoints.try_emplace(step, std::move(file));
+  changed_.insert(at);
+}
+
+// -- outcomes -----------------------------------------------------------------
+
+std::vector<delivery> search_plan::take_deliveries() {
+  return std::exchange(deliveries_, {});
+}
+
+std::vector<trial_failure> search_plan::take_failures() {
+  return std::exchange(failures_, {});
+}
+
+std::vector<added_stop> search_plan::take_added_stops() {
+  return std::exchange(added_stops_, {});
+}
+
+std::set<node_id> search_plan::take_changed() {
+  return std::exchange(changed_, {});
+}
+
+std::vector<node_id> search_plan::take_made() {
+  return std::exchange(made_, {});
+}
+
+// -- looking ------------------------------------------------------------------
+
+merge_figures search_plan::figures() const {
+  return {trials_.size(), asked_steps_, unique_steps_};
+}
+
+merge_figures search_plan::figures(study_no study) const {
+  return studies_[study].figures;
+}
+
+step_t search_plan::densest_measuring(node_id at) const {
+  step_t result = 0;
+  for (auto no : nodes_[at].measurings)
+    if (result == 0 || measurings_[no].every < result)
+      result = measurings_[no].every;
+  return std::max<step_t>(result, 1);
+}
+
+std::vector<search_plan::passage> search_plan::passages(trial_id trial,
+                                                        step_t to) const {
+  std::vector<passage> result;
+  auto end = to;
+  for (auto at = trials_[trial].leaf; at != 0; at = nodes_[at].parent)
+    if (nodes_[at].begin < to) {
+      result.push_back({at, end});
+      end = nodes_[at].begin;
+    }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+const measuring& search_plan::measuring_of(trial_id trial) const {
+  return measurings_[studies_[trials_[trial].study].measuring];
+}
+
+node_id search_plan::node_at(trial_id trial, step_t at) const {
+  auto id = trials_[trial].leaf;
+  while (nodes_[id].begin >= at)
+    id = nodes_[id].parent;
+  return id;
+}
+
+std::vector<step_t> search_plan::shared_steps() const {
+  // A step is shared if it lies below the second-farthest of the ends that
+  // trials reach on its node.
+  struct ends {
+    step_t first = 0;
+    step_t second = 0;
+  };
+  std::vector<ends> by_node(nodes_.size());
+  for (trial_id i = 0; i < trials_.size(); ++i)
+    for (const auto& [at, end] : passages(i, trials_[i].asked_to)) {
+      auto& x = by_node[at];
+      if (end > x.first)
+        x.second = std::exchange(x.first, end);
+      else
+        x.second = std::max(x.second, end);
+    }
+  std::vector<step_t> result;
+  result.reserve(trials_.size());
+  for (trial_id i = 0; i < trials_.size(); ++i) {
+    step_t shared = 0;
+    for (const auto& [at, end] : passages(i, trials_[i].asked_to)) {
+      const auto to = std::min(end, by_node[at].second);
+      if (to > nodes_[at].begin)
+        shared += to - nodes_[at].begin;
+    }
+    result.push_back(shared);
+  }
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,26 @@
+#include "hippo/plan/configuration_pool.hpp"
+
+namespace hippo {
+
+configuration_pool::compact
+configuration_pool::intern(const configuration& x) {
+  compact result;
+  result.reserve(x.size());
+  for (const auto& [name, shape] : x) {
+    const auto [i, added] = by_text_.try_emplace(
+      name + '=' + to_text(shape), static_cast<std::uint32_t>(entries_.size()));
+    if (added)
+      entries_.push_back({name, shape});
+    result.push_back(i->second);
+  }
+  return result;
+}
+
+configuration configuration_pool::restore(const compact& x) const {
+  configuration result;
+  for (auto i : x)
+    result.emplace(entries_[i].name, entries_[i].shape);
+  return result;
+}
+
+} // namespace hippo

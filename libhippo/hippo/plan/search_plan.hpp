@@ -1,0 +1,258 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/plan/configuration_pool.hpp"
+#include "hippo/plan/measuring.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/train/lease.hpp"
+
+namespace hippo {
+
+using node_id = std::uint64_t;  ///< dense from 1; 0 is the root
+using trial_id = std::uint64_t; ///< dense from 0; unique within a plan
+using study_no = std::uint32_t; ///< dense from 0; unique within a plan
+
+/// A trial's measurement has become known.
+struct delivery {
+  trial_id trial = 0;
+  step_t at = 0;
+  metrics values;
+};
+
+/// A trial cannot be trained as far as it was asked.
+struct trial_failure {
+  trial_id trial = 0;
+  step_t at = 0;
+  error reason;
+};
+
+/// A running lease must stop at one more step.
+struct added_stop {
+  std::uint64_t lease = 0;
+  stop_point stop;
+};
+
+/// A range that a trainer is training now.
+struct running_range {
+  std::uint64_t lease = 0;
+  step_t from = 0;
+  step_t to = 0;
+  step_t reached = 0; ///< the last state that the trainer reported
+};
+
+/// Who waits for the measurement of one state.
+struct want {
+  std::vector<trial_id> waiters; ///< dropped ones included
+  std::uint64_t live = 0;        ///< waiters that are not dropped
+  std::uint64_t order = 0;       ///< lowest request number among the waiters
+};
+
+/// Training under one configuration from `begin` on. It has no end: children
+/// leave it where their configurations differ.
+struct plan_node {
+  node_id parent = 0;
+  std::uint32_t depth = 0;
+  step_t begin = 0;
+  std::uint64_t lane = 0;
+  configuration_pool::compact config;
+  std::map<step_t, std::vector<node_id>> children; ///< by their begin
+  std::vector<std::uint32_t> measurings; ///< of the trials that pass, sorted
+  std::map<step_t, metrics> results;
+  std::map<step_t, checkpoint> checkpoints;
+  std::map<step_t, want> wants; ///< states without a result that trials wait on
+  std::vector<running_range> running;
+  step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
+  std::vector<std::pair<study_no, step_t>> asked_by; ///< the same by study
+  std::optional<step_t> failed_at; ///< no state from here on can be reached
+  error failure;
+};
+
+/// Steps that trials ask for, and what merging makes of them.
+struct merge_figures {
+  std::uint64_t trials = 0;
+  std::uint64_t asked_steps = 0;
+  std::uint64_t unique_steps = 0; ///< after merging
+};
+
+/// The search plan of one workload key: a trie of configurations with the
+/// requests, results and checkpoints on it.
+///
+/// Holds no clock, no thread and no I/O. State t of a trial, reached by
+/// training its steps [0, t), belongs to the node n of its chain with
+/// `n.begin < t`; state 0 is the root's.
+///
+/// @invariant a child's `begin` is at least its parent's
+/// @invariant siblings differ in begin, lane or configuration
+class search_plan {
+public:
+  search_plan();
+
+  // -- building ---------------------------------------------------------------
+
+  /// Adds a study. O(1).
+  study_no add_study(measuring when);
+
+  /// Adds a trial; nothing is trained until it is asked for.
+  /// @param segments from `join`, first begin 0
+  /// @param lane trials of different lanes share nothing; 0 for all to share
+  /// @complexity O(segments * hyper-parameters)
+  /// REQUIRES: `study` exists and `segments` is not empty.
+  trial_id add_trial(study_no study, const std::vector<segment>& segments,
+                     std::uint64_t lane = 0);
+
+  /// Counts a request in the merge figures without asking for training.
+  /// @complexity O(segments)
+  void cover(trial_id trial, step_t to);
+
+  /// Asks for the trial's measurements up to state `to`. What is known already
+  /// is in `take_deliveries()` afterwards.
+  /// @complexity O(segments + measurements)
+  /// REQUIRES: `to` is measured by the trial's study.
+  void ask(trial_id trial, step_t to);
+
+  /// Ends all waiting of a trial.
+  /// @complexity O(outstanding measurements)
+  void drop(trial_id trial);
+
+  // -- training ---------------------------------------------------------------
+
+  /// Returns the stops of a stage on node `at`: what its studies measure, and a
+  /// checkpoint where trials leave it or may pause, at `to`, and at least every
+  /// `save_every` steps (0: no limit). What is known already is left out.
+  [[nodiscard]] std::vector<stop_point>
+  stops_of(node_id at, step_t from, step_t to, step_t save_every) const;
+
+  /// Notes that a trainer trains `x`.
+  void begin_lease(const lease& x);
+
+  /// Takes in what a trainer reports. A report of a lease that ended changes
+  /// nothing, nor does a result or checkpoint where there is one already.
+  /// @returns the node that the state belongs to, if the report counts
+  std::optional<node_id> record(const stop_report& x);
+
+  /// Ends a lease: what it has not reached is to be trained again.
+  void end_lease(std::uint64_t number);
+
+  /// Says that training node `at` cannot reach state `from`: every trial that
+  /// waits for it or for something beyond fails.
+  /// @complexity O(nodes below)
+  void fail(node_id at, step_t from, const error& reason);
+
+  /// Forgets a checkpoint that turned out to be unusable, or was collected.
+  void forget_checkpoint(node_id at, step_t step);
+
+  // -- what was there before --------------------------------------------------
+
+  /// Puts back a node, result or checkpoint of an earlier run.
+  /// REQUIRES: nodes come with the ids they had, parents first.
+  void restore_node(node_id id, node_id parent, step_t begin,
+                    const configuration& config, std::uint64_t lane);
+  void restore_result(node_id at, step_t step, metrics values);
+  void restore_checkpoint(node_id at, step_t step, checkpoint file);
+
+  // -- outcomes, each taken once ----------------------------------------------
+
+  std::vector<delivery> take_deliveries();
+  std::vector<trial_failure> take_failures();
+  std::vector<added_stop> take_added_stops();
+  /// Nodes whose wants, checkpoints or running ranges have changed.
+  std::set<node_id> take_changed();
+  /// Nodes made since the last call, in order of their ids.
+  std::vector<node_id> take_made();
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] const plan_node& node(node_id id) const { return nodes_[id]; }
+  /// Number of nodes, the root included; ids are below it.
+  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
+  [[nodiscard]] configuration config_of(node_id id) const {
+    return pool_.restore(nodes_[id].config);
+  }
+  [[nodiscard]] merge_figures figures() const;
+  [[nodiscard]] merge_figures figures(study_no study) const;
+  [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
+  [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
+
+  /// Returns the study's spacing of measurements that is densest on a node, in
+  /// steps.
+  [[nodiscard]] step_t densest_measuring(node_id at) const;
+
+  /// A node that a trial passes, and the state at which it leaves it or ends.
+  struct passage {
+    node_id node = 0;
+    step_t end = 0;
+  };
+
+  /// Returns the nodes that the trial passes up to state `to`, root's child
+  /// first. O(segments).
+  [[nodiscard]] std::vector<passage> passages(trial_id trial, step_t to) const;
+
+  [[nodiscard]] study_no study_of(trial_id trial) const {
+    return trials_[trial].study;
+  }
+  /// How far the trial was asked to go.
+  [[nodiscard]] step_t asked_to(trial_id trial) const {
+    return trials_[trial].asked_to;
+  }
+
+  /// Returns, for each trial, the steps among those it asked for that at least
+  /// one other trial asked for too. O(trials * segments).
+  [[nodiscard]] std::vector<step_t> shared_steps() const;
+
+private:
+  struct study_state {
+    std::uint32_t measuring = 0;
+    merge_figures figures;
+  };
+
+  struct trial_state {
+    node_id leaf = 0;
+    step_t asked_to = 0;
+    step_t delivered_to = 0;
+    study_no study = 0;
+    bool ended = false; ///< dropped or failed
+  };
+
+  struct lease_state {
+    std::vector<stage> stages; ///< configurations left out
+  };
+
+  node_id child_of(node_id parent, step_t begin, std::uint64_t lane,
+                   configuration_pool::compact config);
+  node_id add_node(node_id parent, step_t begin, std::uint64_t lane,
+                   configuration_pool::compact config);
+  void announce_stops(node_id at, const measuring& when);
+  void flush(trial_id trial);
+  [[nodiscard]] const measuring& measuring_of(trial_id trial) const;
+  /// The node of the trial's chain that state `at` belongs to.
+  [[nodiscard]] node_id node_at(trial_id trial, step_t at) const;
+
+  configuration_pool pool_;
+  std::deque<plan_node> nodes_;
+  std::unordered_multimap<std::uint64_t, node_id> by_key_;
+  std::vector<measuring> measurings_;
+  std::vector<study_state> studies_;
+  std::vector<trial_state> trials_;
+  std::map<std::uint64_t, lease_state> leases_;
+  std::uint64_t requests_ = 0;
+  std::uint64_t asked_steps_ = 0;
+  std::uint64_t unique_steps_ = 0;
+
+  std::vector<delivery> deliveries_;
+  std::vector<trial_failure> failures_;
+  std::vector<added_stop> added_stops_;
+  std::set<node_id> changed_;
+  std::vector<node_id> made_;
+};
+
+} // namespace hippo

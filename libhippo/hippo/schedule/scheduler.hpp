@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "hippo/schedule/time_estimates.hpp"
+#include "hippo/tree/stage_tree.hpp"
+
+namespace hippo {
+
+/// Which runnable path goes first.
+enum class policy : std::uint8_t {
+  critical_path, ///< the longest by estimated time, whole
+  breadth_first, ///< the stage that begins earliest, alone
+  trial,         ///< the way to the trial that was asked for first
+};
+
+/// Returns `"critical-path"`, `"breadth-first"` or `"trial"`.
+const char* to_string(policy x) noexcept;
+std::optional<policy> policy_from(const std::string& text);
+
+/// A chain of stages from a checkpoint towards a leaf of the stage tree.
+struct path {
+  checkpoint start;
+  /// Without configurations. A stage has no length if there is only a
+  /// measurement to make.
+  std::vector<stage> stages;
+};
+
+/// Chooses paths from the stage tree of a plan.
+///
+/// Choosing the longest path first is list scheduling by critical path: on m
+/// equal trainers it is within a factor 2 - 1/m of the best (Graham 1969).
+class scheduler {
+public:
+  /// REQUIRES: `plan` and `estimates` outlive the scheduler.
+  scheduler(const search_plan& plan, const time_estimates& estimates, policy x);
+
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+
+  /// Follows the plan. Call after anything was done to it.
+  /// @complexity that of `stage_tree::update`
+  void update(const std::set<node_id>& changed);
+
+  /// Returns the path to train next, or nothing if none can be trained now.
+  /// The caller leases it, which takes it out of what is runnable.
+  /// @complexity O(states waited for on the nodes of the path)
+  [[nodiscard]] std::optional<path> choose() const;
+
+  /// How many paths could be leased now, if they were independent.
+  [[nodiscard]] std::size_t runnable_count() const noexcept {
+    return ranking_.size();
+  }
+
+  [[nodiscard]] const stage_tree& tree() const noexcept { return tree_; }
+
+private:
+  /// Smaller goes first.
+  using rank = std::tuple<double, std::uint64_t, node_id, step_t>;
+  [[nodiscard]] rank rank_of(const runnable& x) const;
+  [[nodiscard]] const tree_item&
+  pick(node_id id, step_t from, const std::vector<tree_item>& items) const;
+  [[nodiscard]] double seconds_per_step(node_id id) const;
+  /// Computed once a node: a node's configuration never changes.
+  [[nodiscard]] const std::string& speed_key_of(node_id id) const;
+
+  const search_plan& plan_;
+  const time_estimates& estimates_;
+  policy policy_;
+  std::uint64_t estimated_version_ = 0;
+  stage_tree tree_;
+  std::set<rank> ranking_;
+  mutable std::set<std::string> distinct_speed_keys_;
+  mutable std::vector<const std::string*> speed_keys_;
+};
+
+} // namespace hippo

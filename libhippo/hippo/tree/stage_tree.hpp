@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/plan/search_plan.hpp"
+
+namespace hippo {
+
+/// What is waited for at and below some state.
+struct demand {
+  double seconds = 0;      ///< the longest way down, by estimated time
+  std::uint64_t order = 0; ///< the earliest request
+  friend bool operator==(const demand&, const demand&) = default;
+};
+
+/// A state of a node that something waits for: a measurement, or a state that
+/// children start from, or both.
+struct tree_item {
+  step_t at = 0;
+  bool wanted = false;           ///< its measurement is waited for
+  std::optional<demand> below;   ///< what the children that start here need
+  std::uint64_t order = 0;       ///< the earliest request, of either kind
+};
+
+/// Something that can be trained now: a node, a state of it that a checkpoint
+/// holds, and what is to be reached from there.
+struct runnable {
+  node_id node = 0;
+  step_t from = 0;
+  demand needs;
+};
+
+/// The stage tree: the stages that pending requests need now, derived from the
+/// search plan.
+///
+/// Nobody builds it anew for a decision; it follows the plan. An update costs
+/// O(i log n) for each changed node and for each of its ancestors whose demand
+/// changes with it, where i is the number of states that are waited for on that
+/// node: what changed, not the size of the plan.
+class stage_tree {
+public:
+  /// Estimated seconds of training one step on a node.
+  using step_seconds = std::function<double(node_id)>;
+
+  /// REQUIRES: `plan` outlives the tree.
+  stage_tree(const search_plan& plan, step_seconds seconds);
+
+  /// Follows the plan after `changed` (of `search_plan::take_changed`).
+  void update(const std::set<node_id>& changed);
+
+  /// Computes all times anew, after estimates have changed. O(waiting nodes).
+  void reestimate();
+
+  /// Everything that can be trained now, in no particular order of importance.
+  [[nodiscard]] const std::map<std::pair<node_id, step_t>, demand>&
+  runnables() const noexcept {
+    return runnables_;
+  }
+
+  /// Called for each entry of `runnables` that appears or goes.
+  using observer = std::function<void(const runnable&, bool appears)>;
+  void observe(observer f) { observer_ = std::move(f); }
+
+  /// Returns what is reached from the checkpoint of node `id` at state `from`,
+  /// by ascending state.
+  [[nodiscard]] std::vector<tree_item> items_from(node_id id,
+                                                  step_t from) const;
+
+  /// Returns what is reached from the state that node `id` begins with.
+  [[nodiscard]] std::vector<tree_item> items_from_begin(node_id id) const;
+
+  /// Returns the child that starts at state `at` of node `id` and has the
+  /// longest way down, or the earliest request.
+  [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
+  [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
+
+  [[nodiscard]] double seconds_per_step(node_id id) const {
+    return seconds_(id);
+  }
+
+private:
+  /// The children that need one state of their parent.
+  struct cut {
+    std::unordered_map<node_id, demand> needs;
+    std::set<std::pair<double, node_id>> by_seconds;
+    std::set<std::pair<std::uint64_t, node_id>> by_order;
+  };
+
+  struct node_state {
+    std::map<step_t, cut> cuts;
+    std::vector<step_t> runnable_from; ///< its keys in `runnables_`
+    std::optional<demand> from_begin;  ///< what it needs of its parent
+  };
+
+  /// Items that one source serves; no source: the state the node begins with.
+  struct group {
+    std::optional<step_t> source;
+    std::vector<tree_item> items;
+  };
+
+  [[nodiscard]] std::vector<group> groups(node_id id) const;
+  [[nodiscard]] demand needs(node_id id, step_t from,
+                             const std::vector<tree_item>& items) const;
+  /// Returns whether what the node needs of its parent has changed.
+  bool follow(node_id id);
+  void follow_all(std::set<std::pair<std::uint32_t, node_id>> queue);
+  void set_cut(node_id parent, step_t at, node_id child,
+               const std::optional<demand>& x);
+
+  const search_plan& plan_;
+  step_seconds seconds_;
+  std::vector<node_state> nodes_;
+  std::map<std::pair<node_id, step_t>, demand> runnables_;
+  observer observer_;
+};
+
+} // namespace hippo

@@ -1,0 +1,322 @@
+#include "hippo/schedule/scheduler.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/workload_model.hpp"
+
+namespace hippo {
+namespace {
+
+/// A plan with trainers that the test moves by hand. Training is the hash model
+/// of workload_model.hpp, so that a wrong order or a wrong checkpoint shows.
+struct simulation {
+  explicit simulation(policy x) : chooser(plan, estimates, x) {}
+
+  search_plan plan;
+  time_estimates estimates;
+  scheduler chooser;
+  std::vector<test::model_trial> trials;
+  std::map<std::string, test::model_state> files;
+  std::uint64_t trained = 0;
+
+  struct job {
+    lease work;
+    test::model_state state;
+    step_t at = 0;
+    std::size_t next_stop = 0;
+  };
+  std::map<std::uint64_t, job> jobs;
+  std::uint64_t last_lease = 0;
+
+  void add(study_no study, std::vector<segment> segments) {
+    test::model_trial x;
+    x.study = study;
+    x.id = plan.add_trial(study, segments);
+    x.segments = std::move(segments);
+    trials.push_back(x);
+  }
+
+  void ask(std::size_t i, step_t to) {
+    trials[i].asked_to = std::max(trials[i].asked_to, to);
+    plan.ask(trials[i].id, to);
+  }
+
+  void settle() {
+    chooser.update(plan.take_changed());
+    for (auto& d : plan.take_deliveries()) {
+      auto& x = trials[d.trial];
+      if (!x.delivered.empty()) {
+        EXPECT_LT(x.delivered.rbegin()->first, d.at);
+      }
+      x.delivered[d.at] = d.values;
+    }
+    for (auto& s : plan.take_added_stops()) {
+      auto& stops = jobs.at(s.lease).work.stops;
+      auto i = std::find_if(stops.begin(), stops.end(),
+                            [&](auto& y) { return y.at >= s.stop.at; });
+      ASSERT_TRUE(i != stops.end());
+      if (i->at == s.stop.at) {
+        i->evaluate |= s.stop.evaluate;
+        i->save |= s.stop.save;
+      } else {
+        stops.insert(i, s.stop);
+      }
+    }
+  }
+
+  /// Leases the next path. @returns whether there was one.
+  bool dispatch() {
+    settle();
+    auto path = chooser.choose();
+    if (!path)
+      return false;
+    job x;
+    x.work.number = ++last_lease;
+    x.work.start = path->start;
+    x.work.stages = path->stages;
+    for (auto& s : x.work.stages) {
+      s.config = plan.config_of(s.node);
+      for (auto& stop : plan.stops_of(s.node, s.begin, s.end, 0))
+        x.work.stops.push_back(stop);
+    }
+    if (!x.work.start.file.empty())
+      x.state = files.at(x.work.start.file);
+    x.at = x.work.stages.front().begin;
+    plan.begin_lease(x.work);
+    jobs.emplace(x.work.number, std::move(x));
+    settle();
+    return true;
+  }
+
+  /// Moves a trainer to its next stop.
+  void advance(std::uint64_t number) {
+    auto& x = jobs.at(number);
+    const auto stop = x.work.stops.at(x.next_stop++);
+    stop_report report;
+    report.lease = number;
+    report.at = stop.at;
+    for (auto& s : x.work.stages) {
+      const auto to = std::min(stop.at, s.end);
+      if (x.at < to && s.begin <= x.at) {
+        x.state.train(s.config, x.at, to);
+        report.trained_steps += to - x.at;
+        trained += to - x.at;
+        x.at = to;
+      }
+    }
+    ASSERT_EQ(x.at, stop.at);
+    if (stop.evaluate)
+      report.values = x.state.evaluate();
+    if (stop.save) {
+      const auto name
+        = std::to_string(number) + "-" + std::to_string(stop.at);
+      files[name] = x.state;
+      report.saved = checkpoint{name, 1, 1};
+    }
+    const bool last = x.next_stop == x.work.stops.size();
+    plan.record(report);
+    if (last) {
+      plan.end_lease(number);
+      jobs.erase(number);
+    }
+    settle();
+  }
+
+  void lose(std::uint64_t number) {
+    plan.end_lease(number);
+    jobs.erase(number);
+    settle();
+  }
+
+  /// The tree that follows the plan must equal one built afresh.
+  void expect_tree_is_current() {
+    settle();
+    stage_tree fresh{plan, [this](node_id id) {
+                       return chooser.tree().seconds_per_step(id);
+                     }};
+    std::set<node_id> all;
+    for (node_id id = 0; id < plan.size(); ++id)
+      all.insert(id);
+    fresh.update(all);
+    EXPECT_EQ(fresh.runnables(), chooser.tree().runnables());
+  }
+
+  void expect_all_delivered() {
+    for (auto& x : trials) {
+      test::model_state alone;
+      for (step_t t = 0; t < x.asked_to; ++t) {
+        alone.train(x.at(t), t, t + 1);
+        auto i = x.delivered.find(t + 1);
+        ASSERT_TRUE(i != x.delivered.end()) << x.id << " at " << t + 1;
+        EXPECT_EQ(i->second, alone.evaluate()) << x.id << " at " << t + 1;
+      }
+    }
+  }
+};
+
+configuration lr(double x) { return {{"lr", form::constant(x)}}; }
+
+TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {20}});
+  sim.add(study, {{0, lr(.1)}, {4, lr(.01)}});
+  sim.add(study, {{0, lr(.1)}, {8, lr(.02)}});
+  sim.add(study, {{0, lr(.3)}});
+  sim.ask(0, 10);
+  sim.ask(1, 20);
+  sim.ask(2, 15);
+  sim.settle();
+  auto x = sim.chooser.choose();
+  ASSERT_TRUE(x);
+  ASSERT_EQ(x->stages.size(), 2u);
+  EXPECT_EQ(x->stages[0].node, 1u);
+  EXPECT_EQ(x->stages[0].end, 8u);
+  EXPECT_EQ(x->stages[1].begin, 8u);
+  EXPECT_EQ(x->stages[1].end, 20u);
+  ASSERT_TRUE(sim.dispatch());
+  ASSERT_TRUE(sim.dispatch()); // the third trial
+  EXPECT_FALSE(sim.dispatch()); // the first one waits for state 4
+  for (int i = 0; i < 4; ++i)
+    sim.advance(1);
+  EXPECT_EQ(sim.chooser.runnable_count(), 1u);
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.jobs.at(3).work.stages.front().begin, 4u);
+}
+
+TEST(Scheduler, BreadthFirstTakesOneStageAtATime) {
+  simulation sim{policy::breadth_first};
+  const auto study = sim.plan.add_study({20, {20}});
+  sim.add(study, {{0, lr(.1)}, {4, lr(.01)}});
+  sim.ask(0, 20);
+  sim.settle();
+  auto x = sim.chooser.choose();
+  ASSERT_TRUE(x);
+  ASSERT_EQ(x->stages.size(), 1u);
+  EXPECT_EQ(x->stages[0].end, 4u);
+}
+
+TEST(Scheduler, TrialOrderFollowsTheFirstRequest) {
+  simulation sim{policy::trial};
+  const auto study = sim.plan.add_study({1, {5, 20}});
+  sim.add(study, {{0, lr(.3)}});
+  sim.add(study, {{0, lr(.1)}, {8, lr(.02)}});
+  sim.ask(0, 5);
+  sim.ask(1, 20);
+  sim.settle();
+  auto x = sim.chooser.choose();
+  ASSERT_TRUE(x);
+  EXPECT_EQ(x->stages[0].node, 1u);
+  EXPECT_EQ(x->stages.back().end, 5u);
+}
+
+TEST(Scheduler, MeasuresAStateThatIsOnlyCheckpointed) {
+  simulation sim{policy::critical_path};
+  sim.add(sim.plan.add_study({20, {20}}), {{0, lr(.1)}, {4, lr(.01)}});
+  sim.ask(0, 20);
+  while (sim.dispatch() || !sim.jobs.empty())
+    if (!sim.jobs.empty())
+      sim.advance(sim.jobs.begin()->first);
+  EXPECT_EQ(sim.trained, 20u);
+  sim.add(sim.plan.add_study({4, {4}}), {{0, lr(.1)}});
+  sim.ask(1, 4);
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.jobs.begin()->second.work.stages.front().begin, 4u);
+  sim.advance(sim.jobs.begin()->first);
+  EXPECT_EQ(sim.trained, 20u); // nothing trained again
+  EXPECT_EQ(sim.trials[1].delivered.at(4), sim.trials[1].alone(4).evaluate());
+}
+
+struct SchedulerSimulation
+  : testing::TestWithParam<std::tuple<policy, unsigned>> {
+  std::mt19937 rng{std::get<1>(GetParam())};
+  simulation sim{std::get<0>(GetParam())};
+
+  /// Trials of one to three studies, known before anything runs.
+  void add_trials() {
+    const auto studies = 1 + rng() % 3;
+    for (unsigned i = 0; i < studies; ++i)
+      sim.plan.add_study({1, {3, 9, 18}});
+    const auto n = 2 + rng() % 16;
+    for (unsigned i = 0; i < n; ++i)
+      sim.add(static_cast<study_no>(rng() % studies),
+              test::random_segments(rng, 18));
+  }
+
+  std::uint64_t random_job() {
+    auto i = sim.jobs.begin();
+    std::advance(i, rng() % sim.jobs.size());
+    return i->first;
+  }
+};
+
+TEST_P(SchedulerSimulation, TrainsEveryUniqueStepOnceAndEveryResultIsAsAlone) {
+  add_trials();
+  for (std::size_t i = 0; i < sim.trials.size(); ++i)
+    sim.ask(i, i == 0 ? 9 : 3);
+  sim.settle();
+  if (std::get<0>(GetParam()) == policy::critical_path) {
+    // Before anything is trained the longest way is the farthest request's.
+    EXPECT_EQ(sim.chooser.choose()->stages.back().end, 9u);
+  }
+  const auto trainers = 1 + rng() % 4;
+  auto promotions = sim.trials.size();
+  for (;;) {
+    while (sim.jobs.size() < trainers && sim.dispatch()) {
+    }
+    sim.expect_tree_is_current();
+    if (sim.jobs.empty() && promotions == 0)
+      break;
+    if (!sim.jobs.empty())
+      sim.advance(random_job());
+    if (promotions > 0 && (sim.jobs.empty() || rng() % 3 == 0)) {
+      const auto i = --promotions;
+      sim.ask(i, rng() % 2 == 0 ? 9 : 18);
+    }
+  }
+  sim.expect_all_delivered();
+  EXPECT_EQ(sim.trained, sim.plan.figures().unique_steps);
+}
+
+TEST_P(SchedulerSimulation, EveryResultIsAsAloneDespiteLossAndLateTrials) {
+  add_trials();
+  int losses = 6;
+  int late = 6;
+  std::size_t asked = 0;
+  for (;;) {
+    while (sim.jobs.size() < 3 && sim.dispatch()) {
+    }
+    sim.expect_tree_is_current();
+    if (!sim.jobs.empty()) {
+      if (losses > 0 && rng() % 6 == 0) {
+        --losses;
+        sim.lose(random_job());
+      } else {
+        sim.advance(random_job());
+      }
+    }
+    if (late > 0 && rng() % 4 == 0) {
+      --late;
+      sim.add(0, test::random_segments(rng, 18));
+    }
+    if (asked < sim.trials.size() && (sim.jobs.empty() || rng() % 2 == 0))
+      sim.ask(asked++, 18);
+    else if (sim.jobs.empty() && late == 0 && asked == sim.trials.size()
+             && sim.chooser.runnable_count() == 0)
+      break;
+    else if (sim.jobs.empty() && late > 0)
+      late = std::max(0, late - 1);
+  }
+  sim.expect_all_delivered();
+  EXPECT_GE(sim.trained, sim.plan.figures().unique_steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Seeds, SchedulerSimulation,
+  testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
+                                   policy::trial),
+                   testing::Range(0u, 60u)));
+
+} // namespace
+} // namespace hippo
