@@ -18,3 +18,6 @@ target_link_libraries(hippo_libtorch INTERFACE
   ${HIPPO_TORCH_DIR}/lib/libc10.so)
 target_link_options(hippo_libtorch INTERFACE
   -Wl,-rpath,${HIPPO_TORCH_DIR}/lib)
+
+# The built-in workloads read gzipped data.
+find_package(ZLIB REQUIRED)

@@ -1,3 +1,37 @@
 @0xc77b3fe271a0ed65;
+# Values of hyper-parameters as functions of the step.
+#
+# Rules for all schemas: field numbers are never reused, every quantity names
+# its unit, every field says what zero means. A step counts from 0; the workload
+# says what one is.
+
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
+
+enum FormKind {
+  # The closed forms; `a` is `Form.numbers`, t the step, o the origin.
+  unset       @0;  # never sent: malformed
+  constant    @1;  # a[0]
+  text        @2;  # the word
+  exponential @3;  # a[0] * a[1]^(t - o)
+  polynomial  @4;  # from a[0] to a[1] over a[2] steps, power a[3]
+  cosine      @5;  # half a cosine from a[0] to a[1] over a[2] steps
+}
+
+struct Form {
+  kind    @0 :FormKind;       # 0 = unset, malformed
+  origin  @1 :UInt64;         # step at which the phase is 0; 0 = the first step
+  numbers @2 :List(Float64);  # up to 4, in the order of FormKind, all finite;
+                              # those that are left out are 0
+  word    @3 :Text;           # the word of a text; empty for all other kinds
+}
+
+struct HyperParameter {
+  name @0 :Text;  # unique in its configuration; empty = malformed
+  form @1 :Form;  # unset = malformed
+}
+
+struct Configuration {
+  parameters @0 :List(HyperParameter);
+  # Sorted by name, strictly; empty = the workload has no hyper-parameters.
+}

@@ -1,3 +1,122 @@
 @0xc539d6293e1615b7;
+# What a service and its trainers tell each other. The rules are those of
+# sequence.capnp; all times are nanoseconds of a monotonic clock unless a field
+# says otherwise.
+
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
+using Sequence = import "sequence.capnp";
+using Workload = import "workload.capnp";
+
+struct Failure {
+  code    @0 :UInt8;  # `hippo::errc`, may be of a newer peer; 0 = malformed
+  message @1 :Text;   # one sentence for people; empty = there is none
+}
+
+struct Hello {
+  # Trainer to pool, first.
+  protocol  @0 :UInt32;      # `protocol_version` of the sender; 0 = malformed
+  host      @1 :Text;        # host name; empty = unknown
+  processId @2 :UInt64;      # of the trainer on its host; 0 = unknown
+  device    @3 :Text;        # kind of device: decides the bits of results;
+                             # empty = malformed
+  workloads @4 :List(Text);  # names it can train, none empty; empty = none
+  threads   @5 :UInt32;      # that it trains with; 0 = unknown
+}
+
+struct Welcome {
+  # Pool to trainer, the answer to Hello.
+  union {
+    accepted :group {
+      trainer            @0 :UInt64;  # number of the trainer, from 1; 0 =
+                                      # malformed
+      beatIntervalMillis @1 :UInt64;  # milliseconds between two Beats; 0 =
+                                      # malformed
+    }
+    refused @2 :Failure;              # why the trainer must go; unset =
+                                      # malformed
+  }
+}
+
+struct Checkpoint {
+  # A state of training in a file of the checkpoint folder.
+  file   @0 :Text;    # name inside the folder; empty = the initial state
+  bytes  @1 :UInt64;  # size of the file in bytes; 0 = empty file or no file
+  digest @2 :UInt64;  # XXH3 of the whole file; 0 = a digest like any other
+}
+
+struct Stage {
+  node   @0 :UInt64;                  # node of the plan; 0 = the plan's root
+  begin  @1 :UInt64;                  # step, inclusive; 0 = the initial state
+  end    @2 :UInt64;                  # step, exclusive; equal to `begin` when
+                                      # there is only to evaluate; 0 likewise
+  config @3 :Sequence.Configuration;  # unset = no hyper-parameters
+}
+
+struct StopPoint {
+  at       @0 :UInt64;  # step; 0 = the initial state
+  evaluate @1 :Bool;    # whether to measure and report the metrics
+  save     @2 :Bool;    # whether to leave a checkpoint
+}
+
+struct Lease {
+  # Pool to trainer: train this path.
+  number   @0 :UInt64;                 # unique in a service; 0 = malformed
+  workload @1 :Workload.WorkloadSpec;  # unset = malformed
+  folder   @2 :Text;                   # of checkpoints; empty = the working
+                                       # folder
+  start    @3 :Checkpoint;             # state at the first stage's begin;
+                                       # unset = the initial state
+  stages   @4 :List(Stage);            # each begins where the one before ends;
+                                       # empty = malformed
+  stops    @5 :List(StopPoint);        # sorted by step, strictly, within the
+                                       # stages, the last at their end; empty =
+                                       # malformed
+}
+
+struct Stop {
+  # Pool to trainer: stop there as well.
+  lease @0 :UInt64;     # number of the lease; 0 = malformed
+  point @1 :StopPoint;  # unset = malformed: it must evaluate or save
+}
+
+struct Cancel {
+  # Pool to trainer: end the lease after the present step.
+  lease @0 :UInt64;  # number of the lease; 0 = malformed
+}
+
+struct Metric {
+  name  @0 :Text;     # unique in its report; empty = malformed
+  value @1 :Float64;  # in the metric's own unit; may be NaN or infinite; 0 =
+                      # the value 0
+}
+
+struct StopReport {
+  # Trainer to pool: a stop point has been passed.
+  lease         @0 :UInt64;        # number of the lease; 0 = malformed
+  at            @1 :UInt64;        # step of the stop; 0 = the initial state
+  values        @2 :List(Metric);  # sorted by name, strictly; empty = it did
+                                   # not evaluate
+  saved         @3 :Checkpoint;    # unset = it left no checkpoint
+  device        @4 :Text;          # kind of device; empty = malformed
+  loadNanos     @5 :UInt64;        # nanoseconds to load; 0 = did not
+  trainNanos    @6 :UInt64;        # nanoseconds to train; 0 = did not
+  evaluateNanos @7 :UInt64;        # nanoseconds to evaluate; 0 = did not
+  saveNanos     @8 :UInt64;        # nanoseconds to save; 0 = did not
+  trainedSteps  @9 :UInt64;        # steps since the stop before; 0 = none
+}
+
+struct LeaseEnd {
+  # Trainer to pool: the last message on a lease.
+  lease   @0 :UInt64;   # number of the lease; 0 = malformed
+  at      @1 :UInt64;   # last step that was reached; 0 = the initial state
+  failure @2 :Failure;  # unset = every stop was passed
+}
+
+struct Beat {
+  # Trainer to pool, once in a while: alive, and this far.
+  trainer @0 :UInt64;  # number of the trainer; 0 = malformed
+  lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
+  at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle
+  count   @3 :UInt64;  # grows by 1 with each beat of a trainer; 0 = the first
+}

@@ -1,3 +1,24 @@
 @0xcbb7d4dc10b110fa;
+# What is trained. The rules are those of sequence.capnp.
+
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
+
+struct Scalar {
+  # A number or a word.
+  union {
+    number @0 :Float64;  # finite; 0 = the number 0
+    word   @1 :Text;     # empty = the empty word
+  }
+}
+
+struct Option {
+  name  @0 :Text;    # nested ones with dots; empty = malformed
+  value @1 :Scalar;  # unset = the number 0
+}
+
+struct WorkloadSpec {
+  name    @0 :Text;          # as the registry of workloads knows it; empty =
+                             # malformed
+  options @1 :List(Option);  # sorted by name, strictly; empty = none
+}

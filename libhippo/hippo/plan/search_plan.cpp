@@ -352,11 +352,15 @@ void search_plan::restore_node(node_id id, node_id parent, step_t begin,
 }
 
 void search_plan::restore_result(node_id at, step_t step, metrics values) {
-  nodes_[at].results.try_emplace(step, std::move(values));
+  auto& x = nodes_[at];
+  x.results.try_emplace(step, std::move(values));
+  x.restored_to = std::max(x.restored_to, step);
 }
 
 void search_plan::restore_checkpoint(node_id at, step_t step, checkpoint file) {
-  nodes_[at].checkpoints.try_emplace(step, std::move(file));
+  auto& x = nodes_[at];
+  x.checkpoints.try_emplace(step, std::move(file));
+  x.restored_to = std::max(x.restored_to, step);
   changed_.insert(at);
 }
 
@@ -390,6 +394,16 @@ merge_figures search_plan::figures() const {
 
 merge_figures search_plan::figures(study_no study) const {
   return studies_[study].figures;
+}
+
+std::uint64_t search_plan::restored_steps() const {
+  std::uint64_t result = 0;
+  for (const auto& x : nodes_) {
+    const auto to = std::min(x.asked_to, x.restored_to);
+    if (to > x.begin)
+      result += to - x.begin;
+  }
+  return result;
 }
 
 step_t search_plan::densest_measuring(node_id at) const {

@@ -72,6 +72,7 @@ struct plan_node {
   std::map<step_t, want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
+  step_t restored_to = 0; ///< the farthest state known from an earlier run
   std::vector<std::pair<study_no, step_t>> asked_by; ///< the same by study
   std::optional<step_t> failed_at; ///< no state from here on can be reached
   error failure;
@@ -180,6 +181,8 @@ public:
   }
   [[nodiscard]] merge_figures figures() const;
   [[nodiscard]] merge_figures figures(study_no study) const;
+  /// Returns the unique steps that earlier runs have trained. O(nodes).
+  [[nodiscard]] std::uint64_t restored_steps() const;
   [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
   [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
 

@@ -1,1 +1,44 @@
-// being written
+#include "hippo/sequence/configuration.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hippo {
+
+std::vector<segment> join(const std::map<std::string, sequence>& sequences,
+                          step_t end) {
+  assert(end > 0);
+  struct change {
+    step_t at;
+    const std::string* name;
+    const form* to;
+  };
+  std::vector<change> changes;
+  for (const auto& [name, x] : sequences)
+    for (const auto& part : x.pieces())
+      if (part.begin < end)
+        changes.push_back({part.begin, &name, &part.shape});
+  std::stable_sort(
+    changes.begin(), changes.end(),
+    [](const change& x, const change& y) { return x.at < y.at; });
+
+  std::vector<segment> result{{0, {}}};
+  for (const auto& x : changes) {
+    if (result.back().begin != x.at)
+      result.push_back({x.at, result.back().config});
+    result.back().config.insert_or_assign(*x.name, *x.to);
+  }
+  return result;
+}
+
+std::string to_text(const configuration& x) {
+  std::string result;
+  for (const auto& [name, shape] : x) {
+    if (!result.empty())
+      result += ';';
+    result += quoted_if_needed(name) + '=' + to_text(shape);
+  }
+  return result;
+}
+
+} // namespace hippo

@@ -1,1 +1,110 @@
-// being written
+#include "hippo/sequence/form.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "hippo/core/number.hpp"
+
+namespace hippo {
+
+namespace {
+
+double polynomial(double t, double from, double to, double steps,
+                  double power) {
+  if (power == 1)
+    return from + (to - from) * t / steps;
+  return to + (from - to) * std::pow(1 - t / steps, power);
+}
+
+double half_cosine(double t, double from, double to, double steps) {
+  return to + (from - to) * (1 + std::cos(std::numbers::pi * t / steps)) / 2;
+}
+
+/// Whether a word can stand in a text without quotes, i.e. cannot be taken for
+/// a number or for what comes around it.
+bool is_bare(const std::string& word) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !word.empty() && is_letter(word[0]) && word != "inf" && word != "nan"
+         && std::all_of(word.begin(), word.end(), [&](char c) {
+              return is_letter(c) || (c >= '0' && c <= '9') || c == '.'
+                     || c == '-';
+            });
+}
+
+/// Renders `name(a[0],a[1],...)@origin` with the first `count` of `a`.
+std::string call(const char* name, const form& x, std::size_t count) {
+  std::string result = name;
+  for (std::size_t i = 0; i < count; ++i)
+    result += (i == 0 ? "(" : ",") + to_text(x.a[i]);
+  return result + ")@" + std::to_string(x.origin);
+}
+
+} // namespace
+
+form form::constant(double value) {
+  form result;
+  result.a[0] = canonical(value);
+  return result;
+}
+
+form form::text(std::string word) {
+  form result;
+  result.kind = form_kind::text;
+  result.word = std::move(word);
+  return result;
+}
+
+scalar form::at(step_t step) const {
+  assert(step >= origin);
+  const auto t = static_cast<double>(step - origin);
+  switch (kind) {
+    case form_kind::constant:
+      return a[0];
+    case form_kind::text:
+      return word;
+    case form_kind::exponential:
+      return canonical(a[0] * std::pow(a[1], t));
+    case form_kind::polynomial:
+      return canonical(polynomial(std::min(t, a[2]), a[0], a[1], a[2], a[3]));
+    case form_kind::cosine:
+      return canonical(half_cosine(std::min(t, a[2]), a[0], a[1], a[2]));
+  }
+  assert(false && "a kind that this version does not know");
+  return a[0];
+}
+
+std::string quoted_if_needed(const std::string& word) {
+  if (is_bare(word))
+    return word;
+  std::string result = "\"";
+  for (char c : word) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string to_text(const form& x) {
+  switch (x.kind) {
+    case form_kind::constant:
+      return to_text(x.a[0]);
+    case form_kind::text:
+      return quoted_if_needed(x.word);
+    case form_kind::exponential:
+      return call("exp", x, 2);
+    case form_kind::polynomial:
+      return call("poly", x, 4);
+    case form_kind::cosine:
+      return call("cos", x, 3);
+  }
+  assert(false && "a kind that this version does not know");
+  return {};
+}
+
+} // namespace hippo

@@ -14,8 +14,12 @@ enum class form_kind : std::uint8_t {
   constant = 1, ///< `a[0]`
   text,         ///< `word`
   exponential,  ///< `a[0] * a[1]^(t - origin)`
-  polynomial,   ///< from `a[0]` to `a[1]` over `a[2]` steps, power `a[3]`
-  cosine,       ///< half a cosine from `a[0]` to `a[1]` over `a[2]` steps
+  /// From `a[0]` to `a[1]` over `a[2]` steps, power `a[3]`: with t counted
+  /// from the origin, `a[1] + (a[0] - a[1]) * (1 - t / a[2])^a[3]`.
+  polynomial,
+  /// Half a cosine from `a[0]` to `a[1]` over `a[2]` steps:
+  /// `a[1] + (a[0] - a[1]) * (1 + cos(pi * t / a[2])) / 2`.
+  cosine,
 };
 
 /// A closed form, placed on the axis of steps.
@@ -33,9 +37,15 @@ struct form {
   static form constant(double value);
   static form text(std::string word);
 
-  /// Returns the value at absolute step `at`, rounded by `canonical()`.
+  /// Returns the value at absolute step `at`, rounded by `canonical()`. After
+  /// its steps a polynomial or cosine stays at its end.
   /// REQUIRES: `at >= origin`
   [[nodiscard]] scalar at(step_t at) const;
+
+  /// Returns whether it has one value at every step, a number or a word.
+  [[nodiscard]] bool is_plateau() const noexcept {
+    return kind == form_kind::constant || kind == form_kind::text;
+  }
 
   friend bool operator==(const form&, const form&) = default;
 };
@@ -43,5 +53,9 @@ struct form {
 /// Returns the form as text: `0.1`, `sgd`, `exp(0.1,0.9)@4`, `poly(...)@0`,
 /// `cos(...)@2`. Equal texts iff equal forms.
 std::string to_text(const form& x);
+
+/// Returns a word as it is, or in double quotes where it could be taken for
+/// something else in a text of forms: `sgd`, but `"0.1"` and `"a;b"`.
+std::string quoted_if_needed(const std::string& word);
 
 } // namespace hippo

@@ -1,1 +1,395 @@
-// being written
+#include "hippo/space/study.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "hippo/core/nearest.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/sequence/family.hpp"
+#include "hippo/space/diagnostic.hpp"
+#include "hippo/space/document.hpp"
+#include "hippo/space/space_reader.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using kind = document::kind;
+
+/// The most characters of a study's name.
+constexpr std::size_t name_length_max = 100;
+
+/// Turns a scalar of the file into one of the domain; truth values are 1 and 0.
+scalar to_scalar(const json& x) {
+  if (x.is_string())
+    return x.get<std::string>();
+  return x.is_boolean() ? static_cast<double>(x.get<bool>()) : x.get<double>();
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+         || (c >= '0' && c <= '9');
+}
+
+class study_reader {
+public:
+  study_reader(const document& root, diagnostics& notes,
+               const std::vector<workload_descriptor>& workloads)
+    : root_(&root), notes_(&notes), workloads_(&workloads) {}
+
+  study_spec read() {
+    study_.file = notes_->file();
+    collect_marks(*root_);
+    known_keys(*root_, "key",
+               {"study", "workload", "objective", "steps", "space", "algorithm",
+                "budget", "seed", "weight"});
+    read_name();
+    read_workload();
+    read_objective();
+    // Where the last step is not known, what can be checked without it is.
+    study_.max_steps = read_steps().value_or(piece_limit);
+    if (const auto* x = required(*root_, "space"))
+      study_.space =
+        search_space{read_space(*x, study_.max_steps, workload_, *notes_)};
+    read_algorithm();
+    read_budget();
+    if (const auto* x = root_->find("seed"))
+      study_.seed = whole(*x, 0, 999'999'999'999).value_or(0);
+    if (const auto* x = root_->find("weight"))
+      study_.weight = positive(*x).value_or(1);
+    return std::move(study_);
+  }
+
+private:
+  void collect_marks(const document& x) {
+    study_.marks[x.path] = {notes_->file(), x.where.line, x.where.column,
+                            x.path, ""};
+    for (const auto& item : x.items)
+      collect_marks(item);
+    for (const auto& entry : x.entries)
+      collect_marks(entry.value);
+  }
+
+  void known_keys(const document& x, const std::string& what,
+                  const std::vector<std::string>& known) {
+    for (const auto& entry : x.entries)
+      if (std::find(known.begin(), known.end(), entry.key) == known.end())
+        notes_->unknown_key(entry, what, known);
+  }
+
+  const document* required(const document& x, const std::string& key) {
+    const auto* result = x.find(key);
+    if (result == nullptr)
+      notes_->error(x, "'" + key + "' is missing");
+    return result;
+  }
+
+  /// Returns whether `x` is a map, and notes an error if it is not.
+  bool is_map(const document& x, const std::string& what) {
+    if (x.type == kind::map)
+      return true;
+    notes_->error(x, "must be a map of " + what + ", found " + x.found());
+    return false;
+  }
+
+  std::optional<std::string> word(const document& x) {
+    if (x.type == kind::leaf && !x.text.empty())
+      return x.text;
+    notes_->error(x, "must be a word, found " + x.found());
+    return {};
+  }
+
+  std::optional<std::uint64_t> whole(const document& x, std::uint64_t least,
+                                     std::uint64_t most) {
+    const auto value = x.type == kind::leaf ? x.meaning() : json{};
+    const auto number = value.is_number() ? value.get<double>() : -1;
+    // Written so that NaN is refused too.
+    if (number >= static_cast<double>(least)
+        && number <= static_cast<double>(most) && std::floor(number) == number)
+      return static_cast<std::uint64_t>(number);
+    notes_->error(x, "must be a whole number from " + std::to_string(least)
+                       + " to " + std::to_string(most) + ", found "
+                       + x.found());
+    return {};
+  }
+
+  std::optional<double> positive(const document& x) {
+    const auto value = x.type == kind::leaf ? x.meaning() : json{};
+    const auto number = value.is_number() ? value.get<double>() : -1;
+    if (number > 0 && std::isfinite(number))
+      return number;
+    notes_->error(x, "must be a finite number above 0, found " + x.found());
+    return {};
+  }
+
+  void read_name() {
+    const auto* x = required(*root_, "study");
+    if (x == nullptr)
+      return;
+    const auto name = word(*x);
+    if (!name)
+      return;
+    const bool good =
+      name->size() <= name_length_max && is_letter_or_digit(name->front())
+      && std::all_of(name->begin(), name->end(), [](char c) {
+           return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
+         });
+    if (!good)
+      notes_->error(*x, "must be at most " + std::to_string(name_length_max)
+                          + " letters, digits, '-', '_' and '.', the first a "
+                            "letter or digit, found "
+                          + x->found());
+    study_.name = *name;
+  }
+
+  // -- workload --------------------------------------------------------------
+
+  void read_workload() {
+    const auto* x = required(*root_, "workload");
+    if (x == nullptr)
+      return;
+    const auto* name = x;
+    if (x->type != kind::leaf) {
+      if (!is_map(*x, "'name' and the workload's options"))
+        return;
+      name = required(*x, "name");
+    }
+    if (name != nullptr)
+      find_workload(*name);
+    if (workload_ == nullptr)
+      return;
+    for (const auto& option : workload_->options)
+      study_.workload.options[option.name] = option.fallback;
+    read_options(*x, "");
+  }
+
+  void find_workload(const document& x) {
+    const auto name = word(x);
+    if (!name)
+      return;
+    study_.workload.name = *name;
+    std::vector<std::string> known;
+    for (const auto& candidate : *workloads_) {
+      if (candidate.name == *name)
+        workload_ = &candidate;
+      known.push_back(candidate.name);
+    }
+    if (workload_ == nullptr)
+      notes_->error(x, unknown_text("workload", *name, known));
+  }
+
+  /// Reads the options in a map of which all names begin with `prefix`.
+  void read_options(const document& x, const std::string& prefix) {
+    for (const auto& entry : x.entries) {
+      if (prefix.empty() && entry.key == "name")
+        continue;
+      const auto name = prefix + entry.key;
+      if (const auto* option = find_option(name))
+        read_option(entry.value, *option);
+      else if (is_group(name + '.') && is_map(entry.value, "options"))
+        read_options(entry.value, name + '.');
+      else if (!is_group(name + '.'))
+        unknown_option(entry, name);
+    }
+  }
+
+  void read_option(const document& x, const parameter_descriptor& option) {
+    if (x.type != kind::leaf) {
+      notes_->error(x, "must be a number or a word, found " + x.found());
+      return;
+    }
+    if (!options_seen_.insert(option.name).second) {
+      notes_->error(x, "the option '" + option.name + "' is there twice");
+      return;
+    }
+    auto value = option_value(x, option);
+    if (auto reason = option.refuses(value)) {
+      notes_->error(x, *reason + ", found " + x.found()
+                         + (option.words.empty()
+                              ? std::string{}
+                              : did_you_mean(x.text, option.words)));
+      return;
+    }
+    study_.workload.options[option.name] = std::move(value);
+  }
+
+  /// Reads a scalar as what the option is: a word may look like a number.
+  static scalar option_value(const document& x,
+                             const parameter_descriptor& option) {
+    if (std::holds_alternative<std::string>(option.fallback))
+      return x.text;
+    auto value = to_scalar(x.meaning());
+    if (auto* number = std::get_if<double>(&value); number && !option.integer)
+      *number = canonical(*number);
+    return value;
+  }
+
+  const parameter_descriptor* find_option(const std::string& name) const {
+    for (const auto& x : workload_->options)
+      if (x.name == name)
+        return &x;
+    return nullptr;
+  }
+
+  bool is_group(const std::string& prefix) const {
+    return std::any_of(workload_->options.begin(), workload_->options.end(),
+                       [&](const parameter_descriptor& x) {
+                         return x.name.starts_with(prefix);
+                       });
+  }
+
+  void unknown_option(const document::entry& entry, const std::string& name) {
+    // A misspelt group is nearer to the group than to any option in it.
+    std::vector<std::string> known;
+    for (const auto& x : workload_->options)
+      known.push_back(x.name);
+    auto near = known;
+    for (const auto& x : workload_->options)
+      if (auto dot = x.name.find('.'); dot != std::string::npos)
+        near.push_back(x.name.substr(0, dot));
+    const auto guess = did_you_mean(name, near);
+    notes_->error(entry.where, entry.value.path,
+                  "unknown option '" + name + "' of " + workload_->name
+                    + (guess.empty() ? "." : guess)
+                    + " Allowed: " + list_of(known));
+  }
+
+  // -- the rest --------------------------------------------------------------
+
+  void read_objective() {
+    const auto* x = required(*root_, "objective");
+    if (x == nullptr || !is_map(*x, "metric, direction, every"))
+      return;
+    known_keys(*x, "key", {"metric", "direction", "every"});
+    if (const auto* metric = required(*x, "metric"))
+      read_metric(*metric);
+    if (const auto* way = x->find("direction")) {
+      const auto name = word(*way);
+      if (name == "maximize")
+        study_.objective.direction = direction::maximize;
+      else if (name == "minimize")
+        study_.objective.direction = direction::minimize;
+      else if (name)
+        notes_->error(
+          *way, unknown_text("direction", *name, {"maximize", "minimize"}));
+    }
+    if (const auto* every = x->find("every"))
+      study_.objective.every = whole(*every, 1, step_limit).value_or(1);
+  }
+
+  void read_metric(const document& x) {
+    const auto name = word(x);
+    if (!name)
+      return;
+    study_.objective.metric = *name;
+    if (workload_ == nullptr)
+      return;
+    std::vector<std::string> known;
+    for (const auto& metric : workload_->metrics) {
+      if (metric.name == *name) {
+        study_.objective.direction = metric.better;
+        return;
+      }
+      known.push_back(metric.name);
+    }
+    notes_->error(x, unknown_text("metric", *name, known));
+  }
+
+  std::optional<step_t> read_steps() {
+    const auto* x = required(*root_, "steps");
+    if (x == nullptr || !is_map(*x, "max"))
+      return {};
+    known_keys(*x, "key", {"max"});
+    const auto* max = required(*x, "max");
+    return max == nullptr ? std::nullopt : whole(*max, 1, step_limit);
+  }
+
+  void read_algorithm() {
+    const auto* x = root_->find("algorithm");
+    if (x == nullptr)
+      return;
+    if (x->type == kind::leaf) {
+      study_.algorithm.name = word(*x).value_or("");
+      return;
+    }
+    if (x->type != kind::map || x->entries.size() != 1) {
+      notes_->error(*x, "must be a word or a map with one key, found "
+                          + (x->type == kind::map
+                               ? std::to_string(x->entries.size()) + " keys"
+                               : x->found()));
+      return;
+    }
+    const auto& [name, where, body] = x->entries.front();
+    study_.algorithm.name = name;
+    if (body.type == kind::nothing || !is_map(body, "options"))
+      return;
+    for (const auto& option : body.entries)
+      if (option.value.type == kind::leaf)
+        study_.algorithm.options[option.key] =
+          to_scalar(option.value.meaning());
+      else
+        notes_->error(option.value, "must be a number or a word, found "
+                                      + option.value.found());
+  }
+
+  void read_budget() {
+    const auto* x = root_->find("budget");
+    if (x == nullptr || !is_map(*x, "trials, seconds"))
+      return;
+    known_keys(*x, "key", {"trials", "seconds"});
+    if (const auto* trials = x->find("trials"))
+      study_.budget.trials = whole(*trials, 1, step_limit);
+    if (const auto* seconds = x->find("seconds"))
+      study_.budget.seconds = positive(*seconds);
+  }
+
+  const document* root_;
+  diagnostics* notes_;
+  const std::vector<workload_descriptor>* workloads_;
+  const workload_descriptor* workload_ = nullptr;
+  std::set<std::string> options_seen_;
+  study_spec study_;
+};
+
+study_file unreadable(const std::string& path, const std::string& why) {
+  study_file result;
+  result.errors.push_back({path, 0, 0, "", "cannot be read: " + why});
+  return result;
+}
+
+} // namespace
+
+study_file read_study_file(const std::string& path,
+                           const std::vector<workload_descriptor>& workloads) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    return unreadable(path, std::system_category().message(errno));
+  // One byte more than allowed tells that a file is too large.
+  std::string text(document_bytes_max + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.bad() || errno == EISDIR)
+    return unreadable(path, std::system_category().message(errno));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return read_study(text, path, workloads);
+}
+
+study_file read_study(const std::string& text, const std::string& name,
+                      const std::vector<workload_descriptor>& workloads) {
+  study_file result;
+  diagnostics notes{name, result};
+  if (const auto root = read_document(text, notes)) {
+    auto study = study_reader{*root, notes, workloads}.read();
+    if (result.errors.empty())
+      result.study = std::move(study);
+  }
+  return result;
+}
+
+} // namespace hippo

@@ -34,6 +34,9 @@ public:
   search_space() = default;
   explicit search_space(std::shared_ptr<const node> root);
 
+  /// Returns whether there is nothing to choose: no hyper-parameter at all.
+  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
+
   /// Returns the number of combinations, or nothing if a continuous range makes
   /// it infinite or it exceeds 2^63.
   [[nodiscard]] std::optional<std::uint64_t> size() const;
@@ -49,6 +52,15 @@ public:
 
 private:
   std::shared_ptr<const node> root_;
+};
+
+/// Something worth telling about a study file.
+struct diagnostic {
+  std::string file;
+  int line = 0;   ///< from 1; 0: the file as a whole
+  int column = 0; ///< from 1
+  std::string path;    ///< `space.lr.choice[2].warmup.steps`
+  std::string message; ///< what was found, and what would be right
 };
 
 /// What a study maximises or minimises.
@@ -81,15 +93,10 @@ struct study_spec {
   algorithm_spec algorithm;
   study_budget budget;
   std::uint64_t seed = 0; ///< of what the algorithm draws
-};
-
-/// Something worth telling about a study file.
-struct diagnostic {
-  std::string file;
-  int line = 0;   ///< from 1; 0: the file as a whole
-  int column = 0; ///< from 1
-  std::string path;    ///< `space.lr.choice[2].warmup.steps`
-  std::string message; ///< what was found, and what would be right
+  double weight = 1;      ///< share of the trainers, relative to other studies
+  /// Where each value of the file stands, by its path (`algorithm.asha.eta`);
+  /// the messages are empty. For what is checked elsewhere.
+  std::map<std::string, diagnostic> marks;
 };
 
 /// Renders `file:line:column: path: message`.

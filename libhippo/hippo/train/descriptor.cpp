@@ -1,1 +1,294 @@
-// being written
+#include "hippo/train/descriptor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/number.hpp"
+
+namespace hippo {
+
+namespace {
+
+using nlohmann::json;
+
+/// Returns the words as `"a, b or c"`.
+std::string list(const std::vector<std::string>& words) {
+  std::string result;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0)
+      result += i + 1 == words.size() ? " or " : ", ";
+    result += words[i];
+  }
+  return result;
+}
+
+parameter_descriptor number(std::string name, double fallback, double min,
+                            double max, std::string meaning) {
+  parameter_descriptor x;
+  x.name = std::move(name);
+  x.fallback = fallback;
+  x.min = min;
+  x.max = max;
+  x.meaning = std::move(meaning);
+  return x;
+}
+
+parameter_descriptor integer(std::string name, double fallback, double min,
+                             double max, std::string meaning) {
+  auto x = number(std::move(name), fallback, min, max, std::move(meaning));
+  x.integer = true;
+  return x;
+}
+
+/// A number of `[0, 1)`.
+parameter_descriptor fraction(std::string name, double fallback,
+                              std::string meaning) {
+  auto x = number(std::move(name), fallback, 0, 1, std::move(meaning));
+  x.max_excluded = true;
+  return x;
+}
+
+std::vector<parameter_descriptor> fashion_options() {
+  parameter_descriptor folder;
+  folder.name = "data.folder";
+  folder.fallback = std::string{"/usr/share/datasets/fashion-mnist"};
+  folder.meaning = "folder of the Fashion-MNIST files, plain or gzipped";
+  return {
+    folder,
+    integer("data.train", 20000, 1, 60000,
+            "images to train on: the first of the 60000"),
+    integer("data.validation", 5000, 1, 60000,
+            "images to measure on: the last of the 60000; with data.train at "
+            "most 60000"),
+    integer("seed", 1, 0, 999999999999,
+            "decides initial weights, data order, augmentation and dropout"),
+  };
+}
+
+std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  auto lr = number("lr", 0.02, 0, infinity, "learning rate");
+  lr.min_excluded = true;
+  auto batch_size = integer("batch_size", 64, 1, 60000,
+                            "images of an iteration; at most data.train");
+  batch_size.affects_speed = true;
+  parameter_descriptor optimizer;
+  optimizer.name = "optimizer";
+  optimizer.fallback = std::string{"sgd"};
+  optimizer.words = {"adamw", "sgd"};
+  optimizer.affects_speed = true;
+  optimizer.meaning = "update rule; a change of it starts its state afresh";
+  std::vector<parameter_descriptor> result{
+    lr,
+    batch_size,
+    optimizer,
+    fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
+    integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", 0.0005, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw"),
+    fraction("dropout", 0.1, "share of activations dropped"),
+    fraction("label_smoothing", 0, "share of a label spread over all classes"),
+  };
+  if (augments) {
+    result.push_back(integer("crop", 2, 0, 14,
+                             "largest random shift in pixels (random crop of "
+                             "an image padded by as much)"));
+    result.push_back(
+      number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
+  }
+  return result;
+}
+
+workload_descriptor fashion(std::string name, std::string meaning,
+                            bool augments) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.meaning = std::move(meaning);
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of validation images that are classified right"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy over the validation images"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last epoch; ln 10 before the first"},
+  };
+  x.hyper_parameters = fashion_hyper_parameters(augments);
+  x.options = fashion_options();
+  return x;
+}
+
+/// A number as JSON, which has no infinities: those become `{"number": text}`.
+json number_json(double x) {
+  if (std::isfinite(x))
+    return x;
+  return {{"number", to_text(x)}};
+}
+
+double number_of(const json& x) {
+  if (x.is_number())
+    return x.get<double>();
+  const auto text = x.at("number").get<std::string>();
+  const auto limit = std::numeric_limits<double>::infinity();
+  if (text == "inf")
+    return limit;
+  if (text == "-inf")
+    return -limit;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+json to_json(const parameter_descriptor& x) {
+  const auto* word = std::get_if<std::string>(&x.fallback);
+  return {
+    {"name", x.name},
+    {"fallback",
+     word ? json(*word) : number_json(std::get<double>(x.fallback))},
+    {"min", number_json(x.min)},
+    {"max", number_json(x.max)},
+    {"min_excluded", x.min_excluded},
+    {"max_excluded", x.max_excluded},
+    {"integer", x.integer},
+    {"words", x.words},
+    {"affects_speed", x.affects_speed},
+    {"meaning", x.meaning},
+  };
+}
+
+parameter_descriptor parameter_of(const json& j) {
+  parameter_descriptor x;
+  x.name = j.at("name");
+  const auto& fallback = j.at("fallback");
+  if (fallback.is_string())
+    x.fallback = fallback.get<std::string>();
+  else
+    x.fallback = number_of(fallback);
+  x.min = number_of(j.at("min"));
+  x.max = number_of(j.at("max"));
+  x.min_excluded = j.at("min_excluded");
+  x.max_excluded = j.at("max_excluded");
+  x.integer = j.at("integer");
+  x.words = j.at("words").get<std::vector<std::string>>();
+  x.affects_speed = j.at("affects_speed");
+  x.meaning = j.at("meaning");
+  return x;
+}
+
+json to_json(const std::vector<parameter_descriptor>& xs) {
+  auto result = json::array();
+  for (const auto& x : xs)
+    result.push_back(to_json(x));
+  return result;
+}
+
+std::vector<parameter_descriptor> parameters_of(const json& xs) {
+  std::vector<parameter_descriptor> result;
+  for (const auto& x : xs)
+    result.push_back(parameter_of(x));
+  return result;
+}
+
+json to_json(const workload_descriptor& x) {
+  auto measured = json::array();
+  for (const auto& m : x.metrics)
+    measured.push_back(
+      {{"name", m.name},
+       {"better", m.better == direction::maximize ? "maximize" : "minimize"},
+       {"meaning", m.meaning}});
+  return {
+    {"name", x.name},
+    {"meaning", x.meaning},
+    {"unit", x.unit},
+    {"metrics", std::move(measured)},
+    {"hyper_parameters", to_json(x.hyper_parameters)},
+    {"options", to_json(x.options)},
+  };
+}
+
+workload_descriptor workload_of(const json& j) {
+  workload_descriptor x;
+  x.name = j.at("name");
+  x.meaning = j.at("meaning");
+  x.unit = j.at("unit");
+  for (const auto& m : j.at("metrics"))
+    x.metrics.push_back(
+      {m.at("name"),
+       m.at("better") == "maximize" ? direction::maximize : direction::minimize,
+       m.at("meaning")});
+  x.hyper_parameters = parameters_of(j.at("hyper_parameters"));
+  x.options = parameters_of(j.at("options"));
+  return x;
+}
+
+} // namespace
+
+std::optional<std::string>
+parameter_descriptor::refuses(const scalar& x) const {
+  if (const auto* word = std::get_if<std::string>(&x)) {
+    if (!words.empty())
+      return std::ranges::find(words, *word) != words.end()
+               ? std::nullopt
+               : std::optional{"must be " + list(words)};
+    if (std::holds_alternative<double>(fallback))
+      return "must be a number";
+    return std::nullopt;
+  }
+  if (!words.empty())
+    return "must be " + list(words);
+  if (std::holds_alternative<std::string>(fallback))
+    return "must be a word";
+  const auto value = std::get<double>(x);
+  if (!std::isfinite(value))
+    return "must be a finite number";
+  if (integer && std::nearbyint(value) != value)
+    return "must be an integer";
+  if (min_excluded ? value <= min : value < min)
+    return (min_excluded ? "must be above " : "must be at least ")
+           + to_text(min);
+  if (max_excluded ? value >= max : value > max)
+    return (max_excluded ? "must be below " : "must be at most ")
+           + to_text(max);
+  return std::nullopt;
+}
+
+const std::vector<workload_descriptor>& built_in_workloads() {
+  static const std::vector<workload_descriptor> result{
+    fashion("fashion-mlp",
+            "Fashion-MNIST with two hidden layers of 128; an epoch takes "
+            "seconds",
+            false),
+    fashion("fashion-cnn",
+            "Fashion-MNIST with two 3x3 convolutions, batch normalisation and "
+            "augmentation",
+            true),
+    fashion("fashion-resnet",
+            "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
+            "minutes",
+            true),
+  };
+  return result;
+}
+
+std::string to_json(const std::vector<workload_descriptor>& xs) {
+  auto result = json::array();
+  for (const auto& x : xs)
+    result.push_back(to_json(x));
+  return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+expected<std::vector<workload_descriptor>>
+descriptors_from_json(const std::string& text) {
+  try {
+    std::vector<workload_descriptor> result;
+    for (const auto& x : json::parse(text))
+      result.push_back(workload_of(x));
+    return result;
+  } catch (const json::exception& e) {
+    return {errc::malformed_message,
+            std::string{"not a description of workloads: "} + e.what()};
+  }
+}
+
+} // namespace hippo

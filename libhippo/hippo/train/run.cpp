@@ -1,1 +1,234 @@
-// being written
+#include "hippo/train/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "hippo/core/number.hpp"
+#include "hippo/train/checkpoint_file.hpp"
+
+namespace hippo {
+
+namespace {
+
+bool before(const stop_point& x, step_t at) {
+  return x.at < at;
+}
+
+/// Calls `f` and returns what it threw as an error.
+template <class F>
+std::optional<error> guarded(F&& f) {
+  try {
+    f();
+    return std::nullopt;
+  } catch (const missing_data_error& e) {
+    return error{errc::missing_data, e.what()};
+  } catch (const std::exception& e) {
+    return error{errc::training_failed, e.what()};
+  } catch (...) {
+    return error{errc::training_failed,
+                 "the workload threw something that is no std::exception"};
+  }
+}
+
+/// One lease while it runs.
+class runner {
+public:
+  runner(workload& work, const lease& x, const std::string& device,
+         lease_control& control, lease_progress& progress,
+         const std::function<std::uint64_t()>& now_ns,
+         const std::function<void(const stop_report&)>& report)
+    : work_(work), lease_(x), control_(control), progress_(progress),
+      now_ns_(now_ns), report_(report), at_(x.stages.front().begin) {
+    next_.lease = x.number;
+    next_.device = device;
+  }
+
+  lease_end operator()() {
+    progress_.at = at_;
+    progress_.lease = lease_.number;
+    auto failure = run_stages();
+    return {lease_.number, at_, std::move(failure)};
+  }
+
+private:
+  std::optional<error> run_stages() {
+    if (auto failure = start())
+      return failure;
+    if (auto failure = pass_stop(lease_.stages.front()))
+      return failure;
+    for (const auto& x : lease_.stages)
+      while (at_ < x.end) {
+        if (auto failure = train_step(x))
+          return failure;
+        if (auto failure = pass_stop(x))
+          return failure;
+      }
+    return std::nullopt;
+  }
+
+  /// Runs `f` and adds the time that it took to `spent_ns`.
+  template <class F>
+  std::optional<error> timed(std::uint64_t& spent_ns, F&& f) {
+    const auto begin = now_ns_();
+    auto failure = guarded(std::forward<F>(f));
+    spent_ns += now_ns_() - begin;
+    return failure;
+  }
+
+  /// Brings the workload into the lease's first state.
+  std::optional<error> start() {
+    if (lease_.start.file.empty()) {
+      if (at_ != 0)
+        return error{errc::bad_checkpoint,
+                     "no checkpoint to start from at step "
+                       + std::to_string(at_)};
+      return timed(next_.load_ns, [this] { work_.init(); });
+    }
+    std::optional<error> unreadable;
+    auto refused = timed(next_.load_ns, [&] {
+      auto bytes = read_checkpoint(lease_.folder, lease_.start);
+      if (bytes)
+        work_.load(*bytes);
+      else
+        unreadable = bytes.failure();
+    });
+    if (refused)
+      return error{errc::bad_checkpoint,
+                   "checkpoint " + lease_.start.file
+                     + " does not fit the workload: " + refused->message};
+    return unreadable;
+  }
+
+  std::optional<error> train_step(const stage& x) {
+    if (control_.cancelled())
+      return cancelled();
+    auto failure =
+      timed(next_.train_ns, [&] { work_.train(x.config, at_, at_ + 1); });
+    if (failure)
+      return failure;
+    progress_.at = ++at_;
+    ++next_.trained_steps;
+    return control_.cancelled() ? std::optional{cancelled()} : std::nullopt;
+  }
+
+  /// Does what the control asks for at the present step, of which `x` is the
+  /// end or the middle.
+  std::optional<error> pass_stop(const stage& x) {
+    const auto stop = control_.take(at_);
+    if (!stop)
+      return std::nullopt;
+    next_.at = at_;
+    std::optional<error> failure;
+    if (stop->evaluate)
+      failure = evaluate();
+    // Nobody is to start from a state that has diverged.
+    if (stop->save && !failure)
+      failure = save(x);
+    if (failure && failure->code != errc::diverged)
+      return failure;
+    report_(next_);
+    stop_report fresh;
+    fresh.lease = next_.lease;
+    fresh.device = std::move(next_.device);
+    next_ = std::move(fresh);
+    return failure;
+  }
+
+  std::optional<error> evaluate() {
+    auto failure =
+      timed(next_.evaluate_ns, [this] { next_.values = work_.evaluate(); });
+    if (failure)
+      return failure;
+    for (const auto& [name, value] : next_.values)
+      if (!std::isfinite(value) && !failure)
+        failure =
+          error{errc::diverged, "diverged: " + name + " is " + to_text(value)
+                                  + " at step " + std::to_string(at_)};
+    std::erase_if(next_.values,
+                  [](const auto& x) { return !std::isfinite(x.second); });
+    return failure;
+  }
+
+  std::optional<error> save(const stage& x) {
+    std::optional<error> unwritten;
+    auto failure = timed(next_.save_ns, [&] {
+      auto saved =
+        write_checkpoint(lease_.folder, file_name(x.node), work_.save());
+      if (saved)
+        next_.saved = *saved;
+      else
+        unwritten = saved.failure();
+    });
+    return failure ? failure : unwritten;
+  }
+
+  std::string file_name(std::uint64_t node) const {
+    std::string result{"n"};
+    result += std::to_string(node);
+    result += "-s";
+    result += std::to_string(at_);
+    result += "-l";
+    result += std::to_string(lease_.number);
+    return result + ".ckpt";
+  }
+
+  error cancelled() const {
+    return {errc::cancelled, "cancelled at step " + std::to_string(at_)};
+  }
+
+  workload& work_;
+  const lease& lease_;
+  lease_control& control_;
+  lease_progress& progress_;
+  const std::function<std::uint64_t()>& now_ns_;
+  const std::function<void(const stop_report&)>& report_;
+  step_t at_;
+  stop_report next_; ///< of the stop that comes next
+};
+
+} // namespace
+
+lease_control::lease_control(std::vector<stop_point> stops)
+  : stops_(std::move(stops)) {}
+
+bool lease_control::add(const stop_point& x) {
+  const std::lock_guard guard{mutex_};
+  if (x.at < passed_ || stops_.empty() || x.at > stops_.back().at)
+    return false;
+  const auto i = std::lower_bound(stops_.begin(), stops_.end(), x.at, before);
+  if (i->at == x.at) {
+    i->evaluate = i->evaluate || x.evaluate;
+    i->save = i->save || x.save;
+  } else {
+    stops_.insert(i, x);
+  }
+  return true;
+}
+
+std::optional<stop_point> lease_control::peek(step_t at) const {
+  const std::lock_guard guard{mutex_};
+  const auto i = std::lower_bound(stops_.begin(), stops_.end(), at, before);
+  return i == stops_.end() ? std::nullopt : std::optional{*i};
+}
+
+std::optional<stop_point> lease_control::take(step_t at) {
+  const std::lock_guard guard{mutex_};
+  passed_ = std::max(passed_, at + 1);
+  const auto i = std::lower_bound(stops_.begin(), stops_.end(), at, before);
+  std::optional<stop_point> result;
+  if (i != stops_.end() && i->at == at)
+    result = *i;
+  stops_.erase(stops_.begin(), result ? i + 1 : i);
+  return result;
+}
+
+lease_end run(workload& work, const lease& x, const std::string& device,
+              lease_control& control, lease_progress& progress,
+              const std::function<std::uint64_t()>& now_ns,
+              const std::function<void(const stop_report&)>& report) {
+  return runner{work, x, device, control, progress, now_ns, report}();
+}
+
+} // namespace hippo

@@ -18,6 +18,7 @@ public:
 
   /// Asks for a further stop, or for more at one that is asked for already.
   /// @returns false if training has passed `x.at`, or ends before it
+  /// REQUIRES: `x.at` is not before the lease's first step.
   bool add(const stop_point& x);
 
   /// Asks for the lease to end after the present step.
@@ -48,7 +49,8 @@ struct lease_progress {
 /// where `control` says, evaluates, saves (to a temporary file, renamed), and
 /// reports each stop. Ends at the last stop, at the first failure, or when
 /// cancelled. A metric that is not finite is the failure `errc::diverged`,
-/// reported after the stop's other values.
+/// reported after the stop's other values; such a stop saves nothing.
+/// Checkpoints are named `n<node>-s<step>-l<lease>.ckpt`.
 /// @param now_ns a monotonic clock in nanoseconds
 lease_end run(workload& work, const lease& x, const std::string& device,
               lease_control& control, lease_progress& progress,

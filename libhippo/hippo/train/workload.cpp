@@ -1,1 +1,46 @@
-// being written
+#include "hippo/train/workload.hpp"
+
+#include <utility>
+
+#include "hippo/core/nearest.hpp"
+
+namespace hippo {
+
+void workload::export_weights(const std::string&) {
+  throw std::runtime_error("this workload cannot export its weights");
+}
+
+void workload_registry::add(workload_descriptor descriptor,
+                            workload_factory factory) {
+  auto name = descriptor.name;
+  entries_.insert_or_assign(std::move(name),
+                            entry{std::move(descriptor), std::move(factory)});
+}
+
+std::vector<workload_descriptor> workload_registry::descriptors() const {
+  std::vector<workload_descriptor> result;
+  for (const auto& [name, x] : entries_)
+    result.push_back(x.descriptor);
+  return result;
+}
+
+expected<std::unique_ptr<workload>>
+workload_registry::make(const workload_spec& spec) const {
+  const auto i = entries_.find(spec.name);
+  if (i == entries_.end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, x] : entries_)
+      known.push_back(name);
+    return {errc::unknown_workload, "no workload is named '" + spec.name + "'"
+                                      + did_you_mean(spec.name, known)};
+  }
+  try {
+    return i->second.factory(spec);
+  } catch (const missing_data_error& e) {
+    return {errc::missing_data, e.what()};
+  } catch (const std::exception& e) {
+    return {errc::training_failed, e.what()};
+  }
+}
+
+} // namespace hippo

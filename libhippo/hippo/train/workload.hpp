@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,13 @@
 #include "hippo/train/descriptor.hpp"
 
 namespace hippo {
+
+/// What a workload throws when a data set is not where it expects it. The text
+/// says what is missing and what to do about it.
+class missing_data_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
 
 /// A model with its data and everything that training it needs; the seam
 /// between Hippo and whatever trains.
@@ -53,7 +61,7 @@ public:
 };
 
 /// Makes a workload for a spec whose options are complete and checked.
-/// Throws if it cannot, e.g. because a data set is missing.
+/// Throws if it cannot: `missing_data_error` when a data set is missing.
 using workload_factory
   = std::function<std::unique_ptr<workload>(const workload_spec&)>;
 

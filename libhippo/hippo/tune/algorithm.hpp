@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/space/study.hpp"
+#include "hippo/tune/permutation.hpp"
 
 namespace hippo {
 
@@ -70,11 +72,10 @@ public:
 std::unique_ptr<algorithm> make_algorithm(const study_spec& study);
 
 /// Checks a study's algorithm and its options (name, types, ranges).
-/// @returns what is wrong; `path` is below `algorithm`. Also says, as warnings,
-///          what is odd but harmless.
+/// @returns what is wrong. Also says, as warnings, what is odd but harmless.
 struct algorithm_check {
   struct finding {
-    std::string path;
+    std::string path; ///< as in `study_spec::marks`: `algorithm.asha.eta`
     std::string message;
   };
   std::vector<finding> errors;
@@ -85,17 +86,23 @@ algorithm_check check_algorithm(const study_spec& study);
 /// Chooses the values of a study's trials: `grid` counts through the space,
 /// `random` draws without replacement from a finite space (a pseudo-random
 /// permutation of its combinations) and independently from a continuous one.
+/// Immutable and thread-safe.
 class sampler {
 public:
+  /// REQUIRES: the study has been checked by `check_algorithm`.
   explicit sampler(const study_spec& study);
 
-  /// Returns the parameters of trial `trial`, a function of the study alone.
+  /// Returns the parameters of trial `trial`, a function of the study's space,
+  /// seed and way of sampling alone: a study with a larger budget goes on where
+  /// this one ends.
+  /// REQUIRES: `trial` is below the number of trials of the study's algorithm.
   [[nodiscard]] trial_parameters parameters(trial_no trial) const;
 
 private:
   search_space space_;
   std::uint64_t seed_ = 0;
-  bool shuffled_ = false;
+  bool shuffled_ = false; ///< else it counts through
+  std::optional<permutation> order_; ///< set if shuffled and finite
 };
 
 } // namespace hippo

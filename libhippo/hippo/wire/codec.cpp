@@ -1,1 +1,601 @@
-// being written
+#include "hippo/wire/codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include <kj/exception.h>
+
+namespace hippo {
+
+namespace {
+
+// -- encoding -----------------------------------------------------------------
+
+unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
+
+schema::FormKind to_schema(form_kind kind) {
+  switch (kind) {
+    case form_kind::constant: return schema::FormKind::CONSTANT;
+    case form_kind::text: return schema::FormKind::TEXT;
+    case form_kind::exponential: return schema::FormKind::EXPONENTIAL;
+    case form_kind::polynomial: return schema::FormKind::POLYNOMIAL;
+    case form_kind::cosine: return schema::FormKind::COSINE;
+  }
+  return schema::FormKind::UNSET;
+}
+
+void put(schema::Form::Builder out, const form& x) {
+  out.setKind(to_schema(x.kind));
+  out.setOrigin(x.origin);
+  if (!x.word.empty())
+    out.setWord(x.word);
+  auto used = x.a.size();
+  while (used > 0 && x.a[used - 1] == 0)
+    --used; // most forms are constants: do not carry their zeros
+  auto numbers = out.initNumbers(count(used));
+  for (unsigned i = 0; i < numbers.size(); ++i)
+    numbers.set(i, x.a[i]);
+}
+
+void put(schema::Configuration::Builder out, const configuration& x) {
+  auto list = out.initParameters(count(x.size()));
+  unsigned i = 0;
+  for (const auto& [name, shape] : x) {
+    list[i].setName(name);
+    put(list[i].initForm(), shape);
+    ++i;
+  }
+}
+
+void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
+  out.setName(x.name);
+  auto list = out.initOptions(count(x.options.size()));
+  unsigned i = 0;
+  for (const auto& [name, value] : x.options) {
+    list[i].setName(name);
+    auto to = list[i].initValue();
+    if (auto* number = std::get_if<double>(&value))
+      to.setNumber(*number);
+    else
+      to.setWord(std::get<std::string>(value));
+    ++i;
+  }
+}
+
+void put(schema::Checkpoint::Builder out, const checkpoint& x) {
+  out.setFile(x.file);
+  out.setBytes(x.bytes);
+  out.setDigest(x.digest);
+}
+
+void put(schema::StopPoint::Builder out, const stop_point& x) {
+  out.setAt(x.at);
+  out.setEvaluate(x.evaluate);
+  out.setSave(x.save);
+}
+
+void put(schema::Failure::Builder out, const error& x) {
+  out.setCode(static_cast<std::uint8_t>(x.code));
+  out.setMessage(x.message);
+}
+
+/// Makes a message by letting `fill` write its root.
+template <class Schema, class F>
+wire<Schema> make(F&& fill) {
+  capnp::MallocMessageBuilder builder;
+  fill(builder.initRoot<Schema>());
+  return wire<Schema>{builder};
+}
+
+// -- decoding -----------------------------------------------------------------
+
+/// Why a message is refused; the first reason counts.
+class complaint {
+public:
+  /// Returns `ok` and notes `why` if it is false.
+  bool require(bool ok, const char* what, const char* why) {
+    if (!ok && text_.empty())
+      text_ = std::string{what} + " " + why;
+    return ok;
+  }
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+private:
+  std::string text_;
+};
+
+/// Whether an empty text is fine.
+enum class emptiness : bool { refused, allowed };
+
+/// Reads a text of at most `limit` bytes.
+bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
+         emptiness empty, const char* what, complaint& why) {
+  const std::string_view text{in.cStr(), in.size()};
+  if (!why.require(text.size() <= limit, what, "is too long")
+      || !why.require(text.find('\0') == text.npos, what, "holds a zero byte")
+      || !why.require(empty == emptiness::allowed || !text.empty(), what,
+                      "is empty"))
+    return false;
+  out = text;
+  return true;
+}
+
+bool get_name(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  return get(in, out, max_name_bytes, emptiness::refused, what, why);
+}
+
+bool get_step(step_t in, step_t& out, const char* what, complaint& why) {
+  out = in;
+  return why.require(in <= max_step, what, "is beyond the last step");
+}
+
+/// Reads a list of named things into a map; `value(x, to, why)` reads one.
+template <class List, class Value, class F>
+bool get_map(List in, std::map<std::string, Value>& out, std::size_t limit,
+             const char* what, complaint& why, F&& value) {
+  if (!why.require(in.size() <= limit, what, "are too many"))
+    return false;
+  for (auto x : in) {
+    std::string name;
+    if (!get_name(x.getName(), name, "a name", why)
+        || !why.require(out.empty() || out.rbegin()->first < name, what,
+                        "are not sorted by name")
+        || !value(x, out.emplace_hint(out.end(), std::move(name), Value{})
+                       ->second,
+                  why))
+      return false;
+  }
+  return true;
+}
+
+bool from_schema(schema::FormKind in, form_kind& out) {
+  switch (in) {
+    case schema::FormKind::UNSET: return false;
+    case schema::FormKind::CONSTANT: out = form_kind::constant; return true;
+    case schema::FormKind::TEXT: out = form_kind::text; return true;
+    case schema::FormKind::EXPONENTIAL:
+      out = form_kind::exponential;
+      return true;
+    case schema::FormKind::POLYNOMIAL:
+      out = form_kind::polynomial;
+      return true;
+    case schema::FormKind::COSINE: out = form_kind::cosine; return true;
+  }
+  return false; // a kind of a newer peer
+}
+
+/// How many of `form::a` a kind uses.
+std::size_t numbers_of(form_kind kind) {
+  switch (kind) {
+    case form_kind::constant: return 1;
+    case form_kind::text: return 0;
+    case form_kind::exponential: return 2;
+    case form_kind::polynomial: return 4;
+    case form_kind::cosine: return 3;
+  }
+  return 0;
+}
+
+bool get(schema::Form::Reader in, form& out, complaint& why) {
+  const auto* what = "a form";
+  if (!why.require(from_schema(in.getKind(), out.kind), what,
+                   "is of an unknown kind")
+      || !get_step(in.getOrigin(), out.origin, "a form's origin", why)
+      || !get(in.getWord(), out.word, max_name_bytes, emptiness::allowed,
+              "a word", why))
+    return false;
+  const auto numbers = in.getNumbers();
+  if (!why.require(numbers.size() <= numbers_of(out.kind), what,
+                   "has too many numbers"))
+    return false;
+  std::copy(numbers.begin(), numbers.end(), out.a.begin());
+  const bool placed
+    = out.kind != form_kind::constant && out.kind != form_kind::text;
+  const bool has_length
+    = out.kind == form_kind::polynomial || out.kind == form_kind::cosine;
+  return why.require(std::all_of(out.a.begin(), out.a.end(),
+                                 [](double a) { return std::isfinite(a); }),
+                     what, "has a number that is not finite")
+         && why.require(placed || out.origin == 0, what,
+                        "that does not depend on the step has an origin")
+         && why.require(!has_length || out.a[2] > 0, what, "has no length")
+         && why.require(out.kind == form_kind::text || out.word.empty(), what,
+                        "of numbers has a word");
+}
+
+bool get(schema::Configuration::Reader in, configuration& out,
+         complaint& why) {
+  return get_map(in.getParameters(), out, max_hyper_parameters,
+                 "the hyper-parameters", why,
+                 [](schema::HyperParameter::Reader x, form& to, complaint& y) {
+                   return get(x.getForm(), to, y);
+                 });
+}
+
+bool get(schema::Scalar::Reader in, scalar& out, complaint& why) {
+  switch (in.which()) {
+    case schema::Scalar::NUMBER:
+      out = in.getNumber();
+      return why.require(std::isfinite(in.getNumber()), "an option",
+                         "is not finite");
+    case schema::Scalar::WORD:
+      return get(in.getWord(), out.emplace<std::string>(), max_text_bytes,
+                 emptiness::allowed, "an option", why);
+  }
+  return why.require(false, "an option", "is neither number nor word");
+}
+
+bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
+  return get_name(in.getName(), out.name, "the workload's name", why)
+         && get_map(in.getOptions(), out.options, max_workload_options,
+                    "the workload's options", why,
+                    [](schema::Option::Reader x, scalar& to, complaint& y) {
+                      return get(x.getValue(), to, y);
+                    });
+}
+
+bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
+         complaint& why) {
+  const auto* what = "a checkpoint's file name";
+  out.bytes = in.getBytes();
+  out.digest = in.getDigest();
+  return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
+         && why.require(out.file.find('/') == std::string::npos
+                          && out.file != "." && out.file != "..",
+                        what, "leads out of its folder")
+         && why.require(out.bytes <= max_checkpoint_bytes, "a checkpoint",
+                        "is too large");
+}
+
+bool get(schema::StopPoint::Reader in, stop_point& out, complaint& why) {
+  out.evaluate = in.getEvaluate();
+  out.save = in.getSave();
+  return get_step(in.getAt(), out.at, "a stop", why);
+}
+
+bool get(schema::Failure::Reader in, error& out, complaint& why) {
+  out.code = static_cast<errc>(in.getCode());
+  return why.require(in.getCode() != 0, "a failure", "has no code")
+         && get(in.getMessage(), out.message, max_text_bytes,
+                emptiness::allowed, "a failure's message", why);
+}
+
+bool get_duration(std::uint64_t in, std::uint64_t& out, complaint& why) {
+  out = in;
+  return why.require(in <= max_duration_ns, "a duration", "is too long");
+}
+
+bool get_lease_number(std::uint64_t in, std::uint64_t& out, complaint& why) {
+  out = in;
+  return why.require(in != 0, "the lease", "has no number");
+}
+
+bool get(schema::Stage::Reader in, stage& out, complaint& why) {
+  out.node = in.getNode();
+  return get_step(in.getBegin(), out.begin, "a stage's begin", why)
+         && get_step(in.getEnd(), out.end, "a stage's end", why)
+         && why.require(out.begin <= out.end, "a stage",
+                        "ends before it begins")
+         && get(in.getConfig(), out.config, why)
+         && why.require(std::all_of(out.config.begin(), out.config.end(),
+                                    [&out](const auto& x) {
+                                      return x.second.origin <= out.begin;
+                                    }),
+                        "a form", "begins after its stage");
+}
+
+bool get(schema::Hello::Reader in, hello& out, complaint& why) {
+  out.protocol = in.getProtocol();
+  out.process_id = in.getProcessId();
+  out.threads = in.getThreads();
+  const auto names = in.getWorkloads();
+  if (!why.require(out.protocol != 0, "the protocol version", "is missing")
+      || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
+              "the host name", why)
+      || !get_name(in.getDevice(), out.device, "the kind of device", why)
+      || !why.require(names.size() <= max_workloads, "the workloads",
+                      "are too many"))
+    return false;
+  for (auto name : names)
+    if (!get_name(name, out.workloads.emplace_back(), "a workload's name", why))
+      return false;
+  return true;
+}
+
+bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
+  switch (in.which()) {
+    case schema::Welcome::ACCEPTED: {
+      const auto accepted = in.getAccepted();
+      out.trainer = accepted.getTrainer();
+      out.beat_interval_ms = accepted.getBeatIntervalMillis();
+      return why.require(out.trainer != 0, "the trainer", "has no number")
+             && why.require(out.beat_interval_ms > 0
+                              && out.beat_interval_ms <= max_beat_interval_ms,
+                            "the interval of beats", "is out of range");
+    }
+    case schema::Welcome::REFUSED:
+      return get(in.getRefused(), out.refusal.emplace(), why);
+  }
+  return why.require(false, "the answer", "neither accepts nor refuses");
+}
+
+bool get_stages(schema::Lease::Reader in, lease& out, complaint& why) {
+  const auto stages = in.getStages();
+  if (!why.require(stages.size() > 0, "the lease", "has no stages")
+      || !why.require(stages.size() <= max_lease_stages, "the stages",
+                      "are too many"))
+    return false;
+  for (auto x : stages) {
+    stage next;
+    if (!get(x, next, why)
+        || !why.require(out.stages.empty()
+                          || out.stages.back().end == next.begin,
+                        "a stage", "does not begin where the one before ends"))
+      return false;
+    out.stages.push_back(std::move(next));
+  }
+  return true;
+}
+
+bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
+  const auto stops = in.getStops();
+  if (!why.require(stops.size() > 0, "the lease", "has no stops")
+      || !why.require(stops.size() <= max_lease_stops, "the stops",
+                      "are too many"))
+    return false;
+  for (auto x : stops) {
+    stop_point next;
+    if (!get(x, next, why)
+        || !why.require(out.stops.empty() || out.stops.back().at < next.at,
+                        "the stops", "are not sorted by step"))
+      return false;
+    out.stops.push_back(next);
+  }
+  return why.require(out.stops.front().at >= out.stages.front().begin,
+                     "a stop", "lies before the stages")
+         && why.require(out.stops.back().at == out.stages.back().end,
+                        "the last stop", "is not at the end of the stages");
+}
+
+bool get(schema::Lease::Reader in, lease& out, complaint& why) {
+  return get_lease_number(in.getNumber(), out.number, why)
+         && get(in.getWorkload(), out.workload, why)
+         && get(in.getFolder(), out.folder, max_text_bytes, emptiness::allowed,
+                "the folder", why)
+         && get(in.getStart(), out.start, emptiness::allowed, why)
+         && get_stages(in, out, why) && get_stops(in, out, why)
+         && why.require(!out.start.file.empty()
+                          || out.stages.front().begin == 0,
+                        "the lease", "begins late, but without a checkpoint");
+}
+
+bool get(schema::Stop::Reader in, stop_request& out, complaint& why) {
+  return get_lease_number(in.getLease(), out.lease, why)
+         && get(in.getPoint(), out.point, why)
+         && why.require(out.point.evaluate || out.point.save, "the stop",
+                        "has no purpose");
+}
+
+bool get(schema::Cancel::Reader in, cancel_request& out, complaint& why) {
+  return get_lease_number(in.getLease(), out.lease, why);
+}
+
+bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
+  const auto metric = [](schema::Metric::Reader x, double& to, complaint&) {
+    to = x.getValue();
+    return true;
+  };
+  return get_lease_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the stop", why)
+         && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,
+                    metric)
+         && (!in.hasSaved()
+             || get(in.getSaved(), out.saved.emplace(), emptiness::refused,
+                    why))
+         && get_name(in.getDevice(), out.device, "the kind of device", why)
+         && get_duration(in.getLoadNanos(), out.load_ns, why)
+         && get_duration(in.getTrainNanos(), out.train_ns, why)
+         && get_duration(in.getEvaluateNanos(), out.evaluate_ns, why)
+         && get_duration(in.getSaveNanos(), out.save_ns, why)
+         && get_step(in.getTrainedSteps(), out.trained_steps,
+                     "the number of trained steps", why)
+         && why.require(out.trained_steps <= out.at, "the stop",
+                        "lies before the steps that were trained");
+}
+
+bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
+  return get_lease_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the last step", why)
+         && (!in.hasFailure()
+             || get(in.getFailure(), out.failure.emplace(), why));
+}
+
+bool get(schema::Beat::Reader in, beat& out, complaint& why) {
+  out.trainer = in.getTrainer();
+  out.lease = in.getLease();
+  out.count = in.getCount();
+  return why.require(out.trainer != 0, "the trainer", "has no number")
+         && get_step(in.getAt(), out.at, "the step", why);
+}
+
+/// Decodes a message, mapping what Cap'n Proto throws on bad bytes to an error.
+template <class T, class Schema>
+expected<T> decode_as(const char* name, const wire<Schema>& x) {
+  const auto malformed = [name](const std::string& why) {
+    return error{errc::malformed_message,
+                 std::string{"malformed "} + name + ": " + why};
+  };
+  if (x.empty())
+    return malformed("there are no bytes");
+  if (x.words().size() > max_wire_words)
+    return malformed("it is too large");
+  try {
+    T out;
+    complaint why;
+    const bool ok = x.read([&out, &why](typename Schema::Reader in) {
+      return get(in, out, why);
+    });
+    if (!ok)
+      return malformed(why.text());
+    return out;
+  } catch (const kj::Exception& problem) {
+    return malformed(problem.getDescription().cStr());
+  }
+}
+
+} // namespace
+
+// -- messages -----------------------------------------------------------------
+
+wire<schema::Hello> encode(const hello& x) {
+  return make<schema::Hello>([&x](schema::Hello::Builder out) {
+    out.setProtocol(x.protocol);
+    out.setHost(x.host);
+    out.setProcessId(x.process_id);
+    out.setDevice(x.device);
+    out.setThreads(x.threads);
+    auto names = out.initWorkloads(count(x.workloads.size()));
+    for (unsigned i = 0; i < names.size(); ++i)
+      names.set(i, x.workloads[i]);
+  });
+}
+
+wire<schema::Welcome> encode(const welcome& x) {
+  return make<schema::Welcome>([&x](schema::Welcome::Builder out) {
+    if (x.refusal) {
+      put(out.initRefused(), *x.refusal);
+      return;
+    }
+    auto accepted = out.initAccepted();
+    accepted.setTrainer(x.trainer);
+    accepted.setBeatIntervalMillis(x.beat_interval_ms);
+  });
+}
+
+wire<schema::Lease> encode(const lease& x) {
+  return make<schema::Lease>([&x](schema::Lease::Builder out) {
+    out.setNumber(x.number);
+    put(out.initWorkload(), x.workload);
+    out.setFolder(x.folder);
+    put(out.initStart(), x.start);
+    auto stages = out.initStages(count(x.stages.size()));
+    for (unsigned i = 0; i < stages.size(); ++i) {
+      stages[i].setNode(x.stages[i].node);
+      stages[i].setBegin(x.stages[i].begin);
+      stages[i].setEnd(x.stages[i].end);
+      put(stages[i].initConfig(), x.stages[i].config);
+    }
+    auto stops = out.initStops(count(x.stops.size()));
+    for (unsigned i = 0; i < stops.size(); ++i)
+      put(stops[i], x.stops[i]);
+  });
+}
+
+wire<schema::Stop> encode(const stop_request& x) {
+  return make<schema::Stop>([&x](schema::Stop::Builder out) {
+    out.setLease(x.lease);
+    put(out.initPoint(), x.point);
+  });
+}
+
+wire<schema::Cancel> encode(const cancel_request& x) {
+  return make<schema::Cancel>(
+    [&x](schema::Cancel::Builder out) { out.setLease(x.lease); });
+}
+
+wire<schema::StopReport> encode(const stop_report& x) {
+  return make<schema::StopReport>([&x](schema::StopReport::Builder out) {
+    out.setLease(x.lease);
+    out.setAt(x.at);
+    auto values = out.initValues(count(x.values.size()));
+    unsigned i = 0;
+    for (const auto& [name, value] : x.values) {
+      values[i].setName(name);
+      values[i].setValue(value);
+      ++i;
+    }
+    if (x.saved)
+      put(out.initSaved(), *x.saved);
+    out.setDevice(x.device);
+    out.setLoadNanos(x.load_ns);
+    out.setTrainNanos(x.train_ns);
+    out.setEvaluateNanos(x.evaluate_ns);
+    out.setSaveNanos(x.save_ns);
+    out.setTrainedSteps(x.trained_steps);
+  });
+}
+
+wire<schema::LeaseEnd> encode(const lease_end& x) {
+  return make<schema::LeaseEnd>([&x](schema::LeaseEnd::Builder out) {
+    out.setLease(x.lease);
+    out.setAt(x.at);
+    if (x.failure)
+      put(out.initFailure(), *x.failure);
+  });
+}
+
+wire<schema::Beat> encode(const beat& x) {
+  return make<schema::Beat>([&x](schema::Beat::Builder out) {
+    out.setTrainer(x.trainer);
+    out.setLease(x.lease);
+    out.setAt(x.at);
+    out.setCount(x.count);
+  });
+}
+
+expected<hello> decode(const wire<schema::Hello>& x) {
+  return decode_as<hello>("hello", x);
+}
+
+expected<welcome> decode(const wire<schema::Welcome>& x) {
+  return decode_as<welcome>("welcome", x);
+}
+
+expected<lease> decode(const wire<schema::Lease>& x) {
+  return decode_as<lease>("lease", x);
+}
+
+expected<stop_request> decode(const wire<schema::Stop>& x) {
+  return decode_as<stop_request>("stop request", x);
+}
+
+expected<cancel_request> decode(const wire<schema::Cancel>& x) {
+  return decode_as<cancel_request>("cancel request", x);
+}
+
+expected<stop_report> decode(const wire<schema::StopReport>& x) {
+  return decode_as<stop_report>("stop report", x);
+}
+
+expected<lease_end> decode(const wire<schema::LeaseEnd>& x) {
+  return decode_as<lease_end>("lease end", x);
+}
+
+expected<beat> decode(const wire<schema::Beat>& x) {
+  return decode_as<beat>("beat", x);
+}
+
+// -- configurations -----------------------------------------------------------
+
+std::string encode_configuration(const configuration& x) {
+  const auto message = make<schema::Configuration>(
+    [&x](schema::Configuration::Builder out) { put(out, x); });
+  const auto bytes = message.words().asChars();
+  return {bytes.begin(), bytes.size()};
+}
+
+expected<configuration> decode_configuration(std::string_view bytes) {
+  if (bytes.size() % sizeof(capnp::word) != 0)
+    return {errc::malformed_message,
+            "malformed configuration: it ends within a word"};
+  auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
+  std::copy(bytes.begin(), bytes.end(), words.asChars().begin());
+  return decode_as<configuration>("configuration",
+                                  wire<schema::Configuration>{kj::mv(words)});
+}
+
+} // namespace hippo

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "hippo/train/lease.hpp"
+
+namespace hippo {
+
+/// What an engine tells of the lease that it runs.
+using engine_event = std::variant<stop_report, lease_end>;
+
+/// Takes an engine's events. Called from any thread.
+using engine_sink = std::function<void(engine_event)>;
+
+/// What trains; the seam between the trainer actor and a device. No call
+/// blocks: work goes on elsewhere and is told through the sink.
+class engine {
+public:
+  virtual ~engine() = default;
+
+  /// Starts a lease. Every lease that is started is ended by one `lease_end`.
+  /// REQUIRES: the lease before, if any, has ended.
+  virtual void start(const lease& x, engine_sink sink) = 0;
+
+  /// Asks for a further stop; without effect if it is passed or another lease
+  /// runs.
+  virtual void add_stop(std::uint64_t lease, const stop_point& stop) = 0;
+
+  /// Asks for the lease to end soon; without effect if another one runs.
+  virtual void cancel(std::uint64_t lease) = 0;
+
+  /// The state that the running lease has reached, or 0.
+  [[nodiscard]] virtual step_t reached() const = 0;
+};
+
+} // namespace hippo

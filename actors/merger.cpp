@@ -1,0 +1,408 @@
+#include "merger.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "hippo/wire/codec.hpp"
+
+namespace hippo {
+
+namespace {
+
+using self_ptr = merger_actor::stateful_pointer<merger_state>;
+using time_point = caf::actor_clock::time_point;
+
+/// How long the journal may take to commit before the service gives up.
+constexpr auto commit_timeout = std::chrono::seconds(60);
+
+/// The timeline keeps so many entries and then stops growing.
+constexpr std::size_t timeline_entries_max = 200'000;
+
+double seconds_between(time_point begin, time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+bool all_finite(const metrics& xs) {
+  return std::all_of(xs.begin(), xs.end(),
+                     [](const auto& kvp) { return std::isfinite(kvp.second); });
+}
+
+/// What the studies are to hear, once it is durable.
+std::map<study_no, outcomes> collect_outcomes(merger_state& st) {
+  std::map<study_no, outcomes> result;
+  for (auto& x : st.plan.take_deliveries())
+    result[st.plan.study_of(x.trial)].measured.push_back(std::move(x));
+  for (auto& x : st.plan.take_failures())
+    result[st.plan.study_of(x.trial)].failed.push_back(std::move(x));
+  return result;
+}
+
+void note_new_nodes(merger_state& st) {
+  for (auto id : st.plan.take_made()) {
+    const auto& x = st.plan.node(id);
+    st.unwritten.push_back(
+      node_added{st.workload_key,
+                 {id, x.parent, x.begin, x.lane, st.plan.config_of(id)}});
+  }
+}
+
+/// Passes on everything that a change of the plan has brought about. Every
+/// handler that touches the plan ends with this.
+void settle(self_ptr self) {
+  auto& st = self->state;
+  st.chooser->update(st.plan.take_changed());
+  for (const auto& x : st.plan.take_added_stops())
+    if (auto i = st.leases.find(x.lease); i != st.leases.end())
+      self->send(i->second.handle, stop_atom::value,
+                 encode(stop_request{x.lease, x.stop}));
+  note_new_nodes(st);
+  auto news = collect_outcomes(st);
+  if (!news.empty() || !st.unwritten.empty())
+    self
+      ->request(st.journal, commit_timeout, commit_atom::value,
+                std::exchange(st.unwritten, {}))
+      .then(
+        [self, news = std::move(news)](std::uint64_t) {
+          for (const auto& [study, x] : news)
+            self->send(self->state.studies[study].owner, outcome_atom::value,
+                       x);
+        },
+        [self](caf::error& err) {
+          spdlog::critical("merger: cannot write the journal: {}",
+                           self->system().render(err));
+          self->quit(std::move(err));
+        });
+  const auto paths
+    = st.going && !st.halted ? st.chooser->runnable_count() : 0;
+  if (paths != st.told_paths) {
+    st.told_paths = paths;
+    self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
+               std::uint64_t{paths});
+  }
+}
+
+/// Gives a trainer back; it has ended its lease or was not needed.
+void release(self_ptr self, std::uint64_t trainer) {
+  self->send(self->state.pool, release_atom::value, trainer);
+}
+
+/// Turns a path into a lease for a trainer.
+lease make_lease(merger_state& st, path x) {
+  lease result;
+  result.number = st.next_lease++;
+  result.workload = st.options.workload;
+  result.folder = st.options.folder;
+  result.start = std::move(x.start);
+  result.stages = std::move(x.stages);
+  for (auto& stage : result.stages) {
+    stage.config = st.plan.config_of(stage.node);
+    const auto step_seconds = st.estimates.step_seconds(
+      st.estimates.speed_key(stage.config, stage.begin));
+    const auto save_every = static_cast<step_t>(
+      std::ceil(st.options.save_every_seconds / std::max(step_seconds, 1e-6)));
+    for (const auto& stop : st.plan.stops_of(stage.node, stage.begin,
+                                             stage.end, save_every)) {
+      // A stage without length ends where the next one begins.
+      if (!result.stops.empty() && result.stops.back().at == stop.at) {
+        result.stops.back().evaluate |= stop.evaluate;
+        result.stops.back().save |= stop.save;
+      } else {
+        result.stops.push_back(stop);
+      }
+    }
+  }
+  return result;
+}
+
+void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
+  auto& st = self->state;
+  auto chosen
+    = st.going && !st.halted ? st.chooser->choose() : std::nullopt;
+  st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
+  if (!chosen) {
+    settle(self);
+    release(self, trainer);
+    return;
+  }
+  merger_state::lease_entry entry;
+  entry.trainer = trainer;
+  entry.handle = handle;
+  entry.work = make_lease(st, std::move(*chosen));
+  entry.reached = entry.work.stages.front().begin;
+  entry.since = self->clock().now();
+  for (const auto& x : entry.work.stages)
+    entry.speed_keys.push_back(st.estimates.speed_key(x.config, x.begin));
+  self->send(handle, lease_atom::value, encode(entry.work),
+             caf::actor_cast<lease_owner_actor>(self));
+  st.plan.begin_lease(entry.work);
+  const auto number = entry.work.number;
+  st.leases.emplace(number, std::move(entry));
+  settle(self);
+}
+
+/// Books the time since the last report of a lease.
+void account(merger_state& st, merger_state::lease_entry& entry,
+             const stop_report& x, const stage& where, time_point now) {
+  const auto span = seconds_between(entry.since, now);
+  busy_record busy;
+  busy.trainer = entry.trainer;
+  busy.begin = seconds_between(st.begun, entry.since);
+  busy.end = seconds_between(st.begun, now);
+  busy.stage = where.node;
+  busy.from = entry.reached;
+  busy.to = x.at;
+  busy.load = seconds(x.load_ns);
+  busy.train = seconds(x.train_ns);
+  busy.evaluate = seconds(x.evaluate_ns);
+  busy.save = seconds(x.save_ns);
+  auto& totals = st.totals;
+  totals.busy_seconds += span;
+  totals.load_seconds += busy.load;
+  totals.train_seconds += busy.train;
+  totals.evaluate_seconds += busy.evaluate;
+  totals.save_seconds += busy.save;
+  totals.dispatch_seconds += std::max(
+    0.0, span - busy.load - busy.train - busy.evaluate - busy.save);
+  if (totals.timeline.size() < timeline_entries_max)
+    totals.timeline.push_back(busy);
+  if (span > 0 && x.trained_steps > 0)
+    entry.steps_per_second = static_cast<double>(x.trained_steps) / span;
+  entry.since = now;
+  entry.reached = x.at;
+}
+
+void learn(merger_state& st, const std::string& speed_key,
+           const stop_report& x) {
+  if (x.trained_steps > 0)
+    st.estimates.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
+  if (x.evaluate_ns > 0)
+    st.estimates.learn_evaluate(seconds(x.evaluate_ns));
+  if (x.save_ns > 0)
+    st.estimates.learn_save(seconds(x.save_ns));
+  if (x.load_ns > 0)
+    st.estimates.learn_load(seconds(x.load_ns));
+}
+
+/// The stage that training up to `at` has been in.
+std::size_t stage_index(const lease& x, step_t at) {
+  const auto i
+    = std::find_if(x.stages.begin(), x.stages.end(),
+                   [&](const stage& s) { return at <= s.end; });
+  return i == x.stages.end() ? x.stages.size() - 1
+                             : static_cast<std::size_t>(i - x.stages.begin());
+}
+
+void take_report(self_ptr self, stop_report x) {
+  auto& st = self->state;
+  const auto i = st.leases.find(x.lease);
+  if (i == st.leases.end())
+    return; // the lease ended before the report arrived
+  auto& entry = i->second;
+  const auto index = stage_index(entry.work, x.at);
+  account(st, entry, x, entry.work.stages[index], self->clock().now());
+  learn(st, entry.speed_keys[index], x);
+  st.trained_steps += x.trained_steps;
+  if (!all_finite(x.values))
+    x.values.clear(); // the trainer ends the lease as diverged
+  if (const auto node = st.plan.record(x)) {
+    if (!x.values.empty())
+      st.unwritten.push_back(
+        result_added{st.workload_key, {*node, x.at, x.values, x.device}});
+    if (x.saved)
+      st.unwritten.push_back(
+        checkpoint_added{st.workload_key, {*node, x.at, *x.saved}});
+  }
+  settle(self);
+}
+
+/// Decides what a failed lease means for the plan.
+void take_failure(self_ptr self, const merger_state::lease_entry& entry,
+                  const lease_end& x) {
+  auto& st = self->state;
+  const auto& why = *x.failure;
+  const auto& stages = entry.work.stages;
+  spdlog::warn("merger: lease {} of trainer {} failed at step {}: {}", x.lease,
+               entry.trainer, x.at, why.message);
+  if (why.code == errc::cancelled)
+    return;
+  if (why.code == errc::diverged) {
+    st.plan.fail(stages[stage_index(entry.work, x.at)].node, x.at, why);
+    return;
+  }
+  if (why.code == errc::bad_checkpoint && !entry.work.start.file.empty()) {
+    // The state lies on the first stage's node or on the one that it leaves.
+    const auto node = stages.front().node;
+    const auto at = stages.front().begin;
+    const auto holder
+      = at > st.plan.node(node).begin ? node : st.plan.node(node).parent;
+    st.plan.forget_checkpoint(holder, at);
+    st.unwritten.push_back(checkpoint_removed{st.workload_key, holder, at});
+    return;
+  }
+  // The stage that could not be left.
+  const auto i = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
+    return x.at < s.end;
+  });
+  const auto& where = i == stages.end() ? stages.back() : *i;
+  if (++st.failures[{where.node, x.at}] >= st.options.attempts_max)
+    st.plan.fail(where.node, std::min(x.at + 1, where.end), why);
+}
+
+void take_end(self_ptr self, const lease_end& x) {
+  auto& st = self->state;
+  auto entry = st.leases.extract(x.lease);
+  if (!entry)
+    return;
+  if (x.failure)
+    take_failure(self, entry.mapped(), x);
+  st.plan.end_lease(x.lease);
+  settle(self);
+  release(self, entry.mapped().trainer);
+}
+
+void forget_trainer(self_ptr self, std::uint64_t trainer) {
+  auto& st = self->state;
+  const auto i
+    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
+        return kvp.second.trainer == trainer;
+      });
+  if (i == st.leases.end())
+    return;
+  spdlog::info("merger: lease {} is free again from step {}", i->first,
+               i->second.reached);
+  st.plan.end_lease(i->first);
+  st.leases.erase(i);
+  settle(self);
+}
+
+/// A trainer that speaks nonsense gets no further than its present step.
+void distrust(self_ptr self, const error& why) {
+  const auto sender = self->current_sender();
+  for (const auto& [number, x] : self->state.leases)
+    if (sender == x.handle) {
+      spdlog::error("merger: trainer {} of lease {}: {}", x.trainer, number,
+                    why.message);
+      self->send(x.handle, cancel_atom::value, encode(cancel_request{number}));
+    }
+}
+
+merger_status status_of(const merger_state& st) {
+  merger_status result;
+  result.figures = st.plan.figures();
+  for (study_no i = 0; i < st.studies.size(); ++i)
+    result.by_study.push_back(st.plan.figures(i));
+  result.trained_steps = st.trained_steps;
+  result.reused_steps = st.plan.restored_steps();
+  result.runnable_paths = st.chooser->runnable_count();
+  if (st.trained_steps > 0)
+    result.step_seconds
+      = st.totals.busy_seconds / static_cast<double>(st.trained_steps);
+  for (const auto& [number, x] : st.leases) {
+    const auto& where = x.work.stages[stage_index(x.work, x.reached + 1)];
+    result.running.push_back({x.trainer, to_text(where.config), x.reached,
+                              x.work.stages.back().end, x.steps_per_second});
+  }
+  return result;
+}
+
+merger_overview overview_of(const merger_state& st) {
+  auto result = st.totals;
+  result.status = status_of(st);
+  result.workload_key = st.workload_key;
+  result.stages = overview(st.plan);
+  result.shared_steps = st.plan.shared_steps();
+  for (const auto& x : st.studies)
+    result.first_trial.push_back(x.first_trial);
+  return result;
+}
+
+void restore(merger_state& st) {
+  for (auto& x : st.options.known.nodes)
+    st.plan.restore_node(x.id, x.parent, x.begin, x.config, x.root_tag);
+  for (auto& x : st.options.known.results)
+    st.plan.restore_result(x.node, x.step, std::move(x.values));
+  for (auto& x : st.options.known.checkpoints)
+    st.plan.restore_checkpoint(x.node, x.step, std::move(x.file));
+  st.options.known = {};
+}
+
+} // namespace
+
+merger_actor::behavior_type merger(self_ptr self, merger_options options,
+                                   pool_actor pool, journal_actor journal) {
+  auto& state = self->state;
+  state.options = std::move(options);
+  state.workload_key = key_of(state.options.workload);
+  state.pool = std::move(pool);
+  state.journal = std::move(journal);
+  state.next_lease = state.options.first_lease;
+  state.begun = self->clock().now();
+  state.estimates = time_estimates{state.options.speed_names};
+  restore(state);
+  state.chooser = std::make_unique<scheduler>(state.plan, state.estimates,
+                                              state.options.policy);
+  return {
+    [self](report_atom, const stop_report_wire& msg) {
+      if (auto x = decode(msg))
+        take_report(self, std::move(*x));
+      else
+        distrust(self, x.failure());
+    },
+    [self](ended_atom, const lease_end_wire& msg) {
+      if (auto x = decode(msg))
+        take_end(self, *x);
+      else
+        distrust(self, x.failure());
+    },
+    [self](register_atom, const study_registration& x,
+           const trial_owner_actor& owner) {
+      auto& st = self->state;
+      const auto no = st.plan.add_study(x.when);
+      const trial_id first = st.plan.trials();
+      for (const auto& segments : x.trials)
+        st.plan.add_trial(no, segments,
+                          st.options.merge ? 0 : st.plan.trials() + 1);
+      st.studies.push_back({owner, first});
+      settle(self);
+      return first;
+    },
+    [self](ask_atom, const asking& x) {
+      for (const auto& [trial, to] : x.trials)
+        self->state.plan.ask(trial, to);
+      settle(self);
+    },
+    [self](drop_atom, const std::vector<trial_id>& trials) {
+      for (auto trial : trials)
+        self->state.plan.drop(trial);
+      settle(self);
+    },
+    [self](go_atom) {
+      self->state.going = true;
+      settle(self);
+    },
+    [self](halt_atom) {
+      auto& st = self->state;
+      st.halted = true;
+      for (const auto& [number, x] : st.leases)
+        self->send(x.handle, cancel_atom::value,
+                   encode(cancel_request{number}));
+      settle(self);
+    },
+    [self](grant_atom, std::uint64_t trainer, const trainer_actor& handle) {
+      grant(self, trainer, handle);
+    },
+    [self](lost_atom, std::uint64_t trainer) {
+      forget_trainer(self, trainer);
+    },
+    [self](status_atom) { return status_of(self->state); },
+    [self](status_atom, told_atom) { return overview_of(self->state); },
+  };
+}
+
+} // namespace hippo

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "messages.hpp"
+
+namespace hippo {
+
+/// What a merger is made for and how it works.
+struct merger_options {
+  workload_spec workload;
+  std::string folder; ///< where this workload's checkpoints lie
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true; ///< false: every trial is trained alone
+  /// The hyper-parameters that affect a step's time.
+  std::vector<std::string> speed_names;
+  /// A long stage leaves a checkpoint about this often.
+  double save_every_seconds = 120;
+  /// How often a stage may fail before its trials do.
+  unsigned attempts_max = 3;
+  /// Added to lease numbers, so that they are unique among mergers.
+  std::uint64_t first_lease = 1;
+  /// What earlier runs left.
+  stored_plan known;
+};
+
+/// State of a merger. The plan is its own; nobody else writes it.
+struct merger_state {
+  /// Prefix of this actor's lines in the log.
+  static inline const char* name = "hippo.merger";
+
+  merger_options options;
+  std::string workload_key;
+  pool_actor pool;
+  journal_actor journal;
+
+  search_plan plan;
+  time_estimates estimates;
+  std::unique_ptr<scheduler> chooser;
+
+  struct study_entry {
+    trial_owner_actor owner;
+    trial_id first_trial = 0;
+  };
+  std::vector<study_entry> studies; ///< by `study_no`
+
+  struct lease_entry {
+    std::uint64_t trainer = 0; ///< the pool's number
+    trainer_actor handle;
+    lease work;
+    std::vector<std::string> speed_keys; ///< of the stages
+    step_t reached = 0;
+    caf::actor_clock::time_point since; ///< of the last report, or the grant
+    double steps_per_second = 0;
+  };
+  std::map<std::uint64_t, lease_entry> leases; ///< by number
+  std::uint64_t next_lease = 1;
+
+  /// How often training from a state of a node has failed.
+  std::map<std::pair<node_id, step_t>, unsigned> failures;
+
+  bool going = false;
+  bool halted = false;
+  std::uint64_t told_paths = 0; ///< to the pool
+  std::vector<journal_record> unwritten;
+
+  caf::actor_clock::time_point begun;
+  merger_overview totals; ///< times and the timeline; the rest is left out
+  std::uint64_t trained_steps = 0;
+};
+
+/// Merges the trials of its studies into one search plan, leases the paths of
+/// its stage tree to the trainers that the pool grants, and tells the studies
+/// what came of it once the journal has it.
+merger_actor::behavior_type
+merger(merger_actor::stateful_pointer<merger_state> self,
+       merger_options options, pool_actor pool, journal_actor journal);
+
+} // namespace hippo

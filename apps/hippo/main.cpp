@@ -1,0 +1,204 @@
+// hippo: the command line. `hippo-trainer` trains; nothing here does.
+
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "best.hpp"
+#include "child_process.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "preview.hpp"
+#include "run.hpp"
+#include "studies.hpp"
+#include "study_note.hpp"
+
+namespace {
+
+constexpr int exit_usage = 2;
+constexpr unsigned trainers_max = 1024;
+
+int fail(const hippo::error& why, int code) {
+  std::cerr << "hippo: " << why.message << '\n';
+  return code;
+}
+
+/// What the verbs have in common.
+struct common_options {
+  std::string trainer_program;
+  std::vector<std::string> libraries;
+
+  void add_to(CLI::App& app) {
+    app.add_option("--workload", libraries,
+                   "A shared library with further workloads (repeatable)");
+    app.add_option("--trainer-program", trainer_program,
+                   "The hippo-trainer to use, if not the one beside hippo");
+  }
+
+  [[nodiscard]] std::string program() const {
+    return trainer_program.empty() ? hippo::sibling_program("hippo-trainer")
+                                   : trainer_program;
+  }
+};
+
+/// Reads the texts of the studies that a state folder holds.
+hippo::expected<std::vector<hippo::study_source>>
+sources_in(const std::string& state) {
+  auto folder = hippo::state_folder::open_read_only(state);
+  if (!folder)
+    return folder.failure();
+  auto names = (*folder)->study_names();
+  if (!names)
+    return names.failure();
+  std::vector<hippo::study_source> result;
+  for (const auto& name : *names) {
+    auto study = (*folder)->load_study(name);
+    if (!study)
+      return study.failure();
+    auto note = hippo::read_note(*study);
+    if (!note)
+      return note.failure();
+    result.push_back({note->file, study->text});
+  }
+  return result;
+}
+
+struct run_arguments {
+  common_options common;
+  std::vector<std::string> files;
+  std::string resume;
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  hippo::run_options run;
+};
+
+int run(run_arguments& x) {
+  if (x.files.empty() == x.resume.empty())
+    return fail({hippo::errc::invalid_argument,
+                 "give study files, or --resume with a state folder"},
+                exit_usage);
+  auto sources = x.resume.empty() ? hippo::read_sources(x.files)
+                                  : sources_in(x.resume);
+  if (!sources)
+    return fail(sources.failure(), exit_usage);
+  if (!x.resume.empty())
+    x.run.state = x.resume;
+  auto catalogue = hippo::make_catalogue(x.common.program(),
+                                         x.common.libraries);
+  if (!catalogue)
+    return fail(catalogue.failure(), exit_usage);
+  auto studies = hippo::load_studies(*sources, *catalogue);
+  if (!studies)
+    return exit_usage;
+  x.run.catalogue = std::move(*catalogue);
+  x.run.studies = std::move(*studies);
+  x.run.merge = x.merge == "on";
+  x.run.policy = *hippo::policy_from(x.policy);
+  return hippo::run(std::move(x.run));
+}
+
+struct preview_arguments {
+  common_options common;
+  std::vector<std::string> files;
+  std::string format = "table";
+};
+
+int preview(const preview_arguments& x) {
+  auto sources = hippo::read_sources(x.files);
+  if (!sources)
+    return fail(sources.failure(), exit_usage);
+  auto catalogue = hippo::make_catalogue(x.common.program(),
+                                         x.common.libraries);
+  if (!catalogue)
+    return fail(catalogue.failure(), exit_usage);
+  const auto studies = hippo::load_studies(*sources, *catalogue);
+  if (!studies)
+    return exit_usage;
+  const auto result = hippo::preview(*studies, *catalogue);
+  std::cout << (x.format == "json" ? hippo::preview_json(result)
+                                   : hippo::preview_text(result));
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Hyper-parameter optimisation that trains what trials have in "
+               "common once.",
+               "hippo"};
+  app.require_subcommand(1);
+
+  run_arguments running;
+  running.run.trainers
+    = std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
+  auto* run_verb = app.add_subcommand("run", "Run studies on this machine");
+  run_verb->footer("Example: hippo run a.yaml b.yaml --trainers 2");
+  run_verb->add_option("files", running.files, "Study files");
+  run_verb->add_option("--trainers", running.run.trainers,
+                       "Trainer processes, one CPU thread each")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+  run_verb->add_option("--state", running.run.state,
+                       "Folder for results and checkpoints")
+    ->capture_default_str();
+  run_verb->add_option("--resume", running.resume,
+                       "Go on with the studies of this state folder");
+  run_verb->add_option("--report", running.run.report,
+                       "Folder for the report (default: report/ in the state "
+                       "folder)");
+  run_verb->add_option("--merge", running.merge,
+                       "off: train every trial alone, as a baseline")
+    ->check(CLI::IsMember({"on", "off"}))
+    ->capture_default_str();
+  run_verb->add_option("--scheduler", running.policy, "Which path goes first")
+    ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
+    ->capture_default_str();
+  run_verb->add_flag("--quiet", running.run.quiet, "Show no progress");
+  running.common.add_to(*run_verb);
+
+  preview_arguments previewing;
+  auto* preview_verb = app.add_subcommand(
+    "preview", "Say what studies would train, before anything is spent");
+  preview_verb->footer("Example: hippo preview a.yaml b.yaml -f json");
+  preview_verb->add_option("files", previewing.files, "Study files")
+    ->required();
+  preview_verb->add_option("-f,--format", previewing.format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+  previewing.common.add_to(*preview_verb);
+
+  hippo::best_options besting;
+  common_options best_common;
+  std::string best_format = "table";
+  auto* best_verb
+    = app.add_subcommand("best", "Show a study's best trial, export its weights");
+  best_verb->footer(
+    "Example: hippo best hippo-state lr-schedules --export model.pt");
+  best_verb->add_option("state", besting.state, "State folder")->required();
+  best_verb->add_option("study", besting.study, "Name of the study")
+    ->required();
+  best_verb->add_option("--export", besting.weights,
+                        "Write the weights here, for Python's torch.load");
+  best_verb->add_option("-f,--format", best_format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+  best_common.add_to(*best_verb);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : exit_usage;
+  }
+  if (*run_verb)
+    return run(running);
+  if (*preview_verb)
+    return preview(previewing);
+  besting.json = best_format == "json";
+  besting.trainer_program = best_common.program();
+  besting.libraries = best_common.libraries;
+  return hippo::best(besting);
+}

@@ -1,0 +1,107 @@
+#include "run_report.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "hippo/core/ratio.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Numbers of stages are unique in their merger only.
+constexpr std::uint64_t stages_per_merger = 1ull << 40;
+
+/// Finds the stage in which a node reaches a state.
+class stage_finder {
+public:
+  explicit stage_finder(const std::vector<overview_stage>& stages) {
+    for (const auto& x : stages)
+      by_end_[{x.node, x.end}] = x.id;
+  }
+
+  /// Returns 0 for a state that no trial asked for.
+  [[nodiscard]] std::uint64_t find(node_id node, step_t at) const {
+    const auto i = by_end_.lower_bound({node, at});
+    return i == by_end_.end() || i->first.first != node ? 0 : i->second;
+  }
+
+private:
+  std::map<std::pair<node_id, step_t>, std::uint64_t> by_end_;
+};
+
+void add_stages(run_record& result, const merger_overview& x,
+                std::uint64_t first,
+                const std::vector<std::size_t>& study_index) {
+  for (const auto& s : x.stages) {
+    stage_record y;
+    y.id = first + s.id;
+    y.parent = s.parent == 0 ? 0 : first + s.parent;
+    y.begin = s.begin;
+    y.end = s.end;
+    y.config = s.config;
+    y.trials = s.trials;
+    y.workload = x.workload_key;
+    for (auto no : s.studies)
+      y.studies.push_back(study_index[no]);
+    result.stages.push_back(std::move(y));
+  }
+}
+
+} // namespace
+
+run_record make_run_record(std::vector<reported_study> studies,
+                           const std::vector<merger_overview>& mergers,
+                           const pool_status& pool, double wall_seconds) {
+  run_record result;
+  std::vector<std::vector<std::size_t>> study_index(mergers.size());
+  for (std::size_t i = 0; i < mergers.size(); ++i)
+    study_index[i].resize(mergers[i].first_trial.size());
+  std::uint64_t sum_of_studies = 0;
+  for (auto& x : studies) {
+    const auto& merger = mergers[x.merger];
+    study_index[x.merger][x.no] = result.studies.size();
+    x.record.unique_steps = merger.status.by_study[x.no].unique_steps;
+    sum_of_studies += x.record.unique_steps;
+    for (auto& trial : x.record.trials)
+      trial.shared_steps
+        = std::min(trial.steps,
+                   merger.shared_steps[merger.first_trial[x.no] + trial.id]);
+    result.studies.push_back(std::move(x.record));
+  }
+  for (std::size_t i = 0; i < mergers.size(); ++i) {
+    const auto& x = mergers[i];
+    result.asked_steps += x.status.figures.asked_steps;
+    result.unique_steps += x.status.figures.unique_steps;
+    result.trained_steps += x.status.trained_steps;
+    result.reused_steps += x.status.reused_steps;
+    result.device_seconds += x.busy_seconds;
+    result.load_seconds += x.load_seconds;
+    result.train_seconds += x.train_seconds;
+    result.evaluate_seconds += x.evaluate_seconds;
+    result.save_seconds += x.save_seconds;
+    result.dispatch_seconds += x.dispatch_seconds;
+    result.saved_device_seconds
+      += static_cast<double>(x.status.figures.asked_steps
+                             - x.status.figures.unique_steps)
+         * x.status.step_seconds;
+    const auto first = i * stages_per_merger;
+    add_stages(result, x, first, study_index[i]);
+    const stage_finder stages{x.stages};
+    for (auto busy : x.timeline) {
+      busy.stage = first + stages.find(busy.stage, busy.to);
+      result.timeline.push_back(busy);
+    }
+  }
+  result.merge_rate = ratio(result.asked_steps, result.unique_steps);
+  result.k_wise_merge_rate = ratio(sum_of_studies, result.unique_steps);
+  result.wall_seconds = wall_seconds;
+  result.trainers = pool.trainers;
+  result.idle_seconds
+    = std::max(0.0, wall_seconds * static_cast<double>(pool.trainers.size())
+                      - result.device_seconds);
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "hippo/report/record.hpp"
+#include "messages.hpp"
+
+namespace hippo {
+
+/// A study as its actor knows it, and where its merger has it.
+struct reported_study {
+  study_record record;
+  std::size_t merger = 0;        ///< index into the mergers
+  std::size_t no = 0;            ///< the merger's number of it
+};
+
+/// Puts together what the actors know of a run.
+/// @param wall_seconds from the first lease that could be given to the last
+///                     result
+run_record make_run_record(std::vector<reported_study> studies,
+                           const std::vector<merger_overview>& mergers,
+                           const pool_status& pool, double wall_seconds);
+
+} // namespace hippo

@@ -1,0 +1,143 @@
+#include "studies.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <set>
+
+#include "child_process.hpp"
+#include "hippo/tune/algorithm.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Says where in its file a finding of the algorithm stands.
+diagnostic locate(const study_spec& spec, const std::string& path,
+                  const std::string& message) {
+  diagnostic result;
+  result.file = spec.file;
+  // The nearest place above that the file mentions.
+  for (auto at = path; !at.empty();) {
+    if (auto i = spec.marks.find(at); i != spec.marks.end()) {
+      result = i->second;
+      break;
+    }
+    const auto dot = at.rfind('.');
+    at = dot == std::string::npos ? std::string{} : at.substr(0, dot);
+  }
+  result.path = path;
+  result.message = message;
+  return result;
+}
+
+void print(const std::vector<diagnostic>& xs, const char* kind) {
+  for (const auto& x : xs)
+    std::cerr << kind << ": " << to_text(x) << '\n';
+}
+
+} // namespace
+
+const workload_descriptor&
+workload_catalogue::at(const std::string& name) const {
+  return *std::find_if(workloads.begin(), workloads.end(),
+                       [&](const auto& x) { return x.name == name; });
+}
+
+std::vector<std::string> workload_catalogue::trainer_command() const {
+  std::vector<std::string> result{trainer_program};
+  for (const auto& x : libraries) {
+    result.emplace_back("--workload");
+    result.push_back(x);
+  }
+  return result;
+}
+
+expected<workload_catalogue>
+make_catalogue(std::string trainer_program,
+               std::vector<std::string> libraries) {
+  workload_catalogue result;
+  result.trainer_program = std::move(trainer_program);
+  result.libraries = std::move(libraries);
+  if (result.libraries.empty()) {
+    result.workloads = built_in_workloads();
+    return result;
+  }
+  auto command = result.trainer_command();
+  command.emplace_back("--describe");
+  auto said = run_program(command);
+  if (!said)
+    return said.failure();
+  if (said->exit_code != 0)
+    return {errc::invalid_argument, said->err};
+  auto workloads = descriptors_from_json(said->out);
+  if (!workloads)
+    return workloads.failure();
+  result.workloads = std::move(*workloads);
+  return result;
+}
+
+expected<std::vector<study_source>>
+read_sources(const std::vector<std::string>& files) {
+  std::vector<study_source> result;
+  for (const auto& file : files) {
+    errno = 0;
+    std::ifstream in(file, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in || in.bad() || (errno != 0 && text.empty()))
+      return {errc::io_failed,
+              file + ": " + std::strerror(errno == 0 ? EIO : errno)};
+    result.push_back({file, std::move(text)});
+  }
+  return result;
+}
+
+std::optional<std::vector<loaded_study>>
+load_studies(const std::vector<study_source>& sources,
+             const workload_catalogue& catalogue) {
+  std::vector<loaded_study> result;
+  std::map<std::string, std::string> file_of; // by study name
+  bool good = true;
+  for (const auto& source : sources) {
+    auto read = read_study(source.text, source.name, catalogue.workloads);
+    if (read.study) {
+      const auto& spec = *read.study;
+      const auto found = check_algorithm(spec);
+      for (const auto& x : found.errors)
+        read.errors.push_back(locate(spec, x.path, x.message));
+      for (const auto& x : found.warnings)
+        read.warnings.push_back(locate(spec, x.path, x.message));
+      const auto [first, added] = file_of.emplace(spec.name, source.name);
+      if (!added)
+        read.errors.push_back(
+          locate(spec, "study",
+                 "the name '" + spec.name + "' is that of the study in "
+                   + first->second + "; give each study a name of its own"));
+    }
+    print(read.warnings, "warning");
+    print(read.errors, "error");
+    good = good && read.errors.empty() && read.study;
+    if (read.study)
+      result.push_back({std::move(*read.study), source.text});
+  }
+  if (!good)
+    return std::nullopt;
+  return result;
+}
+
+std::map<std::string, sequence> defaults_of(const workload_descriptor& x) {
+  std::map<std::string, sequence> result;
+  for (const auto& p : x.hyper_parameters) {
+    auto* number = std::get_if<double>(&p.fallback);
+    result.emplace(p.name,
+                   sequence{number != nullptr
+                              ? form::constant(*number)
+                              : form::text(std::get<std::string>(p.fallback))});
+  }
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hippo/space/study.hpp"
+#include "hippo/train/descriptor.hpp"
+
+namespace hippo {
+
+/// The workloads that studies may name, and how to run a trainer that has them.
+struct workload_catalogue {
+  std::string trainer_program;
+  std::vector<std::string> libraries; ///< of further workloads
+  std::vector<workload_descriptor> workloads;
+
+  [[nodiscard]] const workload_descriptor& at(const std::string& name) const;
+
+  /// Returns the arguments that make a trainer know all of these workloads.
+  [[nodiscard]] std::vector<std::string> trainer_command() const;
+};
+
+/// Lists the built-in workloads and, if there are libraries, asks the trainer
+/// program for theirs.
+/// @returns the catalogue, or why a library cannot be used
+expected<workload_catalogue>
+make_catalogue(std::string trainer_program,
+               std::vector<std::string> libraries);
+
+/// A study and the text that it was read from.
+struct loaded_study {
+  study_spec spec;
+  std::string text;
+};
+
+/// Text of a study file, and what to call it in messages.
+struct study_source {
+  std::string name;
+  std::string text;
+};
+
+/// Reads files as they are.
+/// @returns the sources, or which file cannot be read
+expected<std::vector<study_source>>
+read_sources(const std::vector<std::string>& files);
+
+/// Checks studies that are to run together, algorithm and names included, and
+/// prints every error and warning on stderr.
+/// @returns nothing if there was an error
+std::optional<std::vector<loaded_study>>
+load_studies(const std::vector<study_source>& sources,
+             const workload_catalogue& catalogue);
+
+/// Returns constants for all hyper-parameters of a workload.
+std::map<std::string, sequence> defaults_of(const workload_descriptor& x);
+
+} // namespace hippo

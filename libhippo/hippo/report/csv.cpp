@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <vector>
+
+#include "hippo/core/number.hpp"
+#include "hippo/report/ranking.hpp"
+#include "hippo/report/report.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A field of RFC 4180.
+std::string quoted(const std::string& x) {
+  if (x.find_first_of(",\"\r\n") == std::string::npos)
+    return x;
+  std::string result = "\"";
+  for (char c : x) {
+    if (c == '"')
+      result += '"';
+    result += c;
+  }
+  return result + '"';
+}
+
+std::string row(const std::vector<std::string>& fields) {
+  std::string result;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    result += (i == 0 ? "" : ",") + quoted(fields[i]);
+  return result + "\r\n";
+}
+
+std::string field(const json& x) {
+  if (x.is_null())
+    return {};
+  if (x.is_string())
+    return x.get<std::string>();
+  if (x.is_number_float())
+    return to_text(x.get<double>());
+  return x.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+} // namespace
+
+std::string trials_csv(const run_record& x) {
+  std::vector<std::string> params; // in the order in which they are first seen
+  for (const auto& study : x.studies)
+    for (const auto& trial : study.trials)
+      if (trial.params.is_object())
+        for (const auto& item : trial.params.items())
+          if (!has(params, item.key()))
+            params.push_back(item.key());
+
+  std::vector<std::string> header{"study",     "trial",        "state",
+                                  "steps",     "shared_steps", "best_step",
+                                  "best_value"};
+  for (auto name : params) {
+    // Two columns of one name would be useless to most readers.
+    while (has(header, name))
+      name.insert(0, "params_");
+    header.push_back(name);
+  }
+  auto result = row(header);
+  for (const auto& study : x.studies) {
+    for (const auto& trial : study.trials) {
+      const auto best = best_of(trial, study);
+      std::vector<std::string> fields{study.name,
+                                      std::to_string(trial.id),
+                                      to_string(trial.state),
+                                      std::to_string(trial.steps),
+                                      std::to_string(trial.shared_steps),
+                                      best ? std::to_string(best->step) : "",
+                                      best ? to_text(best->value) : ""};
+      for (const auto& name : params)
+        fields.push_back(trial.params.is_object() && trial.params.contains(name)
+                           ? field(trial.params[name])
+                           : "");
+      result += row(fields);
+    }
+  }
+  return result;
+}
+
+} // namespace hippo

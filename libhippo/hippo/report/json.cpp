@@ -1,0 +1,104 @@
+#include <set>
+
+#include "hippo/report/report.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Raised when a field of `report.json` changes its meaning or goes away.
+constexpr int format_version = 1;
+
+/// A text, or null for none.
+json text_or_null(const std::string& x) {
+  return x.empty() ? json(nullptr) : json(x);
+}
+
+json params_of(const json& x) {
+  return x.is_null() ? json::object() : x;
+}
+
+json to_json(const trial_record& x) {
+  json results = json::array();
+  for (const auto& r : x.results) {
+    json values = json::object();
+    for (const auto& [name, value] : r.values)
+      values[name] = value;
+    results.push_back({{"step", r.step}, {"metrics", std::move(values)}});
+  }
+  return {{"id", x.id},
+          {"state", to_string(x.state)},
+          {"params", params_of(x.params)},
+          {"steps", x.steps},
+          {"shared_steps", x.shared_steps},
+          {"results", std::move(results)},
+          {"failure", text_or_null(x.failure)}};
+}
+
+json to_json(const study_record& x) {
+  json best = nullptr;
+  if (x.best)
+    best = {{"trial", x.best->trial},
+            {"step", x.best->step},
+            {"value", x.best->value},
+            {"params", params_of(x.best->params)}};
+  json trials = json::array();
+  for (const auto& t : x.trials)
+    trials.push_back(to_json(t));
+  const bool up = x.direction == direction::maximize;
+  return {{"name", x.name},
+          {"algorithm", x.algorithm},
+          {"metric", x.metric},
+          {"direction", up ? "maximize" : "minimize"},
+          {"asked_steps", x.asked_steps},
+          {"unique_steps", x.unique_steps},
+          {"best", std::move(best)},
+          {"trials", std::move(trials)}};
+}
+
+} // namespace
+
+std::string report_json(const run_record& x) {
+  json studies = json::array();
+  for (const auto& s : x.studies)
+    studies.push_back(to_json(s));
+  json trainers = json::array();
+  std::set<std::string> kinds;
+  for (const auto& t : x.trainers) {
+    kinds.insert(t.device);
+    trainers.push_back({{"number", t.number},
+                        {"name", t.name},
+                        {"device", t.device},
+                        {"lost", text_or_null(t.lost)}});
+  }
+  const json result{{"version", format_version},
+                    {"hippo", HIPPO_VERSION},
+                    {"interrupted", x.interrupted},
+                    {"merge", x.merge},
+                    {"scheduler", x.scheduler},
+                    {"asked_steps", x.asked_steps},
+                    {"unique_steps", x.unique_steps},
+                    {"trained_steps", x.trained_steps},
+                    {"reused_steps", x.reused_steps},
+                    {"merge_rate", x.merge_rate},
+                    {"k_wise_merge_rate", x.k_wise_merge_rate},
+                    {"wall_seconds", x.wall_seconds},
+                    {"device_seconds", x.device_seconds},
+                    {"saved_device_seconds", x.saved_device_seconds},
+                    {"overhead",
+                     {{"load", x.load_seconds},
+                      {"train", x.train_seconds},
+                      {"evaluate", x.evaluate_seconds},
+                      {"save", x.save_seconds},
+                      {"dispatch", x.dispatch_seconds},
+                      {"idle", x.idle_seconds}}},
+                    {"device_kinds", kinds},
+                    {"trainers", std::move(trainers)},
+                    {"studies", std::move(studies)}};
+  // Bytes that are no UTF-8 (a trainer's log) must not lose a whole report.
+  return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+} // namespace hippo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hippo {
+
+/// What a set of trials would train.
+struct step_figures {
+  std::uint64_t asked_steps = 0;
+  std::uint64_t unique_steps = 0; ///< after merging
+  double merge_rate = 1;          ///< p = asked / unique
+  double k_wise_merge_rate = 1;   ///< q; 1 for a study by itself
+};
+
+/// What one study would train by itself.
+struct study_preview {
+  std::string name;
+  std::uint64_t trials = 0;
+  step_figures full; ///< every trial trained to its end
+  /// For algorithms that stop early: what it will likely be.
+  std::optional<step_figures> estimate;
+};
+
+/// What `hippo preview` shows, before anything is spent.
+struct preview_record {
+  std::vector<study_preview> studies;
+  std::uint64_t trials = 0;
+  step_figures full; ///< all studies merged
+  /// There if any study has one; the others count in full.
+  std::optional<step_figures> estimate;
+};
+
+/// Top level: `trials`, `asked_steps`, `unique_steps`, `merge_rate`,
+/// `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
+/// estimate, `estimate` with the same figures but `trials`. Two-space indented.
+std::string preview_json(const preview_record& x);
+
+/// A table of the same, at most 80 columns wide.
+std::string preview_text(const preview_record& x);
+
+} // namespace hippo

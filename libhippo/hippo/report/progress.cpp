@@ -1,0 +1,243 @@
+#include "hippo/report/progress.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "hippo/core/number.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr std::size_t columns_max = 80;
+constexpr std::size_t name_columns_max = 18;
+constexpr std::size_t bar_columns_min = 6;
+constexpr std::size_t bar_columns_max = 18;
+/// Of one trainer, so that what it does can still be read.
+constexpr std::size_t trainer_columns_min = 20;
+
+void add_bar(text_line& line, std::uint64_t done, std::uint64_t total,
+             std::size_t columns) {
+  const double share = total == 0 ? 0
+                                  : static_cast<double>(std::min(done, total))
+                                      / static_cast<double>(total);
+  const auto full =
+    static_cast<std::size_t>(share * static_cast<double>(columns));
+  std::string left;
+  std::string right;
+  for (std::size_t i = 0; i < columns; ++i)
+    (i < full ? left : right) += i < full ? "█" : "░";
+  line.add(left, style::good).add(right, style::dim);
+}
+
+/// The columns right of a study's bar.
+struct study_cells {
+  std::string name;
+  std::string count;
+  std::string steps;
+  std::string best;
+};
+
+study_cells cells_of(const study_progress& x) {
+  study_cells result;
+  result.name = fit(printable(x.name), name_columns_max);
+  result.count = std::to_string(x.done) + '/' + std::to_string(x.trials);
+  result.steps = std::to_string(x.asked_steps) + " steps";
+  result.best = x.best ? fit(printable(x.metric), 14) + ' '
+                           + significant(x.best->value, 6) + " (trial "
+                           + std::to_string(x.best->trial) + ')'
+                       : "no result yet";
+  return result;
+}
+
+std::string more(std::size_t count) {
+  return "and " + std::to_string(count) + " more";
+}
+
+std::string render_studies(const std::vector<study_progress>& studies,
+                           std::size_t columns, bool colour) {
+  const auto shown = std::min(studies.size(), progress_rows_max);
+  std::vector<study_cells> rows;
+  study_cells widest; // only its lengths matter
+  const auto widen = [](std::string& a, const std::string& b) {
+    if (display_width(b) > display_width(a))
+      a = b;
+  };
+  for (std::size_t i = 0; i < shown; ++i) {
+    rows.push_back(cells_of(studies[i]));
+    widen(widest.name, rows[i].name);
+    widen(widest.count, rows[i].count);
+    widen(widest.steps, rows[i].steps);
+    widen(widest.best, rows[i].best);
+  }
+  const auto name = display_width(widest.name);
+  const auto count = display_width(widest.count);
+  const auto steps = display_width(widest.steps);
+  const auto others = name + count + steps + display_width(widest.best) + 7;
+  const auto bar = std::clamp(columns > others ? columns - others : 0,
+                              bar_columns_min, bar_columns_max);
+  std::string result;
+  for (std::size_t i = 0; i < shown; ++i) {
+    text_line line;
+    line.add(pad_right(rows[i].name, name), style::bold).add(" ");
+    add_bar(line, studies[i].done, studies[i].trials, bar);
+    line.add(" " + pad_left(rows[i].count, count) + "  "
+             + pad_left(rows[i].steps, steps) + "  ");
+    line.add(rows[i].best, studies[i].best ? style::plain : style::dim);
+    result += line.str(columns, colour);
+  }
+  if (studies.size() > shown) {
+    std::uint64_t done = 0;
+    std::uint64_t trials = 0;
+    for (auto i = shown; i < studies.size(); ++i) {
+      done += studies[i].done;
+      trials += studies[i].trials;
+    }
+    result +=
+      text_line{}
+        .add(more(studies.size() - shown) + " studies: " + std::to_string(done)
+               + '/' + std::to_string(trials) + " trials",
+             style::dim)
+        .str(columns, colour);
+  }
+  return result;
+}
+
+std::string render_trainers(const std::vector<trainer_progress>& trainers,
+                            std::size_t columns, bool colour) {
+  const auto busy = std::count_if(trainers.begin(), trainers.end(),
+                                  [](const auto& x) { return x.busy; });
+  text_line line;
+  line.add("trainers", style::bold);
+  line.add(" " + std::to_string(busy) + '/' + std::to_string(trainers.size())
+           + " busy");
+  const auto left = columns - std::min(columns, line.width());
+  const auto room = std::min(progress_rows_max, left / trainer_columns_min);
+  // The note on those that are left out takes the place of one.
+  const auto shown = trainers.size() <= room ? trainers.size()
+                     : room == 0             ? 0
+                                             : room - 1;
+  const auto note = trainers.size() > shown && shown > 0
+                      ? " | " + more(trainers.size() - shown)
+                      : std::string{};
+  const auto each = shown == 0 ? 0 : (left - display_width(note)) / shown;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& x = trainers[i];
+    line.add(" | ", style::dim);
+    const auto number = std::to_string(x.number) + ": ";
+    if (!x.busy) {
+      line.add(number + "idle", style::dim);
+      continue;
+    }
+    const auto rate = ' ' + significant(x.steps_per_second, 3) + "/s";
+    const auto used = 3 + number.size() + rate.size();
+    line.add(number + fit(printable(x.stage), each > used ? each - used : 0)
+             + rate);
+  }
+  line.add(note, style::dim);
+  return line.str(columns, colour);
+}
+
+/// A JSON text with spaces after commas and colons, as Optuna prints them.
+std::string spaced(const nlohmann::ordered_json& x) {
+  const auto text =
+    x.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string result;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    result += text[i];
+    if (quoted && text[i] == '\\')
+      result += text[++i];
+    else if (text[i] == '"')
+      quoted = !quoted;
+    else if (!quoted && (text[i] == ',' || text[i] == ':'))
+      result += ' ';
+  }
+  return result;
+}
+
+} // namespace
+
+std::string render_progress(const progress_view& x, std::size_t columns,
+                            bool colour) {
+  columns = std::min(columns, columns_max);
+  text_line clock;
+  clock.add("hippo", style::bold);
+  clock.add("  " + clock_text(x.elapsed_seconds) + " elapsed");
+  if (x.seconds_left)
+    clock.add(", about " + clock_text(*x.seconds_left) + " left");
+  text_line steps;
+  steps.add("steps", style::bold);
+  steps.add(" " + std::to_string(x.trained_steps) + " of "
+            + std::to_string(x.unique_steps) + " unique, "
+            + std::to_string(x.asked_steps) + " asked for | saved ");
+  steps.add(clock_text(x.saved_device_seconds), style::good);
+  steps.add(" of device time");
+  return clock.str(columns, colour) + render_studies(x.studies, columns, colour)
+         + render_trainers(x.trainers, columns, colour)
+         + steps.str(columns, colour);
+}
+
+void live_display::draw(std::string_view above, std::string_view view) {
+  // One write, and each line erased as it is redrawn: no flicker.
+  std::string text;
+  const auto lines = std::count(view_.begin(), view_.end(), '\n');
+  if (lines > 0)
+    text += "\x1b[" + std::to_string(lines) + "A";
+  text += '\r';
+  for (auto part : {above, view}) {
+    for (char c : part) {
+      if (c == '\n')
+        text += "\x1b[K"; // erases to the end of the line
+      text += c;
+    }
+  }
+  text += "\x1b[J"; // erases what was below
+  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out_.flush();
+  view_ = view;
+}
+
+void live_display::show(std::string_view view) {
+  draw({}, view);
+}
+
+void live_display::print(std::string_view line) {
+  const auto view = view_;
+  draw(std::string{line} + '\n', view);
+}
+
+void live_display::clear() {
+  draw({}, {});
+}
+
+std::string trial_line(const trial_event& x) {
+  std::string result = x.study.empty() ? "" : x.study + ": ";
+  result += "Trial " + std::to_string(x.trial);
+  const auto value =
+    x.value ? " with value: " + to_text(*x.value) : std::string{};
+  switch (x.state) {
+    case trial_state::failed:
+      result += " failed: " + (x.failure.empty() ? "unknown" : x.failure);
+      return printable(result);
+    case trial_state::pruned:
+      result += " pruned at step " + std::to_string(x.step) + value;
+      break;
+    case trial_state::cancelled:
+      result += " cancelled at step " + std::to_string(x.step) + value;
+      break;
+    default:
+      result += " finished" + value
+                + (x.value ? " and parameters: " : " with parameters: ")
+                + spaced(x.params.is_null() ? nlohmann::ordered_json::object()
+                                            : x.params);
+  }
+  result += '.';
+  if (x.best)
+    result += " Best is trial " + std::to_string(x.best->trial)
+              + " with value: " + to_text(x.best->value) + '.';
+  return printable(result);
+}
+
+} // namespace hippo

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/types.hpp"
+#include "hippo/report/record.hpp"
+
+namespace hippo {
+
+/// The best value so far, and the trial that has it.
+struct best_so_far {
+  std::uint64_t trial = 0;
+  double value = 0;
+};
+
+/// How far one study is.
+struct study_progress {
+  std::string name;
+  std::uint64_t done = 0;        ///< trials that need nothing more
+  std::uint64_t trials = 0;      ///< in all
+  std::uint64_t asked_steps = 0; ///< so far
+  std::string metric;
+  std::optional<best_so_far> best;
+};
+
+/// What one trainer does now.
+struct trainer_progress {
+  std::uint64_t number = 0;
+  bool busy = false;
+  std::string stage; ///< e.g. `lr 0.01, steps 4-6`; empty if idle
+  double steps_per_second = 0;
+};
+
+/// Everything that the live view shows. Plain data.
+struct progress_view {
+  std::vector<study_progress> studies;
+  std::vector<trainer_progress> trainers;
+  std::uint64_t trained_steps = 0; ///< unique steps that are done
+  std::uint64_t unique_steps = 0;  ///< that are known to be needed by now
+  std::uint64_t asked_steps = 0;   ///< by all trials by now
+  double saved_device_seconds = 0;
+  double elapsed_seconds = 0;
+  std::optional<double> seconds_left; ///< an estimate, if there is one
+};
+
+/// At most this many studies and trainers are shown; the others are counted.
+inline constexpr std::size_t progress_rows_max = 8;
+
+/// Returns the live view: a line for the clock, one for each study, one for the
+/// trainers, one for the steps, each ended by a newline and at most
+/// `min(columns, 80)` wide; `colour` adds ANSI sequences.
+std::string render_progress(const progress_view& x, std::size_t columns,
+                            bool colour);
+
+/// Redraws a view in place on a terminal that knows ANSI sequences. What is
+/// shown must not be wider than the terminal. Not thread-safe.
+class live_display {
+public:
+  /// REQUIRES: `out` lives longer than this.
+  explicit live_display(std::ostream& out) : out_(out) {}
+
+  /// Shows `view`, whole lines, in the place of the one before.
+  void show(std::string_view view);
+
+  /// Prints a line above the view, where it stays; `line` has no newline.
+  void print(std::string_view line);
+
+  /// Takes the view away.
+  void clear();
+
+private:
+  void draw(std::string_view above, std::string_view view);
+
+  std::ostream& out_;
+  std::string view_;
+};
+
+/// Something that happened to a trial.
+struct trial_event {
+  std::string study; ///< empty if there is only one study
+  std::uint64_t trial = 0;
+  trial_state state = trial_state::complete;
+  step_t step = 0;             ///< how far it was trained
+  std::optional<double> value; ///< its best, or for a pruned one its last
+  nlohmann::ordered_json params;
+  std::string failure;
+  std::optional<best_so_far> best; ///< of the study, this trial included
+};
+
+/// Returns one line, without newline, in Optuna's shape:
+/// `Trial 7 finished with value: 0.91 and parameters: {"lr": 0.1}. Best is
+/// trial 0 with value: 0.92.`, `Trial 7 pruned at step 3 with value: 0.5. ...`
+/// or `Trial 7 failed: reason`; the study's name and a colon before it.
+/// Numbers with all digits.
+std::string trial_line(const trial_event& x);
+
+} // namespace hippo

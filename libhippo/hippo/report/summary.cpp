@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "hippo/core/number.hpp"
+#include "hippo/report/ranking.hpp"
+#include "hippo/report/report.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t columns_max = 80;
+constexpr std::size_t failures_max = 20; ///< more are counted, not listed
+
+/// Collects lines that are never wider than `columns_max`.
+class page {
+public:
+  explicit page(bool colour) : colour_(colour) {}
+
+  void add(const text_line& line) { text_ += line.str(columns_max, colour_); }
+  void add(std::string_view line, style look = style::plain) {
+    add(text_line{}.add(line, look));
+  }
+  void gap() { text_ += text_.empty() ? "" : "\n"; }
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+private:
+  bool colour_;
+  std::string text_;
+};
+
+/// The parameters without those that are alike in all of the study's trials.
+json distinct_params(const trial_record& trial, const study_record& study) {
+  if (study.trials.size() < 2 || !trial.params.is_object())
+    return trial.params;
+  json result = json::object();
+  for (const auto& [name, value] : trial.params.items()) {
+    const bool alike = std::all_of(
+      study.trials.begin(), study.trials.end(), [&](const trial_record& x) {
+        return x.params.is_object() && x.params.contains(name)
+               && x.params[name] == value;
+      });
+    if (!alike)
+      result[name] = value;
+  }
+  return result;
+}
+
+void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
+  text_line heading;
+  heading.add(fit(printable(study.name), 40), style::bold);
+  heading.add(
+    "  " + study.algorithm + ", "
+    + (study.direction == direction::maximize ? "maximize " : "minimize ")
+    + study.metric + ", " + std::to_string(study.trials.size()) + " trials");
+  out.add(heading);
+
+  struct entry {
+    const trial_record* trial;
+    best_value best;
+  };
+  std::vector<entry> ranked;
+  for (const auto& trial : study.trials)
+    if (auto best = best_of(trial, study))
+      ranked.push_back({&trial, *best});
+  if (ranked.empty()) {
+    out.add("  no results", style::dim);
+    return;
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](const entry& a, const entry& b) {
+                     return better(a.best.value, b.best.value, study.direction);
+                   });
+  ranked.resize(std::min(ranked.size(), rows));
+  // As wide as all digits need.
+  std::size_t trial_columns = 5;
+  std::size_t value_columns = 5;
+  for (const auto& [trial, best] : ranked) {
+    trial_columns = std::max(trial_columns, std::to_string(trial->id).size());
+    value_columns = std::max(value_columns, to_text(best.value).size());
+  }
+  out.add(pad_left("#", 4) + "  " + pad_left("trial", trial_columns) + "  "
+            + pad_right("value", value_columns) + pad_left("step", 6)
+            + pad_left("shared", 8) + "  parameters",
+          style::dim);
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    const auto& [trial, best] = ranked[i];
+    text_line line;
+    line.add(pad_left(std::to_string(i + 1), 4) + "  ");
+    line.add(pad_left(std::to_string(trial->id), trial_columns) + "  ");
+    line.add(pad_right(to_text(best.value), value_columns),
+             i == 0 ? style::good : style::plain);
+    line.add(pad_left(std::to_string(best.step), 6));
+    line.add(pad_left(std::to_string(trial->shared_steps), 8) + "  ");
+    line.add(brief(distinct_params(*trial, study)));
+    out.add(line);
+  }
+}
+
+void add_figures(page& out, const run_record& x) {
+  out.add(x.merge ? "Merging" : "Merging was off", style::bold);
+  const auto row = [&](const char* name, const std::string& value,
+                       const std::string& meaning) {
+    out.add("  " + pad_right(name, 22) + pad_left(value, 12) + "  " + meaning);
+  };
+  row("steps asked for", std::to_string(x.asked_steps), "by all trials");
+  row("unique steps", std::to_string(x.unique_steps), "after merging");
+  row("trained steps", std::to_string(x.trained_steps),
+      x.reused_steps == 0 ? std::string("in this run")
+                          : "in this run; " + std::to_string(x.reused_steps)
+                              + " were there before");
+  row("merge rate p", fixed(x.merge_rate, 2), "asked for / unique");
+  row("k-wise merge rate q", fixed(x.k_wise_merge_rate, 2),
+      "studies merged one by one / all together");
+  const double alone = x.device_seconds + x.saved_device_seconds;
+  row("device time", fixed(x.device_seconds, 1) + " s",
+      "in " + fixed(x.wall_seconds, 1) + " s of wall time");
+  row("device time saved", fixed(x.saved_device_seconds, 1) + " s",
+      percent(x.saved_device_seconds, alone) + " of " + fixed(alone, 1)
+        + " s (estimate)");
+}
+
+void add_time(page& out, const run_record& x) {
+  const std::pair<const char*, double> parts[] = {
+    {"train", x.train_seconds},       {"evaluate", x.evaluate_seconds},
+    {"load", x.load_seconds},         {"save", x.save_seconds},
+    {"dispatch", x.dispatch_seconds}, {"idle", x.idle_seconds}};
+  double sum = 0;
+  for (const auto& part : parts)
+    sum += part.second;
+  if (!(sum > 0))
+    return;
+  out.gap();
+  text_line heading;
+  heading.add("Trainer time", style::bold);
+  heading.add("  " + std::to_string(x.trainers.size())
+              + (x.trainers.size() == 1 ? " trainer" : " trainers"));
+  out.add(heading);
+  for (const auto& [name, seconds] : parts)
+    out.add("  " + pad_right(name, 22) + pad_left(fixed(seconds, 1) + " s", 12)
+            + pad_left(percent(seconds, sum), 8));
+}
+
+void add_failures(page& out, const run_record& x) {
+  // A stage that fails takes every trial through it along: one row for all.
+  struct row {
+    std::string study;
+    std::string reason;
+    std::string trials;
+  };
+  std::vector<row> rows;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (const auto& study : x.studies) {
+    for (const auto& trial : study.trials) {
+      if (trial.state != trial_state::failed && trial.failure.empty())
+        continue;
+      const auto [at, is_new] =
+        known.emplace(std::pair{study.name, trial.failure}, rows.size());
+      if (is_new)
+        rows.push_back({study.name, trial.failure, std::to_string(trial.id)});
+      else
+        rows[at->second].trials += ',' + std::to_string(trial.id);
+    }
+  }
+  if (rows.empty())
+    return;
+  out.gap();
+  out.add("Failed trials (full text in report.json)", style::bad);
+  out.add("  " + pad_right("study", 18) + pad_right("trials", 12) + "reason",
+          style::dim);
+  for (std::size_t i = 0; i < std::min(rows.size(), failures_max); ++i)
+    out.add("  " + pad_right(printable(rows[i].study), 16) + "  "
+            + pad_right(rows[i].trials, 10) + "  "
+            + (rows[i].reason.empty() ? "unknown" : rows[i].reason));
+  if (rows.size() > failures_max)
+    out.add("  and " + std::to_string(rows.size() - failures_max) + " more");
+}
+
+void add_lost_trainers(page& out, const run_record& x) {
+  bool any = false;
+  for (const auto& trainer : x.trainers) {
+    if (trainer.lost.empty())
+      continue;
+    if (!any) {
+      out.gap();
+      out.add("Trainers lost", style::bad);
+    }
+    any = true;
+    out.add(pad_left(std::to_string(trainer.number), 6) + "  "
+            + pad_right(printable(trainer.name), 20) + "  " + trainer.lost);
+  }
+}
+
+} // namespace
+
+std::string summary_text(const run_record& x, std::size_t rows, bool colour) {
+  page out{colour};
+  if (x.interrupted)
+    out.add("Interrupted: what follows is what was done until then.",
+            style::bad);
+  for (const auto& study : x.studies) {
+    out.gap();
+    add_leaderboard(out, study, rows);
+  }
+  out.gap();
+  add_figures(out, x);
+  add_time(out, x);
+  add_failures(out, x);
+  add_lost_trainers(out, x);
+  return out.text();
+}
+
+} // namespace hippo

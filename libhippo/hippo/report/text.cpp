@@ -1,0 +1,256 @@
+#include "hippo/report/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+constexpr char32_t replacement = 0xFFFD;
+
+void append(std::string& out, char32_t c) {
+  const auto byte = [&out](char32_t x) { out += static_cast<char>(x); };
+  if (c < 0x80) {
+    byte(c);
+  } else if (c < 0x800) {
+    byte(0xC0 | (c >> 6));
+    byte(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    byte(0xE0 | (c >> 12));
+    byte(0x80 | ((c >> 6) & 0x3F));
+    byte(0x80 | (c & 0x3F));
+  } else {
+    byte(0xF0 | (c >> 18));
+    byte(0x80 | ((c >> 12) & 0x3F));
+    byte(0x80 | ((c >> 6) & 0x3F));
+    byte(0x80 | (c & 0x3F));
+  }
+}
+
+using range = std::pair<char32_t, char32_t>;
+
+/// Combining and invisible characters.
+constexpr std::array zero_width{range{0x0300, 0x036F}, range{0x200B, 0x200F},
+                                range{0x20D0, 0x20FF}, range{0xFE00, 0xFE0F},
+                                range{0xFEFF, 0xFEFF}};
+
+/// East Asian wide characters and emoji.
+constexpr std::array double_width{
+  range{0x1100, 0x115F},   range{0x2E80, 0xA4CF},   range{0xAC00, 0xD7A3},
+  range{0xF900, 0xFAFF},   range{0xFE30, 0xFE6F},   range{0xFF00, 0xFF60},
+  range{0xFFE0, 0xFFE6},   range{0x1F300, 0x1F64F}, range{0x1F680, 0x1F6FF},
+  range{0x1F900, 0x1FAFF}, range{0x20000, 0x3FFFD}};
+
+template <class Ranges>
+bool within(const Ranges& ranges, char32_t c) {
+  return std::any_of(ranges.begin(), ranges.end(), [c](const range& x) {
+    return x.first <= c && c <= x.second;
+  });
+}
+
+std::size_t width_of(char32_t c) {
+  if (within(zero_width, c))
+    return 0;
+  return within(double_width, c) ? 2 : 1;
+}
+
+const char* ansi(style look) {
+  switch (look) {
+    case style::plain:
+      return "";
+    case style::bold:
+      return "\x1b[1m";
+    case style::dim:
+      return "\x1b[2m";
+    case style::good:
+      return "\x1b[32m";
+    case style::bad:
+      return "\x1b[31m";
+  }
+  return "";
+}
+
+std::string brief_value(const nlohmann::ordered_json& x) {
+  if (x.is_number())
+    return significant(x.get<double>(), 4);
+  if (x.is_string())
+    return x.get<std::string>();
+  if (!x.is_structured())
+    return x.dump();
+  // A sequence is a dictionary with one key, its kind; the names of its
+  // arguments are left out.
+  const bool named = x.is_object() && x.size() == 1;
+  std::string result = named ? x.begin().key() : std::string{};
+  const auto& body = named ? *x.begin() : x;
+  if (!body.is_structured())
+    return result + '(' + brief_value(body) + ')';
+  result += body.is_array() && !named ? '[' : '(';
+  bool first = true;
+  for (const auto& item : body) {
+    result += first ? "" : ",";
+    result += brief_value(item);
+    first = false;
+  }
+  result += body.is_array() && !named ? ']' : ')';
+  return result;
+}
+
+} // namespace
+
+char32_t next_code_point(std::string_view text, std::size_t& at) {
+  const auto byte = [text](std::size_t i) {
+    return static_cast<unsigned char>(text[i]);
+  };
+  const unsigned lead = byte(at);
+  ++at;
+  if (lead < 0x80)
+    return lead;
+  const std::size_t more = lead >= 0xF0 && lead < 0xF5   ? 3
+                           : lead >= 0xE0 && lead < 0xF0 ? 2
+                           : lead >= 0xC2 && lead < 0xE0 ? 1
+                                                         : 0;
+  if (more == 0 || at + more > text.size())
+    return replacement;
+  char32_t c = lead & (0x3FU >> more);
+  for (std::size_t i = 0; i < more; ++i) {
+    if ((byte(at + i) & 0xC0U) != 0x80U)
+      return replacement;
+    c = (c << 6) | (byte(at + i) & 0x3FU);
+  }
+  const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+  if (overlong || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF))
+    return replacement;
+  at += more;
+  return c;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto c = next_code_point(text, at);
+    const bool control =
+      c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0xFFFE || c == 0xFFFF;
+    append(result, control ? U' ' : c);
+  }
+  return result;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t result = 0;
+  for (std::size_t at = 0; at < text.size();)
+    result += width_of(next_code_point(text, at));
+  return result;
+}
+
+std::string fit(std::string_view text, std::size_t columns) {
+  if (display_width(text) <= columns)
+    return std::string{text};
+  if (columns == 0)
+    return {};
+  std::size_t used = 0;
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size(); end = at) {
+    used += width_of(next_code_point(text, at));
+    if (used > columns - 1)
+      break;
+  }
+  return std::string{text.substr(0, end)} + "…";
+}
+
+std::string pad_right(std::string_view text, std::size_t columns) {
+  auto result = fit(text, columns);
+  result.append(columns - display_width(result), ' ');
+  return result;
+}
+
+std::string pad_left(std::string_view text, std::size_t columns) {
+  const auto cut = fit(text, columns);
+  return std::string(columns - display_width(cut), ' ') + cut;
+}
+
+std::string fixed(double x, int digits) {
+  std::array<char, 400> buf{};
+  const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
+                                 std::chars_format::fixed, digits);
+  return {buf.data(), end.ptr};
+}
+
+std::string significant(double x, int digits) {
+  std::array<char, 400> buf{};
+  const bool whole = std::abs(x) < 1e15 && std::nearbyint(x) == x;
+  const auto end = whole ? std::to_chars(buf.data(), buf.data() + buf.size(),
+                                         x + 0.0, std::chars_format::fixed)
+                         : std::to_chars(buf.data(), buf.data() + buf.size(), x,
+                                         std::chars_format::general, digits);
+  return {buf.data(), end.ptr};
+}
+
+std::string percent(double part, double whole) {
+  return fixed(whole > 0 ? 100 * part / whole : 0, 0) + " %";
+}
+
+std::string clock_text(double seconds) {
+  const bool known = std::isfinite(seconds) && seconds >= 0 && seconds < 1e15;
+  const auto total = known ? static_cast<std::uint64_t>(seconds) : 0;
+  const auto two = [](std::uint64_t x) {
+    return (x < 10 ? "0" : "") + std::to_string(x);
+  };
+  if (total < 3600)
+    return std::to_string(total / 60) + ':' + two(total % 60);
+  return std::to_string(total / 3600) + ':' + two(total / 60 % 60) + ':'
+         + two(total % 60);
+}
+
+std::string brief(const nlohmann::ordered_json& params) {
+  if (!params.is_object())
+    return params.is_null() ? std::string{} : brief_value(params);
+  std::string result;
+  for (const auto& [name, value] : params.items()) {
+    result += result.empty() ? "" : " ";
+    result += name;
+    result += '=';
+    result += brief_value(value);
+  }
+  return result;
+}
+
+text_line& text_line::add(std::string_view text, style look) {
+  parts_.push_back({printable(text), look});
+  return *this;
+}
+
+std::size_t text_line::width() const {
+  std::size_t result = 0;
+  for (const auto& x : parts_)
+    result += display_width(x.text);
+  return result;
+}
+
+std::string text_line::str(std::size_t columns, bool colour) const {
+  std::string plain;
+  for (const auto& x : parts_)
+    plain += x.text;
+  const auto cut = fit(plain, columns);
+  // Walks the parts again and stops where the cut line does.
+  const std::string_view mark = "…";
+  const bool was_cut = cut != plain;
+  auto left =
+    was_cut ? cut.size() - std::min(cut.size(), mark.size()) : plain.size();
+  std::string result;
+  for (const auto& x : parts_) {
+    const auto text = x.text.substr(0, left);
+    left -= text.size();
+    const bool styled = colour && x.look != style::plain && !text.empty();
+    result += styled ? ansi(x.look) + text + "\x1b[0m" : text;
+  }
+  result += was_cut && !cut.empty() ? "…\n" : "\n";
+  return result;
+}
+
+} // namespace hippo

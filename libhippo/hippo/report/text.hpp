@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace hippo {
+
+/// Reads the code point at `text[at]` and moves `at` behind it. A byte that is
+/// no UTF-8 gives U+FFFD and counts as one.
+/// REQUIRES: `at < text.size()`
+char32_t next_code_point(std::string_view text, std::size_t& at);
+
+/// Returns valid UTF-8 on one line: control characters (line ends and escape
+/// sequences too) become spaces, bytes that are no UTF-8 become U+FFFD.
+std::string printable(std::string_view text);
+
+/// Returns how many columns `text` takes on a terminal: wide characters take
+/// two, combining ones none.
+std::size_t display_width(std::string_view text);
+
+/// Cuts `text` to at most `columns`, the last of them `…` if it was cut.
+std::string fit(std::string_view text, std::size_t columns);
+
+/// Cuts or pads `text` to exactly `columns`, the spaces on its right.
+std::string pad_right(std::string_view text, std::size_t columns);
+
+/// Cuts or pads `text` to exactly `columns`, the spaces on its left.
+std::string pad_left(std::string_view text, std::size_t columns);
+
+/// Returns `x` with `digits` digits after the point.
+std::string fixed(double x, int digits);
+
+/// Returns `x` with at most `digits` significant digits.
+std::string significant(double x, int digits);
+
+/// Returns part / whole as `56 %`; `0 %` if `whole` is not positive.
+std::string percent(double part, double whole);
+
+/// Returns a stretch of time as a clock shows it: `0:42`, `1:02:03`.
+std::string clock_text(double seconds);
+
+/// Returns the parameters in short for a table: `lr=multistep(0.1,[6,9],0.1)
+/// batch_size=64`, numbers with 4 significant digits.
+std::string brief(const nlohmann::ordered_json& params);
+
+/// How a part of a line looks on a terminal.
+enum class style { plain, bold, dim, good, bad };
+
+/// One line for a terminal, made of parts with styles.
+class text_line {
+public:
+  text_line& add(std::string_view text, style look = style::plain);
+
+  /// Columns so far.
+  [[nodiscard]] std::size_t width() const;
+
+  /// Returns the line cut to `columns`, with ANSI sequences if `colour`, ended
+  /// by a newline. What the parts hold is made `printable()`.
+  [[nodiscard]] std::string str(std::size_t columns, bool colour) const;
+
+private:
+  struct part {
+    std::string text;
+    style look;
+  };
+  std::vector<part> parts_;
+};
+
+} // namespace hippo

@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "hippo/report/report.hpp"
+#include "hippo/report/stage_text.hpp"
+#include "hippo/report/svg.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr double margin = 28;
+constexpr double names_width = 170;
+constexpr double plot_width = 900;
+constexpr double head = 104;
+constexpr double row_pixels = 38;
+constexpr double bar_pixels = 26;
+constexpr double label_px = 10;
+constexpr std::size_t bars_max = 3000;    ///< the longest are drawn
+constexpr std::size_t trainers_max = 200; ///< the first are drawn
+
+/// What a trainer does in a stretch, and how it is told apart.
+struct phase {
+  const char* name;
+  double busy_record::*seconds;
+  const char* towards; ///< mixed into the colour
+  double share;
+};
+constexpr phase phases[] = {
+  {"load", &busy_record::load, "#ffffff", 0.75},
+  {"train", &busy_record::train, "#ffffff", 0.35},
+  {"evaluate", &busy_record::evaluate, "#ffffff", 0.0},
+  {"save", &busy_record::save, "#000000", 0.45},
+};
+
+/// Which tree each stage belongs to, and its configuration.
+struct stage_entry {
+  std::size_t root = 0;
+  config_entries config;
+  config_entries parent;
+};
+
+/// Stages by number; those whose number two workloads use are left out.
+std::map<std::uint64_t, stage_entry> index_stages(const run_record& x) {
+  std::map<std::uint64_t, std::size_t> uses;
+  for (const auto& stage : x.stages)
+    ++uses[stage.id];
+  std::map<std::uint64_t, std::vector<const stage_record*>> children;
+  std::vector<const stage_record*> open;
+  std::map<std::uint64_t, stage_entry> result;
+  for (const auto& stage : x.stages) {
+    if (uses[stage.id] > 1)
+      continue;
+    const bool root = stage.parent == 0 || uses.count(stage.parent) == 0;
+    if (root)
+      open.push_back(&stage);
+    else
+      children[stage.parent].push_back(&stage);
+  }
+  for (std::size_t i = 0; i < open.size(); ++i)
+    result[open[i]->id] = {i, parse_config(open[i]->config), {}};
+  while (!open.empty()) {
+    const auto& stage = *open.back();
+    open.pop_back();
+    for (const auto* child : children[stage.id]) {
+      const auto& parent = result[stage.id];
+      result[child->id] = {parent.root, parse_config(child->config),
+                           parent.config};
+      open.push_back(child);
+    }
+  }
+  return result;
+}
+
+std::string rect(double x, double y, double width, double height,
+                 const std::string& fill) {
+  return "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(width)
+         + "\" height=\"" + px(height) + "\" fill=\"" + fill + "\"/>";
+}
+
+std::string seconds_text(double x) {
+  return fixed(x, 2) + " s";
+}
+
+/// The last second on the axis.
+double last_second(const run_record& x) {
+  double result = x.wall_seconds;
+  for (const auto& busy : x.timeline)
+    result = std::max(result, busy.end);
+  return result > 0 ? result : 1;
+}
+
+std::string draw(const busy_record& x, double y, double scale,
+                 const std::map<std::uint64_t, stage_entry>& stages) {
+  const auto found = stages.find(x.stage);
+  const bool known = found != stages.end();
+  const auto colour = known ? palette_colour(found->second.root) : "#777777";
+  const double length = std::max(0.0, x.end - x.begin);
+  const double left = names_width + x.begin * scale;
+  const double width = length * scale;
+  std::vector<std::string> lines{
+    "trainer " + std::to_string(x.trainer) + ", steps " + std::to_string(x.from)
+      + " to " + std::to_string(x.to),
+    seconds_text(x.begin) + " to " + seconds_text(x.end)};
+  double sum = 0;
+  for (const auto& part : phases) {
+    lines.push_back(std::string(part.name) + ' '
+                    + seconds_text(x.*part.seconds));
+    sum += std::max(0.0, x.*part.seconds);
+  }
+  if (known)
+    for (const auto& [name, form] : found->second.config)
+      lines.push_back(name + " = " + form);
+  auto result = "<g>" + svg_tooltip(lines);
+  // What no part accounts for stays pale.
+  result += rect(left, y, width, bar_pixels, mix(colour, "#ffffff", 0.88));
+  const double part_scale = width / std::max({sum, length, 1e-9});
+  double at = left;
+  for (const auto& part : phases) {
+    const double part_width = std::max(0.0, x.*part.seconds) * part_scale;
+    if (part_width > 0)
+      result += rect(at, y, part_width, bar_pixels,
+                     mix(colour, part.towards, part.share));
+    at += part_width;
+  }
+  // Neighbours in one tree have one colour: a white edge keeps them apart.
+  result += "<path d=\"M" + px(left) + ' ' + px(y) + 'v' + px(bar_pixels)
+            + "\" stroke=\"#ffffff\" stroke-width=\"0.8\"/>";
+  std::string changed;
+  if (known)
+    for (const auto& change :
+         changes(found->second.parent, found->second.config))
+      changed += (changed.empty() ? ": " : ", ") + change;
+  const auto steps = std::to_string(x.from) + '-' + std::to_string(x.to);
+  const double room = width - 8;
+  const bool some = text_pixels(steps + ": lr 0.1…", label_px) <= room;
+  const auto label = fit_pixels(some ? steps + changed : steps, room, label_px);
+  if (!label.empty())
+    result += svg_text(left + 4, y + bar_pixels / 2 + 3.5, label, label_px);
+  return result + "</g>\n";
+}
+
+/// The numbers of all trainers, sorted.
+std::vector<std::uint64_t> numbers(const run_record& x) {
+  std::vector<std::uint64_t> result;
+  for (const auto& trainer : x.trainers)
+    result.push_back(trainer.number);
+  for (const auto& busy : x.timeline)
+    result.push_back(busy.trainer);
+  std::sort(result.begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+
+std::string legend() {
+  std::string result;
+  double x = margin;
+  for (const auto& part : phases) {
+    result += rect(x, 54, 18, 12, mix("#0072b2", part.towards, part.share));
+    result += svg_text(x + 25, 64, part.name, 12);
+    x += 100;
+  }
+  return result
+         + svg_text(x, 64,
+                    "one colour for what grows from one root; idle is "
+                    "white",
+                    12, "fill=\"#666666\"");
+}
+
+} // namespace
+
+std::string timeline_svg(const run_record& x) {
+  const double last = last_second(x);
+  const double scale = plot_width / last;
+  auto rows = numbers(x);
+  std::vector<std::string> notes;
+  if (rows.size() > trainers_max) {
+    notes.push_back("Drawn are the first " + std::to_string(trainers_max)
+                    + " of " + std::to_string(rows.size()) + " trainers.");
+    rows.resize(trainers_max);
+  }
+  std::map<std::uint64_t, double> row_y;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    row_y[rows[i]] = head + row_pixels * static_cast<double>(i) + 8;
+  std::map<std::uint64_t, double> busy_seconds;
+  std::vector<const busy_record*> bars;
+  for (const auto& busy : x.timeline) {
+    busy_seconds[busy.trainer] += std::max(0.0, busy.end - busy.begin);
+    if (row_y.count(busy.trainer) > 0)
+      bars.push_back(&busy);
+  }
+  if (bars.size() > bars_max) {
+    notes.push_back("Drawn are the longest " + std::to_string(bars_max) + " of "
+                    + std::to_string(bars.size()) + " stretches.");
+    std::stable_sort(bars.begin(), bars.end(), [](auto* a, auto* b) {
+      return a->end - a->begin > b->end - b->begin;
+    });
+    bars.resize(bars_max);
+  }
+
+  const double busy_sum =
+    std::accumulate(busy_seconds.begin(), busy_seconds.end(), 0.0,
+                    [](double sum, auto& entry) { return sum + entry.second; });
+  const auto count = numbers(x).size();
+  const std::string title =
+    std::to_string(count) + (count == 1 ? " trainer, " : " trainers, ")
+    + fixed(x.wall_seconds, 1) + " s, "
+    + percent(busy_sum, last * static_cast<double>(count)) + " busy";
+  std::string body = svg_text(margin, 38, title, 18, "font-weight=\"600\"");
+  body += legend();
+  const double bottom =
+    head + row_pixels * static_cast<double>(rows.size()) + 4;
+  const double left = margin + names_width;
+  for (double second : round_ticks(last, 12)) {
+    const double at = left + second * scale;
+    body += "<path d=\"M" + px(at) + ' ' + px(head - 2) + 'V' + px(bottom)
+            + "\" stroke=\"#ececec\"/>";
+    body += svg_text(at, head - 8, significant(second, 4) + " s", 11,
+                     "fill=\"#666666\" text-anchor=\"middle\"");
+  }
+  for (const auto& [number, y] : row_y) {
+    const auto known =
+      std::find_if(x.trainers.begin(), x.trainers.end(),
+                   [n = number](const auto& t) { return t.number == n; });
+    body += svg_text(margin, y + 11, "trainer " + std::to_string(number), 12);
+    if (known != x.trainers.end()) {
+      const bool lost = !known->lost.empty();
+      const auto text = lost ? "lost: " + known->lost : known->name;
+      body += "<g>" + svg_tooltip({known->name, known->device, known->lost})
+              + svg_text(margin, y + 24, fit_pixels(text, names_width - 10, 10),
+                         10, lost ? "fill=\"#b00020\"" : "fill=\"#666666\"")
+              + "</g>\n";
+    }
+    body += svg_text(left + plot_width + 10, y + 17,
+                     percent(busy_seconds[number], last), 12);
+  }
+  const auto stages = index_stages(x);
+  body += "<g transform=\"translate(" + px(margin) + " 0)\">\n";
+  for (const auto* busy : bars)
+    body += draw(*busy, row_y[busy->trainer], scale, stages);
+  body += "</g>\n";
+  double y = bottom + 6;
+  for (const auto& note : notes) {
+    body += svg_text(margin, y + 12, note, 12, "fill=\"#666666\"");
+    y += 18;
+  }
+  return svg_open(left + plot_width + 60 + margin, y + 16, "Hippo timeline")
+         + body + "</svg>\n";
+}
+
+} // namespace hippo

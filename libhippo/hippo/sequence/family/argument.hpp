@@ -1,0 +1,93 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/types.hpp"
+#include "hippo/sequence/family.hpp"
+
+namespace hippo::family {
+
+/// Where the sequence that is being made lies in its trial.
+struct place {
+  step_t begin = 0;     ///< the trial's step that is the sequence's step 0
+  step_t max_steps = 1; ///< of the trial
+  /// The value that the sequence starts from unless it says otherwise: what a
+  /// warm-up has reached.
+  std::optional<double> initial;
+};
+
+/// A value among a family's parameters, or the lack of it.
+///
+/// What is missing or wrong is noted in the `made_sequence`; the caller goes on
+/// with a harmless value, so that all errors are found in one go.
+class argument {
+public:
+  using json = nlohmann::ordered_json;
+
+  argument(const json* x, std::vector<std::string> where, place at,
+           made_sequence& out)
+    : x_(x), where_(std::move(where)), place_(std::move(at)), out_(&out) {}
+
+  [[nodiscard]] bool given() const noexcept { return x_ != nullptr; }
+
+  /// Returns the parameter `name`. REQUIRES: this is an object.
+  [[nodiscard]] argument operator[](const std::string& name) const;
+
+  /// Returns the items of a list of 1 to `piece_limit` items.
+  [[nodiscard]] std::vector<argument> items() const;
+
+  /// Returns a finite number in canonical form.
+  [[nodiscard]] double number() const;
+  [[nodiscard]] double number_or(double fallback) const;
+
+  /// Returns the number that a sequence starts with; within a warm-up it may be
+  /// left out.
+  [[nodiscard]] double initial() const;
+
+  /// Returns the ratio of a decay, at least 0.
+  [[nodiscard]] double ratio() const;
+
+  /// Returns a number of steps from `least` to `step_limit`.
+  [[nodiscard]] step_t steps(step_t least) const;
+  /// The same, but nothing where the value is missing or wrong.
+  [[nodiscard]] std::optional<step_t> good_steps(step_t least) const;
+  [[nodiscard]] step_t steps_or(step_t fallback, step_t least) const;
+
+  /// Returns a number or a word as a form.
+  [[nodiscard]] form plateau() const;
+
+  /// Returns the pieces of a whole sequence that begins at this sequence's step
+  /// `begin`, after `initial` was reached. Their steps are this sequence's.
+  [[nodiscard]] std::vector<piece> sequence_from(step_t begin,
+                                                 double initial) const;
+
+  /// Returns the pieces of a whole sequence.
+  [[nodiscard]] std::vector<piece> sequence() const;
+
+  /// Returns how many steps of the trial are left for this sequence.
+  [[nodiscard]] step_t steps_left() const noexcept {
+    return place_.begin < place_.max_steps ? place_.max_steps - place_.begin
+                                           : 0;
+  }
+
+  void error(std::string message) const;
+
+  /// Warns if this sequence's step `begin`, at which this value would count, is
+  /// past the trial's last step.
+  void warn_unless_reached(step_t begin) const;
+
+private:
+  [[nodiscard]] std::string found() const;
+  void missing() const;
+
+  const json* x_;
+  std::vector<std::string> where_;
+  place place_;
+  made_sequence* out_;
+};
+
+} // namespace hippo::family

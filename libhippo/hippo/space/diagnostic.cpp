@@ -1,0 +1,38 @@
+#include "hippo/space/diagnostic.hpp"
+
+#include "hippo/sequence/family.hpp"
+
+namespace hippo {
+
+std::string to_text(const diagnostic& x) {
+  std::string result = x.file;
+  if (x.line > 0)
+    result += ':' + std::to_string(x.line) + ':' + std::to_string(x.column);
+  result += ": ";
+  if (!x.path.empty())
+    result += x.path + ": ";
+  return result + x.message;
+}
+
+void diagnostics::error(const mark& at, const std::string& path,
+                        std::string message) {
+  tell(out_->errors, at, path, std::move(message));
+}
+
+void diagnostics::warn(const mark& at, const std::string& path,
+                       std::string message) {
+  tell(out_->warnings, at, path, std::move(message));
+}
+
+void diagnostics::unknown_key(const document::entry& x, const std::string& what,
+                              const std::vector<std::string>& known) {
+  error(x.where, x.value.path, unknown_text(what, x.key, known));
+}
+
+void diagnostics::tell(std::vector<diagnostic>& list, const mark& at,
+                       const std::string& path, std::string message) {
+  if (told_.insert({at.line, at.column, path, message}).second)
+    list.push_back({file_, at.line, at.column, path, std::move(message)});
+}
+
+} // namespace hippo

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace hippo {
+
+class diagnostics;
+
+/// A position in a text, both from 1; 0: the text as a whole.
+struct mark {
+  int line = 0;
+  int column = 0;
+};
+
+/// The most bytes that a study file may have.
+inline constexpr std::size_t document_bytes_max = 1 << 20;
+
+/// The most values that a study file may hold, aliases spelt out.
+inline constexpr std::size_t document_values_max = 200'000;
+
+/// How deep values may be nested.
+inline constexpr int document_depth_max = 64;
+
+/// A value of a YAML document, with its position and path. Aliases are spelt
+/// out and no map holds a key twice.
+struct document {
+  struct entry;
+  enum class kind { nothing, leaf, list, map };
+
+  kind type = kind::nothing;
+  mark where;
+  std::string path; ///< `space.lr.choice[2]`; empty: the whole document
+  std::string text; ///< of a leaf
+  bool quoted = false;
+  std::vector<document> items;
+  std::vector<entry> entries;
+
+  /// Returns the value of a map's key, or null.
+  [[nodiscard]] const document* find(const std::string& key) const;
+
+  /// Returns what a leaf means: a number (an integer if it is spelt as one), a
+  /// truth value, or a word. REQUIRES: a leaf.
+  [[nodiscard]] nlohmann::ordered_json meaning() const;
+
+  /// Says what this is for a message: `'word'`, `a list`, `nothing`.
+  [[nodiscard]] std::string found() const;
+};
+
+/// A key of a map and its value.
+struct document::entry {
+  std::string key;
+  mark where; ///< of the key
+  document value;
+};
+
+/// Parses a text that holds one YAML document.
+/// @returns nothing, or part of it, where the text is no such document; what is
+///          wrong is noted in `notes`
+std::optional<document> read_document(const std::string& text,
+                                      diagnostics& notes);
+
+} // namespace hippo

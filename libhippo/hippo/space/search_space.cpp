@@ -1,0 +1,211 @@
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/sequence/family.hpp"
+#include "hippo/space/space_node.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using decisions = std::unordered_map<const space_node*, std::uint64_t>;
+
+constexpr auto size_max = std::uint64_t{1} << 63;
+
+/// Products and sums of sizes; 0 stands for no size and is contagious.
+std::uint64_t times(std::uint64_t x, std::uint64_t y) {
+  return x == 0 || y == 0 || x > size_max / y ? 0 : x * y;
+}
+
+std::uint64_t plus(std::uint64_t x, std::uint64_t y) {
+  return x == 0 || y == 0 || x > size_max - y ? 0 : x + y;
+}
+
+/// Decides everything in `x` so that it becomes combination `index`; the first
+/// child varies slowest.
+void unrank(const space_node& x, std::uint64_t index, decisions& out) {
+  assert(index < x.size);
+  switch (x.type) {
+    case space_node::kind::literal:
+      return;
+    case space_node::kind::range:
+      out[&x] = index;
+      return;
+    case space_node::kind::choice:
+      for (std::size_t i = 0; i < x.children.size(); ++i) {
+        const auto count = x.children[i].size * x.brought[i].size;
+        if (index < count) {
+          out[&x] = i;
+          unrank(x.children[i], index / x.brought[i].size, out);
+          unrank(x.brought[i], index % x.brought[i].size, out);
+          return;
+        }
+        index -= count;
+      }
+      return;
+    case space_node::kind::list:
+    case space_node::kind::map:
+    case space_node::kind::space:
+      for (auto i = x.children.size(); i-- > 0;) {
+        unrank(x.children[i], index % x.children[i].size, out);
+        index /= x.children[i].size;
+      }
+      return;
+  }
+}
+
+/// Adds the hyper-parameters of `space`, each followed by those it brings.
+void add(const space_node& space, const decider& pick, step_t max_steps,
+         trial_parameters& out) {
+  for (std::size_t i = 0; i < space.children.size(); ++i) {
+    std::vector<const space_node*> brought;
+    auto value = decide(space.children[i], pick, &brought);
+    out.sequences[space.keys[i]] = make_sequence(value, max_steps).value;
+    out.shown[space.keys[i]] = std::move(value);
+    for (const auto* inner : brought)
+      add(*inner, pick, max_steps, out);
+  }
+}
+
+trial_parameters parameters(const space_node& root, const decider& pick) {
+  trial_parameters result;
+  result.shown = json::object();
+  add(root, pick, root.max_steps, result);
+  return result;
+}
+
+} // namespace
+
+json value_range::point(std::uint64_t index) const {
+  if (index == 0)
+    return between(0);
+  return between(static_cast<double>(index) / static_cast<double>(points - 1));
+}
+
+json value_range::between(double share) const {
+  if (scale == range_scale::int_uniform)
+    return static_cast<std::int64_t>(std::llround(low + (high - low) * share));
+  if (share <= 0)
+    return canonical(low);
+  if (share >= 1)
+    return canonical(high);
+  if (scale == range_scale::log_uniform)
+    return canonical(low * std::pow(high / low, share));
+  return canonical(low + (high - low) * share);
+}
+
+void set_size(space_node& x) {
+  switch (x.type) {
+    case space_node::kind::literal:
+      x.size = 1;
+      return;
+    case space_node::kind::range:
+      x.size = x.range.points;
+      return;
+    case space_node::kind::choice:
+      x.size = times(x.children[0].size, x.brought[0].size);
+      for (std::size_t i = 1; i < x.children.size(); ++i)
+        x.size = plus(x.size, times(x.children[i].size, x.brought[i].size));
+      return;
+    case space_node::kind::list:
+    case space_node::kind::map:
+    case space_node::kind::space:
+      x.size = 1;
+      for (const auto& child : x.children)
+        x.size = times(x.size, child.size);
+      return;
+  }
+}
+
+json decide(const space_node& x, const decider& pick,
+            std::vector<const space_node*>* brought) {
+  switch (x.type) {
+    case space_node::kind::literal:
+      return x.literal;
+    case space_node::kind::range: {
+      const auto n = pick(x);
+      return x.range.points == 0 ? x.range.between(
+               static_cast<double>(n) / static_cast<double>(decider_high))
+                                 : x.range.point(n);
+    }
+    case space_node::kind::choice: {
+      const auto n = pick(x);
+      if (brought != nullptr)
+        brought->push_back(&x.brought[n]);
+      return decide(x.children[n], pick, brought);
+    }
+    case space_node::kind::list: {
+      auto result = json::array();
+      for (const auto& child : x.children)
+        result.push_back(decide(child, pick, brought));
+      return result;
+    }
+    case space_node::kind::map:
+    case space_node::kind::space: {
+      auto result = json::object();
+      for (std::size_t i = 0; i < x.children.size(); ++i)
+        result[x.keys[i]] = decide(x.children[i], pick, brought);
+      return result;
+    }
+  }
+  return {};
+}
+
+std::uint64_t ways(const space_node& x) {
+  return x.type == space_node::kind::choice ? x.children.size()
+                                            : x.range.points;
+}
+
+std::uint64_t draw_decision(const space_node& x, std::uint64_t seed,
+                            std::uint64_t draw) {
+  std::array<unsigned char, 16> address{};
+  for (std::size_t i = 0; i < 8; ++i) { // little-endian on every machine
+    address[i] = static_cast<unsigned char>(seed >> (8 * i));
+    address[8 + i] = static_cast<unsigned char>(draw >> (8 * i));
+  }
+  const auto bits = hash_bytes(x.path.data(), x.path.size(),
+                               hash_bytes(address.data(), address.size()));
+  const auto n = ways(x);
+  if (n == 0)
+    return bits >> 11; // 53 bits: what a double holds
+  // The high half of bits * n, from halves of 32 bits: n is below 2^32 or
+  // the bias of a remainder is below 2^-10.
+  if (n >> 32 != 0)
+    return bits % n;
+  return ((bits >> 32) * n + (((bits & 0xffffffff) * n) >> 32)) >> 32;
+}
+
+search_space::search_space(std::shared_ptr<const node> root)
+  : root_(std::move(root)) {}
+
+std::optional<std::uint64_t> search_space::size() const {
+  if (root_ == nullptr)
+    return 1;
+  return root_->size == 0 ? std::nullopt : std::optional{root_->size};
+}
+
+trial_parameters search_space::at(std::uint64_t index) const {
+  if (root_ == nullptr)
+    return {nlohmann::ordered_json::object(), {}};
+  assert(index < root_->size);
+  decisions decided;
+  unrank(*root_, index, decided);
+  return parameters(*root_,
+                    [&](const space_node& x) { return decided.at(&x); });
+}
+
+trial_parameters search_space::sample(std::uint64_t seed,
+                                      std::uint64_t draw) const {
+  if (root_ == nullptr)
+    return {nlohmann::ordered_json::object(), {}};
+  return parameters(
+    *root_, [&](const space_node& x) { return draw_decision(x, seed, draw); });
+}
+
+} // namespace hippo

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/space/document.hpp"
+#include "hippo/space/study.hpp"
+
+namespace hippo {
+
+/// How a range lays out its values.
+enum class range_scale { uniform, log_uniform, int_uniform };
+
+/// The values from `low` to `high`, both ends among them.
+struct value_range {
+  range_scale scale = range_scale::uniform;
+  double low = 0;
+  double high = 1;
+  std::uint64_t points = 0; ///< 0: continuous
+
+  /// Returns point `index`. REQUIRES: `index < points`
+  [[nodiscard]] nlohmann::ordered_json point(std::uint64_t index) const;
+
+  /// Returns what lies at `share` of the way from 0 (low) to 1 (high).
+  [[nodiscard]] nlohmann::ordered_json between(double share) const;
+};
+
+/// A part of a search space: a sum (choice) or product (list, map, space) of
+/// its children, down to literals and ranges.
+struct search_space::node {
+  enum class kind {
+    literal,
+    list,
+    map,
+    choice,
+    range,
+    space, ///< a map from hyper-parameters to their values
+  };
+
+  kind type = kind::literal;
+  mark where;
+  std::string path;
+  nlohmann::ordered_json literal;
+  std::vector<std::string> keys; ///< of a map or space
+  std::vector<node> children;    ///< items, values or alternatives
+  /// Of a choice: the spaces that its alternatives bring with them.
+  std::vector<node> brought;
+  value_range range;
+  step_t max_steps = 1; ///< of a trial; set in the root alone
+  /// The number of combinations; 0: infinite, or above 2^63.
+  std::uint64_t size = 0;
+};
+
+using space_node = search_space::node;
+
+/// Sets `size` from the sizes of the parts.
+void set_size(space_node& x);
+
+/// Decides a choice or a range: which alternative or point it is. For a
+/// continuous range: how far it lies from its low (0) to its high (2^53) end.
+using decider = std::function<std::uint64_t(const space_node&)>;
+
+inline constexpr std::uint64_t decider_high = std::uint64_t{1} << 53;
+
+/// Returns the value of `x` with every choice and range decided, asked for in a
+/// fixed order.
+/// @param brought if not null, gets the spaces that come with what was chosen
+nlohmann::ordered_json decide(const space_node& x, const decider& pick,
+                              std::vector<const space_node*>* brought);
+
+/// Returns how many ways there are to decide `x` alone; 0: continuous.
+std::uint64_t ways(const space_node& x);
+
+/// Returns a decision on `x` that depends on nothing but the arguments.
+std::uint64_t draw_decision(const space_node& x, std::uint64_t seed,
+                            std::uint64_t draw);
+
+} // namespace hippo

@@ -1,0 +1,292 @@
+#include "hippo/space/space_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "hippo/core/number.hpp"
+#include "hippo/sequence/family.hpp"
+#include "hippo/space/space_check.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// The most points of a range.
+constexpr std::uint64_t points_max = 1'000'000;
+
+/// The largest whole number that keeps all its digits in canonical form.
+constexpr double whole_max = 999'999'999'999;
+
+/// What a value may be besides a number, a word or a list.
+enum class position {
+  value, ///< a sequence by its family
+  body,  ///< the parameters of a family
+};
+
+const std::vector<std::pair<std::string, range_scale>> scales{
+  {"uniform", range_scale::uniform},
+  {"log_uniform", range_scale::log_uniform},
+  {"int_uniform", range_scale::int_uniform},
+};
+
+/// Writes a value so that equal meaning gives equal text.
+std::string signature(const document& x) {
+  if (x.type == document::kind::leaf) {
+    const auto value = x.meaning();
+    return value.is_number() ? to_text(canonical(value.get<double>()))
+                             : json(x.text).dump();
+  }
+  std::string result = x.type == document::kind::list ? "[" : "{";
+  for (const auto& item : x.items)
+    result += signature(item) + ',';
+  for (const auto& entry : x.entries)
+    result += json(entry.key).dump() + ':' + signature(entry.value) + ',';
+  return result + (x.type == document::kind::list ? ']' : '}');
+}
+
+class reader {
+public:
+  reader(const workload_descriptor* workload, diagnostics& notes)
+    : notes_(&notes) {
+    if (workload == nullptr)
+      return;
+    names_.emplace();
+    for (const auto& x : workload->hyper_parameters)
+      names_->push_back(x.name);
+  }
+
+  /// Reads a map from hyper-parameters to their values; what is wrong is noted
+  /// and left out.
+  space_node space(const document& x) {
+    auto result = start(x, space_node::kind::space);
+    if (x.type != document::kind::map || x.entries.empty())
+      notes_->error(x, "must be a map from hyper-parameters to their values, "
+                       "found "
+                         + x.found());
+    for (const auto& entry : x.entries) {
+      if (names_
+          && std::find(names_->begin(), names_->end(), entry.key)
+               == names_->end()) {
+        notes_->unknown_key(entry, "hyper-parameter", *names_);
+        continue;
+      }
+      if (auto child = value(entry.value, position::value)) {
+        result.keys.push_back(entry.key);
+        result.children.push_back(std::move(*child));
+      }
+    }
+    set_size(result);
+    return result;
+  }
+
+private:
+  static space_node start(const document& x, space_node::kind type) {
+    space_node result;
+    result.type = type;
+    result.where = x.where;
+    result.path = x.path;
+    return result;
+  }
+
+  std::optional<space_node> value(const document& x, position at) {
+    switch (x.type) {
+      case document::kind::nothing:
+        notes_->error(x, "must be a value, found nothing");
+        return {};
+      case document::kind::leaf: {
+        auto result = start(x, space_node::kind::literal);
+        result.literal = x.meaning();
+        set_size(result);
+        return result;
+      }
+      case document::kind::list:
+        return list(x);
+      case document::kind::map:
+        return map(x, at);
+    }
+    return {};
+  }
+
+  std::optional<space_node> list(const document& x) {
+    auto result = start(x, space_node::kind::list);
+    for (const auto& item : x.items)
+      if (auto child = value(item, position::value))
+        result.children.push_back(std::move(*child));
+    if (result.children.size() != x.items.size())
+      return {};
+    set_size(result);
+    return result;
+  }
+
+  std::optional<space_node> map(const document& x, position at) {
+    if (const auto* options = x.find("choice")) {
+      only_keys(x, {"choice"});
+      return choice(*options, at);
+    }
+    for (const auto& [name, scale] : scales)
+      if (const auto* ends = x.find(name)) {
+        only_keys(x, {name, "points"});
+        return range(*ends, scale, x.find("points"));
+      }
+    if (at == position::value && !is_family(x))
+      return {};
+    auto result = start(x, space_node::kind::map);
+    for (const auto& entry : x.entries)
+      if (auto child =
+            value(entry.value,
+                  at == position::value ? position::body : position::value)) {
+        result.keys.push_back(entry.key);
+        result.children.push_back(std::move(*child));
+      }
+    if (result.children.size() != x.entries.size())
+      return {};
+    set_size(result);
+    return result;
+  }
+
+  /// Checks that a map stands for a sequence.
+  bool is_family(const document& x) {
+    auto known = family_names();
+    known.emplace_back("choice");
+    for (const auto& scale : scales)
+      known.push_back(scale.first);
+    if (x.entries.size() != 1) {
+      notes_->error(x, "must have one key, found "
+                         + std::to_string(x.entries.size())
+                         + ". Allowed: " + list_of(known));
+      return false;
+    }
+    const auto& entry = x.entries.front();
+    if (std::find(known.begin(), known.end(), entry.key) != known.end())
+      return true;
+    notes_->unknown_key(entry, "sequence", known);
+    return false;
+  }
+
+  void only_keys(const document& x, const std::vector<std::string>& allowed) {
+    for (const auto& entry : x.entries)
+      if (std::find(allowed.begin(), allowed.end(), entry.key) == allowed.end())
+        notes_->unknown_key(entry, "key beside '" + allowed[0] + "'", allowed);
+  }
+
+  std::optional<space_node> choice(const document& x, position at) {
+    if (x.type != document::kind::list || x.items.empty()) {
+      notes_->error(x, "must be a list of at least one option, found "
+                         + x.found());
+      return {};
+    }
+    auto result = start(x, space_node::kind::choice);
+    std::map<std::string, const document*> seen;
+    for (const auto& option : x.items) {
+      const auto [same, is_new] = seen.emplace(signature(option), &option);
+      if (!is_new)
+        notes_->warn(option, "is the same option as " + same->second->path);
+      const auto* inner = option.find("value");
+      const auto* with = option.find("with");
+      auto brought = start(option, space_node::kind::space);
+      set_size(brought);
+      if (inner == nullptr && with != nullptr)
+        notes_->error(option, "'value' is missing");
+      if (inner != nullptr)
+        only_keys(option, {"value", "with"});
+      if (with != nullptr)
+        brought = space(*with);
+      if (inner == nullptr && with != nullptr)
+        continue;
+      if (auto child = value(inner == nullptr ? option : *inner, at)) {
+        result.children.push_back(std::move(*child));
+        result.brought.push_back(std::move(brought));
+      }
+    }
+    if (result.children.empty())
+      return {};
+    set_size(result);
+    return result;
+  }
+
+  std::optional<space_node> range(const document& x, range_scale scale,
+                                  const document* points) {
+    const auto errors = notes_->errors();
+    auto result = start(x, space_node::kind::range);
+    if (x.items.size() != 2) {
+      notes_->error(x, "must be a list [low, high], found "
+                         + (x.items.empty()
+                              ? x.found()
+                              : std::to_string(x.items.size()) + " items"));
+      return {};
+    }
+    const auto low = range_end(x.items[0], scale);
+    const auto high = range_end(x.items[1], scale);
+    if (low && high && *low >= *high)
+      notes_->error(x.items[0], "must be below the other end, found "
+                                  + to_text(*low) + " and " + to_text(*high));
+    if (points != nullptr)
+      result.range.points = read_points(*points);
+    if (notes_->errors() != errors)
+      return {};
+    result.range.scale = scale;
+    result.range.low = *low;
+    result.range.high = *high;
+    if (scale == range_scale::int_uniform) {
+      const auto all = static_cast<std::uint64_t>(*high - *low) + 1;
+      result.range.points =
+        points == nullptr ? all : std::min(all, result.range.points);
+    }
+    set_size(result);
+    return result;
+  }
+
+  std::optional<double> range_end(const document& x, range_scale scale) {
+    const auto value = x.type == document::kind::leaf ? x.meaning() : json{};
+    if (!value.is_number() || !std::isfinite(value.get<double>())) {
+      notes_->error(x, "must be a finite number, found " + x.found());
+      return {};
+    }
+    const auto result = canonical(value.get<double>());
+    if (scale == range_scale::log_uniform && result <= 0) {
+      notes_->error(x, "must be above 0 on a logarithmic range, found "
+                         + x.found());
+      return {};
+    }
+    if (scale == range_scale::int_uniform
+        && (std::floor(result) != result || std::abs(result) > whole_max)) {
+      notes_->error(x, "must be a whole number of at most 12 digits, found "
+                         + x.found());
+      return {};
+    }
+    return result;
+  }
+
+  std::uint64_t read_points(const document& x) {
+    const auto value = x.type == document::kind::leaf ? x.meaning() : json{};
+    if (value.is_number_integer() && value.get<std::int64_t>() >= 2
+        && value.get<std::int64_t>() <= static_cast<std::int64_t>(points_max))
+      return value.get<std::uint64_t>();
+    notes_->error(x, "must be a whole number from 2 to "
+                       + std::to_string(points_max) + ", found " + x.found());
+    return 0;
+  }
+
+  diagnostics* notes_;
+  std::optional<std::vector<std::string>> names_; ///< nothing: any
+};
+
+} // namespace
+
+std::shared_ptr<const space_node>
+read_space(const document& x, step_t max_steps,
+           const workload_descriptor* workload, diagnostics& notes) {
+  const auto errors = notes.errors();
+  auto root = std::make_shared<space_node>(reader{workload, notes}.space(x));
+  root->max_steps = max_steps;
+  check_space(*root, workload, notes);
+  return notes.errors() == errors ? root : nullptr;
+}
+
+} // namespace hippo

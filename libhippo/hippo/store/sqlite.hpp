@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hippo/core/error.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hippo {
+
+/// A prepared SQL statement. Parameters count from 1, columns from 0. What a
+/// bind refers to must live until the statement has been run.
+class sql_statement {
+public:
+  sql_statement() = default;
+  explicit sql_statement(sqlite3_stmt* handle) : handle_(handle) {}
+
+  sql_statement& bind(int parameter, std::uint64_t value); ///< as 64 bits
+  sql_statement& bind_text(int parameter, std::string_view value);
+  sql_statement& bind_blob(int parameter, std::string_view value);
+
+  /// Runs the statement to its next row.
+  /// @returns whether there is one, or `errc::io_failed`; without a row the
+  ///          statement is ready to be bound and run again
+  expected<bool> step();
+
+  /// Runs a statement that gives no rows, and makes it ready for the next run.
+  expected<std::monostate> run();
+
+  /// The values of the present row; a view lives until the next `step`.
+  [[nodiscard]] std::uint64_t number(int column) const;
+  [[nodiscard]] std::string_view text(int column) const; ///< or a blob's bytes
+  [[nodiscard]] bool is_null(int column) const;
+
+private:
+  struct closer {
+    void operator()(sqlite3_stmt* handle) const noexcept;
+  };
+  std::unique_ptr<sqlite3_stmt, closer> handle_;
+};
+
+/// A connection to an SQLite database. One thread at a time.
+class sql_database {
+public:
+  /// How a database is opened.
+  enum class access { read, write };
+
+  sql_database() = default;
+
+  /// Opens `path`; for `write` it is created if missing. Whether it is a
+  /// database at all shows only when it is used.
+  static expected<sql_database> open(const std::string& path, access how);
+
+  /// Runs statements that take no parameters and whose rows do not matter.
+  expected<std::monostate> run(const std::string& sql);
+
+  expected<sql_statement> prepare(std::string_view sql);
+
+  /// How many rows the last insert, update or delete changed.
+  [[nodiscard]] int changes() const;
+
+private:
+  struct closer {
+    void operator()(sqlite3* handle) const noexcept;
+  };
+  std::unique_ptr<sqlite3, closer> handle_;
+};
+
+} // namespace hippo

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace hippo {
+
+/// What random numbers are drawn for; keeps the uses of one seed apart.
+/// Values decide results: append only, never renumber.
+enum class purpose : std::uint64_t { weights = 1, order, augment, dropout };
+
+/// Scrambles 64 bits, one to one (the finaliser of SplitMix64).
+constexpr std::uint64_t scramble(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// Random numbers at an address: the same address always gives the same
+/// numbers, in every process, with every library and on every device.
+class random_numbers {
+public:
+  random_numbers(std::uint64_t seed, purpose use,
+                 std::initializer_list<std::uint64_t> address) noexcept
+    : key_(scramble(seed + step)) {
+    key_ = scramble(key_ ^ (static_cast<std::uint64_t>(use) * step));
+    for (auto x : address)
+      key_ = scramble(key_ + (x + 1) * step);
+  }
+
+  /// Returns the number at `index`.
+  [[nodiscard]] std::uint64_t at(std::uint64_t index) const noexcept {
+    return scramble(key_ + (index + 1) * step);
+  }
+
+  /// Returns the next number, from `at(0)` on.
+  std::uint64_t next() noexcept { return at(count_++); }
+
+  /// Returns an integer of `[0, n)`; for `n` up to 2^32 no value is more likely
+  /// than another by more than n / 2^32.
+  std::uint64_t below(std::uint64_t n) noexcept {
+    return ((next() >> 32) * n) >> 32;
+  }
+
+  /// Returns a number of `[0, 1)`.
+  double uniform() noexcept {
+    return static_cast<double>(next() >> 11) * 0x1p-53;
+  }
+
+private:
+  static constexpr std::uint64_t step = 0x9e3779b97f4a7c15;
+  std::uint64_t key_;
+  std::uint64_t count_ = 0;
+};
+
+} // namespace hippo

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+namespace hippo {
+
+/// A state as tensors by name.
+using tensor_map = std::map<std::string, at::Tensor>;
+
+/// Returns the tensors as bytes, little-endian: equal tensors give equal bytes.
+std::string to_bytes(const tensor_map& tensors);
+
+/// Reads what `to_bytes` wrote; the tensors are on the CPU.
+/// Throws `std::runtime_error` if the bytes are anything else.
+tensor_map tensors_from_bytes(const std::string& bytes);
+
+/// Copies `from` into `to`, which must have the same names, shapes and types.
+/// Throws `std::runtime_error`, before it changes anything, if it has not.
+void copy_into(const tensor_map& to, const tensor_map& from);
+
+} // namespace hippo

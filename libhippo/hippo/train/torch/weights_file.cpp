@@ -1,0 +1,49 @@
+#include "hippo/train/torch/weights_file.hpp"
+
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickler.h>
+
+#include <fstream>
+#include <stdexcept>
+
+namespace hippo {
+
+void write_weights(const std::string& path, const named_tensors& tensors) {
+  c10::Dict<std::string, at::Tensor> dict;
+  for (const auto& [name, x] : tensors)
+    dict.insert(name, x.detach().to(at::kCPU).contiguous());
+  // torch::pickle_save would tag the dict with its type, by a function that
+  // Python does not allow in files of weights only.
+  std::string pickle;
+  torch::jit::Pickler pickler{
+    [&](const char* data, std::size_t size) { pickle.append(data, size); },
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    false};
+  pickler.protocol();
+  pickler.pushIValue(dict);
+  pickler.stop();
+
+  // In memory first: the writer's destructor throws if a file fails it.
+  std::string archive;
+  caffe2::serialize::PyTorchStreamWriter writer{
+    [&](const void* data, std::size_t size) {
+      archive.append(static_cast<const char*>(data), size);
+      return size;
+    }};
+  writer.writeRecord("data.pkl", pickle.data(), pickle.size());
+  std::size_t index = 0;
+  for (const auto& x : pickler.tensorData())
+    writer.writeRecord("data/" + std::to_string(index++), x.const_data_ptr(),
+                       x.nbytes());
+  writer.writeEndOfFile();
+
+  std::ofstream file{path, std::ios::binary};
+  file.write(archive.data(), static_cast<std::streamsize>(archive.size()));
+  if (!file.flush())
+    throw std::runtime_error("cannot write weights to " + path);
+}
+
+} // namespace hippo

@@ -1,0 +1,173 @@
+#include "hippo/tune/asha.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+/// Returns the loss at the 1 - 1/eta percentile of the recorded values, counted
+/// from the worst one, between two of them on the line that joins them; or
+/// nothing if there are none. As `numpy.percentile`, but its place is exact.
+std::optional<double> cutoff(split_ranking& recorded, std::uint64_t eta) {
+  if (recorded.size() == 0)
+    return std::nullopt;
+  const auto steps = recorded.size() - 1; // from the worst to the best
+  recorded.split((steps + eta - 1) / eta);
+  const auto share = static_cast<double>((eta - steps % eta) % eta)
+                     / static_cast<double>(eta);
+  const auto worse = recorded.rest().begin()->loss;
+  if (share == 0)
+    return worse;
+  const auto better = recorded.best().rbegin()->loss;
+  const auto range = better - worse;
+  return share < 0.5 ? worse + range * share : better - range * (1 - share);
+}
+
+} // namespace
+
+// -- what both have in common -------------------------------------------------
+
+asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
+           direction better, std::uint64_t concurrent)
+  : rungs_(std::move(rungs)),
+    eta_(eta),
+    better_(better),
+    concurrent_(concurrent == 0 ? trials : concurrent),
+    trials_(trials) {}
+
+std::vector<action> asha::start() {
+  std::vector<action> out;
+  started_ = true;
+  proceed(out);
+  return out;
+}
+
+std::vector<action> asha::on_result(trial_no trial, step_t at, double value) {
+  std::vector<action> out;
+  auto& x = trials_[trial];
+  if (x.phase != trial_phase::training || at != rungs_[x.rung])
+    return out;
+  --in_flight_;
+  if (x.rung == last_rung()) {
+    x.phase = trial_phase::ended;
+  } else {
+    x.phase = trial_phase::resting;
+    x.at_rung = standing_of(trial, value, better_);
+    on_rung(trial, out);
+  }
+  proceed(out);
+  return out;
+}
+
+std::vector<action> asha::on_failure(trial_no trial) {
+  std::vector<action> out;
+  const auto before = std::exchange(trials_[trial].phase, trial_phase::ended);
+  if (before == trial_phase::training)
+    --in_flight_;
+  if (before == trial_phase::training || before == trial_phase::resting)
+    on_lost(trial, before);
+  if (started_ && !done_)
+    proceed(out);
+  return out;
+}
+
+void asha::train(trial_no trial, std::uint32_t rung, std::vector<action>& out) {
+  trials_[trial].phase = trial_phase::training;
+  trials_[trial].rung = rung;
+  ++in_flight_;
+  out.emplace_back(advance{trial, rungs_[rung]});
+}
+
+void asha::end(trial_no trial, std::vector<action>& out) {
+  trials_[trial].phase = trial_phase::ended;
+  out.emplace_back(prune{trial});
+}
+
+bool asha::start_next(std::vector<action>& out) {
+  while (next_ < trials_.size()) {
+    const auto trial = next_++;
+    if (trials_[trial].phase == trial_phase::fresh) { // else it was cancelled
+      train(trial, 0, out);
+      return true;
+    }
+  }
+  return false;
+}
+
+void asha::proceed(std::vector<action>& out) {
+  while (in_flight_ < concurrent_)
+    if (!resume(out) && !start_next(out))
+      break;
+  if (in_flight_ > 0)
+    return;
+  for (trial_no trial = 0; trial < trials_.size(); ++trial)
+    if (trials_[trial].phase == trial_phase::resting)
+      end(trial, out);
+  done_ = true;
+}
+
+// -- promotion ----------------------------------------------------------------
+
+asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
+                               std::uint64_t eta, direction better,
+                               std::uint64_t concurrent)
+  : asha(trials, std::move(rungs), eta, better, concurrent),
+    boards_(last_rung()) {}
+
+void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
+  auto& board = boards_[state(trial).rung];
+  board.values.insert(state(trial).at_rung);
+  board.resting.insert(state(trial).at_rung);
+}
+
+void asha_promotion::on_lost(trial_no trial, trial_phase before) {
+  const auto& x = state(trial);
+  if (x.rung == last_rung())
+    return;
+  auto& board = boards_[x.rung];
+  ++board.failed;
+  if (before == trial_phase::resting) {
+    board.values.erase(x.at_rung);
+    board.resting.erase(x.at_rung);
+  }
+}
+
+bool asha_promotion::resume(std::vector<action>& out) {
+  for (auto rung = boards_.size(); rung-- > 0;) {
+    auto& [values, resting, failed] = boards_[rung];
+    values.split((values.size() + failed) / eta());
+    if (resting.empty() || values.best().empty()
+        || *values.best().rbegin() < *resting.begin())
+      continue;
+    const auto trial = resting.begin()->trial;
+    resting.erase(resting.begin());
+    train(trial, static_cast<std::uint32_t>(rung + 1), out);
+    return true;
+  }
+  return false;
+}
+
+// -- stopping -----------------------------------------------------------------
+
+asha_stopping::asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
+                             std::uint64_t eta, direction better,
+                             std::uint64_t concurrent)
+  : asha(trials, std::move(rungs), eta, better, concurrent),
+    recorded_(last_rung()) {}
+
+void asha_stopping::on_rung(trial_no trial, std::vector<action>& out) {
+  const auto& x = state(trial);
+  auto& recorded = recorded_[x.rung];
+  const auto limit = cutoff(recorded, eta());
+  const bool stops = limit && (x.at_rung.is_nan || x.at_rung.loss > *limit);
+  if (!x.at_rung.is_nan)
+    recorded.insert(x.at_rung);
+  if (stops)
+    end(trial, out);
+  else
+    train(trial, x.rung + 1, out);
+}
+
+} // namespace hippo

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/split_ranking.hpp"
+
+namespace hippo {
+
+/// What both forms of ASHA have in common: which trials are in flight, and that
+/// something new starts whenever one comes to rest.
+class asha : public algorithm {
+public:
+  /// @param concurrent trials in flight at most; 0: all that there are
+  /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
+  asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
+       direction better, std::uint64_t concurrent);
+
+  [[nodiscard]] std::uint64_t trials() const override {
+    return trials_.size();
+  }
+  [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
+  std::vector<action> start() override;
+  std::vector<action> on_result(trial_no trial, step_t at,
+                                double value) override;
+  std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool done() const override { return done_; }
+
+protected:
+  enum class trial_phase : std::uint8_t {
+    fresh,    ///< not started
+    training, ///< to its rung
+    resting,  ///< paused on its rung
+    ended,    ///< pruned, failed, or trained as far as it goes
+  };
+
+  struct trial_state {
+    trial_phase phase = trial_phase::fresh;
+    std::uint32_t rung = 0; ///< where it is, or is going to
+    standing at_rung;       ///< its latest, on a rung
+  };
+
+  /// Trial `trial` has come to its rung, which is not the last one, with the
+  /// standing in its state.
+  virtual void on_rung(trial_no trial, std::vector<action>& out) = 0;
+
+  /// Trial `trial` failed while it was in phase `before`: training or resting.
+  virtual void on_lost(trial_no trial, trial_phase before) = 0;
+
+  /// Lets a trial at rest go on, if one may.
+  virtual bool resume(std::vector<action>& out) = 0;
+
+  [[nodiscard]] std::uint64_t eta() const { return eta_; }
+  [[nodiscard]] std::size_t last_rung() const { return rungs_.size() - 1; }
+  trial_state& state(trial_no trial) { return trials_[trial]; }
+  [[nodiscard]] const trial_state& state(trial_no trial) const {
+    return trials_[trial];
+  }
+
+  void train(trial_no trial, std::uint32_t rung, std::vector<action>& out);
+  void end(trial_no trial, std::vector<action>& out);
+
+private:
+  bool start_next(std::vector<action>& out);
+
+  /// Fills free slots; once nothing is in flight, ends the rest.
+  void proceed(std::vector<action>& out);
+
+  std::vector<step_t> rungs_;
+  std::uint64_t eta_;
+  direction better_;
+  std::uint64_t concurrent_;
+  std::vector<trial_state> trials_;
+  trial_no next_ = 0; ///< the first that was not looked at for a start
+  std::uint64_t in_flight_ = 0;
+  bool started_ = false;
+  bool done_ = false;
+};
+
+/// ASHA by promotion (arXiv 1810.05934): a trial rests on each rung until it is
+/// among the best floor(n / eta) of the n that have come there. A free slot goes
+/// to the best such trial of the highest rung, else to a new trial. Failed
+/// trials count in n, as the worst.
+class asha_promotion : public asha {
+public:
+  asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
+                 std::uint64_t eta, direction better,
+                 std::uint64_t concurrent);
+
+private:
+  /// Who has come to one rung.
+  struct rung_board {
+    split_ranking values;       ///< of all that have not failed since
+    std::set<standing> resting; ///< of these, those that are there still
+    std::uint64_t failed = 0;   ///< on the way there, or while resting there
+  };
+
+  void on_rung(trial_no trial, std::vector<action>& out) override;
+  void on_lost(trial_no trial, trial_phase before) override;
+  bool resume(std::vector<action>& out) override;
+
+  std::vector<rung_board> boards_; ///< by rung; the last one has none
+};
+
+/// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a trial
+/// ends if it is worse than the 1 - 1/eta percentile of what was recorded there
+/// before it; the first one never is. What is stopped is not resumed. A NaN is
+/// worse than any number and is not recorded.
+class asha_stopping : public asha {
+public:
+  asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
+                std::uint64_t eta, direction better, std::uint64_t concurrent);
+
+private:
+  void on_rung(trial_no trial, std::vector<action>& out) override;
+  void on_lost(trial_no, trial_phase) override {} // nothing is recorded
+  bool resume(std::vector<action>&) override { return false; }
+
+  std::vector<split_ranking> recorded_; ///< by rung; the last one has none
+};
+
+} // namespace hippo

@@ -1,0 +1,251 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/actor_fixture.hpp"
+#include "engine.hpp"
+#include "journal.hpp"
+#include "merger.hpp"
+#include "plan/workload_model.hpp"
+#include "pool.hpp"
+#include "study.hpp"
+#include "trainer.hpp"
+
+namespace hippo::test {
+
+/// An engine that goes from stop to stop when the test says so. It trains the
+/// hash model, so that a wrong order or a wrong checkpoint shows in the values.
+class fake_engine final : public engine {
+public:
+  using folder = std::map<std::string, model_state>;
+
+  explicit fake_engine(std::shared_ptr<folder> files)
+    : files_(std::move(files)) {}
+
+  void start(const lease& x, engine_sink sink) override {
+    ASSERT_FALSE(sink_);
+    work_ = x;
+    sink_ = std::move(sink);
+    next_ = 0;
+    at_ = x.stages.front().begin;
+    state_ = x.start.file.empty() ? model_state{} : files_->at(x.start.file);
+    cancelled_ = false;
+  }
+
+  void add_stop(std::uint64_t lease, const stop_point& stop) override {
+    if (!sink_ || work_.number != lease)
+      return;
+    auto i = std::find_if(work_.stops.begin(), work_.stops.end(),
+                          [&](auto& y) { return y.at >= stop.at; });
+    const auto passed
+      = work_.stops.begin() + static_cast<std::ptrdiff_t>(next_);
+    if (i < passed || i == work_.stops.end())
+      return;
+    if (i->at == stop.at) {
+      i->evaluate |= stop.evaluate;
+      i->save |= stop.save;
+    } else {
+      work_.stops.insert(i, stop);
+    }
+  }
+
+  void cancel(std::uint64_t lease) override {
+    cancelled_ = cancelled_ || (sink_ && work_.number == lease);
+  }
+
+  [[nodiscard]] step_t reached() const override { return at_; }
+
+  [[nodiscard]] bool busy() const { return sink_ != nullptr; }
+
+  /// Goes to the next stop and reports it. @returns whether it was training
+  bool step() {
+    if (!sink_)
+      return false;
+    if (cancelled_)
+      return end(error{errc::cancelled, "cancelled"});
+    const auto stop = work_.stops.at(next_);
+    for (auto& s : work_.stages)
+      for (; at_ < std::min(stop.at, s.end) && s.begin <= at_; ++at_) {
+        state_.train(s.config, at_, at_ + 1);
+        ++trained;
+        if (const auto* bad = poison(s.config))
+          return end(*bad);
+      }
+    stop_report x;
+    x.lease = work_.number;
+    x.at = stop.at;
+    x.device = "model";
+    x.trained_steps = stop.at - (next_ == 0 ? work_.stages.front().begin
+                                            : work_.stops[next_ - 1].at);
+    x.train_ns = 1'000'000 * x.trained_steps;
+    if (stop.evaluate)
+      x.values = state_.evaluate();
+    if (stop.save) {
+      const auto name = std::to_string(work_.number) + '-'
+                        + std::to_string(stop.at);
+      (*files_)[name] = state_;
+      x.saved = checkpoint{name, 1, 1};
+    }
+    sink_(x);
+    if (++next_ == work_.stops.size())
+      return end({});
+    return true;
+  }
+
+  std::uint64_t trained = 0; ///< steps, lost ones included
+  /// Returns a failure for configurations that cannot be trained.
+  std::function<const error*(const configuration&)> poison
+    = [](const configuration&) { return nullptr; };
+
+private:
+  bool end(std::optional<error> why) {
+    auto sink = std::exchange(sink_, nullptr);
+    sink(lease_end{work_.number, at_, std::move(why)});
+    return true;
+  }
+
+  std::shared_ptr<folder> files_;
+  lease work_;
+  engine_sink sink_;
+  model_state state_;
+  std::size_t next_ = 0;
+  step_t at_ = 0;
+  bool cancelled_ = false;
+};
+
+/// The workload that studies of these tests name.
+inline workload_descriptor model_workload() {
+  workload_descriptor result;
+  result.name = "model";
+  result.metrics = {{"value", direction::maximize, "a hash of the training"}};
+  parameter_descriptor lr;
+  lr.name = "lr";
+  lr.fallback = 0.1;
+  lr.min = 0;
+  auto batch = lr;
+  batch.name = "batch_size";
+  batch.fallback = 64.0;
+  batch.integer = true;
+  batch.affects_speed = true;
+  result.hyper_parameters = {lr, batch};
+  return result;
+}
+
+/// A service with studies and trainers that a test moves by hand.
+class service_test : public actor_test {
+public:
+  std::shared_ptr<fake_engine::folder> files
+    = std::make_shared<fake_engine::folder>();
+  pool_options watching;
+  pool_actor trainers_pool;
+  journal_actor log;
+  merger_actor merging;
+  std::vector<study_spec> specs;
+  std::vector<study_actor> studies;
+
+  struct trainer_entry {
+    training_actor handle;
+    std::shared_ptr<fake_engine> device;
+  };
+  std::vector<trainer_entry> trainers;
+
+  void open(merger_options options = {}) {
+    trainers_pool = spawn(pool, watching);
+    log = spawn(journal, nullptr);
+    options.workload.name = "model";
+    options.speed_names = {"batch_size"};
+    merging = spawn(merger, std::move(options), trainers_pool, log);
+  }
+
+  void add_study(const std::string& text) {
+    auto read = read_study(text, "test.yaml", {model_workload()});
+    ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
+    study_options opts;
+    opts.spec = *read.study;
+    for (const auto& p : model_workload().hyper_parameters)
+      opts.defaults.emplace(
+        p.name, sequence{form::constant(std::get<double>(p.fallback))});
+    specs.push_back(*read.study);
+    studies.push_back(
+      spawn(study, opts, merging, caf::actor_cast<observer_actor>(self)));
+    auto started = ask<std::uint64_t>(studies.back(), start_atom::value);
+    ASSERT_TRUE(started) << sys.render(started.error());
+  }
+
+  void go() { self->send(merging, go_atom::value); }
+
+  trainer_entry& add_trainer() {
+    hello x;
+    x.device = "model";
+    x.workloads = {"model"};
+    auto device = std::make_shared<fake_engine>(files);
+    auto handle = spawn(trainer,
+                        caf::actor_cast<registrar_actor>(trainers_pool), x,
+                        std::static_pointer_cast<engine>(device));
+    trainers.push_back({handle, device});
+    return trainers.back();
+  }
+
+  /// Moves everything until nothing moves any more.
+  void run_all() {
+    for (bool moved = true; moved;) {
+      run();
+      moved = false;
+      for (auto& x : trainers)
+        moved = x.device->step() || moved;
+    }
+  }
+
+  study_record record_of(std::size_t i) {
+    auto result
+      = ask<study_record>(studies[i], status_atom::value, told_atom::value);
+    EXPECT_TRUE(result) << sys.render(result.error());
+    return result ? *result : study_record{};
+  }
+
+  merger_status status() {
+    auto result = ask<merger_status>(merging, status_atom::value);
+    EXPECT_TRUE(result) << sys.render(result.error());
+    return result ? *result : merger_status{};
+  }
+
+  std::uint64_t trained() const {
+    std::uint64_t result = 0;
+    for (const auto& x : trainers)
+      result += x.device->trained;
+    return result;
+  }
+
+  /// Every result of every trial must be what training it alone gives, there
+  /// must be one for each step that was asked for, and every trial must have
+  /// ended.
+  void expect_results_as_alone(std::size_t i) {
+    const auto record = record_of(i);
+    const sampler values{specs[i]};
+    for (const auto& trial : record.trials) {
+      EXPECT_NE(trial.state, trial_state::running) << trial.id;
+      EXPECT_NE(trial.state, trial_state::pending) << trial.id;
+      if (trial.state == trial_state::failed)
+        continue;
+      model_trial alone;
+      auto sequences = values.parameters(trial.id).sequences;
+      sequences.emplace("batch_size", sequence{form::constant(64)});
+      alone.segments = join(sequences, specs[i].max_steps);
+      model_state state;
+      step_t at = 0;
+      ASSERT_EQ(trial.results.size(), trial.steps) << trial.id;
+      for (const auto& x : trial.results) {
+        state.train(alone.at(at), at, at + 1);
+        ++at;
+        EXPECT_EQ(x.step, at);
+        EXPECT_EQ(x.values, state.evaluate())
+          << "trial " << trial.id << " at " << at;
+      }
+    }
+  }
+};
+
+} // namespace hippo::test

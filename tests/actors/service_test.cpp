@@ -1,0 +1,327 @@
+// Studies, merger, pool and trainers together, under seeds, death and silence.
+
+#include <gtest/gtest.h>
+
+#include "actors/service_fixture.hpp"
+#include "hippo/wire/codec.hpp"
+
+namespace hippo {
+namespace {
+
+const char* const grid_study = R"(
+study: grid
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr:
+    choice:
+      - 0.1
+      - multistep: {initial: 0.1, milestones: [6], gamma: 0.1}
+      - multistep: {initial: 0.1, milestones: [4, 8], gamma: 0.1}
+      - warmup: {steps: 2, from: 0.01, to: 0.1}
+  batch_size: {choice: [64, {multistep: {initial: 64, milestones: [6], gamma: 2}}]}
+algorithm: grid
+)";
+
+const char* const sha_study = R"(
+study: sha
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [3], gamma: {choice: [0.1, 0.5]}}
+      - multistep: {initial: 0.2, milestones: [2, 5], gamma: 0.1}
+      - exponential: {initial: 0.1, gamma: {choice: [0.8, 0.9]}}
+  batch_size: {choice: [64, 128]}
+algorithm: {sha: {eta: 3, min: 1}}
+budget: {trials: 9}
+)";
+
+const char* const asha_study = R"(
+study: asha
+workload: {name: model}
+objective: {metric: value, direction: minimize}
+steps: {max: 9}
+space:
+  lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
+  batch_size: {choice: [64, {piecewise: [[0, 64], [3, 128]]}]}
+algorithm: {asha: {eta: 3, min: 1}}
+budget: {trials: 6}
+)";
+
+struct ServiceTest : test::service_test {};
+
+TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
+  open();
+  for (auto* text : {grid_study, sha_study, asha_study})
+    add_study(text);
+  go();
+  add_trainer();
+  add_trainer();
+  run_all();
+  for (std::size_t i = 0; i < studies.size(); ++i)
+    expect_results_as_alone(i);
+  const auto x = status();
+  EXPECT_EQ(x.trained_steps, x.figures.unique_steps);
+  EXPECT_EQ(trained(), x.figures.unique_steps);
+  EXPECT_LT(x.figures.unique_steps, x.figures.asked_steps);
+  EXPECT_TRUE(x.running.empty());
+  EXPECT_EQ(record_of(0).trials.size(), 8u);
+}
+
+TEST_F(ServiceTest, NothingIsLeasedBeforeItMayGo) {
+  open();
+  add_study(grid_study);
+  add_trainer();
+  run_all();
+  EXPECT_EQ(trained(), 0u);
+  go();
+  run_all();
+  EXPECT_GT(trained(), 0u);
+}
+
+TEST_F(ServiceTest, WithMergingOffEveryTrialIsTrainedAlone) {
+  merger_options options;
+  options.merge = false;
+  open(std::move(options));
+  add_study(grid_study);
+  go();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_EQ(trained(), 8u * 12u);
+}
+
+TEST_F(ServiceTest, ATrialThatDivergesFailsAloneWithAReason) {
+  open();
+  add_study(grid_study);
+  go();
+  const error diverged{errc::diverged, "loss is nan"};
+  add_trainer().device->poison = [&](const configuration& x) {
+    return x.at("batch_size") == form::constant(128) ? &diverged : nullptr;
+  };
+  run_all();
+  expect_results_as_alone(0);
+  const auto record = record_of(0);
+  int failed = 0;
+  for (const auto& x : record.trials)
+    if (x.state == trial_state::failed) {
+      ++failed;
+      EXPECT_NE(x.failure.find("loss is nan"), std::string::npos);
+      EXPECT_EQ(x.params["batch_size"].is_object(), true);
+    } else {
+      EXPECT_EQ(x.state, trial_state::complete);
+    }
+  EXPECT_EQ(failed, 4);
+}
+
+TEST_F(ServiceTest, AStageThatKeepsFailingIsGivenUpAfterSomeAttempts) {
+  open();
+  add_study(grid_study);
+  go();
+  const error broken{errc::training_failed, "out of memory"};
+  int attempts = 0;
+  add_trainer().device->poison = [&](const configuration&) {
+    ++attempts;
+    return &broken;
+  };
+  run_all();
+  for (const auto& x : record_of(0).trials)
+    EXPECT_EQ(x.state, trial_state::failed);
+  EXPECT_LE(attempts, 3 * 2); // two ways to begin, three attempts each
+}
+
+TEST_F(ServiceTest, ALostCheckpointMeansTrainingAgainNotAWrongResult) {
+  open();
+  add_study(grid_study);
+  go();
+  auto& x = add_trainer();
+  const error lost{errc::bad_checkpoint, "no such file"};
+  int misses = 2;
+  x.device->poison = [&](const configuration& c) {
+    return misses > 0 && c.at("lr") == form::constant(0.01) && misses-- > 0
+             ? &lost
+             : nullptr;
+  };
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_GT(trained(), status().figures.unique_steps);
+  for (const auto& t : record_of(0).trials)
+    EXPECT_EQ(t.state, trial_state::complete);
+}
+
+TEST_F(ServiceTest, ASilentTrainerLosesItsLease) {
+  open();
+  add_study(sha_study);
+  go();
+  // Registers, takes its lease, and is never heard of again. Nobody is told
+  // that it is dead: in CAF 0.17 a hanging node answers no request, ever.
+  auto mute = spawn([](trainer_actor::pointer) -> trainer_actor::behavior_type {
+    return {
+      [](lease_atom, const lease_wire&, const lease_owner_actor&) {},
+      [](stop_atom, const stop_wire&) {},
+      [](cancel_atom, const cancel_wire&) {},
+    };
+  });
+  hello x;
+  x.device = "model";
+  auto welcomed = ask<welcome_wire>(trainers_pool, register_atom::value,
+                                    encode(x), mute);
+  ASSERT_TRUE(welcomed);
+  EXPECT_EQ(status().running.size(), 1u);
+  add_trainer();
+  for (int second = 0; second < 60; ++second) {
+    run_all();
+    sched.advance_time(std::chrono::seconds(1));
+  }
+  run_all();
+  expect_results_as_alone(0);
+  auto known = ask<pool_status>(trainers_pool, status_atom::value);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->trainers[0].lost, "silent for 15 s");
+  EXPECT_TRUE(known->trainers[1].lost.empty()); // it beats
+}
+
+TEST_F(ServiceTest, HaltEndsWhatRunsAndKeepsWhatIsDone) {
+  open();
+  add_study(grid_study);
+  go();
+  auto& x = add_trainer();
+  run();
+  x.device->step();
+  run();
+  self->send(merging, halt_atom::value);
+  run_all();
+  EXPECT_TRUE(status().running.empty());
+  EXPECT_EQ(trained(), 1u);
+  EXPECT_EQ(record_of(0).trials[0].results.size(), 1u);
+}
+
+TEST_F(ServiceTest, CancellingAStudyFreesItsTrainers) {
+  open();
+  add_study(grid_study);
+  go();
+  auto& x = add_trainer();
+  run();
+  x.device->step();
+  self->send(studies[0], cancel_atom::value);
+  run_all();
+  for (const auto& t : record_of(0).trials)
+    EXPECT_EQ(t.state, trial_state::cancelled);
+  EXPECT_EQ(status().runnable_paths, 0u);
+}
+
+TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {
+  stored_plan known;
+  known.nodes.push_back({1, 0, 0, 0, {{"batch_size", form::constant(64)},
+                                      {"lr", form::constant(0.1)}}});
+  test::model_state state;
+  state.train(known.nodes[0].config, 0, 3);
+  (*files)["old"] = state;
+  for (step_t t = 1; t <= 3; ++t) {
+    test::model_state x;
+    x.train(known.nodes[0].config, 0, t);
+    known.results.push_back({1, t, x.evaluate(), "model"});
+  }
+  known.checkpoints.push_back({1, 3, {"old", 1, 1}});
+  merger_options options;
+  options.known = known;
+  open(std::move(options));
+  add_study(grid_study);
+  go();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_EQ(status().reused_steps, 3u);
+  EXPECT_EQ(trained() + 3, status().figures.unique_steps);
+}
+
+TEST_F(ServiceTest, MalformedBytesHarmNobody) {
+  open();
+  add_study(sha_study);
+  go();
+  auto words = kj::heapArray<capnp::word>(4);
+  std::memset(words.asBytes().begin(), 0xff, words.asBytes().size());
+  self->send(merging, report_atom::value, stop_report_wire{kj::mv(words)});
+  self->send(merging, ended_atom::value, lease_end_wire{});
+  self->send(trainers_pool, beat_atom::value, beat_wire{});
+  auto refused = ask<welcome_wire>(
+    trainers_pool, register_atom::value, hello_wire{},
+    caf::actor_cast<trainer_actor>(add_trainer().handle));
+  EXPECT_FALSE(refused);
+  run_all();
+  expect_results_as_alone(0);
+}
+
+TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
+  open();
+  hello x;
+  x.protocol = protocol_version + 1;
+  x.device = "model";
+  auto device = std::make_shared<test::fake_engine>(files);
+  auto handle
+    = spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
+            std::static_pointer_cast<engine>(device));
+  caf::error reason;
+  self->monitor(handle);
+  run();
+  self->receive([&](const caf::down_msg& msg) { reason = msg.reason; });
+  EXPECT_EQ(reason, errc::incompatible_version);
+}
+
+// Any interleaving, trainers that die or fall silent at random: first nothing
+// may be wrong, then everything must be done. A failure prints its seed.
+struct ServiceSimulation
+  : test::service_test,
+    testing::WithParamInterface<std::tuple<policy, unsigned>> {};
+
+TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
+  const auto seed = std::get<1>(GetParam());
+  std::mt19937 rng{seed};
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  merger_options options;
+  options.policy = std::get<0>(GetParam());
+  open(std::move(options));
+  for (auto* text : {sha_study, asha_study})
+    add_study(text);
+  go();
+  std::vector<std::size_t> alive;
+  const auto join = [&] {
+    add_trainer();
+    alive.push_back(trainers.size() - 1);
+  };
+  for (int i = 0; i < 3; ++i)
+    join();
+  int faults = 6;
+  for (int turn = 0; turn < 600; ++turn) {
+    run_one(rng);
+    auto& x = trainers[alive[rng() % alive.size()]];
+    if (rng() % 2 == 0)
+      x.device->step();
+    if (faults > 0 && rng() % 40 == 0) {
+      --faults;
+      const auto i = rng() % alive.size();
+      self->send_exit(trainers[alive[i]].handle, caf::exit_reason::kill);
+      alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(i));
+      join();
+    }
+  }
+  run_all(); // from here on nothing fails
+  for (std::size_t i = 0; i < studies.size(); ++i)
+    expect_results_as_alone(i);
+  EXPECT_GE(trained(), status().figures.unique_steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Seeds, ServiceSimulation,
+  testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
+                                   policy::trial),
+                   testing::Range(1u, 101u)));
+
+} // namespace
+} // namespace hippo

@@ -1,0 +1,153 @@
+#include "training_thread.hpp"
+
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include <gtest/gtest.h>
+
+#include "train/summing_workload.hpp"
+#include "train/temporary_folder.hpp"
+
+namespace hippo {
+namespace {
+
+/// Collects events from the engine's thread.
+class event_log {
+public:
+  engine_sink sink() {
+    return [this](engine_event x) {
+      std::lock_guard guard{mutex_};
+      if (auto* end = std::get_if<lease_end>(&x))
+        ends_.push_back(*end);
+      else
+        reports_.push_back(std::get<stop_report>(x));
+      changed_.notify_all();
+    };
+  }
+
+  lease_end wait_for_end() {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return !ends_.empty(); });
+    auto result = ends_.front();
+    ends_.erase(ends_.begin());
+    return result;
+  }
+
+  std::vector<stop_report> reports() {
+    std::lock_guard guard{mutex_};
+    return reports_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<stop_report> reports_;
+  std::vector<lease_end> ends_;
+};
+
+struct TrainingThreadTest : testing::Test {
+  temporary_folder folder;
+  std::promise<void> started;
+  std::promise<void> may_go_on;
+  std::shared_future<void> gate = may_go_on.get_future().share();
+  std::atomic<int> made{0};
+  event_log events;
+
+  /// A registry whose workload waits at step 2 until the gate opens.
+  workload_registry registry() {
+    workload_registry result;
+    workload_descriptor x;
+    x.name = "summing";
+    result.add(x, [this](const workload_spec&) {
+      ++made;
+      auto work = std::make_unique<summing_workload>();
+      work->on_step = [this](step_t at) {
+        if (at == 2 && !waited_.exchange(true)) {
+          started.set_value();
+          gate.wait();
+        }
+      };
+      return work;
+    });
+    return result;
+  }
+
+  lease make_lease(std::uint64_t number, step_t to) {
+    lease x;
+    x.number = number;
+    x.workload.name = "summing";
+    x.folder = folder.path;
+    x.stages = {{1, 0, to, {{"lr", form::constant(0.5)}}}};
+    x.stops = {{to, true, true}};
+    return x;
+  }
+
+private:
+  std::atomic<bool> waited_{false};
+};
+
+TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
+  training_thread device{registry(), "test"};
+  device.start(make_lease(7, 6), events.sink());
+  started.get_future().wait();
+  EXPECT_EQ(device.reached(), 2u);
+  device.add_stop(7, {4, true, false});
+  device.add_stop(8, {5, true, false}); // of another lease
+  may_go_on.set_value();
+  const auto end = events.wait_for_end();
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(end.at, 6u);
+  const auto reports = events.reports();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].at, 4u);
+  EXPECT_EQ(reports[0].values.at("sum"), 2.0);
+  EXPECT_EQ(reports[1].values.at("sum"), 3.0);
+  EXPECT_TRUE(reports[1].saved);
+  EXPECT_EQ(reports[1].device, "test");
+}
+
+TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
+  training_thread device{registry(), "test"};
+  may_go_on.set_value();
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    device.start(make_lease(i, 3), events.sink());
+    EXPECT_FALSE(events.wait_for_end().failure);
+  }
+  EXPECT_EQ(made, 1);
+}
+
+TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {
+  training_thread device{registry(), "test"};
+  device.start(make_lease(7, 1000), events.sink());
+  started.get_future().wait();
+  device.cancel(7);
+  may_go_on.set_value();
+  const auto end = events.wait_for_end();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::cancelled);
+  EXPECT_EQ(end.at, 3u);
+}
+
+TEST_F(TrainingThreadTest, AnUnknownWorkloadFailsTheLease) {
+  training_thread device{registry(), "test"};
+  auto x = make_lease(7, 3);
+  x.workload.name = "suming";
+  device.start(x, events.sink());
+  const auto end = events.wait_for_end();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::unknown_workload);
+}
+
+TEST_F(TrainingThreadTest, EndsInTheMiddleOfALease) {
+  {
+    training_thread device{registry(), "test"};
+    device.start(make_lease(7, 1'000'000), events.sink());
+    started.get_future().wait();
+    may_go_on.set_value();
+  }
+  EXPECT_EQ(events.wait_for_end().failure->code, errc::cancelled);
+}
+
+} // namespace
+} // namespace hippo

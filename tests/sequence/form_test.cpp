@@ -1,0 +1,109 @@
+#include "hippo/sequence/form.hpp"
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "hippo/core/number.hpp"
+
+namespace hippo {
+namespace {
+
+form make(form_kind kind, step_t origin, std::array<double, 4> a) {
+  form result;
+  result.kind = kind;
+  result.origin = origin;
+  result.a = a;
+  return result;
+}
+
+double number(const form& x, step_t at) {
+  return std::get<double>(x.at(at));
+}
+
+TEST(Form, ConstantIsRoundedWhenMade) {
+  EXPECT_EQ(number(form::constant(0.1 * 0.1), 7), 0.01);
+  EXPECT_EQ(form::constant(-0.0), form::constant(0));
+}
+
+TEST(Form, ExponentialCountsFromItsOrigin) {
+  const auto x = make(form_kind::exponential, 4, {0.1, 0.5, 0, 0});
+  EXPECT_EQ(number(x, 4), 0.1);
+  EXPECT_EQ(number(x, 5), 0.05);
+  EXPECT_EQ(number(x, 7), 0.0125);
+}
+
+TEST(Form, PolynomialGoesFromEndToEndAndStays) {
+  const auto line = make(form_kind::polynomial, 2, {0.1, 0.5, 4, 1});
+  EXPECT_EQ(number(line, 2), 0.1);
+  EXPECT_EQ(number(line, 3), 0.2);
+  EXPECT_EQ(number(line, 6), 0.5);
+  EXPECT_EQ(number(line, 100), 0.5);
+  const auto square = make(form_kind::polynomial, 0, {1, 0, 4, 2});
+  EXPECT_EQ(number(square, 1), 0.5625);
+  EXPECT_EQ(number(square, 3), 0.0625);
+}
+
+TEST(Form, CosineIsHalfAWave) {
+  const auto x = make(form_kind::cosine, 0, {1, 0, 3, 0});
+  EXPECT_EQ(number(x, 0), 1);
+  EXPECT_EQ(number(x, 1), 0.75);
+  EXPECT_EQ(number(x, 2), 0.25);
+  EXPECT_EQ(number(x, 3), 0);
+  EXPECT_EQ(number(x, 6), 0); // where the wave would be up again
+}
+
+TEST(Form, TextHasItsWord) {
+  EXPECT_EQ(form::text("sgd").at(3), scalar{"sgd"});
+}
+
+TEST(Form, WritesItself) {
+  EXPECT_EQ(to_text(form::constant(0.1)), "0.1");
+  EXPECT_EQ(to_text(form::constant(64)), "64");
+  EXPECT_EQ(to_text(form::text("sgd")), "sgd");
+  EXPECT_EQ(to_text(make(form_kind::exponential, 4, {0.1, 0.9, 0, 0})),
+            "exp(0.1,0.9)@4");
+  EXPECT_EQ(to_text(make(form_kind::polynomial, 0, {0.01, 0.1, 5, 1})),
+            "poly(0.01,0.1,5,1)@0");
+  EXPECT_EQ(to_text(make(form_kind::cosine, 2, {0.1, 0.001, 12, 0})),
+            "cos(0.1,0.001,12)@2");
+}
+
+TEST(Form, WordsCannotBeTakenForAnythingElse) {
+  for (const char* word : {"0.1", "inf", "nan", "", "-1", "a;b", "a=b",
+                           "exp(0.1,0.9)@4", "a b", "1e5"})
+    EXPECT_EQ(to_text(form::text(word)), '"' + std::string(word) + '"');
+  EXPECT_EQ(to_text(form::text("a\"b\\c")), R"("a\"b\\c")");
+  EXPECT_EQ(to_text(form::text("adam-w_2.x")), "adam-w_2.x");
+}
+
+TEST(Form, EqualTextsIffEqualForms) {
+  std::mt19937 random{7};
+  const std::vector<double> numbers{0, 1, 2, 0.1, 1.0 / 3, 1e-9, 12, -1};
+  const std::vector<std::string> words{"a", "0", "1", "\"", "\\", "a,1", ""};
+  const auto pick = [&](const auto& xs) { return xs[random() % xs.size()]; };
+  std::map<std::string, form> seen;
+  for (int i = 0; i < 20000; ++i) {
+    const auto kind = static_cast<form_kind>(1 + random() % 5);
+    form x;
+    if (kind == form_kind::constant)
+      x = form::constant(pick(numbers));
+    else if (kind == form_kind::text)
+      x = form::text(pick(words) + pick(words));
+    else if (kind == form_kind::exponential)
+      x = make(kind, random() % 3, {pick(numbers), pick(numbers), 0, 0});
+    else if (kind == form_kind::cosine)
+      x = make(kind, random() % 3,
+               {pick(numbers), pick(numbers), pick(numbers), 0});
+    else
+      x = make(kind, random() % 3,
+               {pick(numbers), pick(numbers), pick(numbers), pick(numbers)});
+    const auto [it, is_new] = seen.emplace(to_text(x), x);
+    EXPECT_EQ(it->second, x) << to_text(x);
+  }
+}
+
+} // namespace
+} // namespace hippo

@@ -1,0 +1,144 @@
+#include "hippo/space/study.hpp"
+
+#include <gtest/gtest.h>
+
+#include "space/fixtures.hpp"
+
+namespace hippo {
+namespace {
+
+using test::read;
+using test::texts;
+using lines = std::vector<std::string>;
+
+// Like the example that docs/study-file.md begins with.
+constexpr auto example = R"(study: lr-schedules
+workload:                      # what is trained; equal workloads share
+  name: fashion-cnn
+  seed: 7
+  data: {train: 20000, validation: 5000}
+objective: {metric: val_accuracy, direction: maximize, every: 1}
+steps: {max: 12}               # in the workload's unit (here: epochs)
+space:
+  lr:
+    choice:
+      - constant: 0.1
+      - multistep: {initial: 0.1, milestones: [6, 9], gamma: 0.1}
+      - warmup: {steps: 2, from: 0.01, to: 0.1, then: {cosine: {horizon: 12, end: 0.001}}}
+      - exponential: {initial: 0.1, gamma: {choice: [0.8, 0.9]}}
+  batch_size: {choice: [64, {multistep: {initial: 64, milestones: [6], gamma: 2}}]}
+  momentum: {choice: [0.9, {piecewise: [[0, 0.8], [4, 0.9]]}]}
+  weight_decay: {log_uniform: [1e-5, 1e-3], points: 5}
+algorithm: {asha: {eta: 3, min: 1}}
+budget: {trials: 40, seconds: 600}
+)";
+
+TEST(Study, ReadsTheExample) {
+  const auto file = read(example);
+  EXPECT_EQ(texts(file.errors), lines{});
+  EXPECT_EQ(texts(file.warnings), lines{});
+  ASSERT_TRUE(file.study);
+  const auto& study = *file.study;
+  EXPECT_EQ(study.name, "lr-schedules");
+  EXPECT_EQ(study.file, "s.yaml");
+  EXPECT_EQ(study.max_steps, 12u);
+  EXPECT_EQ(study.objective.metric, "val_accuracy");
+  EXPECT_EQ(study.objective.direction, direction::maximize);
+  EXPECT_EQ(study.objective.every, 1u);
+  EXPECT_EQ(study.space.size(), 5u * 2 * 2 * 5);
+  EXPECT_EQ(study.algorithm.name, "asha");
+  EXPECT_EQ(study.algorithm.options,
+            (std::map<std::string, scalar>{{"eta", 3.0}, {"min", 1.0}}));
+  EXPECT_EQ(study.budget.trials, 40u);
+  EXPECT_EQ(study.budget.seconds, 600);
+  EXPECT_EQ(study.seed, 0u);
+  EXPECT_EQ(study.weight, 1);
+}
+
+TEST(Study, FillsInTheWorkloadsOptions) {
+  const auto file = read(example);
+  ASSERT_TRUE(file.study);
+  const std::map<std::string, scalar> expected{{"data.folder", "/data"},
+                                               {"data.train", 20000.0},
+                                               {"data.validation", 5000.0},
+                                               {"mode", "float32"},
+                                               {"noise", 0.5},
+                                               {"seed", 7.0}};
+  EXPECT_EQ(file.study->workload.name, "fashion-cnn");
+  EXPECT_EQ(file.study->workload.options, expected);
+}
+
+TEST(Study, OptionsMayBeSpeltWithDotsAndWordsMayLookLikeNumbers) {
+  const auto file =
+    read("study: s\n"
+         "workload: {name: toy, data.train: 7, noise: 0.30000000000000004, "
+         "data: {folder: 2024}}\n"
+         "objective: {metric: accuracy}\n"
+         "steps: {max: 1}\n"
+         "space: {lr: 0.1}\n");
+  ASSERT_TRUE(file.study) << to_text(file.errors.at(0));
+  const auto& options = file.study->workload.options;
+  EXPECT_EQ(options.at("data.train"), scalar{7.0});
+  EXPECT_EQ(options.at("data.folder"), scalar{"2024"});
+  EXPECT_EQ(options.at("noise"), scalar{0.3});
+}
+
+TEST(Study, TheMetricKnowsItsDirection) {
+  const auto head = std::string("study: s\nworkload: toy\nsteps: {max: 1}\n"
+                                "space: {lr: 0.1}\n");
+  const auto way = [&](const std::string& objective) {
+    return read(head + "objective: " + objective).study->objective.direction;
+  };
+  EXPECT_EQ(way("{metric: loss}"), direction::minimize);
+  EXPECT_EQ(way("{metric: accuracy}"), direction::maximize);
+  EXPECT_EQ(way("{direction: minimize, metric: accuracy}"),
+            direction::minimize);
+}
+
+TEST(Study, AlgorithmMayBeAWordOrLeftOut) {
+  const auto algorithm = [](const std::string& text) {
+    return read(test::with_space("  lr: 0.1\n") + text).study->algorithm;
+  };
+  EXPECT_EQ(algorithm("algorithm: grid\n").name, "grid");
+  EXPECT_EQ(algorithm("algorithm: {grid: }\n").name, "grid");
+  EXPECT_EQ(algorithm("").name, "random");
+  EXPECT_EQ(algorithm("algorithm: {asha: {stop: true, kind: x}}\n").options,
+            (std::map<std::string, scalar>{{"stop", 1.0}, {"kind", "x"}}));
+}
+
+TEST(Study, KeepsWhereEverythingStands) {
+  const auto file = read(example);
+  const auto& eta = file.study->marks.at("algorithm.asha.eta");
+  EXPECT_EQ(to_text(eta), "s.yaml:18:25: algorithm.asha.eta: ");
+  EXPECT_EQ(file.study->marks.at("space.lr.choice[2].warmup.steps").line, 13);
+}
+
+TEST(Study, SeedAndWeight) {
+  const auto file =
+    read(test::with_space("  lr: 0.1\n") + "seed: 3\nweight: 2.5\n");
+  EXPECT_EQ(file.study->seed, 3u);
+  EXPECT_EQ(file.study->weight, 2.5);
+}
+
+TEST(Study, AliasesAreSpeltOut) {
+  const auto file = read(test::with_space(
+    "  lr: &rate {choice: [0.1, 0.2]}\n  weight_decay: *rate\n"));
+  ASSERT_TRUE(file.study);
+  EXPECT_EQ(file.study->space.size(), 4u);
+}
+
+TEST(Study, ShowsParametersAsTheFileWritesThem) {
+  const auto space = read(example).study->space;
+  EXPECT_EQ(space.at(0).shown.dump(),
+            R"({"lr":{"constant":0.1},"batch_size":64,"momentum":0.9,)"
+            R"("weight_decay":1e-05})");
+  EXPECT_EQ(space.at(99).shown.dump(),
+            R"({"lr":{"exponential":{"initial":0.1,"gamma":0.9}},)"
+            R"("batch_size":{"multistep":{"initial":64,"milestones":[6],)"
+            R"("gamma":2}},"momentum":{"piecewise":[[0,0.8],[4,0.9]]},)"
+            R"("weight_decay":0.001})");
+  EXPECT_EQ(space.at(99).sequences.at("batch_size").at(6), scalar{128.0});
+}
+
+} // namespace
+} // namespace hippo

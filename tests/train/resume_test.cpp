@@ -1,0 +1,114 @@
+// The promise: a state is a function of the spec and the values before it, bit
+// for bit, wherever it was cut and whichever process went on.
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "train/temporary_folder.hpp"
+#include "train/training_process.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr step_t last = 6;
+
+/// The states after each step of the changing trial, trained in one go.
+std::vector<std::string> uncut_states(const std::string& name) {
+  const auto work = make_built_in(small_spec(name));
+  work->init();
+  std::vector<std::string> result{work->save()};
+  for (step_t step = 0; step < last; ++step) {
+    train_changing(*work, name, step, step + 1);
+    result.push_back(work->save());
+  }
+  return result;
+}
+
+} // namespace
+
+class Resume : public testing::TestWithParam<std::string> {};
+
+TEST_P(Resume, InAnotherProcessGivesTheSameBits) {
+  const temporary_folder folder;
+  const auto states = uncut_states(GetParam());
+  // Before the first step, within sgd, at sgd -> adamw, within adamw, at
+  // adamw -> sgd, before the last step.
+  for (step_t cut = 0; cut < last; ++cut) {
+    write_file(folder.path + "/in", states[cut]);
+    ASSERT_TRUE(run_again({"--go-on", GetParam(), std::to_string(cut),
+                           std::to_string(last), folder.path + "/in",
+                           folder.path + "/out"}));
+    EXPECT_TRUE(read_file(folder.path + "/out") == states[last])
+      << "cut at " << cut;
+  }
+}
+
+TEST_P(Resume, ManyCutsGiveTheSameBits) {
+  const auto states = uncut_states(GetParam());
+  auto state = states.front();
+  for (step_t step = 0; step < last; ++step) {
+    const auto work = make_built_in(small_spec(GetParam()));
+    work->load(state);
+    EXPECT_TRUE(work->save() == state) << "loaded at " << step;
+    train_changing(*work, GetParam(), step, step + 1);
+    state = work->save();
+    EXPECT_TRUE(state == states[step + 1]) << "trained from " << step;
+  }
+}
+
+TEST_P(Resume, NothingElseTouchesTheState) {
+  const auto states = uncut_states(GetParam());
+  // Used before, evaluated at every step, and trained on another thread.
+  const auto work = make_built_in(small_spec(GetParam()));
+  train_changing(*work, GetParam(), 0, 2);
+  std::thread{[&] {
+    work->init();
+    EXPECT_TRUE(work->save() == states[0]);
+    const auto before = work->evaluate();
+    EXPECT_EQ(work->evaluate(), before);
+    for (step_t step = 0; step < 3; ++step) {
+      train_changing(*work, GetParam(), step, step + 1);
+      const auto measured = work->evaluate();
+      EXPECT_TRUE(work->save() == states[step + 1]) << step;
+      const auto other = make_built_in(small_spec(GetParam()));
+      other->load(states[step + 1]);
+      EXPECT_EQ(other->evaluate(), measured) << step;
+    }
+  }}.join();
+}
+
+TEST_P(Resume, StepsDifferThoughValuesDoNot) {
+  // Order, augmentation and dropout must depend on the step: the same step
+  // trained twice is not two steps.
+  const auto config = default_configuration(GetParam());
+  const auto work = make_built_in(small_spec(GetParam()));
+  work->train(config, 0, 1);
+  const auto first = work->save();
+  work->train(config, 1, 2);
+  const auto second = work->save();
+  work->load(first);
+  work->train(config, 0, 1);
+  EXPECT_FALSE(work->save() == second);
+}
+
+TEST_P(Resume, TheSeedChangesTheResult) {
+  auto spec = small_spec(GetParam());
+  const auto one = make_built_in(spec);
+  spec.options["seed"] = 2.0;
+  const auto two = make_built_in(spec);
+  EXPECT_FALSE(one->save() == two->save());
+  // Not only by the initial weights.
+  two->load(one->save());
+  train_changing(*one, GetParam(), 0, 1);
+  train_changing(*two, GetParam(), 0, 1);
+  EXPECT_FALSE(one->save() == two->save());
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
+                         testing::Values("fashion-mlp", "fashion-cnn",
+                                         "fashion-resnet"),
+                         [](const auto& x) { return x.param.substr(8); });
+
+} // namespace hippo

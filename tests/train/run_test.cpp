@@ -1,0 +1,279 @@
+#include "hippo/train/run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hippo/train/checkpoint_file.hpp"
+#include "train/summing_workload.hpp"
+#include "train/temporary_folder.hpp"
+
+namespace hippo {
+
+namespace {
+
+stage stage_of(std::uint64_t node, step_t begin, step_t end, double lr) {
+  return {node, begin, end, {{"lr", form::constant(lr)}}};
+}
+
+} // namespace
+
+class Run : public testing::Test {
+protected:
+  Run() {
+    x.number = 7;
+    x.folder = folder.path;
+    x.stages = {stage_of(1, 0, 3, 1), stage_of(4, 3, 5, 10)};
+    x.stops = {{3, true, true}, {5, true, false}};
+  }
+
+  lease_end run_lease() {
+    reports.clear();
+    return run(
+      work, x, "toy", control(), progress, [this] { return clock += 10; },
+      [this](const stop_report& report) { reports.push_back(report); });
+  }
+
+  lease_control& control() {
+    if (!control_)
+      control_ = std::make_unique<lease_control>(x.stops);
+    return *control_;
+  }
+
+  temporary_folder folder;
+  lease x;
+  summing_workload work;
+  lease_progress progress;
+  std::uint64_t clock = 0;
+  std::vector<stop_report> reports;
+
+private:
+  std::unique_ptr<lease_control> control_;
+};
+
+TEST_F(Run, PassesEveryStop) {
+  const auto end = run_lease();
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(end.lease, 7);
+  EXPECT_EQ(end.at, 5);
+  ASSERT_EQ(reports.size(), 2);
+  EXPECT_EQ(reports[0].lease, 7);
+  EXPECT_EQ(reports[0].at, 3);
+  EXPECT_EQ(reports[0].device, "toy");
+  EXPECT_EQ(reports[0].values, (metrics{{"other", 1}, {"sum", 3}}));
+  EXPECT_EQ(reports[0].trained_steps, 3);
+  EXPECT_EQ(reports[1].at, 5);
+  EXPECT_EQ(reports[1].device, "toy");
+  EXPECT_EQ(reports[1].values.at("sum"), 23);
+  EXPECT_EQ(reports[1].trained_steps, 2);
+  EXPECT_FALSE(reports[1].saved);
+}
+
+TEST_F(Run, NamesCheckpointsByNodeStepAndLease) {
+  ASSERT_FALSE(run_lease().failure);
+  ASSERT_TRUE(reports[0].saved);
+  // The state at the end of a stage is that stage's, not the next one's.
+  EXPECT_EQ(reports[0].saved->file, "n1-s3-l7.ckpt");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"n1-s3-l7.ckpt"});
+  EXPECT_EQ(*read_checkpoint(folder.path, *reports[0].saved), "sum 3");
+}
+
+TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
+  ASSERT_FALSE(run_lease().failure);
+  // The clock ticks 10 ns at every look, so everything timed takes 10.
+  EXPECT_EQ(reports[0].load_ns, 10);
+  EXPECT_EQ(reports[0].train_ns, 30);
+  EXPECT_EQ(reports[0].evaluate_ns, 10);
+  EXPECT_EQ(reports[0].save_ns, 10);
+  EXPECT_EQ(reports[1].load_ns, 0);
+  EXPECT_EQ(reports[1].train_ns, 20);
+  EXPECT_EQ(reports[1].save_ns, 0);
+}
+
+TEST_F(Run, GoesOnFromACheckpoint) {
+  ASSERT_FALSE(run_lease().failure);
+  const auto whole = reports[1].values;
+  lease rest;
+  rest.number = 8;
+  rest.folder = folder.path;
+  rest.start = *reports[0].saved;
+  rest.stages = {x.stages[1]};
+  rest.stops = {x.stops[1]};
+  lease_control other{rest.stops};
+  work.sum = -5;
+  const auto end = run(
+    work, rest, "toy", other, progress, [] { return 0; },
+    [&](const stop_report& report) { reports.push_back(report); });
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(reports.back().values, whole);
+}
+
+TEST_F(Run, OnlyEvaluates) {
+  ASSERT_FALSE(run_lease().failure);
+  lease only;
+  only.folder = folder.path;
+  only.start = *reports[0].saved;
+  only.stages = {stage_of(1, 3, 3, 1)};
+  only.stops = {{3, true, false}};
+  lease_control other{only.stops};
+  const auto end = run(
+    work, only, "toy", other, progress, [] { return 0; },
+    [&](const stop_report& report) { reports.push_back(report); });
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(end.at, 3);
+  EXPECT_EQ(reports.back().values.at("sum"), 3);
+  EXPECT_EQ(reports.back().trained_steps, 0);
+}
+
+TEST_F(Run, ShowsItsProgress) {
+  std::vector<step_t> seen;
+  work.on_step = [&](step_t) {
+    EXPECT_EQ(progress.lease, 7);
+    seen.push_back(progress.at);
+  };
+  ASSERT_FALSE(run_lease().failure);
+  EXPECT_EQ(seen, (std::vector<step_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(progress.at, 5);
+}
+
+TEST_F(Run, AcceptsStopsWhileItTrains) {
+  work.on_step = [this](step_t at) {
+    if (at == 1) {
+      EXPECT_FALSE(control().add({1, true, false})) << "passed already";
+      EXPECT_TRUE(control().add({2, false, true}));
+    }
+  };
+  ASSERT_FALSE(run_lease().failure);
+  ASSERT_EQ(reports.size(), 3);
+  EXPECT_EQ(reports[0].at, 2);
+  EXPECT_TRUE(reports[0].values.empty());
+  ASSERT_TRUE(reports[0].saved);
+  EXPECT_EQ(reports[0].saved->file, "n1-s2-l7.ckpt");
+  EXPECT_EQ(reports[1].trained_steps, 1);
+}
+
+TEST_F(Run, CancelEndsItAfterThePresentStep) {
+  work.on_step = [this](step_t at) {
+    if (at == 3)
+      control().cancel();
+  };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::cancelled);
+  EXPECT_EQ(end.at, 4);
+  EXPECT_EQ(reports.size(), 1) << "what was passed before is kept";
+}
+
+TEST_F(Run, CancelledBeforeItBegins) {
+  control().cancel();
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::cancelled);
+  EXPECT_EQ(end.at, 0);
+  EXPECT_TRUE(reports.empty());
+}
+
+TEST_F(Run, DivergenceIsReportedThenFails) {
+  x.stages[0].config["lr"] =
+    form::constant(std::numeric_limits<double>::quiet_NaN());
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::diverged);
+  EXPECT_EQ(end.failure->message, "diverged: sum is nan at step 3");
+  EXPECT_EQ(end.at, 3);
+  ASSERT_EQ(reports.size(), 1);
+  EXPECT_EQ(reports[0].values, (metrics{{"other", 1}}));
+  EXPECT_EQ(reports[0].trained_steps, 3);
+  EXPECT_FALSE(reports[0].saved);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_F(Run, ExceptionsBecomeFailures) {
+  work.on_step = [](step_t at) {
+    if (at == 4)
+      throw std::runtime_error("out of memory");
+  };
+  auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::training_failed);
+  EXPECT_EQ(end.failure->message, "out of memory");
+  EXPECT_EQ(end.at, 4);
+  EXPECT_EQ(reports.size(), 1);
+}
+
+TEST_F(Run, MissingDataBecomesItsOwnFailure) {
+  work.on_step = [](step_t) { throw missing_data_error("shard 3 is gone"); };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::missing_data);
+}
+
+TEST_F(Run, ForeignExceptionsBecomeFailures) {
+  work.on_step = [](step_t) { throw 3; };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::training_failed);
+}
+
+TEST_F(Run, RefusesBadCheckpoints) {
+  x.stages = {stage_of(1, 3, 5, 1)};
+  x.stops = {{5, true, false}};
+  EXPECT_EQ(run_lease().failure->code, errc::bad_checkpoint)
+    << "no initial state at step 3";
+  x.start = {"n1-s3-l7.ckpt", 5, 1};
+  EXPECT_EQ(run_lease().failure->code, errc::bad_checkpoint) << "missing";
+  x.start = *write_checkpoint(folder.path, "a.ckpt", "something else");
+  const auto failure = run_lease().failure;
+  EXPECT_EQ(failure->code, errc::bad_checkpoint) << "of another kind";
+  EXPECT_NE(failure->message.find("no sum"), std::string::npos);
+  EXPECT_TRUE(reports.empty());
+}
+
+TEST_F(Run, FolderGone) {
+  x.folder += "/gone";
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::io_failed);
+  EXPECT_EQ(end.at, 3);
+}
+
+TEST(LeaseControl, PeeksAtTheNextStop) {
+  lease_control x{{{3, true, false}, {5, false, true}}};
+  EXPECT_EQ(x.peek(0)->at, 3);
+  EXPECT_EQ(x.peek(3)->at, 3);
+  EXPECT_EQ(x.peek(4)->at, 5);
+  EXPECT_FALSE(x.peek(6));
+}
+
+TEST(LeaseControl, TakesOnlyTheStopAtThatStep) {
+  lease_control x{{{3, true, false}, {5, false, true}}};
+  EXPECT_FALSE(x.take(0));
+  EXPECT_EQ(x.take(3), (stop_point{3, true, false}));
+  EXPECT_FALSE(x.take(3));
+  EXPECT_EQ(x.take(5), (stop_point{5, false, true}));
+}
+
+TEST(LeaseControl, AddsStopsThatAreAhead) {
+  lease_control x{{{5, false, false}}};
+  EXPECT_TRUE(x.add({3, true, false}));
+  EXPECT_TRUE(x.add({3, false, true}));
+  EXPECT_EQ(x.peek(0), (stop_point{3, true, true}));
+  EXPECT_TRUE(x.add({5, true, false}));
+  EXPECT_EQ(x.peek(4), (stop_point{5, true, false}));
+  EXPECT_TRUE(x.add({0, true, false}));
+  EXPECT_EQ(x.peek(0)->at, 0);
+}
+
+TEST(LeaseControl, RefusesStopsBehindAndBeyond) {
+  lease_control x{{{5, true, true}}};
+  EXPECT_FALSE(x.add({6, true, false})) << "ends before it";
+  EXPECT_FALSE(x.take(2));
+  EXPECT_FALSE(x.add({2, true, false}));
+  EXPECT_TRUE(x.add({3, true, false}));
+  ASSERT_TRUE(x.take(5));
+  EXPECT_FALSE(x.add({5, true, false}));
+  EXPECT_FALSE(x.peek(0));
+}
+
+} // namespace hippo

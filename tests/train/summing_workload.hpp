@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "hippo/core/number.hpp"
+#include "hippo/train/workload.hpp"
+
+namespace hippo {
+
+/// A workload whose state is the sum of its learning rates.
+class summing_workload : public workload {
+public:
+  void init() override { sum = 0; }
+
+  void train(const configuration& config, step_t from, step_t to) override {
+    for (auto at = from; at < to; ++at) {
+      if (on_step)
+        on_step(at);
+      sum += std::get<double>(config.at("lr").at(at));
+    }
+  }
+
+  metrics evaluate() override { return {{"other", 1}, {"sum", sum}}; }
+
+  std::string save() override { return "sum " + to_text(sum); }
+
+  void load(const std::string& bytes) override {
+    if (!bytes.starts_with("sum "))
+      throw std::runtime_error("no sum");
+    sum = std::stod(bytes.substr(4));
+  }
+
+  double sum = -1;
+  std::function<void(step_t)> on_step; ///< before each step
+};
+
+} // namespace hippo

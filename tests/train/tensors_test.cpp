@@ -1,0 +1,218 @@
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
+#include "train/training_process.hpp"
+
+namespace hippo {
+
+std::string describe_model(const std::string& state) {
+  const std::string part = "model.";
+  std::ostringstream out;
+  for (const auto& [name, x] : tensors_from_bytes(state)) {
+    if (!name.starts_with(part))
+      continue;
+    out << name.substr(part.size()) << ' ';
+    for (std::int64_t i = 0; i < x.dim(); ++i)
+      out << (i > 0 ? "x" : "") << x.size(i);
+    out << ' '
+        << crc32(0, static_cast<const Bytef*>(x.const_data_ptr()),
+                 static_cast<uInt>(x.nbytes()))
+        << '\n';
+  }
+  return out.str();
+}
+
+namespace {
+
+/// One weight with a gradient, as double so that arithmetic can be compared.
+at::Tensor weight_of(double value, double gradient) {
+  auto x = at::full({1}, value, at::kDouble);
+  x.set_requires_grad(true);
+  x.mutable_grad() = at::full({1}, gradient, at::kDouble);
+  return x;
+}
+
+void set_gradient(const at::Tensor& x, double gradient) {
+  const at::NoGradGuard no_grad;
+  x.grad().fill_(gradient);
+}
+
+} // namespace
+
+TEST(Optimizer, SgdByHand) {
+  update_rule rule;
+  rule.lr = 0.1;
+  rule.momentum = 0.5;
+  rule.weight_decay = 0.2;
+  const auto x = weight_of(1, 2);
+  optimizer o;
+  o.update(rule, {x});
+  // Gradient 2 + 0.2 * 1, which is also the first buffer.
+  EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * 2.2);
+  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2.2);
+  set_gradient(x, 1);
+  o.update(rule, {x});
+  const auto buffer = 0.5 * 2.2 + 1 + 0.2 * 0.78;
+  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), buffer);
+  EXPECT_DOUBLE_EQ(x.item<double>(), 0.78 - 0.1 * buffer);
+  EXPECT_EQ(o.count, 2);
+}
+
+TEST(Optimizer, NesterovByHand) {
+  update_rule rule;
+  rule.lr = 0.1;
+  rule.momentum = 0.5;
+  rule.nesterov = true;
+  const auto x = weight_of(1, 2);
+  optimizer o;
+  o.update(rule, {x});
+  EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2));
+  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2);
+}
+
+TEST(Optimizer, AdamwByHand) {
+  update_rule rule;
+  rule.kind = optimizer_kind::adamw;
+  rule.lr = 0.1;
+  rule.momentum = 0.8;
+  rule.beta2 = 0.9;
+  rule.weight_decay = 0.2;
+  const auto x = weight_of(1, 2);
+  optimizer o;
+  o.update(rule, {x});
+  // The corrections make the first update the gradient's sign.
+  auto expected = 1 * (1 - 0.1 * 0.2) - 0.1 * 2 / (2 + 1e-8);
+  EXPECT_NEAR(x.item<double>(), expected, 1e-14);
+  set_gradient(x, -1);
+  o.update(rule, {x});
+  const auto m = (0.8 * 0.2 * 2 + 0.2 * -1) / (1 - 0.8 * 0.8);
+  const auto v = (0.9 * 0.1 * 4 + 0.1 * 1) / (1 - 0.9 * 0.9);
+  expected = expected * (1 - 0.1 * 0.2) - 0.1 * m / (std::sqrt(v) + 1e-8);
+  EXPECT_NEAR(x.item<double>(), expected, 1e-14);
+}
+
+TEST(Optimizer, AnotherKindBeginsAfresh) {
+  update_rule sgd;
+  sgd.lr = 0.1;
+  sgd.momentum = 0.9;
+  auto adamw = sgd;
+  adamw.kind = optimizer_kind::adamw;
+  adamw.beta2 = 0.999;
+  const auto x = weight_of(1, 2);
+  optimizer o;
+  o.update(sgd, {x});
+  EXPECT_TRUE(o.second.empty());
+  o.update(adamw, {x});
+  EXPECT_EQ(o.count, 1);
+  EXPECT_NEAR(o.first[0].item<double>(), 0.1 * 2, 1e-14);
+  o.update(sgd, {x});
+  EXPECT_EQ(o.count, 1);
+  EXPECT_TRUE(o.second.empty());
+  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2);
+}
+
+TEST(TensorFile, RoundTrip) {
+  const tensor_map x{{"b", at::arange(6, at::kFloat).reshape({2, 3}).t()},
+                     {"a", at::scalar_tensor(-1.5, at::kDouble)},
+                     {"", at::empty({0, 3}, at::kLong)},
+                     {"c", at::full({2}, std::nan(""), at::kFloat)}};
+  const auto bytes = to_bytes(x);
+  const auto y = tensors_from_bytes(bytes);
+  ASSERT_EQ(y.size(), x.size());
+  EXPECT_TRUE(y.at("b").equal(x.at("b")));
+  EXPECT_TRUE(y.at("a").equal(x.at("a")));
+  EXPECT_EQ(y.at("").sizes(), (at::IntArrayRef{0, 3}));
+  EXPECT_EQ(to_bytes(y), bytes);
+}
+
+TEST(TensorFile, LayoutInMemoryDoesNotShow) {
+  const auto x = at::arange(2 * 3 * 4 * 5, at::kFloat).reshape({2, 3, 4, 5});
+  EXPECT_EQ(to_bytes({{"x", x}}),
+            to_bytes({{"x", x.contiguous(at::MemoryFormat::ChannelsLast)}}));
+}
+
+TEST(TensorFile, EveryCutAndManyDamagesAreNoticedOrHarmless) {
+  const auto bytes = to_bytes(
+    {{"a", at::ones({2, 2}, at::kFloat)}, {"b", at::ones({1}, at::kLong)}});
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_THROW(tensors_from_bytes(bytes.substr(0, n)), std::runtime_error)
+      << n;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    for (int flip : {1, 0x80, 0xff}) {
+      auto damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      try {
+        tensors_from_bytes(damaged);
+      } catch (const std::runtime_error&) {
+        continue; // noticed; values and names cannot be
+      }
+    }
+}
+
+TEST(TensorFile, CopiesOnlyWhatFits) {
+  const auto x = at::zeros({2});
+  const tensor_map to{{"x", x}};
+  EXPECT_THROW(copy_into(to, {}), std::runtime_error);
+  EXPECT_THROW(copy_into(to, {{"y", at::ones({2})}}), std::runtime_error);
+  EXPECT_THROW(copy_into(to, {{"x", at::ones({3})}}), std::runtime_error);
+  EXPECT_THROW(copy_into(to, {{"x", at::ones({2}, at::kDouble)}}),
+               std::runtime_error);
+  EXPECT_TRUE(x.equal(at::zeros({2})));
+  copy_into(to, {{"x", at::ones({2})}});
+  EXPECT_TRUE(x.equal(at::ones({2})));
+}
+
+TEST(Model, DropsTheShareAndKeepsTheMean) {
+  // Through the network's own interface: with all weights but the last
+  // layer's bias at work, a share of 0 must equal no dropout at all.
+  const auto x = make_model("fashion-mlp", at::kCPU);
+  x->init(1);
+  const at::NoGradGuard no_grad;
+  const auto images = at::ones({4, 1, 28, 28});
+  const auto plain = x->forward(images, nullptr);
+  const dropout_source none{1, 0, 0, 0};
+  EXPECT_TRUE(x->forward(images, &none).equal(plain));
+  const dropout_source some{1, 0, 0, 0.25};
+  const auto dropped = x->forward(images, &some);
+  EXPECT_FALSE(dropped.equal(plain));
+  EXPECT_TRUE(x->forward(images, &some).equal(dropped));
+  const dropout_source next{1, 0, 1, 0.25};
+  EXPECT_FALSE(x->forward(images, &next).equal(dropped));
+  // Averaged over many masks it comes near what evaluation computes.
+  auto sum = at::zeros_like(plain);
+  constexpr int masks = 500;
+  for (int i = 0; i < masks; ++i) {
+    const dropout_source source{1, 1, static_cast<std::uint64_t>(i), 0.25};
+    sum += x->forward(images, &source);
+  }
+  const auto distance = (sum / masks - plain).abs().mean().item<double>();
+  EXPECT_LT(distance, 0.2 * plain.abs().mean().item<double>());
+}
+
+TEST(Model, ShapesOfScores) {
+  for (const auto& workload : built_in_workloads()) {
+    const auto x = make_model(workload.name, at::kCPU);
+    x->init(1);
+    const at::NoGradGuard no_grad;
+    EXPECT_EQ(x->forward(at::ones({3, 1, 28, 28}), nullptr).sizes(),
+              (at::IntArrayRef{3, 10}))
+      << workload.name;
+  }
+}
+
+TEST(Model, ResnetHasTwentyLayers) {
+  // Weights of convolutions on the main path and of the linear layer.
+  int layers = 0;
+  const auto x = make_model("fashion-resnet", at::kCPU);
+  for (const auto& [name, tensor] : x->parameters())
+    layers += tensor.dim() > 1 && name.find("downsample") == std::string::npos;
+  EXPECT_EQ(layers, 20);
+}
+
+} // namespace hippo

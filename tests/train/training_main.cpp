@@ -1,0 +1,155 @@
+// The test program, and what it does in its own child processes.
+
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include "hippo/train/torch/training.hpp"
+#include "train/training_process.hpp"
+
+extern char** environ;
+
+namespace hippo {
+
+namespace {
+
+const workload_descriptor& descriptor_of(const std::string& name) {
+  for (const auto& x : built_in_workloads())
+    if (x.name == name)
+      return x;
+  throw std::invalid_argument("no workload is named " + name);
+}
+
+form constant_form(const scalar& x) {
+  if (const auto* number = std::get_if<double>(&x))
+    return form::constant(*number);
+  return form::text(std::get<std::string>(x));
+}
+
+/// `--go-on WORKLOAD FROM TO IN OUT`: loads, trains, saves.
+int go_on(const std::vector<std::string>& arguments) {
+  const auto& name = arguments.at(1);
+  const auto work = make_built_in(small_spec(name));
+  work->load(read_file(arguments.at(4)));
+  train_changing(*work, name, std::stoul(arguments.at(2)),
+                 std::stoul(arguments.at(3)));
+  write_file(arguments.at(5), work->save());
+  return 0;
+}
+
+/// `--export WORKLOAD PATH`: trains a little, exports, tells what is in it.
+int export_weights(const std::vector<std::string>& arguments) {
+  const auto work = make_built_in(small_spec(arguments.at(1)));
+  work->train(default_configuration(arguments.at(1)), 0, 1);
+  work->export_weights(arguments.at(2));
+  std::cout << describe_model(work->save());
+  return 0;
+}
+
+} // namespace
+
+workload_spec small_spec(const std::string& name, double images) {
+  workload_spec spec{name, {}};
+  for (const auto& x : descriptor_of(name).options)
+    spec.options[x.name] = x.fallback;
+  spec.options["data.train"] = images;
+  spec.options["data.validation"] = 300.0;
+  return spec;
+}
+
+std::unique_ptr<workload> make_built_in(const workload_spec& spec) {
+  const auto device = prepare_device("cpu");
+  if (!device)
+    throw std::runtime_error(device.failure().message);
+  workload_registry registry;
+  add_built_in_workloads(registry, "cpu");
+  auto made = registry.make(spec);
+  if (!made)
+    throw std::runtime_error(made.failure().message);
+  return std::move(*made);
+}
+
+configuration default_configuration(const std::string& name) {
+  configuration result;
+  for (const auto& x : descriptor_of(name).hyper_parameters)
+    result[x.name] = constant_form(x.fallback);
+  return result;
+}
+
+configuration changing_configuration(const std::string& name, step_t step) {
+  const std::map<std::string, std::vector<scalar>> values{
+    {"lr", {0.05, 0.02, 0.001, 0.002, 0.03, 0.01}},
+    {"batch_size", {32., 48., 64., 20., 100., 31.}},
+    {"optimizer", {"sgd", "sgd", "adamw", "adamw", "sgd", "sgd"}},
+    {"momentum", {0.9, 0.8, 0.9, 0.5, 0., 0.95}},
+    {"nesterov", {0., 1., 0., 1., 0., 1.}},
+    {"beta2", {0.9, 0.99, 0.999, 0.95, 0.9, 0.8}},
+    {"weight_decay", {0., 0.001, 0.01, 0.02, 0.0005, 0.1}},
+    {"dropout", {0., 0.1, 0.3, 0.2, 0., 0.5}},
+    {"label_smoothing", {0., 0.1, 0.05, 0.2, 0., 0.3}},
+    {"crop", {2., 0., 1., 3., 2., 4.}},
+    {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
+  };
+  configuration result;
+  for (const auto& x : descriptor_of(name).hyper_parameters)
+    result[x.name] = constant_form(values.at(x.name).at(step));
+  return result;
+}
+
+void train_changing(workload& work, const std::string& name, step_t from,
+                    step_t to) {
+  for (auto step = from; step < to; ++step)
+    work.train(changing_configuration(name, step), step, step + 1);
+}
+
+bool run_again(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"training_tests"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (auto& x : words)
+    pointers.push_back(x.data());
+  pointers.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, pointers.data(),
+                  environ)
+      != 0)
+    return false;
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status)
+         && WEXITSTATUS(status) == 0;
+}
+
+std::string read_file(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream{path, std::ios::binary}.rdbuf();
+  return out.str();
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream{path, std::ios::binary} << bytes;
+}
+
+} // namespace hippo
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string mode = arguments.empty() ? "" : arguments.front();
+  try {
+    if (mode == "--go-on")
+      return hippo::go_on(arguments);
+    if (mode == "--export")
+      return hippo::export_weights(arguments);
+  } catch (const std::exception& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

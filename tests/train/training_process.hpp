@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hippo/train/workload.hpp"
+
+namespace hippo {
+
+/// A spec of the built-in workload `name` that takes moments: few images.
+workload_spec small_spec(const std::string& name, double images = 128);
+
+/// The workload of `spec` on the CPU. Throws `std::runtime_error` if it cannot
+/// be made.
+std::unique_ptr<workload> make_built_in(const workload_spec& spec);
+
+/// The defaults of the built-in workload `name` as constants.
+configuration default_configuration(const std::string& name);
+
+/// The configuration at `step` of a trial in which every hyper-parameter
+/// changes, the optimiser from sgd to adamw and back.
+configuration changing_configuration(const std::string& name, step_t step);
+
+/// Trains from state `from` to `to` under the changing configuration.
+void train_changing(workload& work, const std::string& name, step_t from,
+                    step_t to);
+
+/// Runs this program again with these arguments and waits for it.
+/// @returns whether it exited with 0
+bool run_again(const std::vector<std::string>& arguments);
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, const std::string& bytes);
+
+/// Returns a line `name shape crc32` for each tensor of the model in a saved
+/// state, sorted by name.
+std::string describe_model(const std::string& state);
+
+} // namespace hippo

@@ -1,0 +1,96 @@
+#include "hippo/train/workload.hpp"
+
+#include <gtest/gtest.h>
+
+#include "train/summing_workload.hpp"
+
+namespace hippo {
+
+namespace {
+
+workload_descriptor named(const std::string& name) {
+  workload_descriptor x;
+  x.name = name;
+  return x;
+}
+
+workload_registry registry() {
+  workload_registry result;
+  result.add(named("summing"), [](const workload_spec&) {
+    return std::make_unique<summing_workload>();
+  });
+  result.add(named("lost"),
+             [](const workload_spec&) -> std::unique_ptr<workload> {
+               throw missing_data_error("no data, install some");
+             });
+  result.add(named("broken"),
+             [](const workload_spec&) -> std::unique_ptr<workload> {
+               throw std::invalid_argument("cannot be");
+             });
+  return result;
+}
+
+error failure_of(const std::string& name) {
+  const auto made = registry().make({name, {}});
+  return made ? error{} : made.failure();
+}
+
+} // namespace
+
+TEST(WorkloadRegistry, Makes) {
+  const auto made = registry().make({"summing", {}});
+  ASSERT_TRUE(made);
+  EXPECT_NE(dynamic_cast<summing_workload*>(made->get()), nullptr);
+}
+
+TEST(WorkloadRegistry, DescribesByName) {
+  const auto all = registry().descriptors();
+  ASSERT_EQ(all.size(), 3);
+  EXPECT_EQ(all[0].name, "broken");
+  EXPECT_EQ(all[2].name, "summing");
+}
+
+TEST(WorkloadRegistry, ReplacesTheOneOfThatName) {
+  auto x = registry();
+  auto other = named("lost");
+  other.meaning = "found";
+  x.add(other, [](const workload_spec&) {
+    return std::make_unique<summing_workload>();
+  });
+  EXPECT_EQ(x.descriptors().size(), 3);
+  EXPECT_EQ(x.descriptors()[1].meaning, "found");
+  EXPECT_TRUE(x.make({"lost", {}}));
+}
+
+TEST(WorkloadRegistry, NamesTheNearest) {
+  const auto failure = failure_of("suming");
+  EXPECT_EQ(failure.code, errc::unknown_workload);
+  EXPECT_EQ(failure.message,
+            "no workload is named 'suming', did you mean 'summing'?");
+}
+
+TEST(WorkloadRegistry, TellsMissingDataFromOtherFailures) {
+  EXPECT_EQ(failure_of("lost").code, errc::missing_data);
+  EXPECT_EQ(failure_of("lost").message, "no data, install some");
+  EXPECT_EQ(failure_of("broken").code, errc::training_failed);
+  EXPECT_EQ(failure_of("broken").message, "cannot be");
+}
+
+TEST(Workload, RefusesToExportByDefault) {
+  summing_workload x;
+  EXPECT_THROW(x.export_weights("weights.pt"), std::runtime_error);
+}
+
+TEST(WorkloadKey, HoldsEveryOption) {
+  EXPECT_EQ(key_of({"x", {}}), "x");
+  EXPECT_EQ(key_of({"x", {{"seed", 1.0}, {"data.folder", "/a"}}}),
+            "x;data.folder=/a;seed=1");
+}
+
+TEST(WorkloadKey, WordsCannotPassForOptions) {
+  EXPECT_NE(key_of({"x", {{"a", "1;b=2"}}}),
+            key_of({"x", {{"a", "1"}, {"b", 2.0}}}));
+  EXPECT_NE(key_of({"x", {{"a", "1\\;b=2"}}}), key_of({"x", {{"a", "1;b=2"}}}));
+}
+
+} // namespace hippo

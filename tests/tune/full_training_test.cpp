@@ -1,0 +1,37 @@
+#include "hippo/tune/full_training.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tune/trainers.hpp"
+
+namespace hippo {
+namespace {
+
+using actions = std::vector<action>;
+
+TEST(FullTraining, TrainsEveryTrialToTheEnd) {
+  full_training x{3, 10};
+  EXPECT_EQ(x.start(),
+            (actions{advance{0, 10}, advance{1, 10}, advance{2, 10}}));
+  EXPECT_FALSE(x.done());
+  EXPECT_EQ(x.on_result(0, 5, 0.5), actions{});
+  EXPECT_EQ(x.on_result(0, 10, 0.5), actions{});
+  EXPECT_EQ(x.on_result(0, 10, 0.5), actions{}); // told twice, counted once
+  EXPECT_EQ(x.on_failure(1), actions{});
+  EXPECT_EQ(x.on_failure(1), actions{});
+  EXPECT_FALSE(x.done());
+  EXPECT_EQ(x.on_result(2, 10, 0.5), actions{});
+  EXPECT_TRUE(x.done());
+}
+
+TEST(FullTraining, EveryTrialGetsThere) {
+  full_training x{20, 10};
+  trainers all{x, {1}, 2};
+  all.run();
+  EXPECT_EQ(all.most_running(), 20u);
+  for (const auto& [trial, step] : all.reached())
+    EXPECT_EQ(step, 10u);
+}
+
+} // namespace
+} // namespace hippo

@@ -1,0 +1,316 @@
+#include "hippo/wire/codec.hpp"
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "wire/samples.hpp"
+
+namespace hippo {
+namespace {
+
+/// Sends `x` through its bytes and back.
+template <class T>
+T round_trip(const T& x) {
+  auto result = decode(encode(x));
+  if (!result)
+    ADD_FAILURE() << result.failure().message;
+  return result ? *result : T{};
+}
+
+/// Expects that `x`, changed by `spoil`, is refused with a text that holds
+/// `why`.
+template <class T>
+void expect_refused(T x, const std::function<void(T&)>& spoil,
+                    const std::string& why) {
+  spoil(x);
+  const auto result = decode(encode(x));
+  ASSERT_FALSE(result) << "accepted, though: " << why;
+  EXPECT_EQ(result.failure().code, errc::malformed_message);
+  EXPECT_NE(result.failure().message.find(why), std::string::npos)
+    << result.failure().message;
+}
+
+TEST(Codec, HelloRoundTrips) {
+  EXPECT_EQ(round_trip(samples::greeting()), samples::greeting());
+}
+
+TEST(Codec, HelloOfAnotherProtocolIsStillUnderstood) {
+  auto x = samples::greeting();
+  x.protocol = protocol_version + 1;
+  EXPECT_EQ(round_trip(x).protocol, protocol_version + 1);
+}
+
+TEST(Codec, WelcomeRoundTrips) {
+  const auto accepted = round_trip(welcome{std::nullopt, 3, 500});
+  EXPECT_FALSE(accepted.refusal);
+  EXPECT_EQ(accepted.trainer, 3u);
+  EXPECT_EQ(accepted.beat_interval_ms, 500u);
+  const auto refused = round_trip(
+    welcome{error{errc::incompatible_version, "speak version 2"}, 0, 0});
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_EQ(refused.refusal->code, errc::incompatible_version);
+  EXPECT_EQ(refused.refusal->message, "speak version 2");
+}
+
+TEST(Codec, LeaseRoundTrips) {
+  const auto x = samples::path();
+  const auto y = round_trip(x);
+  EXPECT_EQ(y.number, x.number);
+  EXPECT_EQ(y.workload, x.workload);
+  EXPECT_EQ(y.folder, x.folder);
+  EXPECT_EQ(y.start, x.start);
+  EXPECT_EQ(y.stops, x.stops);
+  ASSERT_EQ(y.stages.size(), x.stages.size());
+  for (std::size_t i = 0; i < x.stages.size(); ++i) {
+    EXPECT_EQ(y.stages[i].node, x.stages[i].node);
+    EXPECT_EQ(y.stages[i].begin, x.stages[i].begin);
+    EXPECT_EQ(y.stages[i].end, x.stages[i].end);
+    EXPECT_EQ(y.stages[i].config, x.stages[i].config);
+  }
+}
+
+TEST(Codec, StopAndCancelRoundTrip) {
+  const stop_request stop{7, {15, false, true}};
+  EXPECT_EQ(round_trip(stop), stop);
+  EXPECT_EQ(round_trip(cancel_request{7}), cancel_request{7});
+}
+
+TEST(Codec, StopReportRoundTripsBitForBit) {
+  const auto x = samples::report();
+  const auto y = round_trip(x);
+  EXPECT_EQ(y.lease, x.lease);
+  EXPECT_EQ(y.at, x.at);
+  EXPECT_EQ(y.saved, x.saved);
+  EXPECT_EQ(y.device, x.device);
+  EXPECT_EQ(y.load_ns, 1u);
+  EXPECT_EQ(y.train_ns, 2u);
+  EXPECT_EQ(y.evaluate_ns, 3u);
+  EXPECT_EQ(y.save_ns, 4u);
+  EXPECT_EQ(y.trained_steps, 2u);
+  ASSERT_EQ(y.values.size(), x.values.size());
+  for (const auto& [name, value] : x.values)
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(y.values.at(name)),
+              std::bit_cast<std::uint64_t>(value));
+}
+
+TEST(Codec, StopReportWithoutCheckpointRoundTrips) {
+  auto x = samples::report();
+  x.saved.reset();
+  x.values.clear();
+  EXPECT_FALSE(round_trip(x).saved);
+  EXPECT_TRUE(round_trip(x).values.empty());
+}
+
+TEST(Codec, LeaseEndRoundTrips) {
+  EXPECT_FALSE(round_trip(lease_end{7, 20, std::nullopt}).failure);
+  const auto x = round_trip(lease_end{7, 13, error{errc::diverged, "loss"}});
+  EXPECT_EQ(x.at, 13u);
+  ASSERT_TRUE(x.failure);
+  EXPECT_EQ(x.failure->code, errc::diverged);
+  EXPECT_EQ(x.failure->message, "loss");
+}
+
+TEST(Codec, BeatRoundTrips) {
+  const beat x{3, 7, 13, 99};
+  EXPECT_EQ(round_trip(x), x);
+}
+
+TEST(Codec, ConfigurationRoundTripsAsBytes) {
+  for (const auto& x : {samples::config(4), configuration{}}) {
+    const auto bytes = encode_configuration(x);
+    const auto y = decode_configuration(bytes);
+    ASSERT_TRUE(y) << y.failure().message;
+    EXPECT_EQ(*y, x);
+    EXPECT_EQ(encode_configuration(*y), bytes);
+  }
+}
+
+TEST(Codec, EmptyWireIsMalformed) {
+  EXPECT_FALSE(decode(wire<schema::Lease>{}));
+  EXPECT_FALSE(decode_configuration(""));
+  EXPECT_FALSE(decode_configuration("123"));
+}
+
+TEST(Codec, RefusesBrokenHellos) {
+  const auto refused = [](auto spoil, const char* why) {
+    expect_refused<hello>(samples::greeting(), spoil, why);
+  };
+  refused([](hello& x) { x.protocol = 0; }, "protocol version is missing");
+  refused([](hello& x) { x.device.clear(); }, "kind of device is empty");
+  refused([](hello& x) { x.workloads[1].clear(); }, "name is empty");
+  refused([](hello& x) { x.host.assign(max_name_bytes + 1, 'h'); },
+          "host name is too long");
+  refused([](hello& x) { x.workloads.assign(max_workloads + 1, "toy"); },
+          "workloads are too many");
+}
+
+TEST(Codec, RefusesTextsWithZeroBytes) {
+  capnp::MallocMessageBuilder builder;
+  auto root = builder.initRoot<schema::Hello>();
+  root.setProtocol(1);
+  root.setDevice("cpu");
+  root.initHost(3)[0] = 'a'; // the rest stays zero
+  const auto result = decode(wire<schema::Hello>{builder});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.failure().message.find("zero byte"), std::string::npos);
+}
+
+TEST(Codec, RefusesBrokenWelcomes) {
+  const auto refused = [](welcome x, const char* why) {
+    expect_refused<welcome>(std::move(x), [](welcome&) {}, why);
+  };
+  refused({std::nullopt, 0, 500}, "trainer has no number");
+  refused({std::nullopt, 1, 0}, "out of range");
+  refused({std::nullopt, 1, max_beat_interval_ms + 1}, "out of range");
+  refused({error{}, 0, 0}, "has no code");
+}
+
+TEST(Codec, RefusesBrokenLeases) {
+  const auto refused = [](auto spoil, const char* why) {
+    expect_refused<lease>(samples::path(), spoil, why);
+  };
+  refused([](lease& x) { x.number = 0; }, "lease has no number");
+  refused([](lease& x) { x.workload.name.clear(); }, "name is empty");
+  refused([](lease& x) { x.workload.options[""] = 1.0; }, "name is empty");
+  refused([](lease& x) { x.workload.options["data.train"] = std::nan(""); },
+          "option is not finite");
+  refused([](lease& x) { x.stages.clear(); }, "no stages");
+  refused([](lease& x) { x.stops.clear(); }, "no stops");
+  refused([](lease& x) { x.stages[1].begin = 13; }, "where the one before");
+  refused([](lease& x) { x.stages[1].end = 11; }, "ends before it begins");
+  refused([](lease& x) { x.stages[2].end = max_step + 1; }, "last step");
+  refused([](lease& x) { x.stops[1].at = 10; }, "not sorted");
+  refused([](lease& x) { x.stops[0].at = 9; }, "before the stages");
+  refused([](lease& x) { x.stops[2].at = 19; }, "not at the end");
+  refused([](lease& x) { x.stops[2].at = 21; }, "not at the end");
+  refused([](lease& x) { x.start.file.clear(); }, "without a checkpoint");
+  refused([](lease& x) { x.start.bytes = max_checkpoint_bytes + 1; },
+          "too large");
+  for (const auto* name : {"../secret", "..", ".", "/etc/passwd"})
+    refused([name](lease& x) { x.start.file = name; }, "leads out");
+  refused([](lease& x) { x.folder.assign(max_text_bytes + 1, 'f'); },
+          "folder is too long");
+}
+
+TEST(Codec, RefusesLeasesOfAbsurdLength) {
+  expect_refused<lease>(
+    samples::path(),
+    [](lease& x) { x.stages.assign(max_lease_stages + 1, {3, 10, 10, {}}); },
+    "stages are too many");
+  expect_refused<lease>(
+    samples::path(),
+    [](lease& x) { x.stops.resize(max_lease_stops + 1); },
+    "stops are too many");
+}
+
+TEST(Codec, LeaseFromTheInitialStateNeedsNoCheckpoint) {
+  lease x = samples::path();
+  x.start = {};
+  x.stages = {{1, 0, 5, samples::config(0)}};
+  x.stops = {{5, true, false}};
+  EXPECT_EQ(round_trip(x).start, checkpoint{});
+}
+
+TEST(Codec, RefusesBrokenForms) {
+  const auto refused = [](auto spoil, const char* why) {
+    expect_refused<lease>(
+      samples::path(), [&](lease& x) { spoil(x.stages[1].config); }, why);
+  };
+  refused([](configuration& x) { x["lr"].kind = static_cast<form_kind>(77); },
+          "unknown kind");
+  refused([](configuration& x) { x["lr"].origin = 13; }, "after its stage");
+  refused([](configuration& x) { x["lr"].origin = max_step + 1; },
+          "last step");
+  refused([](configuration& x) { x["lr"].a[2] = 0; }, "no length");
+  refused([](configuration& x) { x["lr"].a[2] = -1; }, "no length");
+  refused([](configuration& x) { x["lr"].a[3] = 1; }, "too many numbers");
+  refused([](configuration& x) { x["lr"].word = "w"; }, "has a word");
+  refused([](configuration& x) { x["batch_size"].origin = 1; },
+          "has an origin");
+  refused([](configuration& x) { x["batch_size"].a[0] = std::nan(""); },
+          "not finite");
+  refused([](configuration& x) { x["decay"].a[1] = HUGE_VAL; }, "not finite");
+  refused([](configuration& x) { x["optimizer"].a[0] = 1; },
+          "too many numbers");
+  refused([](configuration& x) { x[""]; }, "name is empty");
+  refused(
+    [](configuration& x) {
+      for (std::size_t i = 0; i <= max_hyper_parameters; ++i)
+        x["h" + std::to_string(i)];
+    },
+    "hyper-parameters are too many");
+}
+
+TEST(Codec, RefusesNamesOutOfOrder) {
+  for (const auto* names : {"ba", "aa"}) {
+    capnp::MallocMessageBuilder builder;
+    auto values = builder.initRoot<schema::StopReport>().initValues(2);
+    builder.getRoot<schema::StopReport>().setLease(1);
+    for (unsigned i = 0; i < 2; ++i)
+      values[i].setName(std::string(1, names[i]));
+    const auto result = decode(wire<schema::StopReport>{builder});
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.failure().message.find("not sorted by name"),
+              std::string::npos);
+  }
+}
+
+TEST(Codec, RefusesBrokenStops) {
+  const auto refused = [](stop_request x, const char* why) {
+    expect_refused<stop_request>(x, [](stop_request&) {}, why);
+  };
+  refused({0, {1, true, true}}, "no number");
+  refused({1, {1, false, false}}, "no purpose");
+  refused({1, {max_step + 1, true, true}}, "last step");
+  expect_refused<cancel_request>({0}, [](cancel_request&) {}, "no number");
+}
+
+TEST(Codec, RefusesBrokenReports) {
+  const auto refused = [](auto spoil, const char* why) {
+    expect_refused<stop_report>(samples::report(), spoil, why);
+  };
+  refused([](stop_report& x) { x.lease = 0; }, "no number");
+  refused([](stop_report& x) { x.at = max_step + 1; }, "last step");
+  refused([](stop_report& x) { x.values[""] = 1; }, "name is empty");
+  refused([](stop_report& x) { x.saved->file.clear(); }, "is empty");
+  refused([](stop_report& x) { x.saved->file = "a/b"; }, "leads out");
+  refused([](stop_report& x) { x.device.clear(); }, "is empty");
+  refused([](stop_report& x) { x.load_ns = max_duration_ns + 1; }, "too long");
+  refused([](stop_report& x) { x.train_ns = max_duration_ns + 1; }, "too long");
+  refused([](stop_report& x) { x.evaluate_ns = max_duration_ns + 1; },
+          "too long");
+  refused([](stop_report& x) { x.save_ns = max_duration_ns + 1; }, "too long");
+  refused([](stop_report& x) { x.trained_steps = x.at + 1; }, "lies before");
+}
+
+TEST(Codec, RefusesBrokenEndsAndBeats) {
+  expect_refused<lease_end>({0, 1, {}}, [](lease_end&) {}, "no number");
+  expect_refused<lease_end>({1, max_step + 1, {}}, [](lease_end&) {},
+                            "last step");
+  expect_refused<lease_end>({1, 1, error{}}, [](lease_end&) {}, "no code");
+  expect_refused<beat>({0, 1, 1, 1}, [](beat&) {}, "no number");
+  expect_refused<beat>({1, 1, max_step + 1, 1}, [](beat&) {}, "last step");
+}
+
+TEST(Codec, KeepsFailureCodesOfNewerPeers) {
+  const auto newer = static_cast<errc>(200);
+  EXPECT_EQ(round_trip(lease_end{1, 1, error{newer, ""}}).failure->code, newer);
+}
+
+TEST(Codec, RefusesFormKindsOfNewerPeers) {
+  capnp::MallocMessageBuilder builder;
+  auto list = builder.initRoot<schema::Configuration>().initParameters(1);
+  list[0].setName("lr");
+  list[0].initForm().setKind(static_cast<schema::FormKind>(6));
+  const auto words = capnp::messageToFlatArray(builder);
+  const auto bytes = words.asChars();
+  const auto result = decode_configuration({bytes.begin(), bytes.size()});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.failure().message.find("unknown kind"), std::string::npos);
+}
+
+} // namespace
+} // namespace hippo

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <limits>
+
+#include "hippo/wire/codec.hpp"
+
+namespace hippo::samples {
+
+inline form polynomial(step_t origin) {
+  return {form_kind::polynomial, origin, {0.1, 0.001, 20, 0.5}, {}};
+}
+
+inline form cosine(step_t origin) {
+  return {form_kind::cosine, origin, {0.1, 0, 12}, {}};
+}
+
+inline form exponential(step_t origin) {
+  return {form_kind::exponential, origin, {0.1, 0.9}, {}};
+}
+
+/// One hyper-parameter of each kind; placed forms begin at `origin`.
+inline configuration config(step_t origin = 0) {
+  return {{"batch_size", form::constant(64)},
+          {"decay", polynomial(origin)},
+          {"dropout", exponential(origin)},
+          {"lr", cosine(origin)},
+          {"nothing", form::constant(0)},
+          {"optimizer", form::text("sgd")}};
+}
+
+inline lease path() {
+  lease x;
+  x.number = 7;
+  x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}}};
+  x.folder = "/tmp/checkpoints";
+  x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
+  x.stages = {{3, 10, 12, config(4)}, {5, 12, 20, config(12)},
+              {9, 20, 20, {{"lr", form::constant(0.5)}}}};
+  x.stops = {{10, true, false}, {12, false, true}, {20, true, true}};
+  return x;
+}
+
+inline stop_report report() {
+  stop_report x;
+  x.lease = 7;
+  x.at = 12;
+  x.values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
+              {"speed", std::numeric_limits<double>::infinity()},
+              {"val_accuracy", 0.91}};
+  x.saved = checkpoint{"k1-n3-s12", 4096, 17};
+  x.device = "cpu avx2 t1";
+  x.load_ns = 1;
+  x.train_ns = 2;
+  x.evaluate_ns = 3;
+  x.save_ns = 4;
+  x.trained_steps = 2;
+  return x;
+}
+
+inline hello greeting() {
+  return {protocol_version, "node7", 4711, "cpu avx2 t1", {"fashion-cnn", "toy"},
+          2};
+}
+
+} // namespace hippo::samples
