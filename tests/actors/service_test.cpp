@@ -199,7 +199,10 @@ TEST_F(ServiceTest, HaltEndsWhatRunsAndKeepsWhatIsDone) {
   run_all();
   EXPECT_TRUE(status().running.empty());
   EXPECT_EQ(trained(), 1u);
-  EXPECT_EQ(record_of(0).trials[0].results.size(), 1u);
+  std::size_t results = 0;
+  for (const auto& t : record_of(0).trials)
+    results = std::max(results, t.results.size());
+  EXPECT_EQ(results, 1u);
 }
 
 TEST_F(ServiceTest, CancellingAStudyFreesItsTrainers) {
