@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/schedule/collect.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -52,10 +54,46 @@ void note_new_nodes(merger_state& st) {
   }
 }
 
+/// What a collection leaves free, so that it need not be done at once again.
+constexpr std::uint64_t collect_slack_divisor = 10;
+
+/// Takes a checkpoint out of the plan; its file goes once that is durable.
+void give_up(merger_state& st, node_id node, step_t at, const checkpoint& file) {
+  st.plan.forget_checkpoint(node, at);
+  st.checkpoint_bytes -= file.bytes;
+  st.unwritten.push_back(checkpoint_removed{st.workload_key, node, at});
+  st.unwanted_files.push_back(st.options.folder + '/' + file.file);
+}
+
+/// Keeps the checkpoints within their budget.
+void collect(merger_state& st) {
+  const auto limit = st.options.checkpoint_bytes_max;
+  if (st.checkpoint_bytes <= limit)
+    return;
+  const auto excess = st.checkpoint_bytes - limit;
+  const auto victims = collect_checkpoints(
+    st.plan, st.chooser->tree(), excess + limit / collect_slack_divisor);
+  for (const auto& x : victims)
+    give_up(st, x.node, x.at, x.file);
+  spdlog::info("merger: gave up {} checkpoints, {} bytes are left",
+               victims.size(), st.checkpoint_bytes);
+}
+
+void delete_files(const std::vector<std::string>& paths) {
+  for (const auto& path : paths) {
+    std::error_code failed;
+    std::filesystem::remove(path, failed);
+    if (failed)
+      spdlog::warn("merger: cannot delete {}: {}", path, failed.message());
+  }
+}
+
 /// Passes on everything that a change of the plan has brought about. Every
 /// handler that touches the plan ends with this.
 void settle(self_ptr self) {
   auto& st = self->state;
+  st.chooser->update(st.plan.take_changed());
+  collect(st);
   st.chooser->update(st.plan.take_changed());
   for (const auto& x : st.plan.take_added_stops())
     if (auto i = st.leases.find(x.lease); i != st.leases.end())
@@ -68,7 +106,9 @@ void settle(self_ptr self) {
       ->request(st.journal, commit_timeout, commit_atom::value,
                 std::exchange(st.unwritten, {}))
       .then(
-        [self, news = std::move(news)](std::uint64_t) {
+        [self, news = std::move(news),
+         unwanted = std::exchange(st.unwanted_files, {})](std::uint64_t) {
+          delete_files(unwanted);
           for (const auto& [study, x] : news)
             self->send(self->state.studies[study].owner, outcome_atom::value,
                        x);
@@ -214,9 +254,11 @@ void take_report(self_ptr self, stop_report x) {
     if (!x.values.empty())
       st.unwritten.push_back(
         result_added{st.workload_key, {*node, x.at, x.values, x.device}});
-    if (x.saved)
+    if (x.saved) {
+      st.checkpoint_bytes += x.saved->bytes;
       st.unwritten.push_back(
         checkpoint_added{st.workload_key, {*node, x.at, *x.saved}});
+    }
   }
   settle(self);
 }
@@ -241,8 +283,8 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
     const auto at = stages.front().begin;
     const auto holder
       = at > st.plan.node(node).begin ? node : st.plan.node(node).parent;
-    st.plan.forget_checkpoint(holder, at);
-    st.unwritten.push_back(checkpoint_removed{st.workload_key, holder, at});
+    if (st.plan.node(holder).checkpoints.count(at) > 0)
+      give_up(st, holder, at, entry.work.start);
     return;
   }
   // The stage that could not be left.
@@ -327,8 +369,10 @@ void restore(merger_state& st) {
     st.plan.restore_node(x.id, x.parent, x.begin, x.config, x.root_tag);
   for (auto& x : st.options.known.results)
     st.plan.restore_result(x.node, x.step, std::move(x.values));
-  for (auto& x : st.options.known.checkpoints)
+  for (auto& x : st.options.known.checkpoints) {
+    st.checkpoint_bytes += x.file.bytes;
     st.plan.restore_checkpoint(x.node, x.step, std::move(x.file));
+  }
   st.options.known = {};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,6 +24,8 @@ struct merger_options {
   std::vector<std::string> speed_names;
   /// A long stage leaves a checkpoint about this often.
   double save_every_seconds = 120;
+  /// Checkpoints beyond this are given up, the cheapest to train again first.
+  std::uint64_t checkpoint_bytes_max = UINT64_MAX;
   /// How often a stage may fail before its trials do.
   unsigned attempts_max = 3;
   /// Added to lease numbers, so that they are unique among mergers.
@@ -70,6 +73,8 @@ struct merger_state {
   bool halted = false;
   std::uint64_t told_paths = 0; ///< to the pool
   std::vector<journal_record> unwritten;
+  std::vector<std::string> unwanted_files; ///< to delete once that is written
+  std::uint64_t checkpoint_bytes = 0;      ///< of all checkpoints in the plan
 
   caf::actor_clock::time_point begun;
   merger_overview totals; ///< times and the timeline; the rest is left out

@@ -157,6 +157,10 @@ int main(int argc, char** argv) {
   run_verb->add_option("--scheduler", running.policy, "Which path goes first")
     ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
     ->capture_default_str();
+  run_verb->add_option("--checkpoint-budget", running.run.checkpoint_bytes_max,
+                       "Disk space for checkpoints of one workload, e.g. 20GB")
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
   run_verb->add_flag("--quiet", running.run.quiet, "Show no progress");
   running.common.add_to(*run_verb);
 

@@ -196,6 +196,7 @@ std::optional<error> service::open_mergers() {
         return error{errc::io_failed, opts.folder + ": " + failed.message()};
       opts.policy = options_.policy;
       opts.merge = options_.merge;
+      opts.checkpoint_bytes_max = options_.checkpoint_bytes_max;
       for (const auto& p :
            options_.catalogue.at(x.spec.workload.name).hyper_parameters)
         if (p.affects_speed)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct run_options {
   unsigned trainers = 1;
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
   bool quiet = false;
 };
 

@@ -155,6 +155,21 @@ TEST_F(ServiceTest, ALostCheckpointMeansTrainingAgainNotAWrongResult) {
     EXPECT_EQ(t.state, trial_state::complete);
 }
 
+TEST_F(ServiceTest, ABudgetForCheckpointsCostsTimeAndNoResult) {
+  merger_options options;
+  options.checkpoint_bytes_max = 3; // each counts as one byte here
+  open(std::move(options));
+  add_study(sha_study);
+  add_study(asha_study);
+  go();
+  add_trainer();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  expect_results_as_alone(1);
+  EXPECT_GT(trained(), status().figures.unique_steps);
+}
+
 TEST_F(ServiceTest, ASilentTrainerLosesItsLease) {
   open();
   add_study(sha_study);

@@ -8,7 +8,8 @@
 namespace hippo {
 
 folder_test::folder_test() {
-  auto name = (std::filesystem::temp_directory_path() / "hippo_XXXXXX").string();
+  const auto parent = std::filesystem::temp_directory_path();
+  auto name = (parent / "hippo_XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr)
     ADD_FAILURE() << "cannot make " << name;
   root_ = name;

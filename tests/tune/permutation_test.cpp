@@ -62,8 +62,8 @@ TEST(Permutation, IsTheSameOnEveryMachine) {
   std::vector<std::uint64_t> found;
   for (std::uint64_t i = 0; i < 12; ++i)
     found.push_back(order(i));
-  EXPECT_EQ(found, (std::vector<std::uint64_t>{4, 8, 1, 7, 10, 2, 3, 6, 11, 0, 5,
-                                               9}));
+  EXPECT_EQ(found, (std::vector<std::uint64_t>{4, 8, 1, 7, 10, 2, 3, 6, 11, 0,
+                                               5, 9}));
 }
 
 } // namespace

@@ -58,8 +58,8 @@ inline stop_report report() {
 }
 
 inline hello greeting() {
-  return {protocol_version, "node7", 4711, "cpu avx2 t1", {"fashion-cnn", "toy"},
-          2};
+  return {protocol_version, "node7", 4711, "cpu avx2 t1",
+          {"fashion-cnn", "toy"}, 2};
 }
 
 } // namespace hippo::samples

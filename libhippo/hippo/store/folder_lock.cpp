@@ -17,7 +17,8 @@ namespace {
 std::string holder_of(int file) {
   std::array<char, 32> text{};
   const auto size = ::pread(file, text.data(), text.size(), 0);
-  std::string result{text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+  std::string result{text.data(),
+                     size > 0 ? static_cast<std::size_t>(size) : 0};
   return result.substr(0, result.find('\n'));
 }
 

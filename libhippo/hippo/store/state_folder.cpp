@@ -307,7 +307,8 @@ expected<std::monostate> state_folder::prepare_writers() {
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
                                   " AND node = ? AND step = ?"},
-    {&writers_.save_study, "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)"},
+    {&writers_.save_study,
+     "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto prepared = database_.prepare(sql);
@@ -367,7 +368,8 @@ expected<std::monostate> state_folder::add(const result_added& x) {
                 .bind(3, result.step)
                 .bind_text(4, result.device)
                 .run();
-  if (!done || database_.changes() == 0) // the first one counts, metrics and all
+  // The first one counts, metrics and all.
+  if (!done || database_.changes() == 0)
     return done;
   for (const auto& [name, value] : result.values) {
     done = writers_.add_metric.bind(1, *workload)

@@ -80,8 +80,8 @@ private:
 };
 
 /// ASHA by promotion (arXiv 1810.05934): a trial rests on each rung until it is
-/// among the best floor(n / eta) of the n that have come there. A free slot goes
-/// to the best such trial of the highest rung, else to a new trial. Failed
+/// among the best floor(n / eta) of the n that have come there. A free slot
+/// goes to the best such trial of the highest rung, else to a new trial. Failed
 /// trials count in n, as the worst.
 class asha_promotion : public asha {
 public:
@@ -104,10 +104,10 @@ private:
   std::vector<rung_board> boards_; ///< by rung; the last one has none
 };
 
-/// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a trial
-/// ends if it is worse than the 1 - 1/eta percentile of what was recorded there
-/// before it; the first one never is. What is stopped is not resumed. A NaN is
-/// worse than any number and is not recorded.
+/// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a
+/// trial ends if it is worse than the 1 - 1/eta percentile of what was recorded
+/// there before it; the first one never is. What is stopped is not resumed. A
+/// NaN is worse than any number and is not recorded.
 class asha_stopping : public asha {
 public:
   asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,

@@ -9,8 +9,9 @@
 namespace hippo {
 
 /// Successive halving (SHA): all trials are trained to the first rung, the best
-/// 1/eta of them to the next, and so on. A rung ends when each of its trials has
-/// reported or failed, so what is decided does not depend on who was faster.
+/// 1/eta of them to the next, and so on. A rung ends when each of its trials
+/// has reported or failed, so what is decided does not depend on who was
+/// faster.
 ///
 /// Of n trials on a rung, max(1, floor(n / eta)) go on; failed ones count in n,
 /// but never go on; NaN ranks last; equal values rank by the trial's number.

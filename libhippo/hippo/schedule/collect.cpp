@@ -1,0 +1,59 @@
+#include "hippo/schedule/collect.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+struct candidate {
+  double seconds = 0; ///< to train it again
+  plan_checkpoint what;
+};
+
+/// The states that running leases may still have to load.
+std::set<std::pair<node_id, step_t>> starts_of_leases(const search_plan& plan) {
+  std::set<std::pair<node_id, step_t>> result;
+  for (node_id id = 1; id < plan.size(); ++id) {
+    const auto& x = plan.node(id);
+    for (const auto& r : x.running)
+      result.emplace(r.from > x.begin ? id : x.parent, r.from);
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
+                                                 const stage_tree& tree,
+                                                 std::uint64_t bytes) {
+  const auto starts = starts_of_leases(plan);
+  std::vector<candidate> candidates;
+  for (node_id id = 1; id < plan.size(); ++id) {
+    const auto& x = plan.node(id);
+    auto before = x.begin;
+    for (const auto& [at, file] : x.checkpoints) {
+      const auto steps = static_cast<double>(at - before);
+      before = at;
+      if (tree.runnables().count({id, at}) == 0 && starts.count({id, at}) == 0)
+        candidates.push_back({steps * tree.seconds_per_step(id), {id, at, file}});
+    }
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const candidate& x, const candidate& y) {
+                     return x.seconds < y.seconds;
+                   });
+  std::vector<plan_checkpoint> result;
+  std::uint64_t freed = 0;
+  for (auto& x : candidates) {
+    if (freed >= bytes)
+      break;
+    freed += x.what.file.bytes;
+    result.push_back(std::move(x.what));
+  }
+  return result;
+}
+
+} // namespace hippo
