@@ -345,6 +345,10 @@ merger_status status_of(const merger_state& st) {
   if (st.trained_steps > 0)
     result.step_seconds
       = st.totals.busy_seconds / static_cast<double>(st.trained_steps);
+  if (result.figures.delivered_steps > st.trained_steps)
+    result.saved_seconds
+      = static_cast<double>(result.figures.delivered_steps - st.trained_steps)
+        * result.step_seconds;
   for (const auto& [number, x] : st.leases) {
     const auto& where = x.work.stages[stage_index(x.work, x.reached + 1)];
     result.running.push_back({x.trainer, to_text(where.config), x.reached,

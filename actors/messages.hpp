@@ -110,9 +110,11 @@ struct merger_status {
   std::vector<merge_figures> by_study; ///< in order of registration
   std::uint64_t trained_steps = 0;
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
-  std::uint64_t reported_leases = 0;
   std::uint64_t runnable_paths = 0;
   double step_seconds = 0; ///< the mean time of a trained step
+  /// What the steps would have cost that trials have got by now without anybody
+  /// training them in this run.
+  double saved_seconds = 0;
   struct running_lease {
     std::uint64_t trainer = 0;
     std::string what; ///< the stage that it is in

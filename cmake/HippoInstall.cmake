@@ -1,0 +1,48 @@
+# What `cmake --install` puts where: the programs, and what a workload library
+# is built against (hippo::train and what it needs). No header that is installed
+# needs anything but the standard library.
+
+include(CMakePackageConfigHelpers)
+
+install(TARGETS hippo RUNTIME)
+if(TARGET hippo-trainer)
+  # LibTorch is found where it was found when this was built, unless it has been
+  # installed beside the program: `cmake --install BUILD --component torch`
+  # copies it (450 MB) for a prefix that outlives the source tree.
+  set(torch_install_dir ${CMAKE_INSTALL_LIBDIR}/hippo/torch)
+  file(RELATIVE_PATH torch_from_bin
+    ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${torch_install_dir})
+  set_target_properties(hippo-trainer PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${torch_from_bin};${HIPPO_TORCH_DIR}/lib")
+  install(TARGETS hippo-trainer RUNTIME)
+  install(DIRECTORY ${HIPPO_TORCH_DIR}/lib/ DESTINATION ${torch_install_dir}
+    COMPONENT torch EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.so*")
+endif()
+
+# A workload library links its own copy of these; where hippo-trainer has the
+# same symbol, the loader takes the program's.
+install(TARGETS hippo_core hippo_sequence hippo_train
+  EXPORT hippo_targets ARCHIVE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/libhippo/hippo
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING
+  REGEX "/hippo/(core|sequence|train)/[a-z_]+\\.hpp$"
+  # The families read YAML as JSON; who trains sees forms only.
+  PATTERN family.hpp EXCLUDE
+  REGEX "/hippo/(actors|plan|report|schedule|space|store|tree|tune|wire)$"
+    EXCLUDE
+  REGEX "/hippo/(sequence/family|train/torch)$" EXCLUDE)
+
+set(package_install_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hippo)
+install(EXPORT hippo_targets FILE hippoTargets.cmake NAMESPACE hippo::
+  DESTINATION ${package_install_dir})
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/hippoConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/hippoConfig.cmake
+  INSTALL_DESTINATION ${package_install_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/hippoConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/hippoConfig.cmake
+  ${PROJECT_BINARY_DIR}/hippoConfigVersion.cmake
+  DESTINATION ${package_install_dir})

@@ -79,17 +79,14 @@ int check(const options& opts, const hippo::workload_registry& registry) {
   return made ? 0 : fail(made.failure(), exit_usage);
 }
 
-std::optional<hippo::lease> read_recipe(const std::string& path) {
+hippo::expected<hippo::lease> read_recipe(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in || bytes.size() % sizeof(capnp::word) != 0)
-    return std::nullopt;
+    return {hippo::errc::io_failed, path + " is no recipe of `hippo best`"};
   auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
   std::copy(bytes.begin(), bytes.end(), words.asChars().begin());
-  auto result = decode(hippo::lease_wire{kj::mv(words)});
-  if (!result)
-    return std::nullopt;
-  return std::move(*result);
+  return decode(hippo::lease_wire{kj::mv(words)});
 }
 
 /// Trains what the recipe says and exports the weights that it leads to.
@@ -97,9 +94,7 @@ int export_weights(const options& opts, const hippo::workload_registry& registry
                    const std::string& device) {
   const auto recipe = read_recipe(opts.recipe);
   if (!recipe)
-    return fail({hippo::errc::malformed_message,
-                 opts.recipe + " is no recipe of `hippo best`"},
-                exit_usage);
+    return fail(recipe.failure(), exit_usage);
   auto made = registry.make(recipe->workload);
   if (!made)
     return fail(made.failure(), exit_failed);

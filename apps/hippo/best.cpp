@@ -108,7 +108,8 @@ std::optional<error> export_best(const best_options& options,
       + hash_text(key);
   const temporary_file file{"hippo-recipe"};
   {
-    const auto bytes = encode(recipe).words().asChars();
+    const auto message = encode(recipe);
+    const auto bytes = message.words().asChars();
     std::ofstream out(file.path(), std::ios::binary);
     out.write(bytes.begin(), static_cast<std::streamsize>(bytes.size()));
     if (!out.flush())

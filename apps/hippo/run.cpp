@@ -384,10 +384,7 @@ progress_view service::view(double elapsed_seconds) {
     result.asked_steps += status->figures.asked_steps;
     result.unique_steps += status->figures.unique_steps;
     result.trained_steps += status->trained_steps + status->reused_steps;
-    result.saved_device_seconds
-      += static_cast<double>(status->figures.asked_steps
-                             - status->figures.unique_steps)
-         * status->step_seconds;
+    result.saved_device_seconds += status->saved_seconds;
     const auto known = status->trained_steps + status->reused_steps;
     if (status->figures.unique_steps > known)
       seconds_to_train

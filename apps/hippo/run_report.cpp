@@ -82,10 +82,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     result.evaluate_seconds += x.evaluate_seconds;
     result.save_seconds += x.save_seconds;
     result.dispatch_seconds += x.dispatch_seconds;
-    result.saved_device_seconds
-      += static_cast<double>(x.status.figures.asked_steps
-                             - x.status.figures.unique_steps)
-         * x.status.step_seconds;
+    result.saved_device_seconds += x.status.saved_seconds;
     const auto first = i * stages_per_merger;
     add_stages(result, x, first, study_index[i]);
     const stage_finder stages{x.stages};

@@ -204,13 +204,50 @@ TEST(Scheduler, TrialOrderFollowsTheFirstRequest) {
   const auto study = sim.plan.add_study({1, {5, 20}});
   sim.add(study, {{0, lr(.3)}});
   sim.add(study, {{0, lr(.1)}, {8, lr(.02)}});
-  sim.ask(0, 5);
-  sim.ask(1, 20);
+  sim.ask(1, 5);
+  sim.ask(0, 20);
   sim.settle();
   auto x = sim.chooser.choose();
   ASSERT_TRUE(x);
-  EXPECT_EQ(x->stages[0].node, 1u);
+  EXPECT_EQ(x->stages[0].node, 2u);
   EXPECT_EQ(x->stages.back().end, 5u);
+}
+
+TEST(Scheduler, FollowsWhatIsLearnedOfTimes) {
+  simulation sim{policy::critical_path};
+  sim.estimates = time_estimates{{"batch_size"}};
+  const auto with_batch = [](double x) -> configuration {
+    return {{"batch_size", form::constant(x)}};
+  };
+  const auto study = sim.plan.add_study({20, {20}});
+  sim.add(study, {{0, with_batch(64)}});
+  sim.add(study, {{0, with_batch(128)}, {10, with_batch(64)}});
+  sim.ask(0, 20);
+  sim.ask(1, 20);
+  sim.settle();
+  sim.estimates.learn_step("64;", 1, 4);
+  sim.estimates.learn_step("128;", 1, 2);
+  sim.settle();
+  EXPECT_EQ(sim.chooser.choose()->stages[0].node, 1u); // 80 s against 60 s
+  sim.estimates.learn_step("128;", 9, 90);
+  sim.settle();
+  EXPECT_EQ(sim.chooser.choose()->stages[0].node, 2u);
+}
+
+TEST(Scheduler, DoesNotWaitForATrainerThatHasPassed) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {20}});
+  sim.add(study, {{0, lr(.1)}});
+  sim.ask(0, 20);
+  ASSERT_TRUE(sim.dispatch());
+  for (int i = 0; i < 6; ++i)
+    sim.advance(1);
+  sim.add(study, {{0, lr(.1)}, {4, lr(.2)}}); // passed, and not saved
+  sim.ask(1, 20);
+  EXPECT_TRUE(sim.dispatch()); // from step 0, beside the other
+  sim.add(study, {{0, lr(.1)}, {9, lr(.2)}});
+  sim.ask(2, 20);
+  EXPECT_FALSE(sim.dispatch()); // state 9 is coming
 }
 
 TEST(Scheduler, MeasuresAStateThatIsOnlyCheckpointed) {

@@ -203,6 +203,8 @@ void search_plan::flush(trial_id id) {
     if (i == results.end())
       return;
     deliveries_.push_back({id, t, i->second});
+    delivered_steps_ += t - trial.delivered_to;
+    studies_[trial.study].figures.delivered_steps += t - trial.delivered_to;
     trial.delivered_to = t;
   }
 }
@@ -389,7 +391,7 @@ std::vector<node_id> search_plan::take_made() {
 // -- looking ------------------------------------------------------------------
 
 merge_figures search_plan::figures() const {
-  return {trials_.size(), asked_steps_, unique_steps_};
+  return {trials_.size(), asked_steps_, unique_steps_, delivered_steps_};
 }
 
 merge_figures search_plan::figures(study_no study) const {

@@ -83,6 +83,7 @@ struct merge_figures {
   std::uint64_t trials = 0;
   std::uint64_t asked_steps = 0;
   std::uint64_t unique_steps = 0; ///< after merging
+  std::uint64_t delivered_steps = 0; ///< of those asked for, by now
 };
 
 /// The search plan of one workload key: a trie of configurations with the
@@ -250,6 +251,7 @@ private:
   std::uint64_t requests_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t unique_steps_ = 0;
+  std::uint64_t delivered_steps_ = 0;
 
   std::vector<delivery> deliveries_;
   std::vector<trial_failure> failures_;
