@@ -35,6 +35,17 @@ bool is_better(const study_state& st, double x, double y) {
                                                                     : x < y;
 }
 
+/// Whether a measurement takes the first place. Of equal ones the lowest trial
+/// and step has it, whichever came first: that depends on the trainers.
+bool is_new_best(const study_state& st, trial_no no, step_t at, double value) {
+  if (std::isnan(value) || !st.best)
+    return !std::isnan(value);
+  const auto& best = *st.best;
+  return is_better(st, value, best.value)
+         || (value == best.value
+             && std::pair{no, at} < std::pair{best.trial, best.step});
+}
+
 /// The best of a trial's measurements, NaN if there is none.
 double best_value(const study_state& st,
                   const std::vector<trial_measurement>& results) {
@@ -137,8 +148,7 @@ void take_measurement(self_ptr self, const delivery& x, asking& asks) {
     return;
   trial.results.push_back({x.at, x.values});
   const auto value = value_of(st, x.values);
-  if (!std::isnan(value)
-      && (!st.best || is_better(st, value, st.best->value)))
+  if (is_new_best(st, no, x.at, value))
     st.best = best_record{no, x.at, value, {}};
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once

@@ -11,10 +11,8 @@ find_package(CLI11 REQUIRED)
 include(GoogleTest)
 
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-find_library(XXHASH_LIB xxhash REQUIRED)
 add_library(hippo_xxhash INTERFACE)
 target_include_directories(hippo_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
-target_link_libraries(hippo_xxhash INTERFACE ${XXHASH_LIB})
 
 # Debian's libcaf-dev has no CMake package: make the target by hand.
 find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)

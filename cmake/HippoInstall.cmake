@@ -23,15 +23,16 @@ endif()
 # same symbol, the loader takes the program's.
 install(TARGETS hippo_core hippo_sequence hippo_train
   EXPORT hippo_targets ARCHIVE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/libhippo/hippo
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING
-  REGEX "/hippo/(core|sequence|train)/[a-z_]+\\.hpp$"
-  # The families read YAML as JSON; who trains sees forms only.
+install(DIRECTORY
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/core
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/sequence
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/train
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo
+  FILES_MATCHING PATTERN "*.hpp"
+  # Reading study files and LibTorch are no business of a workload.
   PATTERN family.hpp EXCLUDE
-  REGEX "/hippo/(actors|plan|report|schedule|space|store|tree|tune|wire)$"
-    EXCLUDE
-  REGEX "/hippo/(sequence/family|train/torch)$" EXCLUDE)
+  PATTERN family EXCLUDE
+  PATTERN torch EXCLUDE)
 
 set(package_install_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hippo)
 install(EXPORT hippo_targets FILE hippoTargets.cmake NAMESPACE hippo::

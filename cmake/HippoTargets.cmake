@@ -28,6 +28,7 @@ function(hippo_module name)
   target_include_directories(hippo_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libhippo>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(hippo_${name} PUBLIC cxx_std_20)
   target_link_libraries(hippo_${name} PUBLIC ${arg_LINK}
     PRIVATE $<BUILD_INTERFACE:hippo_options> ${arg_PRIVATE_LINK})
 endfunction()

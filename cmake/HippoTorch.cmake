@@ -16,8 +16,6 @@ target_include_directories(hippo_libtorch SYSTEM INTERFACE
 target_link_libraries(hippo_libtorch INTERFACE
   ${HIPPO_TORCH_DIR}/lib/libtorch_cpu.so
   ${HIPPO_TORCH_DIR}/lib/libc10.so)
-target_link_options(hippo_libtorch INTERFACE
-  -Wl,-rpath,${HIPPO_TORCH_DIR}/lib)
 
 # The built-in workloads read gzipped data.
 find_package(ZLIB REQUIRED)

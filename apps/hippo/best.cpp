@@ -11,6 +11,7 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "hippo/train/checkpoint_file.hpp"
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/wire/codec.hpp"
 #include "study_note.hpp"
@@ -24,6 +25,17 @@ int fail(const error& why, int code) {
   return code;
 }
 
+/// Adds which studies there are.
+error with_studies(error why, state_folder& state) {
+  const auto names = state.study_names();
+  if (why.code != errc::unknown_study || !names)
+    return why;
+  why.message += names->empty() ? "; there is none" : "; there are:";
+  for (const auto& name : *names)
+    why.message += ' ' + name;
+  return why;
+}
+
 /// The stored node that continues `parent` with a segment, if there is one.
 const stored_node* find_node(const stored_plan& plan, std::uint64_t parent,
                              const segment& x, std::uint64_t lane) {
@@ -34,11 +46,13 @@ const stored_node* find_node(const stored_plan& plan, std::uint64_t parent,
   return nullptr;
 }
 
-/// Describes training from the last kept state at or before `step` up to it.
+/// Describes training from the last state at or before `step` that can still be
+/// read up to it.
 lease make_recipe(const stored_plan& plan, const std::vector<segment>& segments,
-                  std::uint64_t lane, step_t step) {
+                  std::uint64_t lane, step_t step, std::string folder) {
   lease result;
   result.number = 1;
+  result.folder = std::move(folder);
   std::uint64_t parent = 0;
   for (std::size_t i = 0; i < segments.size() && segments[i].begin < step;
        ++i) {
@@ -50,7 +64,8 @@ lease make_recipe(const stored_plan& plan, const std::vector<segment>& segments,
     result.stages.push_back({node == nullptr ? 0 : node->id, segments[i].begin,
                              end, segments[i].config});
     for (const auto& x : plan.checkpoints)
-      if (node != nullptr && x.node == node->id && x.step <= end) {
+      if (node != nullptr && x.node == node->id && x.step <= end
+          && read_checkpoint(result.folder, x.file)) {
         // It makes all that was to come before it needless.
         result.start = x.file;
         result.stages = {{node->id, x.step, end, segments[i].config}};
@@ -101,11 +116,10 @@ std::optional<error> export_best(const best_options& options,
     return plan.failure();
   auto recipe = make_recipe(
     *plan, join(sequences, spec.max_steps),
-    note.first_lane ? *note.first_lane + note.best->trial : 0, note.best->step);
+    note.first_lane ? *note.first_lane + note.best->trial : 0, note.best->step,
+    std::filesystem::absolute(state.checkpoints()).string() + '/'
+      + hash_text(key));
   recipe.workload = spec.workload;
-  recipe.folder
-    = std::filesystem::absolute(state.checkpoints()).string() + '/'
-      + hash_text(key);
   const temporary_file file{"hippo-recipe"};
   {
     const auto message = encode(recipe);
@@ -134,7 +148,7 @@ int best(const best_options& options) {
     return fail(state.failure(), 2);
   auto study = (*state)->load_study(options.study);
   if (!study)
-    return fail(study.failure(), 2);
+    return fail(with_studies(study.failure(), **state), 2);
   auto note = read_note(*study);
   if (!note)
     return fail(note.failure(), 1);
@@ -154,8 +168,9 @@ int best(const best_options& options) {
   } else {
     std::cout << "study " << options.study << ": trial " << x.trial
               << " at step " << x.step << ", " << note->metric << ' '
-              << to_text(x.value) << '\n'
-              << x.params.dump(2) << '\n';
+              << to_text(x.value) << '\n';
+    for (const auto& [name, value] : x.params.items())
+      std::cout << "  " << name << ": " << value.dump() << '\n';
   }
   if (options.weights.empty())
     return 0;

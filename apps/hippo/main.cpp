@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "best.hpp"
 #include "child_process.hpp"
+#include "hippo/core/nearest.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "preview.hpp"
 #include "run.hpp"
@@ -124,6 +126,31 @@ int preview(const preview_arguments& x) {
   return 0;
 }
 
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> result;
+  for (const auto* x : app.get_subcommands({}))
+    result.push_back(x->get_name());
+  return result;
+}
+
+/// Says what is wrong with a command line and what was perhaps meant.
+std::string explain(const CLI::App* app, const CLI::Error& why) {
+  std::string text = why.what();
+  for (const auto* verb : app->get_subcommands()) {
+    std::vector<std::string> flags;
+    for (const auto* x : verb->get_options())
+      for (const auto& name : x->get_lnames())
+        flags.push_back("--" + name);
+    for (const auto& word : verb->remaining())
+      if (word.starts_with("--"))
+        text += hippo::did_you_mean(word.substr(0, word.find('=')), flags);
+  }
+  const auto help = app->get_subcommands().empty()
+                      ? std::string{"hippo"}
+                      : "hippo " + app->get_subcommands()[0]->get_name();
+  return "hippo: " + text + "\nTry: " + help + " --help\n";
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -131,6 +158,7 @@ int main(int argc, char** argv) {
                "common once.",
                "hippo"};
   app.require_subcommand(1);
+  app.footer("Example: hippo run study.yaml");
 
   run_arguments running;
   running.run.trainers
@@ -192,6 +220,15 @@ int main(int argc, char** argv) {
     ->capture_default_str();
   best_common.add_to(*best_verb);
 
+  app.failure_message(explain);
+  const std::string verb = argc > 1 ? argv[1] : "-";
+  const auto verbs = verbs_of(app);
+  if (!verb.starts_with('-')
+      && std::find(verbs.begin(), verbs.end(), verb) == verbs.end())
+    return fail({hippo::errc::invalid_argument,
+                 "unknown verb '" + verb + "'"
+                   + hippo::did_you_mean(verb, verbs) + "\nTry: hippo --help"},
+                exit_usage);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

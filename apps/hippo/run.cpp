@@ -3,11 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <set>
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
@@ -90,30 +90,6 @@ int fail(const error& why, int code) {
 
 double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
-}
-
-/// Tries, in a process of its own, whether each workload can be trained.
-std::optional<error> check_workloads(const run_options& options) {
-  std::set<std::string> seen;
-  for (const auto& x : options.studies) {
-    const auto& spec = x.spec.workload;
-    if (!seen.insert(key_of(spec)).second)
-      continue;
-    auto command = options.catalogue.trainer_command();
-    command.insert(command.end(), {"--check", spec.name});
-    for (const auto& [name, value] : spec.options)
-      command.insert(command.end(),
-                     {"--option", name + '=' + to_text(value)});
-    auto said = run_program(command);
-    if (!said)
-      return said.failure();
-    if (said->exit_code != 0)
-      return error{errc::missing_data,
-                   x.spec.file + ": workload: " + said->err
-                     + (said->exit_code < 0 ? "the trainer program crashed"
-                                            : "")};
-  }
-  return std::nullopt;
 }
 
 /// The actors of a service, and the trainers that it has started.
@@ -298,10 +274,11 @@ void service::close() {
 
 bool service::look_after_trainers(
   const std::function<void(const std::string&)>& say) {
-  bool any_left = false;
+  const bool any_left
+    = std::any_of(trainers_.begin(), trainers_.end(),
+                  [](auto& x) { return !x.ended(); });
   for (std::size_t i = 0; i < trainers_.size(); ++i) {
     const auto end = trainers_[i].ended();
-    any_left = any_left || !end;
     if (!end || mourned_[i])
       continue;
     mourned_[i] = true;
@@ -311,7 +288,7 @@ bool service::look_after_trainers(
     if (!words.empty() && words.back() == '\n')
       words.pop_back();
     say("trainer " + std::to_string(i + 1) + " died with " + *end
-        + "; the others take over its work." + words);
+        + (any_left ? "; the others take over its work" : "") + words);
   }
   return any_left;
 }
@@ -501,6 +478,19 @@ std::optional<error> follow(service& svc, console& out,
   return broken;
 }
 
+/// Says which study has nothing to show because all of its trials failed.
+std::optional<error> find_hopeless(const run_record& x) {
+  for (const auto& study : x.studies)
+    if (!study.trials.empty()
+        && std::all_of(study.trials.begin(), study.trials.end(),
+                       [](const auto& y) {
+                         return y.state == trial_state::failed;
+                       }))
+      return error{errc::training_failed,
+                   "every trial of study '" + study.name + "' failed"};
+  return std::nullopt;
+}
+
 void log_to(const std::string& file) {
   spdlog::set_default_logger(spdlog::basic_logger_mt("hippo", file));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
@@ -510,11 +500,11 @@ void log_to(const std::string& file) {
 } // namespace
 
 int run(run_options options) {
+  if (!check_workloads(options.studies, options.catalogue))
+    return exit_bad_input;
   auto store = state_folder::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  if (auto why = check_workloads(options))
-    return fail(*why, exit_bad_input);
   log_to(options.state + "/hippo.log");
   const interrupt_guard guard;
   service svc{options, std::shared_ptr<state_folder>(std::move(*store))};
@@ -545,6 +535,8 @@ int run(run_options options) {
               << options.state << '\n';
     return exit_interrupted;
   }
+  if (const auto why = find_hopeless(*record))
+    return fail(*why, exit_failed);
   return exit_done;
 }
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <set>
 
 #include "child_process.hpp"
+#include "hippo/core/number.hpp"
 #include "hippo/tune/algorithm.hpp"
 
 namespace hippo {
@@ -31,6 +33,18 @@ diagnostic locate(const study_spec& spec, const std::string& path,
   }
   result.path = path;
   result.message = message;
+  return result;
+}
+
+/// What a trainer program said, without its name and the end of the line.
+std::string complaint_in(const program_output& said) {
+  if (said.exit_code < 0)
+    return "the trainer program crashed: " + said.err;
+  const std::string name = "hippo-trainer: ";
+  auto result = said.err.starts_with(name) ? said.err.substr(name.size())
+                                           : said.err;
+  while (!result.empty() && result.back() == '\n')
+    result.pop_back();
   return result;
 }
 
@@ -72,7 +86,7 @@ make_catalogue(std::string trainer_program,
   if (!said)
     return said.failure();
   if (said->exit_code != 0)
-    return {errc::invalid_argument, said->err};
+    return {errc::invalid_argument, complaint_in(*said)};
   auto workloads = descriptors_from_json(said->out);
   if (!workloads)
     return workloads.failure();
@@ -84,6 +98,9 @@ expected<std::vector<study_source>>
 read_sources(const std::vector<std::string>& files) {
   std::vector<study_source> result;
   for (const auto& file : files) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(file, ignored))
+      return {errc::io_failed, file + ": is a folder, not a study file"};
     errno = 0;
     std::ifstream in(file, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -126,6 +143,28 @@ load_studies(const std::vector<study_source>& sources,
   if (!good)
     return std::nullopt;
   return result;
+}
+
+bool check_workloads(const std::vector<loaded_study>& studies,
+                     const workload_catalogue& catalogue) {
+  std::set<std::string> seen;
+  std::vector<diagnostic> errors;
+  for (const auto& x : studies) {
+    const auto& workload = x.spec.workload;
+    if (!seen.insert(key_of(workload)).second)
+      continue;
+    auto command = catalogue.trainer_command();
+    command.insert(command.end(), {"--check", workload.name});
+    for (const auto& [name, value] : workload.options)
+      command.insert(command.end(), {"--option", name + '=' + to_text(value)});
+    const auto said = run_program(command);
+    if (!said)
+      errors.push_back(locate(x.spec, "workload", said.failure().message));
+    else if (said->exit_code != 0)
+      errors.push_back(locate(x.spec, "workload", complaint_in(*said)));
+  }
+  print(errors, "error");
+  return errors.empty();
 }
 
 std::map<std::string, sequence> defaults_of(const workload_descriptor& x) {

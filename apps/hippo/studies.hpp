@@ -51,6 +51,11 @@ std::optional<std::vector<loaded_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue);
 
+/// Tries, in a process of its own, whether each workload can be trained, and
+/// prints on stderr why not. @returns whether all can
+bool check_workloads(const std::vector<loaded_study>& studies,
+                     const workload_catalogue& catalogue);
+
 /// Returns constants for all hyper-parameters of a workload.
 std::map<std::string, sequence> defaults_of(const workload_descriptor& x);
 

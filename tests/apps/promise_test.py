@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""A result does not depend on how it came about: neither on what was shared,
+nor on the order, the number of trainers or the death of one."""
+
+import os
+import random
+import signal
+
+import programs
+from programs import SHA, Case, results, study, trainers, wait_for
+
+ASHA = {"asha": {"eta": 3, "min": 1}}
+
+
+class MergedEqualsAlone(Case):
+    """Two studies that overlap, in every combination."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls("test_reference")
+        case.setUp()
+        cls.addClassCleanup(case.doCleanups)
+        cls.files = case.studies(study("sha", SHA, every=2, train=1024),
+                                 study("grid", "grid", every=3, train=1024))
+        cls.reference = case.run_studies(cls.files, "state", "--trainers", 2)
+
+    def check(self, *args):
+        report = self.run_studies(self.files, "state", *args)
+        self.assertEqual(results(report), results(self.reference))
+        self.assertEqual(report["trained_steps"], report["unique_steps"])
+        return report
+
+    def test_reference(self):
+        self.assertEqual(self.reference["trained_steps"],
+                         self.reference["unique_steps"])
+        self.assertLess(self.reference["unique_steps"],
+                        self.reference["asked_steps"])
+
+    def test_merge_off(self):
+        report = self.check("--merge", "off", "--trainers", 2)
+        self.assertEqual(report["trained_steps"], report["asked_steps"])
+
+    def test_breadth_first(self):
+        self.check("--scheduler", "breadth-first", "--trainers", 2)
+
+    def test_trial_by_trial(self):
+        self.check("--scheduler", "trial", "--trainers", 2)
+
+    def test_1_trainer(self):
+        self.check("--trainers", 1)
+
+    def test_3_trainers(self):
+        self.check("--trainers", 3)
+
+    def test_merge_off_with_3_trainers_breadth_first(self):
+        self.check("--merge", "off", "--trainers", 3, "--scheduler",
+                   "breadth-first")
+
+    def test_a_trainer_dies(self):
+        process = self.start("run", *self.files, "--state",
+                             self.path("state"), "--trainers", 2)
+        self.first_trial(process)
+        victim = trainers(process.pid)[0]
+        os.kill(victim, signal.SIGKILL)
+        done = self.finish(process, 0)
+        self.assertRegex(done.err, r"trainer [12] died with signal 9 "
+                                   r"\(Killed\); the others take over")
+        report = self.report("state")
+        self.assertEqual(results(report), results(self.reference))
+        lost = [x for x in report["trainers"] if x["lost"]]
+        self.assertEqual(len(lost), 1, report["trainers"])
+        self.assertTrue(lost[0]["name"].endswith(f":{victim}"), lost)
+        # What the dead one had begun is trained again, and only that.
+        self.assertLessEqual(report["trained_steps"],
+                             report["unique_steps"] + 9)
+        self.assert_nothing_half_written("state")
+
+    def test_trainers_die_one_after_the_other(self):
+        process = self.start("run", *self.files, "--state",
+                             self.path("state"), "--trainers", 3)
+        all_three = wait_for("3 trainers", lambda: process.poll() or (
+            len(trainers(process.pid)) == 3 and trainers(process.pid)))
+        os.kill(all_three[0], signal.SIGKILL)  # perhaps before it is known
+        self.first_trial(process)
+        os.kill(all_three[1], signal.SIGKILL)
+        done = self.finish(process, 0)
+        self.assertEqual(done.err.count("died with signal 9"), 2, done.err)
+        self.assertEqual(results(self.report("state")),
+                         results(self.reference))
+
+    def test_again_with_the_same_state(self):
+        first = self.check("--trainers", 2)
+        again = self.run_studies(self.files, "state", "--trainers", 1)
+        self.assertEqual(results(again), results(first))
+        self.assertEqual(again["trained_steps"], 0)
+        self.assertEqual(again["reused_steps"], first["unique_steps"])
+
+    def test_asynchronous_results_agree_where_they_meet(self):
+        files = self.studies(study("asha", ASHA))
+        runs = [self.run_studies(files, name, *args)
+                for name, *args in [("a", "--trainers", 2),
+                                    ("b", "--merge", "off", "--trainers", 3)]]
+        tables = [{(y["id"], z["step"]): z["metrics"]
+                   for y in x["studies"][0]["trials"] for z in y["results"]}
+                  for x in runs]
+        common = tables[0].keys() & tables[1].keys()
+        self.assertGreaterEqual(len(common), 12)
+        for at in common:
+            self.assertEqual(tables[0][at], tables[1][at], at)
+
+
+def random_sequence(rng, steps, low, high):
+    """A sequence of numbers from low to high, on a coarse grid."""
+    def number():
+        return round(rng.choice([low, (low + high) / 2, high]), 6)
+
+    kind = rng.choice(["constant", "multistep", "piecewise", "linear",
+                       "cosine", "warmup", "exponential"])
+    if kind == "constant":
+        return number()
+    if kind == "multistep":
+        return {kind: {"initial": high, "gamma": rng.choice([0.5, 0.9]),
+                       "milestones": sorted(rng.sample(range(1, steps), 2))}}
+    if kind == "piecewise":
+        return {kind: [[0, number()], [rng.randrange(1, steps), number()]]}
+    if kind == "linear":
+        return {kind: {"from": low, "to": high, "horizon": steps}}
+    if kind == "cosine":
+        return {kind: {"initial": high, "end": low, "horizon": steps}}
+    if kind == "exponential":
+        return {kind: {"initial": high, "gamma": rng.choice([0.8, 0.9])}}
+    return {kind: {"steps": 2, "from": low, "to": high,
+                   "then": rng.choice([
+                       {"constant": high},
+                       {"exponential": {"initial": high, "gamma": 0.9}}])}}
+
+
+def random_study(rng, name, workload_seed):
+    steps = rng.randrange(3, 9)
+    sizes = [32, 48, {"multistep": {"initial": 32, "gamma": 2,
+                                    "milestones": [rng.randrange(1, steps)]}}]
+    ranges = {"lr": (0.01, 0.1), "momentum": (0.5, 0.9),
+              "weight_decay": (0.0001, 0.001), "dropout": (0.1, 0.4),
+              "label_smoothing": (0.0, 0.1)}
+    space = {"lr": {"choice": [random_sequence(rng, steps, *ranges["lr"])
+                               for _ in range(3)]},
+             "batch_size": {"choice": rng.sample(sizes, 2)}}
+    for other in rng.sample(sorted(ranges), 2):
+        space[other] = {"choice": [random_sequence(rng, steps, *ranges[other])
+                                   for _ in range(2)]}
+    if rng.random() < 0.5:
+        space["optimizer"] = {"piecewise": [
+            [0, "sgd"], [rng.randrange(1, steps), "adamw"]]}
+    algorithm = rng.choice(["grid", "random", SHA, {"sha": {"eta": 2,
+                                                            "min": 2}}])
+    result = study(name, algorithm, every=rng.randrange(1, 4), steps=steps,
+                   train=rng.choice([200, 256]), **space)
+    result["workload"]["seed"] = workload_seed
+    result["objective"]["metric"] = rng.choice(["val_accuracy", "val_loss"])
+    del result["objective"]["direction"]
+    result["budget"] = {"trials": rng.randrange(4, 10)}
+    result["seed"] = rng.randrange(100)
+    return result
+
+
+class RandomStudies(Case):
+    """Small studies that nobody would write."""
+
+    def check(self, seed):
+        rng = random.Random(seed)
+        files = self.studies(*(random_study(rng, f"s{i}", rng.randrange(2))
+                               for i in range(rng.randrange(2, 4))))
+        policy = ["critical-path", "breadth-first", "trial"]
+        merged = self.run_studies(
+            files, "merged", "--trainers", rng.randrange(1, 4), "--scheduler",
+            rng.choice(policy))
+        alone = self.run_studies(
+            files, "alone", "--trainers", rng.randrange(1, 4), "--scheduler",
+            rng.choice(policy), "--merge", "off")
+        self.assertEqual(results(merged), results(alone))
+        self.assertEqual(merged["trained_steps"], merged["unique_steps"])
+        self.assertEqual(alone["trained_steps"], alone["asked_steps"])
+        self.assertEqual(merged["asked_steps"], alone["asked_steps"])
+
+    def test_1(self):
+        self.check(1)
+
+    def test_2(self):
+        self.check(2)
+
+    def test_3(self):
+        self.check(3)
+
+    def test_4(self):
+        self.check(4)
+
+    def test_5(self):
+        self.check(5)
+
+    def test_6(self):
+        self.check(6)
+
+
+if __name__ == "__main__":
+    programs.main()
