@@ -13,6 +13,7 @@ if(TARGET hippo-trainer)
   file(RELATIVE_PATH torch_from_bin
     ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${torch_install_dir})
   set_target_properties(hippo-trainer PROPERTIES
+    BUILD_WITH_INSTALL_RPATH ON # CMake would pad a shorter one with colons
     INSTALL_RPATH "$ORIGIN/${torch_from_bin};${HIPPO_TORCH_DIR}/lib")
   install(TARGETS hippo-trainer RUNTIME)
   install(DIRECTORY ${HIPPO_TORCH_DIR}/lib/ DESTINATION ${torch_install_dir}

@@ -43,6 +43,9 @@ constexpr auto redraw_interval = 250ms;
 /// How long trainers may take to end their present step.
 constexpr auto trainer_patience = 10s;
 
+/// How long all of them together may take to end once there is no service.
+constexpr auto farewell_patience = 2s;
+
 /// How long an actor of this process may take to answer.
 constexpr auto answer_timeout = 60s;
 
@@ -267,9 +270,11 @@ void service::close() {
     self_->send_exit(pool_, caf::exit_reason::user_shutdown);
   if (journal_)
     self_->send_exit(journal_, caf::exit_reason::user_shutdown);
+  const auto deadline = clock::now() + farewell_patience;
   for (auto& x : trainers_)
-    x.wait(std::chrono::duration_cast<std::chrono::milliseconds>(
-      trainer_patience));
+    x.wait(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(
+                      deadline - clock::now()),
+                    0ms));
 }
 
 bool service::look_after_trainers(

@@ -9,15 +9,20 @@ import programs
 from programs import (SHA, Case, children, is_alive, results, send, study,
                       trainers, wait_for)
 
-# One step of these takes about 50 ms, so that a run can be met in the middle.
-TRAIN = 2048
+# One step of these takes about 25 ms, so that a run can be met in the middle.
+TRAIN = 1024
 
 
 class Leaving(Case):
-    def setUp(self):
-        super().setUp()
-        self.files = self.studies(study("sha", SHA, every=2, train=TRAIN),
-                                  study("grid", "grid", every=3, train=TRAIN))
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls()
+        case.setUp()
+        cls.addClassCleanup(case.doCleanups)
+        cls.files = case.studies(study("sha", SHA, every=2, train=TRAIN),
+                                 study("grid", "grid", every=3, train=TRAIN))
+        cls.reference = case.run_studies(cls.files, "state", "--trainers", 2)
 
     def start_run(self, *args, trainer_count=2):
         """@returns hippo in the middle of its run, and its trainers"""
@@ -32,9 +37,6 @@ class Leaving(Case):
     def assert_gone(self, pids, seconds=10):
         wait_for("the trainers' end",
                  lambda: not any(map(is_alive, pids)), seconds)
-
-    def reference(self):
-        return self.run_studies(self.files, "reference", "--trainers", 2)
 
 
 class Interrupt(Leaving):
@@ -61,10 +63,9 @@ class Interrupt(Leaving):
         first = self.check(signal.SIGINT)
         self.hippo("run", "--resume", self.path("state"), "--trainers", 2)
         second = self.report("state")
-        reference = self.reference()
-        self.assertEqual(results(second), results(reference))
+        self.assertEqual(results(second), results(self.reference))
         self.assertIs(second["interrupted"], False)
-        unique = reference["unique_steps"]
+        unique = self.reference["unique_steps"]
         self.assertEqual(second["unique_steps"], unique)
         both = first["trained_steps"] + second["trained_steps"]
         self.assertGreaterEqual(both, unique)
@@ -83,7 +84,7 @@ class Interrupt(Leaving):
     def test_resume_by_the_same_command(self):
         self.check(signal.SIGINT)
         report = self.run_studies(self.files, "state", "--trainers", 2)
-        self.assertEqual(results(report), results(self.reference()))
+        self.assertEqual(results(report), results(self.reference))
         self.assertGreater(report["reused_steps"], 0)
 
     def test_interrupt_at_once(self):
@@ -104,14 +105,14 @@ class Interrupt(Leaving):
         self.finish(process, 130)
         self.hippo("run", "--resume", self.path("state"), "--merge", "off")
         self.assertEqual(results(self.report("state")),
-                         results(self.reference()))
+                         results(self.reference))
 
     def test_twice(self):
         # One step takes seconds, and Ctrl-C once waits for it.
-        self.files = self.studies(
+        files = self.studies(
             study("slow", "grid", train=50000, batch_size=8,
                   lr={"choice": [0.01, 0.02]}))
-        process = self.start("run", *self.files, "--state",
+        process = self.start("run", *files, "--state",
                              self.path("state"), "--trainers", 2)
         started = wait_for("work", lambda: self.busy_trainers(process))
         send(process, signal.SIGINT)
@@ -143,7 +144,7 @@ class Death(Leaving):
         self.assert_gone(started, 5)
         report = self.run_studies(self.files, "state", "--trainers", 2)
         self.assertGreater(report["reused_steps"], 0)
-        self.assertEqual(results(report), results(self.reference()))
+        self.assertEqual(results(report), results(self.reference))
 
     def test_kill_all_trainers(self):
         process, started = self.start_run()
@@ -156,7 +157,7 @@ class Death(Leaving):
         self.assertTrue(self.report("state")["interrupted"])
         report = self.run_studies(self.files, "state", "--trainers", 2)
         self.assertGreater(report["reused_steps"], 0)
-        self.assertEqual(results(report), results(self.reference()))
+        self.assertEqual(results(report), results(self.reference))
 
     def test_the_only_trainer_dies(self):
         process, started = self.start_run(trainer_count=1)

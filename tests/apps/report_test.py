@@ -46,7 +46,7 @@ class Report(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls("test_files")
+        case = cls()
         case.setUp()
         cls.addClassCleanup(case.doCleanups)
         files = case.studies(study("with-sha", SHA, every=2),

@@ -90,24 +90,16 @@ class Install(unittest.TestCase):
             self.assertNotIn(library, needed)
 
     def test_exceptions_cross_the_library(self):
-        """What a library throws is known by its type in the trainer."""
-        source = self.folder / "lost.cpp"
-        source.write_text("""
-            #include <hippo/train/workload.hpp>
-            HIPPO_WORKLOADS(registry) {
-              hippo::workload_descriptor x;
-              x.name = "lost";
-              x.metrics = {{"loss", hippo::direction::minimize, ""}};
-              registry.add(x, [](const hippo::workload_spec&)
-                  -> std::unique_ptr<hippo::workload> {
-                throw hippo::missing_data_error("the moons are gone");
-              });
-            }""")
-        library = self.folder / "liblost.so"
-        lib = self.prefix / "lib"
-        run(os.environ["CXX"], "-std=c++20", "-shared", "-fPIC", "-O1",
-            f"-I{self.prefix}/include", source, "-o", library,
-            *(lib / f"libhippo_{x}.a" for x in ("train", "sequence", "core")))
+        """What a library throws is known by its type to who loads it, whether
+        or not the program exports the same class."""
+        run(CMAKE, "-S", pathlib.Path(__file__).parent / "loader", "-B",
+            self.folder / "loader", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}")
+        run(CMAKE, "--build", self.folder / "loader")
+        library = self.folder / "loader/liblost.so"
+        for program in "exporting", "hiding":
+            said = run(self.folder / "loader" / program, library)
+            self.assertEqual(said, "missing_data: the moons are gone\n")
         said = run(self.prefix / "bin/hippo-trainer", "--workload", library,
                    "--check", "lost", code=2)
         self.assertIn("the moons are gone", said)
