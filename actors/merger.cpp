@@ -123,7 +123,7 @@ void settle(self_ptr self) {
   if (paths != st.told_paths) {
     st.told_paths = paths;
     self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
-               std::uint64_t{paths});
+               st.options.weight, std::uint64_t{paths});
   }
 }
 

@@ -19,6 +19,7 @@ struct merger_options {
   workload_spec workload;
   std::string folder; ///< where this workload's checkpoints lie
   hippo::policy policy = hippo::policy::critical_path;
+  double weight = 1; ///< share of the trainers, relative to other mergers
   bool merge = true; ///< false: every trial is trained alone
   /// The hyper-parameters that affect a step's time.
   std::vector<std::string> speed_names;

@@ -192,8 +192,8 @@ using merger_actor = lease_owner_actor::extend<
 
 /// Owns the trainers and shares them among the mergers.
 using pool_actor = registrar_actor::extend<
-  // A merger could lease so many paths now.
-  caf::reacts_to<demand_atom, merger_actor, std::uint64_t>,
+  // A merger of that weight could lease so many paths now.
+  caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.

@@ -21,9 +21,12 @@ pool_state::merger_entry* merger_of(pool_state& st, const merger_actor& x) {
 
 /// The merger to serve next, or null if none has anything to train.
 pool_state::merger_entry* neediest(pool_state& st) {
+  const auto share = [](const pool_state::merger_entry& x) {
+    return static_cast<double>(x.trainers) / x.weight;
+  };
   pool_state::merger_entry* result = nullptr;
   for (auto& x : st.mergers)
-    if (x.paths > 0 && (result == nullptr || x.trainers < result->trainers))
+    if (x.paths > 0 && (result == nullptr || share(x) < share(*result)))
       result = &x;
   return result;
 }
@@ -126,12 +129,13 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       if (i != self->state.trainers.end())
         i->second.heard = self->clock().now();
     },
-    [self](demand_atom, const merger_actor& who, std::uint64_t paths) {
+    [self](demand_atom, const merger_actor& who, double weight,
+           std::uint64_t paths) {
       auto& st = self->state;
       if (auto* known = merger_of(st, who))
         known->paths = paths;
       else
-        st.mergers.push_back({who, paths, 0});
+        st.mergers.push_back({who, weight, paths, 0});
       share(self);
     },
     [self](release_atom, std::uint64_t number) {

@@ -30,6 +30,7 @@ struct pool_state {
 
   struct merger_entry {
     merger_actor handle;
+    double weight = 1;
     std::uint64_t paths = 0;    ///< that it could lease
     std::uint64_t trainers = 0; ///< that it holds
   };
@@ -40,7 +41,7 @@ struct pool_state {
 };
 
 /// Shares trainers among mergers: an idle one goes to the merger that holds the
-/// fewest of those that have something to train.
+/// fewest for its weight, of those that have something to train.
 pool_actor::behavior_type
 pool(pool_actor::stateful_pointer<pool_state> self, pool_options options);
 

@@ -140,6 +140,8 @@ public:
   std::map<std::string, best_so_far> best;
 
 private:
+  /// The weights of the studies that share a workload key, added up.
+  [[nodiscard]] double weight_of(const std::string& key) const;
   std::optional<error> open_mergers();
   std::optional<error> start_trainers(std::uint16_t port);
 
@@ -159,6 +161,14 @@ private:
   bool closed_ = false;
 };
 
+double service::weight_of(const std::string& key) const {
+  double result = 0;
+  for (const auto& x : options_.studies)
+    if (key_of(x.spec.workload) == key)
+      result += x.spec.weight;
+  return result;
+}
+
 std::optional<error> service::open_mergers() {
   std::map<std::string, std::size_t> by_key;
   std::vector<std::size_t> studies_of_merger;
@@ -175,6 +185,7 @@ std::optional<error> service::open_mergers() {
         return error{errc::io_failed, opts.folder + ": " + failed.message()};
       opts.policy = options_.policy;
       opts.merge = options_.merge;
+      opts.weight = weight_of(key);
       opts.checkpoint_bytes_max = options_.checkpoint_bytes_max;
       for (const auto& p :
            options_.catalogue.at(x.spec.workload.name).hyper_parameters)
@@ -512,6 +523,7 @@ int run(run_options options) {
     return fail(store.failure(), exit_bad_input);
   log_to(options.state + "/hippo.log");
   const interrupt_guard guard;
+  const auto default_report = (*store)->report();
   service svc{options, std::shared_ptr<state_folder>(std::move(*store))};
   const auto begin = clock::now();
   if (auto why = svc.open())
@@ -525,7 +537,7 @@ int run(run_options options) {
     return fail(broken ? *broken : record.failure(), exit_failed);
   record->interrupted = interrupts > 0 || broken;
   const auto folder
-    = options.report.empty() ? options.state + "/report" : options.report;
+    = options.report.empty() ? default_report : options.report;
   if (auto written = write_report(*record, folder); !written)
     return fail(written.failure(), exit_failed);
   out.clear();

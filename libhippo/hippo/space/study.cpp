@@ -55,8 +55,8 @@ public:
     // Where the last step is not known, what can be checked without it is.
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space"))
-      study_.space =
-        search_space{read_space(*x, study_.max_steps, workload_, *notes_)};
+      study_.space = search_space{
+        read_space(*x, study_.max_steps, limits(), *notes_)};
     read_algorithm();
     read_budget();
     if (const auto* x = root_->find("seed"))
@@ -349,10 +349,19 @@ private:
       study_.budget.seconds = positive(*seconds);
   }
 
+  /// The workload with the limits that its options set, or null.
+  const workload_descriptor* limits() {
+    if (workload_ == nullptr)
+      return nullptr;
+    limited_ = limited_by(*workload_, study_.workload);
+    return &limited_;
+  }
+
   const document* root_;
   diagnostics* notes_;
   const std::vector<workload_descriptor>* workloads_;
   const workload_descriptor* workload_ = nullptr;
+  workload_descriptor limited_;
   std::set<std::string> options_seen_;
   study_spec study_;
 };

@@ -60,7 +60,7 @@ error file_error(const std::string& what, const std::error_code& reason) {
 /// Whether a fresh state folder may hold an entry of this name: what a service
 /// leaves that dies before its database is there.
 bool is_ours(const std::string& name) {
-  return name == "lock" || name == "checkpoints" || name == "reports"
+  return name == "lock" || name == "checkpoints" || name == "report"
          || name.starts_with(database_name);
 }
 
@@ -264,7 +264,7 @@ state_folder::open(const std::string& path) {
     return set.failure();
   std::unique_ptr<state_folder> result{
     new state_folder{path, std::move(*database), std::move(*lock)}};
-  for (const auto& folder : {result->checkpoints(), result->reports()})
+  for (const auto& folder : {result->checkpoints(), result->report()})
     if (fs::create_directories(folder, reason); reason)
       return file_error("cannot make the folder " + folder, reason);
   if (auto prepared = result->prepare_writers(); !prepared)
@@ -289,7 +289,7 @@ state_folder::open_read_only(const std::string& path) {
 
 std::string state_folder::checkpoints() const { return path_ + "/checkpoints"; }
 
-std::string state_folder::reports() const { return path_ + "/reports"; }
+std::string state_folder::report() const { return path_ + "/report"; }
 
 // -- writing ------------------------------------------------------------------
 

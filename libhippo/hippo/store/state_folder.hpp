@@ -19,7 +19,7 @@ namespace hippo {
 inline constexpr std::uint64_t state_version = 1;
 
 /// The durable state of a service: a folder with a database (`hippo.db`), the
-/// checkpoints and the reports.
+/// checkpoints and the report.
 ///
 /// What was committed survives the death of the process at any instant; after a
 /// power cut the last commits may be missing, but what is there is consistent.
@@ -45,10 +45,10 @@ public:
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
-  /// The folders for checkpoints and reports, as absolute paths if the folder
+  /// The folders for checkpoints and the report, as absolute paths if the folder
   /// was opened by one.
   [[nodiscard]] std::string checkpoints() const;
-  [[nodiscard]] std::string reports() const;
+  [[nodiscard]] std::string report() const;
 
   /// Makes all of `records` durable, in their order, or none of them.
   /// @returns nothing, or `errc::io_failed`; the folder stays usable

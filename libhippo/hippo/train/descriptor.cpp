@@ -74,6 +74,7 @@ std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
   lr.min_excluded = true;
   auto batch_size = integer("batch_size", 64, 1, 60000,
                             "images of an iteration; at most data.train");
+  batch_size.max_option = "data.train";
   batch_size.affects_speed = true;
   parameter_descriptor optimizer;
   optimizer.name = "optimizer";
@@ -150,6 +151,7 @@ json to_json(const parameter_descriptor& x) {
     {"max", number_json(x.max)},
     {"min_excluded", x.min_excluded},
     {"max_excluded", x.max_excluded},
+    {"max_option", x.max_option},
     {"integer", x.integer},
     {"words", x.words},
     {"affects_speed", x.affects_speed},
@@ -169,6 +171,7 @@ parameter_descriptor parameter_of(const json& j) {
   x.max = number_of(j.at("max"));
   x.min_excluded = j.at("min_excluded");
   x.max_excluded = j.at("max_excluded");
+  x.max_option = j.at("max_option");
   x.integer = j.at("integer");
   x.words = j.at("words").get<std::vector<std::string>>();
   x.affects_speed = j.at("affects_speed");
@@ -251,6 +254,15 @@ parameter_descriptor::refuses(const scalar& x) const {
     return (max_excluded ? "must be below " : "must be at most ")
            + to_text(max);
   return std::nullopt;
+}
+
+workload_descriptor limited_by(workload_descriptor x,
+                               const workload_spec& spec) {
+  for (auto& p : x.hyper_parameters)
+    if (auto i = spec.options.find(p.max_option); i != spec.options.end())
+      if (auto* limit = std::get_if<double>(&i->second))
+        p.max = std::min(p.max, *limit);
+  return x;
 }
 
 const std::vector<workload_descriptor>& built_in_workloads() {

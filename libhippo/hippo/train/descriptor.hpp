@@ -19,6 +19,7 @@ struct parameter_descriptor {
   double max = std::numeric_limits<double>::infinity();
   bool min_excluded = false; ///< `min` itself is not allowed
   bool max_excluded = false;
+  std::string max_option; ///< an option that limits it further, or empty
   bool integer = false;
   std::vector<std::string> words; ///< if not empty: the words it may be
   /// Whether it decides how long a step takes (batch size does, learning rate
@@ -46,6 +47,11 @@ struct workload_descriptor {
   std::vector<parameter_descriptor> hyper_parameters;
   std::vector<parameter_descriptor> options; ///< nested ones with dots
 };
+
+/// Returns the hyper-parameters of `x` with the limits that the options of a
+/// spec set (`parameter_descriptor::max_option`).
+workload_descriptor limited_by(workload_descriptor x,
+                               const workload_spec& spec);
 
 /// The workloads that come with Hippo. They are described here, without
 /// LibTorch, so that a study can be checked where nothing can be trained.
