@@ -58,7 +58,8 @@ void note_new_nodes(merger_state& st) {
 constexpr std::uint64_t collect_slack_divisor = 10;
 
 /// Takes a checkpoint out of the plan; its file goes once that is durable.
-void give_up(merger_state& st, node_id node, step_t at, const checkpoint& file) {
+void give_up(merger_state& st, node_id node, step_t at,
+             const checkpoint& file) {
   st.plan.forget_checkpoint(node, at);
   st.checkpoint_bytes -= file.bytes;
   st.unwritten.push_back(checkpoint_removed{st.workload_key, node, at});

@@ -234,7 +234,8 @@ Config& add_message_types(Config& cfg) {
   cfg.add_error_category(caf::atom("hippo"),
                          [](std::uint8_t code, caf::atom_value,
                             const caf::message& context) {
-                           std::string text = to_string(static_cast<errc>(code));
+                           std::string text
+                             = to_string(static_cast<errc>(code));
                            if (!context.empty())
                              text += caf::to_string(context);
                            return text;

@@ -90,7 +90,8 @@ hippo::expected<hippo::lease> read_recipe(const std::string& path) {
 }
 
 /// Trains what the recipe says and exports the weights that it leads to.
-int export_weights(const options& opts, const hippo::workload_registry& registry,
+int export_weights(const options& opts,
+                   const hippo::workload_registry& registry,
                    const std::string& device) {
   const auto recipe = read_recipe(opts.recipe);
   if (!recipe)
@@ -221,7 +222,8 @@ int main(int argc, char** argv) {
   if (connect->empty() && describe->empty() && check_name->empty()
       && weights->empty())
     return fail({hippo::errc::invalid_argument,
-                 "one of --connect, --describe, --check and --export is needed"},
+                 "one of --connect, --describe, --check and --export is "
+                 "needed"},
                 exit_usage);
   spdlog::set_default_logger(spdlog::stderr_color_mt("hippo-trainer"));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");

@@ -207,7 +207,8 @@ int main(int argc, char** argv) {
   common_options best_common;
   std::string best_format = "table";
   auto* best_verb
-    = app.add_subcommand("best", "Show a study's best trial, export its weights");
+    = app.add_subcommand("best",
+                         "Show a study's best trial, export its weights");
   best_verb->footer(
     "Example: hippo best hippo-state lr-schedules --export model.pt");
   best_verb->add_option("state", besting.state, "State folder")->required();

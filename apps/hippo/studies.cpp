@@ -1,12 +1,7 @@
 #include "studies.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <set>
 
 #include "child_process.hpp"
@@ -98,16 +93,10 @@ expected<std::vector<study_source>>
 read_sources(const std::vector<std::string>& files) {
   std::vector<study_source> result;
   for (const auto& file : files) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored))
-      return {errc::io_failed, file + ": is a folder, not a study file"};
-    errno = 0;
-    std::ifstream in(file, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    if (!in || in.bad() || (errno != 0 && text.empty()))
-      return {errc::io_failed,
-              file + ": " + std::strerror(errno == 0 ? EIO : errno)};
-    result.push_back({file, std::move(text)});
+    auto text = read_study_text(file);
+    if (!text)
+      return text.failure();
+    result.push_back({file, std::move(*text)});
   }
   return result;
 }

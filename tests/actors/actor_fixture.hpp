@@ -32,8 +32,8 @@ public:
   caf::scheduler::test_coordinator& sched
     = dynamic_cast<caf::scheduler::test_coordinator&>(sys.scheduler());
 
-  /// Kills what `spawn` made: `~actor_system` waits for every actor, so one that
-  /// a failed test left waiting would otherwise hang the run.
+  /// Kills what `spawn` made: `~actor_system` waits for every actor, so one
+  /// that a failed test left waiting would otherwise hang the run.
   ~actor_test() override {
     for (auto& hdl : spawned_)
       caf::anon_send_exit(hdl, caf::exit_reason::kill);

@@ -20,7 +20,8 @@ space:
       - multistep: {initial: 0.1, milestones: [6], gamma: 0.1}
       - multistep: {initial: 0.1, milestones: [4, 8], gamma: 0.1}
       - warmup: {steps: 2, from: 0.01, to: 0.1}
-  batch_size: {choice: [64, {multistep: {initial: 64, milestones: [6], gamma: 2}}]}
+  batch_size:
+    choice: [64, {multistep: {initial: 64, milestones: [6], gamma: 2}}]
 algorithm: grid
 )";
 

@@ -72,10 +72,10 @@ class StudyFiles(Bad):
     def test_no_such_file(self):
         said = self.refused_run(self.path("none.yaml"))
         self.assertEqual(said, f"hippo: {self.path('none.yaml')}: "
-                               "No such file or directory\n")
+                               "cannot be read: No such file or directory\n")
 
     def test_folder_for_a_file(self):
-        self.assertIn(f"{self.folder}: is a folder",
+        self.assertIn(f"{self.folder}: cannot be read: Is a directory",
                       self.refused_run(self.folder))
 
     def test_empty_file(self):

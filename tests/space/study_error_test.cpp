@@ -54,28 +54,30 @@ private:
 
 TEST_F(StudyFile, IsRead) {
   write(with_lr("0.1"));
-  const auto file = read_study_file(path(), test::workloads());
-  ASSERT_TRUE(file.study);
-  EXPECT_EQ(file.study->file, path());
+  const auto text = read_study_text(path());
+  ASSERT_TRUE(text);
+  EXPECT_EQ(*text, with_lr("0.1"));
 }
 
 TEST_F(StudyFile, Missing) {
-  const auto file = read_study_file(path(), test::workloads());
-  EXPECT_EQ(texts(file.errors),
-            lines{path() + ": cannot be read: No such file or directory"});
-  EXPECT_FALSE(file.study);
+  const auto text = read_study_text(path());
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.failure().message,
+            path() + ": cannot be read: No such file or directory");
 }
 
 TEST_F(StudyFile, Folder) {
   const auto folder = std::filesystem::temp_directory_path().string();
-  const auto file = read_study_file(folder, test::workloads());
-  EXPECT_EQ(texts(file.errors),
-            lines{folder + ": cannot be read: Is a directory"});
+  const auto text = read_study_text(folder);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.failure().message,
+            folder + ": cannot be read: Is a directory");
 }
 
 TEST_F(StudyFile, TooLarge) {
   write(std::string(2 << 20, '#'));
-  const auto file = read_study_file(path(), test::workloads());
+  const auto file
+    = read_study(*read_study_text(path()), path(), test::workloads());
   EXPECT_EQ(texts(file.errors), lines{path() + ": is larger than 1 MiB"});
 }
 

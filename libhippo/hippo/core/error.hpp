@@ -17,7 +17,7 @@ enum class errc : std::uint8_t {
   unknown_workload,      ///< no workload of that name
   missing_data,          ///< a data set is not where the workload expects it
   diverged,              ///< training produced a value that is not finite
-  bad_checkpoint,        ///< a checkpoint is missing, damaged or of another kind
+  bad_checkpoint,        ///< a checkpoint is missing, damaged, of another kind
   training_failed,       ///< the workload threw; see the message
   cancelled,             ///< somebody asked for the work to end
   unknown_lease,         ///< the lease ended before the message arrived

@@ -264,9 +264,10 @@ std::optional<node_id> search_plan::record(const stop_report& report) {
     return std::nullopt;
   const auto& stages = l->second.stages;
   const auto at = report.at;
-  const auto stage_of = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
-    return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
-  });
+  const auto stage_of
+    = std::find_if(stages.begin(), stages.end(), [&](const stage& s) {
+        return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
+      });
   if (stage_of == stages.end())
     return std::nullopt;
   const auto id = stage_of->node;
@@ -298,8 +299,9 @@ void search_plan::end_lease(std::uint64_t number) {
     return;
   for (const auto& s : l.mapped().stages) {
     auto& running = nodes_[s.node].running;
-    const auto gone = std::remove_if(running.begin(), running.end(),
-                                     [&](auto& y) { return y.lease == number; });
+    const auto gone
+      = std::remove_if(running.begin(), running.end(),
+                       [&](const auto& y) { return y.lease == number; });
     if (gone == running.end())
       continue;
     running.erase(gone, running.end());

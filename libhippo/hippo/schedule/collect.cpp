@@ -38,7 +38,8 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
       const auto steps = static_cast<double>(at - before);
       before = at;
       if (tree.runnables().count({id, at}) == 0 && starts.count({id, at}) == 0)
-        candidates.push_back({steps * tree.seconds_per_step(id), {id, at, file}});
+        candidates.push_back(
+          {steps * tree.seconds_per_step(id), {id, at, file}});
     }
   }
   std::stable_sort(candidates.begin(), candidates.end(),

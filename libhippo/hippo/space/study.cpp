@@ -366,27 +366,24 @@ private:
   study_spec study_;
 };
 
-study_file unreadable(const std::string& path, const std::string& why) {
-  study_file result;
-  result.errors.push_back({path, 0, 0, "", "cannot be read: " + why});
-  return result;
-}
-
 } // namespace
 
-study_file read_study_file(const std::string& path,
-                           const std::vector<workload_descriptor>& workloads) {
+expected<std::string> read_study_text(const std::string& path) {
+  const auto unreadable = [&]() -> error {
+    return {errc::io_failed, path + ": cannot be read: "
+                               + std::system_category().message(errno)};
+  };
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in)
-    return unreadable(path, std::system_category().message(errno));
+    return unreadable();
   // One byte more than allowed tells that a file is too large.
   std::string text(document_bytes_max + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad() || errno == EISDIR)
-    return unreadable(path, std::system_category().message(errno));
+    return unreadable();
   text.resize(static_cast<std::size_t>(in.gcount()));
-  return read_study(text, path, workloads);
+  return text;
 }
 
 study_file read_study(const std::string& text, const std::string& name,

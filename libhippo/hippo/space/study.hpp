@@ -109,14 +109,15 @@ struct study_file {
   std::vector<diagnostic> warnings; ///< odd but harmless
 };
 
-/// Reads and checks a study file. Every error that can be told independently is
-/// told, not just the first.
+/// Reads a study file as it is, up to a little more than may be in one.
+/// @returns the text, or `errc::io_failed`
+expected<std::string> read_study_text(const std::string& path);
+
+/// Reads and checks the text of a study file. Every error that can be told
+/// independently is told, not just the first.
+/// @param name stands for the file in messages
 /// @param workloads what may be trained; gives hyper-parameters and options
 ///                  their defaults and limits
-study_file read_study_file(const std::string& path,
-                           const std::vector<workload_descriptor>& workloads);
-
-/// The same for a text; `name` stands for the file in messages.
 study_file read_study(const std::string& text, const std::string& name,
                       const std::vector<workload_descriptor>& workloads);
 
