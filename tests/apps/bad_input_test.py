@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import re
 import sqlite3
 
 import programs
@@ -136,13 +137,17 @@ class StudyFiles(Bad):
         self.check("algorithm:", "  batch_size: 0\nalgorithm:",
                    ("12:15", "space.batch_size: "), "found 0")
 
-    def test_no_trial_can_be_trained(self):
-        """A limit that only the workload knows: every trial fails."""
-        file = self.write("x.yaml", GOOD.replace(
-            "algorithm:", "  batch_size: 257\nalgorithm:"))
+    def test_batch_size_above_the_training_data(self):
+        self.check("algorithm:", "  batch_size: 257\nalgorithm:",
+                   ("12:15", "space.batch_size: "), "at most 256, found 257")
+
+    def test_every_trial_diverges(self):
+        """What only training shows is no bad input, but no success either."""
+        file = self.write("x.yaml", re.sub(
+            r"(?s)  lr:.*algorithm:", "  lr: {choice: [1e30, 1e31]}\nalgorithm:",
+            GOOD))
         done = self.hippo("run", file, "--state", self.path("state"), code=1)
         self.assertIn("Trial 1 failed: ", done.err)
-        self.assertIn("batch_size 257 is above data.train 256", done.err)
         self.assertIn("every trial of study 'good' failed", done.err)
         self.assertEqual({x["state"] for x in
                           self.report("state")["studies"][0]["trials"]},

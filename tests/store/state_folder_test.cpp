@@ -34,7 +34,7 @@ TEST_F(StateFolderTest, FreshFolderIsEmpty) {
   ASSERT_TRUE(folder);
   EXPECT_TRUE(load(*folder).nodes.empty());
   EXPECT_TRUE(std::filesystem::is_directory(folder->checkpoints()));
-  EXPECT_TRUE(std::filesystem::is_directory(folder->report()));
+  EXPECT_FALSE(std::filesystem::exists(folder->report()));
   auto names = folder->study_names();
   ASSERT_TRUE(names);
   EXPECT_TRUE(names->empty());

@@ -264,9 +264,9 @@ state_folder::open(const std::string& path) {
     return set.failure();
   std::unique_ptr<state_folder> result{
     new state_folder{path, std::move(*database), std::move(*lock)}};
-  for (const auto& folder : {result->checkpoints(), result->report()})
-    if (fs::create_directories(folder, reason); reason)
-      return file_error("cannot make the folder " + folder, reason);
+  const auto folder = result->checkpoints();
+  if (fs::create_directories(folder, reason); reason)
+    return file_error("cannot make the folder " + folder, reason);
   if (auto prepared = result->prepare_writers(); !prepared)
     return prepared.failure();
   return result;

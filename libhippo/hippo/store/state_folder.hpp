@@ -45,8 +45,8 @@ public:
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
-  /// The folders for checkpoints and the report, as absolute paths if the
-  /// folder was opened by one.
+  /// The folders for checkpoints, and for the report, which whoever writes one
+  /// makes; absolute paths if the folder was opened by one.
   [[nodiscard]] std::string checkpoints() const;
   [[nodiscard]] std::string report() const;
 
