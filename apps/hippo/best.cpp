@@ -14,16 +14,12 @@
 #include "hippo/train/checkpoint_file.hpp"
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/wire/codec.hpp"
+#include "outcome.hpp"
 #include "study_note.hpp"
 
 namespace hippo {
 
 namespace {
-
-int fail(const error& why, int code) {
-  std::cerr << "hippo: " << why.message << '\n';
-  return code;
-}
 
 /// Adds which studies there are.
 error with_studies(error why, state_folder& state) {

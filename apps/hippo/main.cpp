@@ -14,6 +14,7 @@
 #include "child_process.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "outcome.hpp"
 #include "preview.hpp"
 #include "run.hpp"
 #include "studies.hpp"
@@ -21,13 +22,7 @@
 
 namespace {
 
-constexpr int exit_usage = 2;
 constexpr unsigned trainers_max = 1024;
-
-int fail(const hippo::error& why, int code) {
-  std::cerr << "hippo: " << why.message << '\n';
-  return code;
-}
 
 /// What the verbs have in common.
 struct common_options {
@@ -80,22 +75,22 @@ struct run_arguments {
 
 int run(run_arguments& x) {
   if (x.files.empty() == x.resume.empty())
-    return fail({hippo::errc::invalid_argument,
+    return hippo::fail({hippo::errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
-                exit_usage);
+                hippo::exit_bad_input);
   auto sources = x.resume.empty() ? hippo::read_sources(x.files)
                                   : sources_in(x.resume);
   if (!sources)
-    return fail(sources.failure(), exit_usage);
+    return hippo::fail(sources.failure(), hippo::exit_bad_input);
   if (!x.resume.empty())
     x.run.state = x.resume;
   auto catalogue = hippo::make_catalogue(x.common.program(),
                                          x.common.libraries);
   if (!catalogue)
-    return fail(catalogue.failure(), exit_usage);
+    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
   auto studies = hippo::load_studies(*sources, *catalogue);
   if (!studies)
-    return exit_usage;
+    return hippo::exit_bad_input;
   x.run.catalogue = std::move(*catalogue);
   x.run.studies = std::move(*studies);
   x.run.merge = x.merge == "on";
@@ -112,14 +107,14 @@ struct preview_arguments {
 int preview(const preview_arguments& x) {
   auto sources = hippo::read_sources(x.files);
   if (!sources)
-    return fail(sources.failure(), exit_usage);
+    return hippo::fail(sources.failure(), hippo::exit_bad_input);
   auto catalogue = hippo::make_catalogue(x.common.program(),
                                          x.common.libraries);
   if (!catalogue)
-    return fail(catalogue.failure(), exit_usage);
+    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
   const auto studies = hippo::load_studies(*sources, *catalogue);
   if (!studies)
-    return exit_usage;
+    return hippo::exit_bad_input;
   const auto result = hippo::preview(*studies, *catalogue);
   std::cout << (x.format == "json" ? hippo::preview_json(result)
                                    : hippo::preview_text(result));
@@ -226,14 +221,14 @@ int main(int argc, char** argv) {
   const auto verbs = verbs_of(app);
   if (!verb.starts_with('-')
       && std::find(verbs.begin(), verbs.end(), verb) == verbs.end())
-    return fail({hippo::errc::invalid_argument,
+    return hippo::fail({hippo::errc::invalid_argument,
                  "unknown verb '" + verb + "'"
                    + hippo::did_you_mean(verb, verbs) + "\nTry: hippo --help"},
-                exit_usage);
+                hippo::exit_bad_input);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : exit_usage;
+    return app.exit(e) == 0 ? 0 : hippo::exit_bad_input;
   }
   if (*run_verb)
     return run(running);

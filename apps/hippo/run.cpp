@@ -19,6 +19,7 @@
 #include "hippo/store/state_folder.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
+#include "outcome.hpp"
 #include "pool.hpp"
 #include "run_report.hpp"
 #include "study.hpp"
@@ -31,11 +32,6 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
-
-constexpr int exit_done = 0;
-constexpr int exit_failed = 1;
-constexpr int exit_bad_input = 2;
-constexpr int exit_interrupted = 130;
 
 /// How often the view is drawn and the trainers are looked after.
 constexpr auto redraw_interval = 250ms;
@@ -85,11 +81,6 @@ private:
   struct sigaction old_int_ {};
   struct sigaction old_term_ {};
 };
-
-int fail(const error& why, int code) {
-  std::cerr << "hippo: " << why.message << '\n';
-  return code;
-}
 
 double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
