@@ -1,4 +1,4 @@
-#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/sampler.hpp"
 
 #include <set>
 
@@ -10,10 +10,10 @@ namespace hippo {
 namespace {
 
 std::vector<std::string> all(const study_spec& x) {
-  const sampler values{x};
+  const auto values = make_sampler(x);
   std::vector<std::string> result;
   for (trial_no trial = 0; trial < make_algorithm(x)->trials(); ++trial)
-    result.push_back(values.parameters(trial).shown.dump());
+    result.push_back(values->draw(trial).shown.dump());
   return result;
 }
 

@@ -127,8 +127,8 @@ private:
         EXPECT_FALSE(running_.contains(y->trial)) << "is on its way already";
         EXPECT_GT(y->to, reached_[y->trial]);
         running_[y->trial] = y->to;
-      } else {
-        const auto trial = std::get<prune>(x).trial;
+      } else if (auto* y = std::get_if<prune>(&x)) {
+        const auto trial = y->trial;
         EXPECT_FALSE(std::exchange(ended_[trial], true)) << "pruned twice";
         EXPECT_FALSE(running_.contains(trial));
       }

@@ -11,7 +11,8 @@
 
 namespace hippo {
 
-std::unique_ptr<algorithm> make_algorithm(const study_spec& study) {
+std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
+                                          const untrained_work*) {
   const auto x = read_settings(study);
   auto rungs = rung_steps(x.min, x.max, x.eta);
   switch (x.kind) {

@@ -2,15 +2,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/tune/permutation.hpp"
 
 namespace hippo {
 
@@ -25,37 +22,66 @@ struct advance {
   friend bool operator==(const advance&, const advance&) = default;
 };
 
+/// Trial `trial`, a new one, is trial `from` up to state `at` and goes on from
+/// there with other values, which the study's sampler decides. Nothing is
+/// copied: the two have their first `at` steps in common.
+struct fork {
+  trial_no trial = 0;
+  trial_no from = 0;
+  step_t at = 0;
+  friend bool operator==(const fork&, const fork&) = default;
+};
+
 /// The algorithm will not train this trial further; it keeps what it has.
 struct prune {
   trial_no trial = 0;
   friend bool operator==(const prune&, const prune&) = default;
 };
 
-using action = std::variant<advance, prune>;
+using action = std::variant<advance, fork, prune>;
+
+/// Steps that a study would still have to train, beyond what its trials have
+/// been asked to do already. Algorithms may prefer the cheaper of choices that
+/// are equally good.
+///
+/// It counts the study's own trials only: a decision must not depend on what
+/// others happen to train at the same time.
+class untrained_work {
+public:
+  virtual ~untrained_work() = default;
+
+  /// Returns the steps on the way of `trial` to state `to`.
+  [[nodiscard]] virtual step_t of(trial_no trial, step_t to) const = 0;
+
+  /// Returns the steps on the way of a trial of these values to state `to`.
+  [[nodiscard]] virtual step_t of(const trial_parameters& values,
+                                  step_t to) const = 0;
+};
 
 /// A study algorithm: results in, actions out. A pure state machine: no clock,
 /// no randomness but what its seed gives, so that the same results in the same
-/// order give the same actions. It knows nothing of sharing.
+/// order give the same actions. It knows nothing of sharing but what it asks of
+/// `untrained_work`.
 ///
-/// Which values a trial has is not its matter: trial i is combination i of the
-/// study's sampler (see `sampler`).
+/// Which values a trial has is not its matter: see `sampler`.
 class algorithm {
 public:
   virtual ~algorithm() = default;
 
-  /// How many trials there will ever be; they exist from the start.
+  /// How many trials there are, numbered from 0. Forks add to them.
   [[nodiscard]] virtual std::uint64_t trials() const = 0;
 
-  /// The steps at which a trial may be paused, sorted; the last is how far any
-  /// trial goes. Measured for every trial that reaches them.
+  /// The steps at which a trial may be paused or forked, sorted; the last is
+  /// how far any trial goes. Measured for every trial that reaches them.
   [[nodiscard]] virtual std::vector<step_t> rungs() const = 0;
 
   /// Called once, first.
   virtual std::vector<action> start() = 0;
 
   /// Trial `trial` measured `value` at state `at`. Comes in the order of steps
-  /// for one trial; also for steps that are not rungs. A trial is at rest when
-  /// it has reached what its last `advance` asked for.
+  /// for one trial; also for steps that are not rungs, and after a fork for
+  /// those that the fork has in common with the trial it comes from. A trial is
+  /// at rest when it has reached what its last `advance` asked for.
   virtual std::vector<action> on_result(trial_no trial, step_t at,
                                         double value) = 0;
 
@@ -69,7 +95,9 @@ public:
 
 /// Makes the algorithm that a study names. The study has been checked by
 /// `check_algorithm`.
-std::unique_ptr<algorithm> make_algorithm(const study_spec& study);
+/// @param work may be null; otherwise it outlives the algorithm
+std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
+                                          const untrained_work* work = nullptr);
 
 /// Checks a study's algorithm and its options (name, types, ranges).
 /// @returns what is wrong. Also says, as warnings, what is odd but harmless.
@@ -82,27 +110,5 @@ struct algorithm_check {
   std::vector<finding> warnings;
 };
 algorithm_check check_algorithm(const study_spec& study);
-
-/// Chooses the values of a study's trials: `grid` counts through the space,
-/// `random` draws without replacement from a finite space (a pseudo-random
-/// permutation of its combinations) and independently from a continuous one.
-/// Immutable and thread-safe.
-class sampler {
-public:
-  /// REQUIRES: the study has been checked by `check_algorithm`.
-  explicit sampler(const study_spec& study);
-
-  /// Returns the parameters of trial `trial`, a function of the study's space,
-  /// seed and way of sampling alone: a study with a larger budget goes on where
-  /// this one ends.
-  /// REQUIRES: `trial` is below the number of trials of the study's algorithm.
-  [[nodiscard]] trial_parameters parameters(trial_no trial) const;
-
-private:
-  search_space space_;
-  std::uint64_t seed_ = 0;
-  bool shuffled_ = false; ///< else it counts through
-  std::optional<permutation> order_; ///< set if shuffled and finite
-};
 
 } // namespace hippo

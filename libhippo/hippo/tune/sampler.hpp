@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "hippo/tune/algorithm.hpp"
+
+namespace hippo {
+
+/// Decides the values of a study's trials. A pure state machine, as an
+/// algorithm is.
+class sampler {
+public:
+  virtual ~sampler() = default;
+
+  /// Whether the values of a trial follow from its number alone, so that they
+  /// can be known before anything was trained, and asked for again.
+  [[nodiscard]] virtual bool is_static() const { return false; }
+
+  /// Decides the values of trial `trial`. Asked once for each trial unless the
+  /// sampler is static.
+  /// REQUIRES: `trial` is below the number of trials of the study's algorithm.
+  virtual trial_parameters draw(trial_no trial) = 0;
+
+  /// Decides the values of trial `x.trial`: those of `x.from` up to state
+  /// `x.at`, others from there on.
+  /// REQUIRES: the study's algorithm forks, and `x.from` has been decided.
+  virtual trial_parameters branch(const fork& x) = 0;
+
+  /// Trial `trial` measured `value` at state `at`.
+  virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
+  }
+};
+
+/// Makes the sampler that a study names. The study has been checked by
+/// `check_algorithm`.
+/// @param work may be null; otherwise it outlives the sampler
+std::unique_ptr<sampler> make_sampler(const study_spec& study,
+                                      const untrained_work* work = nullptr);
+
+} // namespace hippo
