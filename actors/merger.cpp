@@ -21,6 +21,9 @@ using time_point = caf::actor_clock::time_point;
 /// How long the journal may take to commit before the service gives up.
 constexpr auto commit_timeout = std::chrono::seconds(60);
 
+/// The number of a trial that is yet to be added.
+constexpr trial_id no_trial = UINT64_MAX;
+
 /// The timeline keeps so many entries and then stops growing.
 constexpr std::size_t timeline_entries_max = 200'000;
 
@@ -38,10 +41,16 @@ bool all_finite(const metrics& xs) {
 /// What the studies are to hear, once it is durable.
 std::map<study_no, outcomes> collect_outcomes(merger_state& st) {
   std::map<study_no, outcomes> result;
-  for (auto& x : st.plan.take_deliveries())
-    result[st.plan.study_of(x.trial)].measured.push_back(std::move(x));
-  for (auto& x : st.plan.take_failures())
-    result[st.plan.study_of(x.trial)].failed.push_back(std::move(x));
+  for (auto& x : st.plan.take_deliveries()) {
+    auto& news = result[st.plan.study_of(x.trial)];
+    x.trial = st.number_in_study[x.trial];
+    news.measured.push_back(std::move(x));
+  }
+  for (auto& x : st.plan.take_failures()) {
+    auto& news = result[st.plan.study_of(x.trial)];
+    x.trial = st.number_in_study[x.trial];
+    news.failed.push_back(std::move(x));
+  }
   return result;
 }
 
@@ -89,6 +98,35 @@ void delete_files(const std::vector<std::string>& paths) {
   }
 }
 
+/// Whether something waits for what a lease has still to reach.
+bool is_waited_for(const merger_state& st,
+                   const merger_state::lease_entry& entry) {
+  const auto& stages = entry.work.stages;
+  return std::any_of(stages.begin(), stages.end(), [&](const stage& x) {
+    if (x.begin == x.end) // only to measure
+      return st.plan.node(x.node).wants.count(x.end) > 0;
+    return x.end > entry.reached
+           && st.chooser->tree().is_waited_for(
+             x.node, std::max(x.begin, entry.reached), x.end);
+  });
+}
+
+void doubt_all_leases(merger_state& st) {
+  for (const auto& kvp : st.leases)
+    st.doubtful.insert(kvp.first);
+}
+
+/// Ends leases that train what nobody waits for any more.
+void cancel_vain_leases(self_ptr self) {
+  auto& st = self->state;
+  for (auto number : std::exchange(st.doubtful, {}))
+    if (const auto i = st.leases.find(number);
+        i != st.leases.end() && !is_waited_for(st, i->second)
+        && i->second.reached < i->second.work.stages.back().end)
+      self->send(i->second.handle, cancel_atom::value,
+                 encode(cancel_request{number}));
+}
+
 /// Passes on everything that a change of the plan has brought about. Every
 /// handler that touches the plan ends with this.
 void settle(self_ptr self) {
@@ -100,6 +138,7 @@ void settle(self_ptr self) {
     if (auto i = st.leases.find(x.lease); i != st.leases.end())
       self->send(i->second.handle, stop_atom::value,
                  encode(stop_request{x.lease, x.stop}));
+  cancel_vain_leases(self);
   note_new_nodes(st);
   auto news = collect_outcomes(st);
   if (!news.empty() || !st.unwritten.empty())
@@ -251,6 +290,7 @@ void take_report(self_ptr self, stop_report x) {
   st.trained_steps += x.trained_steps;
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
+  st.doubtful.insert(x.lease);
   if (const auto node = st.plan.record(x)) {
     if (!x.values.empty())
       st.unwritten.push_back(
@@ -302,8 +342,10 @@ void take_end(self_ptr self, const lease_end& x) {
   auto entry = st.leases.extract(x.lease);
   if (!entry)
     return;
-  if (x.failure)
+  if (x.failure) {
     take_failure(self, entry.mapped(), x);
+    doubt_all_leases(st); // trials may have failed with it
+  }
   st.plan.end_lease(x.lease);
   settle(self);
   release(self, entry.mapped().trainer);
@@ -335,6 +377,34 @@ void distrust(self_ptr self, const error& why) {
     }
 }
 
+/// The lane of a trial: with merging off each has its own, but a fork is in
+/// that of the trial it comes from.
+std::uint64_t lane_for(const merger_state& st, study_no study,
+                       const study_orders::trial& x) {
+  if (st.options.merge)
+    return 0;
+  return x.fork_of ? st.plan.lane_of(st.studies[study].trials[*x.fork_of])
+                   : st.plan.trials() + 1;
+}
+
+void carry_out(merger_state& st, study_no study, const study_orders& x) {
+  auto& trials = st.studies[study].trials;
+  for (const auto& y : x.added) {
+    if (y.no >= trials.size())
+      trials.resize(y.no + 1, no_trial);
+    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y));
+    st.number_in_study.push_back(y.no);
+  }
+  for (const auto& y : x.rerouted)
+    st.plan.reroute(trials[y.no], y.segments);
+  for (auto no : x.dropped)
+    st.plan.drop(trials[no]);
+  if (!x.dropped.empty())
+    doubt_all_leases(st);
+  for (const auto& [no, to] : x.asked)
+    st.plan.ask(trials[no], to);
+}
+
 merger_status status_of(const merger_state& st) {
   merger_status result;
   result.figures = st.plan.figures();
@@ -363,9 +433,15 @@ merger_overview overview_of(const merger_state& st) {
   result.status = status_of(st);
   result.workload_key = st.workload_key;
   result.stages = overview(st.plan);
-  result.shared_steps = st.plan.shared_steps();
-  for (const auto& x : st.studies)
-    result.first_trial.push_back(x.first_trial);
+  const auto shared = st.plan.shared_steps();
+  for (const auto& x : st.studies) {
+    auto& trials = result.trials.emplace_back();
+    for (auto id : x.trials)
+      trials.push_back(id == no_trial
+                         ? merger_overview::trial_entry{}
+                         : merger_overview::trial_entry{shared[id],
+                                                        st.plan.leaf_of(id)});
+  }
   return result;
 }
 
@@ -412,23 +488,11 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
       auto& st = self->state;
-      const auto no = st.plan.add_study(x.when);
-      const trial_id first = st.plan.trials();
-      for (const auto& segments : x.trials)
-        st.plan.add_trial(no, segments,
-                          st.options.merge ? 0 : st.plan.trials() + 1);
-      st.studies.push_back({owner, first});
-      settle(self);
-      return first;
+      st.studies.push_back({owner, {}});
+      return std::uint64_t{st.plan.add_study(x.when)};
     },
-    [self](ask_atom, const asking& x) {
-      for (const auto& [trial, to] : x.trials)
-        self->state.plan.ask(trial, to);
-      settle(self);
-    },
-    [self](drop_atom, const std::vector<trial_id>& trials) {
-      for (auto trial : trials)
-        self->state.plan.drop(trial);
+    [self](order_atom, std::uint64_t study, const study_orders& x) {
+      carry_out(self->state, static_cast<study_no>(study), x);
       settle(self);
     },
     [self](go_atom) {

@@ -51,9 +51,10 @@ struct merger_state {
 
   struct study_entry {
     trial_owner_actor owner;
-    trial_id first_trial = 0;
+    std::vector<trial_id> trials; ///< by the study's numbers
   };
   std::vector<study_entry> studies; ///< by `study_no`
+  std::vector<std::uint64_t> number_in_study; ///< by `trial_id`
 
   struct lease_entry {
     std::uint64_t trainer = 0; ///< the pool's number
@@ -69,6 +70,10 @@ struct merger_state {
 
   /// How often training from a state of a node has failed.
   std::map<std::pair<node_id, step_t>, unsigned> failures;
+
+  /// Leases that may have become vain: they have gone on, or trials have ceased
+  /// to wait.
+  std::set<std::uint64_t> doubtful;
 
   bool going = false;
   bool halted = false;

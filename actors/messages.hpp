@@ -26,18 +26,17 @@ namespace hippo {
 
 // -- atoms (at most 10 characters each) ---------------------------------------
 
-using ask_atom = caf::atom_constant<caf::atom("ask")>;
 using beat_atom = caf::atom_constant<caf::atom("beat")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
-using drop_atom = caf::atom_constant<caf::atom("drop")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
 using go_atom = caf::atom_constant<caf::atom("go")>;
 using grant_atom = caf::atom_constant<caf::atom("grant")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
 using lease_atom = caf::atom_constant<caf::atom("lease")>;
 using lost_atom = caf::atom_constant<caf::atom("lost")>;
+using order_atom = caf::atom_constant<caf::atom("order")>;
 using outcome_atom = caf::atom_constant<caf::atom("outcome")>;
 using register_atom = caf::atom_constant<caf::atom("register")>;
 using release_atom = caf::atom_constant<caf::atom("release")>;
@@ -86,19 +85,28 @@ using registrar_actor = caf::typed_actor<
 
 // -- what stays inside the service node ---------------------------------------
 
-/// A study's trials, as a merger needs to know them.
+/// A study, as a merger needs to know it.
 struct study_registration {
   std::string name;
   measuring when;
-  std::vector<std::vector<segment>> trials;
 };
 
-/// Trials that are to be trained up to a state.
-struct asking {
-  std::vector<std::pair<trial_id, step_t>> trials;
+/// What a study wants of its merger, carried out in this order. Trials go by
+/// the study's own numbers.
+struct study_orders {
+  struct trial {
+    std::uint64_t no = 0;
+    std::vector<segment> segments;
+    std::optional<std::uint64_t> fork_of;
+  };
+  std::vector<trial> added;
+  /// Trials that go on with other values from where they were asked to.
+  std::vector<trial> rerouted;
+  std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
+  std::vector<std::pair<std::uint64_t, step_t>> asked; ///< and up to where
 };
 
-/// What became known of trials, in order.
+/// What became known of a study's trials, in order, by the study's numbers.
 struct outcomes {
   std::vector<delivery> measured;
   std::vector<trial_failure> failed;
@@ -130,8 +138,12 @@ struct merger_overview {
   merger_status status;
   std::string workload_key;
   std::vector<overview_stage> stages;
-  std::vector<step_t> shared_steps; ///< by trial
-  std::vector<std::uint64_t> first_trial; ///< of each study
+  /// What a merger knows of a trial.
+  struct trial_entry {
+    step_t shared_steps = 0;
+    node_id leaf = 0; ///< the last node of its chain
+  };
+  std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
   std::vector<busy_record> timeline;
   double busy_seconds = 0;
   double load_seconds = 0;
@@ -171,14 +183,11 @@ using trial_owner_actor
 
 /// Owns the search plan of one workload key and leases its paths.
 using merger_actor = lease_owner_actor::extend<
-  // Adds a study; replies with the number of its first trial, the others
-  // follow.
+  // Adds a study; replies with its number.
   caf::replies_to<register_atom, study_registration,
-                  trial_owner_actor>::with<trial_id>,
-  // Asks for training.
-  caf::reacts_to<ask_atom, asking>,
-  // Ends all waiting of these trials.
-  caf::reacts_to<drop_atom, std::vector<trial_id>>,
+                  trial_owner_actor>::with<std::uint64_t>,
+  // The study of that number gives orders.
+  caf::reacts_to<order_atom, std::uint64_t, study_orders>,
   // Leasing may begin: every study that is to share from the start is there.
   caf::reacts_to<go_atom>,
   // Nothing more is leased, and what runs is cancelled.
@@ -248,7 +257,7 @@ Config& add_message_types(Config& cfg) {
 CAF_ERROR_CODE_ENUM(hippo::errc, "hippo")
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_registration)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::asking)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_orders)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::outcomes)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_overview)

@@ -60,7 +60,7 @@ double best_value(const study_state& st,
 std::optional<best_record> shown_best(const study_state& st) {
   auto result = st.best;
   if (result)
-    result->params = st.values->parameters(result->trial).shown;
+    result->params = st.decisions->parameters(result->trial).shown;
   return result;
 }
 
@@ -69,7 +69,7 @@ trial_record record_of(const study_state& st, trial_no no) {
   trial_record result;
   result.id = no;
   result.state = x.state;
-  result.params = st.values->parameters(no).shown;
+  result.params = st.decisions->parameters(no).shown;
   result.steps = x.results.empty() ? 0 : x.results.back().step;
   result.results = x.results;
   result.failure = x.failure;
@@ -89,7 +89,7 @@ void end_trial(self_ptr self, trial_no no, trial_state how,
   event.study = st.options.spec.name;
   event.trial = no;
   event.state = how;
-  event.params = st.values->parameters(no).shown;
+  event.params = st.decisions->parameters(no).shown;
   event.failure = x.failure;
   if (!x.results.empty()) {
     event.step = x.results.back().step;
@@ -102,37 +102,47 @@ void end_trial(self_ptr self, trial_no no, trial_state how,
   self->send(st.observer, told_atom::value, std::move(event));
 }
 
-/// Carries out what the algorithm wants.
-void act(self_ptr self, const std::vector<action>& actions, asking& asks) {
+study_orders::trial order_of(const study_state& st, trial_no no) {
+  const auto* origin = st.decisions->origin(no);
+  return {no, st.decisions->segments(no),
+          origin != nullptr ? std::optional{origin->from} : std::nullopt};
+}
+
+/// Notes what is to be done next.
+void take_turn(self_ptr self, const turn& x, study_orders& orders) {
   auto& st = self->state;
-  for (const auto& x : actions) {
-    if (auto* go = std::get_if<advance>(&x)) {
-      auto& trial = st.trials[go->trial];
-      if (has_ended(trial.state) || go->to <= trial.asked_to)
-        continue;
-      st.asked_steps += go->to - trial.asked_to;
-      trial.asked_to = go->to;
-      trial.state = trial_state::running;
-      asks.trials.emplace_back(st.first_trial + go->trial, go->to);
-    } else {
-      const auto no = std::get<prune>(x).trial;
-      const auto& trial = st.trials[no];
-      if (!has_ended(trial.state)
-          && (trial.results.empty()
-              || trial.results.back().step < trial.asked_to))
-        self->send(st.merger, drop_atom::value,
-                   std::vector<trial_id>{st.first_trial + no});
-      end_trial(self, no, trial_state::pruned);
-    }
+  if (st.trials.size() < st.decisions->trials())
+    st.trials.resize(st.decisions->trials());
+  for (auto no : x.added)
+    orders.added.push_back(order_of(st, no));
+  for (auto no : x.rerouted)
+    orders.rerouted.push_back(order_of(st, no));
+  for (auto no : x.pruned) {
+    const auto& trial = st.trials[no];
+    if (!has_ended(trial.state)
+        && (trial.results.empty()
+            || trial.results.back().step < trial.asked_to))
+      orders.dropped.push_back(no);
+    end_trial(self, no, trial_state::pruned);
+  }
+  for (const auto& [no, to] : x.asked) {
+    auto& trial = st.trials[no];
+    if (has_ended(trial.state) || to <= trial.asked_to)
+      continue;
+    st.asked_steps += to - trial.asked_to;
+    trial.asked_to = to;
+    trial.state = trial_state::running;
+    orders.asked.emplace_back(no, to);
   }
 }
 
-/// Sends what has been asked for, and ends the study if nothing is to come.
-void finish_turn(self_ptr self, asking asks) {
+/// Sends what is to be done, and ends the study if nothing is to come.
+void finish_turn(self_ptr self, study_orders orders) {
   auto& st = self->state;
-  if (!asks.trials.empty())
-    self->send(st.merger, ask_atom::value, std::move(asks));
-  if (st.done || !st.tuner->done())
+  if (!orders.added.empty() || !orders.rerouted.empty()
+      || !orders.dropped.empty() || !orders.asked.empty())
+    self->send(st.merger, order_atom::value, st.number, std::move(orders));
+  if (st.done || !st.decisions->done())
     return;
   st.done = true;
   for (trial_no no = 0; no < st.trials.size(); ++no)
@@ -140,9 +150,9 @@ void finish_turn(self_ptr self, asking asks) {
   self->send(st.observer, told_atom::value, st.options.spec.name);
 }
 
-void take_measurement(self_ptr self, const delivery& x, asking& asks) {
+void take_measurement(self_ptr self, const delivery& x, study_orders& orders) {
   auto& st = self->state;
-  const auto no = x.trial - st.first_trial;
+  const auto no = x.trial;
   auto& trial = st.trials[no];
   if (has_ended(trial.state))
     return;
@@ -152,10 +162,20 @@ void take_measurement(self_ptr self, const delivery& x, asking& asks) {
     st.best = best_record{no, x.at, value, {}};
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once
-  const auto actions = st.tuner->on_result(no, x.at, value);
+  const auto next = st.decisions->on_result(no, x.at, value);
   if (x.at == st.last_rung)
     end_trial(self, no, trial_state::complete);
-  act(self, actions, asks);
+  take_turn(self, next, orders);
+}
+
+void take_failure(self_ptr self, const trial_failure& x,
+                  study_orders& orders) {
+  auto& st = self->state;
+  if (has_ended(st.trials[x.trial].state))
+    return;
+  end_trial(self, x.trial, trial_state::failed,
+            "at step " + std::to_string(x.at) + ": " + x.reason.message);
+  take_turn(self, st.decisions->on_failure(x.trial), orders);
 }
 
 void cancel(self_ptr self, const std::string& why) {
@@ -164,36 +184,24 @@ void cancel(self_ptr self, const std::string& why) {
     return;
   spdlog::info("study {}: cancelled: {}", st.options.spec.name, why);
   st.done = true;
-  std::vector<trial_id> dropped;
+  study_orders orders;
   for (trial_no no = 0; no < st.trials.size(); ++no)
     if (!has_ended(st.trials[no].state)) {
-      dropped.push_back(st.first_trial + no);
+      if (st.trials[no].asked_to > 0) // else the merger may not know it
+        orders.dropped.push_back(no);
       end_trial(self, no, trial_state::cancelled, why);
     }
-  self->send(st.merger, drop_atom::value, std::move(dropped));
+  self->send(st.merger, order_atom::value, st.number, std::move(orders));
   self->send(st.observer, told_atom::value, st.options.spec.name);
 }
 
-study_registration registration_of(const study_state& st) {
-  study_registration result;
-  const auto& spec = st.options.spec;
-  result.name = spec.name;
-  result.when = {spec.objective.every, st.tuner->rungs()};
-  for (trial_no no = 0; no < st.tuner->trials(); ++no) {
-    auto sequences = st.values->parameters(no).sequences;
-    sequences.insert(st.options.defaults.begin(), st.options.defaults.end());
-    result.trials.push_back(join(sequences, spec.max_steps));
-  }
-  return result;
-}
-
-/// Asks for the first trials, once the merger knows them all.
-void begin(self_ptr self, trial_id first) {
+/// Asks for the first trials, once the merger knows the study.
+void begin(self_ptr self, std::uint64_t number) {
   auto& st = self->state;
-  st.first_trial = first;
-  asking asks;
-  act(self, st.tuner->start(), asks);
-  finish_turn(self, std::move(asks));
+  st.number = number;
+  study_orders orders;
+  take_turn(self, st.decisions->start(), orders);
+  finish_turn(self, std::move(orders));
   if (const auto seconds = st.options.spec.budget.seconds)
     self->delayed_send(
       self,
@@ -205,7 +213,7 @@ study_status status_of(const study_state& st) {
   study_status result;
   result.name = st.options.spec.name;
   result.metric = st.options.spec.objective.metric;
-  result.trials = st.tuner->trials();
+  result.trials = st.decisions->trials();
   result.finished = st.finished;
   result.asked_steps = st.asked_steps;
   result.best = shown_best(st);
@@ -235,36 +243,28 @@ study_actor::behavior_type study(self_ptr self, study_options options,
   state.options = std::move(options);
   state.merger = std::move(merger);
   state.observer = std::move(observer);
-  state.tuner = make_algorithm(state.options.spec);
-  state.values = std::make_unique<sampler>(state.options.spec);
-  state.trials.resize(state.tuner->trials());
-  state.last_rung = state.tuner->rungs().back();
+  state.decisions
+    = std::make_unique<tuner>(state.options.spec, state.options.defaults);
+  state.last_rung = state.decisions->when().rungs.back();
   return {
     [self](outcome_atom, const outcomes& x) {
-      asking asks;
+      study_orders orders;
       for (const auto& measured : x.measured)
-        take_measurement(self, measured, asks);
-      for (const auto& failed : x.failed) {
-        auto& st = self->state;
-        const auto no = failed.trial - st.first_trial;
-        if (has_ended(st.trials[no].state))
-          continue;
-        end_trial(self, no, trial_state::failed,
-                  "at step " + std::to_string(failed.at) + ": "
-                    + failed.reason.message);
-        act(self, st.tuner->on_failure(no), asks);
-      }
-      finish_turn(self, std::move(asks));
+        take_measurement(self, measured, orders);
+      for (const auto& failed : x.failed)
+        take_failure(self, failed, orders);
+      finish_turn(self, std::move(orders));
     },
     [self](start_atom) -> caf::result<std::uint64_t> {
       auto promise = self->make_response_promise<std::uint64_t>();
       self
         ->request(self->state.merger, register_timeout, register_atom::value,
-                  registration_of(self->state),
+                  study_registration{self->state.options.spec.name,
+                                     self->state.decisions->when()},
                   caf::actor_cast<trial_owner_actor>(self))
         .then(
-          [self, promise](trial_id first) mutable {
-            begin(self, first);
+          [self, promise](std::uint64_t number) mutable {
+            begin(self, number);
             promise.deliver(std::uint64_t{self->state.trials.size()});
           },
           [promise](caf::error& err) mutable {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hippo/space/study.hpp"
-#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/tuner.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -26,8 +26,7 @@ struct study_state {
   study_options options;
   merger_actor merger;
   observer_actor observer;
-  std::unique_ptr<algorithm> tuner;
-  std::unique_ptr<sampler> values;
+  std::unique_ptr<tuner> decisions;
 
   struct trial_entry {
     trial_state state = trial_state::pending;
@@ -36,7 +35,7 @@ struct study_state {
     std::string failure;
   };
   std::vector<trial_entry> trials; ///< by number
-  trial_id first_trial = 0;        ///< the merger's number of trial 0
+  std::uint64_t number = 0;        ///< the merger's of this study
   step_t last_rung = 0;
   std::uint64_t finished = 0;
   std::uint64_t asked_steps = 0;

@@ -1,9 +1,11 @@
 #include "best.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <unordered_map>
 
 #include <unistd.h>
 
@@ -12,7 +14,6 @@
 #include "hippo/core/number.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/train/checkpoint_file.hpp"
-#include "hippo/tune/algorithm.hpp"
 #include "hippo/wire/codec.hpp"
 #include "outcome.hpp"
 #include "study_note.hpp"
@@ -32,39 +33,39 @@ error with_studies(error why, state_folder& state) {
   return why;
 }
 
-/// The stored node that continues `parent` with a segment, if there is one.
-const stored_node* find_node(const stored_plan& plan, std::uint64_t parent,
-                             const segment& x, std::uint64_t lane) {
-  for (const auto& node : plan.nodes)
-    if (node.parent == parent && node.begin == x.begin && node.root_tag == lane
-        && node.config == x.config)
-      return &node;
-  return nullptr;
+/// Returns the nodes that lead to state `step` of a trial, root's child first.
+std::vector<const stored_node*> way_to(const stored_plan& plan,
+                                       std::uint64_t leaf, step_t step) {
+  std::unordered_map<std::uint64_t, const stored_node*> by_id;
+  for (const auto& x : plan.nodes)
+    by_id.emplace(x.id, &x);
+  std::vector<const stored_node*> result;
+  for (auto i = by_id.find(leaf); i != by_id.end();
+       i = by_id.find(i->second->parent))
+    if (i->second->begin < step)
+      result.push_back(i->second);
+  std::reverse(result.begin(), result.end());
+  return result;
 }
 
 /// Describes training from the last state at or before `step` that can still be
 /// read up to it.
-lease make_recipe(const stored_plan& plan, const std::vector<segment>& segments,
-                  std::uint64_t lane, step_t step, std::string folder) {
+lease make_recipe(const stored_plan& plan, std::uint64_t leaf, step_t step,
+                  std::string folder) {
   lease result;
   result.number = 1;
   result.folder = std::move(folder);
-  std::uint64_t parent = 0;
-  for (std::size_t i = 0; i < segments.size() && segments[i].begin < step;
-       ++i) {
-    const auto end = i + 1 < segments.size()
-                       ? std::min(segments[i + 1].begin, step)
-                       : step;
-    const auto* node = find_node(plan, parent, segments[i], lane);
-    parent = node == nullptr ? UINT64_MAX : node->id;
-    result.stages.push_back({node == nullptr ? 0 : node->id, segments[i].begin,
-                             end, segments[i].config});
+  const auto way = way_to(plan, leaf, step);
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const auto& node = *way[i];
+    const auto end = i + 1 < way.size() ? way[i + 1]->begin : step;
+    result.stages.push_back({node.id, node.begin, end, node.config});
     for (const auto& x : plan.checkpoints)
-      if (node != nullptr && x.node == node->id && x.step <= end
+      if (x.node == node.id && x.step <= end
           && read_checkpoint(result.folder, x.file)) {
         // It makes all that was to come before it needless.
         result.start = x.file;
-        result.stages = {{node->id, x.step, end, segments[i].config}};
+        result.stages = {{node.id, x.step, end, node.config}};
       }
   }
   result.stops = {{step, false, false}};
@@ -103,16 +104,12 @@ std::optional<error> export_best(const best_options& options,
                  "the study needs workloads that are unknown here: give the "
                  "same --workload as to `hippo run`"};
   const auto& spec = loaded->front().spec;
-  auto sequences = sampler{spec}.parameters(note.best->trial).sequences;
-  const auto defaults = defaults_of(catalogue->at(spec.workload.name));
-  sequences.insert(defaults.begin(), defaults.end());
   const auto key = key_of(spec.workload);
   const auto plan = state.load_plan(key);
   if (!plan)
     return plan.failure();
   auto recipe = make_recipe(
-    *plan, join(sequences, spec.max_steps),
-    note.first_lane ? *note.first_lane + note.best->trial : 0, note.best->step,
+    *plan, note.best_leaf, note.best->step,
     std::filesystem::absolute(state.checkpoints()).string() + '/'
       + hash_text(key));
   recipe.workload = spec.workload;

@@ -7,7 +7,7 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/plan/search_plan.hpp"
-#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/tuner.hpp"
 
 namespace hippo {
 
@@ -16,37 +16,46 @@ namespace {
 /// Runs of each algorithm on made-up results.
 constexpr std::uint64_t estimate_runs = 16;
 
-/// How far each trial of one study goes.
-using reach = std::vector<step_t>;
+/// The trials of one study: what they are and how far they go.
+struct study_trials {
+  std::vector<std::vector<segment>> segments;
+  std::vector<step_t> ends;
+  bool forks = false;
+};
 
-/// The segments of each trial of one study.
-using study_segments = std::vector<std::vector<segment>>;
-
-reach full_reach(const algorithm& x) {
-  return reach(x.trials(), x.rungs().back());
-}
-
-/// Lets the algorithm decide on trials of random quality.
-reach likely_reach(const study_spec& spec, std::uint64_t run) {
-  const auto tuner = make_algorithm(spec);
-  const auto rungs = tuner->rungs();
-  reach result(tuner->trials(), 0);
-  std::vector<action> todo = tuner->start();
+/// Lets a study decide on trials of random quality.
+study_trials likely_trials(const loaded_study& study,
+                           const std::map<std::string, sequence>& defaults,
+                           std::uint64_t run) {
+  const auto& spec = study.spec;
+  tuner decisions{spec, defaults};
+  const auto when = decisions.when();
+  study_trials result;
+  std::vector<bool> pruned;
+  std::vector<advance> todo;
+  const auto take = [&](const turn& x) {
+    result.ends.resize(decisions.trials());
+    pruned.resize(decisions.trials());
+    for (auto trial : x.pruned)
+      pruned[trial] = true;
+    todo.insert(todo.end(), x.asked.begin(), x.asked.end());
+  };
+  take(decisions.start());
   // First asked, first trained, as on a service with few trainers.
   for (std::size_t i = 0; i < todo.size(); ++i) {
-    if (!std::holds_alternative<advance>(todo[i]))
-      continue;
-    const auto [trial, to] = std::get<advance>(todo[i]);
+    const auto [trial, to] = todo[i];
     const std::uint64_t key[]{run, spec.seed, trial};
     const auto quality
       = static_cast<double>(hash_bytes(key, sizeof(key)) >> 11) * 0x1p-53;
-    for (auto at : rungs) {
-      if (at <= result[trial] || at > to)
-        continue;
-      result[trial] = at;
-      const auto more = tuner->on_result(trial, at, quality);
-      todo.insert(todo.end(), more.begin(), more.end());
+    for (auto at = when.next(result.ends[trial]);
+         at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
+      result.ends[trial] = at;
+      take(decisions.on_result(trial, at, quality));
     }
+  }
+  for (trial_no trial = 0; trial < result.ends.size(); ++trial) {
+    result.segments.push_back(decisions.segments(trial));
+    result.forks = result.forks || decisions.origin(trial) != nullptr;
   }
   return result;
 }
@@ -56,10 +65,9 @@ struct outcome {
   step_figures all;
 };
 
-/// Merges trials that go as far as `reaches` says.
+/// Merges the trials of all studies.
 outcome merge(const std::vector<loaded_study>& studies,
-              const std::vector<study_segments>& segments,
-              const std::vector<reach>& reaches) {
+              const std::vector<study_trials>& trials) {
   std::map<std::string, search_plan> plans; // by workload key
   std::vector<std::pair<search_plan*, study_no>> where;
   for (std::size_t i = 0; i < studies.size(); ++i) {
@@ -67,8 +75,8 @@ outcome merge(const std::vector<loaded_study>& studies,
     const auto no
       = plan.add_study({1, {std::max<step_t>(studies[i].spec.max_steps, 1)}});
     where.emplace_back(&plan, no);
-    for (std::size_t trial = 0; trial < segments[i].size(); ++trial)
-      plan.cover(plan.add_trial(no, segments[i][trial]), reaches[i][trial]);
+    for (std::size_t j = 0; j < trials[i].segments.size(); ++j)
+      plan.cover(plan.add_trial(no, trials[i].segments[j]), trials[i].ends[j]);
   }
   outcome result;
   std::uint64_t sum_of_studies = 0;
@@ -135,34 +143,32 @@ private:
 
 preview_record preview(const std::vector<loaded_study>& studies,
                        const workload_catalogue& catalogue) {
-  std::vector<study_segments> segments;
-  std::vector<reach> full;
-  bool stops_early = false;
+  const auto likely_run = [&](const loaded_study& x, std::uint64_t run) {
+    return likely_trials(x, defaults_of(catalogue.at(x.spec.workload.name)),
+                         run);
+  };
+  std::vector<study_trials> full;
   std::vector<bool> early;
   for (const auto& x : studies) {
-    const auto tuner = make_algorithm(x.spec);
-    const auto defaults = defaults_of(catalogue.at(x.spec.workload.name));
-    const sampler values{x.spec};
-    auto& trials = segments.emplace_back();
-    for (trial_no no = 0; no < tuner->trials(); ++no) {
-      auto sequences = values.parameters(no).sequences;
-      sequences.insert(defaults.begin(), defaults.end());
-      trials.push_back(join(sequences, x.spec.max_steps));
-    }
-    full.push_back(full_reach(*tuner));
-    early.push_back(tuner->rungs().size() > 1);
-    stops_early = stops_early || early.back();
+    auto& ends = full.emplace_back(likely_run(x, 0)).ends;
+    // A fork has no end of its own: its parent ended where it began.
+    const auto last = *std::max_element(ends.begin(), ends.end());
+    early.push_back(!full.back().forks
+                    && *std::min_element(ends.begin(), ends.end()) < last);
+    if (early.back())
+      std::fill(ends.begin(), ends.end(), last);
   }
-  auto whole = merge(studies, segments, full);
+  auto whole = merge(studies, full);
   for (auto* x : mean_outcome::all_of(whole))
     set_rate(*x);
+  const bool stops_early
+    = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;
   for (std::uint64_t run = 0; stops_early && run < estimate_runs; ++run) {
-    std::vector<reach> reaches;
+    std::vector<study_trials> trials;
     for (std::size_t i = 0; i < studies.size(); ++i)
-      reaches.push_back(early[i] ? likely_reach(studies[i].spec, run)
-                                 : full[i]);
-    likely.add(merge(studies, segments, reaches));
+      trials.push_back(early[i] ? likely_run(studies[i], run) : full[i]);
+    likely.add(merge(studies, trials));
   }
   preview_record result;
   result.full = whole.all;
@@ -174,7 +180,7 @@ preview_record preview(const std::vector<loaded_study>& studies,
   for (std::size_t i = 0; i < studies.size(); ++i) {
     study_preview y;
     y.name = studies[i].spec.name;
-    y.trials = segments[i].size();
+    y.trials = full[i].ends.size();
     y.full = whole.studies[i];
     if (early[i])
       y.estimate = estimate.studies[i];

@@ -57,17 +57,18 @@ run_record make_run_record(std::vector<reported_study> studies,
   run_record result;
   std::vector<std::vector<std::size_t>> study_index(mergers.size());
   for (std::size_t i = 0; i < mergers.size(); ++i)
-    study_index[i].resize(mergers[i].first_trial.size());
+    study_index[i].resize(mergers[i].trials.size());
   std::uint64_t sum_of_studies = 0;
   for (auto& x : studies) {
     const auto& merger = mergers[x.merger];
     study_index[x.merger][x.no] = result.studies.size();
     x.record.unique_steps = merger.status.by_study[x.no].unique_steps;
     sum_of_studies += x.record.unique_steps;
+    const auto& known = merger.trials[x.no];
     for (auto& trial : x.record.trials)
-      trial.shared_steps
-        = std::min(trial.steps,
-                   merger.shared_steps[merger.first_trial[x.no] + trial.id]);
+      if (trial.id < known.size())
+        trial.shared_steps
+          = std::min(trial.steps, known[trial.id].shared_steps);
     result.studies.push_back(std::move(x.record));
   }
   for (std::size_t i = 0; i < mergers.size(); ++i) {

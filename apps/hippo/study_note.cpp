@@ -6,7 +6,7 @@ namespace hippo {
 
 stored_study note_study(const loaded_study& x, std::uint64_t seq,
                         const study_record* record,
-                        std::optional<std::uint64_t> first_lane) {
+                        std::uint64_t best_leaf) {
   nlohmann::ordered_json note;
   note["file"] = x.spec.file;
   note["metric"] = x.spec.objective.metric;
@@ -15,10 +15,9 @@ stored_study note_study(const loaded_study& x, std::uint64_t seq,
     note["best"] = {{"trial", best.trial},
                     {"step", best.step},
                     {"value", best.value},
-                    {"params", best.params}};
+                    {"params", best.params},
+                    {"leaf", best_leaf}};
   }
-  if (first_lane)
-    note["first_lane"] = *first_lane;
   return {x.spec.name, x.text, seq, note.dump()};
 }
 
@@ -32,9 +31,8 @@ expected<study_note> read_note(const stored_study& x) {
       const auto& best = note["best"];
       result.best = best_record{best.at("trial"), best.at("step"),
                                 best.at("value"), best.at("params")};
+      result.best_leaf = best.at("leaf");
     }
-    if (note.contains("first_lane"))
-      result.first_lane = note["first_lane"];
     return result;
   } catch (const nlohmann::json::exception& e) {
     return {errc::io_failed, "the state of study '" + x.name

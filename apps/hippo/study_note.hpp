@@ -15,15 +15,13 @@ struct study_note {
   std::string file; ///< where the text came from
   std::string metric;
   std::optional<best_record> best;
-  /// With merging off: the lane of trial 0 in its plan; the others follow.
-  std::optional<std::uint64_t> first_lane;
+  std::uint64_t best_leaf = 0; ///< the plan's last node of the best trial
 };
 
 /// Makes the entry for a study; before it has run there is no `record`.
-/// @param first_lane set if every trial was trained alone
 stored_study note_study(const loaded_study& x, std::uint64_t seq,
                         const study_record* record = nullptr,
-                        std::optional<std::uint64_t> first_lane = {});
+                        std::uint64_t best_leaf = 0);
 
 /// Reads what `note_study` wrote.
 expected<study_note> read_note(const stored_study& x);

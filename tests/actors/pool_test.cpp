@@ -24,8 +24,7 @@ struct PoolTest : test::actor_test {
         [](register_atom, const study_registration&, const trial_owner_actor&) {
           return trial_id{0};
         },
-        [](ask_atom, const asking&) {},
-        [](drop_atom, const std::vector<trial_id>&) {},
+        [](order_atom, std::uint64_t, const study_orders&) {},
         [](go_atom) {},
         [](halt_atom) {},
         [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },

@@ -224,14 +224,14 @@ public:
   /// ended.
   void expect_results_as_alone(std::size_t i) {
     const auto record = record_of(i);
-    const sampler values{specs[i]};
+    const auto values = make_sampler(specs[i]);
     for (const auto& trial : record.trials) {
       EXPECT_NE(trial.state, trial_state::running) << trial.id;
       EXPECT_NE(trial.state, trial_state::pending) << trial.id;
       if (trial.state == trial_state::failed)
         continue;
       model_trial alone;
-      auto sequences = values.parameters(trial.id).sequences;
+      auto sequences = values->draw(trial.id).sequences;
       sequences.emplace("batch_size", sequence{form::constant(64)});
       alone.segments = join(sequences, specs[i].max_steps);
       model_state state;

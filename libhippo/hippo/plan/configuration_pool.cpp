@@ -2,15 +2,36 @@
 
 namespace hippo {
 
+namespace {
+
+std::string text_of(const std::string& name, const form& shape) {
+  return name + '=' + to_text(shape);
+}
+
+} // namespace
+
 configuration_pool::compact
 configuration_pool::intern(const configuration& x) {
   compact result;
   result.reserve(x.size());
   for (const auto& [name, shape] : x) {
     const auto [i, added] = by_text_.try_emplace(
-      name + '=' + to_text(shape), static_cast<std::uint32_t>(entries_.size()));
+      text_of(name, shape), static_cast<std::uint32_t>(entries_.size()));
     if (added)
       entries_.push_back({name, shape});
+    result.push_back(i->second);
+  }
+  return result;
+}
+
+std::optional<configuration_pool::compact>
+configuration_pool::find(const configuration& x) const {
+  compact result;
+  result.reserve(x.size());
+  for (const auto& [name, shape] : x) {
+    const auto i = by_text_.find(text_of(name, shape));
+    if (i == by_text_.end())
+      return std::nullopt;
     result.push_back(i->second);
   }
   return result;

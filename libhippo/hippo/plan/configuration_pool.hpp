@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,9 @@ public:
 
   /// O(hyper-parameters).
   compact intern(const configuration& x);
+
+  /// Returns what `intern` would, if it would add nothing.
+  [[nodiscard]] std::optional<compact> find(const configuration& x) const;
 
   [[nodiscard]] configuration restore(const compact& x) const;
 

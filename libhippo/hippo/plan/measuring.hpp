@@ -11,6 +11,9 @@ namespace hippo {
 struct measuring {
   step_t every = 1;           ///< at all multiples of this up to the last rung
   std::vector<step_t> rungs;  ///< sorted, not empty; the last is the farthest
+  /// States at which trials that are yet unknown will likely part, sorted; kept
+  /// but not measured.
+  std::vector<step_t> branches;
 
   /// Whether state `at` is measured.
   [[nodiscard]] bool covers(step_t at) const;

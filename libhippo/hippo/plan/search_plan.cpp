@@ -62,8 +62,9 @@ node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
   return id;
 }
 
-node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
-                              configuration_pool::compact config) {
+std::optional<node_id> search_plan::find_child(
+  node_id parent, step_t begin, std::uint64_t lane,
+  const configuration_pool::compact& config) const {
   const auto [first, last]
     = by_key_.equal_range(key_of(parent, begin, lane, config));
   for (auto i = first; i != last; ++i) {
@@ -72,6 +73,13 @@ node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
         && x.config == config)
       return i->second;
   }
+  return std::nullopt;
+}
+
+node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
+                              configuration_pool::compact config) {
+  if (const auto found = find_child(parent, begin, lane, config))
+    return *found;
   const auto id = add_node(parent, begin, lane, std::move(config));
   made_.push_back(id);
   for (const auto& r : nodes_[parent].running)
@@ -80,10 +88,9 @@ node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
   return id;
 }
 
-trial_id search_plan::add_trial(study_no study,
-                                const std::vector<segment>& segments,
-                                std::uint64_t lane) {
-  assert(study < studies_.size() && !segments.empty());
+node_id search_plan::chain(study_no study, const std::vector<segment>& segments,
+                           std::uint64_t lane) {
+  assert(!segments.empty());
   const auto when = studies_[study].measuring;
   node_id at = 0;
   for (const auto& x : segments) {
@@ -91,12 +98,24 @@ trial_id search_plan::add_trial(study_no study,
     if (insert_sorted(nodes_[at].measurings, when))
       announce_stops(at, measurings_[when]);
   }
+  return at;
+}
+
+trial_id search_plan::add_trial(study_no study,
+                                const std::vector<segment>& segments,
+                                std::uint64_t lane) {
+  assert(study < studies_.size());
   trial_state trial;
-  trial.leaf = at;
+  trial.leaf = chain(study, segments, lane);
   trial.study = study;
   trials_.push_back(trial);
   ++studies_[study].figures.trials;
   return trials_.size() - 1;
+}
+
+void search_plan::reroute(trial_id id, const std::vector<segment>& segments) {
+  auto& trial = trials_[id];
+  trial.leaf = chain(trial.study, segments, nodes_[trial.leaf].lane);
 }
 
 void search_plan::announce_stops(node_id at, const measuring& when) {
@@ -107,6 +126,10 @@ void search_plan::announce_stops(node_id at, const measuring& when) {
         = std::binary_search(when.rungs.begin(), when.rungs.end(), t);
       added_stops_.push_back({r.lease, {t, x.results.count(t) == 0, rung}});
     }
+  for (const auto& r : x.running)
+    for (auto t : when.branches)
+      if (t > r.reached && t <= r.to)
+        added_stops_.push_back({r.lease, {t, false, true}});
 }
 
 void search_plan::cover(trial_id id, step_t to) {
@@ -234,6 +257,9 @@ std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
     }
     if (from == to && when.covers(to))
       stop_at(to).evaluate = true;
+    for (auto t : when.branches)
+      if (t > from && t <= to)
+        stop_at(t).save = true;
   }
   if (save_every > 0)
     for (auto t = from + save_every; t < to; t += save_every)
@@ -428,6 +454,33 @@ std::vector<search_plan::passage> search_plan::passages(trial_id trial,
       end = nodes_[at].begin;
     }
   std::reverse(result.begin(), result.end());
+  return result;
+}
+
+step_t search_plan::uncovered_steps(trial_id trial, step_t to) const {
+  step_t result = 0;
+  for (const auto& [at, end] : passages(trial, to))
+    if (end > nodes_[at].asked_to)
+      result += end - nodes_[at].asked_to;
+  return result;
+}
+
+step_t search_plan::uncovered_steps(const std::vector<segment>& segments,
+                                    step_t to) const {
+  step_t result = 0;
+  node_id at = 0;
+  for (std::size_t i = 0; i < segments.size() && segments[i].begin < to; ++i) {
+    const auto begin = segments[i].begin;
+    const auto config = pool_.find(segments[i].config);
+    const auto next = config ? find_child(at, begin, 0, *config) : std::nullopt;
+    if (!next)
+      return result + to - begin;
+    at = *next;
+    const auto end
+      = i + 1 < segments.size() ? std::min(segments[i + 1].begin, to) : to;
+    if (end > nodes_[at].asked_to)
+      result += end - nodes_[at].asked_to;
+  }
   return result;
 }
 

@@ -112,6 +112,11 @@ public:
   trial_id add_trial(study_no study, const std::vector<segment>& segments,
                      std::uint64_t lane = 0);
 
+  /// Gives a trial other values beyond what it was asked for.
+  /// @complexity O(segments * hyper-parameters)
+  /// REQUIRES: `segments` is what the trial had up to `asked_to(trial)`.
+  void reroute(trial_id trial, const std::vector<segment>& segments);
+
   /// Counts a request in the merge figures without asking for training.
   /// @complexity O(segments)
   void cover(trial_id trial, step_t to);
@@ -204,6 +209,21 @@ public:
   [[nodiscard]] study_no study_of(trial_id trial) const {
     return trials_[trial].study;
   }
+  /// The last node of the trial's chain.
+  [[nodiscard]] node_id leaf_of(trial_id trial) const {
+    return trials_[trial].leaf;
+  }
+  /// The lane that the trial was added to.
+  [[nodiscard]] std::uint64_t lane_of(trial_id trial) const {
+    return nodes_[leaf_of(trial)].lane;
+  }
+  /// Returns the steps on a trial's way to state `to` that no trial was asked
+  /// for. O(segments).
+  [[nodiscard]] step_t uncovered_steps(trial_id trial, step_t to) const;
+  /// The same for a trial of lane 0 that need not be there.
+  /// @complexity O(segments * hyper-parameters)
+  [[nodiscard]] step_t uncovered_steps(const std::vector<segment>& segments,
+                                       step_t to) const;
   /// How far the trial was asked to go.
   [[nodiscard]] step_t asked_to(trial_id trial) const {
     return trials_[trial].asked_to;
@@ -231,6 +251,13 @@ private:
     std::vector<stage> stages; ///< configurations left out
   };
 
+  /// Walks the nodes of `segments` and makes those that are missing.
+  /// @returns the last one
+  node_id chain(study_no study, const std::vector<segment>& segments,
+                std::uint64_t lane);
+  [[nodiscard]] std::optional<node_id>
+  find_child(node_id parent, step_t begin, std::uint64_t lane,
+             const configuration_pool::compact& config) const;
   node_id child_of(node_id parent, step_t begin, std::uint64_t lane,
                    configuration_pool::compact config);
   node_id add_node(node_id parent, step_t begin, std::uint64_t lane,

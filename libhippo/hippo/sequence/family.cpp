@@ -101,7 +101,8 @@ std::vector<piece> family::argument::sequence() const {
   return known->make(body);
 }
 
-made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps) {
+made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
+                            const observations&) {
   made_sequence out;
   const family::argument whole{&x, {}, {0, max_steps, {}}, out};
   auto pieces = whole.sequence();

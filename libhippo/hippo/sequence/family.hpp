@@ -23,6 +23,16 @@ struct remark {
   std::string message; ///< what was found, and what would be right
 };
 
+/// What a trial has measured of its study's objective, by ascending state.
+struct observations {
+  struct measured {
+    step_t at = 0;
+    double value = 0;
+  };
+  direction better = direction::maximize;
+  std::vector<measured> values;
+};
+
 /// What came of making a sequence.
 struct made_sequence {
   sequence value; ///< of no use unless `errors` is empty
@@ -55,7 +65,8 @@ struct made_sequence {
 /// Every independent error is told. A value that only breaks the order of a
 /// list still gives a sequence, the one of the list when sorted.
 /// REQUIRES: `max_steps > 0`
-made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps);
+made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
+                            const observations& observed = {});
 
 /// The names of all families, sorted.
 const std::vector<std::string>& family_names();

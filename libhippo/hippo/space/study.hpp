@@ -22,6 +22,8 @@ struct trial_parameters {
   nlohmann::ordered_json shown;
   /// One canonical sequence for each hyper-parameter that the study mentions.
   std::map<std::string, sequence> sequences;
+  /// Whether the sequences depend on what the trial measures.
+  bool responsive = false;
 };
 
 /// The search space of a study: every combination that a trial may have.

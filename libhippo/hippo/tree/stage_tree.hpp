@@ -81,6 +81,10 @@ public:
   [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
+  /// Returns whether something waits for a state of node `id` after `from`, up
+  /// to `to`: a measurement, or children that start there. O(log states).
+  [[nodiscard]] bool is_waited_for(node_id id, step_t from, step_t to) const;
+
   [[nodiscard]] double seconds_per_step(node_id id) const {
     return seconds_(id);
   }

@@ -23,6 +23,8 @@ struct tune_settings {
   step_t max = 1;               ///< the last one
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
   std::uint64_t concurrent = 0; ///< trials in flight at most; 0: all
+
+  [[nodiscard]] bool prefers_shared() const { return false; }
 };
 
 /// Reads what a study says of its algorithm, and what its space and budget say

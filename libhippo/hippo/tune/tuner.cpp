@@ -1,0 +1,213 @@
+#include "hippo/tune/tuner.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+#include <variant>
+
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/tune/settings.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Combinations that are looked at to guess where trials will part.
+constexpr std::uint64_t guesses = 256;
+
+/// States that are kept because trials will likely part there.
+constexpr std::size_t branches_max = 32;
+
+} // namespace
+
+// -- what the study has asked for ---------------------------------------------
+
+/// Merges the study's own trials to see what a further one would cost.
+class tuner::own_work final : public untrained_work {
+public:
+  explicit own_work(const tuner& owner) : owner_(owner) {}
+
+  void open(measuring when) { study_ = plan_.add_study(std::move(when)); }
+
+  void add(trial_no trial, const std::vector<segment>& segments) {
+    if (trial >= ids_.size())
+      ids_.resize(trial + 1, none);
+    ids_[trial] = plan_.add_trial(study_, segments);
+  }
+
+  void reroute(trial_no trial, const std::vector<segment>& segments) {
+    plan_.reroute(ids_[trial], segments);
+  }
+
+  void cover(trial_no trial, step_t to) { plan_.cover(ids_[trial], to); }
+
+  [[nodiscard]] step_t of(trial_no trial, step_t to) const override {
+    return trial < ids_.size() && ids_[trial] != none
+             ? plan_.uncovered_steps(ids_[trial], to)
+             : to;
+  }
+
+  [[nodiscard]] step_t of(const trial_parameters& values,
+                          step_t to) const override {
+    auto sequences = values.sequences;
+    sequences.insert(owner_.defaults_.begin(), owner_.defaults_.end());
+    return plan_.uncovered_steps(join(sequences, owner_.max_steps_), to);
+  }
+
+private:
+  static constexpr trial_id none = UINT64_MAX;
+
+  const tuner& owner_;
+  search_plan plan_;
+  study_no study_ = 0;
+  std::vector<trial_id> ids_; ///< by trial number
+};
+
+// -- the tuner ----------------------------------------------------------------
+
+tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults)
+  : space_(study.space),
+    seed_(study.seed),
+    max_steps_(study.max_steps),
+    better_(study.objective.direction),
+    defaults_(std::move(defaults)) {
+  if (read_settings(study).prefers_shared())
+    work_ = std::make_unique<own_work>(*this);
+  algorithm_ = make_algorithm(study, work_.get());
+  sampler_ = make_sampler(study, work_.get());
+  when_.every = study.objective.every;
+  when_.rungs = algorithm_->rungs();
+  if (!sampler_->is_static())
+    when_.branches = likely_branches();
+  if (work_)
+    work_->open(when_);
+}
+
+tuner::~tuner() = default;
+
+std::vector<step_t> tuner::likely_branches() const {
+  std::map<step_t, std::uint64_t> counts;
+  for (std::uint64_t i = 0; i < guesses; ++i)
+    for (const auto& x : join(space_.sample(seed_, i).sequences, max_steps_))
+      if (x.begin > 0)
+        ++counts[x.begin];
+  std::vector<std::pair<std::uint64_t, step_t>> frequent;
+  for (const auto& [at, count] : counts)
+    frequent.emplace_back(guesses - count, at);
+  std::sort(frequent.begin(), frequent.end());
+  if (frequent.size() > branches_max)
+    frequent.resize(branches_max);
+  std::vector<step_t> result;
+  for (const auto& x : frequent)
+    result.push_back(x.second);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+turn tuner::start() {
+  turn out;
+  if (sampler_->is_static())
+    for (trial_no trial = 0; trial < algorithm_->trials(); ++trial)
+      add(trial, nullptr, out);
+  carry_out(algorithm_->start(), out);
+  return out;
+}
+
+turn tuner::on_result(trial_no trial, step_t at, double value) {
+  turn out;
+  sampler_->on_result(trial, at, value);
+  const auto goal = respond(trial, at, value, out);
+  carry_out(algorithm_->on_result(trial, at, value), out);
+  const bool pruned = std::find(out.pruned.begin(), out.pruned.end(), trial)
+                      != out.pruned.end();
+  if (at < goal && !pruned)
+    ask(trial, goal, out);
+  return out;
+}
+
+turn tuner::on_failure(trial_no trial) {
+  turn out;
+  carry_out(algorithm_->on_failure(trial), out);
+  return out;
+}
+
+void tuner::carry_out(const std::vector<action>& actions, turn& out) {
+  for (const auto& x : actions) {
+    if (const auto* go = std::get_if<advance>(&x)) {
+      if (!sampler_->is_static() && !decided_.contains(go->trial))
+        add(go->trial, nullptr, out);
+      ask(go->trial, go->to, out);
+    } else if (const auto* branch = std::get_if<fork>(&x)) {
+      add(branch->trial, branch, out);
+    } else {
+      out.pruned.push_back(std::get<prune>(x).trial);
+    }
+  }
+}
+
+void tuner::add(trial_no trial, const fork* origin, turn& out) {
+  auto values = origin != nullptr ? sampler_->branch(*origin)
+                                  : sampler_->draw(trial);
+  if (origin != nullptr)
+    forks_.emplace(trial, *origin);
+  if (values.responsive)
+    responsive_[trial].observed.better = better_;
+  if (!sampler_->is_static() || values.responsive)
+    decided_.emplace(trial, std::move(values));
+  if (work_)
+    work_->add(trial, segments(trial));
+  out.added.push_back(trial);
+}
+
+void tuner::ask(trial_no trial, step_t to, turn& out) {
+  if (const auto i = responsive_.find(trial); i != responsive_.end()) {
+    // What it does next depends on the next measurement: no further than that.
+    i->second.goal = to;
+    const auto& seen = i->second.observed.values;
+    to = std::min(to, when_.next(seen.empty() ? 0 : seen.back().at));
+  }
+  if (work_)
+    work_->cover(trial, to);
+  out.asked.push_back({trial, to});
+}
+
+step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
+  const auto i = responsive_.find(trial);
+  if (i == responsive_.end())
+    return 0;
+  auto& [observed, goal] = i->second;
+  if (!observed.values.empty() && observed.values.back().at >= at)
+    return 0; // heard already
+  observed.values.push_back({at, value});
+  auto& values = decided_.at(trial);
+  bool changed = false;
+  for (auto& [name, x] : values.sequences) {
+    auto now = make_sequence(values.shown.at(name), max_steps_, observed).value;
+    changed = changed || now != x;
+    x = std::move(now);
+  }
+  if (changed) {
+    out.rerouted.push_back(trial);
+    if (work_)
+      work_->reroute(trial, segments(trial));
+  }
+  return goal;
+}
+
+trial_parameters tuner::parameters(trial_no trial) const {
+  const auto i = decided_.find(trial);
+  return i == decided_.end() ? sampler_->draw(trial) : i->second;
+}
+
+std::vector<segment> tuner::segments(trial_no trial) const {
+  auto sequences = parameters(trial).sequences;
+  sequences.insert(defaults_.begin(), defaults_.end());
+  return join(sequences, max_steps_);
+}
+
+const fork* tuner::origin(trial_no trial) const {
+  const auto i = forks_.find(trial);
+  return i == forks_.end() ? nullptr : &i->second;
+}
+
+} // namespace hippo

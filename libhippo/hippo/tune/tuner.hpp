@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hippo/plan/measuring.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/sequence/family.hpp"
+#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/sampler.hpp"
+
+namespace hippo {
+
+/// What a study has to do next. Trials are added and rerouted before anything
+/// is asked for.
+struct turn {
+  std::vector<trial_no> added; ///< trials that have got their values
+  /// Trials whose values beyond their last measurement have changed.
+  std::vector<trial_no> rerouted;
+  std::vector<advance> asked;
+  std::vector<trial_no> pruned;
+};
+
+/// A study's decisions: its algorithm, its sampler and its schedules that
+/// follow measurements, as one pure state machine. The same results in the same
+/// order give the same turns.
+class tuner {
+public:
+  /// @param defaults what hyper-parameters are that the study does not mention
+  /// REQUIRES: the study has been checked by `check_algorithm`.
+  tuner(const study_spec& study, std::map<std::string, sequence> defaults);
+  ~tuner();
+
+  /// Called once, first.
+  turn start();
+
+  /// Trial `trial` measured `value` at state `at`; see `algorithm::on_result`.
+  turn on_result(trial_no trial, step_t at, double value);
+
+  /// Trial `trial` failed or was cancelled.
+  turn on_failure(trial_no trial);
+
+  [[nodiscard]] bool done() const { return algorithm_->done(); }
+
+  /// How many trials there are; some may not have been added yet.
+  [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
+
+  /// At which states trials are measured and may be left.
+  [[nodiscard]] measuring when() const { return when_; }
+
+  /// The values of a trial that was added, up to what is known by now.
+  [[nodiscard]] trial_parameters parameters(trial_no trial) const;
+
+  /// The same with all hyper-parameters, joined, up to the study's last step.
+  [[nodiscard]] std::vector<segment> segments(trial_no trial) const;
+
+  /// Where a trial that is a fork comes from, else null.
+  [[nodiscard]] const fork* origin(trial_no trial) const;
+
+private:
+  class own_work;
+
+  /// A trial whose values depend on what it measures.
+  struct responsive_trial {
+    observations observed;
+    step_t goal = 0; ///< what the algorithm has asked for
+  };
+
+  void carry_out(const std::vector<action>& actions, turn& out);
+  void add(trial_no trial, const fork* origin, turn& out);
+  void ask(trial_no trial, step_t to, turn& out);
+  /// Lets the values of a trial follow its measurement.
+  /// @returns how far the algorithm wants it if it waits for more, else 0
+  step_t respond(trial_no trial, step_t at, double value, turn& out);
+  [[nodiscard]] std::vector<step_t> likely_branches() const;
+
+  search_space space_;
+  std::uint64_t seed_ = 0;
+  step_t max_steps_ = 1;
+  direction better_ = direction::maximize;
+  std::map<std::string, sequence> defaults_;
+  std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
+  std::unique_ptr<algorithm> algorithm_;
+  std::unique_ptr<sampler> sampler_;
+  measuring when_;
+  /// Values that cannot be asked for again: not of a static sampler, or forks,
+  /// or such that follow measurements.
+  std::unordered_map<trial_no, trial_parameters> decided_;
+  std::unordered_map<trial_no, fork> forks_;
+  std::unordered_map<trial_no, responsive_trial> responsive_;
+};
+
+} // namespace hippo
