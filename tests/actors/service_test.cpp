@@ -233,6 +233,24 @@ TEST_F(ServiceTest, CancellingAStudyFreesItsTrainers) {
   for (const auto& t : record_of(0).trials)
     EXPECT_EQ(t.state, trial_state::cancelled);
   EXPECT_EQ(status().runnable_paths, 0u);
+  EXPECT_TRUE(status().running.empty());
+  EXPECT_LE(trained(), 2u); // nothing was trained in vain to its end
+}
+
+TEST_F(ServiceTest, ALeaseGoesOnWhileAnotherStudyWaitsForIt) {
+  open();
+  add_study(grid_study);
+  std::string other = grid_study;
+  other.replace(other.find("study: "), 7, "study: x");
+  add_study(other);
+  go();
+  auto& x = add_trainer();
+  run();
+  x.device->step();
+  self->send(studies[0], cancel_atom::value);
+  run_all();
+  expect_results_as_alone(1);
+  EXPECT_EQ(trained(), status().figures.unique_steps);
 }
 
 TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {

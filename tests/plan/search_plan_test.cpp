@@ -1,6 +1,7 @@
 #include "hippo/plan/search_plan.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,58 @@ TEST(SearchPlan, StopsWhereTrialsLeavePauseOrAreMeasured) {
   const std::vector<stop_point> tail{
     {8, true, false}, {9, false, true}, {10, false, true}};
   EXPECT_EQ(plan.stops_of(1, 7, 10, 2), tail);
+}
+
+TEST(SearchPlan, KeepsStatesWhereUnknownTrialsMayPart) {
+  search_plan plan;
+  const auto study = plan.add_study({12, {12}, {5, 7}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}}), 12);
+  const std::vector<stop_point> want{
+    {5, false, true}, {7, false, true}, {12, true, true}};
+  EXPECT_EQ(plan.stops_of(1, 0, 12, 0), want);
+  plan.begin_lease({7, {}, {}, {}, {{1, 0, 12, {}}}, {{12, true, true}}});
+  plan.record({7, 4, {}, {}, {}, 0, 0, 0, 0, 4});
+  plan.add_trial(plan.add_study({12, {12}, {3, 6}}), {{0, lr(.1)}});
+  const auto added = plan.take_added_stops();
+  ASSERT_EQ(added.size(), 2u); // 12 is measured by all; 3 is passed
+  EXPECT_EQ(added[1].stop, (stop_point{6, false, true}));
+}
+
+TEST(SearchPlan, ATrialCanTakeAnotherWayFromWhereItWasAskedTo) {
+  search_plan plan;
+  const auto study = plan.add_study({2, {10}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}});
+  plan.ask(a, 4);
+  plan.reroute(a, {{0, lr(.1)}, {4, lr(.01)}});
+  plan.ask(a, 8);
+  EXPECT_EQ(plan.figures().unique_steps, 8u);
+  EXPECT_EQ(plan.leaf_of(a), 2u);
+  EXPECT_EQ(plan.node(2).begin, 4u);
+  EXPECT_EQ(plan.node(2).wants.count(6), 1u);
+  EXPECT_EQ(plan.node(1).wants.count(6), 0u);
+  const auto b = plan.add_trial(study, {{0, lr(.1)}}, 3);
+  plan.reroute(b, {{0, lr(.1)}, {4, lr(.01)}});
+  EXPECT_EQ(plan.lane_of(b), 3u);
+}
+
+TEST(SearchPlan, SaysWhatATrialWouldCost) {
+  std::mt19937_64 rng{5};
+  for (int round = 0; round < 200; ++round) {
+    search_plan plan;
+    const auto study = plan.add_study({1, {20}});
+    for (int i = 0; i < 8; ++i)
+      plan.cover(plan.add_trial(study, test::random_segments(rng, 20)),
+                 1 + rng() % 20);
+    const auto segments = test::random_segments(rng, 20);
+    const step_t to = 1 + rng() % 20;
+    const auto cost = plan.uncovered_steps(segments, to);
+    const auto trial = plan.add_trial(study, segments);
+    EXPECT_EQ(plan.uncovered_steps(trial, to), cost);
+    const auto before = plan.figures().unique_steps;
+    plan.cover(trial, to);
+    EXPECT_EQ(plan.figures().unique_steps - before, cost);
+    EXPECT_EQ(plan.uncovered_steps(segments, to), 0u);
+  }
 }
 
 TEST(SearchPlan, TellsARunningLeaseOfNewStops) {
