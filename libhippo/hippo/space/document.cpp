@@ -181,7 +181,8 @@ std::string document::found() const {
 }
 
 std::optional<document> read_document(const std::string& text,
-                                      diagnostics& notes) {
+                                      diagnostics& notes,
+                                      const std::string& what) {
   if (text.size() > document_bytes_max) {
     notes.error(mark{}, "", "is larger than 1 MiB");
     return {};
@@ -194,11 +195,11 @@ std::optional<document> read_document(const std::string& text,
     const auto all = YAML::LoadAll(text);
     if (all.size() > 1) {
       notes.error(mark_of(all[1].Mark()), "",
-                  "holds more than one document, a study is one");
+                  "holds more than one document, a " + what + " is one");
       return {};
     }
     if (all.empty() || !all[0].IsMap()) {
-      notes.error(mark{}, "", "must be a map that describes a study");
+      notes.error(mark{}, "", "must be a map that describes a " + what);
       return {};
     }
     return converter{notes}.convert(all[0], "", 0);

@@ -58,10 +58,12 @@ struct document::entry {
   document value;
 };
 
-/// Parses a text that holds one YAML document.
+/// Parses a text that holds one YAML document, a map.
+/// @param what the document describes, for messages
 /// @returns nothing, or part of it, where the text is no such document; what is
 ///          wrong is noted in `notes`
 std::optional<document> read_document(const std::string& text,
-                                      diagnostics& notes);
+                                      diagnostics& notes,
+                                      const std::string& what = "study");
 
 } // namespace hippo

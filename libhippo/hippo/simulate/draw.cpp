@@ -1,0 +1,32 @@
+#include "hippo/simulate/draw.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "hippo/core/hash.hpp"
+
+namespace hippo {
+
+std::uint64_t hash_numbers(std::initializer_list<std::uint64_t> xs) noexcept {
+  return hash_bytes(xs.begin(), xs.size() * sizeof(std::uint64_t));
+}
+
+double uniform_at(std::uint64_t address) noexcept {
+  const auto bits = hash_numbers({address}) >> 11;
+  return (static_cast<double>(bits) + 0.5) * 0x1p-53;
+}
+
+double normal_at(std::uint64_t address) noexcept {
+  // Box and Muller.
+  const auto radius = std::sqrt(-2 * std::log(uniform_at(address)));
+  const auto angle
+    = 2 * std::numbers::pi * uniform_at(hash_numbers({address, 1}));
+  return radius * std::cos(angle);
+}
+
+double log_normal_at(std::uint64_t address, double spread) noexcept {
+  const auto variance = std::log1p(spread * spread);
+  return std::exp(std::sqrt(variance) * normal_at(address) - variance / 2);
+}
+
+} // namespace hippo

@@ -1,0 +1,255 @@
+// The service on simulated engines, in virtual time.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <sstream>
+
+#include "actors/actor_fixture.hpp"
+#include "hippo/space/study.hpp"
+#include "journal.hpp"
+#include "merger.hpp"
+#include "pool.hpp"
+#include "simulated_engine.hpp"
+#include "study.hpp"
+#include "trainer.hpp"
+#include "virtual_time.hpp"
+
+namespace hippo {
+namespace {
+
+using namespace std::chrono_literals;
+
+const char* const toy_profile = R"(
+device: toy
+workload:
+  name: toy
+  hyper_parameters:
+    lr: {default: 0.1}
+    batch_size: {default: 100, min: 1, affects_speed: true}
+  metrics: {loss: minimize}
+step_seconds: 10
+dispatch_seconds: 1
+load_seconds: 2
+save_seconds: 3
+evaluate_seconds: 4
+curve:
+  samples_per_step: 1000
+  sharpness: 1
+  flatness: 0.01
+  gradient_noise: 10
+  evaluation_noise: 0.01
+  metrics: {loss: {start: 2, best: 0.5}}
+)";
+
+const char* const grid_study = R"(
+study: grid
+workload: toy
+objective: {metric: loss, every: 5}
+steps: {max: 20}
+space:
+  lr:
+    choice:
+      - 0.1
+      - multistep: {initial: 0.1, milestones: [10], gamma: 0.1}
+      - multistep: {initial: 0.1, milestones: [10, 15], gamma: 0.1}
+      - 0.5
+algorithm: grid
+)";
+
+/// A whole service in virtual time.
+class SimulationTest : public test::actor_test {
+public:
+  std::shared_ptr<simulation_profile> profile
+    = std::make_shared<simulation_profile>(*read_profile(toy_profile, "toy")
+                                              .profile);
+  std::shared_ptr<virtual_timeline> timeline
+    = std::make_shared<virtual_timeline>();
+  virtual_time clock{sys, timeline};
+  std::shared_ptr<checkpoint_shelf> shelf
+    = std::make_shared<checkpoint_shelf>();
+  std::uint64_t seed = 1;
+  pool_actor trainers_pool;
+  merger_actor merging;
+  std::vector<study_actor> studies;
+  std::vector<training_actor> trainers;
+
+  void open(std::size_t n) {
+    pool_options watching;
+    watching.beat_interval = 1h;
+    watching.silence_max = 10h;
+    trainers_pool = spawn(pool, watching);
+    merger_options options;
+    options.workload.name = profile->workload.name;
+    options.speed_names = {"batch_size"};
+    merging = spawn(merger, options, trainers_pool, spawn(journal, nullptr));
+    hello x;
+    x.device = profile->device;
+    x.workloads = {profile->workload.name};
+    for (; n > 0; --n)
+      trainers.push_back(
+        spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
+              std::shared_ptr<engine>(std::make_shared<simulated_engine>(
+                timeline, profile, shelf, seed))));
+    clock.settle();
+  }
+
+  void add_study(const std::string& text) {
+    const auto read = read_study(text, "test.yaml", {profile->workload});
+    ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
+    study_options opts;
+    opts.spec = *read.study;
+    for (const auto& p : profile->workload.hyper_parameters)
+      opts.defaults.emplace(
+        p.name, sequence{form::constant(std::get<double>(p.fallback))});
+    studies.push_back(
+      spawn(study, opts, merging, caf::actor_cast<observer_actor>(self)));
+    ASSERT_TRUE(ask<std::uint64_t>(studies.back(), start_atom::value));
+  }
+
+  bool all_done() {
+    return std::ranges::all_of(studies, [this](const auto& x) {
+      return ask<study_status>(x, status_atom::value)->done;
+    });
+  }
+
+  bool go() {
+    self->send(merging, go_atom::value);
+    return clock.run_until([this] { return all_done(); });
+  }
+
+  study_record record_of(const study_actor& x) {
+    return *ask<study_record>(x, status_atom::value, told_atom::value);
+  }
+
+  merger_overview overview() {
+    return *ask<merger_overview>(merging, status_atom::value,
+                                 told_atom::value);
+  }
+
+  /// Everything that the studies have learned and when it was, as text.
+  std::string history() {
+    std::ostringstream out;
+    out.precision(17);
+    for (const auto& x : studies)
+      for (const auto& trial : record_of(x).trials)
+        for (const auto& result : trial.results)
+          out << trial.id << '@' << result.step << ' '
+              << result.values.at("loss") << '\n';
+    for (const auto& x : overview().timeline)
+      out << x.trainer << ' ' << x.begin << ' ' << x.end << ' ' << x.stage
+          << ' ' << x.from << ' ' << x.to << '\n';
+    return out.str();
+  }
+};
+
+TEST_F(SimulationTest, GivesEveryTrialWhatTrainingItAloneGives) {
+  open(3);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  const auto record = record_of(studies[0]);
+  ASSERT_EQ(record.trials.size(), 4u);
+  const sampler values{read_study(grid_study, "", {profile->workload}).study
+                         .value()};
+  workload_spec spec;
+  spec.name = "toy";
+  for (const auto& trial : record.trials) {
+    EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
+    auto sequences = values.parameters(trial.id).sequences;
+    sequences.emplace("batch_size", sequence{form::constant(100)});
+    lease alone;
+    alone.number = 1000 + trial.id;
+    alone.workload = spec;
+    for (const auto& x : join(sequences, 20)) {
+      if (!alone.stages.empty())
+        alone.stages.back().end = x.begin;
+      alone.stages.push_back({1, x.begin, 20, x.config});
+    }
+    for (step_t at = 5; at <= 20; at += 5)
+      alone.stops.push_back({at, true, false});
+    simulated_training training{*profile, *shelf, seed, alone};
+    ASSERT_EQ(trial.results.size(), 4u);
+    for (const auto& x : trial.results) {
+      const auto report = std::get<stop_report>(training.take());
+      EXPECT_EQ(x.step, report.at);
+      EXPECT_EQ(x.values, report.values) << trial.id << " at " << x.step;
+    }
+  }
+}
+
+TEST_F(SimulationTest, TrainsSharedStepsOnceAndTakesTheProfilesTime) {
+  open(1);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  const auto seen = overview();
+  // 20 of lr 0.1, 10 after one decay, 5 after two, 20 of lr 0.5.
+  EXPECT_EQ(seen.status.trained_steps, 55u);
+  EXPECT_NEAR(seen.train_seconds, 550, 1e-6);
+  // One evaluation every 5 steps.
+  EXPECT_NEAR(seen.evaluate_seconds, 11 * 4, 1e-6);
+  // One trainer is never idle, so that the times add up to what has passed.
+  const auto sum = seen.train_seconds + seen.evaluate_seconds
+                   + seen.load_seconds + seen.save_seconds
+                   + seen.dispatch_seconds;
+  EXPECT_NEAR(seen.busy_seconds, sum, 1e-6);
+  EXPECT_NEAR(std::chrono::duration<double>(clock.now()).count(), sum, 1e-6);
+  EXPECT_EQ(clock.now(), timeline->now());
+  EXPECT_GT(seen.load_seconds, 0);
+  EXPECT_EQ(std::fmod(seen.dispatch_seconds + 0.5, 1), 0.5);
+}
+
+TEST_F(SimulationTest, IsFasterOnMoreTrainers) {
+  open(2);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  EXPECT_LT(clock.now(), 550s);
+  EXPECT_GT(clock.now(), 275s);
+}
+
+TEST_F(SimulationTest, EndsAStudyWhenItsBudgetOfVirtualTimeIsSpent) {
+  open(1);
+  add_study(std::string{grid_study} + "budget: {seconds: 100}\n");
+  ASSERT_TRUE(go());
+  EXPECT_EQ(clock.now(), 100s);
+  EXPECT_EQ(record_of(studies[0]).trials[1].state, trial_state::cancelled);
+}
+
+TEST_F(SimulationTest, SaysWhenNothingIsLeftThatCouldHappen) {
+  open(0);
+  add_study(grid_study);
+  EXPECT_FALSE(go());
+}
+
+TEST_F(SimulationTest, TrainsAgainWhatFails) {
+  profile->failure_rate = 0.3;
+  open(2);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  for (const auto& trial : record_of(studies[0]).trials)
+    EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
+}
+
+TEST_F(SimulationTest, FailsTheTrialsThatDiverge) {
+  profile->curve.sharpness = 5; // 2 / 5 is below the largest learning rate
+  open(2);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  const auto trials = record_of(studies[0]).trials;
+  EXPECT_EQ(trials[0].state, trial_state::complete);
+  EXPECT_EQ(trials[3].state, trial_state::failed);
+  EXPECT_NE(trials[3].failure.find("diverged: loss is nan"),
+            std::string::npos)
+    << trials[3].failure;
+}
+
+TEST_F(SimulationTest, CancelsALeaseAfterThePresentStep) {
+  open(1);
+  add_study(grid_study);
+  self->send(merging, go_atom::value);
+  // Dispatch takes a second, the third step ends after 31.
+  ASSERT_TRUE(clock.run_until([this] { return clock.now() >= 45s; })
+              || true);
+}
+
+} // namespace
+} // namespace hippo
