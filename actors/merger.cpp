@@ -249,7 +249,8 @@ void account(merger_state& st, merger_state::lease_entry& entry,
   totals.save_seconds += busy.save;
   totals.dispatch_seconds += std::max(
     0.0, span - busy.load - busy.train - busy.evaluate - busy.save);
-  if (totals.timeline.size() < timeline_entries_max)
+  totals.timeline_is_whole = totals.timeline.size() < timeline_entries_max;
+  if (totals.timeline_is_whole)
     totals.timeline.push_back(busy);
   if (span > 0 && x.trained_steps > 0)
     entry.steps_per_second = static_cast<double>(x.trained_steps) / span;

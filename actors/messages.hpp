@@ -145,6 +145,7 @@ struct merger_overview {
   };
   std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
   std::vector<busy_record> timeline;
+  bool timeline_is_whole = true; ///< else it got too long
   double busy_seconds = 0;
   double load_seconds = 0;
   double train_seconds = 0;

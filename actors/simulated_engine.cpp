@@ -7,9 +7,9 @@ namespace hippo {
 
 simulated_engine::simulated_engine(
   std::shared_ptr<virtual_timeline> timeline,
-  std::shared_ptr<const simulation_profile> profile,
+  std::shared_ptr<const simulation_profiles> profiles,
   std::shared_ptr<checkpoint_shelf> shelf, std::uint64_t seed)
-  : timeline_(std::move(timeline)), profile_(std::move(profile)),
+  : timeline_(std::move(timeline)), profiles_(std::move(profiles)),
     shelf_(std::move(shelf)), seed_(seed) {}
 
 simulated_engine::~simulated_engine() {
@@ -19,7 +19,8 @@ simulated_engine::~simulated_engine() {
 
 void simulated_engine::start(const lease& x, engine_sink sink) {
   assert(!task_);
-  task_.emplace(task{simulated_training{*profile_, *shelf_, seed_, x},
+  task_.emplace(task{simulated_training{profiles_->at(x.workload.name),
+                                        *shelf_, seed_, x},
                      timeline_->now(), std::move(sink)});
   schedule();
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engine.hpp"
 #include "hippo/simulate/simulated_training.hpp"
@@ -10,14 +12,18 @@
 
 namespace hippo {
 
+/// Profiles by the names of the workloads that they describe.
+using simulation_profiles = std::map<std::string, simulation_profile>;
+
 /// An engine that trains nothing: it tells what training would, at the virtual
 /// time at which it would. All engines of a simulation share its timeline and
 /// shelf, and one thread.
 class simulated_engine final : public engine {
 public:
+  /// @param profiles one for each workload of the leases that will come
   /// @param seed decides everything that is drawn
   simulated_engine(std::shared_ptr<virtual_timeline> timeline,
-                   std::shared_ptr<const simulation_profile> profile,
+                   std::shared_ptr<const simulation_profiles> profiles,
                    std::shared_ptr<checkpoint_shelf> shelf,
                    std::uint64_t seed);
 
@@ -46,7 +52,7 @@ private:
   void tell_next();
 
   std::shared_ptr<virtual_timeline> timeline_;
-  std::shared_ptr<const simulation_profile> profile_;
+  std::shared_ptr<const simulation_profiles> profiles_;
   std::shared_ptr<checkpoint_shelf> shelf_;
   std::uint64_t seed_;
   std::optional<task> task_;

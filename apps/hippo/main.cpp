@@ -17,12 +17,14 @@
 #include "outcome.hpp"
 #include "preview.hpp"
 #include "run.hpp"
+#include "simulate.hpp"
 #include "studies.hpp"
 #include "study_note.hpp"
 
 namespace {
 
 constexpr unsigned trainers_max = 1024;
+constexpr unsigned simulated_trainers_max = 100'000;
 
 /// What the verbs have in common.
 struct common_options {
@@ -98,6 +100,38 @@ int run(run_arguments& x) {
   return hippo::run(std::move(x.run));
 }
 
+struct simulate_arguments {
+  common_options common;
+  std::vector<std::string> files;
+  std::vector<std::string> profiles;
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  hippo::simulate_options options;
+};
+
+int simulate(simulate_arguments& x) {
+  auto& what = x.options.what;
+  auto sources = hippo::read_sources(x.files);
+  if (!sources)
+    return hippo::fail(sources.failure(), hippo::exit_bad_input);
+  auto catalogue = hippo::make_catalogue(x.common.program(),
+                                         x.common.libraries);
+  if (!catalogue)
+    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
+  auto profiles = hippo::load_profiles(x.profiles, *catalogue);
+  if (!profiles)
+    return hippo::exit_bad_input;
+  auto studies = hippo::load_studies(*sources, *catalogue);
+  if (!studies || !hippo::check_profiles(*studies, *profiles))
+    return hippo::exit_bad_input;
+  what.catalogue = std::move(*catalogue);
+  what.studies = std::move(*studies);
+  what.profiles = std::move(*profiles);
+  what.merge = x.merge == "on";
+  what.policy = *hippo::policy_from(x.policy);
+  return hippo::simulate_and_report(x.options);
+}
+
 struct preview_arguments {
   common_options common;
   std::vector<std::string> files;
@@ -119,6 +153,18 @@ int preview(const preview_arguments& x) {
   std::cout << (x.format == "json" ? hippo::preview_json(result)
                                    : hippo::preview_text(result));
   return 0;
+}
+
+/// The options that decide what is trained when.
+void add_schedule_options(CLI::App& verb, std::string& merge,
+                          std::string& policy) {
+  verb.add_option("--merge", merge,
+                  "off: train every trial alone, as a baseline")
+    ->check(CLI::IsMember({"on", "off"}))
+    ->capture_default_str();
+  verb.add_option("--scheduler", policy, "Which path goes first")
+    ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
+    ->capture_default_str();
 }
 
 std::vector<std::string> verbs_of(const CLI::App& app) {
@@ -173,19 +219,39 @@ int main(int argc, char** argv) {
   run_verb->add_option("--report", running.run.report,
                        "Folder for the report (default: report/ in the state "
                        "folder)");
-  run_verb->add_option("--merge", running.merge,
-                       "off: train every trial alone, as a baseline")
-    ->check(CLI::IsMember({"on", "off"}))
-    ->capture_default_str();
-  run_verb->add_option("--scheduler", running.policy, "Which path goes first")
-    ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
-    ->capture_default_str();
+  add_schedule_options(*run_verb, running.merge, running.policy);
   run_verb->add_option("--checkpoint-budget", running.run.checkpoint_bytes_max,
                        "Disk space for checkpoints of one workload, e.g. 20GB")
     ->transform(CLI::AsSizeValue(false))
     ->capture_default_str();
   run_verb->add_flag("--quiet", running.run.quiet, "Show no progress");
   running.common.add_to(*run_verb);
+
+  simulate_arguments simulating;
+  auto* simulate_verb = app.add_subcommand(
+    "simulate", "Run studies in virtual time on simulated trainers");
+  simulate_verb->footer("Example: hippo simulate a.yaml b.yaml --trainers 40 "
+                        "--profile v100.yaml");
+  simulate_verb->add_option("files", simulating.files, "Study files")
+    ->required();
+  simulate_verb
+    ->add_option("--profile", simulating.profiles,
+                 "What training is like, one file for each workload "
+                 "(repeatable)")
+    ->required();
+  simulate_verb
+    ->add_option("--trainers", simulating.options.what.trainers,
+                 "Simulated trainers")
+    ->required()
+    ->check(CLI::Range(1u, simulated_trainers_max));
+  simulate_verb->add_option("--seed", simulating.options.what.seed,
+                            "Decides the times and failures that are drawn")
+    ->capture_default_str();
+  add_schedule_options(*simulate_verb, simulating.merge, simulating.policy);
+  simulate_verb->add_option("--report", simulating.options.report,
+                            "Folder for the report")
+    ->capture_default_str();
+  simulating.common.add_to(*simulate_verb);
 
   preview_arguments previewing;
   auto* preview_verb = app.add_subcommand(
@@ -232,6 +298,8 @@ int main(int argc, char** argv) {
   }
   if (*run_verb)
     return run(running);
+  if (*simulate_verb)
+    return simulate(simulating);
   if (*preview_verb)
     return preview(previewing);
   besting.json = best_format == "json";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "hippo/core/ratio.hpp"
@@ -49,6 +50,40 @@ void add_stages(run_record& result, const merger_overview& x,
   }
 }
 
+/// What the stages of a merger's tree took: all together, and on the longest
+/// way down.
+struct tree_seconds {
+  double all = 0;
+  double longest = 0;
+};
+
+/// Adds up training and evaluation by stage. What was trained again after a
+/// failure counts once, as the shorter of the two.
+tree_seconds seconds_of(const merger_overview& x, const stage_finder& stages) {
+  std::map<std::tuple<node_id, step_t, step_t>, double> stretches;
+  for (const auto& busy : x.timeline) {
+    const auto seconds = busy.train + busy.evaluate;
+    const auto [i, added]
+      = stretches.try_emplace({busy.stage, busy.from, busy.to}, seconds);
+    if (!added)
+      i->second = std::min(i->second, seconds);
+  }
+  std::map<std::uint64_t, double> by_stage;
+  for (const auto& [where, seconds] : stretches)
+    by_stage[stages.find(std::get<0>(where), std::get<2>(where))] += seconds;
+  by_stage.erase(0); // trained in passing
+  tree_seconds result;
+  std::map<std::uint64_t, double> end_of{{0, 0}};
+  for (const auto& stage : x.stages) { // parents first
+    const auto i = by_stage.find(stage.id);
+    const auto seconds = i == by_stage.end() ? 0 : i->second;
+    const auto end = end_of[stage.id] = end_of[stage.parent] + seconds;
+    result.all += seconds;
+    result.longest = std::max(result.longest, end);
+  }
+  return result;
+}
+
 } // namespace
 
 run_record make_run_record(std::vector<reported_study> studies,
@@ -71,6 +106,8 @@ run_record make_run_record(std::vector<reported_study> studies,
           = std::min(trial.steps, known[trial.id].shared_steps);
     result.studies.push_back(std::move(x.record));
   }
+  tree_seconds work;
+  bool all_seen = true;
   for (std::size_t i = 0; i < mergers.size(); ++i) {
     const auto& x = mergers[i];
     result.asked_steps += x.status.figures.asked_steps;
@@ -87,6 +124,10 @@ run_record make_run_record(std::vector<reported_study> studies,
     const auto first = i * stages_per_merger;
     add_stages(result, x, first, study_index[i]);
     const stage_finder stages{x.stages};
+    const auto [all, longest] = seconds_of(x, stages);
+    work.all += all;
+    work.longest = std::max(work.longest, longest);
+    all_seen = all_seen && x.status.reused_steps == 0 && x.timeline_is_whole;
     for (auto busy : x.timeline) {
       busy.stage = first + stages.find(busy.stage, busy.to);
       result.timeline.push_back(busy);
@@ -96,6 +137,10 @@ run_record make_run_record(std::vector<reported_study> studies,
   result.k_wise_merge_rate = ratio(sum_of_studies, result.unique_steps);
   result.wall_seconds = wall_seconds;
   result.trainers = pool.trainers;
+  if (all_seen && !pool.trainers.empty())
+    result.lower_bound_seconds = std::max(
+      work.longest,
+      work.all / static_cast<double>(pool.trainers.size()));
   result.idle_seconds
     = std::max(0.0, wall_seconds * static_cast<double>(pool.trainers.size())
                       - result.device_seconds);

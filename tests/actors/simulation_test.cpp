@@ -90,7 +90,10 @@ public:
       trainers.push_back(
         spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
               std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-                timeline, profile, shelf, seed))));
+                timeline,
+                std::make_shared<simulation_profiles>(simulation_profiles{
+                  {profile->workload.name, *profile}}),
+                shelf, seed))));
     clock.settle();
   }
 
@@ -149,13 +152,13 @@ TEST_F(SimulationTest, GivesEveryTrialWhatTrainingItAloneGives) {
   ASSERT_TRUE(go());
   const auto record = record_of(studies[0]);
   ASSERT_EQ(record.trials.size(), 4u);
-  const sampler values{read_study(grid_study, "", {profile->workload}).study
-                         .value()};
+  const auto values = make_sampler(
+    read_study(grid_study, "", {profile->workload}).study.value());
   workload_spec spec;
   spec.name = "toy";
   for (const auto& trial : record.trials) {
     EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
-    auto sequences = values.parameters(trial.id).sequences;
+    auto sequences = values->draw(trial.id).sequences;
     sequences.emplace("batch_size", sequence{form::constant(100)});
     lease alone;
     alone.number = 1000 + trial.id;

@@ -76,6 +76,7 @@ std::string report_json(const run_record& x) {
   const json result{{"version", format_version},
                     {"hippo", HIPPO_VERSION},
                     {"interrupted", x.interrupted},
+                    {"simulated", x.simulated},
                     {"merge", x.merge},
                     {"scheduler", x.scheduler},
                     {"asked_steps", x.asked_steps},
@@ -87,6 +88,9 @@ std::string report_json(const run_record& x) {
                     {"wall_seconds", x.wall_seconds},
                     {"device_seconds", x.device_seconds},
                     {"saved_device_seconds", x.saved_device_seconds},
+                    {"lower_bound_seconds", x.lower_bound_seconds > 0
+                                              ? json(x.lower_bound_seconds)
+                                              : json()},
                     {"overhead",
                      {{"load", x.load_seconds},
                       {"train", x.train_seconds},

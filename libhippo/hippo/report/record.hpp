@@ -107,8 +107,14 @@ struct run_record {
   double wall_seconds = 0;
   double device_seconds = 0; ///< time in which trainers were at work, added up
   double saved_device_seconds = 0; ///< estimate: what sharing avoided
+  /// No schedule could have ended sooner: the longest path of the stage tree,
+  /// or all of its training and evaluation divided by the trainers, whichever
+  /// is more. 0: unknown, because some of the work was done in earlier runs or
+  /// the timeline is cut short.
+  double lower_bound_seconds = 0;
   bool merge = true;
   bool interrupted = false;
+  bool simulated = false; ///< all times are virtual
   std::string scheduler;
   std::vector<stage_record> stages;
   std::vector<busy_record> timeline;

@@ -119,7 +119,12 @@ void add_figures(page& out, const run_record& x) {
       "studies merged one by one / all together");
   const double alone = x.device_seconds + x.saved_device_seconds;
   row("device time", fixed(x.device_seconds, 1) + " s",
-      "in " + fixed(x.wall_seconds, 1) + " s of wall time");
+      "in " + fixed(x.wall_seconds, 1) + " s of "
+        + (x.simulated ? "virtual" : "wall") + " time");
+  if (x.lower_bound_seconds > 0)
+    row("lower bound", fixed(x.lower_bound_seconds, 1) + " s",
+        "longest path or work / trainers; took "
+          + fixed(x.wall_seconds / x.lower_bound_seconds, 2) + " x");
   row("device time saved", fixed(x.saved_device_seconds, 1) + " s",
       percent(x.saved_device_seconds, alone) + " of " + fixed(alone, 1)
         + " s (estimate)");
