@@ -8,6 +8,9 @@
 
 #include "hippo/tune/asha.hpp"
 #include "hippo/tune/full_training.hpp"
+#include "hippo/tune/hyperband.hpp"
+#include "hippo/tune/median_stopping.hpp"
+#include "hippo/tune/population.hpp"
 #include "hippo/tune/rungs.hpp"
 #include "hippo/tune/sha.hpp"
 #include "tune/trainers.hpp"
@@ -29,7 +32,20 @@ protected:
       = random() % 2 == 0 ? direction::minimize : direction::maximize;
     const std::string name = GetParam();
     if (name == "full_training")
-      return std::make_unique<full_training>(trials, rungs.back());
+      return std::make_unique<full_training>(trials, rungs.back(), slots);
+    if (name == "hyperband")
+      return std::make_unique<hyperband>(
+        trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta), eta,
+        better, slots % 2 == 0);
+    if (name == "median_stopping")
+      return std::make_unique<median_stopping>(
+        trials, rungs.back(), 1 + random() % rungs.back(), 1 + random() % 4,
+        better, slots);
+    if (name == "population")
+      return std::make_unique<population>(trials, rungs.back(),
+                                          1 + random() % 12,
+                                          random() % (trials / 2 + 1), better,
+                                          seed);
     if (name == "sha")
       return std::make_unique<sha>(trials, rungs, eta, better);
     if (name == "asha_promotion")
@@ -84,7 +100,9 @@ TEST_P(EveryAlgorithm, HearingThingsTwiceChangesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm,
                          testing::Values("full_training", "sha",
-                                         "asha_promotion", "asha_stopping"),
+                                         "asha_promotion", "asha_stopping",
+                                         "hyperband", "median_stopping",
+                                         "population"),
                          [](const auto& x) {
                            return std::string{x.param};
                          });

@@ -31,7 +31,7 @@ TEST(Settings, DefaultsAreSensible) {
                       "more trials, a greater `min` or a smaller `eta` would"});
   const auto found = read_settings(x);
   EXPECT_EQ(found.kind, algorithm_kind::asha);
-  EXPECT_TRUE(found.random_order);
+  EXPECT_EQ(found.sampling, sampling_kind::random);
   EXPECT_EQ(found.trials, 12u);
   EXPECT_EQ(found.eta, 3u);
   EXPECT_EQ(found.min, 1u);
@@ -51,8 +51,8 @@ TEST(Settings, OptionsAreRead) {
   EXPECT_EQ(found.max, 60u);
   EXPECT_FALSE(found.may_resume);
   EXPECT_EQ(found.concurrent, 5u);
-  EXPECT_FALSE(read_settings(study(twelve, "{sha: {sampler: grid}}"))
-                 .random_order);
+  EXPECT_EQ(read_settings(study(twelve, "{sha: {sampler: grid}}")).sampling,
+            sampling_kind::grid);
 }
 
 TEST(Settings, AlgorithmsGetTheirRungs) {
@@ -71,10 +71,12 @@ TEST(Settings, AlgorithmsGetTheirRungs) {
 TEST(Settings, MisspeltNamesFindTheRightOnes) {
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
-                 "(must be grid, random, sha or asha)"});
+                 "(must be grid, random, tpe, sha, asha, hyperband, bohb, median, "
+                 "pbt or client)"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
-                 "mean 'eta'? (may be eta, min, max or sampler)"});
+                 "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "
+                 "startup or candidates)"});
   expect_errors(study(twelve, "{grid: {depth: 3}}"),
                 {"algorithm.grid.depth: unknown option 'depth' of grid (it "
                  "takes none)"});
@@ -83,7 +85,8 @@ TEST(Settings, MisspeltNamesFindTheRightOnes) {
                  "promotoin, did you mean 'promotion'?"});
   expect_errors(study(twelve, "{sha: {mode: stopping}}"),
                 {"algorithm.sha.mode: unknown option 'mode' of sha (may be "
-                 "eta, min, max or sampler)"});
+                 "eta, min, max, sampler, prefer_shared, startup or "
+                 "candidates)"});
 }
 
 TEST(Settings, RangesAreChecked) {

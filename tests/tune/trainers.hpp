@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -82,12 +84,17 @@ public:
       tell({trial, std::nullopt, 0});
       return;
     }
-    if (next - reached > 1) // a measurement between rungs
-      tell({trial, reached + 1, results_.value(trial, reached + 1)});
+    if (next - reached > 1) { // a measurement between rungs
+      const auto between = reached + 1;
+      reached = between;
+      measure(trial, between);
+      if (!running_.contains(trial)) // that was the end of it
+        return;
+    }
     reached = next;
     if (next == to)
       running_.erase(trial);
-    tell({trial, next, results_.value(trial, next)});
+    measure(trial, next);
   }
 
   /// Fails a trial, wherever it is.
@@ -100,6 +107,13 @@ public:
 
   [[nodiscard]] const std::map<trial_no, step_t>& running() const {
     return running_;
+  }
+  [[nodiscard]] const std::map<trial_no, fork>& forks() const {
+    return forks_;
+  }
+  [[nodiscard]] bool has_ended(trial_no trial) const {
+    const auto found = ended_.find(trial);
+    return found != ended_.end() && found->second;
   }
   /// How far each trial came.
   [[nodiscard]] const std::map<trial_no, step_t>& reached() const {
@@ -116,21 +130,49 @@ private:
     events_.push_back(x);
     take(x.at ? tuner_.on_result(x.trial, *x.at, x.value)
               : tuner_.on_failure(x.trial));
+    // A fork hears again what it has in common with its parent.
+    for (const auto& split : std::exchange(new_forks_, {}))
+      for (step_t at = 1; at <= split.at; ++at)
+        if (heard_.contains({split.from, at})) {
+          heard_.insert({split.trial, at});
+          tell({split.trial, at, value(split.trial, at)});
+        }
+  }
+
+  /// What a trial measures: a fork, up to its step, what its parent did.
+  [[nodiscard]] double value(trial_no trial, step_t at) const {
+    const auto split = forks_.find(trial);
+    return split == forks_.end() || at > split->second.at
+             ? results_.value(trial, at)
+             : value(split->second.from, at);
+  }
+
+  void measure(trial_no trial, step_t at) {
+    heard_.insert({trial, at});
+    tell({trial, at, value(trial, at)});
   }
 
   void take(const std::vector<action>& actions) {
     for (const auto& x : actions) {
       actions_.push_back(x);
-      if (auto* y = std::get_if<advance>(&x)) {
-        EXPECT_LT(y->trial, tuner_.trials());
-        EXPECT_FALSE(ended_[y->trial]) << "advances what has ended";
-        EXPECT_FALSE(running_.contains(y->trial)) << "is on its way already";
-        EXPECT_GT(y->to, reached_[y->trial]);
-        running_[y->trial] = y->to;
-      } else if (auto* y = std::get_if<prune>(&x)) {
-        const auto trial = y->trial;
-        EXPECT_FALSE(std::exchange(ended_[trial], true)) << "pruned twice";
-        EXPECT_FALSE(running_.contains(trial));
+      if (auto* go = std::get_if<advance>(&x)) {
+        EXPECT_LT(go->trial, tuner_.trials());
+        EXPECT_FALSE(ended_[go->trial]) << "advances what has ended";
+        EXPECT_FALSE(running_.contains(go->trial)) << "is on its way already";
+        EXPECT_GT(go->to, reached_[go->trial]);
+        running_[go->trial] = go->to;
+      } else if (auto* stop = std::get_if<prune>(&x)) {
+        EXPECT_FALSE(std::exchange(ended_[stop->trial], true))
+          << "pruned twice";
+        running_.erase(stop->trial); // it may be pruned on its way
+      } else if (auto* split = std::get_if<fork>(&x)) {
+        EXPECT_LT(split->trial, tuner_.trials());
+        EXPECT_FALSE(reached_.contains(split->trial)) << "is not new";
+        EXPECT_GE(reached_[split->from], split->at) << "from what is not there";
+        EXPECT_FALSE(ended_[split->from]);
+        reached_[split->trial] = split->at;
+        forks_[split->trial] = *split;
+        new_forks_.push_back(*split);
       }
     }
     most_running_ = std::max(most_running_, running_.size());
@@ -145,6 +187,9 @@ private:
   std::map<trial_no, step_t> running_; ///< and how far
   std::map<trial_no, step_t> reached_;
   std::map<trial_no, bool> ended_;
+  std::map<trial_no, fork> forks_; ///< by the new trial
+  std::vector<fork> new_forks_;
+  std::set<std::pair<trial_no, step_t>> heard_;
   std::vector<tuning_event> events_;
   std::vector<action> actions_;
   std::size_t most_running_ = 0;

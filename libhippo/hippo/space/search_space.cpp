@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
@@ -71,6 +72,49 @@ void add(const space_node& space, const decider& pick, step_t max_steps,
     for (const auto* inner : brought)
       add(*inner, pick, max_steps, out);
   }
+}
+
+/// Asks `pick` for everything in `x`, in the order in which `hippo::decide`
+/// does.
+void visit(const space_node& x, const leaf_decider& pick,
+           std::vector<const space_node*>& brought) {
+  switch (x.type) {
+    case space_node::kind::literal:
+      return;
+    case space_node::kind::range:
+      pick(space_leaf{x});
+      return;
+    case space_node::kind::choice: {
+      const auto n = pick(space_leaf{x});
+      brought.push_back(&x.brought[n]);
+      visit(x.children[n], pick, brought);
+      return;
+    }
+    case space_node::kind::list:
+    case space_node::kind::map:
+    case space_node::kind::space:
+      for (const auto& child : x.children)
+        visit(child, pick, brought);
+      return;
+  }
+}
+
+/// As `add`, without values.
+void visit_space(const space_node& space, const leaf_decider& pick) {
+  for (const auto& child : space.children) {
+    std::vector<const space_node*> brought;
+    visit(child, pick, brought);
+    for (const auto* inner : brought)
+      visit_space(*inner, pick);
+  }
+}
+
+/// Whether a choice in `x` brings hyper-parameters.
+bool brings_any(const space_node& x) {
+  const auto not_empty
+    = [](const space_node& space) { return !space.children.empty(); };
+  return std::any_of(x.brought.begin(), x.brought.end(), not_empty)
+         || std::any_of(x.children.begin(), x.children.end(), brings_any);
 }
 
 trial_parameters parameters(const space_node& root, const decider& pick) {
@@ -191,21 +235,76 @@ std::optional<std::uint64_t> search_space::size() const {
 }
 
 trial_parameters search_space::at(std::uint64_t index) const {
-  if (root_ == nullptr)
-    return {nlohmann::ordered_json::object(), {}};
-  assert(index < root_->size);
-  decisions decided;
-  unrank(*root_, index, decided);
-  return parameters(*root_,
-                    [&](const space_node& x) { return decided.at(&x); });
+  return root_ == nullptr ? decide({}) : decide(decider_at(index));
 }
 
 trial_parameters search_space::sample(std::uint64_t seed,
                                       std::uint64_t draw) const {
+  return decide(decider_of(seed, draw));
+}
+
+trial_parameters search_space::decide(const leaf_decider& pick) const {
   if (root_ == nullptr)
     return {nlohmann::ordered_json::object(), {}};
-  return parameters(
-    *root_, [&](const space_node& x) { return draw_decision(x, seed, draw); });
+  return parameters(*root_,
+                    [&](const space_node& x) { return pick(space_leaf{x}); });
 }
+
+void search_space::walk(const leaf_decider& pick) const {
+  if (root_ != nullptr)
+    visit_space(*root_, pick);
+}
+
+leaf_decider search_space::decider_at(std::uint64_t index) const {
+  decisions decided;
+  if (root_ != nullptr)
+    unrank(*root_, index, decided);
+  return [root = root_, decided = std::move(decided)](const space_leaf& x) {
+    return decided.at(x.node_);
+  };
+}
+
+leaf_decider search_space::decider_of(std::uint64_t seed, std::uint64_t draw) {
+  return [seed, draw](const space_leaf& x) {
+    return draw_decision(*x.node_, seed, draw);
+  };
+}
+
+// -- leaves -------------------------------------------------------------------
+
+const std::string& space_leaf::path() const { return node_->path; }
+
+bool space_leaf::is_choice() const {
+  return node_->type == space_node::kind::choice;
+}
+
+bool space_leaf::is_ordered_choice() const {
+  if (!is_choice())
+    return false;
+  bool rises = true, falls = true;
+  for (std::size_t i = 0; i < node_->children.size(); ++i) {
+    const auto& literal = node_->children[i].literal;
+    if (!literal.is_number())
+      return false;
+    if (i == 0)
+      continue;
+    const auto before = node_->children[i - 1].literal.get<double>();
+    rises = rises && before < literal.get<double>();
+    falls = falls && before > literal.get<double>();
+  }
+  return rises || falls;
+}
+
+bool space_leaf::brings() const { return brings_any(*node_); }
+
+std::uint64_t space_leaf::ways() const { return hippo::ways(*node_); }
+
+bool space_leaf::is_logarithmic() const {
+  return node_->range.scale == range_scale::log_uniform;
+}
+
+double space_leaf::low() const { return node_->range.low; }
+
+double space_leaf::high() const { return node_->range.high; }
 
 } // namespace hippo

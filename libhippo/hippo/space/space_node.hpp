@@ -64,7 +64,7 @@ void set_size(space_node& x);
 /// continuous range: how far it lies from its low (0) to its high (2^53) end.
 using decider = std::function<std::uint64_t(const space_node&)>;
 
-inline constexpr std::uint64_t decider_high = std::uint64_t{1} << 53;
+inline constexpr std::uint64_t decider_high = space_leaf::high_end;
 
 /// Returns the value of `x` with every choice and range decided, asked for in a
 /// fixed order.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,13 @@ struct trial_parameters {
   /// Whether the sequences depend on what the trial measures.
   bool responsive = false;
 };
+
+class space_leaf;
+
+/// Decides a leaf of a search space: which of its ways it goes, below
+/// `space_leaf::ways()`. For a continuous range: how far the value lies from
+/// its low (0) to its high (`space_leaf::high_end`) end.
+using leaf_decider = std::function<std::uint64_t(const space_leaf&)>;
 
 /// The search space of a study: every combination that a trial may have.
 /// Immutable and thread-safe; copies share.
@@ -52,8 +60,59 @@ public:
   [[nodiscard]] trial_parameters sample(std::uint64_t seed,
                                         std::uint64_t draw) const;
 
+  /// Returns the combination that `pick` decides leaf by leaf. It is asked in a
+  /// fixed order, once for each leaf, and only for those that the decisions so
+  /// far leave in the combination.
+  [[nodiscard]] trial_parameters decide(const leaf_decider& pick) const;
+
+  /// Asks `pick` as `decide` does, but makes no values, which costs far more.
+  void walk(const leaf_decider& pick) const;
+
+  /// Returns what decides as combination `index` has it; outlives the space.
+  /// REQUIRES: `index < *size()`
+  [[nodiscard]] leaf_decider decider_at(std::uint64_t index) const;
+
+  /// Returns what decides as `sample(seed, draw)` does.
+  [[nodiscard]] static leaf_decider decider_of(std::uint64_t seed,
+                                               std::uint64_t draw);
+
 private:
   std::shared_ptr<const node> root_;
+};
+
+/// A choice or a range of a search space, as a sampler meets it. A view: valid
+/// while the sampler is asked.
+class space_leaf {
+public:
+  /// The decision that stands for the high end of a continuous range.
+  static constexpr std::uint64_t high_end = std::uint64_t{1} << 53;
+
+  explicit space_leaf(const search_space::node& x) : node_(&x) {}
+
+  /// Where it stands in the study file; no two leaves of a space have the same.
+  [[nodiscard]] const std::string& path() const;
+
+  /// Whether it is a choice between alternatives; else it is a range.
+  [[nodiscard]] bool is_choice() const;
+
+  /// Whether it is a choice between numbers that are sorted, either way.
+  [[nodiscard]] bool is_ordered_choice() const;
+
+  /// Whether it decides which hyper-parameters there are (`with`). O(nodes
+  /// below it).
+  [[nodiscard]] bool brings() const;
+
+  /// The number of alternatives or points; 0: a continuous range.
+  [[nodiscard]] std::uint64_t ways() const;
+
+  // Of a range:
+  [[nodiscard]] bool is_logarithmic() const;
+  [[nodiscard]] double low() const;
+  [[nodiscard]] double high() const;
+
+private:
+  friend class search_space;
+  const search_space::node* node_;
 };
 
 /// Something worth telling about a study file.

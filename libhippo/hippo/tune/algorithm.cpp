@@ -4,37 +4,76 @@
 #include <utility>
 
 #include "hippo/tune/asha.hpp"
+#include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/full_training.hpp"
+#include "hippo/tune/hyperband.hpp"
+#include "hippo/tune/median_stopping.hpp"
+#include "hippo/tune/population.hpp"
 #include "hippo/tune/rungs.hpp"
 #include "hippo/tune/settings.hpp"
 #include "hippo/tune/sha.hpp"
 
 namespace hippo {
 
-std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
-                                          const untrained_work*) {
-  const auto x = read_settings(study);
+namespace {
+
+std::unique_ptr<algorithm> make_asha(const tune_settings& x,
+                                     const untrained_work* work) {
   auto rungs = rung_steps(x.min, x.max, x.eta);
+  const work_preference prefer{work, x.sampling == sampling_kind::random};
+  if (x.may_resume)
+    return std::make_unique<asha_promotion>(
+      x.trials, std::move(rungs), x.eta, x.better, x.concurrent, prefer);
+  return std::make_unique<asha_stopping>(
+    x.trials, std::move(rungs), x.eta, x.better, x.concurrent, prefer);
+}
+
+std::unique_ptr<algorithm> make_hyperband(const tune_settings& x) {
+  auto round = hyperband_brackets(x.min, x.max, x.eta);
+  round.resize(x.brackets);
+  return std::make_unique<hyperband>(x.trials, round, x.eta, x.better,
+                                     x.in_turn);
+}
+
+} // namespace
+
+std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
+                                          const untrained_work* work) {
+  const auto x = read_settings(study);
   switch (x.kind) {
     case algorithm_kind::grid:
     case algorithm_kind::random:
-      return std::make_unique<full_training>(x.trials, x.max);
+    case algorithm_kind::tpe:
+      return std::make_unique<full_training>(x.trials, x.max, x.concurrent);
     case algorithm_kind::sha:
-      return std::make_unique<sha>(x.trials, std::move(rungs), x.eta, x.better);
+      return std::make_unique<sha>(
+        x.trials, rung_steps(x.min, x.max, x.eta), x.eta, x.better);
     case algorithm_kind::asha:
-      if (x.may_resume)
-        return std::make_unique<asha_promotion>(x.trials, std::move(rungs),
-                                                x.eta, x.better, x.concurrent);
-      return std::make_unique<asha_stopping>(x.trials, std::move(rungs), x.eta,
-                                             x.better, x.concurrent);
+      return make_asha(x, x.prefer_shared ? work : nullptr);
+    case algorithm_kind::hyperband:
+      return make_hyperband(x);
+    case algorithm_kind::median:
+      return std::make_unique<median_stopping>(x.trials, x.max, x.grace,
+                                               x.min_others, x.better,
+                                               x.concurrent);
+    case algorithm_kind::pbt:
+      return std::make_unique<population>(x.trials, x.max, x.interval,
+                                          x.replaced, x.better, study.seed);
+    case algorithm_kind::client:
+      return std::make_unique<client_algorithm>(
+        x.trials, interval_steps(x.interval, x.max), x.concurrent);
   }
   assert(false && "an algorithm without an implementation");
   return nullptr;
 }
 
-algorithm_check check_algorithm(const study_spec& study) {
+algorithm_check check_algorithm(const study_spec& study, bool has_clients) {
   algorithm_check result;
-  read_settings(study, &result);
+  const auto x = read_settings(study, &result);
+  if (x.kind == algorithm_kind::client && !has_clients)
+    result.errors.push_back(
+      {"algorithm", "client: decisions come from a client of a service;"
+                    " `hippo run` has none"});
   return result;
 }
 

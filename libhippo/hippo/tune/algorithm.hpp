@@ -32,7 +32,9 @@ struct fork {
   friend bool operator==(const fork&, const fork&) = default;
 };
 
-/// The algorithm will not train this trial further; it keeps what it has.
+/// The algorithm will not train this trial further; it keeps what it has. It
+/// may be on its way: then what it was asked for is no longer wanted, and what
+/// it still measures is not heeded.
 struct prune {
   trial_no trial = 0;
   friend bool operator==(const prune&, const prune&) = default;
@@ -100,6 +102,7 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
                                           const untrained_work* work = nullptr);
 
 /// Checks a study's algorithm and its options (name, types, ranges).
+/// @param has_clients whether clients can decide for a study (`client`)
 /// @returns what is wrong. Also says, as warnings, what is odd but harmless.
 struct algorithm_check {
   struct finding {
@@ -109,6 +112,7 @@ struct algorithm_check {
   std::vector<finding> errors;
   std::vector<finding> warnings;
 };
-algorithm_check check_algorithm(const study_spec& study);
+algorithm_check check_algorithm(const study_spec& study,
+                                bool has_clients = false);
 
 } // namespace hippo

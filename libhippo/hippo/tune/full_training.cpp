@@ -3,30 +3,39 @@
 namespace hippo {
 
 std::vector<action> full_training::start() {
-  std::vector<action> actions;
-  for (trial_no trial = 0; trial < trials(); ++trial)
-    if (!ended_[trial])
-      actions.emplace_back(advance{trial, max_});
-  return actions;
+  started_ = true;
+  return fill();
 }
 
 std::vector<action> full_training::on_result(trial_no trial, step_t at,
                                              double) {
-  if (at == max_)
-    end(trial);
-  return {};
+  return at == max_ ? end(trial) : std::vector<action>{};
 }
 
 std::vector<action> full_training::on_failure(trial_no trial) {
-  end(trial);
-  return {};
+  return end(trial);
 }
 
-void full_training::end(trial_no trial) {
+std::vector<action> full_training::end(trial_no trial) {
   if (ended_[trial])
-    return;
+    return {};
   ended_[trial] = true;
   ++ended_count_;
+  if (trial < next_)
+    --in_flight_;
+  return started_ ? fill() : std::vector<action>{};
+}
+
+std::vector<action> full_training::fill() {
+  std::vector<action> actions;
+  while (in_flight_ < concurrent_ && next_ < trials()) {
+    const auto trial = next_++;
+    if (ended_[trial]) // cancelled before its turn
+      continue;
+    ++in_flight_;
+    actions.emplace_back(advance{trial, max_});
+  }
+  return actions;
 }
 
 } // namespace hippo

@@ -7,12 +7,15 @@
 
 namespace hippo {
 
-/// Grid and random search: every trial is trained as far as it goes. Which of
-/// the two it is lies in the sampler alone.
+/// Grid search, random search and TPE: every trial is trained as far as it
+/// goes. Which of them it is lies in the sampler alone.
 class full_training : public algorithm {
 public:
-  full_training(std::uint64_t trials, step_t max)
-    : max_(max), ended_(trials, false) {}
+  /// @param concurrent trials in flight at most; 0: all that there are
+  full_training(std::uint64_t trials, step_t max, std::uint64_t concurrent = 0)
+    : max_(max),
+      concurrent_(concurrent == 0 ? trials : concurrent),
+      ended_(trials, false) {}
 
   [[nodiscard]] std::uint64_t trials() const override { return ended_.size(); }
   [[nodiscard]] std::vector<step_t> rungs() const override { return {max_}; }
@@ -25,11 +28,16 @@ public:
   }
 
 private:
-  void end(trial_no trial);
+  std::vector<action> end(trial_no trial);
+  std::vector<action> fill();
 
   step_t max_;
+  std::uint64_t concurrent_;
   std::vector<bool> ended_;
   std::uint64_t ended_count_ = 0;
+  trial_no next_ = 0; ///< the first that was not looked at for a start
+  std::uint64_t in_flight_ = 0;
+  bool started_ = false;
 };
 
 } // namespace hippo

@@ -1,33 +1,28 @@
 #include "hippo/tune/sampler.hpp"
 
 #include <cassert>
-#include <optional>
+#include <utility>
 
-#include "hippo/tune/permutation.hpp"
+#include "hippo/tune/client_algorithm.hpp"
+#include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
+#include "hippo/tune/static_order.hpp"
+#include "hippo/tune/tpe_sampler.hpp"
 
 namespace hippo {
 
 namespace {
 
-/// `grid` counts through the space; `random` draws without replacement from a
-/// finite space (a pseudo-random permutation of its combinations) and
-/// independently from a continuous one. A study with a larger budget goes on
-/// where this one ends.
+/// `grid` and `random`.
 class static_sampler final : public sampler {
 public:
   static_sampler(const study_spec& study, bool shuffled)
-    : space_(study.space), seed_(study.seed), shuffled_(shuffled) {
-    if (const auto size = space_.size(); size && shuffled_)
-      order_.emplace(*size, seed_);
-  }
+    : space_(study.space), order_(study.space, study.seed, shuffled) {}
 
   [[nodiscard]] bool is_static() const override { return true; }
 
   trial_parameters draw(trial_no trial) override {
-    if (order_)
-      return space_.at((*order_)(trial));
-    return shuffled_ ? space_.sample(seed_, trial) : space_.at(trial);
+    return space_.decide(order_(trial));
   }
 
   trial_parameters branch(const fork&) override {
@@ -37,17 +32,28 @@ public:
 
 private:
   search_space space_;
-  std::uint64_t seed_ = 0;
-  bool shuffled_ = false; ///< else it counts through
-  std::optional<permutation> order_; ///< set if shuffled and finite
+  static_order order_;
 };
 
 } // namespace
 
 std::unique_ptr<sampler> make_sampler(const study_spec& study,
-                                      const untrained_work*) {
-  return std::make_unique<static_sampler>(study,
-                                          read_settings(study).random_order);
+                                      const untrained_work* work) {
+  const auto x = read_settings(study);
+  const bool shuffled = x.sampling != sampling_kind::grid;
+  if (x.kind == algorithm_kind::pbt)
+    return std::make_unique<perturbing_sampler>(study.space, study.seed,
+                                                shuffled, x.resample);
+  std::unique_ptr<sampler> result;
+  if (x.sampling == sampling_kind::tpe)
+    result = std::make_unique<tpe_sampler>(
+      study.space, study.seed, x.startup, x.candidates, x.better, x.min,
+      x.prefer_shared ? work : nullptr);
+  else
+    result = std::make_unique<static_sampler>(study, shuffled);
+  if (x.kind == algorithm_kind::client)
+    return std::make_unique<client_sampler>(std::move(result));
+  return result;
 }
 
 } // namespace hippo

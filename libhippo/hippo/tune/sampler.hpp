@@ -29,6 +29,9 @@ public:
   /// Trial `trial` measured `value` at state `at`.
   virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
   }
+
+  /// Trial `trial` failed or was cancelled; it gives no further results.
+  virtual void on_failure(trial_no /*trial*/) {}
 };
 
 /// Makes the sampler that a study names. The study has been checked by

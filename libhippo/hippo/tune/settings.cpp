@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/rungs.hpp"
 
 namespace hippo {
@@ -16,18 +18,57 @@ namespace {
 const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"grid", algorithm_kind::grid},
   {"random", algorithm_kind::random},
+  {"tpe", algorithm_kind::tpe},
   {"sha", algorithm_kind::sha},
-  {"asha", algorithm_kind::asha}};
+  {"asha", algorithm_kind::asha},
+  {"hyperband", algorithm_kind::hyperband},
+  {"bohb", algorithm_kind::hyperband},
+  {"median", algorithm_kind::median},
+  {"pbt", algorithm_kind::pbt},
+  {"client", algorithm_kind::client}};
 
-std::vector<std::string> options_of(algorithm_kind kind) {
+/// The options of the sampler `tpe`.
+const std::vector<std::string> tpe_options{"startup", "candidates"};
+
+/// Returns the options of an algorithm but for those of its sampler.
+std::vector<std::string> own_options(const std::string& name,
+                                     algorithm_kind kind) {
   switch (kind) {
     case algorithm_kind::grid:
-    case algorithm_kind::random: return {};
-    case algorithm_kind::sha: return {"eta", "min", "max", "sampler"};
+    case algorithm_kind::random:
+      return {};
+    case algorithm_kind::tpe:
+      return {"concurrent", "prefer_shared"};
+    case algorithm_kind::sha:
+      return {"eta", "min", "max", "sampler", "prefer_shared"};
     case algorithm_kind::asha:
-      return {"eta", "min", "max", "sampler", "mode", "concurrent"};
+      return {"eta",  "min",        "max",          "sampler",
+              "mode", "concurrent", "prefer_shared"};
+    case algorithm_kind::hyperband:
+      if (name == "bohb")
+        return {"eta",        "min",   "max",          "brackets",
+                "iterations", "order", "prefer_shared"};
+      return {"eta",        "min",     "max",   "brackets",
+              "iterations", "sampler", "order", "prefer_shared"};
+    case algorithm_kind::median:
+      return {"grace",   "min_others", "max",
+              "sampler", "concurrent", "prefer_shared"};
+    case algorithm_kind::pbt:
+      return {"population", "interval", "max",
+              "quantile",   "resample", "sampler"};
+    case algorithm_kind::client:
+      return {"interval", "max", "sampler", "concurrent", "prefer_shared"};
   }
   return {};
+}
+
+bool has_rungs(algorithm_kind kind) {
+  return kind == algorithm_kind::sha || kind == algorithm_kind::asha
+         || kind == algorithm_kind::hyperband;
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// Renders `a, b or c`.
@@ -46,28 +87,39 @@ public:
   tune_settings read() {
     if (!read_kind())
       return out_;
-    refuse_unknown_options();
     out_.better = study_.objective.direction;
-    out_.random_order
-      = word("sampler", {"random", "grid"},
-             out_.kind == algorithm_kind::grid ? "grid" : "random")
-        == "random";
-    out_.eta = whole("eta", 2, most, out_.eta);
-    out_.max = whole("max", 1, study_.max_steps, study_.max_steps);
-    const bool has_rungs = out_.kind == algorithm_kind::sha
-                           || out_.kind == algorithm_kind::asha;
-    out_.min = has_rungs ? whole("min", 1, out_.max, 1) : out_.max;
+    read_sampling();
+    refuse_unknown_options();
+    read_steps();
     out_.may_resume
       = word("mode", {"promotion", "stopping"}, "promotion") == "promotion";
-    out_.concurrent = whole("concurrent", 0, most, 0);
+    out_.concurrent = whole("concurrent", 0, most, default_concurrent());
+    out_.prefer_shared = word("prefer_shared", {"on", "off"}, "on") == "on";
+    out_.startup = whole("startup", 1, max_trials, out_.startup);
+    out_.candidates = whole("candidates", 1, candidates_max, out_.candidates);
+    read_hyperband();
+    read_median();
     count_trials();
+    read_population();
     warn_of_rungs_out_of_reach();
+    warn_of_odd_sampling();
     return out_;
   }
 
 private:
   /// The greatest whole number that every double up to it can tell apart.
   static constexpr std::uint64_t most = std::uint64_t{1} << 53;
+
+  static constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
+
+  static constexpr std::uint64_t candidates_max = 10'000;
+
+  /// Members of a population where the study does not say.
+  static constexpr std::uint64_t population_default = 10;
+
+  [[nodiscard]] bool is_bohb() const {
+    return study_.algorithm.name == "bohb";
+  }
 
   [[nodiscard]] std::string path_of(const std::string& option) const {
     return "algorithm." + study_.algorithm.name + "." + option;
@@ -98,14 +150,106 @@ private:
   }
 
   void refuse_unknown_options() {
-    const auto known = options_of(out_.kind);
+    const auto& own = study_.algorithm.name;
+    auto known = own_options(own, out_.kind);
+    const bool may_learn = out_.kind == algorithm_kind::tpe || is_bohb()
+                           || (contains(known, "sampler")
+                               && out_.kind != algorithm_kind::pbt);
+    if (may_learn)
+      known.insert(known.end(), tpe_options.begin(), tpe_options.end());
     for (const auto& [name, value] : study_.algorithm.options)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        error(path_of(name),
-              "unknown option '" + name + "' of " + study_.algorithm.name
-                + did_you_mean(name, known)
-                + (known.empty() ? " (it takes none)"
-                                 : " (may be " + listed(known) + ")"));
+      if (!contains(known, name))
+        error(path_of(name), "unknown option '" + name + "' of " + own
+                               + did_you_mean(name, known)
+                               + (known.empty() ? " (it takes none)"
+                                                : " (may be " + listed(known)
+                                                    + ")"));
+      else if (contains(tpe_options, name)
+               && out_.sampling != sampling_kind::tpe)
+        error(path_of(name), "is an option of `sampler: tpe`");
+  }
+
+  void read_sampling() {
+    std::vector<std::string> known{"random", "grid"};
+    if (out_.kind != algorithm_kind::pbt)
+      known.emplace_back("tpe");
+    const std::string name
+      = out_.kind == algorithm_kind::grid ? "grid"
+                : out_.kind == algorithm_kind::tpe || is_bohb()
+                  ? "tpe"
+                  : word("sampler", known, "random");
+    out_.sampling = name == "grid"  ? sampling_kind::grid
+                    : name == "tpe" ? sampling_kind::tpe
+                                    : sampling_kind::random;
+  }
+
+  void read_steps() {
+    out_.eta = whole("eta", 2, most, out_.eta);
+    out_.max = whole("max", 1, study_.max_steps, study_.max_steps);
+    out_.min = has_rungs(out_.kind) ? whole("min", 1, out_.max, 1) : out_.max;
+    if (out_.kind != algorithm_kind::pbt && out_.kind != algorithm_kind::client)
+      return;
+    const auto least = (out_.max - 1) / max_interval_rungs + 1;
+    out_.interval
+      = whole("interval", least, out_.max,
+              out_.kind == algorithm_kind::client ? out_.max
+                                                  : (out_.max - 1) / 10 + 1);
+    out_.min = std::min(out_.interval, out_.max);
+  }
+
+  /// A sampler that learns must not have to decide everything before it could.
+  [[nodiscard]] std::uint64_t default_concurrent() const {
+    return out_.sampling == sampling_kind::tpe
+               && out_.kind != algorithm_kind::client
+             ? 8
+             : 0;
+  }
+
+  void read_hyperband() {
+    if (out_.kind != algorithm_kind::hyperband)
+      return;
+    const auto round = hyperband_brackets(out_.min, out_.max, out_.eta);
+    out_.brackets = whole("brackets", 1, round.size(), round.size());
+    out_.in_turn
+      = word("order", {"together", "in-turn"},
+             out_.sampling == sampling_kind::tpe ? "in-turn" : "together")
+        == "in-turn";
+    round_trials_ = 0;
+    for (std::size_t i = 0; i < out_.brackets; ++i)
+      round_trials_ += round[i].trials;
+    // A budget alone says how often the brackets are repeated.
+    const auto iterations
+      = whole("iterations", 1, max_trials, study_.budget.trials ? 0 : 1);
+    if (iterations > 0)
+      own_trials_ = round_trials_ * iterations;
+  }
+
+  void read_median() {
+    if (out_.kind != algorithm_kind::median)
+      return;
+    out_.grace = whole("grace", 1, out_.max, (out_.max - 1) / 10 + 1);
+    out_.min_others = whole("min_others", 1, max_trials, out_.min_others);
+  }
+
+  void read_population() {
+    if (out_.kind != algorithm_kind::pbt)
+      return;
+    const auto quantile = real("quantile", 0, 0.5, 0.2);
+    out_.resample = real("resample", 0, 1, out_.resample);
+    // Up, as Ray Tune; 0.2 * 15 must not become 4 because 0.2 is inexact.
+    const auto exact = quantile * static_cast<double>(out_.trials);
+    out_.replaced = std::min(static_cast<std::uint64_t>(std::ceil(exact - 1e-6)),
+                             out_.trials / 2);
+    const auto generations = (out_.max - 1) / out_.interval + 1;
+    if (out_.trials > max_trials / generations)
+      error(path_of("interval"),
+            "a population of " + std::to_string(out_.trials) + " over "
+              + std::to_string(generations)
+              + " generations could need more than "
+              + std::to_string(max_trials) + " trials");
+    else if (out_.replaced == 0 && generations > 1 && quantile > 0)
+      warn("algorithm", "a population of " + std::to_string(out_.trials)
+                          + " is too small to replace anybody");
   }
 
   /// Returns the option, or nothing if the study leaves it to its default.
@@ -135,6 +279,19 @@ private:
     return static_cast<std::uint64_t>(*number);
   }
 
+  double real(const std::string& name, double low, double high,
+              double fallback) {
+    const auto* x = find(name);
+    if (x == nullptr)
+      return fallback;
+    const auto* number = std::get_if<double>(x);
+    if (number != nullptr && *number >= low && *number <= high) // NaN is not
+      return *number;
+    error(path_of(name), "must be a number from " + to_text(low) + " to "
+                           + to_text(high) + ", found " + to_text(*x));
+    return fallback;
+  }
+
   std::string word(const std::string& name,
                    const std::vector<std::string>& known,
                    const std::string& fallback) {
@@ -153,21 +310,28 @@ private:
     const auto size = study_.space.size();
     const auto budget = study_.budget.trials;
     const auto& name = study_.algorithm.name;
-    if (!size && !out_.random_order) {
+    if (!size && out_.sampling == sampling_kind::grid) {
       error(find("sampler") != nullptr ? path_of("sampler") : "algorithm",
             "a grid needs a finite space: give each continuous range `points`,"
             " or use random");
       return;
     }
-    if (!size && !budget) {
+    if (out_.kind == algorithm_kind::pbt)
+      own_trials_ = population_size();
+    if (out_.kind == algorithm_kind::client) {
+      // A client may give values of its own, so the space is no limit.
+      out_.trials = std::min(budget.value_or(max_trials), max_trials);
+      return;
+    }
+    if (!size && !budget && !own_trials_) {
       error("algorithm", name
                            + " needs `budget.trials`: the space holds any"
                              " number of combinations");
       return;
     }
-    out_.trials = std::min(
-      size.value_or(std::numeric_limits<std::uint64_t>::max()),
-      budget.value_or(std::numeric_limits<std::uint64_t>::max()));
+    const auto wanted = std::min(own_trials_.value_or(unlimited),
+                                 budget.value_or(unlimited));
+    out_.trials = std::min(size.value_or(unlimited), wanted);
     if (out_.trials > max_trials)
       error(budget ? "budget.trials" : "algorithm",
             std::to_string(out_.trials)
@@ -175,15 +339,33 @@ private:
               + std::to_string(max_trials));
     else if (out_.trials == 0)
       error("budget.trials", "must be at least 1, found 0");
-    else if (size && budget && *size < *budget)
-      warn("budget.trials", "the space has only " + std::to_string(*size)
-                              + " combinations, so there will be that many"
-                                " trials, not "
-                              + std::to_string(*budget));
-    else if (size && budget && *size > *budget && !out_.random_order)
+    else if (out_.trials < round_trials_) // of Hyperband
+      warn(budget && *budget == out_.trials ? "budget.trials" : "algorithm",
+           "a round of the brackets takes " + std::to_string(round_trials_)
+             + " trials: with " + std::to_string(out_.trials)
+             + " the last ones stay empty");
+    else if (size && wanted != unlimited && *size < wanted)
+      warn(budget ? "budget.trials" : "algorithm",
+           "the space has only " + std::to_string(*size)
+             + " combinations, so there will be that many trials, not "
+             + std::to_string(wanted));
+    else if (size && budget && *size > *budget
+             && out_.sampling == sampling_kind::grid)
       warn("budget.trials", "the grid has " + std::to_string(*size)
                               + " combinations, of which only the first "
                               + std::to_string(*budget) + " will be tried");
+  }
+
+  std::uint64_t population_size() {
+    const auto budget = study_.budget.trials;
+    const auto result
+      = whole("population", 1, max_trials, budget.value_or(population_default));
+    if (find("population") != nullptr && budget && *budget != result)
+      error(path_of("population"),
+            "is " + std::to_string(result) + ", but `budget.trials` is "
+              + std::to_string(*budget)
+              + ": both say how many trials begin, so give one of them");
+    return result;
   }
 
   /// ASHA promotes floor(n / eta) of a rung, so a few trials get nowhere.
@@ -205,9 +387,26 @@ private:
     }
   }
 
+  void warn_of_odd_sampling() {
+    if (out_.sampling != sampling_kind::tpe || !found_.errors.empty())
+      return;
+    if (out_.kind == algorithm_kind::sha)
+      warn(path_of("sampler"),
+           "sha starts all trials at once, before tpe could learn: all will be"
+           " random; use asha, hyperband or median with it");
+    else if (out_.concurrent == 0 && out_.kind != algorithm_kind::hyperband
+             && out_.kind != algorithm_kind::client)
+      warn(path_of("concurrent"),
+           "with 0 all trials start at once, before tpe could learn: all will"
+           " be random");
+  }
+
   const study_spec& study_;
   algorithm_check& found_;
   tune_settings out_;
+  /// How many trials the algorithm has whatever the budget; nothing: any.
+  std::optional<std::uint64_t> own_trials_;
+  std::uint64_t round_trials_ = 0; ///< of Hyperband's brackets together
 };
 
 } // namespace

@@ -9,22 +9,56 @@ namespace hippo {
 /// The most trials that a study may have.
 inline constexpr std::uint64_t max_trials = 10'000'000;
 
-/// The algorithms, as a study file names them.
-enum class algorithm_kind { grid, random, sha, asha };
+/// The most rungs of an algorithm that has one at every so many steps.
+inline constexpr std::uint64_t max_interval_rungs = 10'000;
+
+/// The algorithms, as a study file names them. `bohb` is `hyperband` with other
+/// defaults.
+enum class algorithm_kind {
+  grid,
+  random,
+  tpe,
+  sha,
+  asha,
+  hyperband,
+  median,
+  pbt,
+  client,
+};
+
+/// Where the values of trials come from.
+enum class sampling_kind { random, grid, tpe };
 
 /// What a study's algorithm is to do, every option with its meaning.
 struct tune_settings {
   algorithm_kind kind = algorithm_kind::random;
-  bool random_order = true;     ///< of the combinations; else they are counted
-  std::uint64_t trials = 0;
+  sampling_kind sampling = sampling_kind::random;
+  std::uint64_t trials = 0;     ///< without forks
   direction better = direction::maximize;
   std::uint64_t eta = 3;        ///< of each rung the best 1/eta go on
   step_t min = 1;               ///< the first rung
   step_t max = 1;               ///< the last one
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
   std::uint64_t concurrent = 0; ///< trials in flight at most; 0: all
+  /// Of equally good choices the one with the least untrained work.
+  bool prefer_shared = true;
 
-  [[nodiscard]] bool prefers_shared() const { return false; }
+  // Of `hyperband`:
+  std::uint64_t brackets = 1; ///< of a round, from s_max down
+  bool in_turn = false;       ///< one bracket after the other
+
+  // Of `median`:
+  step_t grace = 1;             ///< nothing is pruned before
+  std::uint64_t min_others = 3; ///< that the median is taken of
+
+  // Of `pbt`; of `client` only the first:
+  step_t interval = 1;        ///< steps between two rungs
+  std::uint64_t replaced = 0; ///< members at the end of a generation
+  double resample = 0.25;     ///< probability that a value is drawn anew
+
+  // Of the sampler `tpe`:
+  std::uint64_t startup = 10;    ///< results before it learns from them
+  std::uint64_t candidates = 24; ///< for each trial
 };
 
 /// Reads what a study says of its algorithm, and what its space and budget say

@@ -18,6 +18,13 @@ constexpr std::uint64_t guesses = 256;
 /// States that are kept because trials will likely part there.
 constexpr std::size_t branches_max = 32;
 
+/// Whether a study's decisions may depend on what is untrained: then it must be
+/// known, which takes as much memory again as the trials do in the plan.
+bool looks_at_work(const tune_settings& x) {
+  return x.prefer_shared
+         && (x.kind == algorithm_kind::asha || x.sampling == sampling_kind::tpe);
+}
+
 } // namespace
 
 // -- what the study has asked for ---------------------------------------------
@@ -71,7 +78,7 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults)
     max_steps_(study.max_steps),
     better_(study.objective.direction),
     defaults_(std::move(defaults)) {
-  if (read_settings(study).prefers_shared())
+  if (looks_at_work(read_settings(study)))
     work_ = std::make_unique<own_work>(*this);
   algorithm_ = make_algorithm(study, work_.get());
   sampler_ = make_sampler(study, work_.get());

@@ -1,0 +1,127 @@
+#include "hippo/tune/client_algorithm.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hippo {
+
+client_algorithm::client_algorithm(std::uint64_t most,
+                                   std::vector<step_t> rungs,
+                                   std::uint64_t concurrent)
+  : most_(most), rungs_(std::move(rungs)), concurrent_(concurrent) {}
+
+expected<std::vector<action>> client_algorithm::ask(step_t to) {
+  auto why = refuses(to);
+  if (why.empty() && states_.size() == most_)
+    why = "there may be " + std::to_string(most_)
+          + " trials, and there are that many";
+  if (!why.empty())
+    return {errc::invalid_argument, std::move(why)};
+  states_.push_back({trial_phase::training, to});
+  ++in_flight_;
+  return std::vector<action>{advance{states_.size() - 1, to}};
+}
+
+expected<std::vector<action>> client_algorithm::extend(trial_no trial,
+                                                       step_t to) {
+  auto why = refuses_trial(trial);
+  if (why.empty())
+    why = refuses(to);
+  if (!why.empty())
+    return {errc::invalid_argument, std::move(why)};
+  auto& x = states_[trial];
+  if (x.phase == trial_phase::training)
+    return {errc::invalid_argument,
+            "trial " + std::to_string(trial) + " is on its way to step "
+              + std::to_string(x.to)};
+  if (to <= x.to)
+    return {errc::invalid_argument, "trial " + std::to_string(trial)
+                                      + " is at step " + std::to_string(x.to)
+                                      + " already"};
+  x = {trial_phase::training, to};
+  ++in_flight_;
+  return std::vector<action>{advance{trial, to}};
+}
+
+expected<std::vector<action>> client_algorithm::stop(trial_no trial) {
+  if (auto why = refuses_trial(trial); !why.empty())
+    return {errc::invalid_argument, std::move(why)};
+  end(states_[trial]);
+  return std::vector<action>{prune{trial}};
+}
+
+std::vector<action> client_algorithm::close() {
+  closed_ = true;
+  std::vector<action> actions;
+  for (trial_no trial = 0; trial < states_.size(); ++trial)
+    if (states_[trial].phase == trial_phase::resting) {
+      end(states_[trial]);
+      actions.emplace_back(prune{trial});
+    }
+  return actions;
+}
+
+std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
+                                                double) {
+  auto& x = states_[trial];
+  if (x.phase != trial_phase::training || at != x.to)
+    return {};
+  if (at == rungs_.back()) {
+    end(x);
+    return {};
+  }
+  if (closed_) {
+    end(x);
+    return {prune{trial}};
+  }
+  x.phase = trial_phase::resting;
+  --in_flight_;
+  return {};
+}
+
+std::vector<action> client_algorithm::on_failure(trial_no trial) {
+  if (states_[trial].phase != trial_phase::ended)
+    end(states_[trial]);
+  return {};
+}
+
+std::string client_algorithm::refuses(step_t to) const {
+  if (closed_)
+    return "the study was closed";
+  if (!std::binary_search(rungs_.begin(), rungs_.end(), to)) {
+    const auto next = std::lower_bound(rungs_.begin(), rungs_.end(), to);
+    return "step " + std::to_string(to)
+           + " is no rung of this study: the nearest are "
+           + (next == rungs_.begin() || next == rungs_.end()
+                ? ""
+                : std::to_string(*std::prev(next)) + " and ")
+           + std::to_string(next == rungs_.end() ? rungs_.back() : *next);
+  }
+  if (concurrent_ != 0 && in_flight_ == concurrent_)
+    return std::to_string(in_flight_)
+           + " trials are in flight, which is all that may be";
+  return {};
+}
+
+std::string client_algorithm::refuses_trial(trial_no trial) const {
+  if (trial >= states_.size())
+    return "there is no trial " + std::to_string(trial);
+  if (states_[trial].phase == trial_phase::ended)
+    return "trial " + std::to_string(trial) + " has ended";
+  return {};
+}
+
+void client_algorithm::end(trial_state& x) {
+  if (x.phase == trial_phase::training)
+    --in_flight_;
+  x.phase = trial_phase::ended;
+  ++ended_;
+}
+
+trial_parameters client_sampler::draw(trial_no trial) {
+  const auto found = given_.find(trial);
+  return found == given_.end() ? others_->draw(trial)
+                               : std::move(given_.extract(found).mapped());
+}
+
+} // namespace hippo

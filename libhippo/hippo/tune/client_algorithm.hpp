@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/sampler.hpp"
+
+namespace hippo {
+
+/// The decisions come from outside: a client of the service asks for trials,
+/// says how far each goes and which ones end. What it wants is checked and
+/// turned into actions; results decide nothing.
+///
+/// It is done once it was closed, or all trials that it may have were asked
+/// for, and none is left that could go on. Replaying it takes what the client
+/// wanted as well as the results, in one order.
+class client_algorithm : public algorithm {
+public:
+  /// @param most trials that there may be
+  /// @param rungs steps that a trial may be asked to go to, sorted
+  /// @param concurrent trials in flight at most; 0: any number
+  client_algorithm(std::uint64_t most, std::vector<step_t> rungs,
+                   std::uint64_t concurrent);
+
+  // -- what a client may want; each answers with an error that says why not, and
+  //    changes nothing then
+
+  /// Asks for a new trial, trained to rung `to`. Its number is `trials() - 1`
+  /// afterwards.
+  expected<std::vector<action>> ask(step_t to);
+
+  /// Lets a trial at rest go on to rung `to`.
+  expected<std::vector<action>> extend(trial_no trial, step_t to);
+
+  /// Ends a trial, at rest or on its way.
+  expected<std::vector<action>> stop(trial_no trial);
+
+  /// Nothing more will be wanted: trials at rest end; those in flight finish.
+  std::vector<action> close();
+
+  // -- algorithm
+
+  [[nodiscard]] std::uint64_t trials() const override {
+    return states_.size();
+  }
+  [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
+  std::vector<action> start() override { return {}; }
+  std::vector<action> on_result(trial_no trial, step_t at,
+                                double value) override;
+  std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool done() const override {
+    return (closed_ || states_.size() == most_) && ended_ == states_.size();
+  }
+
+private:
+  enum class trial_phase : std::uint8_t { training, resting, ended };
+
+  struct trial_state {
+    trial_phase phase = trial_phase::training;
+    step_t to = 0; ///< where it is, or is going to
+  };
+
+  /// Returns why no trial may be sent to `to` now, or an empty text.
+  [[nodiscard]] std::string refuses(step_t to) const;
+
+  /// Returns why there is nothing to decide for a trial, or an empty text.
+  [[nodiscard]] std::string refuses_trial(trial_no trial) const;
+  void end(trial_state& x);
+
+  std::uint64_t most_;
+  std::vector<step_t> rungs_;
+  std::uint64_t concurrent_;
+  std::vector<trial_state> states_;
+  std::uint64_t in_flight_ = 0;
+  std::uint64_t ended_ = 0;
+  bool closed_ = false;
+};
+
+/// The values of a client's trials: given by the client, or else those of
+/// another sampler.
+class client_sampler final : public sampler {
+public:
+  explicit client_sampler(std::unique_ptr<sampler> others)
+    : others_(std::move(others)) {}
+
+  /// Gives a trial its values, which have been checked. Call before `draw`.
+  void give(trial_no trial, trial_parameters values) {
+    given_[trial] = std::move(values);
+  }
+
+  trial_parameters draw(trial_no trial) override;
+  trial_parameters branch(const fork& x) override {
+    return others_->branch(x);
+  }
+  void on_result(trial_no trial, step_t at, double value) override {
+    others_->on_result(trial, at, value);
+  }
+  void on_failure(trial_no trial) override { others_->on_failure(trial); }
+
+private:
+  std::unique_ptr<sampler> others_;
+  std::unordered_map<trial_no, trial_parameters> given_;
+};
+
+} // namespace hippo

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/sha.hpp"
+
+namespace hippo {
+
+/// A bracket of Hyperband: successive halving of so many trials.
+struct hyperband_bracket {
+  std::uint64_t trials = 0;
+  std::vector<step_t> rungs;
+  friend bool operator==(const hyperband_bracket&,
+                         const hyperband_bracket&) = default;
+};
+
+/// Returns the brackets s = s_max, ..., 0 of one round, where s_max is the
+/// largest s with min * eta^s <= max: ceil((s_max + 1) / (s + 1) * eta^s)
+/// trials each, on the rungs of `rung_steps` but for the first s_max - s. In
+/// whole numbers, so that no rounding loses a bracket.
+///
+/// Where max is min * eta^s_max this is the paper's table: bracket s has s + 1
+/// rungs and begins at max * eta^-s. Otherwise each bracket ends with one
+/// shorter hop to max.
+/// REQUIRES: `0 < min <= max` and `eta >= 2`
+std::vector<hyperband_bracket> hyperband_brackets(step_t min, step_t max,
+                                                  std::uint64_t eta);
+
+/// Hyperband (arXiv 1603.06560): brackets of successive halving that begin with
+/// many trials and few steps, then with fewer trials and more steps. Trials are
+/// numbered bracket by bracket. What each bracket keeps does not depend on
+/// timing: see `sha`.
+class hyperband : public algorithm {
+public:
+  /// Repeats the brackets of `round` until `trials` trials are used; the last
+  /// bracket gets those that are left.
+  /// @param in_turn one bracket after the other, as BOHB (arXiv 1807.01774)
+  ///                does; else all together
+  /// REQUIRES: `round` is not empty, its brackets neither; `eta >= 2`.
+  hyperband(std::uint64_t trials, const std::vector<hyperband_bracket>& round,
+            std::uint64_t eta, direction better, bool in_turn);
+
+  [[nodiscard]] std::uint64_t trials() const override { return trials_; }
+  [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
+  std::vector<action> start() override;
+  std::vector<action> on_result(trial_no trial, step_t at,
+                                double value) override;
+  std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool done() const override {
+    return ended_ == brackets_.size();
+  }
+
+private:
+  struct bracket {
+    trial_no first = 0;
+    sha halving;
+  };
+
+  [[nodiscard]] std::size_t bracket_of(trial_no trial) const;
+
+  /// Takes over what bracket `index` decided after it was told something.
+  std::vector<action> take(std::size_t index, bool was_done,
+                           std::vector<action> actions);
+
+  /// Starts what may start now.
+  void proceed(std::vector<action>& out);
+
+  std::uint64_t trials_;
+  std::vector<step_t> rungs_; ///< of all brackets
+  bool in_turn_;
+  std::vector<bracket> brackets_;
+  std::size_t next_ = 0;  ///< the first bracket that was not started
+  std::size_t ended_ = 0; ///< brackets
+  bool started_ = false;
+};
+
+} // namespace hippo
