@@ -66,7 +66,9 @@ void add(const space_node& space, const decider& pick, step_t max_steps,
   for (std::size_t i = 0; i < space.children.size(); ++i) {
     std::vector<const space_node*> brought;
     auto value = decide(space.children[i], pick, &brought);
-    out.sequences[space.keys[i]] = make_sequence(value, max_steps).value;
+    auto made = make_sequence(value, max_steps);
+    out.responsive = out.responsive || made.responsive;
+    out.sequences[space.keys[i]] = std::move(made.value);
     out.shown[space.keys[i]] = std::move(value);
     for (const auto* inner : brought)
       add(*inner, pick, max_steps, out);
@@ -192,7 +194,7 @@ std::optional<std::uint64_t> search_space::size() const {
 
 trial_parameters search_space::at(std::uint64_t index) const {
   if (root_ == nullptr)
-    return {nlohmann::ordered_json::object(), {}};
+    return {nlohmann::ordered_json::object(), {}, false};
   assert(index < root_->size);
   decisions decided;
   unrank(*root_, index, decided);
@@ -203,7 +205,7 @@ trial_parameters search_space::at(std::uint64_t index) const {
 trial_parameters search_space::sample(std::uint64_t seed,
                                       std::uint64_t draw) const {
   if (root_ == nullptr)
-    return {nlohmann::ordered_json::object(), {}};
+    return {nlohmann::ordered_json::object(), {}, false};
   return parameters(
     *root_, [&](const space_node& x) { return draw_decision(x, seed, draw); });
 }

@@ -22,6 +22,9 @@ struct trial_parameters {
   nlohmann::ordered_json shown;
   /// One canonical sequence for each hyper-parameter that the study mentions.
   std::map<std::string, sequence> sequences;
+  /// Whether a sequence may go on in another way when results are known
+  /// (`make_sequence()` with observations).
+  bool responsive = false;
 };
 
 /// The search space of a study: every combination that a trial may have.
