@@ -16,12 +16,19 @@ enum FormKind {
   exponential @3;  # a[0] * a[1]^(t - o)
   polynomial  @4;  # from a[0] to a[1] over a[2] steps, power a[3]
   cosine      @5;  # half a cosine from a[0] to a[1] over a[2] steps
+  line        @6;  # a[0] + a[1] * (t - o) / a[2], a[2] a whole number above 0,
+                   # worked out in exact decimals
+  rex         @7;  # from a[0] to a[1] over a[2] steps, beta a[3]: with
+                   # p = (t - o) / a[2], a[1] + (a[0] - a[1]) * (1 - p)
+                   # / (1 - a[3] * p)
+  fadingRamp  @8;  # with d = t - o, a[0] + (a[1] - a[0]) * (d - a[3])
+                   # / (a[4] - a[3]) * a[2]^d, d between a[3] and a[4]
 }
 
 struct Form {
   kind    @0 :FormKind;       # 0 = unset, malformed
   origin  @1 :UInt64;         # step at which the phase is 0; 0 = the first step
-  numbers @2 :List(Float64);  # up to 4, in the order of FormKind, all finite;
+  numbers @2 :List(Float64);  # up to 5, in the order of FormKind, all finite;
                               # those that are left out are 0
   word    @3 :Text;           # the word of a text; empty for all other kinds
 }

@@ -19,6 +19,19 @@ sequence make(const std::string& text, step_t max_steps = 100) {
   return made.value;
 }
 
+/// Renders each piece as `begin: form`.
+std::string shown(const std::string& text, step_t max_steps = 100,
+                  const observations& observed = {}) {
+  const auto made = make_sequence(json::parse(text), max_steps, observed);
+  for (const auto& x : made.errors)
+    ADD_FAILURE() << text << ": " << x.message;
+  std::string result;
+  for (const auto& x : made.value.pieces())
+    result += (result.empty() ? "" : ", ") + std::to_string(x.begin) + ": "
+              + to_text(x.shape);
+  return result;
+}
+
 std::vector<double> values(const sequence& x, step_t count) {
   std::vector<double> result;
   for (step_t t = 0; t < count; ++t)
@@ -174,31 +187,212 @@ TEST(Canonical, AShortCurveIsItsValues) {
   expect_same({R"({"cosine": {"initial": 0.1, "horizon": 2}})",
                R"({"linear": {"from": 0.1, "to": 0, "horizon": 2}})",
                R"({"piecewise": [[0, 0.1], [1, 0.05], [2, 0]]})"});
-  EXPECT_EQ(
-    make(R"({"cosine": {"initial": 0.1, "horizon": 3}})").pieces().size(), 2u);
+  EXPECT_EQ(shown(R"({"cosine": {"initial": 0.1, "horizon": 3}})"),
+            "0: 0.1, 1: 0.075, 2: cos(0.1,0,3)@0, 4: 0");
 }
 
 TEST(Canonical, AWarmupIsSharedWhateverComesAfter) {
   const auto ramp = [](const std::string& then) {
-    return make(R"({"warmup": {"steps": 5, "from": 0, "to": 0.1, "then": )"
-                + then + "}}")
-      .pieces()
-      .front();
+    return shown(R"({"warmup": {"steps": 5, "from": 0, "to": 0.1, "then": )"
+                 + then + "}}");
   };
-  const auto first = ramp("0.1");
-  EXPECT_EQ(first, ramp(R"({"cosine": {"horizon": 20}})"));
-  EXPECT_EQ(first, ramp(R"({"exponential": {"gamma": 0.9}})"));
-  EXPECT_EQ(to_text(first.shape), "poly(0,0.1,5,1)@0");
+  const std::string start = "0: 0, 1: 0.02, 2: line(0,0.02,1)@0, ";
+  EXPECT_EQ(ramp("0.1"), start + "6: 0.1");
+  EXPECT_EQ(ramp(R"({"cosine": {"horizon": 4}})"),
+            start + "6: 0.0853553390593, 7: cos(0.1,0,4)@5, 10: 0");
+  EXPECT_EQ(ramp(R"({"exponential": {"gamma": 0.9}})"),
+            start + "6: 0.09, 7: exp(0.1,0.9)@5");
+  EXPECT_EQ(ramp(R"({"linear": {"to": 0, "horizon": 10}})"),
+            start + "6: 0.09, 7: line(0.1,-0.01,1)@5, 16: 0");
+  EXPECT_EQ(ramp(R"({"step": {"initial": 1, "size": 9, "gamma": 0.5}})"),
+            start + "5: 1, 14: 0.5, 23: 0.25, 32: 0.125, 41: 0.0625, "
+                    "50: 0.03125, 59: 0.015625, 68: 0.0078125, "
+                    "77: 0.00390625, 86: 0.001953125, 95: 0.0009765625");
 }
 
-TEST(Canonical, WhatFollowsAWarmupIsShifted) {
-  const auto x = make(R"({"warmup": {"steps": 5, "from": 0, "to": 0.1,
-                         "then": {"cosine": {"horizon": 20, "end": 0.01}}}})");
-  ASSERT_EQ(x.pieces().size(), 3u);
-  EXPECT_EQ(x.pieces()[1].begin, 5u);
-  EXPECT_EQ(to_text(x.pieces()[1].shape), "cos(0.1,0.01,20)@5");
-  EXPECT_EQ(x.pieces()[2].begin, 25u);
-  EXPECT_EQ(to_text(x.pieces()[2].shape), "0.01");
+TEST(Canonical, ACurveSharesItsFirstValueWithAPlateau) {
+  EXPECT_EQ(shown(R"({"cosine": {"initial": 0.1, "horizon": 80}})", 3),
+            "0: 0.1, 1: 0.099961451812, 2: cos(0.1,0,80)@0");
+  // Flat for some steps at 12 digits: the plateau goes on.
+  EXPECT_EQ(shown(R"({"cosine": {"initial": 0.1, "horizon": 10000000}})"),
+            "0: 0.1, 5: cos(0.1,0,10000000)@0");
+  EXPECT_EQ(shown(R"({"linear": {"from": 1, "to": 0.5, "horizon": 900000000}})",
+                  1'000'000'000),
+            "0: 1, 1: 0.999999999444, 2: line(1,-5e-09,9)@0, 900000001: 0.5");
+}
+
+TEST(Canonical, ALineIsTheSameHoweverItIsMade) {
+  expect_same({
+    R"({"linear": {"from": 0.1, "to": 0, "horizon": 10}})",
+    R"({"polynomial": {"initial": 0.1, "power": 1, "horizon": 10}})",
+    R"({"rex": {"initial": 0.1, "beta": 0, "horizon": 10}})",
+    R"({"warmup": {"steps": 10, "from": 0.1, "to": 0}})",
+    R"({"warmup": {"steps": 4, "from": 0.1, "to": 0.06,
+        "then": {"linear": {"to": 0, "horizon": 6}}}})",
+    R"({"warmup": {"steps": 3, "from": 0.1, "to": 0.07,
+        "then": {"warmup": {"steps": 3, "from": 0.07, "to": 0.04,
+        "then": {"linear": {"to": 0, "horizon": 4}}}}}})",
+  });
+  expect_same({
+    R"({"warmup": {"steps": 2, "from": 0.1, "to": 0.1,
+        "then": {"linear": {"to": 0, "horizon": 10}}}})",
+    R"({"warmup": {"steps": 3, "from": 0.1, "to": 0.1,
+        "then": {"linear": {"from": 0.09, "to": 0, "horizon": 9}}}})",
+  });
+  expect_same({
+    R"({"warmup": {"steps": 5, "from": 0, "to": 0.1,
+        "then": {"linear": {"to": 0, "horizon": 4}}}})",
+    R"({"one_cycle": {"max": 0.1, "initial": 0, "end": 0, "rise": 5,
+        "horizon": 9, "anneal": "linear"}})",
+  });
+}
+
+TEST(Canonical, LinesOfOneSlopeShareUpToTheShorter) {
+  EXPECT_EQ(shown(R"({"linear": {"from": 0.1, "to": 0.04, "horizon": 6}})"),
+            "0: 0.1, 1: 0.09, 2: line(0.1,-0.01,1)@0, 7: 0.04");
+  EXPECT_EQ(shown(R"({"linear": {"from": 0.1, "to": 0, "horizon": 10}})"),
+            "0: 0.1, 1: 0.09, 2: line(0.1,-0.01,1)@0, 11: 0");
+}
+
+TEST(Canonical, ALineThatADoubleCannotHoldSharesAtTheSameHorizonOnly) {
+  EXPECT_EQ(
+    shown(R"({"linear": {"from": 1e9, "to": 1.23456789e-9, "horizon": 4}})"),
+    "0: 1000000000, 1: 750000000, 2: poly(1000000000,1.23456789e-09,4,1)@0, "
+    "5: 1.23456789e-09");
+}
+
+TEST(Canonical, Polynomial) {
+  EXPECT_EQ(shown(R"({"polynomial": {"initial": 1, "power": 2, "horizon": 4}})"),
+            "0: 1, 1: 0.5625, 2: poly(1,0,4,2)@0, 5: 0");
+}
+
+TEST(Canonical, Rex) {
+  EXPECT_EQ(shown(R"({"rex": {"initial": 1, "end": 0.1, "horizon": 4}})"),
+            "0: 1, 1: 0.871428571429, 2: rex(1,0.1,4,0.5)@0, 5: 0.1");
+}
+
+TEST(Canonical, ARestartedCosineIsAPieceForEachCycle) {
+  const auto cycles = [](const char* multiplier, step_t max) {
+    return shown(R"({"cosine_restarts": {"initial": 1, "period": 4,
+                    "multiplier": )" + std::string(multiplier) + "}}", max);
+  };
+  const std::string one = "0: 1, 1: 0.853553390593, 2: cos(1,0,4)@0";
+  EXPECT_EQ(cycles("1", 4), one);
+  EXPECT_EQ(cycles("1", 8),
+            one + ", 4: 1, 5: 0.853553390593, 6: cos(1,0,4)@4");
+  EXPECT_EQ(cycles("2", 8),
+            one + ", 4: 1, 5: 0.961939766256, 6: cos(1,0,8)@4");
+  expect_same({"0.1", R"({"cosine_restarts": {"initial": 0.1, "period": 1}})"});
+  expect_same({"0.1", R"({"cosine_restarts": {"initial": 0.1, "end": 0.1,
+                         "period": 7}})"});
+}
+
+TEST(Canonical, ACycleIsARampUpAndARampDown) {
+  EXPECT_EQ(
+    shown(R"({"cyclic": {"low": 0, "high": 0.1, "up": 5, "down": 4}})", 15),
+    "0: 0, 1: 0.02, 2: line(0,0.02,1)@0, 6: 0.075, 7: line(0.1,-0.025,1)@5, "
+    "10: 0.02, 11: line(0,0.02,1)@9");
+  EXPECT_EQ(shown(R"({"cyclic": {"low": 0, "high": 0.1, "up": 5,
+                     "mode": "triangular2"}})", 16),
+            "0: 0, 1: 0.02, 2: line(0,0.02,1)@0, 6: 0.08, "
+            "7: line(0.1,-0.02,1)@5, 11: 0.01, 12: line(0,0.01,1)@10");
+  EXPECT_EQ(shown(R"({"cyclic": {"low": 0, "high": 0.1, "up": 5,
+                     "mode": "exp_range", "gamma": 0.5}})", 10),
+            "0: 0, 1: 0.01, 3: fade(0,0.1,0.5,0,5)@0, 6: 0.00125, "
+            "7: fade(0,0.1,0.5,10,5)@0");
+  expect_same({
+    R"({"cyclic": {"low": 0, "high": 0.1, "up": 5}})",
+    R"({"cyclic": {"low": 0, "high": 0.1, "up": 5, "down": 5}})",
+    R"({"cyclic": {"low": 0, "high": 0.1, "up": 5, "mode": "exp_range",
+        "gamma": 1}})",
+  });
+  expect_same({"3", R"({"cyclic": {"low": 3, "high": 3, "up": 5}})",
+               R"({"cyclic": {"low": 3, "high": 9, "up": 5, "mode":
+                   "exp_range", "gamma": 0}})"});
+}
+
+TEST(Canonical, OneCycleHasPyTorchsDefaults) {
+  expect_same({
+    R"({"one_cycle": {"max": 0.5, "horizon": 90}})",
+    R"({"one_cycle": {"max": 0.5, "horizon": 90, "rise": 27, "initial": 0.02,
+        "end": 0.000002, "anneal": "cosine", "three_phase": false}})",
+  });
+  // After a warm-up it starts where that ended.
+  EXPECT_EQ(shown(R"({"warmup": {"steps": 0, "from": 0, "to": 0.1, "then":
+                     {"one_cycle": {"max": 0.5, "horizon": 9, "rise": 4,
+                      "three_phase": true}}}})"),
+            "0: 0.1, 1: 0.158578643763, 2: cos(0.1,0.5,4)@0, "
+            "5: 0.441421356237, 6: cos(0.5,0.1,4)@4, 9: 1e-05");
+}
+
+// -- driven by results --------------------------------------------------------
+
+observations flat(step_t begin, step_t end, step_t every = 1) {
+  observations result;
+  for (auto at = begin; at < end; at += every)
+    result.values.push_back({at, 0.5});
+  return result;
+}
+
+std::string reduced(const std::string& parameters, const observations& seen) {
+  return shown(R"({"reduce_on_plateau": {"initial": 0.1, )" + parameters
+                 + "}}", 100, seen);
+}
+
+TEST(Plateau, ReducesAfterMoreThanPatienceBadMeasurements) {
+  EXPECT_EQ(reduced(R"("patience": 2)", {}), "0: 0.1");
+  // The first of equal ones is better than none.
+  EXPECT_EQ(reduced(R"("patience": 2)", flat(1, 4)), "0: 0.1");
+  EXPECT_EQ(reduced(R"("patience": 2)", flat(1, 5)), "0: 0.1, 4: 0.01");
+  EXPECT_EQ(reduced(R"("patience": 0)", flat(3, 12, 3)),
+            "0: 0.1, 6: 0.01, 9: 0.001");
+  EXPECT_EQ(reduced(R"("patience": 0, "cooldown": 2)", flat(1, 8)),
+            "0: 0.1, 2: 0.01, 5: 0.001");
+  EXPECT_EQ(reduced(R"("patience": 0, "factor": 0.5, "min": 0.03)", flat(1, 9)),
+            "0: 0.1, 2: 0.05, 3: 0.03");
+  EXPECT_EQ(reduced(R"("patience": 0, "epsilon": 0.01)", flat(1, 9)),
+            "0: 0.1, 2: 0.01");
+  EXPECT_EQ(reduced(R"("factor": 0.5)", flat(1, 40)),
+            "0: 0.1, 12: 0.05, 23: 0.025, 34: 0.0125");
+}
+
+TEST(Plateau, NaNIsBad) {
+  auto seen = flat(1, 3);
+  seen.values[1].value = std::nan("");
+  EXPECT_EQ(reduced(R"("patience": 0)", seen), "0: 0.1, 2: 0.01");
+  seen.values[0].value = std::nan(""); // not even the first is better
+  EXPECT_EQ(reduced(R"("patience": 1)", seen), "0: 0.1, 2: 0.01");
+}
+
+TEST(Plateau, TheObjectiveSaysWhatIsBetter) {
+  observations rising;
+  rising.values = {{1, 0.1}, {2, 0.2}, {3, 0.3}};
+  EXPECT_EQ(reduced(R"("patience": 0)", rising), "0: 0.1");
+  rising.better = direction::minimize;
+  EXPECT_EQ(reduced(R"("patience": 0)", rising),
+            "0: 0.1, 2: 0.01, 3: 0.001");
+}
+
+TEST(Plateau, AfterAWarmupCountsFromItsEnd) {
+  const auto made = [](const observations& seen) {
+    return shown(R"({"warmup": {"steps": 4, "from": 0.1, "to": 0.5, "then":
+                    {"reduce_on_plateau": {"patience": 1}}}})", 100, seen);
+  };
+  const std::string ramp = "0: 0.1, 1: 0.2, 2: line(0.1,0.1,1)@0, 5: 0.5";
+  // What is measured at 4 is of the warm-up.
+  EXPECT_EQ(made(flat(1, 7)), ramp);
+  EXPECT_EQ(made(flat(1, 8)), ramp + ", 7: 0.05");
+}
+
+TEST(Plateau, SaysThatItResponds) {
+  const auto responds = [](const char* text) {
+    return make_sequence(json::parse(text), 10).responsive;
+  };
+  EXPECT_TRUE(responds(R"({"reduce_on_plateau": {"initial": 1}})"));
+  EXPECT_TRUE(responds(R"({"warmup": {"steps": 2, "from": 0, "to": 1, "then":
+                          {"reduce_on_plateau": {}}}})"));
+  EXPECT_FALSE(responds("0.1"));
+  EXPECT_FALSE(responds(R"({"cosine": {"initial": 1, "horizon": 9}})"));
 }
 
 TEST(Canonical, WhatIsSharedDoesNotDependOnTheLastStep) {
@@ -298,12 +492,12 @@ private:
   std::mt19937 random_;
 };
 
-class CanonicalProperty : public testing::TestWithParam<unsigned> {};
+class CanonicalSpelling : public testing::TestWithParam<unsigned> {};
 
 // The range is longer than the longest of the sequences, so that every horizon
 // is passed. No two lines between these numbers have the same slope, so that
 // none goes on with another.
-TEST_P(CanonicalProperty, EqualFormsIffEqualValues) {
+TEST_P(CanonicalSpelling, EqualFormsIffEqualValues) {
   constexpr step_t range = 24;
   random_family random{GetParam()};
   std::map<std::vector<double>, std::pair<sequence, json>> seen;
@@ -323,9 +517,14 @@ TEST_P(CanonicalProperty, EqualFormsIffEqualValues) {
   EXPECT_GT(again, 500); // the property has been put to the test
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, CanonicalProperty, testing::Range(1u, 11u));
+INSTANTIATE_TEST_SUITE_P(Seeds, CanonicalSpelling, testing::Range(1u, 11u));
 
 // -- errors -------------------------------------------------------------------
+
+const std::string all_names
+  = "constant, cosine, cosine_restarts, cyclic, exponential, linear, "
+    "multistep, one_cycle, piecewise, polynomial, reduce_on_plateau, rex, "
+    "step, warmup";
 
 TEST(FamilyError, WhatIsNoSequence) {
   expect_errors("null", {": must be a number or a word, found null"});
@@ -335,12 +534,10 @@ TEST(FamilyError, WhatIsNoSequence) {
                  "a sequence, found a map with 2 keys"});
   expect_errors(R"({"multstep": {}})",
                 {"/multstep: unknown sequence 'multstep', did you mean "
-                 "'multistep'? Allowed: constant, cosine, exponential, linear, "
-                 "multistep, piecewise, step, warmup"});
+                 "'multistep'? Allowed: " + all_names});
   expect_errors(R"({"banana": {}})",
-                {"/banana: unknown sequence 'banana'. Allowed: constant, "
-                 "cosine, exponential, linear, multistep, piecewise, step, "
-                 "warmup"});
+                {"/banana: unknown sequence 'banana'. Allowed: "
+                 + all_names});
 }
 
 TEST(FamilyError, Parameters) {
@@ -368,6 +565,74 @@ TEST(FamilyError, Parameters) {
     R"({"warmup": {"steps": 2, "from": 1, "to": 2, "then": {"step": {}}}})",
     {"/warmup/then/step: 'size' is missing",
      "/warmup/then/step: 'gamma' is missing"});
+}
+
+TEST(FamilyError, ParametersOfCurves) {
+  expect_errors(R"({"polynomial": {"initial": 1, "horizon": 3, "power": 0}})",
+                {"/polynomial/power: must be above 0, found 0"});
+  expect_errors(R"({"polynomial": {"initial": 1, "horizon": 3}})",
+                {"/polynomial: 'power' is missing"});
+  expect_errors(R"({"rex": {"initial": 1, "horizon": 3, "beta": 1}})",
+                {"/rex/beta: must be at least 0 and below 1, found 1"});
+  expect_errors(R"({"rex": {"initial": 1, "horizon": 3, "beta": -0.1}})",
+                {"/rex/beta: must be at least 0 and below 1, found -0.1"});
+  expect_errors(
+    R"({"cosine_restarts": {"initial": 1, "period": 0, "multiplier": 1.5}})",
+    {"/cosine_restarts/period: must be a whole number of steps from 1 to "
+     "1000000000, found 0",
+     "/cosine_restarts/multiplier: must be a whole number from 1 to "
+     "1000000000, found 1.5"});
+}
+
+TEST(FamilyError, ParametersOfCycles) {
+  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 0, "down": 0}})",
+                {"/cyclic/up: must be a whole number of steps from 1 to "
+                 "1000000000, found 0",
+                 "/cyclic/down: must be a whole number of steps from 1 to "
+                 "1000000000, found 0"});
+  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 2, "mode": "triangulr",
+                   "gamma": 1}})",
+                {"/cyclic/mode: unknown mode 'triangulr', did you mean "
+                 "'triangular'? Allowed: triangular, triangular2, exp_range",
+                 "/cyclic/gamma: is only for the mode exp_range, found it with "
+                 "triangular"});
+  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 2, "mode": 3}})",
+                {"/cyclic/mode: must be one of triangular, triangular2, "
+                 "exp_range, found 3"});
+  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 2,
+                   "mode": "exp_range"}})",
+                {"/cyclic: 'gamma' is missing"});
+  expect_errors(R"({"one_cycle": {"max": 1, "horizon": 9, "rise": 9}})",
+                {"/one_cycle/rise: must be below the horizon, 9, found 9"});
+  expect_errors(R"({"one_cycle": {"max": 1, "horizon": 9, "rise": 5,
+                   "three_phase": true, "anneal": "cosin"}})",
+                {"/one_cycle/rise: must be below half of the horizon, 9, found "
+                 "5",
+                 "/one_cycle/anneal: unknown anneal 'cosin', did you mean "
+                 "'cosine'? Allowed: cosine, linear"});
+  expect_errors(R"({"one_cycle": {"max": 1, "horizon": 2, "three_phase": 1}})",
+                {"/one_cycle/horizon: must be a whole number of steps from 3 "
+                 "to 1000000000, found 2",
+                 "/one_cycle/three_phase: must be true or false, found 1"});
+}
+
+TEST(FamilyError, ParametersOfAPlateau) {
+  expect_errors(
+    R"({"reduce_on_plateau": {"initial": 1, "factor": 1, "patience": -1,
+        "threshold": -0.1, "threshold_mode": "relative", "cooldown": 0.5,
+        "min": "x", "epsilon": -1}})",
+    {"/reduce_on_plateau/factor: must be at least 0 and below 1, found 1",
+     "/reduce_on_plateau/patience: must be a whole number of measurements from "
+     "0 to 1000000000, found -1",
+     "/reduce_on_plateau/threshold: must be at least 0, found -0.1",
+     "/reduce_on_plateau/threshold_mode: unknown threshold_mode 'relative'. "
+     "Allowed: rel, abs",
+     "/reduce_on_plateau/cooldown: must be a whole number of measurements from "
+     "0 to 1000000000, found 0.5",
+     "/reduce_on_plateau/min: must be a finite number, found 'x'",
+     "/reduce_on_plateau/epsilon: must be at least 0, found -1"});
+  expect_errors(R"({"reduce_on_plateau": {}})",
+                {"/reduce_on_plateau: 'initial' is missing"});
 }
 
 TEST(FamilyError, Lists) {
@@ -414,6 +679,28 @@ TEST(FamilyError, AbsurdSizes) {
             std::vector<std::string>{
               "/step: has more than 10000 plateaus; a decay at every step has "
               "no such limit"});
+}
+
+TEST(FamilyError, AbsurdNumbersOfCycles) {
+  for (const auto& [text, message] :
+       {std::pair{R"({"cosine_restarts": {"initial": 1, "period": 2}})",
+                  "/cosine_restarts: has more than 10000 cycles"},
+        {R"({"cyclic": {"low": 0, "high": 1, "up": 2}})",
+         "/cyclic: has more than 10000 ramps"},
+        {R"({"cyclic": {"low": 0, "high": 1, "up": 2, "mode": "exp_range",
+            "gamma": 0.5}})",
+         "/cyclic: has more than 10000 ramps"}})
+    EXPECT_EQ(texts(make_sequence(json::parse(text), 1'000'000).errors),
+              std::vector<std::string>{message});
+  // One that halves its height is flat before that.
+  EXPECT_TRUE(make_sequence(json::parse(R"({"cyclic": {"low": 1, "high": 2,
+                            "up": 2, "mode": "triangular2"}})"),
+                            1'000'000'000)
+                .errors.empty());
+  EXPECT_TRUE(make_sequence(json::parse(R"({"cosine_restarts": {"initial": 1,
+                            "period": 1000000000, "multiplier": 1000000000}})"),
+                            1'000'000'000)
+                .errors.empty());
 }
 
 TEST(FamilyWarning, WhatIsNeverReached) {

@@ -1,6 +1,7 @@
 #include "hippo/sequence/form.hpp"
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -11,7 +12,7 @@
 namespace hippo {
 namespace {
 
-form make(form_kind kind, step_t origin, std::array<double, 4> a) {
+form make(form_kind kind, step_t origin, std::array<double, 5> a) {
   form result;
   result.kind = kind;
   result.origin = origin;
@@ -55,6 +56,48 @@ TEST(Form, CosineIsHalfAWave) {
   EXPECT_EQ(number(x, 6), 0); // where the wave would be up again
 }
 
+TEST(Form, RexFallsFastAtItsEnd) {
+  const auto x = make(form_kind::rex, 5, {0.6, 0.1, 4, 0.5});
+  EXPECT_EQ(number(x, 5), 0.6);
+  EXPECT_EQ(number(x, 7), 0.433333333333);
+  EXPECT_EQ(number(x, 9), 0.1);
+  EXPECT_EQ(number(x, 90), 0.1);
+}
+
+TEST(Form, AFadingRampGoesUpOrDown) {
+  const auto up = make(form_kind::fading_ramp, 1, {1, 3, 0.5, 2, 4});
+  EXPECT_EQ(number(up, 3), 1);
+  EXPECT_EQ(number(up, 4), 1.125);
+  EXPECT_EQ(number(up, 5), 1.125);
+  EXPECT_EQ(number(up, 50), 1.125);
+  const auto down = make(form_kind::fading_ramp, 0, {1, 3, 0.5, 4, 2});
+  EXPECT_EQ(number(down, 2), 1.5);
+  EXPECT_EQ(number(down, 3), 1.125);
+  EXPECT_EQ(number(down, 4), 1);
+  EXPECT_FALSE(up.is_monotone());
+}
+
+TEST(Form, EndsAfterItsLength) {
+  constexpr auto never = std::numeric_limits<step_t>::max();
+  EXPECT_EQ(form::constant(1).end(), never);
+  EXPECT_EQ(form::text("sgd").end(), never);
+  EXPECT_EQ(make(form_kind::exponential, 4, {1, 0.5}).end(), never);
+  EXPECT_EQ(make(form_kind::line, 4, {1, 0.5, 7}).end(), never);
+  EXPECT_EQ(make(form_kind::polynomial, 4, {1, 0, 7, 2}).end(), 12u);
+  EXPECT_EQ(make(form_kind::cosine, 4, {1, 0, 7}).end(), 12u);
+  EXPECT_EQ(make(form_kind::rex, 4, {1, 0, 7, 0.5}).end(), 12u);
+  EXPECT_EQ(make(form_kind::fading_ramp, 4, {1, 0, 0.5, 7, 3}).end(), 12u);
+  EXPECT_EQ(make(form_kind::fading_ramp, 4, {1, 0, 0.5, 3, 7}).end(), 12u);
+  EXPECT_EQ(make(form_kind::cosine, 4, {1, 0, 1e300}).end(), never);
+}
+
+TEST(Form, TellsItsValueBeforeRounding) {
+  const auto x = make(form_kind::exponential, 0, {1, 0.7});
+  EXPECT_EQ(x.exact_at(30), std::pow(0.7, 30));
+  EXPECT_NE(x.exact_at(30), number(x, 30));
+  EXPECT_EQ(form::constant(0.25).exact_at(9), 0.25);
+}
+
 TEST(Form, TextHasItsWord) {
   EXPECT_EQ(form::text("sgd").at(3), scalar{"sgd"});
 }
@@ -69,6 +112,12 @@ TEST(Form, WritesItself) {
             "poly(0.01,0.1,5,1)@0");
   EXPECT_EQ(to_text(make(form_kind::cosine, 2, {0.1, 0.001, 12, 0})),
             "cos(0.1,0.001,12)@2");
+  EXPECT_EQ(to_text(make(form_kind::line, 0, {0.1, -0.01, 1})),
+            "line(0.1,-0.01,1)@0");
+  EXPECT_EQ(to_text(make(form_kind::rex, 3, {0.1, 0, 80, 0.5})),
+            "rex(0.1,0,80,0.5)@3");
+  EXPECT_EQ(to_text(make(form_kind::fading_ramp, 0, {0, 1, 0.9, 5, 10})),
+            "fade(0,1,0.9,5,10)@0");
 }
 
 TEST(Form, WordsCannotBeTakenForAnythingElse) {
@@ -86,7 +135,7 @@ TEST(Form, EqualTextsIffEqualForms) {
   const auto pick = [&](const auto& xs) { return xs[random() % xs.size()]; };
   std::map<std::string, form> seen;
   for (int i = 0; i < 20000; ++i) {
-    const auto kind = static_cast<form_kind>(1 + random() % 5);
+    const auto kind = static_cast<form_kind>(1 + random() % 8);
     form x;
     if (kind == form_kind::constant)
       x = form::constant(pick(numbers));
@@ -94,12 +143,13 @@ TEST(Form, EqualTextsIffEqualForms) {
       x = form::text(pick(words) + pick(words));
     else if (kind == form_kind::exponential)
       x = make(kind, random() % 3, {pick(numbers), pick(numbers), 0, 0});
-    else if (kind == form_kind::cosine)
+    else if (kind == form_kind::cosine || kind == form_kind::line)
       x = make(kind, random() % 3,
                {pick(numbers), pick(numbers), pick(numbers), 0});
     else
       x = make(kind, random() % 3,
-               {pick(numbers), pick(numbers), pick(numbers), pick(numbers)});
+               {pick(numbers), pick(numbers), pick(numbers), pick(numbers),
+                kind == form_kind::fading_ramp ? pick(numbers) : 0});
     const auto [it, is_new] = seen.emplace(to_text(x), x);
     EXPECT_EQ(it->second, x) << to_text(x);
   }

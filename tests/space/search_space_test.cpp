@@ -34,6 +34,16 @@ TEST(SearchSpace, OfConstantsHasOneCombination) {
             std::vector<std::string>{R"({"lr":0.1,"batch_size":64})"});
 }
 
+TEST(SearchSpace, SaysWhichCombinationsRespondToResults) {
+  const auto space = space_of(
+    "  momentum: {choice: [0.8, 0.9]}\n"
+    "  lr: {choice: [0.1, {reduce_on_plateau: {initial: 0.1}}]}\n");
+  std::vector<bool> found;
+  for (std::uint64_t i = 0; i < *space.size(); ++i)
+    found.push_back(space.at(i).responsive);
+  EXPECT_EQ(found, (std::vector<bool>{false, true, false, true}));
+}
+
 TEST(SearchSpace, TheFirstHyperParameterVariesSlowest) {
   const std::vector<std::string> expected{
     R"({"lr":0.1,"batch_size":32})", R"({"lr":0.1,"batch_size":64})",

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/sequence/family.hpp"
 #include "space/fixtures.hpp"
 
 namespace hippo {
@@ -291,6 +292,9 @@ TEST(StudyError, TheRest) {
 
 // -- the space ----------------------------------------------------------------
 
+const std::string keys_of_a_value
+  = list_of(family_names()) + ", choice, uniform, log_uniform, int_uniform";
+
 TEST(SpaceError, UnknownNames) {
   expect_errors(with_space("  learning_rate: 0.1\n  momentun: 0.5\n"),
                 {"s.yaml:6:3: space.learning_rate: unknown hyper-parameter "
@@ -301,18 +305,14 @@ TEST(SpaceError, UnknownNames) {
                  "batch_size, momentum, weight_decay, optimizer"});
   expect_errors(with_lr("{choice: [0.1, {multstep: {initial: 1}}]}"),
                 {"s.yaml:6:23: space.lr.choice[1].multstep: unknown sequence "
-                 "'multstep', did you mean 'multistep'? Allowed: constant, "
-                 "cosine, exponential, linear, multistep, piecewise, step, "
-                 "warmup, choice, uniform, log_uniform, int_uniform"});
+                 "'multstep', did you mean 'multistep'? Allowed: "
+                 + keys_of_a_value});
   expect_errors(with_lr("{choise: [0.1, 0.2]}"),
                 {"s.yaml:6:8: space.lr.choise: unknown sequence 'choise', did "
-                 "you mean 'choice'? Allowed: constant, cosine, exponential, "
-                 "linear, multistep, piecewise, step, warmup, choice, uniform, "
-                 "log_uniform, int_uniform"});
+                 "you mean 'choice'? Allowed: " + keys_of_a_value});
   expect_errors(with_lr("{constant: 1, step: 2}"),
                 {"s.yaml:6:7: space.lr: must have one key, found 2. Allowed: "
-                 "constant, cosine, exponential, linear, multistep, piecewise, "
-                 "step, warmup, choice, uniform, log_uniform, int_uniform"});
+                 + keys_of_a_value});
   expect_errors(with_lr("{cosine: {initial: 1, horizn: 3}}"),
                 {"s.yaml:6:37: space.lr.cosine.horizn: unknown parameter of "
                  "cosine 'horizn', did you mean 'horizon'? Allowed: initial, "
@@ -394,8 +394,14 @@ TEST(SpaceError, ValuesOutsideOfTheirLimits) {
 TEST(SpaceError, ValuesAtSomeStepOutsideOfTheirLimits) {
   expect_errors(
     with_lr("{linear: {from: 0.1, to: -0.1, horizon: 10}}"),
-    {"s.yaml:6:16: space.lr.linear: must be above 0, found -0.08 at "
-     "step 9"});
+    {"s.yaml:6:16: space.lr.linear: must be above 0, found -0.1 at "
+     "step 10"});
+  // A ramp that fades is highest in between.
+  expect_errors(
+    with_space("  momentum: {cyclic: {low: 0, high: 10, up: 10, mode: "
+               "exp_range, gamma: 0.7}}\n"),
+    {"s.yaml:6:22: space.momentum.cyclic: must be below 1, found 1.029 at "
+     "step 3"});
   expect_errors(with_lr("{linear: {from: 0.1, to: -0.1, horizon: 20}}"),
                 {"s.yaml:6:16: space.lr.linear: must be above 0, found -0.01 "
                  "at step 11"});

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <random>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -233,6 +234,18 @@ TEST(Codec, RefusesBrokenForms) {
   refused([](configuration& x) { x["batch_size"].a[0] = std::nan(""); },
           "not finite");
   refused([](configuration& x) { x["decay"].a[1] = HUGE_VAL; }, "not finite");
+  refused([](configuration& x) { x["ramp"].a[2] = 0; }, "no whole number");
+  refused([](configuration& x) { x["ramp"].a[2] = 1.5; }, "no whole number");
+  refused([](configuration& x) { x["ramp"].a[3] = 1; }, "too many numbers");
+  refused([](configuration& x) { x["rex"].a[2] = 0; }, "no length");
+  refused([](configuration& x) { x["rex"].a[3] = 1; }, "beta out of range");
+  refused([](configuration& x) { x["rex"].a[3] = -0.1; },
+          "beta out of range");
+  refused([](configuration& x) { x["rex"].a[4] = 1; }, "too many numbers");
+  refused([](configuration& x) { x["fade"].a[3] = 9; }, "no length");
+  refused([](configuration& x) { x["fade"].a[3] = -1; }, "before its origin");
+  refused([](configuration& x) { x["fade"].a[4] = -1; }, "before its origin");
+  refused([](configuration& x) { x["fade"].a[2] = -1; }, "negative ratio");
   refused([](configuration& x) { x["optimizer"].a[0] = 1; },
           "too many numbers");
   refused([](configuration& x) { x[""]; }, "name is empty");
@@ -242,6 +255,38 @@ TEST(Codec, RefusesBrokenForms) {
         x["h" + std::to_string(i)];
     },
     "hyper-parameters are too many");
+}
+
+TEST(Codec, KeepsEveryFormAsItIs) {
+  std::mt19937_64 random{4};
+  std::uniform_real_distribution<> number{-10, 10};
+  const auto steps = [&] { return static_cast<double>(1 + random() % 1000); };
+  for (int i = 0; i < 5000; ++i) {
+    form x;
+    x.kind = static_cast<form_kind>(1 + i % 8);
+    const auto a = number(random);
+    const auto b = random() % 4 == 0 ? 0 : number(random);
+    switch (x.kind) {
+      case form_kind::constant: x.a = {a}; break;
+      case form_kind::text: x.word = std::to_string(a); break;
+      case form_kind::exponential: x.a = {a, b}; break;
+      case form_kind::cosine:
+      case form_kind::line: x.a = {a, b, steps()}; break;
+      case form_kind::polynomial: x.a = {a, b, steps(), b}; break;
+      case form_kind::rex:
+        x.a = {a, b, steps(), std::abs(a) / 11};
+        break;
+      case form_kind::fading_ramp:
+        x.a = {a, b, std::abs(b), steps(), steps() + 1000};
+        break;
+    }
+    if (!x.is_plateau())
+      x.origin = random() % max_step;
+    const configuration whole{{"x", x}};
+    const auto result = decode_configuration(encode_configuration(whole));
+    ASSERT_TRUE(result) << to_text(x) << result.failure().message;
+    EXPECT_EQ(*result, whole);
+  }
 }
 
 TEST(Codec, RefusesNamesOutOfOrder) {
@@ -304,7 +349,7 @@ TEST(Codec, RefusesFormKindsOfNewerPeers) {
   capnp::MallocMessageBuilder builder;
   auto list = builder.initRoot<schema::Configuration>().initParameters(1);
   list[0].setName("lr");
-  list[0].initForm().setKind(static_cast<schema::FormKind>(6));
+  list[0].initForm().setKind(static_cast<schema::FormKind>(9));
   const auto words = capnp::messageToFlatArray(builder);
   const auto bytes = words.asChars();
   const auto result = decode_configuration({bytes.begin(), bytes.size()});

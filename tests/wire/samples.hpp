@@ -18,14 +18,29 @@ inline form exponential(step_t origin) {
   return {form_kind::exponential, origin, {0.1, 0.9}, {}};
 }
 
+inline form line(step_t origin) {
+  return {form_kind::line, origin, {0.1, -0.01, 3}, {}};
+}
+
+inline form rex(step_t origin) {
+  return {form_kind::rex, origin, {0.1, 0, 20, 0.5}, {}};
+}
+
+inline form fading_ramp(step_t origin) {
+  return {form_kind::fading_ramp, origin, {0.1, 0.3, 0.5, 2, 9}, {}};
+}
+
 /// One hyper-parameter of each kind; placed forms begin at `origin`.
 inline configuration config(step_t origin = 0) {
   return {{"batch_size", form::constant(64)},
           {"decay", polynomial(origin)},
           {"dropout", exponential(origin)},
+          {"fade", fading_ramp(origin)},
           {"lr", cosine(origin)},
           {"nothing", form::constant(0)},
-          {"optimizer", form::text("sgd")}};
+          {"optimizer", form::text("sgd")},
+          {"ramp", line(origin)},
+          {"rex", rex(origin)}};
 }
 
 inline lease path() {

@@ -4,13 +4,19 @@
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/sequence/canonical_form.hpp"
 #include "hippo/sequence/family/argument.hpp"
 #include "hippo/sequence/family/constant.hpp"
 #include "hippo/sequence/family/cosine.hpp"
+#include "hippo/sequence/family/cyclic.hpp"
 #include "hippo/sequence/family/exponential.hpp"
 #include "hippo/sequence/family/linear.hpp"
 #include "hippo/sequence/family/multistep.hpp"
+#include "hippo/sequence/family/one_cycle.hpp"
 #include "hippo/sequence/family/piecewise.hpp"
+#include "hippo/sequence/family/polynomial.hpp"
+#include "hippo/sequence/family/reduce_on_plateau.hpp"
+#include "hippo/sequence/family/rex.hpp"
 #include "hippo/sequence/family/step.hpp"
 #include "hippo/sequence/family/warmup.hpp"
 
@@ -30,10 +36,27 @@ const std::vector<family_entry>& families() {
   static const std::vector<family_entry> table{
     {"constant", {}, family::constant},
     {"cosine", {"initial", "end", "horizon"}, family::cosine},
+    {"cosine_restarts",
+     {"initial", "end", "period", "multiplier"},
+     family::cosine_restarts},
+    {"cyclic",
+     {"low", "high", "up", "down", "mode", "gamma"},
+     family::cyclic},
     {"exponential", {"initial", "gamma", "every"}, family::exponential},
     {"linear", {"from", "to", "horizon"}, family::linear},
     {"multistep", {"initial", "milestones", "gamma"}, family::multistep},
+    {"one_cycle",
+     {"max", "horizon", "rise", "initial", "end", "anneal", "three_phase"},
+     family::one_cycle},
     {"piecewise", {}, family::piecewise},
+    {"polynomial",
+     {"initial", "end", "horizon", "power"},
+     family::polynomial},
+    {"reduce_on_plateau",
+     {"initial", "factor", "patience", "threshold", "threshold_mode",
+      "cooldown", "min", "epsilon"},
+     family::reduce_on_plateau},
+    {"rex", {"initial", "end", "horizon", "beta"}, family::rex},
     {"step", {"initial", "size", "gamma"}, family::step},
     {"warmup", {"steps", "from", "to", "then"}, family::warmup},
   };
@@ -102,12 +125,16 @@ std::vector<piece> family::argument::sequence() const {
 }
 
 made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
-                            const observations&) {
+                            const observations& observed) {
   made_sequence out;
-  const family::argument whole{&x, {}, {0, max_steps, {}}, out};
+  const family::argument whole{&x, {}, {0, max_steps, {}, &observed}, out};
+  const auto is_late = [max_steps](const piece& part) {
+    return part.begin >= max_steps;
+  };
   auto pieces = whole.sequence();
-  std::erase_if(pieces,
-                [&](const piece& part) { return part.begin >= max_steps; });
+  std::erase_if(pieces, is_late);
+  pieces = canonical_form(std::move(pieces));
+  std::erase_if(pieces, is_late);
   out.value = sequence(std::move(pieces));
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "hippo/core/types.hpp"
 #include "hippo/sequence/sequence.hpp"
 
 namespace hippo {
@@ -23,14 +24,16 @@ struct remark {
   std::string message; ///< what was found, and what would be right
 };
 
-/// What a trial has measured of its study's objective, by ascending state.
+/// What the study's objective was found to be after some steps of a trial.
+struct observation {
+  step_t at = 0;    ///< steps trained by then
+  double value = 0; ///< NaN: it diverged, which is no better than anything
+};
+
+/// What has been measured of a trial so far.
 struct observations {
-  struct measured {
-    step_t at = 0;
-    double value = 0;
-  };
   direction better = direction::maximize;
-  std::vector<measured> values;
+  std::vector<observation> values; ///< `at` increases strictly
 };
 
 /// What came of making a sequence.
@@ -38,32 +41,48 @@ struct made_sequence {
   sequence value; ///< of no use unless `errors` is empty
   std::vector<remark> errors;
   std::vector<remark> warnings; ///< odd but harmless
+  /// Whether it may go on in another way when more has been measured.
+  bool responsive = false;
 };
 
 /// Makes a sequence in canonical form from the value that a study file gives a
 /// hyper-parameter, every choice and range in it decided: a number, a word, a
 /// truth value (1 or 0), or an object `{family: parameters}`.
 ///
-/// The canonical form does not depend on how the values were spelt:
+/// The canonical form depends on the values, not on how they were spelt, so
+/// that two sequences have as many forms in common as values (see
+/// `canonical_form()`):
 /// - every number is rounded by `canonical()`;
 /// - what does not change is a constant (ratio 1, equal ends), a ramp without
 ///   length is nothing, neighbours that are equal are one piece;
-/// - a curve of at most 2 steps is written as its values, because they lie on
-///   curves of every kind; a longer one keeps its form;
-/// - from its horizon on, a curve is the constant of its end;
+/// - a form rules for as long as it gives the values there are, whatever the
+///   family meant to come next: a curve rules its horizon too, on which it
+///   meets the constant after it;
+/// - a curve's first two values are plateaus unless what rules gives them,
+///   because two values lie on curves of every kind: so a cosine from 0.1
+///   shares its step 0 with whatever begins with 0.1, and a curve of at most 2
+///   steps is its values;
+/// - a straight line is one form, whichever family made it, however long it is
+///   and wherever it began;
 /// - a plateau is a constant, whichever family made it, and a decay on every
 ///   step is an exponential form, whichever family made it;
 /// - what begins at or after `max_steps` is left out. Nothing else depends on
-///   `max_steps`, so that trials of different length share what they have in
-///   common.
+///   `max_steps`, nor anything on what is observed later: so trials of
+///   different length share what they have in common, and an observation more
+///   leaves all steps before it as they were.
 ///
-/// Two spellings of equal values that stay different, and so do not share: a
-/// curve of more than 2 steps and a list of its values; a line and two lines of
-/// the same slope, one after the other. The first of two such lines is a
-/// warm-up, which is shared with every other sequence that warms up so.
+/// Spellings of equal values that stay different, and so do not share:
+/// - a curve and a list of its values, plateaus of one step, a curve of at most
+///   2 steps being such a list;
+/// - one curve that is no line, begun at two of its points;
+/// - two curves of different kinds that agree in their first three values by
+///   chance: they share two of them.
 ///
 /// Every independent error is told. A value that only breaks the order of a
 /// list still gives a sequence, the one of the list when sorted.
+/// @param observed what has been measured of the trial: decides how a
+///                 `responsive` sequence goes on, here for as long as nothing
+///                 more is measured
 /// REQUIRES: `max_steps > 0`
 made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
                             const observations& observed = {});

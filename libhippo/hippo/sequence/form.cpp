@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/sequence/line.hpp"
 
 namespace hippo {
 
@@ -21,6 +23,17 @@ double polynomial(double t, double from, double to, double steps,
 
 double half_cosine(double t, double from, double to, double steps) {
   return to + (from - to) * (1 + std::cos(std::numbers::pi * t / steps)) / 2;
+}
+
+double reflected_exponential(double t, double from, double to, double steps,
+                             double beta) {
+  const auto p = t / steps;
+  return to + (from - to) * (1 - p) / (1 - beta * p);
+}
+
+double fading_ramp(double t, const std::array<double, 5>& a) {
+  const auto share = (t - a[3]) / (a[4] - a[3]);
+  return a[0] + (a[1] - a[0]) * share * std::pow(a[2], t);
 }
 
 /// Whether a word can stand in a text without quotes, i.e. cannot be taken for
@@ -60,22 +73,60 @@ form form::text(std::string word) {
 }
 
 scalar form::at(step_t step) const {
+  switch (kind) {
+    case form_kind::constant:
+      return a[0];
+    case form_kind::text:
+      return word;
+    case form_kind::line:
+      return line_at(*this, step);
+    default:
+      return canonical(exact_at(step));
+  }
+}
+
+double form::exact_at(step_t step) const {
   assert(step >= origin);
   const auto t = static_cast<double>(step - origin);
   switch (kind) {
     case form_kind::constant:
       return a[0];
     case form_kind::text:
-      return word;
+      break;
     case form_kind::exponential:
-      return canonical(a[0] * std::pow(a[1], t));
+      return a[0] * std::pow(a[1], t);
     case form_kind::polynomial:
-      return canonical(polynomial(std::min(t, a[2]), a[0], a[1], a[2], a[3]));
+      return t < a[2] ? polynomial(t, a[0], a[1], a[2], a[3]) : a[1];
     case form_kind::cosine:
-      return canonical(half_cosine(std::min(t, a[2]), a[0], a[1], a[2]));
+      return t < a[2] ? half_cosine(t, a[0], a[1], a[2]) : a[1];
+    case form_kind::line:
+      return unrounded_line_at(*this, step);
+    case form_kind::rex:
+      return t < a[2] ? reflected_exponential(t, a[0], a[1], a[2], a[3])
+                      : a[1];
+    case form_kind::fading_ramp:
+      return fading_ramp(std::min(t, std::max(a[3], a[4])), a);
   }
-  assert(false && "a kind that this version does not know");
+  assert(false && "a word, or a kind that this version does not know");
   return a[0];
+}
+
+step_t form::end() const noexcept {
+  constexpr auto never = std::numeric_limits<step_t>::max();
+  double length = 0;
+  switch (kind) {
+    case form_kind::polynomial:
+    case form_kind::cosine:
+    case form_kind::rex:
+      length = a[2];
+      break;
+    case form_kind::fading_ramp:
+      length = std::max(a[3], a[4]);
+      break;
+    default:
+      return never;
+  }
+  return length < 1e18 ? origin + static_cast<step_t>(length) + 1 : never;
 }
 
 std::string quoted_if_needed(const std::string& word) {
@@ -102,6 +153,12 @@ std::string to_text(const form& x) {
       return call("poly", x, 4);
     case form_kind::cosine:
       return call("cos", x, 3);
+    case form_kind::line:
+      return call("line", x, 3);
+    case form_kind::rex:
+      return call("rex", x, 4);
+    case form_kind::fading_ramp:
+      return call("fade", x, 5);
   }
   assert(false && "a kind that this version does not know");
   return {};

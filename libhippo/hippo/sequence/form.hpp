@@ -20,6 +20,20 @@ enum class form_kind : std::uint8_t {
   /// Half a cosine from `a[0]` to `a[1]` over `a[2]` steps:
   /// `a[1] + (a[0] - a[1]) * (1 + cos(pi * t / a[2])) / 2`.
   cosine,
+  /// The line through `a[0]` at the origin that rises by `a[1]` in `a[2]`
+  /// steps: `a[0] + a[1] * t / a[2]`, without end. It is worked out in exact
+  /// decimals and made by `line.hpp`, which knows its lowest terms.
+  line,
+  /// From `a[0]` to `a[1]` over `a[2]` steps, slowly first and fast at the end,
+  /// with beta `a[3]`: `a[1] + (a[0] - a[1]) * (1 - p) / (1 - a[3] * p)`, p
+  /// being `t / a[2]` (REX, Chen et al., "REX: Revisiting Budgeted Training
+  /// with an Improved Schedule", MLSys 2022).
+  rex,
+  /// A ramp that fades: `a[0]` at `t = a[3]`, and with it a share of the way to
+  /// `a[1]` that is whole at `t = a[4]` but for a factor `a[2]^t`:
+  /// `a[0] + (a[1] - a[0]) * (t - a[3]) / (a[4] - a[3]) * a[2]^t`. It is ruled
+  /// by between `a[3]` and `a[4]`, whichever comes first.
+  fading_ramp,
 };
 
 /// A closed form, placed on the axis of steps.
@@ -31,27 +45,42 @@ enum class form_kind : std::uint8_t {
 struct form {
   form_kind kind = form_kind::constant;
   step_t origin = 0; ///< the absolute step at which the form's phase is 0
-  std::array<double, 4> a{};
+  std::array<double, 5> a{};
   std::string word;
 
   static form constant(double value);
   static form text(std::string word);
 
   /// Returns the value at absolute step `at`, rounded by `canonical()`. After
-  /// its steps a polynomial or cosine stays at its end.
+  /// its steps a form with a length stays at its end.
   /// REQUIRES: `at >= origin`
   [[nodiscard]] scalar at(step_t at) const;
+
+  /// Returns the same before it is rounded, as far as a double can tell.
+  /// REQUIRES: `at >= origin` and this is not a word.
+  [[nodiscard]] double exact_at(step_t at) const;
+
+  /// Returns the first absolute step of which the form says nothing: for a
+  /// form with a length the one after its end, else the largest `step_t`.
+  [[nodiscard]] step_t end() const noexcept;
 
   /// Returns whether it has one value at every step, a number or a word.
   [[nodiscard]] bool is_plateau() const noexcept {
     return kind == form_kind::constant || kind == form_kind::text;
   }
 
+  /// Returns whether values never fall after they rose, nor rise after they
+  /// fell.
+  [[nodiscard]] bool is_monotone() const noexcept {
+    return kind != form_kind::fading_ramp;
+  }
+
   friend bool operator==(const form&, const form&) = default;
 };
 
 /// Returns the form as text: `0.1`, `sgd`, `exp(0.1,0.9)@4`, `poly(...)@0`,
-/// `cos(...)@2`. Equal texts iff equal forms.
+/// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`. Equal
+/// texts iff equal forms.
 std::string to_text(const form& x);
 
 /// Returns a word as it is, or in double quotes where it could be taken for

@@ -67,7 +67,9 @@ void add(const space_node& space, const decider& pick, step_t max_steps,
   for (std::size_t i = 0; i < space.children.size(); ++i) {
     std::vector<const space_node*> brought;
     auto value = decide(space.children[i], pick, &brought);
-    out.sequences[space.keys[i]] = make_sequence(value, max_steps).value;
+    auto made = make_sequence(value, max_steps);
+    out.responsive = out.responsive || made.responsive;
+    out.sequences[space.keys[i]] = std::move(made.value);
     out.shown[space.keys[i]] = std::move(value);
     for (const auto* inner : brought)
       add(*inner, pick, max_steps, out);
@@ -245,7 +247,7 @@ trial_parameters search_space::sample(std::uint64_t seed,
 
 trial_parameters search_space::decide(const leaf_decider& pick) const {
   if (root_ == nullptr)
-    return {nlohmann::ordered_json::object(), {}};
+    return {nlohmann::ordered_json::object(), {}, false};
   return parameters(*root_,
                     [&](const space_node& x) { return pick(space_leaf{x}); });
 }

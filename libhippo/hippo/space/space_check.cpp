@@ -15,9 +15,9 @@ namespace hippo {
 
 namespace {
 
-/// How many steps of a curve are looked at where values must be whole: if so
-/// many are, all are.
-constexpr step_t whole_steps_max = 10'000;
+/// How many steps of a curve are looked at where its ends do not tell all: if
+/// the values of so many are whole, all are.
+constexpr step_t looked_at_max = 10'000;
 
 /// The most values to look at for one hyper-parameter: a bound on time.
 constexpr std::size_t values_max = 2'000'000;
@@ -137,10 +137,12 @@ private:
       const auto begin = pieces[i].begin;
       const auto last =
         (i + 1 < pieces.size() ? pieces[i + 1].begin : max_steps_) - 1;
-      // Curves are monotone, so their ends tell of all limits but this one.
-      const auto each = !shape.is_plateau() && limits_ && limits_->integer
-                          ? std::min(last, begin + whole_steps_max)
-                          : begin;
+      // The ends of a monotone curve tell of all limits but that to integers.
+      const bool integer = limits_ != nullptr && limits_->integer;
+      const auto each
+        = !shape.is_plateau() && (integer || !shape.is_monotone())
+            ? std::min(last, begin + looked_at_max)
+            : begin;
       for (auto at = begin; at <= each; ++at, ++values_)
         if (!check_value(value, x, shape.at(at), at))
           return;

@@ -23,7 +23,8 @@ struct trial_parameters {
   nlohmann::ordered_json shown;
   /// One canonical sequence for each hyper-parameter that the study mentions.
   std::map<std::string, sequence> sequences;
-  /// Whether the sequences depend on what the trial measures.
+  /// Whether a sequence may go on in another way when results are known
+  /// (`make_sequence()` with observations).
   bool responsive = false;
 };
 

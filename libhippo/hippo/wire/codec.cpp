@@ -22,6 +22,9 @@ schema::FormKind to_schema(form_kind kind) {
     case form_kind::exponential: return schema::FormKind::EXPONENTIAL;
     case form_kind::polynomial: return schema::FormKind::POLYNOMIAL;
     case form_kind::cosine: return schema::FormKind::COSINE;
+    case form_kind::line: return schema::FormKind::LINE;
+    case form_kind::rex: return schema::FormKind::REX;
+    case form_kind::fading_ramp: return schema::FormKind::FADING_RAMP;
   }
   return schema::FormKind::UNSET;
 }
@@ -164,6 +167,11 @@ bool from_schema(schema::FormKind in, form_kind& out) {
       out = form_kind::polynomial;
       return true;
     case schema::FormKind::COSINE: out = form_kind::cosine; return true;
+    case schema::FormKind::LINE: out = form_kind::line; return true;
+    case schema::FormKind::REX: out = form_kind::rex; return true;
+    case schema::FormKind::FADING_RAMP:
+      out = form_kind::fading_ramp;
+      return true;
   }
   return false; // a kind of a newer peer
 }
@@ -176,8 +184,38 @@ std::size_t numbers_of(form_kind kind) {
     case form_kind::exponential: return 2;
     case form_kind::polynomial: return 4;
     case form_kind::cosine: return 3;
+    case form_kind::line: return 3;
+    case form_kind::rex: return 4;
+    case form_kind::fading_ramp: return 5;
   }
   return 0;
+}
+
+/// Whether the numbers of a form of that kind give a value at every step.
+bool get_shape(const form& x, complaint& why) {
+  const auto* what = "a form";
+  switch (x.kind) {
+    case form_kind::constant:
+    case form_kind::text:
+    case form_kind::exponential:
+      return true;
+    case form_kind::polynomial:
+    case form_kind::cosine:
+      return why.require(x.a[2] > 0, what, "has no length");
+    case form_kind::line:
+      return why.require(x.a[2] >= 1 && std::floor(x.a[2]) == x.a[2], what,
+                         "rises in no whole number of steps");
+    case form_kind::rex:
+      return why.require(x.a[2] > 0, what, "has no length")
+             && why.require(x.a[3] >= 0 && x.a[3] < 1, what,
+                            "has a beta out of range");
+    case form_kind::fading_ramp:
+      return why.require(x.a[3] != x.a[4], what, "has no length")
+             && why.require(x.a[3] >= 0 && x.a[4] >= 0, what,
+                            "begins before its origin")
+             && why.require(x.a[2] >= 0, what, "has a negative ratio");
+  }
+  return true;
 }
 
 bool get(schema::Form::Reader in, form& out, complaint& why) {
@@ -195,14 +233,12 @@ bool get(schema::Form::Reader in, form& out, complaint& why) {
   std::copy(numbers.begin(), numbers.end(), out.a.begin());
   const bool placed
     = out.kind != form_kind::constant && out.kind != form_kind::text;
-  const bool has_length
-    = out.kind == form_kind::polynomial || out.kind == form_kind::cosine;
   return why.require(std::all_of(out.a.begin(), out.a.end(),
                                  [](double a) { return std::isfinite(a); }),
                      what, "has a number that is not finite")
          && why.require(placed || out.origin == 0, what,
                         "that does not depend on the step has an origin")
-         && why.require(!has_length || out.a[2] > 0, what, "has no length")
+         && get_shape(out, why)
          && why.require(out.kind == form_kind::text || out.word.empty(), what,
                         "of numbers has a word");
 }

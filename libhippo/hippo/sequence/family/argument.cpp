@@ -1,9 +1,11 @@
 #include "hippo/sequence/family/argument.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/sequence/family/curve.hpp"
 
 namespace hippo::family {
 
@@ -62,6 +64,60 @@ double argument::ratio() const {
   return value;
 }
 
+double argument::ratio_or(double fallback) const {
+  return given() ? ratio() : fallback;
+}
+
+double argument::positive() const {
+  const auto value = number();
+  if (value > 0)
+    return value;
+  if (given() && x_->is_number())
+    error("must be above 0, found " + found());
+  return 1;
+}
+
+double argument::share() const {
+  const auto value = number();
+  if (value >= 0 && value < 1)
+    return value;
+  error("must be at least 0 and below 1, found " + found());
+  return 0;
+}
+
+double argument::share_or(double fallback) const {
+  return given() ? share() : fallback;
+}
+
+bool argument::truth_or(bool fallback) const {
+  if (!given())
+    return fallback;
+  if (x_->is_boolean())
+    return x_->get<bool>();
+  error("must be true or false, found " + found());
+  return fallback;
+}
+
+std::string argument::word_or(const std::string& fallback,
+                              const std::vector<std::string>& known) const {
+  if (!given())
+    return fallback;
+  if (x_->is_string()) {
+    auto word = x_->get<std::string>();
+    if (std::find(known.begin(), known.end(), word) != known.end())
+      return word;
+    error(unknown_text(where_.back(), word, known));
+  } else {
+    error("must be one of " + list_of(known) + ", found " + found());
+  }
+  return fallback;
+}
+
+std::uint64_t argument::count_or(std::uint64_t fallback, std::uint64_t least,
+                                 const char* of) const {
+  return given() ? whole(least, of).value_or(least) : fallback;
+}
+
 step_t argument::steps(step_t least) const {
   return good_steps(least).value_or(least);
 }
@@ -71,12 +127,18 @@ std::optional<step_t> argument::good_steps(step_t least) const {
     missing();
     return {};
   }
+  return whole(least, " of steps");
+}
+
+std::optional<std::uint64_t> argument::whole(std::uint64_t least,
+                                             const char* of) const {
   const auto value = x_->is_number() ? x_->get<double>() : -1;
   if (value >= static_cast<double>(least)
       && value <= static_cast<double>(step_limit) && std::floor(value) == value)
     return static_cast<step_t>(value);
-  error("must be a whole number of steps from " + std::to_string(least) + " to "
-        + std::to_string(step_limit) + ", found " + found());
+  error(std::string{"must be a whole number"} + of + " from "
+        + std::to_string(least) + " to " + std::to_string(step_limit)
+        + ", found " + found());
   return {};
 }
 
@@ -99,12 +161,17 @@ std::vector<piece> argument::sequence_from(step_t begin, double initial) const {
   auto inner = *this;
   inner.place_.begin += begin;
   inner.place_.initial = initial;
-  auto result = inner.sequence();
-  for (auto& x : result) {
-    x.begin += begin;
-    if (!x.shape.is_plateau())
-      x.shape.origin += begin;
-  }
+  return shifted(inner.sequence(), begin);
+}
+
+std::vector<observation> argument::responses() const {
+  out_->responsive = true;
+  std::vector<observation> result;
+  for (auto x : place_.observed->values)
+    if (x.at > place_.begin) {
+      x.at -= place_.begin;
+      result.push_back(x);
+    }
   return result;
 }
 

@@ -18,6 +18,8 @@ struct place {
   /// The value that the sequence starts from unless it says otherwise: what a
   /// warm-up has reached.
   std::optional<double> initial;
+  /// What has been measured of the trial; never null.
+  const observations* observed = nullptr;
 };
 
 /// A value among a family's parameters, or the lack of it.
@@ -48,8 +50,34 @@ public:
   /// left out.
   [[nodiscard]] double initial() const;
 
+  /// Returns whether a warm-up came before, so that `initial()` may be left out.
+  [[nodiscard]] bool starts_from_something() const noexcept {
+    return place_.initial.has_value();
+  }
+
   /// Returns the ratio of a decay, at least 0.
   [[nodiscard]] double ratio() const;
+  [[nodiscard]] double ratio_or(double fallback) const;
+
+  /// Returns a number above 0.
+  [[nodiscard]] double positive() const;
+
+  /// Returns a number from 0 to 1, without 1.
+  [[nodiscard]] double share() const;
+  [[nodiscard]] double share_or(double fallback) const;
+
+  [[nodiscard]] bool truth_or(bool fallback) const;
+
+  /// Returns one of the words `known`.
+  [[nodiscard]] std::string
+  word_or(const std::string& fallback,
+          const std::vector<std::string>& known) const;
+
+  /// Returns a whole number from `least` to `step_limit`.
+  /// @param of what is counted, for messages: ` of steps`
+  [[nodiscard]] std::uint64_t count_or(std::uint64_t fallback,
+                                       std::uint64_t least,
+                                       const char* of) const;
 
   /// Returns a number of steps from `least` to `step_limit`.
   [[nodiscard]] step_t steps(step_t least) const;
@@ -74,6 +102,11 @@ public:
                                            : 0;
   }
 
+  /// Returns what was measured after this sequence's step 0, and notes that the
+  /// sequence depends on it.
+  [[nodiscard]] std::vector<observation> responses() const;
+  [[nodiscard]] direction better() const { return place_.observed->better; }
+
   void error(std::string message) const;
 
   /// Warns if this sequence's step `begin`, at which this value would count, is
@@ -81,6 +114,8 @@ public:
   void warn_unless_reached(step_t begin) const;
 
 private:
+  [[nodiscard]] std::optional<std::uint64_t> whole(std::uint64_t least,
+                                                   const char* of) const;
   [[nodiscard]] std::string found() const;
   void missing() const;
 

@@ -1,6 +1,6 @@
 #include "hippo/sequence/family/warmup.hpp"
 
-#include "hippo/sequence/family/linear.hpp"
+#include "hippo/sequence/family/curve.hpp"
 
 namespace hippo::family {
 
@@ -8,7 +8,7 @@ std::vector<piece> warmup(const argument& in) {
   const auto steps = in["steps"].steps(0);
   const auto from = in["from"].number();
   const auto to = in["to"].number();
-  auto result = curve(form_kind::polynomial, from, to, steps);
+  auto result = ramp(from, to, steps);
   const auto then = in["then"];
   if (!then.given()) {
     result.push_back({steps, form::constant(to)});
