@@ -17,6 +17,7 @@
 #include "outcome.hpp"
 #include "preview.hpp"
 #include "run.hpp"
+#include "sequence_command.hpp"
 #include "studies.hpp"
 #include "study_note.hpp"
 
@@ -216,6 +217,35 @@ int main(int argc, char** argv) {
     ->capture_default_str();
   best_common.add_to(*best_verb);
 
+  hippo::sequence_options showing;
+  std::string sequence_format = "table";
+  std::string sequence_direction = "maximize";
+  auto* sequence_verb = app.add_subcommand(
+    "sequence", "Show a hyper-parameter sequence: pieces, values, a plot");
+  sequence_verb->footer(
+    "Example: hippo sequence 'cosine: {initial: 0.1, horizon: 80}' "
+    "--steps 100");
+  sequence_verb->add_option("sequence", showing.text,
+                            "A value as in a study file, in YAML")
+    ->required();
+  sequence_verb->add_option("--steps", showing.steps, "Steps of the trial")
+    ->check(CLI::Range(hippo::step_t{1}, hippo::shown_steps_max))
+    ->capture_default_str();
+  sequence_verb->add_option("--observe", showing.observed,
+                            "What was measured, e.g. 3:0.5,4:0.5 "
+                            "(reduce_on_plateau)")
+    ->delimiter(',');
+  sequence_verb->add_option("--direction", sequence_direction,
+                            "What is good among measured values")
+    ->check(CLI::IsMember({"maximize", "minimize"}))
+    ->capture_default_str();
+  sequence_verb->add_option("--svg", showing.svg, "Write a picture here");
+  sequence_verb->add_option("--title", showing.title,
+                            "Of the picture, if not the sequence");
+  sequence_verb->add_option("-f,--format", sequence_format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+
   app.failure_message(explain);
   const std::string verb = argc > 1 ? argv[1] : "-";
   const auto verbs = verbs_of(app);
@@ -234,6 +264,11 @@ int main(int argc, char** argv) {
     return run(running);
   if (*preview_verb)
     return preview(previewing);
+  if (*sequence_verb) {
+    showing.json = sequence_format == "json";
+    showing.minimize = sequence_direction == "minimize";
+    return hippo::show_sequence(showing);
+  }
   besting.json = best_format == "json";
   besting.trainer_program = best_common.program();
   besting.libraries = best_common.libraries;
