@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -171,6 +172,36 @@ void print_text(const std::vector<shown_sequence>& xs, step_t steps) {
   }
 }
 
+/// Returns the part in which texts of JSON differ first, for each: its entry or
+/// item there, without quotes. The whole texts if that does not tell them apart.
+std::vector<std::string> differing_parts(const std::vector<std::string>& xs) {
+  auto same = xs[0].size();
+  for (const auto& x : xs)
+    same = std::min(same, static_cast<std::size_t>(
+                            std::mismatch(xs[0].begin(), xs[0].end(), x.begin(),
+                                          x.end())
+                              .first
+                            - xs[0].begin()));
+  const auto before = same == 0 ? xs[0].npos
+                                : xs[0].find_last_of("{[,:", same - 1);
+  const auto begin = before == xs[0].npos ? 0 : before + 1;
+  std::vector<std::string> result;
+  for (const auto& x : xs) {
+    auto& part = result.emplace_back();
+    int depth = 0;
+    for (auto at = begin; at < x.size(); ++at) {
+      depth += x[at] == '{' || x[at] == '[';
+      depth -= x[at] == '}' || x[at] == ']';
+      if (depth < 0 || (depth == 0 && x[at] == ','))
+        break;
+      if (x[at] != '"')
+        part += x[at];
+    }
+  }
+  const std::set<std::string> different{result.begin(), result.end()};
+  return different.size() == xs.size() ? result : xs;
+}
+
 /// Writes the picture of those that can be drawn. @returns why not
 std::optional<error> write_svg(const std::vector<shown_sequence>& xs,
                                const sequence_options& options) {
@@ -181,6 +212,12 @@ std::optional<error> write_svg(const std::vector<shown_sequence>& xs,
   if (curves.empty())
     return error{errc::invalid_argument,
                  "--svg: a sequence of words has no picture"};
+  std::vector<std::string> names;
+  for (const auto& x : curves)
+    names.push_back(x.name);
+  names = differing_parts(names);
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    curves[i].name = names[i];
   std::ofstream out(options.svg, std::ios::binary);
   out << plot_svg(curves,
                   options.title.empty() ? options.text : options.title);

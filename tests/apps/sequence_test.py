@@ -115,6 +115,18 @@ class Sequence(Case):
         root = ElementTree.parse(path).getroot()
         self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
         self.assertIn("a & b", [x.text for x in root.iter()])
+        for text, names in [
+                ("linear: {from: {choice: [1, 1.5]}, to: 0, horizon: 9}",
+                 ["1", "1.5"]),
+                ("{choice: [0.1, {cosine: {initial: 1, horizon: 9}}]}",
+                 ["0.1", "{cosine:{initial:1,horizon:9}}"]),
+                ("warmup: {steps: 3, from: 0, to: 1, then: {choice: ["
+                 "{cosine: {horizon: 9}}, {rex: {horizon: 9}}]}}",
+                 ["cosine:{horizon:9}", "rex:{horizon:9}"])]:
+            self.show(text, "--svg", path)
+            shown = [x.text for x in ElementTree.parse(path).getroot().iter()
+                     if "fill:" in x.get("style", "")]
+            self.assertEqual(shown, names)
         self.hippo("sequence", "0.1", "--svg", self.path("no", "x.svg"),
                    code=1)
 
