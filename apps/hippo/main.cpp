@@ -289,7 +289,8 @@ int main(int argc, char** argv) {
   auto* sequence_verb = app.add_subcommand(
     "sequence", "Show a hyper-parameter sequence: pieces, values, a plot");
   sequence_verb->footer(
-    "Example: hippo sequence 'cosine: {initial: 0.1, horizon: 80}' --steps 100");
+    "Example: hippo sequence 'cosine: {initial: 0.1, horizon: 80}' "
+    "--steps 100");
   sequence_verb->add_option("sequence", showing.text,
                             "A value as in a study file, in YAML")
     ->required();

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,7 @@ namespace {
 constexpr std::size_t plot_columns = 78;
 constexpr std::size_t plot_rows = 14;
 constexpr std::size_t pieces_shown_max = 40;
+constexpr std::size_t values_columns = 34; ///< two of 12 digits
 
 /// One alternative of what was given.
 struct shown_sequence {
@@ -107,7 +109,8 @@ std::optional<sequence_curve> curve_of(const shown_sequence& x, step_t steps) {
 
 std::string pieces_text(const shown_sequence& x, step_t steps) {
   const auto& pieces = x.value.pieces();
-  std::string result = "      step  values" + std::string(25, ' ') + "form\n";
+  std::string result = "      step  " + pad_right("values", values_columns)
+                       + " form\n";
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i == pieces_shown_max && pieces.size() > pieces_shown_max + 1) {
       result += "            " + std::to_string(pieces.size() - i)
@@ -121,7 +124,7 @@ std::string pieces_text(const shown_sequence& x, step_t steps) {
     if (!shape.is_plateau() && last > begin)
       values += " .. " + to_text(shape.at(last));
     result += pad_left(std::to_string(begin), 10) + "  "
-              + pad_right(printable(values), 30) + ' '
+              + pad_right(printable(values), values_columns) + ' '
               + printable(to_text(shape)) + '\n';
   }
   return result;
@@ -169,6 +172,36 @@ void print_text(const std::vector<shown_sequence>& xs, step_t steps) {
   }
 }
 
+/// Returns the part in which texts of JSON differ first, for each: its entry or
+/// item there, without quotes. The whole texts if that does not tell them apart.
+std::vector<std::string> differing_parts(const std::vector<std::string>& xs) {
+  auto same = xs[0].size();
+  for (const auto& x : xs)
+    same = std::min(same, static_cast<std::size_t>(
+                            std::mismatch(xs[0].begin(), xs[0].end(), x.begin(),
+                                          x.end())
+                              .first
+                            - xs[0].begin()));
+  const auto before = same == 0 ? xs[0].npos
+                                : xs[0].find_last_of("{[,:", same - 1);
+  const auto begin = before == xs[0].npos ? 0 : before + 1;
+  std::vector<std::string> result;
+  for (const auto& x : xs) {
+    auto& part = result.emplace_back();
+    int depth = 0;
+    for (auto at = begin; at < x.size(); ++at) {
+      depth += x[at] == '{' || x[at] == '[';
+      depth -= x[at] == '}' || x[at] == ']';
+      if (depth < 0 || (depth == 0 && x[at] == ','))
+        break;
+      if (x[at] != '"')
+        part += x[at];
+    }
+  }
+  const std::set<std::string> different{result.begin(), result.end()};
+  return different.size() == xs.size() ? result : xs;
+}
+
 /// Writes the picture of those that can be drawn. @returns why not
 std::optional<error> write_svg(const std::vector<shown_sequence>& xs,
                                const sequence_options& options) {
@@ -179,6 +212,12 @@ std::optional<error> write_svg(const std::vector<shown_sequence>& xs,
   if (curves.empty())
     return error{errc::invalid_argument,
                  "--svg: a sequence of words has no picture"};
+  std::vector<std::string> names;
+  for (const auto& x : curves)
+    names.push_back(x.name);
+  names = differing_parts(names);
+  for (std::size_t i = 0; i < curves.size(); ++i)
+    curves[i].name = names[i];
   std::ofstream out(options.svg, std::ios::binary);
   out << plot_svg(curves,
                   options.title.empty() ? options.text : options.title);

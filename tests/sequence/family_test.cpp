@@ -262,7 +262,8 @@ TEST(Canonical, ALineThatADoubleCannotHoldSharesAtTheSameHorizonOnly) {
 }
 
 TEST(Canonical, Polynomial) {
-  EXPECT_EQ(shown(R"({"polynomial": {"initial": 1, "power": 2, "horizon": 4}})"),
+  EXPECT_EQ(shown(R"({"polynomial":
+                     {"initial": 1, "power": 2, "horizon": 4}})"),
             "0: 1, 1: 0.5625, 2: poly(1,0,4,2)@0, 5: 0");
 }
 
@@ -590,8 +591,8 @@ TEST(FamilyError, ParametersOfCycles) {
                  "1000000000, found 0",
                  "/cyclic/down: must be a whole number of steps from 1 to "
                  "1000000000, found 0"});
-  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 2, "mode": "triangulr",
-                   "gamma": 1}})",
+  expect_errors(R"({"cyclic": {"low": 1, "high": 2, "up": 2, "gamma": 1,
+                   "mode": "triangulr"}})",
                 {"/cyclic/mode: unknown mode 'triangulr', did you mean "
                  "'triangular'? Allowed: triangular, triangular2, exp_range",
                  "/cyclic/gamma: is only for the mode exp_range, found it with "

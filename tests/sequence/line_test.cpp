@@ -89,7 +89,8 @@ TEST(Line, AgreesWithItsFormula) {
     ASSERT_TRUE(line) << from << ' ' << to;
     const step_t t = random() % (steps + 1);
     const auto expected
-      = from + (to - from) * static_cast<double>(t) / static_cast<double>(steps);
+      = from
+        + (to - from) * static_cast<double>(t) / static_cast<double>(steps);
     const auto margin
       = 5.1e-12 * std::abs(expected) + 1e-15 * std::abs(from);
     ASSERT_NEAR(line_at(*line, t), expected, margin);

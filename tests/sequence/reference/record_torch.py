@@ -87,8 +87,9 @@ def curves():
                {"polynomial": {"initial": initial, "horizon": total,
                                "power": power}}, total + 8, initial,
                lambda o: lr.PolynomialLR(o, total, power))
-    for initial, end, total in [(0.1, 0, 80), (0.1, 0.001, 12), (0.37, 0.03, 50),
-                                (0.01, 0.1, 20), (3e-4, 3e-6, 100)]:
+    for initial, end, total in [(0.1, 0, 80), (0.1, 0.001, 12),
+                                (0.37, 0.03, 50), (0.01, 0.1, 20),
+                                (3e-4, 3e-6, 100)]:
         record("CosineAnnealingLR",
                {"cosine": {"initial": initial, "end": end, "horizon": total}},
                total + 1, initial,

@@ -50,7 +50,7 @@ public:
   /// left out.
   [[nodiscard]] double initial() const;
 
-  /// Returns whether a warm-up came before, so that `initial()` may be left out.
+  /// Returns whether a warm-up came before: `initial()` may be left out.
   [[nodiscard]] bool starts_from_something() const noexcept {
     return place_.initial.has_value();
   }
