@@ -317,5 +317,88 @@ TEST(SearchSpace, NothingToChooseHasOneCombination) {
   EXPECT_EQ(nothing.sample(1, 1).shown.dump(), "{}");
 }
 
+// -- leaf by leaf --------------------------------------------------------------
+
+constexpr auto leafy = "  lr:\n"
+                       "    choice:\n"
+                       "      - {value: {choice: [0.1, 0.2]}, with: {momentum:"
+                       " {choice: [0.8, 0.9]}}}\n"
+                       "      - constant: {log_uniform: [0.01, 1], points: 3}\n"
+                       "  batch_size: {int_uniform: [2, 5]}\n";
+
+TEST(SearchSpace, IsDecidedLeafByLeafInAFixedOrder) {
+  const auto space = space_of(leafy);
+  for (std::uint64_t i = 0; i < *space.size(); ++i) {
+    const auto pick = space.decider_at(i);
+    std::vector<std::string> decided, walked;
+    const auto values = space.decide([&](const space_leaf& leaf) {
+      decided.push_back(leaf.path());
+      const auto way = pick(leaf);
+      EXPECT_LT(way, leaf.ways());
+      return way;
+    });
+    space.walk([&](const space_leaf& leaf) {
+      walked.push_back(leaf.path());
+      return pick(leaf);
+    });
+    EXPECT_EQ(walked, decided);
+    EXPECT_EQ(std::set(decided.begin(), decided.end()).size(), decided.size());
+    EXPECT_EQ(values.shown, space.at(i).shown);
+    EXPECT_EQ(values.sequences, space.at(i).sequences);
+  }
+  EXPECT_EQ(space.decide(search_space::decider_of(7, 3)).shown,
+            space.sample(7, 3).shown);
+}
+
+TEST(SearchSpace, SaysWhatALeafIs) {
+  std::map<std::string, space_leaf> leaves;
+  const auto space = space_of(leafy);
+  for (std::uint64_t i = 0; i < *space.size(); ++i)
+    space.walk([&](const space_leaf& leaf) {
+      leaves.emplace(leaf.path(), leaf);
+      return space.decider_at(i)(leaf);
+    });
+  ASSERT_EQ(leaves.size(), 5u);
+  const auto& lr = leaves.at("space.lr.choice");
+  EXPECT_TRUE(lr.is_choice());
+  EXPECT_TRUE(lr.brings());
+  EXPECT_FALSE(lr.is_ordered_choice());
+  EXPECT_EQ(lr.ways(), 2u);
+  const auto& momentum = leaves.at("space.lr.choice[0].with.momentum.choice");
+  EXPECT_TRUE(momentum.is_ordered_choice());
+  EXPECT_FALSE(momentum.brings());
+  const auto& batch = leaves.at("space.batch_size.int_uniform");
+  EXPECT_FALSE(batch.is_choice());
+  EXPECT_FALSE(batch.is_ordered_choice());
+  EXPECT_FALSE(batch.is_logarithmic());
+  EXPECT_EQ(batch.ways(), 4u);
+  EXPECT_EQ(batch.low(), 2);
+  EXPECT_EQ(batch.high(), 5);
+  EXPECT_TRUE(leaves.at("space.lr.choice[1].constant.log_uniform")
+                .is_logarithmic());
+  const auto ordered = [](const std::string& choice) {
+    bool result = false;
+    space_of("  lr: {choice: " + choice + "}\n")
+      .walk([&](const space_leaf& leaf) {
+        result = leaf.is_ordered_choice();
+        return 0;
+      });
+    return result;
+  };
+  EXPECT_TRUE(ordered("[3, 2, 1]"));
+  EXPECT_FALSE(ordered("[1, 3, 2]"));
+  EXPECT_FALSE(ordered("[1, {constant: 2}]"));
+}
+
+TEST(SearchSpace, WithoutHyperParametersAsksNothing) {
+  const search_space none;
+  none.walk([](const space_leaf&) -> std::uint64_t {
+    ADD_FAILURE();
+    return 0;
+  });
+  EXPECT_TRUE(none.decide({}).sequences.empty());
+  EXPECT_TRUE(none.at(0).sequences.empty());
+}
+
 } // namespace
 } // namespace hippo

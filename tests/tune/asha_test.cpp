@@ -150,6 +150,12 @@ TEST_P(AshaModel, PromotesAsThePaperDoes) {
         resting.erase(trial);
         result.push_back(*job);
       }
+      // There is never a choice that sharing could decide.
+      EXPECT_LE(std::count_if(result.begin(), result.end(),
+                              [&](const action& y) {
+                                return std::get<advance>(y).to != rungs[0];
+                              }),
+                1);
       if (running.empty())
         for (const auto& [trial, rung] : resting)
           result.emplace_back(prune{trial});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/tune/sampler.hpp"
 #include "tune/studies.hpp"
 
 namespace hippo {
@@ -153,6 +154,175 @@ TEST(Settings, RungsThatNobodyReachesAreTold) {
   expect_warnings(study(twelve, "{asha: {min: 27}}"), {});
   expect_warnings(study(twelve, "{asha: {mode: stopping}}"), {});
   expect_warnings(study(twelve, "sha"), {}); // one trial always goes on
+}
+
+// -- algorithms beyond halving -------------------------------------------------
+
+TEST(Settings, HyperbandCountsItsTrials) {
+  const auto budget = "budget: {trials: 300}";
+  EXPECT_EQ(make_algorithm(study(endless, "hyperband"))->trials(), 143u);
+  auto x = study(endless, "hyperband", budget);
+  expect_warnings(x, {});
+  EXPECT_EQ(read_settings(x).trials, 300u); // the brackets are repeated
+  EXPECT_EQ(read_settings(x).brackets, 5u);
+  EXPECT_FALSE(read_settings(x).in_turn);
+  x = study(endless, "{hyperband: {iterations: 2}}", budget);
+  EXPECT_EQ(read_settings(x).trials, 286u);
+  x = study(endless, "{hyperband: {brackets: 2, min: 3, max: 27}}");
+  EXPECT_EQ(make_algorithm(x)->trials(), 14u);
+  EXPECT_EQ(make_algorithm(x)->rungs(), (std::vector<step_t>{3, 9, 27}));
+  EXPECT_EQ(make_algorithm(x)->start().size(), 14u);
+  x = study(endless, "{hyperband: {order: in-turn}}");
+  EXPECT_EQ(make_algorithm(x)->start().size(), 81u);
+  expect_warnings(study(endless, "hyperband", "budget: {trials: 100}"),
+                  {"budget.trials: a round of the brackets takes 143 trials: "
+                   "with 100 the last ones stay empty"});
+  expect_warnings(study(twelve, "hyperband"),
+                  {"algorithm: a round of the brackets takes 143 trials: with "
+                   "12 the last ones stay empty"});
+  expect_errors(study(endless, "{hyperband: {brackets: 6}}"),
+                {"algorithm.hyperband.brackets: must be a whole number from 1 "
+                 "to 5, found 6"});
+  expect_errors(study(endless, "{hyperband: {order: inturn}}"),
+                {"algorithm.hyperband.order: must be together or in-turn, "
+                 "found inturn, did you mean 'in-turn'?"});
+}
+
+TEST(Settings, BohbIsHyperbandInTurnByTpe) {
+  const auto found = read_settings(study(endless, "bohb"));
+  EXPECT_EQ(found.kind, algorithm_kind::hyperband);
+  EXPECT_EQ(found.sampling, sampling_kind::tpe);
+  EXPECT_TRUE(found.in_turn);
+  EXPECT_EQ(found.trials, 143u);
+  EXPECT_TRUE(
+    read_settings(study(endless, "{hyperband: {sampler: tpe}}")).in_turn);
+  EXPECT_FALSE(
+    read_settings(study(endless, "{bohb: {order: together}}")).in_turn);
+  EXPECT_FALSE(make_sampler(study(endless, "bohb"))->is_static());
+  expect_errors(study(endless, "{bohb: {sampler: random}}"),
+                {"algorithm.bohb.sampler: unknown option 'sampler' of bohb (may "
+                 "be eta, min, max, brackets, iterations, order, "
+                 "prefer_shared, startup or candidates)"});
+}
+
+TEST(Settings, MedianHasItsDefaults) {
+  const auto x = study(twelve, "median");
+  expect_warnings(x, {});
+  const auto found = read_settings(x);
+  EXPECT_EQ(found.grace, 9u); // a tenth of 81, up
+  EXPECT_EQ(found.min_others, 3u);
+  EXPECT_EQ(found.concurrent, 0u);
+  EXPECT_EQ(make_algorithm(x)->rungs(), std::vector<step_t>{81});
+  const auto other = read_settings(
+    study(twelve, "{median: {grace: 4, min_others: 1, max: 40}}"));
+  EXPECT_EQ(other.grace, 4u);
+  EXPECT_EQ(other.min_others, 1u);
+  EXPECT_EQ(other.max, 40u);
+  expect_errors(study(twelve, "{median: {max: 5, grace: 6, min_others: 0}}"),
+                {"algorithm.median.grace: must be a whole number from 1 to 5, "
+                 "found 6",
+                 "algorithm.median.min_others: must be a whole number from 1 "
+                 "to 10000000, found 0"});
+}
+
+TEST(Settings, PbtHasItsDefaults) {
+  auto found = read_settings(study(endless, "pbt"));
+  EXPECT_EQ(found.trials, 10u);
+  EXPECT_EQ(found.interval, 9u);
+  EXPECT_EQ(found.replaced, 2u);
+  EXPECT_EQ(found.resample, 0.25);
+  found = read_settings(study(endless, "pbt", "budget: {trials: 15}"));
+  EXPECT_EQ(found.trials, 15u);
+  EXPECT_EQ(found.replaced, 3u); // 0.2 * 15, not a little more
+  found = read_settings(study(
+    endless, "{pbt: {population: 11, quantile: 0.25, interval: 40, max: 60,"
+             " resample: 0}}"));
+  EXPECT_EQ(found.trials, 11u);
+  EXPECT_EQ(found.replaced, 3u); // up
+  EXPECT_EQ(found.resample, 0);
+  EXPECT_EQ(make_algorithm(study(endless, "{pbt: {interval: 40, max: 60}}"))
+              ->rungs(),
+            (std::vector<step_t>{40, 60}));
+  EXPECT_EQ(
+    read_settings(study(endless, "{pbt: {population: 5, quantile: 0.5}}"))
+      .replaced,
+    2u); // half of them at most
+  expect_warnings(study(endless, "{pbt: {population: 1}}"),
+                  {"algorithm: a population of 1 is too small to replace "
+                   "anybody"});
+  expect_warnings(study(twelve, "{pbt: {population: 20}}"),
+                  {"algorithm: the space has only 12 combinations, so there "
+                   "will be that many trials, not 20"});
+}
+
+TEST(Settings, PbtIsChecked) {
+  expect_errors(study(endless, "{pbt: {population: 8}}",
+                      "budget: {trials: 40}"),
+                {"algorithm.pbt.population: is 8, but `budget.trials` is 40: "
+                 "both say how many trials begin, so give one of them"});
+  expect_errors(study(endless, "{pbt: {quantile: 0.6, resample: -1}}"),
+                {"algorithm.pbt.quantile: must be a number from 0 to 0.5, "
+                 "found 0.6",
+                 "algorithm.pbt.resample: must be a number from 0 to 1, found "
+                 "-1"});
+  expect_errors(study(endless, "{pbt: {population: 5000000, interval: 20}}"),
+                {"algorithm.pbt.interval: a population of 5000000 over 5 "
+                 "generations could need more than 10000000 trials"});
+  expect_errors(study(endless, "{pbt: {sampler: tpe}}"),
+                {"algorithm.pbt.sampler: must be random or grid, found tpe"});
+}
+
+TEST(Settings, TpeKeepsFewInFlight) {
+  const auto budget = "budget: {trials: 50}";
+  EXPECT_EQ(read_settings(study(endless, "tpe", budget)).concurrent, 8u);
+  EXPECT_EQ(make_algorithm(study(endless, "tpe", budget))->start().size(), 8u);
+  EXPECT_EQ(
+    read_settings(study(endless, "{asha: {sampler: tpe}}", budget)).concurrent,
+    8u);
+  EXPECT_EQ(read_settings(study(endless, "{median: {sampler: tpe}}", budget))
+              .concurrent,
+            8u);
+  expect_warnings(study(endless, "{tpe: {concurrent: 0}}", budget),
+                  {"algorithm.tpe.concurrent: with 0 all trials start at once, "
+                   "before tpe could learn: all will be random"});
+  expect_warnings(study(endless, "{sha: {sampler: tpe}}", budget),
+                  {"algorithm.sha.sampler: sha starts all trials at once, "
+                   "before tpe could learn: all will be random; use asha, "
+                   "hyperband or median with it"});
+  const auto found = read_settings(
+    study(endless, "{tpe: {startup: 3, candidates: 7}}", budget));
+  EXPECT_EQ(found.startup, 3u);
+  EXPECT_EQ(found.candidates, 7u);
+  expect_errors(study(endless, "{asha: {startup: 3}}", budget),
+                {"algorithm.asha.startup: is an option of `sampler: tpe`"});
+  expect_errors(study(endless, "{tpe: {candidates: 0}}", budget),
+                {"algorithm.tpe.candidates: must be a whole number from 1 to "
+                 "10000, found 0"});
+  expect_errors(study(endless, "tpe"),
+                {"algorithm: tpe needs `budget.trials`: the space holds any "
+                 "number of combinations"});
+}
+
+TEST(Settings, SharingIsPreferredUnlessItIsOff) {
+  EXPECT_TRUE(read_settings(study(twelve, "asha")).prefer_shared);
+  EXPECT_FALSE(
+    read_settings(study(twelve, "{asha: {prefer_shared: off}}")).prefer_shared);
+  expect_errors(study(twelve, "{sha: {prefer_shared: no}}"),
+                {"algorithm.sha.prefer_shared: must be on or off, found no"});
+}
+
+TEST(Settings, ClientsDecideOnlyWhereThereAreAny) {
+  const auto x = study(endless, "client");
+  expect_errors(x, {"algorithm: client: decisions come from a client of a "
+                    "service; `hippo run` has none"});
+  EXPECT_EQ(texts(check_algorithm(x, true).errors), strings{});
+  EXPECT_EQ(read_settings(x).trials, max_trials);
+  EXPECT_EQ(make_algorithm(x)->rungs(), std::vector<step_t>{81});
+  EXPECT_EQ(make_algorithm(study(endless, "{client: {interval: 30}}"))->rungs(),
+            (std::vector<step_t>{30, 60, 81}));
+  EXPECT_EQ(read_settings(study(twelve, "client", "budget: {trials: 40}"))
+              .trials,
+            40u); // it may give values of its own
 }
 
 } // namespace

@@ -111,6 +111,16 @@ public:
   [[nodiscard]] const std::map<trial_no, fork>& forks() const {
     return forks_;
   }
+  /// What a trial measures: a fork, up to its step, what its parent did.
+  [[nodiscard]] double value(trial_no trial, step_t at) const {
+    const auto split = forks_.find(trial);
+    return split == forks_.end() || at > split->second.at
+             ? results_.value(trial, at)
+             : value(split->second.from, at);
+  }
+  [[nodiscard]] bool is_measured(trial_no trial, step_t at) const {
+    return heard_.contains({trial, at});
+  }
   [[nodiscard]] bool has_ended(trial_no trial) const {
     const auto found = ended_.find(trial);
     return found != ended_.end() && found->second;
@@ -137,14 +147,6 @@ private:
           heard_.insert({split.trial, at});
           tell({split.trial, at, value(split.trial, at)});
         }
-  }
-
-  /// What a trial measures: a fork, up to its step, what its parent did.
-  [[nodiscard]] double value(trial_no trial, step_t at) const {
-    const auto split = forks_.find(trial);
-    return split == forks_.end() || at > split->second.at
-             ? results_.value(trial, at)
-             : value(split->second.from, at);
   }
 
   void measure(trial_no trial, step_t at) {

@@ -1,6 +1,5 @@
 #include "hippo/tune/asha.hpp"
 
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -31,17 +30,11 @@ std::optional<double> cutoff(split_ranking& recorded, std::uint64_t eta) {
 // -- what both have in common -------------------------------------------------
 
 asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-           direction better, std::uint64_t concurrent, work_preference prefer)
+           direction better, std::uint64_t concurrent)
   : rungs_(std::move(rungs)),
     eta_(eta),
     better_(better),
     concurrent_(concurrent == 0 ? trials : concurrent),
-    work_(prefer.work),
-    // Where all start at once their order does not matter.
-    window_size_(prefer.work != nullptr && prefer.any_order
-                     && concurrent_ < trials
-                   ? window
-                   : 1),
     trials_(trials) {}
 
 std::vector<action> asha::start() {
@@ -93,34 +86,14 @@ void asha::end(trial_no trial, std::vector<action>& out) {
 }
 
 bool asha::start_next(std::vector<action>& out) {
-  const auto trial = take_fresh();
-  if (trial)
-    train(*trial, 0, out);
-  return trial.has_value();
-}
-
-std::optional<trial_no> asha::take_fresh() {
-  const auto is_fresh = [this](trial_no x) { // else it was cancelled
-    return trials_[x].phase == trial_phase::fresh;
-  };
-  std::erase_if(fresh_, [&](trial_no x) { return !is_fresh(x); });
-  for (; fresh_.size() < window_size_ && next_ < trials_.size(); ++next_)
-    if (is_fresh(next_))
-      fresh_.push_back(next_);
-  if (fresh_.empty())
-    return std::nullopt;
-  auto chosen = fresh_.begin();
-  if (fresh_.size() > 1) {
-    auto least = work_->of(*chosen, rungs_[0]);
-    for (auto x = std::next(chosen); x != fresh_.end(); ++x)
-      if (const auto more = work_->of(*x, rungs_[0]); more < least) {
-        least = more;
-        chosen = x;
-      }
+  while (next_ < trials_.size()) {
+    const auto trial = next_++;
+    if (trials_[trial].phase == trial_phase::fresh) { // else it was cancelled
+      train(trial, 0, out);
+      return true;
+    }
   }
-  const auto trial = *chosen;
-  fresh_.erase(chosen);
-  return trial;
+  return false;
 }
 
 void asha::proceed(std::vector<action>& out) {
@@ -139,9 +112,8 @@ void asha::proceed(std::vector<action>& out) {
 
 asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                std::uint64_t eta, direction better,
-                               std::uint64_t concurrent,
-                               work_preference prefer)
-  : asha(trials, std::move(rungs), eta, better, concurrent, prefer),
+                               std::uint64_t concurrent)
+  : asha(trials, std::move(rungs), eta, better, concurrent),
     boards_(last_rung()) {}
 
 void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
@@ -169,19 +141,8 @@ bool asha_promotion::resume(std::vector<action>& out) {
     if (resting.empty() || values.best().empty()
         || *values.best().rbegin() < *resting.begin())
       continue;
-    auto chosen = resting.begin();
-    if (work() != nullptr) {
-      const auto to = steps()[rung + 1];
-      const auto& last = *values.best().rbegin();
-      auto least = work()->of(chosen->trial, to);
-      for (auto x = std::next(chosen); x != resting.end() && *x <= last; ++x)
-        if (const auto more = work()->of(x->trial, to); more < least) {
-          least = more;
-          chosen = x;
-        }
-    }
-    const auto trial = chosen->trial;
-    resting.erase(chosen);
+    const auto trial = resting.begin()->trial;
+    resting.erase(resting.begin());
     train(trial, static_cast<std::uint32_t>(rung + 1), out);
     return true;
   }
@@ -192,8 +153,8 @@ bool asha_promotion::resume(std::vector<action>& out) {
 
 asha_stopping::asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
                              std::uint64_t eta, direction better,
-                             std::uint64_t concurrent, work_preference prefer)
-  : asha(trials, std::move(rungs), eta, better, concurrent, prefer),
+                             std::uint64_t concurrent)
+  : asha(trials, std::move(rungs), eta, better, concurrent),
     recorded_(last_rung()) {}
 
 void asha_stopping::on_rung(trial_no trial, std::vector<action>& out) {

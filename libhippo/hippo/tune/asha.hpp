@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -10,27 +9,18 @@
 
 namespace hippo {
 
-/// Whether ASHA heeds how much work its choices make.
-struct work_preference {
-  const untrained_work* work = nullptr; ///< null: it does not
-  /// Whether new trials may start in another order than that of their numbers.
-  /// Their values must be known before they start.
-  bool any_order = false;
-};
-
 /// What both forms of ASHA have in common: which trials are in flight, and that
 /// something new starts whenever one comes to rest.
 ///
-/// A new trial is the next one; or of the next `window` the one with the least
-/// untrained work up to the first rung, then the lower number.
+/// New trials start in the order of their numbers, whatever work they make. To
+/// begin with those that share most brings similar trials together, and ASHA
+/// promotes too many of them, which costs more than it saves.
 class asha : public algorithm {
 public:
-  static constexpr std::size_t window = 16;
-
   /// @param concurrent trials in flight at most; 0: all that there are
   /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
   asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-       direction better, std::uint64_t concurrent, work_preference prefer);
+       direction better, std::uint64_t concurrent);
 
   [[nodiscard]] std::uint64_t trials() const override {
     return trials_.size();
@@ -67,9 +57,6 @@ protected:
   virtual bool resume(std::vector<action>& out) = 0;
 
   [[nodiscard]] std::uint64_t eta() const { return eta_; }
-  [[nodiscard]] const std::vector<step_t>& steps() const { return rungs_; }
-  /// Null: work does not matter.
-  [[nodiscard]] const untrained_work* work() const { return work_; }
   [[nodiscard]] std::size_t last_rung() const { return rungs_.size() - 1; }
   trial_state& state(trial_no trial) { return trials_[trial]; }
   [[nodiscard]] const trial_state& state(trial_no trial) const {
@@ -82,9 +69,6 @@ protected:
 private:
   bool start_next(std::vector<action>& out);
 
-  /// Takes the trial to start next from the fresh ones, if there is any.
-  std::optional<trial_no> take_fresh();
-
   /// Fills free slots; once nothing is in flight, ends the rest.
   void proceed(std::vector<action>& out);
 
@@ -92,11 +76,8 @@ private:
   std::uint64_t eta_;
   direction better_;
   std::uint64_t concurrent_;
-  const untrained_work* work_;
-  std::size_t window_size_; ///< of `fresh_`
   std::vector<trial_state> trials_;
   trial_no next_ = 0; ///< the first that was not looked at for a start
-  std::vector<trial_no> fresh_; ///< looked at, but not started; sorted
   std::uint64_t in_flight_ = 0;
   bool started_ = false;
   bool done_ = false;
@@ -104,14 +85,16 @@ private:
 
 /// ASHA by promotion (arXiv 1810.05934): a trial rests on each rung until it is
 /// among the best floor(n / eta) of the n that have come there. A free slot
-/// goes to such a trial of the highest rung that has one, else to a new trial:
-/// to the one with the least untrained work up to its next rung if work
-/// matters, then to the best. Failed trials count in n, as the worst.
+/// goes to the best such trial of the highest rung, else to a new trial. Failed
+/// trials count in n, as the worst.
+///
+/// There is never a choice between promotions: whatever happens frees a slot at
+/// least as often as it lets one more trial go on.
 class asha_promotion : public asha {
 public:
   asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
-                 std::uint64_t eta, direction better, std::uint64_t concurrent,
-                 work_preference prefer = {});
+                 std::uint64_t eta, direction better,
+                 std::uint64_t concurrent);
 
 private:
   /// Who has come to one rung.
@@ -135,8 +118,7 @@ private:
 class asha_stopping : public asha {
 public:
   asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
-                std::uint64_t eta, direction better, std::uint64_t concurrent,
-                work_preference prefer = {});
+                std::uint64_t eta, direction better, std::uint64_t concurrent);
 
 private:
   void on_rung(trial_no trial, std::vector<action>& out) override;

@@ -1,6 +1,7 @@
 #include "hippo/tune/client_algorithm.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hippo {
@@ -90,16 +91,18 @@ std::string client_algorithm::refuses(step_t to) const {
     return "the study was closed";
   if (!std::binary_search(rungs_.begin(), rungs_.end(), to)) {
     const auto next = std::lower_bound(rungs_.begin(), rungs_.end(), to);
-    return "step " + std::to_string(to)
-           + " is no rung of this study: the nearest are "
-           + (next == rungs_.begin() || next == rungs_.end()
-                ? ""
-                : std::to_string(*std::prev(next)) + " and ")
-           + std::to_string(next == rungs_.end() ? rungs_.back() : *next);
+    const auto is_between = next != rungs_.begin() && next != rungs_.end();
+    return "step " + std::to_string(to) + " is no rung of this study: the "
+           + (is_between ? "nearest are " + std::to_string(*std::prev(next))
+                             + " and " + std::to_string(*next)
+                         : "nearest is "
+                             + std::to_string(next == rungs_.end()
+                                                ? rungs_.back()
+                                                : *next));
   }
   if (concurrent_ != 0 && in_flight_ == concurrent_)
-    return std::to_string(in_flight_)
-           + " trials are in flight, which is all that may be";
+    return "as many trials are in flight as may be: "
+           + std::to_string(in_flight_);
   return {};
 }
 

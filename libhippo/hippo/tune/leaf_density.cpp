@@ -17,6 +17,11 @@ constexpr int attempts_max = 64;
 /// of the whole range.
 constexpr double reach = 8;
 
+/// The density of the standard normal distribution.
+double normal(double x) {
+  return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+}
+
 /// The standard normal distribution below `x`.
 double below(double x) {
   return std::erfc(-x / std::numbers::sqrt2) / 2;
@@ -80,7 +85,7 @@ double leaf_density::log_of(std::uint64_t decision) {
     if (std::abs(z) > reach + margin)
       continue;
     sum += (ways_ > 0 ? below(z + margin) - below(z - margin)
-                      : std::exp(-z * z / 2) / k.width)
+                      : normal(z) / k.width)
            / k.inside;
   }
   found->second = std::log(sum / static_cast<double>(kernels_.size()));

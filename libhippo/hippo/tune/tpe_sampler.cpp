@@ -44,11 +44,12 @@ trial_parameters tpe_sampler::branch(const fork&) {
 void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
   if (at == 0 || !taken_.contains(trial))
     return;
-  auto& [ranking, trials] = boards_[at];
+  auto& [ranking, trials, in_order] = boards_[at];
   if (!trials.insert(trial).second) // told before
     return;
   ranking.insert(standing_of(trial, value, better_));
-  if (ranking.size() >= startup_)
+  in_order.push_back(trial);
+  if (in_order.size() >= startup_)
     model_step_ = std::max(model_step_, at);
 }
 
@@ -163,21 +164,23 @@ tpe_sampler::draw_candidates(trial_no trial) {
 
 void tpe_sampler::split_model(std::vector<const combination*>& good,
                               std::vector<const combination*>& rest) const {
-  const auto& [ranking, trials] = boards_.at(model_step_);
-  std::vector<trial_no> ordered;
-  for (const auto& x : ranking)
-    ordered.push_back(x.trial);
+  const auto& [ranking, trials, in_order] = boards_.at(model_step_);
+  auto known = in_order;
   for (auto trial : failed_)
     if (!trials.contains(trial))
-      ordered.push_back(trial);
-  const auto good_count = std::min((ordered.size() + 9) / 10, good_max);
-  const auto every = 1 + (ordered.size() - good_count) / rest_max;
-  for (std::size_t i = 0; i < ordered.size(); ++i) {
-    if (i < good_count)
-      good.push_back(&taken_.at(ordered[i]));
-    else if ((i - good_count) % every == 0)
-      rest.push_back(&taken_.at(ordered[i]));
+      known.push_back(trial);
+  const auto good_count = std::min((known.size() + 9) / 10, good_max);
+  std::unordered_set<trial_no> is_good;
+  for (const auto& x : ranking) {
+    if (is_good.size() == good_count)
+      break;
+    is_good.insert(x.trial);
+    good.push_back(&taken_.at(x.trial));
   }
+  const auto every = (known.size() + rest_max - 1) / rest_max;
+  for (std::size_t i = 0; i < known.size(); i += every)
+    if (!is_good.contains(known[i]))
+      rest.push_back(&taken_.at(known[i]));
 }
 
 } // namespace hippo

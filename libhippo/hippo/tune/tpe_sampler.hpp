@@ -38,9 +38,9 @@ namespace hippo {
 ///             each result
 class tpe_sampler final : public sampler {
 public:
-  /// The most trials of the rest that are looked at: of more, every k-th by
-  /// rank.
-  static constexpr std::size_t rest_max = 1000;
+  /// The most trials of the rest that are looked at: of more, every k-th as
+  /// they came.
+  static constexpr std::size_t rest_max = 500;
 
   /// @param first how far a trial goes at first, for the work it makes
   /// @param work may be null; otherwise it outlives the sampler
@@ -69,6 +69,7 @@ private:
   struct board {
     std::set<standing> ranking;
     std::unordered_set<trial_no> trials;
+    std::vector<trial_no> in_order; ///< as they came
   };
 
   struct densities {
