@@ -79,13 +79,12 @@ void learning_curve::train(curve_state& x, const configuration& config,
     x.distance.fill(std::numeric_limits<double>::quiet_NaN());
     return;
   }
-  const auto iterations = settings_.samples_per_step / batch;
-  const auto learned = rate / (1 + settings_.slowdown * strength);
+  const auto iterations = settings_.samples_per_step / batch
+                          / (1 + settings_.slowdown * strength);
   for (std::size_t i = 0; i < curve_directions; ++i) {
-    const auto kept = (1 - learned * curvature_[i])
-                      * (1 - learned * curvature_[i]);
-    const auto noise = learned * learned * settings_.gradient_noise
-                       * curvature_[i] / batch;
+    const auto kept = (1 - rate * curvature_[i]) * (1 - rate * curvature_[i]);
+    const auto noise
+      = rate * rate * settings_.gradient_noise * curvature_[i] / batch;
     const auto power = std::pow(kept, iterations);
     x.distance[i] = power * x.distance[i]
                     + noise * geometric_sum(kept, iterations, power);
@@ -104,7 +103,7 @@ metrics learning_curve::evaluate(const curve_state& x) const {
     const auto seen
       = std::min(excess(x) + (m.overfits ? x.gap : 0) + noise, 1.0);
     const auto left = std::copysign(std::pow(std::abs(seen), m.power), seen);
-    result.emplace(m.name, m.best + (m.start - m.best) * left);
+    result.emplace(m.name, m.start * left + m.best * (1 - left));
   }
   return result;
 }
