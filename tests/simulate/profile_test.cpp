@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <regex>
-#include <set>
 
 #include "simulate/profiles.hpp"
 
@@ -324,19 +323,58 @@ TEST(ProfileTest, NeverCrashesOnPartOfAProfile) {
   }
 }
 
-TEST(ProfileTest, EveryExampleReadsWithoutError) {
-  std::set<std::string> names;
+// -- examples -----------------------------------------------------------------
+
+simulation_profile read_example(const std::string& name) {
+  const auto text
+    = read_study_text(std::string{PROFILE_FOLDER} + '/' + name + ".yaml");
+  EXPECT_TRUE(text) << name;
+  return text ? read_good_profile(*text) : simulation_profile{};
+}
+
+/// What `metric` is after 120 steps in which the learning rate is `lr` and all
+/// else is as by default.
+double at_the_end(const simulation_profile& profile, const sequence& lr,
+                  const std::string& metric) {
+  const learning_curve curve{profile.curve};
+  curve_state x;
+  const auto segments = segments_of(profile, {{"lr", lr}}, 120);
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    for (auto at = segments[i].begin;
+         at < (i + 1 < segments.size() ? segments[i + 1].begin : 120); ++at)
+      curve.train(x, segments[i].config, at);
+  return curve.evaluate(x).at(metric);
+}
+
+TEST(ExampleProfileTest, EveryOneReadsWithoutErrorAndIsNamedAsItsWorkload) {
+  int found = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator{PROFILE_FOLDER}) {
-    const auto text = read_study_text(entry.path().string());
-    ASSERT_TRUE(text);
-    const auto read = read_profile(*text, entry.path().filename().string());
-    for (const auto& x : read.errors)
-      ADD_FAILURE() << to_text(x);
-    if (read.profile)
-      names.insert(read.profile->workload.name);
+    const auto name = entry.path().stem().string();
+    EXPECT_EQ(read_example(name).workload.name, name);
+    ++found;
   }
-  EXPECT_TRUE(names.contains("resnet56-cifar10"));
+  EXPECT_GE(found, 3);
+}
+
+TEST(ExampleProfileTest, UsualRecipesEndWhereTheCommentsSay) {
+  const auto resnet = read_example("resnet56-cifar10");
+  EXPECT_NEAR(at_the_end(resnet, multistep(0.1, 0.1, {60, 90}),
+                         "val_accuracy"),
+              0.93, 0.01);
+  EXPECT_NEAR(at_the_end(resnet, constant(0.1), "val_accuracy"), 0.85, 0.02);
+  EXPECT_NEAR(at_the_end(read_example("mobilenetv2-cifar10"),
+                         multistep(0.05, 0.1, {60, 90}), "val_accuracy"),
+              0.94, 0.01);
+  form ramp;
+  ramp.kind = form_kind::polynomial;
+  ramp.a = {0, 3e-5, 12, 1};
+  auto decay = ramp;
+  decay.origin = 12;
+  decay.a = {3e-5, 0, 108, 1};
+  EXPECT_NEAR(at_the_end(read_example("bert-base-squad"),
+                         sequence{{{0, ramp}, {12, decay}}}, "f1"),
+              0.77, 0.01);
 }
 
 } // namespace

@@ -99,10 +99,9 @@ metrics learning_curve::evaluate(const curve_state& x) const {
                      * normal_at(hash_numbers({salt_, digest_of(x)}));
   metrics result;
   for (const auto& m : settings_.metrics) {
+    const auto seen = excess(x) + (m.overfits ? x.gap : 0);
     // NaN stays NaN: std::min returns its first argument then.
-    const auto seen
-      = std::min(excess(x) + (m.overfits ? x.gap : 0) + noise, 1.0);
-    const auto left = std::copysign(std::pow(std::abs(seen), m.power), seen);
+    const auto left = std::min(std::pow(seen, m.power) + noise, 1.0);
     result.emplace(m.name, m.start * left + m.best * (1 - left));
   }
   return result;
