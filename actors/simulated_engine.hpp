@@ -18,8 +18,7 @@ public:
   /// @param seed decides everything that is drawn
   simulated_engine(std::shared_ptr<virtual_timeline> timeline,
                    std::shared_ptr<const simulation_profile> profile,
-                   std::shared_ptr<checkpoint_shelf> shelf,
-                   std::uint64_t seed);
+                   std::shared_ptr<checkpoint_shelf> shelf, std::uint64_t seed);
 
   /// What runs is not told of any more.
   ~simulated_engine() override;

@@ -62,14 +62,14 @@ algorithm: grid
 /// A whole service in virtual time.
 class SimulationTest : public test::actor_test {
 public:
-  std::shared_ptr<simulation_profile> profile
-    = std::make_shared<simulation_profile>(*read_profile(toy_profile, "toy")
-                                              .profile);
-  std::shared_ptr<virtual_timeline> timeline
-    = std::make_shared<virtual_timeline>();
+  std::shared_ptr<simulation_profile> profile =
+    std::make_shared<simulation_profile>(
+      *read_profile(toy_profile, "toy").profile);
+  std::shared_ptr<virtual_timeline> timeline =
+    std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};
-  std::shared_ptr<checkpoint_shelf> shelf
-    = std::make_shared<checkpoint_shelf>();
+  std::shared_ptr<checkpoint_shelf> shelf =
+    std::make_shared<checkpoint_shelf>();
   std::uint64_t seed = 1;
   pool_actor trainers_pool;
   merger_actor merging;
@@ -125,8 +125,7 @@ public:
   }
 
   merger_overview overview() {
-    return *ask<merger_overview>(merging, status_atom::value,
-                                 told_atom::value);
+    return *ask<merger_overview>(merging, status_atom::value, told_atom::value);
   }
 
   /// Everything that the studies have learned and when it was, as text.
@@ -151,8 +150,8 @@ TEST_F(SimulationTest, GivesEveryTrialWhatTrainingItAloneGives) {
   ASSERT_TRUE(go());
   const auto record = record_of(studies[0]);
   ASSERT_EQ(record.trials.size(), 4u);
-  const sampler values{read_study(grid_study, "", {profile->workload}).study
-                         .value()};
+  const sampler values{
+    read_study(grid_study, "", {profile->workload}).study.value()};
   workload_spec spec;
   spec.name = "toy";
   for (const auto& trial : record.trials) {
@@ -239,8 +238,7 @@ TEST_F(SimulationTest, FailsTheTrialsThatDiverge) {
   const auto trials = record_of(studies[0]).trials;
   EXPECT_EQ(trials[0].state, trial_state::complete);
   EXPECT_EQ(trials[3].state, trial_state::failed);
-  EXPECT_NE(trials[3].failure.find("diverged: loss is nan"),
-            std::string::npos)
+  EXPECT_NE(trials[3].failure.find("diverged: loss is nan"), std::string::npos)
     << trials[3].failure;
 }
 
@@ -248,13 +246,11 @@ TEST_F(SimulationTest, EndsLeasesAfterThePresentStepWhenHalted) {
   open(1);
   add_study(grid_study);
   // A second to dispatch and steps of ten: the fifth ends at 51 s.
-  timeline->schedule_at(45s, [this] {
-    caf::anon_send(merging, halt_atom::value);
-  });
+  timeline->schedule_at(45s,
+                        [this] { caf::anon_send(merging, halt_atom::value); });
   self->send(merging, go_atom::value);
-  ASSERT_TRUE(clock.run_until([this] {
-    return clock.now() > 0s && overview().status.running.empty();
-  }));
+  ASSERT_TRUE(clock.run_until(
+    [this] { return clock.now() > 0s && overview().status.running.empty(); }));
   EXPECT_EQ(clock.now(), 51s);
 }
 
@@ -285,9 +281,8 @@ algorithm: grid
 TEST_F(SimulationTest, TrainsElsewhereWhatADeadTrainerLeft) {
   open(2);
   add_study(grid_study);
-  timeline->schedule_at(45s, [this] {
-    caf::anon_send_exit(trainers[0], caf::exit_reason::kill);
-  });
+  timeline->schedule_at(
+    45s, [this] { caf::anon_send_exit(trainers[0], caf::exit_reason::kill); });
   ASSERT_TRUE(go());
   for (const auto& trial : record_of(studies[0]).trials)
     EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
@@ -301,8 +296,7 @@ TEST_F(SimulationTest, TakesNoTrainerForDeadOverDaysOfVirtualTime) {
   add_study(grid_study);
   ASSERT_TRUE(go());
   EXPECT_GT(clock.now(), 24h * 20);
-  const auto seen
-    = *ask<pool_status>(trainers_pool, status_atom::value);
+  const auto seen = *ask<pool_status>(trainers_pool, status_atom::value);
   for (const auto& x : seen.trainers)
     EXPECT_EQ(x.lost, "");
 }
@@ -334,8 +328,8 @@ using alarm_actor = caf::typed_actor<caf::reacts_to<tick_atom, std::string>>;
 
 class VirtualTimeTest : public test::actor_test {
 public:
-  std::shared_ptr<virtual_timeline> timeline
-    = std::make_shared<virtual_timeline>();
+  std::shared_ptr<virtual_timeline> timeline =
+    std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};
   std::string said; ///< letters and the seconds at which they came
 

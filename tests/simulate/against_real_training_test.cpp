@@ -65,7 +65,7 @@ struct history {
 /// A random lease from step 0, and what is asked for in the middle of a step.
 struct scenario {
   lease work;
-  step_t asked_in = 0; ///< the step that trains then
+  step_t asked_in = 0;             ///< the step that trains then
   std::optional<stop_point> added; ///< none: it is cancelled
 };
 
@@ -107,18 +107,17 @@ public:
   history simulate(const scenario& what) {
     simulated_training training{profile, shelf, 1, what.work};
     history result;
-    step_t at = 0;                                        // of the stretch
-    auto begin = duration{1s};                            // of its training
+    step_t at = 0;             // of the stretch
+    auto begin = duration{1s}; // of its training
     const auto step = duration{10s};
     while (!training.ended()) {
       // The stops before the request are those that the lease came with.
-      const auto passes = std::ranges::any_of(
-        what.work.stops, [&](const auto& stop) {
+      const auto passes =
+        std::ranges::any_of(what.work.stops, [&](const auto& stop) {
           return at <= stop.at && stop.at <= what.asked_in
                  && !passed(result, stop.at);
         });
-      const auto now
-        = begin + step * static_cast<int>(what.asked_in - at) + 5s;
+      const auto now = begin + step * static_cast<int>(what.asked_in - at) + 5s;
       if (!passes && what.asked_in >= at && now < training.next_time()) {
         if (what.added)
           training.add_stop(*what.added, now);
@@ -146,8 +145,7 @@ public:
     // The curve of a simulation that has run this lease.
     const auto key = key_of(what.work.workload);
     curve_workload work{learning_curve{
-      profile.curve,
-      hash_numbers({1, hash_bytes(key.data(), key.size())})}};
+      profile.curve, hash_numbers({1, hash_bytes(key.data(), key.size())})}};
     lease_control control{what.work.stops};
     work.fails_at = fails_at;
     work.before_step = [&](step_t at) {
@@ -173,10 +171,9 @@ TEST_P(RealTraining, TellsTheSame) {
   std::mt19937 rng{GetParam()};
   const auto what = draw(rng);
   const auto x = simulate(what);
-  const auto failed
-    = x.end.failure && x.end.failure->code == errc::training_failed;
-  const auto y
-    = train(what, failed ? std::optional{x.end.at} : std::nullopt);
+  const auto failed =
+    x.end.failure && x.end.failure->code == errc::training_failed;
+  const auto y = train(what, failed ? std::optional{x.end.at} : std::nullopt);
   EXPECT_EQ(x.end.lease, y.end.lease);
   EXPECT_EQ(x.end.at, y.end.at);
   ASSERT_EQ(x.end.failure.has_value(), y.end.failure.has_value());

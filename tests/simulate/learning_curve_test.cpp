@@ -21,8 +21,7 @@ public:
   simulation_profile profile = sample();
 
   /// Returns every state from 0 to `end`.
-  std::vector<curve_state> states(const sequences& changed,
-                                  step_t end) const {
+  std::vector<curve_state> states(const sequences& changed, step_t end) const {
     const learning_curve curve{profile.curve};
     const auto segments = segments_of(profile, changed, end);
     std::vector<curve_state> result(1);
@@ -50,9 +49,8 @@ public:
 TEST_F(LearningCurveTest, BeginsAtTheStartOfEveryMetric) {
   profile.curve.evaluation_noise = 0;
   const auto measured = learning_curve{profile.curve}.evaluate({});
-  EXPECT_EQ(measured, (metrics{{"accuracy", 0.1},
-                               {"loss", 2.3},
-                               {"train_loss", 2.3}}));
+  EXPECT_EQ(measured,
+            (metrics{{"accuracy", 0.1}, {"loss", 2.3}, {"train_loss", 2.3}}));
 }
 
 TEST_F(LearningCurveTest, FollowsTheNoisyQuadraticModelIterationByIteration) {
@@ -63,8 +61,7 @@ TEST_F(LearningCurveTest, FollowsTheNoisyQuadraticModelIterationByIteration) {
   const auto x = states({}, 3).back();
   const auto a = 0.1 / (1 - 0.9);
   for (std::size_t k = 0; k < curve_directions; ++k) {
-    const auto h
-      = 0.15 * std::pow(1e-4 / 0.15, static_cast<double>(k) / 15);
+    const auto h = 0.15 * std::pow(1e-4 / 0.15, static_cast<double>(k) / 15);
     double e = 1;
     for (int i = 0; i < 30; ++i)
       e = (1 - a * h) * (1 - a * h) * e + a * a * 25 * h / 128;
@@ -109,8 +106,7 @@ TEST_F(LearningCurveTest, WarmUpAvoidsDivergence) {
 
 TEST_F(LearningCurveTest, StaysDivergedInEveryMetric) {
   const auto x = states({{"lr", multistep(2, 0.001, {1})}}, 10).back();
-  for (const auto& [name, value] :
-       learning_curve{profile.curve}.evaluate(x))
+  for (const auto& [name, value] : learning_curve{profile.curve}.evaluate(x))
     EXPECT_TRUE(std::isnan(value)) << name;
 }
 
@@ -125,8 +121,7 @@ TEST_F(LearningCurveTest, DivergesWhereAValueMakesNoSense) {
 TEST_F(LearningCurveTest, LargerBatchesAreLessNoisyAndSlower) {
   const auto small = states({{"batch_size", constant(64)}}, 120);
   const auto large = states({{"batch_size", constant(512)}}, 120);
-  EXPECT_LT(learning_curve::excess(small[2]),
-            learning_curve::excess(large[2]));
+  EXPECT_LT(learning_curve::excess(small[2]), learning_curve::excess(large[2]));
   EXPECT_GT(learning_curve::excess(small[120]),
             2 * learning_curve::excess(large[120]));
 }
@@ -139,11 +134,9 @@ TEST_F(LearningCurveTest, GrowingTheBatchDoesWhatDecayingTheRateDoes) {
 
 TEST_F(LearningCurveTest, TooLittleRegularisationOverfitsLate) {
   const auto decay = multistep(0.1, 0.1, {60, 90});
-  const auto none
-    = trained({{"lr", decay}, {"weight_decay", constant(0)}});
+  const auto none = trained({{"lr", decay}, {"weight_decay", constant(0)}});
   const auto good = trained({{"lr", decay}});
-  const auto much
-    = trained({{"lr", decay}, {"weight_decay", constant(0.02)}});
+  const auto much = trained({{"lr", decay}, {"weight_decay", constant(0.02)}});
   EXPECT_GT(none[2], good[2] - 0.02);
   EXPECT_LT(none[120], good[120] - 0.03);
   EXPECT_LT(none[60], none[20]); // it gets worse while it trains on
@@ -154,15 +147,15 @@ TEST_F(LearningCurveTest, TooLittleRegularisationOverfitsLate) {
 TEST_F(LearningCurveTest, TrainingLossDoesNotShowOverfitting) {
   profile.curve.evaluation_noise = 0;
   const auto free = trained({{"weight_decay", constant(0)}}, 120, "train_loss");
-  const auto held
-    = trained({{"weight_decay", constant(0.002)}}, 120, "train_loss");
+  const auto held =
+    trained({{"weight_decay", constant(0.002)}}, 120, "train_loss");
   EXPECT_LT(free[30], held[30]);
 }
 
 TEST_F(LearningCurveTest, WordsChangeTheLearningRateThatIsRight) {
   const auto words = sequence{form::text("adamw")};
-  const auto adamw
-    = trained({{"optimizer", words}, {"lr", constant(0.002)}}, 20);
+  const auto adamw =
+    trained({{"optimizer", words}, {"lr", constant(0.002)}}, 20);
   const auto sgd = trained({{"lr", constant(0.1)}}, 20);
   EXPECT_NEAR(adamw[20], sgd[20], 1e-9);
 }
@@ -198,8 +191,8 @@ TEST_F(LearningCurveTest, NoiseOfMeasurementsHasTheDeviationAsked) {
   double sum = 0;
   double squares = 0;
   for (std::uint64_t salt = 0; salt < 2000; ++salt) {
-    const auto value
-      = learning_curve(profile.curve, salt).evaluate(x).at("accuracy");
+    const auto value =
+      learning_curve(profile.curve, salt).evaluate(x).at("accuracy");
     sum += value;
     squares += value * value;
   }
@@ -233,9 +226,8 @@ double rank_correlation(const std::vector<double>& x,
   return 1 - 6 * sum / (n * (n * n - 1));
 }
 
-class LearningCurveRanking
-  : public LearningCurveTest,
-    public testing::WithParamInterface<unsigned> {};
+class LearningCurveRanking : public LearningCurveTest,
+                             public testing::WithParamInterface<unsigned> {};
 
 TEST_P(LearningCurveRanking, TellsSomethingEarlyButNotAll) {
   std::mt19937 rng{GetParam()};

@@ -36,16 +36,16 @@ std::vector<std::string> errors_of(const std::string& text) {
 void expect_error(const std::string& from, const std::string& to,
                   const std::string& message) {
   const auto errors = errors_of(changed(from, to));
-  ASSERT_EQ(errors.size(), 1u) << from << " -> " << to << ": "
-                               << testing::PrintToString(errors);
+  ASSERT_EQ(errors.size(), 1u)
+    << from << " -> " << to << ": " << testing::PrintToString(errors);
   static const std::regex position{"p.yaml:[0-9]+:[0-9]+: "};
   EXPECT_EQ(std::regex_replace(errors[0], position, ""), message);
 }
 
 TEST(ProfileTest, ReadsEverything) {
-  const auto x = read_good_profile(
-    changed("step_seconds: 10", "step_seconds: 10\nspread: 0.1\n"
-                                "failure_rate: 0.02"));
+  const auto x = read_good_profile(changed("step_seconds: 10",
+                                           "step_seconds: 10\nspread: 0.1\n"
+                                           "failure_rate: 0.02"));
   EXPECT_EQ(x.device, "sample");
   EXPECT_EQ(x.workload.name, "net");
   EXPECT_EQ(x.workload.unit, "epoch");
@@ -169,16 +169,17 @@ curve:
 double time_of(const std::string& step_seconds, double batch,
                const std::string& optimizer = "sgd") {
   const auto x = read_good_profile(changed("step_seconds: 10", step_seconds));
-  const auto segments
-    = segments_of(x, {{"batch_size", constant(batch)},
-                      {"optimizer", sequence{form::text(optimizer)}}},
-                  1);
+  const auto segments =
+    segments_of(x,
+                {{"batch_size", constant(batch)},
+                 {"optimizer", sequence{form::text(optimizer)}}},
+                1);
   return x.step_time(segments[0].config, 0);
 }
 
 TEST(ProfileTest, StepTimesLieOnLinesBetweenThoseGiven) {
-  const auto* by_batch
-    = "step_seconds: {by: batch_size, values: {256: 11, 64: 20, 128: 14}}";
+  const auto* by_batch =
+    "step_seconds: {by: batch_size, values: {256: 11, 64: 20, 128: 14}}";
   EXPECT_EQ(time_of("step_seconds: 3", 64), 3);
   EXPECT_EQ(time_of(by_batch, 1), 20);
   EXPECT_EQ(time_of(by_batch, 64), 20);
@@ -245,8 +246,7 @@ TEST(ProfileTest, ChecksValuesAgainstTheWorkload) {
   expect_error("default: sgd", "default: sdg",
                "workload.hyper_parameters.optimizer.default: must be sgd or "
                "adamw, found 'sdg'");
-  expect_error("step_seconds: 10",
-               "step_seconds: {by: lr, values: {0.1: 2}}",
+  expect_error("step_seconds: 10", "step_seconds: {by: lr, values: {0.1: 2}}",
                "step_seconds.by: must name a hyper-parameter with "
                "'affects_speed: true', by which the service learns how long "
                "steps take, found 'lr'");
@@ -266,14 +266,15 @@ TEST(ProfileTest, ChecksValuesAgainstTheWorkload) {
   expect_error("step_seconds: 10", "step_seconds: []",
                "step_seconds: must be a number, found an empty list");
   expect_error("step_seconds: 10", "step_seconds: 1e99",
-               "step_seconds: must be at most 31557600, found '1e99'");
+               "step_seconds: must be at most 1000000, found '1e99'");
 }
 
 TEST(ProfileTest, ChecksTheCurveAgainstTheWorkload) {
   expect_error("    accuracy: {start: 0.1, best: 0.95}\n", "",
                "curve.metrics: 'accuracy' is missing");
-  expect_error("    accuracy: {start", "    acuracy: {start: 0, best: 1}\n"
-                                       "    accuracy: {start",
+  expect_error("    accuracy: {start",
+               "    acuracy: {start: 0, best: 1}\n"
+               "    accuracy: {start",
                "curve.metrics.acuracy: unknown metric 'acuracy', did you mean "
                "'accuracy'? Allowed: accuracy, loss, train_loss");
   expect_error("{weight_decay: 0.0005}", "{weight_dekay: 0.0005}",
@@ -291,8 +292,9 @@ TEST(ProfileTest, ChecksTheCurveAgainstTheWorkload) {
                "'adam', did you mean 'adamw'? Allowed: sgd, adamw");
   expect_error("  flatness: 1e-4", "  flatness: 1",
                "curve.flatness: must be at most the sharpness, found '1'");
-  expect_error("  samples_per_step", "  learning_rate: optimizer\n"
-                                     "  samples_per_step",
+  expect_error("  samples_per_step",
+               "  learning_rate: optimizer\n"
+               "  samples_per_step",
                "curve.learning_rate: must be a hyper-parameter that is a "
                "number, 'optimizer' is a word");
   expect_error("  samples_per_step", "  momentum: 1\n  samples_per_step",
@@ -326,8 +328,8 @@ TEST(ProfileTest, NeverCrashesOnPartOfAProfile) {
 // -- examples -----------------------------------------------------------------
 
 simulation_profile read_example(const std::string& name) {
-  const auto text
-    = read_study_text(std::string{PROFILE_FOLDER} + '/' + name + ".yaml");
+  const auto text =
+    read_study_text(std::string{PROFILE_FOLDER} + '/' + name + ".yaml");
   EXPECT_TRUE(text) << name;
   return text ? read_good_profile(*text) : simulation_profile{};
 }
@@ -359,8 +361,7 @@ TEST(ExampleProfileTest, EveryOneReadsWithoutErrorAndIsNamedAsItsWorkload) {
 
 TEST(ExampleProfileTest, UsualRecipesEndWhereTheCommentsSay) {
   const auto resnet = read_example("resnet56-cifar10");
-  EXPECT_NEAR(at_the_end(resnet, multistep(0.1, 0.1, {60, 90}),
-                         "val_accuracy"),
+  EXPECT_NEAR(at_the_end(resnet, multistep(0.1, 0.1, {60, 90}), "val_accuracy"),
               0.93, 0.01);
   EXPECT_NEAR(at_the_end(resnet, constant(0.1), "val_accuracy"), 0.85, 0.02);
   EXPECT_NEAR(at_the_end(read_example("mobilenetv2-cifar10"),

@@ -58,9 +58,9 @@ inline simulation_profile sample() {
 
 /// Returns the configuration that rules `[0, end)` where only `changed` are
 /// not what they are by default.
-inline std::vector<segment>
-segments_of(const simulation_profile& profile,
-            std::map<std::string, sequence> changed, step_t end) {
+inline std::vector<segment> segments_of(const simulation_profile& profile,
+                                        std::map<std::string, sequence> changed,
+                                        step_t end) {
   for (const auto& x : profile.workload.hyper_parameters) {
     const auto* word = std::get_if<std::string>(&x.fallback);
     changed.emplace(
@@ -70,7 +70,9 @@ segments_of(const simulation_profile& profile,
   return join(changed, end);
 }
 
-inline sequence constant(double x) { return sequence{form::constant(x)}; }
+inline sequence constant(double x) {
+  return sequence{form::constant(x)};
+}
 
 /// `begin`, times `gamma` at every one of `milestones`.
 inline sequence multistep(double begin, double gamma,

@@ -131,17 +131,15 @@ TEST_F(SimulatedTrainingTest, RefusesToStartFromWhatIsNotThere) {
 
 TEST_F(SimulatedTrainingTest, KeepsFoldersApart) {
   ASSERT_TRUE(run(ten_steps()).reports[1].second.saved);
-  auto x = make({{1, 10, 12, config()}}, {{12, true, false}},
-                "n1-s10-l7.ckpt");
+  auto x = make({{1, 10, 12, config()}}, {{12, true, false}}, "n1-s10-l7.ckpt");
   EXPECT_FALSE(run(x).end.failure);
   x.folder = "other";
   EXPECT_TRUE(run(x).end.failure);
 }
 
 TEST_F(SimulatedTrainingTest, EvaluatesAStateWithoutTraining) {
-  const auto told
-    = run(make({{1, 0, 0, config()}, {2, 0, 2, config()}},
-               {{0, true, true}, {2, true, false}}));
+  const auto told = run(make({{1, 0, 0, config()}, {2, 0, 2, config()}},
+                             {{0, true, true}, {2, true, false}}));
   ASSERT_EQ(told.reports.size(), 2u);
   EXPECT_EQ(told.reports[0].first, 1s + 4s + 3s);
   EXPECT_EQ(told.reports[0].second.trained_steps, 0u);
@@ -151,9 +149,9 @@ TEST_F(SimulatedTrainingTest, EvaluatesAStateWithoutTraining) {
 }
 
 TEST_F(SimulatedTrainingTest, NamesACheckpointByTheStageThatEndsThere) {
-  const auto told
-    = run(make({{1, 0, 3, config()}, {4, 3, 5, config(0.01)}},
-               {{3, false, true}, {4, false, true}, {5, false, true}}));
+  const auto told =
+    run(make({{1, 0, 3, config()}, {4, 3, 5, config(0.01)}},
+             {{3, false, true}, {4, false, true}, {5, false, true}}));
   ASSERT_EQ(told.reports.size(), 3u);
   EXPECT_EQ(told.reports[0].second.saved->file, "n1-s3-l7.ckpt");
   EXPECT_EQ(told.reports[1].second.saved->file, "n4-s4-l7.ckpt");
@@ -163,11 +161,11 @@ TEST_F(SimulatedTrainingTest, NamesACheckpointByTheStageThatEndsThere) {
 TEST_F(SimulatedTrainingTest, TakesAStepsTimeFromItsOwnValues) {
   profile.step_seconds[0].by = "batch_size";
   profile.step_seconds[0].by_number = {{128, 10}, {256, 6}};
-  const auto grown = segments_of(
-    profile, {{"batch_size", multistep(128, 2, {3})}}, 5);
-  const auto told = run(make({{1, 0, 3, grown[0].config},
-                              {2, 3, 5, grown[1].config}},
-                             {{5, false, false}}));
+  const auto grown =
+    segments_of(profile, {{"batch_size", multistep(128, 2, {3})}}, 5);
+  const auto told =
+    run(make({{1, 0, 3, grown[0].config}, {2, 3, 5, grown[1].config}},
+             {{5, false, false}}));
   EXPECT_EQ(told.ended, 1s + 30s + 12s);
 }
 
@@ -180,10 +178,9 @@ TEST_F(SimulatedTrainingTest, SpreadsTheTimeOfStretches) {
     auto x = ten_steps();
     x.number = static_cast<std::uint64_t>(i);
     const auto told = run(x);
-    ASSERT_NE(told.reports[0].second.train_ns,
-              told.reports[1].second.train_ns);
-    const auto share
-      = static_cast<double>(told.reports[0].second.train_ns) / 50e9;
+    ASSERT_NE(told.reports[0].second.train_ns, told.reports[1].second.train_ns);
+    const auto share =
+      static_cast<double>(told.reports[0].second.train_ns) / 50e9;
     sum += share;
     squares += share * share;
     EXPECT_EQ(told.reports[0].second.evaluate_ns, 4'000'000'000u);
@@ -228,8 +225,8 @@ TEST_F(SimulatedTrainingTest, FailsTheShareOfStagesThatTheProfileSays) {
               std::string::npos);
     // The step that fails has taken its time.
     ASSERT_EQ(told.reports.size(), told.end.at / 5);
-    EXPECT_EQ(told.ended, 1s + 10s * (told.end.at + 1)
-                            + 4s * told.reports.size());
+    EXPECT_EQ(told.ended,
+              1s + 10s * (told.end.at + 1) + 4s * told.reports.size());
   }
   EXPECT_NEAR(failed, 0.2 * n, 80);
   ASSERT_EQ(failed_at.size(), 10u); // every step may fail
@@ -283,10 +280,8 @@ TEST_F(SimulatedTrainingTest, StopsWhereItIsAskedTo) {
               static_cast<double>(expected.reports[0].second.train_ns) * 0.8,
               2);
   EXPECT_EQ(told.reports[1].second.trained_steps, 1u);
-  EXPECT_EQ(told.reports[1].second.values,
-            expected.reports[0].second.values);
-  EXPECT_EQ(told.reports[2].second.values,
-            expected.reports[1].second.values);
+  EXPECT_EQ(told.reports[1].second.values, expected.reports[0].second.values);
+  EXPECT_EQ(told.reports[2].second.values, expected.reports[1].second.values);
 }
 
 TEST_F(SimulatedTrainingTest, AddsToAStopThatIsThere) {

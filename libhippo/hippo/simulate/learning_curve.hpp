@@ -42,7 +42,7 @@ struct curve_settings {
 
   double samples_per_step = 1; ///< divided by batch size: iterations of a step
   /// Largest curvature once trained: training diverges where the effective
-  /// learning rate, `lr / (1 - momentum)`, is above 2 / `sharpness`.
+  /// learning rate, `lr / (1 - momentum)`, reaches 2 / `sharpness`.
   double sharpness = 1;
   double flatness = 1e-4; ///< the smallest curvature
   /// How many times sharper the first state is; falls with the excess loss.
