@@ -50,9 +50,8 @@ bool simulated_engine::runs(std::uint64_t lease) const {
 }
 
 void simulated_engine::schedule() {
-  task_->next
-    = timeline_->schedule_at(task_->begun + task_->training.next_time(),
-                             [this] { tell_next(); });
+  task_->next = timeline_->schedule_at(
+    task_->begun + task_->training.next_time(), [this] { tell_next(); });
 }
 
 void simulated_engine::tell_next() {

@@ -17,7 +17,9 @@ virtual_time::virtual_time(caf::actor_system& system,
     timeline_(std::move(timeline)),
     begin_(scheduler_->clock().now() - timeline_->now()) {}
 
-void virtual_time::settle() { scheduler_->run(); }
+void virtual_time::settle() {
+  scheduler_->run();
+}
 
 bool virtual_time::run_until(const std::function<bool()>& done) {
   idle_timeouts_ = 0;

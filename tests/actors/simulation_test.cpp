@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <sstream>
 
 #include "actors/actor_fixture.hpp"
@@ -60,14 +62,14 @@ algorithm: grid
 /// A whole service in virtual time.
 class SimulationTest : public test::actor_test {
 public:
-  std::shared_ptr<simulation_profile> profile
-    = std::make_shared<simulation_profile>(*read_profile(toy_profile, "toy")
-                                              .profile);
-  std::shared_ptr<virtual_timeline> timeline
-    = std::make_shared<virtual_timeline>();
+  std::shared_ptr<simulation_profile> profile =
+    std::make_shared<simulation_profile>(
+      *read_profile(toy_profile, "toy").profile);
+  std::shared_ptr<virtual_timeline> timeline =
+    std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};
-  std::shared_ptr<checkpoint_shelf> shelf
-    = std::make_shared<checkpoint_shelf>();
+  std::shared_ptr<checkpoint_shelf> shelf =
+    std::make_shared<checkpoint_shelf>();
   std::uint64_t seed = 1;
   pool_actor trainers_pool;
   merger_actor merging;
@@ -126,8 +128,7 @@ public:
   }
 
   merger_overview overview() {
-    return *ask<merger_overview>(merging, status_atom::value,
-                                 told_atom::value);
+    return *ask<merger_overview>(merging, status_atom::value, told_atom::value);
   }
 
   /// Everything that the studies have learned and when it was, as text.
@@ -240,18 +241,137 @@ TEST_F(SimulationTest, FailsTheTrialsThatDiverge) {
   const auto trials = record_of(studies[0]).trials;
   EXPECT_EQ(trials[0].state, trial_state::complete);
   EXPECT_EQ(trials[3].state, trial_state::failed);
-  EXPECT_NE(trials[3].failure.find("diverged: loss is nan"),
-            std::string::npos)
+  EXPECT_NE(trials[3].failure.find("diverged: loss is nan"), std::string::npos)
     << trials[3].failure;
 }
 
-TEST_F(SimulationTest, CancelsALeaseAfterThePresentStep) {
+TEST_F(SimulationTest, EndsLeasesAfterThePresentStepWhenHalted) {
   open(1);
   add_study(grid_study);
+  // A second to dispatch and steps of ten: the fifth ends at 51 s.
+  timeline->schedule_at(45s,
+                        [this] { caf::anon_send(merging, halt_atom::value); });
   self->send(merging, go_atom::value);
-  // Dispatch takes a second, the third step ends after 31.
-  ASSERT_TRUE(clock.run_until([this] { return clock.now() >= 45s; })
-              || true);
+  ASSERT_TRUE(clock.run_until(
+    [this] { return clock.now() > 0s && overview().status.running.empty(); }));
+  EXPECT_EQ(clock.now(), 51s);
+}
+
+TEST_F(SimulationTest, SavesWhereALaterStudyBranchesOff) {
+  open(1);
+  const std::string one_trial = R"(
+workload: toy
+objective: {metric: loss, every: 20}
+steps: {max: 20}
+algorithm: grid
+)";
+  add_study(one_trial + "study: first\nspace: {lr: 0.1}\n");
+  bool added = false;
+  timeline->schedule_at(45s, [&added] { added = true; });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until([&added] { return added; }));
+  add_study(one_trial
+            + "study: second\nspace: {lr: {multistep: {initial: 0.1, "
+              "milestones: [10], gamma: 0.1}}}\n");
+  ASSERT_TRUE(go());
+  const auto seen = overview();
+  EXPECT_EQ(seen.status.trained_steps, 30u);
+  ASSERT_FALSE(seen.timeline.empty());
+  EXPECT_EQ(seen.timeline[0].to, 10u);
+  EXPECT_EQ(seen.timeline[0].end, 1 + 100 + 3);
+}
+
+TEST_F(SimulationTest, TrainsElsewhereWhatADeadTrainerLeft) {
+  open(2);
+  add_study(grid_study);
+  timeline->schedule_at(
+    45s, [this] { caf::anon_send_exit(trainers[0], caf::exit_reason::kill); });
+  ASSERT_TRUE(go());
+  for (const auto& trial : record_of(studies[0]).trials)
+    EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
+  for (const auto& x : overview().timeline)
+    EXPECT_EQ(x.trainer, 2u);
+}
+
+TEST_F(SimulationTest, TakesNoTrainerForDeadOverDaysOfVirtualTime) {
+  profile->step_seconds[0].seconds = 24 * 3600;
+  open(2);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  EXPECT_GT(clock.now(), 24h * 20);
+  const auto seen = *ask<pool_status>(trainers_pool, status_atom::value);
+  for (const auto& x : seen.trainers)
+    EXPECT_EQ(x.lost, "");
+}
+
+/// A simulation beside that of the test.
+struct another : SimulationTest {
+  void TestBody() override {}
+
+  std::string run_again(std::uint64_t with_seed) {
+    seed = with_seed;
+    profile->spread = 0.2;
+    profile->failure_rate = 0.1;
+    open(3);
+    add_study(grid_study);
+    EXPECT_TRUE(go());
+    return history();
+  }
+};
+
+TEST(Simulations, AreAFunctionOfTheirSeed) {
+  const auto first = another{}.run_again(1);
+  EXPECT_EQ(another{}.run_again(1), first);
+  EXPECT_NE(another{}.run_again(2), first);
+}
+
+// -- virtual time -------------------------------------------------------------
+
+using alarm_actor = caf::typed_actor<caf::reacts_to<tick_atom, std::string>>;
+
+class VirtualTimeTest : public test::actor_test {
+public:
+  std::shared_ptr<virtual_timeline> timeline =
+    std::make_shared<virtual_timeline>();
+  virtual_time clock{sys, timeline};
+  std::string said; ///< letters and the seconds at which they came
+
+  void say(const std::string& letter) {
+    said += letter + std::to_string(clock.now() / 1s) + ' ';
+  }
+
+  /// Spawns an actor that says each letter after so many seconds.
+  void alarm(std::vector<std::pair<std::chrono::seconds, std::string>> when) {
+    spawn([this, when](alarm_actor::pointer me) -> alarm_actor::behavior_type {
+      for (const auto& [delay, letter] : when)
+        me->delayed_send(me, delay, tick_atom::value, letter);
+      return {[this](tick_atom, const std::string& x) { say(x); }};
+    });
+  }
+};
+
+TEST_F(VirtualTimeTest, MovesActorsAndTheTimelineTogether) {
+  alarm({{5s, "b"}, {20s, "d"}, {20s, "e"}});
+  timeline->schedule_at(2s, [this] { say("a"); });
+  timeline->schedule_at(12s, [this] {
+    say("c");
+    alarm({{5s, "x"}});
+  });
+  timeline->schedule_at(20s, [this] { say("f"); });
+  EXPECT_FALSE(clock.run_until([] { return false; }));
+  // What actors have been waiting for comes first.
+  EXPECT_EQ(said, "a2 b5 c12 x17 d20 e20 f20 ");
+  EXPECT_EQ(timeline->now(), 20s);
+  EXPECT_EQ(clock.now(), 20s);
+}
+
+TEST_F(VirtualTimeTest, StopsAsSoonAsItIsDone) {
+  alarm({{5s, "a"}, {6s, "b"}});
+  EXPECT_TRUE(clock.run_until([this] { return said == "a5 "; }));
+  EXPECT_EQ(clock.now(), 5s);
+  EXPECT_TRUE(clock.run_until([this] { return said == "a5 b6 "; }));
+  EXPECT_TRUE(clock.run_until([] { return true; }));
+  EXPECT_EQ(clock.now(), 6s);
 }
 
 } // namespace

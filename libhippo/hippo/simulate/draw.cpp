@@ -19,8 +19,8 @@ double uniform_at(std::uint64_t address) noexcept {
 double normal_at(std::uint64_t address) noexcept {
   // Box and Muller.
   const auto radius = std::sqrt(-2 * std::log(uniform_at(address)));
-  const auto angle
-    = 2 * std::numbers::pi * uniform_at(hash_numbers({address, 1}));
+  const auto angle =
+    2 * std::numbers::pi * uniform_at(hash_numbers({address, 1}));
   return radius * std::cos(angle);
 }
 

@@ -60,9 +60,9 @@ learning_curve::learning_curve(curve_settings settings, std::uint64_t salt)
   : settings_(std::move(settings)), salt_(salt) {
   const auto ratio = settings_.flatness / settings_.sharpness;
   for (std::size_t i = 0; i < curve_directions; ++i)
-    curvature_[i] = settings_.sharpness
-                    * std::pow(ratio, static_cast<double>(i)
-                                        / (curve_directions - 1));
+    curvature_[i] =
+      settings_.sharpness
+      * std::pow(ratio, static_cast<double>(i) / (curve_directions - 1));
 }
 
 void learning_curve::train(curve_state& x, const configuration& config,
@@ -71,24 +71,23 @@ void learning_curve::train(curve_state& x, const configuration& config,
   const auto rate = effective_rate(settings_, config, at);
   const auto batch = value_of(config, settings_.batch_size, at);
   const auto before = excess(x);
-  const auto sharpest
-    = settings_.sharpness
-      * (1 + (settings_.early_sharpness - 1) * std::min(before * before, 1.0));
+  const auto sharpest =
+    settings_.sharpness
+    * (1 + (settings_.early_sharpness - 1) * std::min(before * before, 1.0));
   // Written so that NaN, of a state or a value, is refused too.
   if (!(rate >= 0 && rate * sharpest < 2 && batch > 0)) {
     x.distance.fill(std::numeric_limits<double>::quiet_NaN());
     return;
   }
-  const auto iterations = settings_.samples_per_step / batch;
-  const auto learned = rate / (1 + settings_.slowdown * strength);
+  const auto iterations =
+    settings_.samples_per_step / batch / (1 + settings_.slowdown * strength);
   for (std::size_t i = 0; i < curve_directions; ++i) {
-    const auto kept = (1 - learned * curvature_[i])
-                      * (1 - learned * curvature_[i]);
-    const auto noise = learned * learned * settings_.gradient_noise
-                       * curvature_[i] / batch;
+    const auto kept = (1 - rate * curvature_[i]) * (1 - rate * curvature_[i]);
+    const auto noise =
+      rate * rate * settings_.gradient_noise * curvature_[i] / batch;
     const auto power = std::pow(kept, iterations);
-    x.distance[i] = power * x.distance[i]
-                    + noise * geometric_sum(kept, iterations, power);
+    x.distance[i] =
+      power * x.distance[i] + noise * geometric_sum(kept, iterations, power);
   }
   const auto fitted = std::max(0.0, 1 - excess(x));
   const auto target = settings_.overfitting * std::exp(-strength) * fitted;
@@ -96,15 +95,14 @@ void learning_curve::train(curve_state& x, const configuration& config,
 }
 
 metrics learning_curve::evaluate(const curve_state& x) const {
-  const auto noise = settings_.evaluation_noise
-                     * normal_at(hash_numbers({salt_, digest_of(x)}));
+  const auto noise =
+    settings_.evaluation_noise * normal_at(hash_numbers({salt_, digest_of(x)}));
   metrics result;
   for (const auto& m : settings_.metrics) {
+    const auto seen = excess(x) + (m.overfits ? x.gap : 0);
     // NaN stays NaN: std::min returns its first argument then.
-    const auto seen
-      = std::min(excess(x) + (m.overfits ? x.gap : 0) + noise, 1.0);
-    const auto left = std::copysign(std::pow(std::abs(seen), m.power), seen);
-    result.emplace(m.name, m.best + (m.start - m.best) * left);
+    const auto left = std::min(std::pow(seen, m.power) + noise, 1.0);
+    result.emplace(m.name, m.start * left + m.best * (1 - left));
   }
   return result;
 }

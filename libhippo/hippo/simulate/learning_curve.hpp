@@ -20,7 +20,7 @@ struct curve_input {
 
 /// How a metric follows from the excess loss: it is `start` at the first state,
 /// where the excess is 1, and `best` where the excess is 0; in between
-/// `best + (start - best) * excess^power`.
+/// `best + (start - best) * excess^power`. It never is worse than `start`.
 struct curve_metric {
   std::string name;
   double start = 0;
@@ -42,7 +42,7 @@ struct curve_settings {
 
   double samples_per_step = 1; ///< divided by batch size: iterations of a step
   /// Largest curvature once trained: training diverges where the effective
-  /// learning rate, `lr / (1 - momentum)`, is above 2 / `sharpness`.
+  /// learning rate, `lr / (1 - momentum)`, reaches 2 / `sharpness`.
   double sharpness = 1;
   double flatness = 1e-4; ///< the smallest curvature
   /// How many times sharper the first state is; falls with the excess loss.
@@ -53,7 +53,8 @@ struct curve_settings {
   double overfitting = 0;       ///< excess that overfitting adds at the most
   double overfitting_steps = 1; ///< in which most of it comes about
   double slowdown = 0; ///< regularisation of 1 makes training so much slower
-  double evaluation_noise = 0; ///< standard deviation of a measured excess
+  /// Standard deviation of a measured metric, as a share of start - best.
+  double evaluation_noise = 0;
   std::vector<curve_metric> metrics;
 };
 

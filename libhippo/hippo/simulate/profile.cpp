@@ -22,9 +22,9 @@ using kind = document::kind;
 
 constexpr auto infinity = std::numeric_limits<double>::infinity();
 
-/// The longest time that a profile may give, a year: sums of times must fit
-/// into 64 bits of nanoseconds.
-constexpr double seconds_max = 365.25 * 24 * 3600;
+/// The longest time that a profile may give, so that sums of many fit into 64
+/// bits of nanoseconds.
+constexpr double seconds_max = 1e6;
 
 /// The range that a number of a profile may lie in.
 struct limits {
@@ -161,8 +161,8 @@ private:
     const auto* found = x.find(key);
     if (found == nullptr)
       return;
-    const auto value = found->type == kind::leaf ? found->meaning()
-                                                 : nlohmann::ordered_json{};
+    const auto value =
+      found->type == kind::leaf ? found->meaning() : nlohmann::ordered_json{};
     if (value.is_boolean())
       out = value.get<bool>();
     else
@@ -200,15 +200,16 @@ private:
   }
 
   void describe_workload(const document& x) {
-    known_keys(x, {"name", "meaning", "unit", "hyper_parameters", "options",
-                   "metrics"});
+    known_keys(
+      x, {"name", "meaning", "unit", "hyper_parameters", "options", "metrics"});
     auto& out = result_.workload;
     if (required(x, "name") != nullptr)
       take(x, "name", out.name);
     take(x, "meaning", out.meaning);
     take(x, "unit", out.unit);
     const auto errors = notes_->errors();
-    if (const auto* list = required(x, "hyper_parameters"); list && is_map(*list))
+    if (const auto* list = required(x, "hyper_parameters");
+        list && is_map(*list))
       for (const auto& entry : list->entries)
         out.hyper_parameters.push_back(parameter(entry));
     if (const auto* list = x.find("options"); list && is_map(*list))
@@ -254,8 +255,8 @@ private:
   }
 
   void read_default(const document& x, parameter_descriptor& out) {
-    auto value = out.words.empty() ? number_or_word(x)
-                                   : std::optional<scalar>{x.text};
+    auto value =
+      out.words.empty() ? number_or_word(x) : std::optional<scalar>{x.text};
     if (!value)
       return;
     out.fallback = *value;
@@ -271,8 +272,8 @@ private:
     if (*way == "minimize")
       result.better = direction::minimize;
     else if (*way != "maximize")
-      notes_->error(entry.value, unknown_text("direction", *way,
-                                              {"maximize", "minimize"}));
+      notes_->error(entry.value,
+                    unknown_text("direction", *way, {"maximize", "minimize"}));
     result_.workload.metrics.push_back(std::move(result));
   }
 
@@ -359,8 +360,8 @@ private:
     key.text = entry.key;
     key.where = entry.where;
     key.path = entry.value.path;
-    const auto value
-      = is_number(*by) ? number_or_word(key) : std::optional<scalar>{entry.key};
+    const auto value =
+      is_number(*by) ? number_or_word(key) : std::optional<scalar>{entry.key};
     if (!accepts(*by, *value, key))
       return;
     if (const auto* x = std::get_if<double>(&*value))
@@ -385,9 +386,9 @@ private:
   void read_curve(const document& x) {
     known_keys(x, {"learning_rate", "momentum", "batch_size",
                    "learning_rate_factors", "regularisers", "samples_per_step",
-                   "sharpness", "flatness", "early_sharpness",
-                   "gradient_noise", "overfitting", "overfitting_steps",
-                   "slowdown", "evaluation_noise", "metrics"});
+                   "sharpness", "flatness", "early_sharpness", "gradient_noise",
+                   "overfitting", "overfitting_steps", "slowdown",
+                   "evaluation_noise", "metrics"});
     auto& out = result_.curve;
     read_input(x, "learning_rate", at_least_0, out.learning_rate, true);
     read_input(x, "batch_size", above_0, out.batch_size, true);
@@ -417,7 +418,8 @@ private:
   }
 
   /// Reads what an input of the model is: a hyper-parameter's name or a number.
-  /// What is left out is the hyper-parameter of the usual name, if there is one.
+  /// What is left out is the hyper-parameter of the usual name, if there is
+  /// one.
   void read_input(const document& curve, const std::string& key,
                   const limits& range, curve_input& out, bool needed) {
     const auto* x = curve.find(key);
@@ -456,8 +458,7 @@ private:
   }
 
   void read_factors(const document::entry& entry) {
-    const auto* found
-      = parameter_of(entry.where, entry.value.path, entry.key);
+    const auto* found = parameter_of(entry.where, entry.value.path, entry.key);
     if (found != nullptr && is_number(*found))
       notes_->error(entry.where, entry.value.path,
                     "must be a hyper-parameter that is a word, '" + entry.key
@@ -483,8 +484,7 @@ private:
         notes_->error(x, "'" + metric.name + "' is missing");
     }
     for (const auto& entry : x.entries) {
-      if (workload_known_
-          && std::ranges::find(known, entry.key) == known.end())
+      if (workload_known_ && std::ranges::find(known, entry.key) == known.end())
         notes_->unknown_key(entry, "metric", known);
       read_curve_metric(entry);
     }

@@ -56,8 +56,8 @@ struct profile_file {
 /// Every error that can be told independently is told.
 /// @param name stands for the file in messages
 /// @param workloads those that a profile may name rather than describe
-profile_file read_profile(const std::string& text, const std::string& name,
-                          const std::vector<workload_descriptor>& workloads
-                          = built_in_workloads());
+profile_file read_profile(
+  const std::string& text, const std::string& name,
+  const std::vector<workload_descriptor>& workloads = built_in_workloads());
 
 } // namespace hippo

@@ -52,8 +52,8 @@ void simulated_training::start() {
     if (at_ == 0)
       plan();
     else
-      end_with({errc::bad_checkpoint, "no checkpoint to start from at step "
-                                        + std::to_string(at_)},
+      end_with({errc::bad_checkpoint,
+                "no checkpoint to start from at step " + std::to_string(at_)},
                begin_);
     return;
   }
@@ -83,10 +83,9 @@ void simulated_training::plan() {
   now_.stop = stop;
   plan_steps();
   if (now_.last_step_fails)
-    now_.failure
-      = error{errc::training_failed,
-              "simulated failure while training step "
-                + std::to_string(at_ + now_.step_ends.size() - 1)};
+    now_.failure = error{errc::training_failed,
+                         "simulated failure while training step "
+                           + std::to_string(at_ + now_.step_ends.size() - 1)};
   else
     plan_stop();
 }
@@ -204,8 +203,8 @@ stop_report simulated_training::report() {
     const auto file = 'n' + std::to_string(stage_at(stop.at).node) + "-s"
                       + std::to_string(stop.at) + "-l"
                       + std::to_string(lease_.number) + ".ckpt";
-    result.saved = checkpoint{file, profile_->checkpoint_bytes,
-                              digest_of(now_.state)};
+    result.saved =
+      checkpoint{file, profile_->checkpoint_bytes, digest_of(now_.state)};
     shelf_->insert_or_assign(lease_.folder + '/' + file, now_.state);
   }
   return result;
@@ -226,11 +225,11 @@ bool simulated_training::add_stop(const stop_point& x, duration now) {
   const auto passed = now < begin_ ? at_ : reached(now) + 1;
   if (x.at < passed)
     return false;
-  const auto first
-    = lease_.stops.begin() + static_cast<std::ptrdiff_t>(next_stop_);
-  const auto i
-    = std::lower_bound(first, lease_.stops.end(), x.at,
-                       [](const auto& y, step_t at) { return y.at < at; });
+  const auto first =
+    lease_.stops.begin() + static_cast<std::ptrdiff_t>(next_stop_);
+  const auto i =
+    std::lower_bound(first, lease_.stops.end(), x.at,
+                     [](const auto& y, step_t at) { return y.at < at; });
   const auto changes_now = x.at <= now_.stop->at;
   if (i->at == x.at) {
     i->evaluate = i->evaluate || x.evaluate;
@@ -270,8 +269,7 @@ step_t simulated_training::reached(duration now) const noexcept {
   const auto done = std::upper_bound(ends.begin(), ends.end(), now);
   // A step that fails leaves no state.
   const auto most = ends.size() - now_.last_step_fails;
-  return at_
-         + std::min(static_cast<std::size_t>(done - ends.begin()), most);
+  return at_ + std::min(static_cast<std::size_t>(done - ends.begin()), most);
 }
 
 } // namespace hippo

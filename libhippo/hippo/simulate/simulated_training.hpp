@@ -68,7 +68,7 @@ public:
 private:
   /// What goes on until the next event.
   struct stretch {
-    std::optional<stop_point> stop; ///< that it leads to; none: the lease ends
+    std::optional<stop_point> stop;  ///< that it leads to; none: the lease ends
     std::vector<duration> step_ends; ///< of the steps that it trains
     std::optional<error> failure;    ///< that ends it without a report
     bool last_step_fails = false;
