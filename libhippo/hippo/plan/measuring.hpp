@@ -13,7 +13,7 @@ struct measuring {
   std::vector<step_t> rungs;  ///< sorted, not empty; the last is the farthest
   /// States at which trials that are yet unknown will likely part, sorted; kept
   /// but not measured.
-  std::vector<step_t> branches;
+  std::vector<step_t> branches{};
 
   /// Whether state `at` is measured.
   [[nodiscard]] bool covers(step_t at) const;
