@@ -337,6 +337,7 @@ public:
   std::string said; ///< letters and the seconds at which they came
 
   void say(const std::string& letter) {
+    EXPECT_EQ(clock.now(), timeline->now());
     said += letter + std::to_string(clock.now() / 1s) + ' ';
   }
 
@@ -372,6 +373,30 @@ TEST_F(VirtualTimeTest, StopsAsSoonAsItIsDone) {
   EXPECT_TRUE(clock.run_until([this] { return said == "a5 b6 "; }));
   EXPECT_TRUE(clock.run_until([] { return true; }));
   EXPECT_EQ(clock.now(), 6s);
+}
+
+TEST_F(VirtualTimeTest, WhatIsOverdueHappensNow) {
+  timeline->schedule_at(9s, [this] { alarm({{-5s, "b"}, {1s, "c"}}); });
+  alarm({{8s, "a"}});
+  EXPECT_FALSE(clock.run_until([] { return false; }));
+  EXPECT_EQ(said, "a8 b9 c10 ");
+}
+
+/// An actor that is woken every millisecond, for ever.
+caf::behavior clockwork(caf::event_based_actor* self) {
+  self->send(self, tick_atom::value);
+  return {
+    [self](tick_atom) { self->delayed_send(self, 1ms, tick_atom::value); }};
+}
+
+TEST_F(VirtualTimeTest, OnlyTimeoutsWithNothingToComeAreIdle) {
+  spawn(clockwork);
+  const auto more = (virtual_time::idle_timeouts_max + 1000) * 1ms;
+  bool happened = false;
+  timeline->schedule_at(more, [&happened] { happened = true; });
+  EXPECT_TRUE(clock.run_until([&happened] { return happened; }));
+  EXPECT_FALSE(clock.run_until([] { return false; }));
+  EXPECT_EQ(clock.now(), more + virtual_time::idle_timeouts_max * 1ms);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "simulate/profiles.hpp"
 
@@ -104,6 +105,18 @@ TEST_F(LearningCurveTest, WarmUpAvoidsDivergence) {
   EXPECT_TRUE(std::isnan(trained({{"lr", warm_up(1.4, 40)}})[120]));
 }
 
+TEST_F(LearningCurveTest, DivergesFromTwiceTheInverseCurvatureOn) {
+  const auto diverges = [this](double lr) {
+    return std::isnan(trained({{"lr", constant(lr)}}, 1)[1]);
+  };
+  // A tenth of 2 / 0.15 after momentum; the first state is 4 times sharper.
+  EXPECT_FALSE(diverges(0.333));
+  EXPECT_TRUE(diverges(0.334));
+  profile.curve.early_sharpness = 1;
+  EXPECT_FALSE(diverges(1.333));
+  EXPECT_TRUE(diverges(1.334));
+}
+
 TEST_F(LearningCurveTest, StaysDivergedInEveryMetric) {
   const auto x = states({{"lr", multistep(2, 0.001, {1})}}, 10).back();
   for (const auto& [name, value] : learning_curve{profile.curve}.evaluate(x))
@@ -184,6 +197,29 @@ TEST_F(LearningCurveTest, MeasuresEqualHistoriesAlikeAndOthersNot) {
             learning_curve(profile.curve, 1).evaluate(x));
   EXPECT_NE(learning_curve(profile.curve, 1).evaluate(x),
             learning_curve(profile.curve, 2).evaluate(x));
+}
+
+TEST_F(LearningCurveTest, EveryStateHasItsOwnNoise) {
+  const auto noisy = trained({}, 20);
+  profile.curve.evaluation_noise = 0;
+  const auto exact = trained({}, 20);
+  std::set<long> seen;
+  for (step_t at = 1; at <= 20; ++at)
+    seen.insert(std::lround((noisy[at] - exact[at]) * 1e9));
+  EXPECT_EQ(seen.size(), 20u);
+  curve_state other;
+  other.gap = 0.1;
+  EXPECT_NE(digest_of(other), digest_of({}));
+  other.gap = 0;
+  other.distance.back() = 0.5;
+  EXPECT_NE(digest_of(other), digest_of({}));
+}
+
+TEST_F(LearningCurveTest, OverfittingTakesWhatHasBeenFitted) {
+  const auto x = states({{"weight_decay", constant(0)}}, 1).back();
+  EXPECT_NEAR(x.gap,
+              0.15 * (1 - learning_curve::excess(x)) * (1 - std::exp(-1. / 40)),
+              1e-15);
 }
 
 TEST_F(LearningCurveTest, NoiseOfMeasurementsHasTheDeviationAsked) {

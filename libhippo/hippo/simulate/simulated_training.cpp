@@ -75,12 +75,11 @@ void simulated_training::plan() {
   now_.end = begin_;
   if (next_stop_ == lease_.stops.size())
     return;
-  const auto& stop = lease_.stops[next_stop_];
-  if (cancelled_ && stop.at > at_) {
+  if (cancelled_) {
     end_with(cancelled(at_), begin_);
     return;
   }
-  now_.stop = stop;
+  now_.stop = lease_.stops[next_stop_];
   plan_steps();
   if (now_.last_step_fails)
     now_.failure = error{errc::training_failed,
