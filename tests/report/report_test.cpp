@@ -29,7 +29,8 @@ std::set<std::string> keys(const json& x) {
 TEST(ReportJson, HasExactlyTheseFields) {
   const auto x = json::parse(report_json(sample_run()));
   EXPECT_EQ(keys(x), (std::set<std::string>{
-                       "version", "hippo", "interrupted", "merge", "scheduler",
+                       "version", "hippo", "interrupted", "simulated", "merge",
+                       "scheduler", "lower_bound_seconds",
                        "asked_steps", "unique_steps", "trained_steps",
                        "reused_steps", "merge_rate", "k_wise_merge_rate",
                        "wall_seconds", "device_seconds", "saved_device_seconds",

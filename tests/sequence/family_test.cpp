@@ -247,6 +247,13 @@ TEST(Canonical, ALineIsTheSameHoweverItIsMade) {
   });
 }
 
+TEST(Canonical, LongLinesJoinToo) {
+  EXPECT_EQ(shown(R"({"warmup": {"steps": 400000000, "from": 0, "to": 0.4,
+                     "then": {"linear": {"to": 1, "horizon": 600000000}}}})",
+                  1'000'000'000),
+            "0: 0, 1: 1e-09, 2: line(0,1e-09,1)@0");
+}
+
 TEST(Canonical, LinesOfOneSlopeShareUpToTheShorter) {
   EXPECT_EQ(shown(R"({"linear": {"from": 0.1, "to": 0.04, "horizon": 6}})"),
             "0: 0.1, 1: 0.09, 2: line(0.1,-0.01,1)@0, 7: 0.04");
@@ -355,6 +362,27 @@ TEST(Plateau, ReducesAfterMoreThanPatienceBadMeasurements) {
             "0: 0.1, 2: 0.01");
   EXPECT_EQ(reduced(R"("factor": 0.5)", flat(1, 40)),
             "0: 0.1, 12: 0.05, 23: 0.025, 34: 0.0125");
+}
+
+TEST(Plateau, AReductionByNoMoreThanEpsilonIsLeftOut) {
+  const auto made = [](const char* epsilon) {
+    return shown(R"({"reduce_on_plateau": {"initial": 0.5, "factor": 0.5,
+                    "patience": 0, "epsilon": )" + std::string(epsilon) + "}}",
+                 10, flat(1, 3));
+  };
+  EXPECT_EQ(made("0.25"), "0: 0.5");
+  EXPECT_EQ(made("0.249"), "0: 0.5, 2: 0.25");
+}
+
+TEST(Plateau, RoundingDoesNotAddUp) {
+  const auto x = make_sequence(
+    json::parse(R"({"reduce_on_plateau": {"initial": 1, "factor": 0.7,
+                    "patience": 0, "epsilon": 0}})"), 60, flat(1, 60)).value;
+  double value = 1;
+  for (step_t t = 2; t < 60; ++t) {
+    value *= 0.7;
+    EXPECT_EQ(x.at(t), form::constant(value).at(t)) << t;
+  }
 }
 
 TEST(Plateau, NaNIsBad) {

@@ -23,6 +23,8 @@ TEST(Line, IsInLowestTerms) {
   EXPECT_EQ(text(0.01, 0.1, 7), "line(0.01,0.09,7)@0");
   EXPECT_EQ(text(-1, 1, 1000), "line(-1,0.002,1)@0");
   EXPECT_EQ(text(64, 128, 48), "line(64,4,3)@0");
+  EXPECT_EQ(text(0, 0.123456789013, 1'000'000),
+            "line(0,1.23456789013e-07,1)@0");
   EXPECT_EQ(text(5e-324, 0, 1), "line(5e-324,-5e-324,1)@0");
 }
 

@@ -36,12 +36,13 @@ TEST(SearchSpace, OfConstantsHasOneCombination) {
 
 TEST(SearchSpace, SaysWhichCombinationsRespondToResults) {
   const auto space = space_of(
-    "  momentum: {choice: [0.8, 0.9]}\n"
-    "  lr: {choice: [0.1, {reduce_on_plateau: {initial: 0.1}}]}\n");
+    "  lr: {choice: [0.1, {reduce_on_plateau: {initial: 0.1}}]}\n"
+    "  momentum: {choice: [0.8, {reduce_on_plateau: {initial: 0.9}}]}\n"
+    "  weight_decay: 0\n");
   std::vector<bool> found;
   for (std::uint64_t i = 0; i < *space.size(); ++i)
     found.push_back(space.at(i).responsive);
-  EXPECT_EQ(found, (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(found, (std::vector<bool>{false, true, true, true}));
 }
 
 TEST(SearchSpace, TheFirstHyperParameterVariesSlowest) {
@@ -385,6 +386,14 @@ TEST(SearchSpace, SaysWhatALeafIs) {
       });
     return result;
   };
+  bool nested = false;
+  space_of("  lr: {choice: [0.1, {choice: [0.2, {value: 0.3, with: {momentum:"
+           " 0.9}}]}]}\n")
+    .walk([&](const space_leaf& leaf) {
+      nested = leaf.brings(); // what it brings is two choices away
+      return 0;
+    });
+  EXPECT_TRUE(nested);
   EXPECT_TRUE(ordered("[3, 2, 1]"));
   EXPECT_FALSE(ordered("[1, 3, 2]"));
   EXPECT_FALSE(ordered("[1, {constant: 2}]"));

@@ -24,6 +24,21 @@ TEST(FullTraining, TrainsEveryTrialToTheEnd) {
   EXPECT_TRUE(x.done());
 }
 
+TEST(FullTraining, KeepsSoManyInFlight) {
+  full_training x{6, 10, 2};
+  EXPECT_EQ(x.on_failure(1), actions{}); // before the start
+  EXPECT_EQ(x.start(), (actions{advance{0, 10}, advance{2, 10}}));
+  EXPECT_EQ(x.on_failure(4), actions{}); // before its turn
+  EXPECT_EQ(x.on_result(2, 5, 1), actions{});
+  EXPECT_EQ(x.on_result(2, 10, 1), (actions{advance{3, 10}}));
+  EXPECT_EQ(x.on_failure(0), (actions{advance{5, 10}}));
+  EXPECT_EQ(x.on_failure(0), actions{});
+  EXPECT_FALSE(x.done());
+  x.on_failure(3);
+  x.on_failure(5);
+  EXPECT_TRUE(x.done());
+}
+
 TEST(FullTraining, EveryTrialGetsThere) {
   full_training x{20, 10};
   trainers all{x, {1}, 2};

@@ -86,6 +86,25 @@ TEST(Hyperband, BracketsInTurnWaitForEachOther) {
   EXPECT_TRUE(x.done());
 }
 
+TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
+  hyperband x{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
+  x.start();
+  EXPECT_EQ(x.on_result(3, 3, 1), actions{});
+  for (trial_no trial : {0, 1, 2})
+    x.on_failure(trial);
+  EXPECT_FALSE(x.done());
+  EXPECT_EQ(x.on_result(3, 3, 1), actions{}); // trial 4 is awaited
+  EXPECT_FALSE(x.done());
+  x.on_result(4, 3, 1);
+  EXPECT_TRUE(x.done());
+  hyperband y{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
+  y.start();
+  y.on_result(3, 3, 1);
+  y.on_failure(0);
+  y.on_failure(1);
+  EXPECT_EQ(y.on_failure(2), (actions{advance{3, 3}, advance{4, 3}}));
+}
+
 TEST(Hyperband, RoundsRepeatUntilTheTrialsAreUsed) {
   const auto round = hyperband_brackets(1, 3, 3);
   hyperband x{9, round, 3, direction::minimize, false}; // 3 + 2 + 3 + 1

@@ -172,6 +172,9 @@ TEST(Settings, HyperbandCountsItsTrials) {
   EXPECT_EQ(make_algorithm(x)->trials(), 14u);
   EXPECT_EQ(make_algorithm(x)->rungs(), (std::vector<step_t>{3, 9, 27}));
   EXPECT_EQ(make_algorithm(x)->start().size(), 14u);
+  x = study(endless, "{hyperband: {brackets: 1, min: 3, max: 27}}",
+            "budget: {trials: 18}");
+  EXPECT_EQ(make_algorithm(x)->start().back(), action{(advance{17, 3})});
   x = study(endless, "{hyperband: {order: in-turn}}");
   EXPECT_EQ(make_algorithm(x)->start().size(), 81u);
   expect_warnings(study(endless, "hyperband", "budget: {trials: 100}"),
@@ -233,7 +236,11 @@ TEST(Settings, PbtHasItsDefaults) {
   EXPECT_EQ(found.resample, 0.25);
   found = read_settings(study(endless, "pbt", "budget: {trials: 15}"));
   EXPECT_EQ(found.trials, 15u);
-  EXPECT_EQ(found.replaced, 3u); // 0.2 * 15, not a little more
+  EXPECT_EQ(found.replaced, 3u);
+  EXPECT_EQ(
+    read_settings(study(endless, "{pbt: {population: 100, quantile: 0.07}}"))
+      .replaced,
+    7u); // 0.07 * 100 is a little more
   found = read_settings(study(
     endless, "{pbt: {population: 11, quantile: 0.25, interval: 40, max: 60,"
              " resample: 0}}"));

@@ -127,6 +127,9 @@ TEST(TpeSampler, TheLargestStepWithEnoughResultsCounts) {
       tpe.on_result(trial, 3, xs[trial]);
     for (trial_no trial = 0; trial < at_9; ++trial)
       tpe.on_result(trial, 9, -xs[trial]);
+    // One more at a smaller step changes nothing.
+    const auto x = number(tpe.draw(40), "x");
+    tpe.on_result(40, 3, x);
     if (at_9 == 9)
       EXPECT_GT(low_of_30(tpe), 24);
     else
@@ -201,6 +204,49 @@ TEST(TpeSampler, OfEqualCandidatesTheLeastWorkIsTaken) {
     }
   EXPECT_GT(with, 15);
   EXPECT_LT(without, 10);
+}
+
+TEST(TpeSampler, LessWorkNeverMakesUpForAWorseCandidate) {
+  /// Low values cost nothing.
+  class tempting_work : public untrained_work {
+  public:
+    [[nodiscard]] step_t of(trial_no, step_t to) const override { return to; }
+    [[nodiscard]] step_t of(const trial_parameters& x,
+                            step_t to) const override {
+      return number(x, "x") < 0.5 ? 0 : to;
+    }
+  };
+  const tempting_work work;
+  auto x = make(endless, 10, &work), y = make(endless, 10);
+  for (trial_no trial = 0; trial < 40; ++trial) {
+    const auto values = x.draw(trial);
+    ASSERT_EQ(values.shown, y.draw(trial).shown);
+    x.on_result(trial, 9, number(values, "x")); // low ones are good
+    y.on_result(trial, 9, number(values, "x"));
+  }
+  auto high = make(endless, 10, &work), plain = make(endless, 10);
+  for (trial_no trial = 0; trial < 40; ++trial) {
+    const auto values = high.draw(trial);
+    ASSERT_EQ(values.shown, plain.draw(trial).shown);
+    high.on_result(trial, 9, -number(values, "x")); // high ones are good
+    plain.on_result(trial, 9, -number(values, "x"));
+  }
+}
+
+TEST(TpeSampler, WhatIsDrawnDependsOnTheTrial) {
+  auto x = make(endless, 1);
+  x.on_result(0, 9, number(x.draw(0), "x"));
+  std::set<double> seen;
+  for (trial_no trial = 1; trial < 20; ++trial)
+    seen.insert(number(x.draw(trial), "x"));
+  EXPECT_EQ(seen.size(), 19u);
+  // Not because what was tried is left out: in another order it is the same.
+  auto y = make(endless, 1), z = make(endless, 1);
+  for (auto* own : {&y, &z})
+    own->on_result(0, 9, number(own->draw(0), "x"));
+  const auto first = y.draw(1).shown, second = y.draw(2).shown;
+  EXPECT_EQ(z.draw(2).shown, second);
+  EXPECT_EQ(z.draw(1).shown, first);
 }
 
 TEST(TpeSampler, DoesNotLearnFromTrialsOfOthers) {

@@ -123,8 +123,8 @@ void add_figures(page& out, const run_record& x) {
         + (x.simulated ? "virtual" : "wall") + " time");
   if (x.lower_bound_seconds > 0)
     row("lower bound", fixed(x.lower_bound_seconds, 1) + " s",
-        "longest path or work / trainers; took "
-          + fixed(x.wall_seconds / x.lower_bound_seconds, 2) + " x");
+        "of any order of work; took "
+          + fixed(x.wall_seconds / x.lower_bound_seconds, 2) + " x as long");
   row("device time saved", fixed(x.saved_device_seconds, 1) + " s",
       percent(x.saved_device_seconds, alone) + " of " + fixed(alone, 1)
         + " s (estimate)");
