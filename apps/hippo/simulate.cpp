@@ -130,6 +130,7 @@ void print(const std::vector<diagnostic>& errors) {
 } // namespace
 
 expected<run_record> simulate(const simulation& x) {
+  spdlog::set_level(spdlog::level::err); // what trainers do is no news here
   auto result = simulated_service{x}.run(x.trainers);
   if (result)
     result->simulated = true;
@@ -192,7 +193,6 @@ bool check_profiles(const std::vector<loaded_study>& studies,
 }
 
 int simulate_and_report(const simulate_options& options) {
-  spdlog::set_level(spdlog::level::err);
   const auto record = simulate(options.what);
   if (!record)
     return fail(record.failure(), exit_failed);
