@@ -64,6 +64,7 @@ struct merger_state {
     step_t reached = 0;
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
+    bool outranked = false; ///< by what was waiting at the last report
   };
   std::map<std::uint64_t, lease_entry> leases; ///< by number
   std::uint64_t next_lease = 1;

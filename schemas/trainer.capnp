@@ -57,6 +57,7 @@ struct StopPoint {
   at       @0 :UInt64;  # step; 0 = the initial state
   evaluate @1 :Bool;    # whether to measure and report the metrics
   save     @2 :Bool;    # whether to leave a checkpoint
+  last     @3 :Bool;    # whether the lease ends there, whatever comes after
 }
 
 struct Lease {

@@ -55,6 +55,7 @@ struct want {
   std::vector<trial_id> waiters; ///< dropped ones included
   std::uint64_t live = 0;        ///< waiters that are not dropped
   std::uint64_t order = 0;       ///< lowest request number among the waiters
+  step_t goal = 0; ///< the farthest that waiters may be asked to go on to
 };
 
 /// Training under one configuration from `begin` on. It has no end: children

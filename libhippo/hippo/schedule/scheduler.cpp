@@ -77,8 +77,7 @@ const tree_item& scheduler::pick(node_id id, step_t from,
                                  const std::vector<tree_item>& items) const {
   const auto rate = tree_.seconds_per_step(id);
   const auto seconds = [&](const tree_item& x) {
-    return static_cast<double>(x.at - from) * rate
-           + (x.below ? x.below->seconds : 0);
+    return seconds_to(x, from, rate);
   };
   switch (policy_) {
     case policy::critical_path:
@@ -94,6 +93,26 @@ const tree_item& scheduler::pick(node_id id, step_t from,
                            [](const tree_item& x, const tree_item& y) {
                              return x.order < y.order;
                            });
+}
+
+std::optional<double> scheduler::longest_waiting() const {
+  if (ranking_.empty())
+    return std::nullopt;
+  return -std::get<0>(*ranking_.begin());
+}
+
+double scheduler::seconds_left(const std::vector<stage>& leased,
+                               step_t reached) const {
+  double result = 0;
+  double before = 0; // of the stages that come first
+  for (const auto& x : leased) {
+    if (x.end < reached)
+      continue;
+    const auto from = std::max(x.begin, reached);
+    result = std::max(result, before + tree_.seconds_after(x.node, from));
+    before += static_cast<double>(x.end - from) * tree_.seconds_per_step(x.node);
+  }
+  return result;
 }
 
 std::optional<path> scheduler::choose() const {

@@ -56,6 +56,17 @@ public:
     return ranking_.size();
   }
 
+  /// Returns the estimated time to the end of the longest path that could be
+  /// leased now, or nothing if there is none.
+  /// REQUIRES: the policy is `critical_path`.
+  [[nodiscard]] std::optional<double> longest_waiting() const;
+
+  /// Estimates the time from state `reached` of a leased path to the end of
+  /// everything that waits for it.
+  /// @complexity O(states waited for on the nodes of the path)
+  [[nodiscard]] double seconds_left(const std::vector<stage>& leased,
+                                    step_t reached) const;
+
   [[nodiscard]] const stage_tree& tree() const noexcept { return tree_; }
 
 private:

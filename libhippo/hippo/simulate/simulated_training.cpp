@@ -8,6 +8,7 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/simulate/draw.hpp"
+#include "hippo/train/run.hpp"
 
 namespace hippo {
 
@@ -224,18 +225,8 @@ bool simulated_training::add_stop(const stop_point& x, duration now) {
   const auto passed = now < begin_ ? at_ : reached(now) + 1;
   if (x.at < passed)
     return false;
-  const auto first =
-    lease_.stops.begin() + static_cast<std::ptrdiff_t>(next_stop_);
-  const auto i =
-    std::lower_bound(first, lease_.stops.end(), x.at,
-                     [](const auto& y, step_t at) { return y.at < at; });
   const auto changes_now = x.at <= now_.stop->at;
-  if (i->at == x.at) {
-    i->evaluate = i->evaluate || x.evaluate;
-    i->save = i->save || x.save;
-  } else {
-    lease_.stops.insert(i, x);
-  }
+  merge_stop(lease_.stops, next_stop_, x);
   if (changes_now)
     plan();
   return true;

@@ -33,6 +33,7 @@ struct stop_point {
   step_t at = 0;
   bool evaluate = false; ///< measure and report the metrics
   bool save = false;     ///< leave a checkpoint
+  bool last = false;     ///< end the lease, whatever comes after
   friend bool operator==(const stop_point&, const stop_point&) = default;
 };
 

@@ -64,6 +64,8 @@ private:
           return failure;
         if (auto failure = pass_stop(x))
           return failure;
+        if (control_.done())
+          return std::nullopt;
       }
     return std::nullopt;
   }
@@ -190,6 +192,20 @@ private:
 
 } // namespace
 
+void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
+                const stop_point& x) {
+  auto i = std::lower_bound(stops.begin() + static_cast<std::ptrdiff_t>(passed),
+                            stops.end(), x.at, before);
+  if (i->at == x.at) {
+    i->evaluate = i->evaluate || x.evaluate;
+    i->save = i->save || x.save;
+  } else {
+    i = stops.insert(i, x);
+  }
+  if (x.last)
+    stops.erase(i + 1, stops.end());
+}
+
 lease_control::lease_control(std::vector<stop_point> stops)
   : stops_(std::move(stops)) {}
 
@@ -197,14 +213,13 @@ bool lease_control::add(const stop_point& x) {
   const std::lock_guard guard{mutex_};
   if (x.at < passed_ || stops_.empty() || x.at > stops_.back().at)
     return false;
-  const auto i = std::lower_bound(stops_.begin(), stops_.end(), x.at, before);
-  if (i->at == x.at) {
-    i->evaluate = i->evaluate || x.evaluate;
-    i->save = i->save || x.save;
-  } else {
-    stops_.insert(i, x);
-  }
+  merge_stop(stops_, 0, x);
   return true;
+}
+
+bool lease_control::done() const {
+  const std::lock_guard guard{mutex_};
+  return stops_.empty();
 }
 
 std::optional<stop_point> lease_control::peek(step_t at) const {

@@ -11,6 +11,13 @@
 
 namespace hippo {
 
+/// Adds a stop to sorted ones, or what it asks for to one that is there; a last
+/// one takes away what comes after it.
+/// @param passed how many of `stops` to leave alone
+/// REQUIRES: `x.at` is between the stops passed and the end
+void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
+                const stop_point& x);
+
 /// How others reach a lease while it trains. Thread-safe.
 class lease_control {
 public:
@@ -32,6 +39,9 @@ public:
   /// Takes the stop at `at`: later `add`s for it or anything before it fail.
   [[nodiscard]] std::optional<stop_point> take(step_t at);
 
+  /// Whether the last stop has been taken.
+  [[nodiscard]] bool done() const;
+
 private:
   mutable std::mutex mutex_;
   std::vector<stop_point> stops_; ///< sorted by `at`
@@ -47,7 +57,7 @@ struct lease_progress {
 
 /// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
 /// where `control` says, evaluates, saves (to a temporary file, renamed), and
-/// reports each stop. Ends at the last stop, at the first failure, or when
+/// reports each stop. Ends at the last stop (or at one that was made so), at the first failure, or when
 /// cancelled. A metric that is not finite is the failure `errc::diverged`,
 /// reported after the stop's other values; such a stop saves nothing.
 /// Checkpoints are named `n<node>-s<step>-l<lease>.ckpt`.

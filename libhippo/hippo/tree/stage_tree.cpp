@@ -7,6 +7,10 @@ namespace hippo {
 
 namespace {
 
+/// What may be asked for counts a little less than what is: of two ways that
+/// are as long, the one with more to train now goes first.
+constexpr double likely_weight = 0.99;
+
 /// Returns the last checkpointed state at or before `at`.
 std::optional<step_t> source_of(const plan_node& x, step_t at) {
   auto i = x.checkpoints.upper_bound(at);
@@ -27,15 +31,25 @@ bool is_coming(const plan_node& x, step_t at, std::optional<step_t> source) {
 
 } // namespace
 
+double seconds_to(const tree_item& x, step_t from, double rate) {
+  const auto of = [&](step_t steps) {
+    return static_cast<double>(steps) * rate;
+  };
+  const auto likely
+    = x.goal > x.at ? of(x.goal - x.at) * likely_weight : 0.0;
+  const auto below = x.below ? x.below->seconds : 0.0;
+  return of(x.at - from) + std::max(likely, below);
+}
+
 stage_tree::stage_tree(const search_plan& plan, step_seconds seconds)
   : plan_(plan), seconds_(std::move(seconds)) {}
 
-std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
+template <class F>
+void stage_tree::for_each_item(node_id id, step_t from, F&& f) const {
   const auto& x = plan_.node(id);
   const auto& cuts = nodes_[id].cuts;
-  std::vector<group> result;
-  auto w = x.wants.begin();
-  auto c = cuts.begin();
+  auto w = x.wants.lower_bound(from);
+  auto c = cuts.lower_bound(from);
   while (w != x.wants.end() || c != cuts.end()) {
     tree_item item;
     item.at = c == cuts.end()       ? w->first
@@ -44,6 +58,7 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
     item.order = UINT64_MAX;
     if (w != x.wants.end() && w->first == item.at) {
       item.wanted = true;
+      item.goal = w->second.goal;
       item.order = w->second.order;
       ++w;
     }
@@ -53,13 +68,30 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
       item.order = std::min(item.order, item.below->order);
       ++c;
     }
+    f(item);
+  }
+}
+
+std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
+  const auto& x = plan_.node(id);
+  std::vector<group> result;
+  for_each_item(id, 0, [&](const tree_item& item) {
     const auto source = source_of(x, item.at);
     if (is_coming(x, item.at, source))
-      continue;
+      return;
     if (result.empty() || result.back().source != source)
       result.push_back({source, {}});
     result.back().items.push_back(item);
-  }
+  });
+  return result;
+}
+
+double stage_tree::seconds_after(node_id id, step_t from) const {
+  const auto rate = seconds_(id);
+  double result = 0;
+  for_each_item(id, from + 1, [&](const tree_item& x) {
+    result = std::max(result, seconds_to(x, from, rate));
+  });
   return result;
 }
 
@@ -68,9 +100,7 @@ demand stage_tree::needs(node_id id, step_t from,
   const auto rate = seconds_(id);
   demand result{0, UINT64_MAX};
   for (const auto& x : items) {
-    const auto below = x.below ? x.below->seconds : 0;
-    result.seconds = std::max(
-      result.seconds, static_cast<double>(x.at - from) * rate + below);
+    result.seconds = std::max(result.seconds, seconds_to(x, from, rate));
     result.order = std::min(result.order, x.order);
   }
   return result;

@@ -77,6 +77,7 @@ void put(schema::StopPoint::Builder out, const stop_point& x) {
   out.setAt(x.at);
   out.setEvaluate(x.evaluate);
   out.setSave(x.save);
+  out.setLast(x.last);
 }
 
 void put(schema::Failure::Builder out, const error& x) {
@@ -290,6 +291,7 @@ bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
 bool get(schema::StopPoint::Reader in, stop_point& out, complaint& why) {
   out.evaluate = in.getEvaluate();
   out.save = in.getSave();
+  out.last = in.getLast();
   return get_step(in.getAt(), out.at, "a stop", why);
 }
 
