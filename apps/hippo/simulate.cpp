@@ -7,10 +7,12 @@
 #include <iostream>
 #include <utility>
 
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "hippo/report/report.hpp"
 #include "outcome.hpp"
+#include "run_report.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
 #include "trainer.hpp"
@@ -64,10 +66,9 @@ public:
       add_trainer();
     settle();
     actors_.go();
-    const bool ended = clock_.run_until([this] { return all_ended(); });
-    if (!ended)
-      return {errc::training_failed,
-              "the simulated service waits for something that never comes"};
+    // Nothing that matters to a simulation waits for a timeout alone.
+    if (!clock_.run_until([this] { return all_ended(); }, 0s))
+      return why_stuck();
     return actors_.record(std::chrono::duration<double>(clock_.now()).count());
   }
 
@@ -98,6 +99,24 @@ private:
         timeline_, profiles_, shelf_, seed_))));
   }
 
+  /// Says what the service waits for although nothing more will happen.
+  error why_stuck() {
+    std::string unended;
+    for (const auto& x : actors_.studies())
+      if (auto status = actors_.ask<study_status>(x, status_atom::value);
+          status && !status->done)
+        unended += (unended.empty() ? "'" : ", '") + status->name + '\'';
+    std::size_t idle_leases = 0;
+    for (const auto& x : actors_.mergers())
+      if (auto status = actors_.ask<merger_status>(x, status_atom::value))
+        idle_leases += status->running.size();
+    return {errc::training_failed,
+            "nothing more can happen in the simulation, but these studies "
+            "have not ended: "
+              + unended + "; leases that no trainer works on: "
+              + std::to_string(idle_leases)};
+  }
+
   bool all_ended() {
     for (bool more = true; more;)
       actors_.self()->receive(
@@ -125,6 +144,13 @@ private:
 void print(const std::vector<diagnostic>& errors) {
   for (const auto& x : errors)
     std::cerr << "error: " << to_text(x) << '\n';
+}
+
+/// Failures are part of a simulation, and the report has them.
+void log_to_stderr() {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("hippo"));
+  spdlog::set_pattern("%v");
+  spdlog::set_level(spdlog::level::err);
 }
 
 } // namespace
@@ -192,7 +218,7 @@ bool check_profiles(const std::vector<loaded_study>& studies,
 }
 
 int simulate_and_report(const simulate_options& options) {
-  spdlog::set_level(spdlog::level::err);
+  log_to_stderr();
   const auto record = simulate(options.what);
   if (!record)
     return fail(record.failure(), exit_failed);
@@ -202,6 +228,8 @@ int simulate_and_report(const simulate_options& options) {
                             ::isatty(STDOUT_FILENO) == 1
                               && std::getenv("NO_COLOR") == nullptr)
             << "report: " << options.report << '\n';
+  if (const auto why = find_hopeless(*record))
+    return fail(*why, exit_failed);
   return exit_done;
 }
 
