@@ -101,10 +101,41 @@ int run(run_arguments& x) {
   return hippo::run(std::move(x.run));
 }
 
-struct simulate_arguments {
+/// What studies are simulated with.
+struct simulated_files {
   common_options common;
   std::vector<std::string> files;
   std::vector<std::string> profiles;
+};
+
+/// Reads studies and, if any are given, profiles; says on stderr what is wrong.
+bool load(const simulated_files& x, hippo::simulation& out) {
+  auto sources = hippo::read_sources(x.files);
+  if (!sources) {
+    hippo::fail(sources.failure(), hippo::exit_bad_input);
+    return false;
+  }
+  auto catalogue = hippo::make_catalogue(x.common.program(),
+                                         x.common.libraries);
+  if (!catalogue) {
+    hippo::fail(catalogue.failure(), hippo::exit_bad_input);
+    return false;
+  }
+  auto profiles = hippo::load_profiles(x.profiles, *catalogue);
+  if (!profiles)
+    return false;
+  auto studies = hippo::load_studies(*sources, *catalogue);
+  if (!studies)
+    return false;
+  out.catalogue = std::move(*catalogue);
+  out.studies = std::move(*studies);
+  out.profiles = std::move(*profiles);
+  return x.profiles.empty()
+         || hippo::check_profiles(out.studies, out.profiles);
+}
+
+struct simulate_arguments {
+  simulated_files input;
   std::string merge = "on";
   std::string policy = "critical-path";
   hippo::simulate_options options;
@@ -112,48 +143,32 @@ struct simulate_arguments {
 
 int simulate(simulate_arguments& x) {
   auto& what = x.options.what;
-  auto sources = hippo::read_sources(x.files);
-  if (!sources)
-    return hippo::fail(sources.failure(), hippo::exit_bad_input);
-  auto catalogue = hippo::make_catalogue(x.common.program(),
-                                         x.common.libraries);
-  if (!catalogue)
-    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
-  auto profiles = hippo::load_profiles(x.profiles, *catalogue);
-  if (!profiles)
+  if (!load(x.input, what))
     return hippo::exit_bad_input;
-  auto studies = hippo::load_studies(*sources, *catalogue);
-  if (!studies || !hippo::check_profiles(*studies, *profiles))
-    return hippo::exit_bad_input;
-  what.catalogue = std::move(*catalogue);
-  what.studies = std::move(*studies);
-  what.profiles = std::move(*profiles);
   what.merge = x.merge == "on";
   what.policy = *hippo::policy_from(x.policy);
   return hippo::simulate_and_report(x.options);
 }
 
 struct preview_arguments {
-  common_options common;
-  std::vector<std::string> files;
+  simulated_files input;
+  hippo::simulation what;
   std::string format = "table";
 };
 
-int preview(const preview_arguments& x) {
-  auto sources = hippo::read_sources(x.files);
-  if (!sources)
-    return hippo::fail(sources.failure(), hippo::exit_bad_input);
-  auto catalogue = hippo::make_catalogue(x.common.program(),
-                                         x.common.libraries);
-  if (!catalogue)
-    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
-  const auto studies = hippo::load_studies(*sources, *catalogue);
-  if (!studies)
+int preview(preview_arguments& x) {
+  if (!load(x.input, x.what))
     return hippo::exit_bad_input;
-  const auto result = hippo::preview(*studies, *catalogue);
+  auto result = hippo::preview(x.what.studies, x.what.catalogue);
+  if (!x.what.profiles.empty()) {
+    auto times = hippo::preview_times(std::move(x.what));
+    if (!times)
+      return hippo::fail(times.failure(), hippo::exit_failed);
+    result.times = *times;
+  }
   std::cout << (x.format == "json" ? hippo::preview_json(result)
                                    : hippo::preview_text(result));
-  return 0;
+  return hippo::exit_done;
 }
 
 /// The options that decide what is trained when.
@@ -233,10 +248,10 @@ int main(int argc, char** argv) {
     "simulate", "Run studies in virtual time on simulated trainers");
   simulate_verb->footer("Example: hippo simulate a.yaml b.yaml --trainers 40 "
                         "--profile v100.yaml");
-  simulate_verb->add_option("files", simulating.files, "Study files")
+  simulate_verb->add_option("files", simulating.input.files, "Study files")
     ->required();
   simulate_verb
-    ->add_option("--profile", simulating.profiles,
+    ->add_option("--profile", simulating.input.profiles,
                  "What training is like, one file for each workload "
                  "(repeatable)")
     ->required();
@@ -253,18 +268,31 @@ int main(int argc, char** argv) {
   simulate_verb->add_option("--report", simulating.options.report,
                             "Folder for the report")
     ->capture_default_str();
-  simulating.common.add_to(*simulate_verb);
+  simulating.input.common.add_to(*simulate_verb);
 
   preview_arguments previewing;
   auto* preview_verb = app.add_subcommand(
     "preview", "Say what studies would train, before anything is spent");
-  preview_verb->footer("Example: hippo preview a.yaml b.yaml -f json");
-  preview_verb->add_option("files", previewing.files, "Study files")
+  preview_verb->footer("Examples: hippo preview a.yaml b.yaml -f json\n"
+                       "          hippo preview a.yaml --trainers 40 "
+                       "--profile v100.yaml");
+  preview_verb->add_option("files", previewing.input.files, "Study files")
     ->required();
   preview_verb->add_option("-f,--format", previewing.format, "Output format")
     ->check(CLI::IsMember({"table", "json"}))
     ->capture_default_str();
-  previewing.common.add_to(*preview_verb);
+  auto* preview_trainers
+    = preview_verb
+        ->add_option("--trainers", previewing.what.trainers,
+                     "Say how long they would take on so many trainers")
+        ->check(CLI::Range(1u, simulated_trainers_max));
+  preview_verb
+    ->add_option("--profile", previewing.input.profiles,
+                 "What training is like, one file for each workload "
+                 "(repeatable)")
+    ->needs(preview_trainers);
+  preview_trainers->needs("--profile");
+  previewing.input.common.add_to(*preview_verb);
 
   hippo::best_options besting;
   common_options best_common;

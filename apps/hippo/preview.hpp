@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "hippo/report/preview.hpp"
+#include "simulate.hpp"
 #include "studies.hpp"
 
 namespace hippo {
@@ -13,5 +14,9 @@ namespace hippo {
 /// @complexity O(trials * segments)
 preview_record preview(const std::vector<loaded_study>& studies,
                        const workload_catalogue& catalogue);
+
+/// Works out how long a simulation takes with merging on and off, whatever
+/// `x.merge` says.
+expected<time_preview> preview_times(simulation x);
 
 } // namespace hippo

@@ -118,7 +118,8 @@ private:
   }
 
   bool all_ended() {
-    for (bool more = true; more;)
+    // To wait for a message takes longer than most of what happens.
+    for (bool more = actors_.self()->has_next_message(); more;)
       actors_.self()->receive(
         [](told_atom, const trial_event&) {},
         [this](told_atom, const std::string&) { ++ended_; },
@@ -146,9 +147,10 @@ void print(const std::vector<diagnostic>& errors) {
     std::cerr << "error: " << to_text(x) << '\n';
 }
 
-/// Failures are part of a simulation, and the report has them.
+/// What trainers do is no news here, and failures are in the report.
 void log_to_stderr() {
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("hippo"));
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+    "hippo", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
   spdlog::set_pattern("%v");
   spdlog::set_level(spdlog::level::err);
 }
@@ -156,6 +158,7 @@ void log_to_stderr() {
 } // namespace
 
 expected<run_record> simulate(const simulation& x) {
+  log_to_stderr();
   auto result = simulated_service{x}.run(x.trainers);
   if (result)
     result->simulated = true;
@@ -218,7 +221,6 @@ bool check_profiles(const std::vector<loaded_study>& studies,
 }
 
 int simulate_and_report(const simulate_options& options) {
-  log_to_stderr();
   const auto record = simulate(options.what);
   if (!record)
     return fail(record.failure(), exit_failed);

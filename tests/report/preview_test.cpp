@@ -52,6 +52,18 @@ TEST(PreviewJson, HasTheFigures) {
   EXPECT_EQ(x["studies"][1]["estimate"]["unique_steps"], 70);
 }
 
+TEST(PreviewJson, HasTimesIfTheyWereSimulated) {
+  auto sampled = sample();
+  EXPECT_FALSE(json::parse(preview_json(sampled)).contains("times"));
+  sampled.times = time_preview{40, {100, 3000, 90}, {400, 15000, 0}};
+  const auto x = json::parse(preview_json(sampled))["times"];
+  EXPECT_EQ(x, json::parse(R"({"trainers": 40,
+    "merged": {"wall_seconds": 100.0, "device_seconds": 3000.0,
+               "lower_bound_seconds": 90.0},
+    "alone": {"wall_seconds": 400.0, "device_seconds": 15000.0,
+              "lower_bound_seconds": null}})"));
+}
+
 TEST(PreviewJson, AnEmptyPreviewIsWhole) {
   const auto x = json::parse(preview_json({}));
   EXPECT_EQ(x["studies"], json::array());

@@ -30,6 +30,14 @@ void add(json& to, std::uint64_t trials, const step_figures& full,
     add(to["estimate"], *estimate);
 }
 
+json to_json(const time_figures& x) {
+  return {{"wall_seconds", x.wall_seconds},
+          {"device_seconds", x.device_seconds},
+          {"lower_bound_seconds", x.lower_bound_seconds > 0
+                                    ? json(x.lower_bound_seconds)
+                                    : json(nullptr)}};
+}
+
 std::string row(const std::string& name, std::uint64_t trials,
                 const step_figures& x) {
   const auto asked = static_cast<double>(x.asked_steps);
@@ -61,6 +69,27 @@ void add_table(std::string& to, const char* heading, const preview_record& x,
   add_line(to, "k-wise merge rate q: " + fixed(all.k_wise_merge_rate, 2));
 }
 
+void add_table(std::string& to, const time_preview& x) {
+  const auto row = [&](const std::string& name, const std::string& wall,
+                       const std::string& device, const std::string& bound) {
+    add_line(to, pad_right(name, name_columns) + pad_left(wall, 15)
+                   + pad_left(bound, 15) + pad_left(device, 17));
+  };
+  const auto times = [&](const char* name, const time_figures& y) {
+    row(name, clock_text(y.wall_seconds), clock_text(y.device_seconds),
+        y.lower_bound_seconds > 0 ? clock_text(y.lower_bound_seconds) : "-");
+  };
+  const auto saved = [](double merged, double alone) {
+    return percent(alone - merged, alone);
+  };
+  row(std::to_string(x.trainers) + " trainers, simulated", "takes",
+      "device time", "at least");
+  times("merging on", x.merged);
+  times("merging off", x.alone);
+  row("saved", saved(x.merged.wall_seconds, x.alone.wall_seconds),
+      saved(x.merged.device_seconds, x.alone.device_seconds), "");
+}
+
 } // namespace
 
 std::string preview_json(const preview_record& x) {
@@ -72,6 +101,10 @@ std::string preview_json(const preview_record& x) {
     add(entry, study.trials, study.full, study.estimate);
     result["studies"].push_back(std::move(entry));
   }
+  if (x.times)
+    result["times"] = {{"trainers", x.times->trainers},
+                       {"merged", to_json(x.times->merged)},
+                       {"alone", to_json(x.times->alone)}};
   return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
@@ -81,6 +114,10 @@ std::string preview_text(const preview_record& x) {
   if (x.estimate) {
     result += '\n';
     add_table(result, "steps, early stops (est.)", x, true);
+  }
+  if (x.times) {
+    result += '\n';
+    add_table(result, *x.times);
   }
   return result;
 }

@@ -24,6 +24,20 @@ struct study_preview {
   std::optional<step_figures> estimate;
 };
 
+/// How long a simulated run took, in virtual seconds.
+struct time_figures {
+  double wall_seconds = 0;
+  double device_seconds = 0;
+  double lower_bound_seconds = 0; ///< of the wall time; 0: not known
+};
+
+/// How long studies would take together on equal trainers.
+struct time_preview {
+  unsigned trainers = 1;
+  time_figures merged;
+  time_figures alone; ///< with merging off
+};
+
 /// What `hippo preview` shows, before anything is spent.
 struct preview_record {
   std::vector<study_preview> studies;
@@ -31,11 +45,15 @@ struct preview_record {
   step_figures full; ///< all studies merged
   /// There if any study has one; the others count in full.
   std::optional<step_figures> estimate;
+  std::optional<time_preview> times;
 };
 
 /// Top level: `trials`, `asked_steps`, `unique_steps`, `merge_rate`,
 /// `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
-/// estimate, `estimate` with the same figures but `trials`. Two-space indented.
+/// estimate, `estimate` with the same figures but `trials`; where it was
+/// simulated, `times` with `trainers`, `merged` and `alone`, each with
+/// `wall_seconds`, `device_seconds` and `lower_bound_seconds` (null if not
+/// known). Two-space indented.
 std::string preview_json(const preview_record& x);
 
 /// A table of the same, at most 80 columns wide.
