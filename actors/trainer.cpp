@@ -74,7 +74,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
     [self](lease_atom, const lease_wire& msg, const lease_owner_actor& owner) {
       auto work = decode(msg);
       if (!work) {
-        spdlog::warn("trainer: refused a lease: {}", work.failure().message);
+        spdlog::error("trainer: refused a lease: {}", work.failure().message);
         return;
       }
       auto& st = self->state;

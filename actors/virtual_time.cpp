@@ -21,10 +21,11 @@ void virtual_time::settle() {
   scheduler_->run();
 }
 
-bool virtual_time::run_until(const std::function<bool()>& done) {
-  idle_timeouts_ = 0;
+bool virtual_time::run_until(const std::function<bool()>& done,
+                             virtual_timeline::duration idle_max) {
+  busy_until_ = now();
   for (settle(); !done(); settle())
-    if (!step())
+    if (!step(idle_max))
       return false;
   return true;
 }
@@ -34,15 +35,16 @@ virtual_timeline::duration virtual_time::now() const {
 }
 
 /// Lets the next thing happen. @returns whether there was one
-bool virtual_time::step() {
+bool virtual_time::step(virtual_timeline::duration idle_max) {
   const auto& timeouts = scheduler_->clock().schedule();
   const auto event = timeline_->next_time();
+  if (event)
+    busy_until_ = now();
   if (!timeouts.empty()) {
     // What is overdue has been waiting for a message to be delivered.
     const auto timeout = std::max(timeouts.begin()->first - begin_, now());
     if (!event || timeout <= *event) {
-      idle_timeouts_ = event ? 0 : idle_timeouts_ + 1;
-      if (idle_timeouts_ > idle_timeouts_max)
+      if (!event && timeout - busy_until_ > idle_max)
         return false;
       advance_to(timeout);
       return true;

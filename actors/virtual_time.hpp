@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -25,10 +25,6 @@ void use_virtual_time(caf::actor_system_config& cfg);
 /// One thread and no wall clock: equal beginnings have equal outcomes.
 class virtual_time {
 public:
-  /// So many timeouts of actors in a row, with an empty timeline, are taken for
-  /// a service that waits for something that will never come.
-  static constexpr std::uint64_t idle_timeouts_max = 100'000;
-
   /// REQUIRES: `system` was made with `use_virtual_time` and outlives this
   virtual_time(caf::actor_system& system,
                std::shared_ptr<virtual_timeline> timeline);
@@ -38,20 +34,23 @@ public:
 
   /// Lets things happen until `done` holds, which is asked whenever all
   /// messages have been delivered.
+  /// @param idle_max so long an empty timeline may leave time to the actors'
+  ///                 timeouts; beyond that they wait for what never comes
   /// @returns whether it holds; else nothing is left that could happen
-  bool run_until(const std::function<bool()>& done);
+  bool run_until(const std::function<bool()>& done,
+                 virtual_timeline::duration idle_max = std::chrono::hours{1});
 
   /// Returns the time since the begin.
   [[nodiscard]] virtual_timeline::duration now() const;
 
 private:
-  bool step();
+  bool step(virtual_timeline::duration idle_max);
   void advance_to(virtual_timeline::duration when);
 
   caf::scheduler::test_coordinator* scheduler_;
   std::shared_ptr<virtual_timeline> timeline_;
   caf::actor_clock::time_point begin_;
-  std::uint64_t idle_timeouts_ = 0;
+  virtual_timeline::duration busy_until_{}; ///< of the timeline
 };
 
 } // namespace hippo

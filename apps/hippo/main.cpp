@@ -262,6 +262,7 @@ int main(int argc, char** argv) {
     ->check(CLI::Range(1u, simulated_trainers_max));
   simulate_verb->add_option("--seed", simulating.options.what.seed,
                             "Decides the times and failures that are drawn")
+    ->check(CLI::NonNegativeNumber)
     ->capture_default_str();
   add_schedule_options(*simulate_verb, simulating.merge, simulating.policy);
   simulate_verb->add_option("--report", simulating.options.report,

@@ -17,6 +17,7 @@
 #include "hippo/report/report.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "outcome.hpp"
+#include "run_report.hpp"
 #include "service.hpp"
 #include "system_config.hpp"
 
@@ -336,19 +337,6 @@ std::optional<error> follow(local_service& svc, console& out,
       return std::nullopt;
   }
   return broken;
-}
-
-/// Says which study has nothing to show because all of its trials failed.
-std::optional<error> find_hopeless(const run_record& x) {
-  for (const auto& study : x.studies)
-    if (!study.trials.empty()
-        && std::all_of(study.trials.begin(), study.trials.end(),
-                       [](const auto& y) {
-                         return y.state == trial_state::failed;
-                       }))
-      return error{errc::training_failed,
-                   "every trial of study '" + study.name + "' failed"};
-  return std::nullopt;
 }
 
 void log_to(const std::string& file) {

@@ -147,4 +147,16 @@ run_record make_run_record(std::vector<reported_study> studies,
   return result;
 }
 
+std::optional<error> find_hopeless(const run_record& x) {
+  for (const auto& study : x.studies)
+    if (!study.trials.empty()
+        && std::all_of(study.trials.begin(), study.trials.end(),
+                       [](const auto& y) {
+                         return y.state == trial_state::failed;
+                       }))
+      return error{errc::training_failed,
+                   "every trial of study '" + study.name + "' failed"};
+  return std::nullopt;
+}
+
 } // namespace hippo

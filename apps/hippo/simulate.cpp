@@ -7,10 +7,12 @@
 #include <iostream>
 #include <utility>
 
+#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "hippo/report/report.hpp"
 #include "outcome.hpp"
+#include "run_report.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
 #include "trainer.hpp"
@@ -64,10 +66,9 @@ public:
       add_trainer();
     settle();
     actors_.go();
-    const bool ended = clock_.run_until([this] { return all_ended(); });
-    if (!ended)
-      return {errc::training_failed,
-              "the simulated service waits for something that never comes"};
+    // Nothing that matters to a simulation waits for a timeout alone.
+    if (!clock_.run_until([this] { return all_ended(); }, 0s))
+      return why_stuck();
     return actors_.record(std::chrono::duration<double>(clock_.now()).count());
   }
 
@@ -98,8 +99,27 @@ private:
         timeline_, profiles_, shelf_, seed_))));
   }
 
+  /// Says what the service waits for although nothing more will happen.
+  error why_stuck() {
+    std::string unended;
+    for (const auto& x : actors_.studies())
+      if (auto status = actors_.ask<study_status>(x, status_atom::value);
+          status && !status->done)
+        unended += (unended.empty() ? "'" : ", '") + status->name + '\'';
+    std::size_t idle_leases = 0;
+    for (const auto& x : actors_.mergers())
+      if (auto status = actors_.ask<merger_status>(x, status_atom::value))
+        idle_leases += status->running.size();
+    return {errc::training_failed,
+            "nothing more can happen in the simulation, but these studies "
+            "have not ended: "
+              + unended + "; leases that no trainer works on: "
+              + std::to_string(idle_leases)};
+  }
+
   bool all_ended() {
-    for (bool more = true; more;)
+    // To wait for a message takes longer than most of what happens.
+    for (bool more = actors_.self()->has_next_message(); more;)
       actors_.self()->receive(
         [](told_atom, const trial_event&) {},
         [this](told_atom, const std::string&) { ++ended_; },
@@ -127,10 +147,18 @@ void print(const std::vector<diagnostic>& errors) {
     std::cerr << "error: " << to_text(x) << '\n';
 }
 
+/// What trainers do is no news here, and failures are in the report.
+void log_to_stderr() {
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+    "hippo", std::make_shared<spdlog::sinks::stderr_sink_mt>()));
+  spdlog::set_pattern("%v");
+  spdlog::set_level(spdlog::level::err);
+}
+
 } // namespace
 
 expected<run_record> simulate(const simulation& x) {
-  spdlog::set_level(spdlog::level::err); // what trainers do is no news here
+  log_to_stderr();
   auto result = simulated_service{x}.run(x.trainers);
   if (result)
     result->simulated = true;
@@ -202,6 +230,8 @@ int simulate_and_report(const simulate_options& options) {
                             ::isatty(STDOUT_FILENO) == 1
                               && std::getenv("NO_COLOR") == nullptr)
             << "report: " << options.report << '\n';
+  if (const auto why = find_hopeless(*record))
+    return fail(*why, exit_failed);
   return exit_done;
 }
 

@@ -37,7 +37,9 @@ public:
     profile.curve.metrics[0].name = "loss";
     profile.curve.momentum = {"", 0};
     profile.curve.batch_size = {"", 1};
-    device.emplace(timeline, std::make_shared<simulation_profile>(profile),
+    device.emplace(timeline,
+                   std::make_shared<simulation_profiles>(
+                     simulation_profiles{{"toy", profile}}),
                    shelf, 1);
     timeline->advance_to(100s);
   }
@@ -45,6 +47,7 @@ public:
   static lease ten_steps(std::uint64_t number) {
     lease result;
     result.number = number;
+    result.workload.name = "toy";
     result.stages = {{1, 0, 10, {{"lr", form::constant(0.1)}}}};
     result.stops = {{10, true, false}};
     return result;

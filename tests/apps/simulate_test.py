@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""`hippo simulate`: studies in virtual time, on trainers that nobody has."""
+
+import json
+import os
+
+import programs
+from programs import Case, results
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "..", "..", "examples", "paper")
+RESNET = os.path.join(EXAMPLES, "profiles", "resnet56-cifar10.yaml")
+RESNET_ASHA = os.path.join(EXAMPLES, "resnet56-asha.yaml")
+
+LR = {"choice": [
+    0.1, 0.05,
+    {"multistep": {"initial": 0.1, "milestones": [8], "gamma": 0.1}},
+    {"multistep": {"initial": 0.1, "milestones": [8, 12], "gamma": 0.1}}]}
+MOMENTUM = {"choice": [0.9, {"piecewise": [[0, 0.9], [6, 0.95]]}]}
+PLATEAU = {"choice": [
+    {"reduce_on_plateau": {"initial": 0.1, "factor": {"choice": [0.1, 0.3]},
+                           "patience": {"choice": [0, 1, 2]}}}, 0.05]}
+
+
+def study(name, algorithm, every=2, steps=16, **more):
+    """A study of the ResNet over 8 combinations, or over another space."""
+    return {
+        "study": name,
+        "workload": {"name": "resnet56-cifar10", "seed": 1},
+        "objective": {"metric": "val_accuracy", "every": every},
+        "steps": {"max": steps},
+        "space": {"lr": LR, "momentum": MOMENTUM},
+        "algorithm": algorithm,
+        **more,
+    }
+
+
+class Simulating(Case):
+    def simulate(self, report, *args, code=0, profile=RESNET, trainers=3):
+        return self.hippo("simulate", *args, "--profile", profile,
+                          "--trainers", trainers, "--report",
+                          self.path(report), code=code)
+
+    def report(self, name):
+        with open(self.path(name, "report.json")) as text:
+            return json.load(text)
+
+    def simulated(self, report, *args, **options):
+        """Simulates and returns the report."""
+        self.simulate(report, *args, **options)
+        self.assert_nothing_half_written(report)
+        return self.report(report)
+
+    def content(self, folder):
+        result = {}
+        for name in os.listdir(self.path(folder)):
+            with open(self.path(folder, name), "rb") as file:
+                result[name] = file.read()
+        return result
+
+    def profile(self, name="profile.yaml", **changes):
+        """Writes the ResNet's profile with other lines for some keys."""
+        with open(RESNET) as text:
+            lines = text.read().splitlines()
+        for key, value in changes.items():
+            (at,) = [i for i, x in enumerate(lines)
+                     if x.startswith(key + ":")]
+            lines[at] = value
+        return self.write(name, "\n".join(lines) + "\n")
+
+
+class Simulations(Simulating):
+    def test_equal_seeds_give_equal_reports(self):
+        profile = self.profile(failure_rate="failure_rate: 0.1")
+        for report, seed in [("a", 7), ("b", 7), ("c", 8)]:
+            self.simulate(report, RESNET_ASHA, "--seed", seed,
+                          profile=profile, trainers=40)
+        self.assertEqual(sorted(self.content("a")),
+                         ["report.json", "stage-tree.svg", "timeline.svg",
+                          "trials.csv"])
+        self.assertEqual(self.content("a"), self.content("b"))
+        self.assertNotEqual(self.report("a")["wall_seconds"],
+                            self.report("c")["wall_seconds"])
+
+    def check_figures(self, x):
+        self.assertIs(x["simulated"], True)
+        self.assertIs(x["interrupted"], False)
+        self.assertEqual(x["trained_steps"], x["unique_steps"])
+        self.assertGreater(x["lower_bound_seconds"], 0)
+        self.assertGreaterEqual(x["wall_seconds"], x["lower_bound_seconds"])
+        busy = sum(x["overhead"][y] for y in ["load", "train", "evaluate",
+                                              "save", "dispatch"])
+        self.assertAlmostEqual(x["device_seconds"], busy, places=3)
+        self.assertAlmostEqual(
+            x["device_seconds"] + x["overhead"]["idle"],
+            x["wall_seconds"] * len(x["trainers"]), places=3)
+
+    def test_figures(self):
+        for name in ["resnet56-sha", "resnet56-asha", "mobilenetv2-sha",
+                     "bert-grid"]:
+            with self.subTest(name):
+                file = os.path.join(EXAMPLES, name + ".yaml")
+                workload = {"resnet56": "resnet56-cifar10",
+                            "mobilenetv2": "mobilenetv2-cifar10",
+                            "bert": "bert-base-squad"}[name.split("-")[0]]
+                x = self.simulated(name, file, trainers=40,
+                                   profile=os.path.join(
+                                       EXAMPLES, "profiles",
+                                       workload + ".yaml"))
+                self.check_figures(x)
+                self.assertGreater(x["merge_rate"], 1.4)
+                self.assertEqual(len(x["trainers"]), 40)
+
+    def test_times_are_the_profiles(self):
+        """One trainer, one trial, every number of the profile a round one."""
+        profile = self.profile(
+            step_seconds="step_seconds: 10", spread="spread: 0",
+            dispatch_seconds="dispatch_seconds: 1",
+            save_seconds="save_seconds: 0",
+            evaluate_seconds="evaluate_seconds: 4")
+        x = self.simulated("r", *self.studies(study(
+            "one", "grid", every=4, space={"lr": 0.1})),
+            profile=profile, trainers=1)
+        self.assertEqual(x["wall_seconds"], 1 + 16 * 10 + 4 * 4)
+        self.assertEqual(x["lower_bound_seconds"], 16 * 10 + 4 * 4)
+        self.assertEqual(x["device_kinds"], ["V100-like (assumed)"])
+
+    def test_trains_again_what_fails(self):
+        profile = self.profile(failure_rate="failure_rate: 0.1")
+        for seed in range(5):
+            with self.subTest(seed):
+                x = self.simulated(f"r{seed}", RESNET_ASHA, "--seed", seed,
+                                   profile=profile, trainers=40)
+                self.assertGreater(x["trained_steps"], x["unique_steps"])
+                self.assertGreaterEqual(x["wall_seconds"],
+                                        x["lower_bound_seconds"])
+                for trial in x["studies"][0]["trials"]:
+                    self.assertIn(trial["state"],
+                                  ["COMPLETE", "PRUNED", "FAILED"])
+
+    def test_merging_off_trains_all_that_is_asked_for(self):
+        files = self.studies(study("s", "grid"))
+        merged = self.simulated("on", *files)
+        alone = self.simulated("off", *files, "--merge", "off")
+        self.assertEqual(merged["asked_steps"], 8 * 16)
+        self.assertEqual(alone["asked_steps"], 8 * 16)
+        self.assertEqual(alone["trained_steps"], 8 * 16)
+        self.assertEqual(alone["merge_rate"], 1)
+        self.assertLess(merged["trained_steps"], 8 * 16)
+        self.assertLess(merged["device_seconds"], alone["device_seconds"])
+
+    def check_one_result(self, *studies):
+        """However it is trained, results are the same."""
+        files = self.studies(*studies)
+        reports = [self.simulated(f"{name}", *files, *args, trainers=trainers)
+                   for name, trainers, args in [
+                       ("1", 1, []), ("3", 3, []), ("40", 40, []),
+                       ("off", 3, ["--merge", "off"]),
+                       ("breadth", 3, ["--scheduler", "breadth-first"]),
+                       ("trial", 3, ["--scheduler", "trial"])]]
+        for x in reports[1:]:
+            self.assertEqual(results(x), results(reports[0]))
+        for x in reports[:3]:
+            self.check_figures(x)
+        return reports[0]
+
+    def test_one_result_however_trained(self):
+        self.check_one_result(study("s", "grid"))
+
+    def test_one_result_of_two_studies(self):
+        x = self.check_one_result(
+            study("a", "grid"),
+            study("b", {"sha": {"eta": 2, "min": 4}}, space={
+                "lr": LR, "momentum": {"choice": [0.9, 0.95]}}))
+        self.assertGreater(x["k_wise_merge_rate"], 1)
+
+    def test_one_result_of_schedules_that_follow_measurements(self):
+        x = self.check_one_result(study(
+            "plateau", "grid", every=1, steps=30,
+            space={"lr": PLATEAU, "momentum": MOMENTUM}))
+        self.assertEqual(len(x["studies"][0]["trials"]), 14)
+        self.assertGreater(x["merge_rate"], 1.5)
+        # At least one of the schedules has acted: else they were all alike.
+        ends = {y["results"][-1]["metrics"]["val_loss"]
+                for y in x["studies"][0]["trials"]}
+        self.assertGreater(len(ends), 4)
+
+    def test_two_workloads(self):
+        bert = os.path.join(EXAMPLES, "profiles", "bert-base-squad.yaml")
+        x = self.simulated(
+            "r", *self.studies(study("resnet", "grid")),
+            os.path.join(EXAMPLES, "bert-grid.yaml"), "--profile", bert,
+            trainers=10)
+        self.assertEqual([len(y["trials"]) for y in x["studies"]], [8, 40])
+        self.assertEqual(x["k_wise_merge_rate"], 1)
+        self.check_figures(x)
+
+    def test_population_based_training(self):
+        file, = self.studies(study(
+            "pbt", {"pbt": {"population": 6, "interval": 4}}, space={
+                "lr": {"log_uniform": [0.01, 0.3]}, "momentum": MOMENTUM}))
+        x = self.simulated("pbt", file)
+        trials = x["studies"][0]["trials"]
+        self.check_figures(x)
+        forks = [y for y in trials if "forked" in y["params"]]
+        self.assertEqual(len(trials), 6 + len(forks))
+        self.assertGreaterEqual(len(forks), 3)  # one for each generation
+        for y in forks:
+            self.assertGreaterEqual(y["shared_steps"],
+                                    y["params"]["forked"]["at"])
+        # It decides by generation, so it does not matter who trains when.
+        self.assertEqual(results(x), results(self.simulated("1", file,
+                                                            trainers=1)))
+        # Forks are no merging: they train from where they leave.
+        alone = self.simulated("off", file, "--merge", "off")
+        self.assertEqual(results(x), results(alone))
+        self.assertEqual(alone["trained_steps"],
+                         alone["asked_steps"] - sum(
+                             y["params"]["forked"]["at"] for y in forks))
+
+    def test_samplers_that_learn(self):
+        space = {"lr": {"log_uniform": [0.01, 0.3], "points": 9},
+                 "momentum": MOMENTUM}
+        for algorithm, budget in [
+                ({"tpe": {"startup": 4}}, {"trials": 12}),
+                ({"bohb": {"min": 4, "eta": 2, "startup": 4}}, {})]:
+            (name, _), = algorithm.items()
+            with self.subTest(name):
+                x = self.simulated(name, *self.studies(study(
+                    name, algorithm, space=space, budget=budget)))
+                trials = x["studies"][0]["trials"]
+                self.check_figures(x)
+                self.assertGreaterEqual(len(trials), 9)
+                self.assertEqual(
+                    {y["state"] for y in trials} - {"COMPLETE", "PRUNED"},
+                    set())
+                again = self.simulated(name + "-again",
+                                       self.path(name + ".yaml"))
+                self.assertEqual(x, again)
+
+    def test_budget_of_virtual_time(self):
+        x = self.simulated("r", *self.studies(study(
+            "s", "grid", budget={"seconds": 300})), trainers=1)
+        self.assertEqual(x["wall_seconds"], 300)
+        self.assertIn("CANCELLED", {y["state"]
+                                    for y in x["studies"][0]["trials"]})
+
+    def test_leaves_only_the_report(self):
+        files = self.studies(study("s", "grid"))
+        self.simulate("r", *files)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r", "s.yaml"])
+
+
+class Failures(Simulating):
+    def setUp(self):
+        super().setUp()
+        self.file, = self.studies(study("s", "grid"))
+
+    def fails(self, code, *args, **options):
+        """@returns stderr of a simulation that leaves no report"""
+        done = self.simulate("r", *args, code=code, **options)
+        self.assertEqual(done.out, "")
+        self.assertFalse(os.path.exists(self.path("r")))
+        return done.err
+
+    def refused(self, *args, **options):
+        return self.fails(2, *args, **options)
+
+    def test_every_trial_fails(self):
+        profile = self.profile(failure_rate="failure_rate: 1")
+        for trainers in [1, 1000]:
+            done = self.simulate("r", self.file, profile=profile, code=1,
+                                 trainers=trainers)
+            self.assertEqual(done.err,
+                             "hippo: every trial of study 's' failed\n")
+            self.assertIn("report: ", done.out)
+            for trial in self.report("r")["studies"][0]["trials"]:
+                self.assertEqual(trial["state"], "FAILED")
+                self.assertIn("simulated failure while training step",
+                              trial["failure"])
+
+    def test_every_trial_diverges(self):
+        file, = self.studies(study("x", "grid", space={
+            "lr": {"choice": [50, 60]}}))
+        done = self.simulate("r", file, code=1)
+        self.assertIn("every trial of study 'x' failed", done.err)
+        self.assertIn("diverged", done.out)
+
+    def test_every_trainer_refuses(self):
+        """A lease of more stops than a message may have."""
+        file, = self.studies(study("x", "grid", every=1, steps=1_000_001,
+                                   space={"lr": 0.1}))
+        for trainers in [1, 1000]:
+            said = self.fails(1, file, trainers=trainers)
+            self.assertIn("trainer: refused a lease: ", said)
+            self.assertIn("hippo: nothing more can happen", said)
+            self.assertIn("not ended: 'x'", said)
+            self.assertLess(len(said), 400)
+
+    def test_no_such_profile(self):
+        none = self.path("none.yaml")
+        self.assertEqual(self.refused(self.file, profile=none),
+                         f"hippo: {none}: cannot be read: "
+                         "No such file or directory\n")
+
+    def test_no_such_study(self):
+        none = self.path("none.yaml")
+        self.assertIn(f"{none}: cannot be read", self.refused(none))
+
+    def test_profile_of_another_workload(self):
+        bert = os.path.join(EXAMPLES, "profiles", "bert-base-squad.yaml")
+        said = self.refused(self.file, profile=bert)
+        self.assertIn(f"{self.file}:4:", said)
+        self.assertIn("workload.name: unknown workload 'resnet56-cifar10'",
+                      said)
+        self.assertIn("bert-base-squad", said)
+
+    def test_workload_without_a_profile(self):
+        file = self.write("x.yaml", programs.study("x", "grid"))
+        self.assertIn(f"{file}: workload: 'fashion-mlp' has no profile",
+                      self.refused(file))
+
+    def test_two_profiles_of_one_workload(self):
+        again = self.profile()
+        said = self.refused(self.file, "--profile", again)
+        self.assertIn("'resnet56-cifar10' has a profile already", said)
+
+    def test_no_yaml(self):
+        profile = self.write("p.yaml", "device: x\nworkload: {name: y\n")
+        self.assertRegex(self.refused(self.file, profile=profile),
+                         rf"^error: {profile}:[23]:\d+: .*not valid YAML")
+
+    def test_unknown_key(self):
+        profile = self.profile(spread="spraed: 0.03")
+        said = self.refused(self.file, profile=profile)
+        self.assertRegex(said, rf"^error: {profile}:\d+:1: spraed: ")
+        self.assertIn("did you mean 'spread'?", said)
+
+    def test_two_bad_values_are_both_told(self):
+        profile = self.profile(spread="spread: -1",
+                               load_seconds="load_seconds: long")
+        said = self.refused(self.file, profile=profile)
+        self.assertIn("spread: must be at least 0, found '-1'", said)
+        self.assertIn("load_seconds: must be a number, found 'long'", said)
+
+    def test_numbers_of_trainers(self):
+        for number in ["0", "-1", "1.5", "many", "100001"]:
+            with self.subTest(number):
+                self.assertIn("--trainers",
+                              self.refused(self.file, trainers=number))
+
+    def test_seeds(self):
+        for seed in ["-1", "x"]:
+            with self.subTest(seed):
+                self.assertIn("--seed",
+                              self.refused(self.file, "--seed", seed))
+
+    def test_what_must_be_given(self):
+        for flag, args in [("--profile", ["--trainers", 1]),
+                           ("--trainers", ["--profile", RESNET])]:
+            done = self.hippo("simulate", self.file, *args, code=2)
+            self.assertIn(flag + " is required", done.err)
+
+    def test_report_that_cannot_be_written(self):
+        self.write("r", "a file")
+        done = self.simulate("r", self.file, code=1)
+        self.assertIn("cannot write '" + self.path("r"), done.err)
+        with open(self.path("r")) as file:
+            self.assertEqual(file.read(), "a file")
+
+    def test_help_has_an_example(self):
+        self.assertIn("Example: hippo simulate a.yaml",
+                      self.hippo("simulate", "--help").out)
+
+
+if __name__ == "__main__":
+    programs.main()
