@@ -267,7 +267,7 @@ void learn(merger_state& st, const std::string& speed_key,
     st.estimates.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
   if (x.evaluate_ns > 0)
     st.estimates.learn_evaluate(seconds(x.evaluate_ns));
-  if (x.save_ns > 0)
+  if (x.saved)
     st.estimates.learn_save(seconds(x.save_ns));
   if (x.load_ns > 0)
     st.estimates.learn_load(seconds(x.load_ns));
@@ -299,7 +299,7 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
   const auto waiting = st.chooser->longest_waiting();
   const bool outranked
     = st.options.policy == policy::critical_path && waiting
-      && at < entry.work.stages.back().end
+      && at < entry.work.stages.back().end && st.estimates.has_saved()
       && *waiting - st.chooser->seconds_left(entry.work.stages, entry.reached)
            > handover_gain_min * handover_seconds(st);
   // A free trainer would have taken what waited at the last report.

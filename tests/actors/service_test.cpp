@@ -158,7 +158,7 @@ TEST_F(ServiceTest, ALostCheckpointMeansTrainingAgainNotAWrongResult) {
 
 TEST_F(ServiceTest, ABudgetForCheckpointsCostsTimeAndNoResult) {
   merger_options options;
-  options.checkpoint_bytes_max = 3; // each counts as one byte here
+  options.checkpoint_bytes_max = 1; // each counts as one byte here
   open(std::move(options));
   add_study(sha_study);
   add_study(asha_study);

@@ -131,6 +131,34 @@ public:
     return *ask<merger_overview>(merging, status_atom::value, told_atom::value);
   }
 
+  /// Trains each trial of the first study alone and compares.
+  void expect_results_as_alone(const char* text, step_t every) {
+    const auto spec = *read_study(text, "", {profile->workload}).study;
+    const auto values = make_sampler(spec);
+    for (const auto& trial : record_of(studies[0]).trials) {
+      EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
+      auto sequences = values->draw(trial.id).sequences;
+      sequences.emplace("batch_size", sequence{form::constant(100)});
+      lease alone;
+      alone.number = 1000 + trial.id;
+      alone.workload.name = "toy";
+      for (const auto& x : join(sequences, spec.max_steps)) {
+        if (!alone.stages.empty())
+          alone.stages.back().end = x.begin;
+        alone.stages.push_back({1, x.begin, spec.max_steps, x.config});
+      }
+      for (step_t at = every; at <= spec.max_steps; at += every)
+        alone.stops.push_back({at, true, false});
+      simulated_training training{*profile, *shelf, seed, alone};
+      ASSERT_EQ(trial.results.size(), spec.max_steps / every);
+      for (const auto& x : trial.results) {
+        const auto report = std::get<stop_report>(training.take());
+        EXPECT_EQ(x.step, report.at);
+        EXPECT_EQ(x.values, report.values) << trial.id << " at " << x.step;
+      }
+    }
+  }
+
   /// Everything that the studies have learned and when it was, as text.
   std::string history() {
     std::ostringstream out;
@@ -151,34 +179,52 @@ TEST_F(SimulationTest, GivesEveryTrialWhatTrainingItAloneGives) {
   open(3);
   add_study(grid_study);
   ASSERT_TRUE(go());
-  const auto record = record_of(studies[0]);
-  ASSERT_EQ(record.trials.size(), 4u);
-  const auto values = make_sampler(
-    read_study(grid_study, "", {profile->workload}).study.value());
-  workload_spec spec;
-  spec.name = "toy";
-  for (const auto& trial : record.trials) {
-    EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
-    auto sequences = values->draw(trial.id).sequences;
-    sequences.emplace("batch_size", sequence{form::constant(100)});
-    lease alone;
-    alone.number = 1000 + trial.id;
-    alone.workload = spec;
-    for (const auto& x : join(sequences, 20)) {
-      if (!alone.stages.empty())
-        alone.stages.back().end = x.begin;
-      alone.stages.push_back({1, x.begin, 20, x.config});
-    }
-    for (step_t at = 5; at <= 20; at += 5)
-      alone.stops.push_back({at, true, false});
-    simulated_training training{*profile, *shelf, seed, alone};
-    ASSERT_EQ(trial.results.size(), 4u);
-    for (const auto& x : trial.results) {
-      const auto report = std::get<stop_report>(training.take());
-      EXPECT_EQ(x.step, report.at);
-      EXPECT_EQ(x.values, report.values) << trial.id << " at " << x.step;
-    }
-  }
+  ASSERT_EQ(record_of(studies[0]).trials.size(), 4u);
+  expect_results_as_alone(grid_study, 5);
+}
+
+TEST_F(SimulationTest, TrainersAreHandedOverToWhatIsFartherFromItsEnd) {
+  const char* const three_trials = R"(
+study: three
+workload: toy
+objective: {metric: loss, every: 1}
+steps: {max: 20}
+space: {lr: {choice: [0.1, 0.2, 0.3]}}
+algorithm: grid
+)";
+  profile->dispatch_seconds = profile->load_seconds = profile->save_seconds
+    = 0.1;
+  profile->evaluate_seconds = 0;
+  open(2);
+  add_study(three_trials);
+  add_study(R"(
+study: one
+workload: toy
+objective: {metric: loss, every: 1}
+steps: {max: 1}
+space: {lr: 0.1}
+algorithm: grid
+)"); // a checkpoint shows what saving costs
+  ASSERT_TRUE(go());
+  // 600 s of training: one after the other on a trainer it would take 400 s.
+  EXPECT_LT(clock.now(), 325s);
+  EXPECT_EQ(overview().status.trained_steps, 60u);
+  expect_results_as_alone(three_trials, 1);
+}
+
+TEST_F(SimulationTest, NoTrainerIsHandedOverForLessThanItCosts) {
+  profile->save_seconds = 10; // 200 s would have to be gained
+  open(2);
+  add_study(R"(
+study: three
+workload: toy
+objective: {metric: loss, every: 1}
+steps: {max: 15}
+space: {lr: {choice: [0.1, 0.2, 0.3]}}
+algorithm: grid
+)");
+  ASSERT_TRUE(go());
+  EXPECT_NEAR(overview().load_seconds, 0, 1e-6); // nobody went on elsewhere
 }
 
 TEST_F(SimulationTest, TrainsSharedStepsOnceAndTakesTheProfilesTime) {

@@ -187,6 +187,59 @@ TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
   EXPECT_EQ(sim.jobs.at(3).work.stages.front().begin, 4u);
 }
 
+TEST(Scheduler, WhatHoldsUpAStudyGoesFirst) {
+  simulation sim{policy::critical_path};
+  const auto halving = sim.plan.add_study({1, {5, 20}});
+  const auto grid = sim.plan.add_study({1, {19}});
+  sim.add(grid, {{0, lr(.1)}});
+  sim.add(halving, {{0, lr(.2)}});
+  sim.ask(0, 19);
+  sim.ask(1, 5); // 15 steps may follow
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.jobs.at(1).work.stages.front().node, 2u);
+  EXPECT_EQ(sim.jobs.at(1).work.stages.back().end, 5u);
+  sim.add(sim.plan.add_study({1, {20}}), {{0, lr(.3)}});
+  sim.add(halving, {{0, lr(.4)}});
+  sim.ask(3, 5);
+  sim.ask(2, 20); // asked for, and as long
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.jobs.at(2).work.stages.back().end, 20u);
+}
+
+TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {10, 20}});
+  sim.add(study, {{0, lr(.1)}, {8, lr(.01)}});
+  sim.ask(0, 20);
+  EXPECT_FALSE(sim.chooser.longest_waiting());
+  sim.settle();
+  EXPECT_EQ(sim.chooser.longest_waiting(), 20.0); // seconds, one a step
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_FALSE(sim.chooser.longest_waiting());
+  const auto left = [&](step_t reached) {
+    return sim.chooser.seconds_left(sim.jobs.at(1).work.stages, reached);
+  };
+  EXPECT_EQ(left(0), 20);
+  EXPECT_EQ(left(5), 15);
+  EXPECT_EQ(left(8), 12);
+  EXPECT_EQ(left(19), 1);
+  EXPECT_EQ(left(20), 0);
+  sim.add(study, {{0, lr(.1)}, {6, lr(.02)}});
+  sim.ask(1, 10);
+  sim.settle();
+  EXPECT_EQ(left(7), 13); // what leaves at 6 does not wait for it any more
+  sim.add(study, {{0, lr(.1)}, {8, lr(.01)}, {9, lr(.03)}});
+  sim.add(study, {{0, lr(.1)}, {8, lr(.01)}, {12, lr(.03)}});
+  sim.ask(3, 20);
+  sim.settle();
+  for (step_t at = 1; at <= 13; ++at)
+    sim.advance(1);
+  sim.add(sim.plan.add_study({1, {40}}), {{0, lr(.1)}, {8, lr(.01)}});
+  sim.ask(4, 40);
+  sim.settle();
+  EXPECT_EQ(left(13), 27); // beyond the end of the lease
+}
+
 TEST(Scheduler, BreadthFirstTakesOneStageAtATime) {
   simulation sim{policy::breadth_first};
   const auto study = sim.plan.add_study({20, {20}});

@@ -100,7 +100,8 @@ public:
     x.stops.push_back({at, true, coin()});
     result.asked_in = rng() % (at + 1);
     if (!one_in(3))
-      result.added = stop_point{result.asked_in + rng() % 4, coin(), coin()};
+      result.added = stop_point{result.asked_in + rng() % 4, coin(), coin(),
+                                coin()};
     return result;
   }
 

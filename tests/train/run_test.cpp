@@ -265,6 +265,20 @@ TEST(LeaseControl, AddsStopsThatAreAhead) {
   EXPECT_EQ(x.peek(0)->at, 0);
 }
 
+TEST(LeaseControl, AStopThatIsMadeTheLastTakesAwayWhatFollows) {
+  lease_control x{{{3, true, false}, {5, true, true}, {9, true, true}}};
+  EXPECT_TRUE(x.add({4, false, true, true}));
+  EXPECT_FALSE(x.add({5, true, false})) << "it ends before";
+  EXPECT_TRUE(x.take(3));
+  EXPECT_FALSE(x.done());
+  EXPECT_TRUE(x.take(4));
+  EXPECT_TRUE(x.done());
+  lease_control y{{{3, true, false}, {5, true, true}}};
+  EXPECT_TRUE(y.add({3, false, false, true}));
+  EXPECT_EQ(y.take(3)->evaluate, true);
+  EXPECT_TRUE(y.done());
+}
+
 TEST(LeaseControl, RefusesStopsBehindAndBeyond) {
   lease_control x{{{5, true, true}}};
   EXPECT_FALSE(x.add({6, true, false})) << "ends before it";

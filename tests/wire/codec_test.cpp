@@ -74,7 +74,7 @@ TEST(Codec, LeaseRoundTrips) {
 }
 
 TEST(Codec, StopAndCancelRoundTrip) {
-  const stop_request stop{7, {15, false, true}};
+  const stop_request stop{7, {15, false, true, true}};
   EXPECT_EQ(round_trip(stop), stop);
   EXPECT_EQ(round_trip(cancel_request{7}), cancel_request{7});
 }

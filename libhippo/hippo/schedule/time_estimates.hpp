@@ -34,8 +34,13 @@ public:
 
   [[nodiscard]] double step_seconds(const std::string& speed_key) const;
   [[nodiscard]] double evaluate_seconds() const { return evaluate_.value(0); }
+  /// Whether any checkpoint was saved yet.
+  [[nodiscard]] bool has_saved() const { return save_.has_value(); }
   [[nodiscard]] double save_seconds() const { return save_.value(0); }
-  [[nodiscard]] double load_seconds() const { return load_.value(0); }
+  /// Before any was loaded, what saving takes.
+  [[nodiscard]] double load_seconds() const {
+    return load_.value(save_seconds());
+  }
 
   /// Grows whenever a step's estimate has moved by more than a fifth: what was
   /// computed from estimates of an earlier version is worth computing again.
@@ -46,8 +51,9 @@ private:
   class mean {
   public:
     void learn(double total, double weight);
+    [[nodiscard]] bool has_value() const { return weight_ > 0; }
     [[nodiscard]] double value(double fallback) const {
-      return weight_ > 0 ? total_ / weight_ : fallback;
+      return has_value() ? total_ / weight_ : fallback;
     }
 
   private:
