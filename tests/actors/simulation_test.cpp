@@ -198,13 +198,13 @@ algorithm: grid
   open(2);
   add_study(three_trials);
   add_study(R"(
-study: one
+study: first-step
 workload: toy
 objective: {metric: loss, every: 1}
 steps: {max: 1}
-space: {lr: 0.1}
+space: {lr: {choice: [0.1, 0.2, 0.3]}}
 algorithm: grid
-)"); // a checkpoint shows what saving costs
+)"); // leaves checkpoints, which show what saving costs
   ASSERT_TRUE(go());
   // 600 s of training: one after the other on a trainer it would take 400 s.
   EXPECT_LT(clock.now(), 325s);
