@@ -37,7 +37,9 @@ public:
     profile.curve.metrics[0].name = "loss";
     profile.curve.momentum = {"", 0};
     profile.curve.batch_size = {"", 1};
-    device.emplace(timeline, std::make_shared<simulation_profile>(profile),
+    device.emplace(timeline,
+                   std::make_shared<simulation_profiles>(
+                     simulation_profiles{{"", profile}}),
                    shelf, 1);
     timeline->advance_to(100s);
   }
