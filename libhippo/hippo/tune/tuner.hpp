@@ -23,6 +23,7 @@ struct turn {
   std::vector<trial_no> rerouted;
   std::vector<advance> asked;
   std::vector<trial_no> pruned;
+  friend bool operator==(const turn&, const turn&) = default;
 };
 
 /// A study's decisions: its algorithm, its sampler and its schedules that
