@@ -393,7 +393,8 @@ void carry_out(merger_state& st, study_no study, const study_orders& x) {
   for (const auto& y : x.added) {
     if (y.no >= trials.size())
       trials.resize(y.no + 1, no_trial);
-    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y));
+    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y),
+                                     y.responsive);
     st.number_in_study.push_back(y.no);
   }
   for (const auto& y : x.rerouted)

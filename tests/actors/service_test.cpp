@@ -55,6 +55,84 @@ algorithm: {asha: {eta: 3, min: 1}}
 budget: {trials: 6}
 )";
 
+const char* const pbt_study = R"(
+study: pbt
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
+  batch_size: {choice: [64, 128, 256]}
+algorithm: {pbt: {population: 5, interval: 3, quantile: 0.4}}
+)";
+
+const char* const tpe_study = R"(
+study: tpe
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [{choice: [3, 5]}], gamma: 0.1}
+      - exponential: {initial: 0.1, gamma: 0.8}
+  batch_size: {choice: [64, 128]}
+algorithm: {tpe: {startup: 3, concurrent: 3}}
+budget: {trials: 8}
+)";
+
+const char* const bohb_study = R"(
+study: bohb
+workload: {name: model}
+objective: {metric: value, direction: minimize, every: 2}
+steps: {max: 9}
+space:
+  lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
+  batch_size: {choice: [64, {piecewise: [[0, 64], [3, 128]]}]}
+algorithm: {bohb: {startup: 3, min: 1}}
+)";
+
+const char* const plateau_study = R"(
+study: plateau
+workload: {name: model}
+objective: {metric: value, every: 2}
+steps: {max: 12}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau:
+          {initial: 0.1, patience: {choice: [0, 1]}, factor: 0.5}
+      - warmup:
+          steps: 3
+          from: 0.1
+          to: 0.4
+          then: {reduce_on_plateau: {initial: 0.4, patience: 0}}
+  batch_size: {choice: [64, {piecewise: [[0, 64], [4, 128]]}]}
+algorithm: {asha: {eta: 2, min: 3}}
+)";
+
+const char* const plateau_pbt_study = R"(
+study: plateau-pbt
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau: {initial: {choice: [0.1, 0.2]}, patience: 0}
+      - reduce_on_plateau: {initial: 0.2, patience: 1, factor: 0.5}
+  batch_size: {choice: [64, 128]}
+algorithm: {pbt: {population: 6, interval: 4, quantile: 0.5, resample: 0.5}}
+)";
+
+const auto all_studies
+  = {grid_study, sha_study,  asha_study,    pbt_study,
+     tpe_study,  bohb_study, plateau_study, plateau_pbt_study};
+
 struct ServiceTest : test::service_test {};
 
 TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
@@ -73,6 +151,51 @@ TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
   EXPECT_LT(x.figures.unique_steps, x.figures.asked_steps);
   EXPECT_TRUE(x.running.empty());
   EXPECT_EQ(record_of(0).trials.size(), 8u);
+}
+
+// Each by itself, with one trainer and with two, and with merging off.
+struct SingleStudy
+  : test::service_test,
+    testing::WithParamInterface<std::tuple<const char*, int, bool>> {
+  static const char* text() { return std::get<0>(GetParam()); }
+};
+
+TEST_P(SingleStudy, GivesWhatTrainingAloneGivesAndTrainsNothingTwice) {
+  merger_options options;
+  options.merge = std::get<2>(GetParam());
+  open(std::move(options));
+  add_study(text());
+  go();
+  for (int i = 0; i < std::get<1>(GetParam()); ++i)
+    add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_EQ(trained(), status().figures.unique_steps);
+  for (const auto& x : record_of(0).trials)
+    EXPECT_NE(x.state, trial_state::failed) << x.failure;
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, SingleStudy,
+                         testing::Combine(testing::ValuesIn(all_studies),
+                                          testing::Values(1, 2),
+                                          testing::Bool()));
+
+TEST_F(ServiceTest, AllKindsOfStudiesShareWhatTheyHaveInCommon) {
+  open();
+  for (const auto* text : all_studies)
+    add_study(text);
+  go();
+  add_trainer();
+  add_trainer();
+  run_all();
+  for (std::size_t i = 0; i < studies.size(); ++i)
+    expect_results_as_alone(i);
+  const auto x = status();
+  EXPECT_EQ(trained(), x.figures.unique_steps);
+  std::uint64_t apart = 0;
+  for (const auto& own : x.by_study)
+    apart += own.unique_steps;
+  EXPECT_LT(x.figures.unique_steps, apart);
 }
 
 TEST_F(ServiceTest, NothingIsLeasedBeforeItMayGo) {
@@ -315,7 +438,8 @@ TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
 // may be wrong, then everything must be done. A failure prints its seed.
 struct ServiceSimulation
   : test::service_test,
-    testing::WithParamInterface<std::tuple<policy, unsigned>> {};
+    testing::WithParamInterface<
+      std::tuple<policy, unsigned, std::vector<const char*>>> {};
 
 TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   const auto seed = std::get<1>(GetParam());
@@ -324,7 +448,7 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   merger_options options;
   options.policy = std::get<0>(GetParam());
   open(std::move(options));
-  for (auto* text : {sha_study, asha_study})
+  for (const auto* text : std::get<2>(GetParam()))
     add_study(text);
   go();
   std::vector<std::size_t> alive;
@@ -358,7 +482,11 @@ INSTANTIATE_TEST_SUITE_P(
   Seeds, ServiceSimulation,
   testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
                                    policy::trial),
-                   testing::Range(1u, 101u)));
+                   testing::Range(1u, 101u),
+                   testing::Values(
+                     std::vector{sha_study, asha_study},
+                     std::vector{pbt_study, plateau_study, tpe_study},
+                     std::vector{plateau_pbt_study, bohb_study, grid_study})));
 
 } // namespace
 } // namespace hippo

@@ -26,7 +26,10 @@ const std::string following
     " y: {choice: [1, 2, {piecewise: [[0, 1], [20, 2]]}]}, z: {uniform: [0, 1],"
     " points: 2}}";
 
-step_t every(std::uint64_t seed) { return std::vector{1, 4, 30, 100}[seed % 4]; }
+/// Steps between measurements: few, many, more than there are.
+step_t every(std::uint64_t seed) {
+  return std::vector<step_t>{1, 4, 30, 100}[seed % 4];
+}
 
 study_spec make(const std::string& space, const std::string& algorithm,
                 std::uint64_t seed) {

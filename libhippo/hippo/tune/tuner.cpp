@@ -39,7 +39,8 @@ public:
   void add(trial_no trial, const std::vector<segment>& segments) {
     if (trial >= ids_.size())
       ids_.resize(trial + 1, none);
-    ids_[trial] = plan_.add_trial(study_, segments);
+    ids_[trial]
+      = plan_.add_trial(study_, segments, 0, owner_.is_responsive(trial));
   }
 
   void reroute(trial_no trial, const std::vector<segment>& segments) {

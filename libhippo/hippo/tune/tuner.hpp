@@ -62,6 +62,11 @@ public:
   /// Where a trial that is a fork comes from, else null.
   [[nodiscard]] const fork* origin(trial_no trial) const;
 
+  /// Whether the values of a trial follow what it measures.
+  [[nodiscard]] bool is_responsive(trial_no trial) const {
+    return responsive_.contains(trial);
+  }
+
 private:
   class own_work;
 
