@@ -254,8 +254,6 @@ public:
     for (const auto& trial : record.trials) {
       EXPECT_NE(trial.state, trial_state::running) << trial.id;
       EXPECT_NE(trial.state, trial_state::pending) << trial.id;
-      if (trial.state == trial_state::failed)
-        continue;
       model_trial alone;
       auto sequences = values_of(i, record, trial.id);
       sequences.emplace("lr", sequence{form::constant(0.1)});
