@@ -262,6 +262,24 @@ TEST(Tuner, PrefersWhatIsSharedWhereItLearns) {
   EXPECT_LT(on, off);
 }
 
+TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
+  auto spec = study(sharing, "{tpe: {startup: 3, concurrent: 1}}",
+                    "budget: {trials: 20}");
+  tuner x{spec, {}},
+    y{spec, {{"z", sequence{{{0, form::constant(5)}, {4, form::constant(6)}}}}}};
+  auto next = x.start();
+  EXPECT_EQ(y.start(), next);
+  for (trial_no trial = 0; trial < 20; ++trial) {
+    EXPECT_EQ(x.parameters(trial).shown, y.parameters(trial).shown);
+    const auto value = std::get<double>(x.parameters(trial)
+                                          .sequences.at("x")
+                                          .at(0));
+    next = x.on_result(trial, 81, value);
+    EXPECT_EQ(y.on_result(trial, 81, value), next);
+  }
+  EXPECT_TRUE(x.done());
+}
+
 TEST(Tuner, WhatIsSharedNeverChangesWhoIsKept) {
   for (const auto* name : {"sha", "hyperband", "asha"})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
