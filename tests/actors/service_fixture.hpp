@@ -136,11 +136,40 @@ inline workload_descriptor model_workload() {
   return result;
 }
 
+/// What outlives a service.
+struct remains {
+  std::vector<journal_record> records;
+  fake_engine::folder files;
+
+  [[nodiscard]] stored_plan plan() const {
+    stored_plan result;
+    for (const auto& x : records)
+      if (const auto* node = std::get_if<node_added>(&x))
+        result.nodes.push_back(node->node);
+      else if (const auto* measured = std::get_if<result_added>(&x))
+        result.results.push_back(measured->result);
+      else if (const auto* saved = std::get_if<checkpoint_added>(&x))
+        result.checkpoints.push_back(saved->checkpoint);
+    return result;
+  }
+};
+
+/// A journal that writes into `kept`.
+inline journal_actor::behavior_type
+keeping_journal(journal_actor::pointer, std::shared_ptr<remains> kept) {
+  return {
+    [kept](commit_atom, const std::vector<journal_record>& xs) {
+      kept->records.insert(kept->records.end(), xs.begin(), xs.end());
+      return std::uint64_t{xs.size()};
+    },
+  };
+}
+
 /// A service with studies and trainers that a test moves by hand.
 class service_test : public actor_test {
 public:
-  std::shared_ptr<fake_engine::folder> files
-    = std::make_shared<fake_engine::folder>();
+  std::shared_ptr<remains> kept = std::make_shared<remains>();
+  std::shared_ptr<fake_engine::folder> files{kept, &kept->files};
   pool_options watching;
   pool_actor trainers_pool;
   journal_actor log;
@@ -156,7 +185,7 @@ public:
 
   void open(merger_options options = {}) {
     trainers_pool = spawn(pool, watching);
-    log = spawn(journal, nullptr);
+    log = spawn(keeping_journal, kept);
     options.workload.name = "model";
     options.speed_names = {"batch_size"};
     merging = spawn(merger, std::move(options), trainers_pool, log);

@@ -133,6 +133,15 @@ const auto all_studies
   = {grid_study, sha_study,  asha_study,    pbt_study,
      tpe_study,  bohb_study, plateau_study, plateau_pbt_study};
 
+/// Returns the study of that name, so that tests are named after studies.
+const char* text_of(const std::string& name) {
+  for (const auto* text : all_studies)
+    if (std::string{text}.starts_with("\nstudy: " + name + '\n'))
+      return text;
+  ADD_FAILURE() << "there is no study " << name;
+  return "";
+}
+
 struct ServiceTest : test::service_test {};
 
 TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
@@ -156,15 +165,13 @@ TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
 // Each by itself, with one trainer and with two, and with merging off.
 struct SingleStudy
   : test::service_test,
-    testing::WithParamInterface<std::tuple<const char*, int, bool>> {
-  static const char* text() { return std::get<0>(GetParam()); }
-};
+    testing::WithParamInterface<std::tuple<std::string, int, bool>> {};
 
 TEST_P(SingleStudy, GivesWhatTrainingAloneGivesAndTrainsNothingTwice) {
   merger_options options;
   options.merge = std::get<2>(GetParam());
   open(std::move(options));
-  add_study(text());
+  add_study(text_of(std::get<0>(GetParam())));
   go();
   for (int i = 0; i < std::get<1>(GetParam()); ++i)
     add_trainer();
@@ -176,9 +183,10 @@ TEST_P(SingleStudy, GivesWhatTrainingAloneGivesAndTrainsNothingTwice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, SingleStudy,
-                         testing::Combine(testing::ValuesIn(all_studies),
-                                          testing::Values(1, 2),
-                                          testing::Bool()));
+                         testing::Combine(
+                           testing::Values("grid", "sha", "asha", "pbt", "tpe",
+                                           "bohb", "plateau", "plateau-pbt"),
+                           testing::Values(1, 2), testing::Bool()));
 
 TEST_F(ServiceTest, AllKindsOfStudiesShareWhatTheyHaveInCommon) {
   open();
@@ -439,7 +447,7 @@ TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
 struct ServiceSimulation
   : test::service_test,
     testing::WithParamInterface<
-      std::tuple<policy, unsigned, std::vector<const char*>>> {};
+      std::tuple<policy, unsigned, std::vector<std::string>>> {};
 
 TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   const auto seed = std::get<1>(GetParam());
@@ -453,8 +461,8 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   const bool diverges = seed % 4 == 0;
   const error diverged{errc::diverged, "loss is nan"};
   open(std::move(options));
-  for (const auto* text : std::get<2>(GetParam()))
-    add_study(text);
+  for (const auto& name : std::get<2>(GetParam()))
+    add_study(text_of(name));
   go();
   std::vector<std::size_t> alive;
   const auto join = [&] {
@@ -490,15 +498,75 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   }
 }
 
+/// A service that goes on from what another one has left.
+struct ServiceAgain : test::service_test {
+  explicit ServiceAgain(std::shared_ptr<test::remains> x,
+                        const std::vector<const char*>& texts) {
+    merger_options options;
+    options.known = x->plan();
+    options.first_lease = 1 + 1000 * x->records.size();
+    kept = x;
+    files = {kept, &kept->files};
+    open(std::move(options));
+    for (const auto* text : texts)
+      add_study(text);
+    go();
+    add_trainer();
+    add_trainer();
+  }
+
+  void TestBody() override {}
+};
+
+struct ServiceRestart : testing::TestWithParam<unsigned> {};
+
+TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
+  const auto seed = GetParam();
+  std::mt19937_64 rng{seed};
+  // None of these depends on who is faster.
+  const std::vector texts{pbt_study, plateau_pbt_study, sha_study, grid_study};
+  const auto left = std::make_shared<test::remains>();
+  for (int life = 0; life < 3; ++life) {
+    ServiceAgain x{left, texts};
+    for (auto turns = rng() % 400; turns > 0; --turns) {
+      x.run_one(rng);
+      if (rng() % 2 == 0)
+        x.trainers[rng() % 2].device->step();
+    }
+  }
+  ServiceAgain last{left, texts},
+    whole{std::make_shared<test::remains>(), texts};
+  last.run_all();
+  whole.run_all();
+  ServiceAgain again{left, texts};
+  again.run_all();
+  EXPECT_EQ(again.trained(), 0u);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    last.expect_results_as_alone(i);
+    const auto x = last.record_of(i), y = again.record_of(i),
+               z = whole.record_of(i);
+    ASSERT_EQ(x.trials.size(), z.trials.size());
+    ASSERT_EQ(y.trials.size(), z.trials.size());
+    for (std::size_t no = 0; no < z.trials.size(); ++no)
+      for (const auto* same : {&x.trials[no], &y.trials[no]}) {
+        EXPECT_EQ(same->params, z.trials[no].params);
+        EXPECT_EQ(same->state, z.trials[no].state);
+        EXPECT_EQ(same->steps, z.trials[no].steps);
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ServiceRestart, testing::Range(1u, 41u));
+
 INSTANTIATE_TEST_SUITE_P(
   Seeds, ServiceSimulation,
   testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
                                    policy::trial),
                    testing::Range(1u, 101u),
                    testing::Values(
-                     std::vector{sha_study, asha_study},
-                     std::vector{pbt_study, plateau_study, tpe_study},
-                     std::vector{plateau_pbt_study, bohb_study, grid_study})));
+                     std::vector<std::string>{"sha", "asha"},
+                     std::vector<std::string>{"pbt", "plateau", "tpe"},
+                     std::vector<std::string>{"plateau-pbt", "bohb", "grid"})));
 
 } // namespace
 } // namespace hippo

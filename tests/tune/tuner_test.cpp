@@ -348,6 +348,30 @@ TEST(Tuner, FollowsTheDirectionOfTheObjective) {
   EXPECT_EQ(x.on_result(0, 30, 4).rerouted.size(), 1u);
 }
 
+TEST(Tuner, SharesWhatMeasurementsHaveMadeOfTheValues) {
+  int looked = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    auto spec = study("{x: {choice: [{reduce_on_plateau: {initial: 8, factor:"
+                      " 0.5, patience: 0}}, 8, {piecewise: [[0, 8], [20,"
+                      " 4]]}]}}",
+                      "{tpe: {startup: 1, concurrent: 1, candidates: 100}}");
+    spec.objective.every = 10;
+    spec.seed = seed;
+    tuner x{spec, {}};
+    x.start();
+    if (!x.is_responsive(0))
+      continue;
+    ++looked;
+    x.on_result(0, 10, 5);
+    x.on_result(0, 20, 4); // it is the third of the choices from now on
+    for (step_t at = 30; at <= 80; at += 10)
+      x.on_result(0, at, static_cast<double>(at));
+    EXPECT_EQ(x.on_result(0, 81, 81).added, std::vector<trial_no>{1});
+    EXPECT_TRUE(x.parameters(1).shown["x"].is_object());
+  }
+  EXPECT_GT(looked, 0);
+}
+
 TEST(Tuner, RestsOnARungUntilItMayGoOn) {
   auto spec = plateau_study("{asha: {eta: 2, min: 20, max: 40}}");
   spec.space = study("{x: {reduce_on_plateau: {initial: 8, factor: 0.5,"
