@@ -178,8 +178,16 @@ TEST_P(SingleStudy, GivesWhatTrainingAloneGivesAndTrainsNothingTwice) {
   run_all();
   expect_results_as_alone(0);
   EXPECT_EQ(trained(), status().figures.unique_steps);
-  for (const auto& x : record_of(0).trials)
+  std::uint64_t apart = 0; // a fork shares with its parent, merging or not
+  for (const auto& x : record_of(0).trials) {
     EXPECT_NE(x.state, trial_state::failed) << x.failure;
+    apart += x.steps;
+    if (x.params.contains("forked"))
+      apart -= x.params["forked"]["at"].get<step_t>();
+  }
+  if (!std::get<2>(GetParam())) {
+    EXPECT_EQ(trained(), apart);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, SingleStudy,

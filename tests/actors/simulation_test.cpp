@@ -257,6 +257,80 @@ TEST_F(SimulationTest, EndsLeasesAfterThePresentStepWhenHalted) {
   EXPECT_EQ(clock.now(), 51s);
 }
 
+/// A study of one trial of lr 0.1.
+std::string one_trial(const std::string& name, step_t steps, step_t every) {
+  return "study: " + name + "\nworkload: toy\nobjective: {metric: loss, every: "
+         + std::to_string(every) + "}\nsteps: {max: " + std::to_string(steps)
+         + "}\nspace: {lr: 0.1}\nalgorithm: grid\n";
+}
+
+TEST_F(SimulationTest, EndsALeaseAtOnceWhenNobodyWaitsForItAnyMore) {
+  open(1);
+  add_study(one_trial("only", 20, 20));
+  timeline->schedule_at(
+    45s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until(
+    [this] { return clock.now() > 0s && overview().status.running.empty(); }));
+  EXPECT_EQ(clock.now(), 51s); // the fifth step ends
+}
+
+TEST_F(SimulationTest, ALeaseIsNotWaitedForWhereItHasPassed) {
+  open(1);
+  add_study(one_trial("long", 20, 10));
+  bool added = false;
+  timeline->schedule_at(120s, [&added] { added = true; });
+  timeline->schedule_at(
+    122s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until([&added] { return added; }));
+  add_study(one_trial("short", 5, 5)); // the lease was measured at step 10
+  ASSERT_TRUE(go());
+  // It ends with its present step, then the other one is trained.
+  EXPECT_EQ(clock.now(), 125s + 1s + 50s + 4s + 3s);
+}
+
+TEST_F(SimulationTest, EndsALeaseWhenItTellsThatItHasPassedWhatIsWaitedFor) {
+  open(1);
+  add_study(one_trial("long", 20, 10));
+  bool added = false;
+  timeline->schedule_at(65s, [&added] { added = true; });
+  timeline->schedule_at(
+    67s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until([&added] { return added; }));
+  add_study(one_trial("short", 5, 5)); // the lease is at step 6
+  ASSERT_TRUE(go());
+  // It is measured at step 10, at 105 s, and ends with the next one.
+  EXPECT_EQ(clock.now(), 115s + 1s + 50s + 4s + 3s);
+}
+
+TEST_F(SimulationTest, EndsALeaseThatHasOnlyMeasuredWhatIsWaitedFor) {
+  open(1);
+  const auto halved = [](const std::string& name, step_t every) {
+    return "study: " + name + "\nworkload: toy\nobjective: {metric: loss,"
+           + " every: " + std::to_string(every)
+           + "}\nsteps: {max: 20}\nspace: {lr: {multistep: {initial: 0.1,"
+             " milestones: [10], gamma: 0.5}}}\nalgorithm: grid\n";
+  };
+  // Leaves a checkpoint at step 10, which nobody has measured.
+  add_study(halved("first", 20));
+  ASSERT_TRUE(go());
+  const auto begin = clock.now();
+  auto other = halved("second", 10);
+  other.replace(other.find("0.5"), 3, "0.2");
+  add_study(other);
+  timeline->schedule_at(begin + 40s, [this] {
+    caf::anon_send(studies[1], cancel_atom::value);
+  });
+  ASSERT_TRUE(clock.run_until([&] {
+    return clock.now() > begin && overview().status.running.empty();
+  }));
+  EXPECT_EQ(overview().timeline.back().evaluate, 4);
+  // Dispatched, loaded and measured, it is in its fourth step then.
+  EXPECT_EQ(clock.now(), begin + 1s + 2s + 4s + 40s);
+}
+
 TEST_F(SimulationTest, SavesWhereALaterStudyBranchesOff) {
   open(1);
   const std::string one_trial = R"(

@@ -45,6 +45,10 @@ study_spec make(const std::string& space, const std::string& algorithm,
   return x;
 }
 
+double x_at(const tuner& x, trial_no trial, step_t at) {
+  return std::get<double>(x.parameters(trial).sequences.at("x").at(at));
+}
+
 // -- what holds for every study -----------------------------------------------
 
 class EveryTunedStudy
@@ -199,7 +203,7 @@ TEST(Tuner, DrawsLearnedValuesWhenTheyAreNeeded) {
 }
 
 TEST(Tuner, LearnsFromFailures) {
-  // Everything above 1 fails: the model must hear of it.
+  // Everything above 5 fails: the model must hear of it.
   auto spec = study("{x: {uniform: [0, 10]}}",
                     "{tpe: {startup: 5, concurrent: 1}}",
                     "budget: {trials: 60}");
@@ -207,9 +211,7 @@ TEST(Tuner, LearnsFromFailures) {
   auto next = x.start();
   std::size_t failed_late = 0;
   for (trial_no trial = 0; !next.asked.empty(); ++trial) {
-    const auto value
-      = std::get<double>(x.parameters(trial).sequences.at("x").at(0));
-    const bool fails = value > 5;
+    const bool fails = x_at(x, trial, 0) > 5;
     failed_late += fails && trial >= 40;
     next = fails ? x.on_failure(trial) : x.on_result(trial, 81, 1);
   }
@@ -265,15 +267,13 @@ TEST(Tuner, PrefersWhatIsSharedWhereItLearns) {
 TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
   auto spec = study(sharing, "{tpe: {startup: 3, concurrent: 1}}",
                     "budget: {trials: 20}");
-  tuner x{spec, {}},
-    y{spec, {{"z", sequence{{{0, form::constant(5)}, {4, form::constant(6)}}}}}};
+  const sequence z{{{0, form::constant(5)}, {4, form::constant(6)}}};
+  tuner x{spec, {}}, y{spec, {{"z", z}}};
   auto next = x.start();
   EXPECT_EQ(y.start(), next);
   for (trial_no trial = 0; trial < 20; ++trial) {
     EXPECT_EQ(x.parameters(trial).shown, y.parameters(trial).shown);
-    const auto value = std::get<double>(x.parameters(trial)
-                                          .sequences.at("x")
-                                          .at(0));
+    const auto value = x_at(x, trial, 0);
     next = x.on_result(trial, 81, value);
     EXPECT_EQ(y.on_result(trial, 81, value), next);
   }
@@ -304,10 +304,6 @@ study_spec plateau_study(const std::string& algorithm = "grid") {
                  algorithm);
   x.objective.every = 10;
   return x;
-}
-
-double x_at(const tuner& x, trial_no trial, step_t at) {
-  return std::get<double>(x.parameters(trial).sequences.at("x").at(at));
 }
 
 TEST(Tuner, AsksFromMeasurementToMeasurementWhereValuesFollow) {

@@ -181,8 +181,9 @@ void tuner::ask(trial_no trial, step_t to, turn& out) {
     const auto& seen = i->second.observed.values;
     const auto heard = seen.empty() ? 0 : seen.back().at;
     const auto* split = origin(trial);
-    to = split != nullptr && heard < split->at ? split->at
-                                               : std::min(to, when_.next(heard));
+    to = std::min(to, split != nullptr && heard < split->at
+                        ? split->at
+                        : when_.next(heard));
   }
   if (work_)
     work_->cover(trial, to);
