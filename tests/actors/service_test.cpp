@@ -1,5 +1,8 @@
 // Studies, merger, pool and trainers together, under seeds, death and silence.
 
+#include <algorithm>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "actors/service_fixture.hpp"
@@ -212,6 +215,51 @@ TEST_F(ServiceTest, AllKindsOfStudiesShareWhatTheyHaveInCommon) {
   for (const auto& own : x.by_study)
     apart += own.unique_steps;
   EXPECT_LT(x.figures.unique_steps, apart);
+}
+
+TEST_F(ServiceTest, WhatIsPrunedOnItsWayIsTrainedNoFurther) {
+  open();
+  add_study(R"(
+study: median
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr: {choice: [0.1, 0.2, {reduce_on_plateau: {initial: 0.3, patience: 1}}]}
+  batch_size: {choice: [64, 128, 256]}
+algorithm: {median: {grace: 1, min_others: 1}}
+)");
+  go();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  const auto trials = record_of(0).trials;
+  const auto pruned = std::ranges::count(trials, trial_state::pruned,
+                                         &trial_record::state);
+  EXPECT_GT(pruned, 0);
+  EXPECT_LT(pruned, 9);
+  EXPECT_LT(trained(), status().figures.unique_steps);
+}
+
+TEST_F(ServiceTest, ATrialIsPausedWhereItRestsAndNotOnItsWay) {
+  open();
+  for (const auto* text : {grid_study, sha_study})
+    add_study(text);
+  go();
+  auto& x = add_trainer();
+  std::set<trial_state> seen[2];
+  for (int turn = 0; turn < 20; ++turn) {
+    run();
+    x.device->step();
+    run();
+    for (std::size_t i : {0u, 1u})
+      for (const auto& trial : record_of(i).trials)
+        if (!trial.results.empty())
+          seen[i].insert(trial.state);
+  }
+  EXPECT_FALSE(seen[0].contains(trial_state::paused));
+  EXPECT_TRUE(seen[0].contains(trial_state::running));
+  EXPECT_TRUE(seen[1].contains(trial_state::paused));
 }
 
 TEST_F(ServiceTest, NothingIsLeasedBeforeItMayGo) {
