@@ -175,6 +175,16 @@ void release(self_ptr self, std::uint64_t trainer) {
   self->send(self->state.pool, release_atom::value, trainer);
 }
 
+/// Ends a lease with its stop number `stops`.
+void shorten(lease& x, std::size_t stops) {
+  x.stops.resize(stops);
+  x.stops.back().save = true;
+  const auto end = x.stops.back().at;
+  while (x.stages.size() > 1 && x.stages.back().begin >= end)
+    x.stages.pop_back();
+  x.stages.back().end = end;
+}
+
 /// Turns a path into a lease for a trainer.
 lease make_lease(merger_state& st, path x) {
   lease result;
@@ -200,6 +210,8 @@ lease make_lease(merger_state& st, path x) {
       }
     }
   }
+  if (result.stops.size() > st.options.lease_stops_max)
+    shorten(result, st.options.lease_stops_max);
   return result;
 }
 
@@ -217,7 +229,7 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   entry.trainer = trainer;
   entry.handle = handle;
   entry.work = make_lease(st, std::move(*chosen));
-  entry.reached = entry.work.stages.front().begin;
+  entry.reached = entry.saved = entry.work.stages.front().begin;
   entry.since = self->clock().now();
   for (const auto& x : entry.work.stages)
     entry.speed_keys.push_back(st.estimates.speed_key(x.config, x.begin));
@@ -327,6 +339,7 @@ void take_report(self_ptr self, stop_report x) {
       st.unwritten.push_back(
         result_added{st.workload_key, {*node, x.at, x.values, x.device}});
     if (x.saved) {
+      entry.saved = x.at;
       st.checkpoint_bytes += x.saved->bytes;
       st.unwritten.push_back(
         checkpoint_added{st.workload_key, {*node, x.at, *x.saved}});
@@ -365,7 +378,8 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
     return x.at < s.end;
   });
   const auto& where = i == stages.end() ? stages.back() : *i;
-  if (++st.failures[{where.node, x.at}] >= st.options.attempts_max)
+  const auto since = std::max(entry.saved, where.begin);
+  if (++st.failures[{where.node, since}] >= st.options.attempts_max)
     st.plan.fail(where.node, std::min(x.at + 1, where.end), why);
 }
 
@@ -424,7 +438,8 @@ void carry_out(merger_state& st, study_no study, const study_orders& x) {
   for (const auto& y : x.added) {
     if (y.no >= trials.size())
       trials.resize(y.no + 1, no_trial);
-    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y));
+    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y),
+                                     y.responsive);
     st.number_in_study.push_back(y.no);
   }
   for (const auto& y : x.rerouted)

@@ -29,6 +29,8 @@ struct merger_options {
   std::uint64_t checkpoint_bytes_max = UINT64_MAX;
   /// How often a stage may fail before its trials do.
   unsigned attempts_max = 3;
+  /// A path with more stops is leased in parts: a message has its limits.
+  std::size_t lease_stops_max = 50'000;
   /// Added to lease numbers, so that they are unique among mergers.
   std::uint64_t first_lease = 1;
   /// What earlier runs left.
@@ -62,6 +64,7 @@ struct merger_state {
     lease work;
     std::vector<std::string> speed_keys; ///< of the stages
     step_t reached = 0;
+    step_t saved = 0; ///< the last state that has a checkpoint
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
     bool outranked = false; ///< by what was waiting at the last report
@@ -69,7 +72,7 @@ struct merger_state {
   std::map<std::uint64_t, lease_entry> leases; ///< by number
   std::uint64_t next_lease = 1;
 
-  /// How often training from a state of a node has failed.
+  /// How often training on a node has failed since a state that was saved.
   std::map<std::pair<node_id, step_t>, unsigned> failures;
 
   /// Leases that may have become vain: they have gone on, or trials have ceased

@@ -98,6 +98,7 @@ struct study_orders {
     std::uint64_t no = 0;
     std::vector<segment> segments;
     std::optional<std::uint64_t> fork_of;
+    bool responsive = false; ///< whether it may be rerouted
   };
   std::vector<trial> added;
   /// Trials that go on with other values from where they were asked to.

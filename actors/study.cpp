@@ -105,7 +105,8 @@ void end_trial(self_ptr self, trial_no no, trial_state how,
 study_orders::trial order_of(const study_state& st, trial_no no) {
   const auto* origin = st.decisions->origin(no);
   return {no, st.decisions->segments(no),
-          origin != nullptr ? std::optional{origin->from} : std::nullopt};
+          origin != nullptr ? std::optional{origin->from} : std::nullopt,
+          st.decisions->is_responsive(no)};
 }
 
 /// Notes what is to be done next.

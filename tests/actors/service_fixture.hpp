@@ -7,6 +7,8 @@
 
 #include "actors/actor_fixture.hpp"
 #include "engine.hpp"
+#include "hippo/sequence/family.hpp"
+#include "hippo/tune/perturbing_sampler.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
 #include "plan/workload_model.hpp"
@@ -134,11 +136,40 @@ inline workload_descriptor model_workload() {
   return result;
 }
 
+/// What outlives a service.
+struct remains {
+  std::vector<journal_record> records;
+  fake_engine::folder files;
+
+  [[nodiscard]] stored_plan plan() const {
+    stored_plan result;
+    for (const auto& x : records)
+      if (const auto* node = std::get_if<node_added>(&x))
+        result.nodes.push_back(node->node);
+      else if (const auto* measured = std::get_if<result_added>(&x))
+        result.results.push_back(measured->result);
+      else if (const auto* saved = std::get_if<checkpoint_added>(&x))
+        result.checkpoints.push_back(saved->checkpoint);
+    return result;
+  }
+};
+
+/// A journal that writes into `kept`.
+inline journal_actor::behavior_type
+keeping_journal(journal_actor::pointer, std::shared_ptr<remains> kept) {
+  return {
+    [kept](commit_atom, const std::vector<journal_record>& xs) {
+      kept->records.insert(kept->records.end(), xs.begin(), xs.end());
+      return std::uint64_t{xs.size()};
+    },
+  };
+}
+
 /// A service with studies and trainers that a test moves by hand.
 class service_test : public actor_test {
 public:
-  std::shared_ptr<fake_engine::folder> files
-    = std::make_shared<fake_engine::folder>();
+  std::shared_ptr<remains> kept = std::make_shared<remains>();
+  std::shared_ptr<fake_engine::folder> files{kept, &kept->files};
   pool_options watching;
   pool_actor trainers_pool;
   journal_actor log;
@@ -154,7 +185,7 @@ public:
 
   void open(merger_options options = {}) {
     trainers_pool = spawn(pool, watching);
-    log = spawn(journal, nullptr);
+    log = spawn(keeping_journal, kept);
     options.workload.name = "model";
     options.speed_names = {"batch_size"};
     merging = spawn(merger, std::move(options), trainers_pool, log);
@@ -219,32 +250,58 @@ public:
     return result;
   }
 
+  /// What a trial was trained with, by all that the record shows of it: its
+  /// parameters, where it comes from, and what it has measured.
+  std::map<std::string, sequence> values_of(std::size_t i,
+                                            const study_record& record,
+                                            trial_no no) {
+    const auto& trial = record.trials.at(no);
+    observations seen{specs[i].objective.direction, {}};
+    for (const auto& x : trial.results)
+      seen.values.push_back({x.step, x.values.at("value")});
+    const auto split = trial.params.find("forked");
+    std::map<std::string, sequence> before, result;
+    if (split != trial.params.end())
+      before = values_of(i, record, split->at("from"));
+    for (const auto& [name, shown] : trial.params.items())
+      if (name != "forked") {
+        result[name] = make_sequence(shown, specs[i].max_steps, seen).value;
+        if (!before.empty())
+          result[name] = spliced(before.at(name), result[name],
+                                 split->at("at"));
+      }
+    return result;
+  }
+
   /// Every result of every trial must be what training it alone gives, there
-  /// must be one for each step that was asked for, and every trial must have
+  /// must be one for each state that is measured, and every trial must have
   /// ended.
   void expect_results_as_alone(std::size_t i) {
     const auto record = record_of(i);
-    const auto values = make_sampler(specs[i]);
+    const measuring when{specs[i].objective.every,
+                         make_algorithm(specs[i])->rungs()};
     for (const auto& trial : record.trials) {
       EXPECT_NE(trial.state, trial_state::running) << trial.id;
       EXPECT_NE(trial.state, trial_state::pending) << trial.id;
-      if (trial.state == trial_state::failed)
-        continue;
       model_trial alone;
-      auto sequences = values->draw(trial.id).sequences;
+      auto sequences = values_of(i, record, trial.id);
+      sequences.emplace("lr", sequence{form::constant(0.1)});
       sequences.emplace("batch_size", sequence{form::constant(64)});
       alone.segments = join(sequences, specs[i].max_steps);
       model_state state;
       step_t at = 0;
-      ASSERT_EQ(trial.results.size(), trial.steps) << trial.id;
       for (const auto& x : trial.results) {
-        state.train(alone.at(at), at, at + 1);
-        ++at;
-        EXPECT_EQ(x.step, at);
+        EXPECT_EQ(x.step, when.next(at)) << trial.id;
+        for (; at < x.step; ++at)
+          state.train(alone.at(at), at, at + 1);
         EXPECT_EQ(x.values, state.evaluate())
           << "trial " << trial.id << " at " << at;
       }
+      EXPECT_EQ(at, trial.steps) << trial.id;
     }
+    auto ended = ask<study_status>(studies[i], status_atom::value);
+    ASSERT_TRUE(ended);
+    EXPECT_TRUE(ended->done) << specs[i].name;
   }
 };
 

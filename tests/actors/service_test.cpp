@@ -1,5 +1,8 @@
 // Studies, merger, pool and trainers together, under seeds, death and silence.
 
+#include <algorithm>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "actors/service_fixture.hpp"
@@ -55,6 +58,93 @@ algorithm: {asha: {eta: 3, min: 1}}
 budget: {trials: 6}
 )";
 
+const char* const pbt_study = R"(
+study: pbt
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
+  batch_size: {choice: [64, 128, 256]}
+algorithm: {pbt: {population: 5, interval: 3, quantile: 0.4}}
+)";
+
+const char* const tpe_study = R"(
+study: tpe
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [{choice: [3, 5]}], gamma: 0.1}
+      - exponential: {initial: 0.1, gamma: 0.8}
+  batch_size: {choice: [64, 128]}
+algorithm: {tpe: {startup: 3, concurrent: 3}}
+budget: {trials: 8}
+)";
+
+const char* const bohb_study = R"(
+study: bohb
+workload: {name: model}
+objective: {metric: value, direction: minimize, every: 2}
+steps: {max: 9}
+space:
+  lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
+  batch_size: {choice: [64, {piecewise: [[0, 64], [3, 128]]}]}
+algorithm: {bohb: {startup: 3, min: 1}}
+)";
+
+const char* const plateau_study = R"(
+study: plateau
+workload: {name: model}
+objective: {metric: value, every: 2}
+steps: {max: 12}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau:
+          {initial: 0.1, patience: {choice: [0, 1]}, factor: 0.5}
+      - warmup:
+          steps: 3
+          from: 0.1
+          to: 0.4
+          then: {reduce_on_plateau: {initial: 0.4, patience: 0}}
+  batch_size: {choice: [64, {piecewise: [[0, 64], [4, 128]]}]}
+algorithm: {asha: {eta: 2, min: 3}}
+)";
+
+const char* const plateau_pbt_study = R"(
+study: plateau-pbt
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau: {initial: {choice: [0.1, 0.2]}, patience: 0}
+      - reduce_on_plateau: {initial: 0.2, patience: 1, factor: 0.5}
+  batch_size: {choice: [64, 128]}
+algorithm: {pbt: {population: 6, interval: 4, quantile: 0.5, resample: 0.5}}
+)";
+
+const auto all_studies
+  = {grid_study, sha_study,  asha_study,    pbt_study,
+     tpe_study,  bohb_study, plateau_study, plateau_pbt_study};
+
+/// Returns the study of that name, so that tests are named after studies.
+const char* text_of(const std::string& name) {
+  for (const auto* text : all_studies)
+    if (std::string{text}.starts_with("\nstudy: " + name + '\n'))
+      return text;
+  ADD_FAILURE() << "there is no study " << name;
+  return "";
+}
+
 struct ServiceTest : test::service_test {};
 
 TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
@@ -73,6 +163,103 @@ TEST_F(ServiceTest, TrainsEveryUniqueStepOnceForAllStudies) {
   EXPECT_LT(x.figures.unique_steps, x.figures.asked_steps);
   EXPECT_TRUE(x.running.empty());
   EXPECT_EQ(record_of(0).trials.size(), 8u);
+}
+
+// Each by itself, with one trainer and with two, and with merging off.
+struct SingleStudy
+  : test::service_test,
+    testing::WithParamInterface<std::tuple<std::string, int, bool>> {};
+
+TEST_P(SingleStudy, GivesWhatTrainingAloneGivesAndTrainsNothingTwice) {
+  merger_options options;
+  options.merge = std::get<2>(GetParam());
+  open(std::move(options));
+  add_study(text_of(std::get<0>(GetParam())));
+  go();
+  for (int i = 0; i < std::get<1>(GetParam()); ++i)
+    add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_EQ(trained(), status().figures.unique_steps);
+  std::uint64_t apart = 0; // a fork shares with its parent, merging or not
+  for (const auto& x : record_of(0).trials) {
+    EXPECT_NE(x.state, trial_state::failed) << x.failure;
+    apart += x.steps;
+    if (x.params.contains("forked"))
+      apart -= x.params["forked"]["at"].get<step_t>();
+  }
+  if (!std::get<2>(GetParam())) {
+    EXPECT_EQ(trained(), apart);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, SingleStudy,
+                         testing::Combine(
+                           testing::Values("grid", "sha", "asha", "pbt", "tpe",
+                                           "bohb", "plateau", "plateau-pbt"),
+                           testing::Values(1, 2), testing::Bool()));
+
+TEST_F(ServiceTest, AllKindsOfStudiesShareWhatTheyHaveInCommon) {
+  open();
+  for (const auto* text : all_studies)
+    add_study(text);
+  go();
+  add_trainer();
+  add_trainer();
+  run_all();
+  for (std::size_t i = 0; i < studies.size(); ++i)
+    expect_results_as_alone(i);
+  const auto x = status();
+  EXPECT_EQ(trained(), x.figures.unique_steps);
+  std::uint64_t apart = 0;
+  for (const auto& own : x.by_study)
+    apart += own.unique_steps;
+  EXPECT_LT(x.figures.unique_steps, apart);
+}
+
+TEST_F(ServiceTest, WhatIsPrunedOnItsWayIsTrainedNoFurther) {
+  open();
+  add_study(R"(
+study: median
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 12}
+space:
+  lr: {choice: [0.1, 0.2, {reduce_on_plateau: {initial: 0.3, patience: 1}}]}
+  batch_size: {choice: [64, 128, 256]}
+algorithm: {median: {grace: 1, min_others: 1}}
+)");
+  go();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  const auto trials = record_of(0).trials;
+  const auto pruned = std::ranges::count(trials, trial_state::pruned,
+                                         &trial_record::state);
+  EXPECT_GT(pruned, 0);
+  EXPECT_LT(pruned, 9);
+  EXPECT_LT(trained(), status().figures.unique_steps);
+}
+
+TEST_F(ServiceTest, ATrialIsPausedWhereItRestsAndNotOnItsWay) {
+  open();
+  for (const auto* text : {grid_study, sha_study})
+    add_study(text);
+  go();
+  auto& x = add_trainer();
+  std::set<trial_state> seen[2];
+  for (int turn = 0; turn < 20; ++turn) {
+    run();
+    x.device->step();
+    run();
+    for (std::size_t i : {0u, 1u})
+      for (const auto& trial : record_of(i).trials)
+        if (!trial.results.empty())
+          seen[i].insert(trial.state);
+  }
+  EXPECT_FALSE(seen[0].contains(trial_state::paused));
+  EXPECT_TRUE(seen[0].contains(trial_state::running));
+  EXPECT_TRUE(seen[1].contains(trial_state::paused));
 }
 
 TEST_F(ServiceTest, NothingIsLeasedBeforeItMayGo) {
@@ -315,7 +502,8 @@ TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
 // may be wrong, then everything must be done. A failure prints its seed.
 struct ServiceSimulation
   : test::service_test,
-    testing::WithParamInterface<std::tuple<policy, unsigned>> {};
+    testing::WithParamInterface<
+      std::tuple<policy, unsigned, std::vector<std::string>>> {};
 
 TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   const auto seed = std::get<1>(GetParam());
@@ -323,13 +511,23 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   merger_options options;
   options.policy = std::get<0>(GetParam());
+  options.merge = seed % 5 != 0;
+  if (seed % 3 == 0)
+    options.checkpoint_bytes_max = 6; // each counts as one byte here
+  const bool diverges = seed % 4 == 0;
+  const error diverged{errc::diverged, "loss is nan"};
   open(std::move(options));
-  for (auto* text : {sha_study, asha_study})
-    add_study(text);
+  for (const auto& name : std::get<2>(GetParam()))
+    add_study(text_of(name));
   go();
   std::vector<std::size_t> alive;
   const auto join = [&] {
-    add_trainer();
+    add_trainer().device->poison = [&](const configuration& x) {
+      return diverges && x.at("batch_size") == form::constant(128)
+                 && x.at("lr") == form::constant(0.1)
+               ? &diverged
+               : nullptr;
+    };
     alive.push_back(trainers.size() - 1);
   };
   for (int i = 0; i < 3; ++i)
@@ -351,14 +549,80 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   run_all(); // from here on nothing fails
   for (std::size_t i = 0; i < studies.size(); ++i)
     expect_results_as_alone(i);
-  EXPECT_GE(trained(), status().figures.unique_steps);
+  if (!diverges) {
+    EXPECT_GE(trained(), status().figures.unique_steps);
+  }
 }
+
+/// A service that goes on from what another one has left.
+struct ServiceAgain : test::service_test {
+  explicit ServiceAgain(std::shared_ptr<test::remains> x,
+                        const std::vector<const char*>& texts) {
+    merger_options options;
+    options.known = x->plan();
+    options.first_lease = 1 + 1000 * x->records.size();
+    kept = x;
+    files = {kept, &kept->files};
+    open(std::move(options));
+    for (const auto* text : texts)
+      add_study(text);
+    go();
+    add_trainer();
+    add_trainer();
+  }
+
+  void TestBody() override {}
+};
+
+struct ServiceRestart : testing::TestWithParam<unsigned> {};
+
+TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
+  const auto seed = GetParam();
+  std::mt19937_64 rng{seed};
+  // None of these depends on who is faster.
+  const std::vector texts{pbt_study, plateau_pbt_study, sha_study, grid_study};
+  const auto left = std::make_shared<test::remains>();
+  for (int life = 0; life < 3; ++life) {
+    ServiceAgain x{left, texts};
+    for (auto turns = rng() % 400; turns > 0; --turns) {
+      x.run_one(rng);
+      if (rng() % 2 == 0)
+        x.trainers[rng() % 2].device->step();
+    }
+  }
+  ServiceAgain last{left, texts},
+    whole{std::make_shared<test::remains>(), texts};
+  last.run_all();
+  whole.run_all();
+  ServiceAgain again{left, texts};
+  again.run_all();
+  EXPECT_EQ(again.trained(), 0u);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    last.expect_results_as_alone(i);
+    const auto x = last.record_of(i), y = again.record_of(i),
+               z = whole.record_of(i);
+    ASSERT_EQ(x.trials.size(), z.trials.size());
+    ASSERT_EQ(y.trials.size(), z.trials.size());
+    for (std::size_t no = 0; no < z.trials.size(); ++no)
+      for (const auto* same : {&x.trials[no], &y.trials[no]}) {
+        EXPECT_EQ(same->params, z.trials[no].params);
+        EXPECT_EQ(same->state, z.trials[no].state);
+        EXPECT_EQ(same->steps, z.trials[no].steps);
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ServiceRestart, testing::Range(1u, 41u));
 
 INSTANTIATE_TEST_SUITE_P(
   Seeds, ServiceSimulation,
   testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
                                    policy::trial),
-                   testing::Range(1u, 101u)));
+                   testing::Range(1u, 101u),
+                   testing::Values(
+                     std::vector<std::string>{"sha", "asha"},
+                     std::vector<std::string>{"pbt", "plateau", "tpe"},
+                     std::vector<std::string>{"plateau-pbt", "bohb", "grid"})));
 
 } // namespace
 } // namespace hippo

@@ -303,6 +303,80 @@ TEST_F(SimulationTest, EndsLeasesAfterThePresentStepWhenHalted) {
   EXPECT_EQ(clock.now(), 51s);
 }
 
+/// A study of one trial of lr 0.1.
+std::string one_trial(const std::string& name, step_t steps, step_t every) {
+  return "study: " + name + "\nworkload: toy\nobjective: {metric: loss, every: "
+         + std::to_string(every) + "}\nsteps: {max: " + std::to_string(steps)
+         + "}\nspace: {lr: 0.1}\nalgorithm: grid\n";
+}
+
+TEST_F(SimulationTest, EndsALeaseAtOnceWhenNobodyWaitsForItAnyMore) {
+  open(1);
+  add_study(one_trial("only", 20, 20));
+  timeline->schedule_at(
+    45s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until(
+    [this] { return clock.now() > 0s && overview().status.running.empty(); }));
+  EXPECT_EQ(clock.now(), 51s); // the fifth step ends
+}
+
+TEST_F(SimulationTest, ALeaseIsNotWaitedForWhereItHasPassed) {
+  open(1);
+  add_study(one_trial("long", 20, 10));
+  bool added = false;
+  timeline->schedule_at(120s, [&added] { added = true; });
+  timeline->schedule_at(
+    122s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until([&added] { return added; }));
+  add_study(one_trial("short", 5, 5)); // the lease was measured at step 10
+  ASSERT_TRUE(go());
+  // It ends with its present step, then the other one is trained.
+  EXPECT_EQ(clock.now(), 125s + 1s + 50s + 4s + 3s);
+}
+
+TEST_F(SimulationTest, EndsALeaseWhenItTellsThatItHasPassedWhatIsWaitedFor) {
+  open(1);
+  add_study(one_trial("long", 20, 10));
+  bool added = false;
+  timeline->schedule_at(65s, [&added] { added = true; });
+  timeline->schedule_at(
+    67s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+  self->send(merging, go_atom::value);
+  ASSERT_TRUE(clock.run_until([&added] { return added; }));
+  add_study(one_trial("short", 5, 5)); // the lease is at step 6
+  ASSERT_TRUE(go());
+  // It is measured at step 10, at 105 s, and ends with the next one.
+  EXPECT_EQ(clock.now(), 115s + 1s + 50s + 4s + 3s);
+}
+
+TEST_F(SimulationTest, EndsALeaseThatHasOnlyMeasuredWhatIsWaitedFor) {
+  open(1);
+  const auto halved = [](const std::string& name, step_t every) {
+    return "study: " + name + "\nworkload: toy\nobjective: {metric: loss,"
+           + " every: " + std::to_string(every)
+           + "}\nsteps: {max: 20}\nspace: {lr: {multistep: {initial: 0.1,"
+             " milestones: [10], gamma: 0.5}}}\nalgorithm: grid\n";
+  };
+  // Leaves a checkpoint at step 10, which nobody has measured.
+  add_study(halved("first", 20));
+  ASSERT_TRUE(go());
+  const auto begin = clock.now();
+  auto other = halved("second", 10);
+  other.replace(other.find("0.5"), 3, "0.2");
+  add_study(other);
+  timeline->schedule_at(begin + 40s, [this] {
+    caf::anon_send(studies[1], cancel_atom::value);
+  });
+  ASSERT_TRUE(clock.run_until([&] {
+    return clock.now() > begin && overview().status.running.empty();
+  }));
+  EXPECT_EQ(overview().timeline.back().evaluate, 4);
+  // Dispatched, loaded and measured, it is in its fourth step then.
+  EXPECT_EQ(clock.now(), begin + 1s + 2s + 4s + 40s);
+}
+
 TEST_F(SimulationTest, SavesWhereALaterStudyBranchesOff) {
   open(1);
   const std::string one_trial = R"(
@@ -364,6 +438,113 @@ struct another : SimulationTest {
     return history();
   }
 };
+
+const char* const pbt_study = R"(
+study: pbt
+workload: toy
+objective: {metric: loss, every: 2}
+steps: {max: 20}
+space:
+  lr: {choice: [0.05, 0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 20}}]}
+  batch_size: {choice: [50, 100, 200]}
+algorithm: {pbt: {population: 6, interval: 5, quantile: 0.4}}
+)";
+
+const char* const plateau_study = R"(
+study: plateau
+workload: toy
+objective: {metric: loss, every: 2}
+steps: {max: 20}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau: {initial: {choice: [0.1, 0.3]}, patience: 0}
+      - reduce_on_plateau: {initial: 0.3, patience: 1, factor: 0.5}
+  batch_size: {choice: [50, 100]}
+algorithm: {pbt: {population: 6, interval: 5, quantile: 0.5, resample: 0.5}}
+)";
+
+const char* const hyperband_study = R"(
+study: hyperband
+workload: toy
+objective: {metric: loss, every: 3}
+steps: {max: 18}
+space:
+  lr:
+    choice:
+      - 0.1
+      - reduce_on_plateau: {initial: {choice: [0.1, 0.3]}, patience: 0}
+      - multistep: {initial: 0.1, milestones: [{choice: [4, 9]}], gamma: 0.1}
+  batch_size: {choice: [50, 100]}
+algorithm: {hyperband: {eta: 3, min: 2}}
+)";
+
+const char* const tpe_study = R"(
+study: tpe
+workload: toy
+objective: {metric: loss, every: 5}
+steps: {max: 20}
+space:
+  lr:
+    choice:
+      - {log_uniform: [0.01, 0.3], points: 5}
+      - multistep: {initial: 0.1, milestones: [10], gamma: 0.1}
+      - reduce_on_plateau: {initial: 0.2, patience: 0}
+  batch_size: {choice: [50, 100]}
+algorithm: {tpe: {startup: 3, concurrent: 1}}
+budget: {trials: 12}
+)";
+
+/// What studies learn that do not depend on who is faster.
+struct some_studies : SimulationTest {
+  void TestBody() override {}
+
+  std::vector<study_record> learn(const std::vector<const char*>& texts,
+                                  std::size_t n, bool fails) {
+    if (fails) {
+      profile->spread = 0.3;
+      profile->failure_rate = 0.1;
+    }
+    profile->curve.evaluation_noise = 0.2; // so that plateaus come
+    open(n);
+    for (const auto* text : texts)
+      add_study(text);
+    if (fails)
+      timeline->schedule_at(200s, [this] {
+        caf::anon_send_exit(trainers[0], caf::exit_reason::kill);
+      });
+    EXPECT_TRUE(go());
+    const auto seen = overview().status;
+    if (!fails) {
+      EXPECT_EQ(seen.trained_steps, seen.figures.unique_steps);
+    }
+    EXPECT_EQ(seen.figures.asked_steps, seen.figures.delivered_steps);
+    std::vector<study_record> result;
+    for (const auto& x : studies)
+      result.push_back(record_of(x));
+    return result;
+  }
+};
+
+TEST(Simulations, StudiesLearnTheSameBesideOthersAndWhateverFails) {
+  const std::vector all{pbt_study, plateau_study, hyperband_study, tpe_study};
+  const auto together = some_studies{}.learn(all, 3, true);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto alone = some_studies{}.learn({all[i]}, 1, false).at(0);
+    ASSERT_EQ(together[i].trials.size(), alone.trials.size()) << alone.name;
+    for (std::size_t no = 0; no < alone.trials.size(); ++no) {
+      const auto &x = alone.trials[no], &y = together[i].trials[no];
+      EXPECT_EQ(x.params, y.params) << alone.name << ' ' << no;
+      EXPECT_EQ(x.state, y.state) << y.failure;
+      ASSERT_EQ(x.results.size(), y.results.size()) << alone.name << ' ' << no;
+      for (std::size_t j = 0; j < x.results.size(); ++j) {
+        EXPECT_EQ(x.results[j].step, y.results[j].step);
+        EXPECT_EQ(x.results[j].values, y.results[j].values);
+      }
+    }
+  }
+}
 
 TEST(Simulations, AreAFunctionOfTheirSeed) {
   const auto first = another{}.run_again(1);

@@ -78,7 +78,7 @@ TEST(SearchPlan, KeepsStatesWhereUnknownTrialsMayPart) {
 TEST(SearchPlan, ATrialCanTakeAnotherWayFromWhereItWasAskedTo) {
   search_plan plan;
   const auto study = plan.add_study({2, {10}});
-  const auto a = plan.add_trial(study, {{0, lr(.1)}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}}, 0, true);
   plan.ask(a, 4);
   plan.reroute(a, {{0, lr(.1)}, {4, lr(.01)}});
   plan.ask(a, 8);
@@ -87,9 +87,30 @@ TEST(SearchPlan, ATrialCanTakeAnotherWayFromWhereItWasAskedTo) {
   EXPECT_EQ(plan.node(2).begin, 4u);
   EXPECT_EQ(plan.node(2).wants.count(6), 1u);
   EXPECT_EQ(plan.node(1).wants.count(6), 0u);
-  const auto b = plan.add_trial(study, {{0, lr(.1)}}, 3);
+  const auto b = plan.add_trial(study, {{0, lr(.1)}}, 3, true);
   plan.reroute(b, {{0, lr(.1)}, {4, lr(.01)}});
   EXPECT_EQ(plan.lane_of(b), 3u);
+}
+
+TEST(SearchPlan, StatesAreKeptWhereATrialMayTakeAnotherWay) {
+  search_plan plan;
+  const auto study = plan.add_study({4, {10}});
+  plan.add_trial(study, {{0, lr(.1)}});
+  EXPECT_EQ(plan.stops_of(1, 0, 10, 0),
+            (std::vector<stop_point>{
+              {4, true, false}, {8, true, false}, {10, true, true}}));
+  plan.begin_lease({7, {}, {}, {}, {{1, 0, 10, {}}}, {{10, true, true}}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}}, 0, true);
+  const auto added = plan.take_added_stops();
+  ASSERT_EQ(added.size(), 3u);
+  EXPECT_EQ(added[0].stop, (stop_point{4, true, true}));
+  EXPECT_EQ(plan.stops_of(1, 0, 10, 0),
+            (std::vector<stop_point>{
+              {4, true, true}, {8, true, true}, {10, true, true}}));
+  plan.ask(a, 4);
+  plan.reroute(a, {{0, lr(.1)}, {4, lr(.01)}});
+  EXPECT_EQ(plan.stops_of(plan.leaf_of(a), 4, 10, 0),
+            (std::vector<stop_point>{{8, true, true}, {10, true, true}}));
 }
 
 TEST(SearchPlan, SaysWhatATrialWouldCost) {

@@ -10,6 +10,10 @@ bool measuring::covers(step_t at) const {
              || std::binary_search(rungs.begin(), rungs.end(), at));
 }
 
+bool measuring::keeps(step_t at) const {
+  return parts_anywhere || std::binary_search(rungs.begin(), rungs.end(), at);
+}
+
 step_t measuring::next(step_t at) const {
   const auto rung = std::upper_bound(rungs.begin(), rungs.end(), at);
   if (rung == rungs.end())

@@ -14,9 +14,15 @@ struct measuring {
   /// States at which trials that are yet unknown will likely part, sorted; kept
   /// but not measured.
   std::vector<step_t> branches{};
+  /// Whether trials may part wherever they are measured, so that all these
+  /// states are kept.
+  bool parts_anywhere = false;
 
   /// Whether state `at` is measured.
   [[nodiscard]] bool covers(step_t at) const;
+
+  /// Whether state `at`, a measured one, is kept.
+  [[nodiscard]] bool keeps(step_t at) const;
 
   /// Returns the first measured state after `at`, or 0 if there is none.
   [[nodiscard]] step_t next(step_t at) const;

@@ -38,13 +38,17 @@ search_plan::search_plan() {
 
 study_no search_plan::add_study(measuring when) {
   assert(!when.rungs.empty() && when.every > 0);
-  auto i = std::find(measurings_.begin(), measurings_.end(), when);
-  if (i == measurings_.end())
-    i = measurings_.insert(i, std::move(when));
   study_state study;
-  study.measuring = static_cast<std::uint32_t>(i - measurings_.begin());
+  study.measuring = intern(std::move(when));
   studies_.push_back(study);
   return static_cast<study_no>(studies_.size() - 1);
+}
+
+std::uint32_t search_plan::intern(measuring x) {
+  auto i = std::find(measurings_.begin(), measurings_.end(), x);
+  if (i == measurings_.end())
+    i = measurings_.insert(i, std::move(x));
+  return static_cast<std::uint32_t>(i - measurings_.begin());
 }
 
 node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
@@ -88,10 +92,16 @@ node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
   return id;
 }
 
-node_id search_plan::chain(study_no study, const std::vector<segment>& segments,
+node_id search_plan::chain(const trial_state& trial,
+                           const std::vector<segment>& segments,
                            std::uint64_t lane) {
   assert(!segments.empty());
-  const auto when = studies_[study].measuring;
+  auto when = studies_[trial.study].measuring;
+  if (trial.responsive) {
+    auto own = measurings_[when];
+    own.parts_anywhere = true;
+    when = intern(std::move(own));
+  }
   node_id at = 0;
   for (const auto& x : segments) {
     at = child_of(at, x.begin, lane, pool_.intern(x.config));
@@ -103,11 +113,12 @@ node_id search_plan::chain(study_no study, const std::vector<segment>& segments,
 
 trial_id search_plan::add_trial(study_no study,
                                 const std::vector<segment>& segments,
-                                std::uint64_t lane) {
+                                std::uint64_t lane, bool responsive) {
   assert(study < studies_.size());
   trial_state trial;
-  trial.leaf = chain(study, segments, lane);
   trial.study = study;
+  trial.responsive = responsive;
+  trial.leaf = chain(trial, segments, lane);
   trials_.push_back(trial);
   ++studies_[study].figures.trials;
   return trials_.size() - 1;
@@ -115,17 +126,18 @@ trial_id search_plan::add_trial(study_no study,
 
 void search_plan::reroute(trial_id id, const std::vector<segment>& segments) {
   auto& trial = trials_[id];
-  trial.leaf = chain(trial.study, segments, nodes_[trial.leaf].lane);
+  assert(trial.responsive);
+  [[maybe_unused]] const auto before = node_at(id, trial.asked_to);
+  trial.leaf = chain(trial, segments, nodes_[trial.leaf].lane);
+  assert(node_at(id, trial.asked_to) == before);
 }
 
 void search_plan::announce_stops(node_id at, const measuring& when) {
   const auto& x = nodes_[at];
   for (const auto& r : x.running)
-    for (auto t = when.next(r.reached); t != 0 && t <= r.to; t = when.next(t)) {
-      const bool rung
-        = std::binary_search(when.rungs.begin(), when.rungs.end(), t);
-      added_stops_.push_back({r.lease, {t, x.results.count(t) == 0, rung}});
-    }
+    for (auto t = when.next(r.reached); t != 0 && t <= r.to; t = when.next(t))
+      added_stops_.push_back(
+        {r.lease, {t, x.results.count(t) == 0, when.keeps(t)}});
   for (const auto& r : x.running)
     for (auto t : when.branches)
       if (t > r.reached && t <= r.to)
@@ -252,9 +264,7 @@ std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
     for (auto t = when.next(from); t != 0 && t <= to; t = when.next(t)) {
       auto& stop = stop_at(t);
       stop.evaluate = true;
-      stop.save = stop.save
-                  || std::binary_search(when.rungs.begin(), when.rungs.end(),
-                                        t);
+      stop.save = stop.save || when.keeps(t);
     }
     if (from == to && when.covers(to))
       stop_at(to).evaluate = true;
@@ -491,7 +501,7 @@ const measuring& search_plan::measuring_of(trial_id trial) const {
 
 node_id search_plan::node_at(trial_id trial, step_t at) const {
   auto id = trials_[trial].leaf;
-  while (nodes_[id].begin >= at)
+  while (id != 0 && nodes_[id].begin >= at)
     id = nodes_[id].parent;
   return id;
 }

@@ -108,10 +108,12 @@ public:
   /// Adds a trial; nothing is trained until it is asked for.
   /// @param segments from `join`, first begin 0
   /// @param lane trials of different lanes share nothing; 0 for all to share
+  /// @param responsive whether it may be rerouted wherever it is measured: such
+  ///                   states are kept then
   /// @complexity O(segments * hyper-parameters)
   /// REQUIRES: `study` exists and `segments` is not empty.
   trial_id add_trial(study_no study, const std::vector<segment>& segments,
-                     std::uint64_t lane = 0);
+                     std::uint64_t lane = 0, bool responsive = false);
 
   /// Gives a trial other values beyond what it was asked for.
   /// @complexity O(segments * hyper-parameters)
@@ -245,6 +247,7 @@ private:
     step_t asked_to = 0;
     step_t delivered_to = 0;
     study_no study = 0;
+    bool responsive = false;
     bool ended = false; ///< dropped or failed
   };
 
@@ -252,9 +255,11 @@ private:
     std::vector<stage> stages; ///< configurations left out
   };
 
+  /// Finds the place of `x` among what trials are measured by, or makes it.
+  std::uint32_t intern(measuring x);
   /// Walks the nodes of `segments` and makes those that are missing.
   /// @returns the last one
-  node_id chain(study_no study, const std::vector<segment>& segments,
+  node_id chain(const trial_state& trial, const std::vector<segment>& segments,
                 std::uint64_t lane);
   [[nodiscard]] std::optional<node_id>
   find_child(node_id parent, step_t begin, std::uint64_t lane,
@@ -266,7 +271,7 @@ private:
   void announce_stops(node_id at, const measuring& when);
   void flush(trial_id trial);
   [[nodiscard]] const measuring& measuring_of(trial_id trial) const;
-  /// The node of the trial's chain that state `at` belongs to.
+  /// The node of the trial's chain that state `at` belongs to; O(segments).
   [[nodiscard]] node_id node_at(trial_id trial, step_t at) const;
 
   configuration_pool pool_;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
 
 namespace hippo {
@@ -21,8 +22,7 @@ constexpr std::size_t branches_max = 32;
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
-  return x.prefer_shared
-         && (x.kind == algorithm_kind::asha || x.sampling == sampling_kind::tpe);
+  return x.prefer_shared && x.sampling == sampling_kind::tpe;
 }
 
 } // namespace
@@ -39,7 +39,8 @@ public:
   void add(trial_no trial, const std::vector<segment>& segments) {
     if (trial >= ids_.size())
       ids_.resize(trial + 1, none);
-    ids_[trial] = plan_.add_trial(study_, segments);
+    ids_[trial]
+      = plan_.add_trial(study_, segments, 0, owner_.is_responsive(trial));
   }
 
   void reroute(trial_no trial, const std::vector<segment>& segments) {
@@ -134,6 +135,7 @@ turn tuner::on_result(trial_no trial, step_t at, double value) {
 
 turn tuner::on_failure(trial_no trial) {
   turn out;
+  sampler_->on_failure(trial);
   carry_out(algorithm_->on_failure(trial), out);
   return out;
 }
@@ -155,8 +157,13 @@ void tuner::carry_out(const std::vector<action>& actions, turn& out) {
 void tuner::add(trial_no trial, const fork* origin, turn& out) {
   auto values = origin != nullptr ? sampler_->branch(*origin)
                                   : sampler_->draw(trial);
-  if (origin != nullptr)
+  if (origin != nullptr) {
     forks_.emplace(trial, *origin);
+    // The sampler does not know what measurements have made of the values.
+    const auto& before = decided_.at(origin->from).sequences;
+    for (auto& [name, x] : values.sequences)
+      x = spliced(before.at(name), x, origin->at);
+  }
   if (values.responsive)
     responsive_[trial].observed.better = better_;
   if (!sampler_->is_static() || values.responsive)
@@ -169,9 +176,14 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
 void tuner::ask(trial_no trial, step_t to, turn& out) {
   if (const auto i = responsive_.find(trial); i != responsive_.end()) {
     // What it does next depends on the next measurement: no further than that.
+    // What a fork has in common with another trial is decided, but not heard.
     i->second.goal = to;
     const auto& seen = i->second.observed.values;
-    to = std::min(to, when_.next(seen.empty() ? 0 : seen.back().at));
+    const auto heard = seen.empty() ? 0 : seen.back().at;
+    const auto* split = origin(trial);
+    to = std::min(to, split != nullptr && heard < split->at
+                        ? split->at
+                        : when_.next(heard));
   }
   if (work_)
     work_->cover(trial, to);
@@ -186,10 +198,15 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   if (!observed.values.empty() && observed.values.back().at >= at)
     return 0; // heard already
   observed.values.push_back({at, value});
+  const auto* split = origin(trial);
+  if (split != nullptr && at < split->at)
+    return 0; // more is known
   auto& values = decided_.at(trial);
   bool changed = false;
   for (auto& [name, x] : values.sequences) {
     auto now = make_sequence(values.shown.at(name), max_steps_, observed).value;
+    if (split != nullptr)
+      now = spliced(x, now, split->at);
     changed = changed || now != x;
     x = std::move(now);
   }

@@ -23,6 +23,7 @@ struct turn {
   std::vector<trial_no> rerouted;
   std::vector<advance> asked;
   std::vector<trial_no> pruned;
+  friend bool operator==(const turn&, const turn&) = default;
 };
 
 /// A study's decisions: its algorithm, its sampler and its schedules that
@@ -60,6 +61,11 @@ public:
 
   /// Where a trial that is a fork comes from, else null.
   [[nodiscard]] const fork* origin(trial_no trial) const;
+
+  /// Whether the values of a trial follow what it measures.
+  [[nodiscard]] bool is_responsive(trial_no trial) const {
+    return responsive_.contains(trial);
+  }
 
 private:
   class own_work;
