@@ -175,14 +175,12 @@ void release(self_ptr self, std::uint64_t trainer) {
   self->send(self->state.pool, release_atom::value, trainer);
 }
 
-/// Ends a lease with its stop number `stops`.
-void shorten(lease& x, std::size_t stops) {
-  x.stops.resize(stops);
-  x.stops.back().save = true;
-  const auto end = x.stops.back().at;
-  while (x.stages.size() > 1 && x.stages.back().begin >= end)
-    x.stages.pop_back();
-  x.stages.back().end = end;
+/// Cuts a path off after so many steps.
+void shorten(std::vector<stage>& stages, step_t steps) {
+  const auto end = stages.front().begin + steps;
+  while (stages.back().begin >= end)
+    stages.pop_back();
+  stages.back().end = std::min(stages.back().end, end);
 }
 
 /// Turns a path into a lease for a trainer.
@@ -193,6 +191,7 @@ lease make_lease(merger_state& st, path x) {
   result.folder = st.options.folder;
   result.start = std::move(x.start);
   result.stages = std::move(x.stages);
+  shorten(result.stages, st.options.lease_steps_max);
   for (auto& stage : result.stages) {
     stage.config = st.plan.config_of(stage.node);
     const auto step_seconds = st.estimates.step_seconds(
@@ -210,8 +209,6 @@ lease make_lease(merger_state& st, path x) {
       }
     }
   }
-  if (result.stops.size() > st.options.lease_stops_max)
-    shorten(result, st.options.lease_stops_max);
   return result;
 }
 

@@ -29,8 +29,8 @@ struct merger_options {
   std::uint64_t checkpoint_bytes_max = UINT64_MAX;
   /// How often a stage may fail before its trials do.
   unsigned attempts_max = 3;
-  /// A path with more stops is leased in parts: a message has its limits.
-  std::size_t lease_stops_max = 50'000;
+  /// A longer path is leased in parts: a message has its limits.
+  step_t lease_steps_max = 50'000;
   /// Added to lease numbers, so that they are unique among mergers.
   std::uint64_t first_lease = 1;
   /// What earlier runs left.

@@ -250,6 +250,15 @@ class Simulations(Simulating):
         self.simulate("r", *files)
         self.assertEqual(sorted(os.listdir(self.folder)), ["r", "s.yaml"])
 
+    def test_a_path_that_is_too_long_for_a_message(self):
+        file, = self.studies(study("x", "grid", every=1, steps=60_001,
+                                   space={"lr": 0.1}))
+        self.simulate("r", file, trainers=1)
+        report = self.report("r")
+        self.assertEqual(report["trained_steps"], 60_001)
+        self.assertEqual(len(report["studies"][0]["trials"][0]["results"]),
+                         60_001)
+
 
 class Failures(Simulating):
     def setUp(self):
@@ -285,17 +294,6 @@ class Failures(Simulating):
         done = self.simulate("r", file, code=1)
         self.assertIn("every trial of study 'x' failed", done.err)
         self.assertIn("diverged", done.out)
-
-    def test_every_trainer_refuses(self):
-        """A lease of more stops than a message may have."""
-        file, = self.studies(study("x", "grid", every=1, steps=1_000_001,
-                                   space={"lr": 0.1}))
-        for trainers in [1, 1000]:
-            said = self.fails(1, file, trainers=trainers)
-            self.assertIn("trainer: refused a lease: ", said)
-            self.assertIn("hippo: nothing more can happen", said)
-            self.assertIn("not ended: 'x'", said)
-            self.assertLess(len(said), 400)
 
     def test_no_such_profile(self):
         none = self.path("none.yaml")

@@ -201,7 +201,7 @@ void search_plan::ask(trial_id id, step_t to) {
     if (w.live++ == 0)
       w.order = order;
     w.waiters.push_back(id);
-    w.goal = std::max(w.goal, when.rungs.back());
+    x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
   }
   flush(id);

@@ -55,7 +55,6 @@ struct want {
   std::vector<trial_id> waiters; ///< dropped ones included
   std::uint64_t live = 0;        ///< waiters that are not dropped
   std::uint64_t order = 0;       ///< lowest request number among the waiters
-  step_t goal = 0; ///< the farthest that waiters may be asked to go on to
 };
 
 /// Training under one configuration from `begin` on. It has no end: children
@@ -73,6 +72,7 @@ struct plan_node {
   std::map<step_t, want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
+  step_t goal = 0; ///< the farthest that trials which asked may yet ask for
   step_t restored_to = 0; ///< the farthest state known from an earlier run
   std::vector<std::pair<study_no, step_t>> asked_by; ///< the same by study
   std::optional<step_t> failed_at; ///< no state from here on can be reached

@@ -75,9 +75,8 @@ void scheduler::update(const std::set<node_id>& changed) {
 
 const tree_item& scheduler::pick(node_id id, step_t from,
                                  const std::vector<tree_item>& items) const {
-  const auto rate = tree_.seconds_per_step(id);
   const auto seconds = [&](const tree_item& x) {
-    return seconds_to(x, from, rate);
+    return tree_.seconds_to(id, from, x);
   };
   switch (policy_) {
     case policy::critical_path:

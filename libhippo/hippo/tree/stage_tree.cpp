@@ -19,46 +19,46 @@ std::optional<step_t> source_of(const plan_node& x, step_t at) {
   return std::prev(i)->first;
 }
 
-/// Whether a trainer is on its way to state `at`, or to one that is nearer to
-/// it than `source`.
-bool is_coming(const plan_node& x, step_t at, std::optional<step_t> source) {
-  return std::any_of(
-    x.running.begin(), x.running.end(), [&](const running_range& r) {
-      const auto state = std::min(r.to, at);
-      return state > r.reached && (!source || state > *source);
-    });
+/// Returns the state after which trainers are on their way to all states of a
+/// node that start from `source`: to those they reach sooner than one that
+/// starts there would.
+step_t coming_after(const plan_node& x, std::optional<step_t> source) {
+  step_t result = UINT64_MAX;
+  for (const auto& r : x.running)
+    if (const auto from = std::max(r.reached, source.value_or(0)); r.to > from)
+      result = std::min(result, from);
+  return result;
 }
 
 } // namespace
 
-double seconds_to(const tree_item& x, step_t from, double rate) {
-  const auto of = [&](step_t steps) {
-    return static_cast<double>(steps) * rate;
-  };
-  const auto likely
-    = x.goal > x.at ? of(x.goal - x.at) * likely_weight : 0.0;
-  const auto below = x.below ? x.below->seconds : 0.0;
-  return of(x.at - from) + std::max(likely, below);
-}
-
 stage_tree::stage_tree(const search_plan& plan, step_seconds seconds)
   : plan_(plan), seconds_(std::move(seconds)) {}
 
-template <class F>
-void stage_tree::for_each_item(node_id id, step_t from, F&& f) const {
+std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
   const auto& x = plan_.node(id);
   const auto& cuts = nodes_[id].cuts;
-  auto w = x.wants.lower_bound(from);
-  auto c = cuts.lower_bound(from);
+  std::vector<group> result;
+  auto w = x.wants.begin();
+  auto c = cuts.begin();
   while (w != x.wants.end() || c != cuts.end()) {
     tree_item item;
     item.at = c == cuts.end()       ? w->first
               : w == x.wants.end() ? c->first
                                     : std::min(w->first, c->first);
+    const auto source = source_of(x, item.at);
+    if (item.at > coming_after(x, source)) {
+      // So is all that follows, up to the next checkpoint.
+      const auto next = x.checkpoints.upper_bound(item.at);
+      if (next == x.checkpoints.end())
+        break;
+      w = x.wants.lower_bound(next->first);
+      c = cuts.lower_bound(next->first);
+      continue;
+    }
     item.order = UINT64_MAX;
     if (w != x.wants.end() && w->first == item.at) {
       item.wanted = true;
-      item.goal = w->second.goal;
       item.order = w->second.order;
       ++w;
     }
@@ -68,39 +68,44 @@ void stage_tree::for_each_item(node_id id, step_t from, F&& f) const {
       item.order = std::min(item.order, item.below->order);
       ++c;
     }
-    f(item);
-  }
-}
-
-std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
-  const auto& x = plan_.node(id);
-  std::vector<group> result;
-  for_each_item(id, 0, [&](const tree_item& item) {
-    const auto source = source_of(x, item.at);
-    if (is_coming(x, item.at, source))
-      return;
     if (result.empty() || result.back().source != source)
       result.push_back({source, {}});
     result.back().items.push_back(item);
-  });
+  }
   return result;
 }
 
-double stage_tree::seconds_after(node_id id, step_t from) const {
+double stage_tree::seconds_to(node_id id, step_t from,
+                              const tree_item& x) const {
   const auto rate = seconds_(id);
+  const auto goal = x.wanted ? std::max(plan_.node(id).goal, x.at) : x.at;
+  const auto likely = static_cast<double>(goal - x.at) * rate * likely_weight;
+  return static_cast<double>(x.at - from) * rate
+         + std::max(likely, x.below ? x.below->seconds : 0);
+}
+
+double stage_tree::seconds_after(node_id id, step_t from) const {
   double result = 0;
-  for_each_item(id, from + 1, [&](const tree_item& x) {
-    result = std::max(result, seconds_to(x, from, rate));
-  });
+  const auto& wants = plan_.node(id).wants;
+  if (!wants.empty() && wants.rbegin()->first > from) {
+    // The farthest is farthest from its end, too.
+    const tree_item last{.at = wants.rbegin()->first, .wanted = true};
+    result = seconds_to(id, from, last);
+  }
+  const auto& cuts = nodes_[id].cuts;
+  for (auto c = cuts.upper_bound(from); c != cuts.end(); ++c) {
+    tree_item x{.at = c->first};
+    x.below = demand{c->second.by_seconds.rbegin()->first};
+    result = std::max(result, seconds_to(id, from, x));
+  }
   return result;
 }
 
 demand stage_tree::needs(node_id id, step_t from,
                          const std::vector<tree_item>& items) const {
-  const auto rate = seconds_(id);
   demand result{0, UINT64_MAX};
   for (const auto& x : items) {
-    result.seconds = std::max(result.seconds, seconds_to(x, from, rate));
+    result.seconds = std::max(result.seconds, seconds_to(id, from, x));
     result.order = std::min(result.order, x.order);
   }
   return result;

@@ -15,7 +15,7 @@ namespace hippo {
 
 /// What is waited for at and below some state.
 struct demand {
-  double seconds = 0;      ///< the longest of `seconds_to`
+  double seconds = 0;      ///< the longest of `stage_tree::seconds_to`
   std::uint64_t order = 0; ///< the earliest request
   friend bool operator==(const demand&, const demand&) = default;
 };
@@ -25,16 +25,9 @@ struct demand {
 struct tree_item {
   step_t at = 0;
   bool wanted = false;           ///< its measurement is waited for
-  step_t goal = 0; ///< what waits for it may go on to here; 0 unless wanted
   std::optional<demand> below;   ///< what the children that start here need
   std::uint64_t order = 0;       ///< the earliest request, of either kind
 };
-
-/// Estimates the time from state `from` of a node through one of its items to
-/// the end of what is or may be asked for there: a trial that waits for a rung
-/// holds up its study, which may then go on to its last rung.
-/// @param rate seconds of a step on the node
-double seconds_to(const tree_item& x, step_t from, double rate);
 
 /// Something that can be trained now: a node, a state of it that a checkpoint
 /// holds, and what is to be reached from there.
@@ -92,9 +85,15 @@ public:
   /// to `to`: a measurement, or children that start there. O(log states).
   [[nodiscard]] bool is_waited_for(node_id id, step_t from, step_t to) const;
 
+  /// Estimates the time from state `from` of node `id` through one of its items
+  /// to the end of what is or may be asked for there: a trial that waits for a
+  /// rung holds up its study, which may then go on to its last rung. O(1).
+  [[nodiscard]] double seconds_to(node_id id, step_t from,
+                                  const tree_item& x) const;
+
   /// Estimates the time from state `from` of node `id` to the end of what waits
   /// for later states of it, whether or not a trainer is on its way there.
-  /// O(states waited for).
+  /// O(states that children wait for).
   [[nodiscard]] double seconds_after(node_id id, step_t from) const;
 
   [[nodiscard]] double seconds_per_step(node_id id) const {
@@ -121,9 +120,6 @@ private:
     std::vector<tree_item> items;
   };
 
-  /// Calls `f` for what waits for states of a node from `from` on, by state.
-  template <class F>
-  void for_each_item(node_id id, step_t from, F&& f) const;
   [[nodiscard]] std::vector<group> groups(node_id id) const;
   [[nodiscard]] demand needs(node_id id, step_t from,
                              const std::vector<tree_item>& items) const;
