@@ -288,6 +288,14 @@ class Failures(Simulating):
                 self.assertIn("simulated failure while training step",
                               trial["failure"])
 
+    def test_three_attempts_wherever_they_fail(self):
+        file, = self.studies(study("x", "grid", every=1, steps=60,
+                                   space={"lr": 0.1}))
+        profile = self.profile(failure_rate="failure_rate: 1")
+        for seed in range(5):
+            self.simulate(f"r{seed}", file, profile=profile, code=1, seed=seed)
+            self.assertLess(self.report(f"r{seed}")["trained_steps"], 3 * 60)
+
     def test_every_trial_diverges(self):
         file, = self.studies(study("x", "grid", space={
             "lr": {"choice": [50, 60]}}))
