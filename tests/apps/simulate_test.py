@@ -293,7 +293,8 @@ class Failures(Simulating):
                                    space={"lr": 0.1}))
         profile = self.profile(failure_rate="failure_rate: 1")
         for seed in range(5):
-            self.simulate(f"r{seed}", file, profile=profile, code=1, seed=seed)
+            self.simulate(f"r{seed}", file, "--seed", seed, profile=profile,
+                          code=1)
             self.assertLess(self.report(f"r{seed}")["trained_steps"], 3 * 60)
 
     def test_every_trial_diverges(self):
