@@ -25,7 +25,7 @@ struct demand {
 struct tree_item {
   step_t at = 0;
   bool wanted = false;           ///< its measurement is waited for
-  std::optional<demand> below;   ///< what the children that start here need
+  std::optional<demand> below{}; ///< what the children that start here need
   std::uint64_t order = 0;       ///< the earliest request, of either kind
 };
 
