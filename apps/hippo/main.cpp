@@ -273,8 +273,7 @@ int main(int argc, char** argv) {
   preview_arguments previewing;
   auto* preview_verb = app.add_subcommand(
     "preview", "Say what studies would train, before anything is spent");
-  preview_verb->footer("Examples: hippo preview a.yaml b.yaml -f json\n"
-                       "          hippo preview a.yaml --trainers 40 "
+  preview_verb->footer("Example: hippo preview a.yaml b.yaml --trainers 40 "
                        "--profile v100.yaml");
   preview_verb->add_option("files", previewing.input.files, "Study files")
     ->required();

@@ -260,6 +260,46 @@ class Simulations(Simulating):
                          60_001)
 
 
+class Preview(Simulating):
+    """How long it would take is what `hippo simulate` says."""
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.studies(study("a", {"sha": {"eta": 2, "min": 4}}),
+                                  study("b", "grid", every=4))
+
+    def preview(self, *args, code=0):
+        return self.hippo("preview", *self.files, *args, code=code)
+
+    def test_times_of_simulations(self):
+        said = self.preview("--trainers", 3, "--profile", RESNET, "-f", "json")
+        self.assertEqual(said.err, "")
+        times = json.loads(said.out)["times"]
+        self.assertEqual(times.pop("trainers"), 3)
+        for name, merge in [("merged", "on"), ("alone", "off")]:
+            report = self.simulated(merge, *self.files, "--merge", merge)
+            self.assertEqual(times[name], {x: report[x] for x in times[name]})
+            self.assertEqual(set(times[name]), {
+                "wall_seconds", "device_seconds", "lower_bound_seconds"})
+
+    def test_table(self):
+        said = self.preview("--trainers", 3, "--profile", RESNET)
+        lines = said.out.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        at = lines.index(next(x for x in lines
+                              if x.startswith("3 trainers, simulated")))
+        self.assertEqual([x.split()[:2] for x in lines[at + 1:-1]],
+                         [["merging", "on"], ["merging", "off"]])
+        self.assertRegex(lines[-1], r"^saved +\d+ % +\d+ %$")
+
+    def test_half_of_what_it_takes(self):
+        for args, missing in [(("--trainers", 3), "--profile"),
+                              (("--profile", RESNET), "--trainers")]:
+            said = self.preview(*args, code=2)
+            self.assertIn(f"{args[0]} requires {missing}", said.err)
+            self.assertEqual(said.out, "")
+
+
 class Failures(Simulating):
     def setUp(self):
         super().setUp()
