@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -74,6 +75,87 @@ TEST(AshaPromotion, EndsWhenAllAreCancelledBeforeTheStart) {
   EXPECT_EQ(x.on_failure(1), actions{});
   EXPECT_EQ(x.start(), actions{});
   EXPECT_TRUE(x.done());
+}
+
+/// Work that is told by hand.
+class told_work : public untrained_work {
+public:
+  explicit told_work(std::vector<step_t> steps) : steps_(std::move(steps)) {}
+  [[nodiscard]] step_t of(trial_no trial, step_t) const override {
+    return steps_[trial];
+  }
+  [[nodiscard]] step_t of(const trial_parameters&, step_t) const override {
+    return 0;
+  }
+
+private:
+  std::vector<step_t> steps_;
+};
+
+TEST(AshaPromotion, OfEqualTrialsThatWithTheLeastWorkGoesOn) {
+  const told_work work{{3, 2, 1, 2, 1, 0}};
+  asha_promotion x{6, {1, 2}, 2, direction::minimize, 0, &work};
+  x.start();
+  EXPECT_EQ(x.on_result(5, 1, 9), actions{}); // worse: its work does not count
+  EXPECT_EQ(x.on_result(0, 1, 7), (actions{advance{0, 2}}));
+  EXPECT_EQ(x.on_result(1, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(2, 1, 7), (actions{advance{2, 2}}));
+  EXPECT_EQ(x.on_result(3, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(4, 1, 7), (actions{advance{4, 2}}));
+  x.on_result(0, 2, 1);
+  x.on_result(2, 2, 1);
+  EXPECT_EQ(x.on_result(4, 2, 1), (actions{prune{1}, prune{3}, prune{5}}));
+}
+
+TEST(AshaPromotion, ATrialThatHasChangedPlacesCanBeCancelled) {
+  const told_work work{{3, 2, 1, 2, 2, 2}};
+  asha_promotion x{6, {1, 2}, 3, direction::minimize, 0, &work};
+  x.start();
+  x.on_result(0, 1, 7);
+  x.on_result(1, 1, 7);
+  EXPECT_EQ(x.on_result(2, 1, 7), (actions{advance{2, 2}}));
+  EXPECT_EQ(x.on_failure(0), actions{}); // it had the place of 2 from then on
+  EXPECT_EQ(x.on_result(3, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(4, 1, 8), actions{});
+  EXPECT_EQ(x.on_result(5, 1, 8), (actions{advance{1, 2}}));
+}
+
+/// Trials of one group are equal, whatever happens. Two rungs: who gets to the
+/// second one earlier decides there who of equal ones is first.
+TEST(AshaPromotion, WorkDecidesOnlyWhichOfEqualTrialsGoesOn) {
+  std::mt19937_64 random{1};
+  for (int round = 0; round < 300; ++round) {
+    const std::uint64_t trials = 1 + random() % 40, groups = 1 + random() % 5,
+                        slots = random() % 8, salt = random();
+    std::vector<step_t> steps(trials);
+    for (auto& x : steps)
+      x = random() % 4;
+    const told_work work{steps};
+    const auto history = [&](const untrained_work* known) {
+      asha_promotion x{trials, {1, 2}, 2, direction::minimize, slots, known};
+      std::vector<std::pair<std::uint64_t, step_t>> result; // group, rung
+      std::deque<advance> running;
+      const auto take = [&](const actions& ys) {
+        for (const auto& y : ys)
+          if (const auto* asked = std::get_if<advance>(&y)) {
+            running.push_back(*asked);
+            result.emplace_back(asked->trial % groups, asked->to);
+          }
+      };
+      take(x.start());
+      for (std::uint64_t i = 0; !running.empty(); ++i) {
+        const auto [trial, to] = running.front();
+        running.pop_front();
+        const std::uint64_t key[]{i, salt};
+        take(hash_bytes(key, sizeof key) % 8 == 0
+               ? x.on_failure(trial)
+               : x.on_result(trial, to, static_cast<double>(trial % groups)));
+      }
+      EXPECT_TRUE(x.done());
+      return result;
+    };
+    EXPECT_EQ(history(&work), history(nullptr));
+  }
 }
 
 /// `get_job` of the paper's algorithm 2, as it stands there; the values of
@@ -150,7 +232,7 @@ TEST_P(AshaModel, PromotesAsThePaperDoes) {
         resting.erase(trial);
         result.push_back(*job);
       }
-      // There is never a choice that sharing could decide.
+      // One result lets at most one trial go on.
       EXPECT_LE(std::count_if(result.begin(), result.end(),
                               [&](const action& y) {
                                 return std::get<advance>(y).to != rungs[0];

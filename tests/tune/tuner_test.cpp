@@ -281,7 +281,7 @@ TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
 }
 
 TEST(Tuner, WhatIsSharedNeverChangesWhoIsKept) {
-  for (const auto* name : {"sha", "hyperband", "asha"})
+  for (const auto* name : {"sha", "hyperband"})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
       const auto turns = [&](const std::string& prefers) {
         auto spec = study(sharing, std::string{"{"} + name

@@ -17,11 +17,13 @@ namespace hippo {
 
 namespace {
 
-std::unique_ptr<algorithm> make_asha(const tune_settings& x) {
+std::unique_ptr<algorithm> make_asha(const tune_settings& x,
+                                     const untrained_work* work) {
   auto rungs = rung_steps(x.min, x.max, x.eta);
   if (x.may_resume)
     return std::make_unique<asha_promotion>(x.trials, std::move(rungs), x.eta,
-                                            x.better, x.concurrent);
+                                            x.better, x.concurrent,
+                                            x.prefer_shared ? work : nullptr);
   return std::make_unique<asha_stopping>(x.trials, std::move(rungs), x.eta,
                                          x.better, x.concurrent);
 }
@@ -36,7 +38,7 @@ std::unique_ptr<algorithm> make_hyperband(const tune_settings& x) {
 } // namespace
 
 std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
-                                          const untrained_work*) {
+                                          const untrained_work* work) {
   const auto x = read_settings(study);
   switch (x.kind) {
     case algorithm_kind::grid:
@@ -47,7 +49,7 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
       return std::make_unique<sha>(
         x.trials, rung_steps(x.min, x.max, x.eta), x.eta, x.better);
     case algorithm_kind::asha:
-      return make_asha(x);
+      return make_asha(x, work);
     case algorithm_kind::hyperband:
       return make_hyperband(x);
     case algorithm_kind::median:

@@ -97,8 +97,7 @@ public:
 
 /// Makes the algorithm that a study names. The study has been checked by
 /// `check_algorithm`.
-/// @param work may be null; otherwise it outlives the algorithm. So far no
-///             algorithm has a choice between equally good ones; samplers do.
+/// @param work may be null; otherwise it outlives the algorithm
 std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
                                           const untrained_work* work = nullptr);
 

@@ -1,11 +1,15 @@
 #include "hippo/tune/asha.hpp"
 
+#include <iterator>
 #include <optional>
 #include <utility>
 
 namespace hippo {
 
 namespace {
+
+/// Of so many equal trials the one with the least work is looked for.
+constexpr std::size_t equals_max = 100;
 
 /// Returns the loss at the 1 - 1/eta percentile of the recorded values, counted
 /// from the worst one, between two of them on the line that joins them; or
@@ -112,9 +116,11 @@ void asha::proceed(std::vector<action>& out) {
 
 asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                std::uint64_t eta, direction better,
-                               std::uint64_t concurrent)
+                               std::uint64_t concurrent,
+                               const untrained_work* work)
   : asha(trials, std::move(rungs), eta, better, concurrent),
-    boards_(last_rung()) {}
+    boards_(last_rung()),
+    work_(work) {}
 
 void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
   auto& board = boards_[state(trial).rung];
@@ -134,15 +140,46 @@ void asha_promotion::on_lost(trial_no trial, trial_phase before) {
   }
 }
 
+trial_no asha_promotion::take_best(rung_board& board, step_t next_rung) {
+  const auto trial_at = [&](const standing& x) {
+    const auto i = board.places.find(x.trial);
+    return i == board.places.end() ? x.trial : i->second;
+  };
+  const auto best = *board.resting.begin();
+  const auto first = trial_at(best);
+  auto chosen = first;
+  if (work_ != nullptr) {
+    auto least = work_->of(first, next_rung);
+    auto i = std::next(board.resting.begin());
+    for (std::size_t n = 1; n < equals_max && least > 0; ++n, ++i) {
+      if (i == board.resting.end() || i->is_nan != best.is_nan
+          || i->loss != best.loss)
+        break;
+      const auto trial = trial_at(*i);
+      if (const auto steps = work_->of(trial, next_rung); steps < least) {
+        least = steps;
+        chosen = trial;
+      }
+    }
+  }
+  if (chosen != first) { // they change places
+    std::swap(state(first).at_rung, state(chosen).at_rung);
+    board.places[state(first).at_rung.trial] = first;
+    board.places[best.trial] = chosen;
+  }
+  board.resting.erase(best);
+  return chosen;
+}
+
 bool asha_promotion::resume(std::vector<action>& out) {
   for (auto rung = boards_.size(); rung-- > 0;) {
-    auto& [values, resting, failed] = boards_[rung];
-    values.split((values.size() + failed) / eta());
-    if (resting.empty() || values.best().empty()
-        || *values.best().rbegin() < *resting.begin())
+    auto& board = boards_[rung];
+    auto& values = board.values;
+    values.split((values.size() + board.failed) / eta());
+    if (board.resting.empty() || values.best().empty()
+        || *values.best().rbegin() < *board.resting.begin())
       continue;
-    const auto trial = resting.begin()->trial;
-    resting.erase(resting.begin());
+    const auto trial = take_best(board, rung_step(rung + 1));
     train(trial, static_cast<std::uint32_t>(rung + 1), out);
     return true;
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
@@ -63,6 +64,9 @@ protected:
     return trials_[trial];
   }
 
+  [[nodiscard]] step_t rung_step(std::size_t rung) const {
+    return rungs_[rung];
+  }
   void train(trial_no trial, std::uint32_t rung, std::vector<action>& out);
   void end(trial_no trial, std::vector<action>& out);
 
@@ -88,13 +92,16 @@ private:
 /// goes to the best such trial of the highest rung, else to a new trial. Failed
 /// trials count in n, as the worst.
 ///
-/// There is never a choice between promotions: whatever happens frees a slot at
-/// least as often as it lets one more trial go on.
+/// Trials that share all their steps up to a rung are equal on it. Of equal ones
+/// that with the least untrained work to the next rung goes on, in the place of
+/// the first.
 class asha_promotion : public asha {
 public:
+  /// @param work if not null, it outlives this; else the first of equal trials
+  ///             goes on
   asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
-                 std::uint64_t eta, direction better,
-                 std::uint64_t concurrent);
+                 std::uint64_t eta, direction better, std::uint64_t concurrent,
+                 const untrained_work* work = nullptr);
 
 private:
   /// Who has come to one rung.
@@ -102,13 +109,19 @@ private:
     split_ranking values;       ///< of all that have not failed since
     std::set<standing> resting; ///< of these, those that are there still
     std::uint64_t failed = 0;   ///< on the way there, or while resting there
+    /// Whose place each is that another trial has; an equal one's.
+    std::unordered_map<trial_no, trial_no> places;
   };
+
+  /// Takes the best trial at rest off the board.
+  trial_no take_best(rung_board& board, step_t next_rung);
 
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no trial, trial_phase before) override;
   bool resume(std::vector<action>& out) override;
 
   std::vector<rung_board> boards_; ///< by rung; the last one has none
+  const untrained_work* work_;
 };
 
 /// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a

@@ -22,7 +22,9 @@ constexpr std::size_t branches_max = 32;
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
-  return x.prefer_shared && x.sampling == sampling_kind::tpe;
+  return x.prefer_shared
+         && (x.sampling == sampling_kind::tpe
+             || (x.kind == algorithm_kind::asha && x.may_resume));
 }
 
 } // namespace
