@@ -176,6 +176,32 @@ TEST(TimelineSvg, HasARowAndAShareForEachTrainer) {
     EXPECT_EQ(count(svg, "fill=\"" + shade + '"'), 3u) << shade;
 }
 
+TEST(TimelineSvg, JoinsWhatATrainerDoesOnAStageWithoutAPause) {
+  auto run = sample_run();
+  const auto bars = [&] { return count(timeline_svg(run), "<g><title>"); };
+  const auto before = bars();
+  // Trainer 1 again, on the stage of its first stretch.
+  run.timeline.insert(run.timeline.begin() + 1,
+                      {1, 6, 7, 1, 2, 4, 0, 0.5, 0.25, 0.25});
+  EXPECT_EQ(bars(), before);
+  const auto svg = timeline_svg(run);
+  EXPECT_NE(svg.find("steps 0 to 4"), svg.npos);
+  EXPECT_NE(svg.find("0.50 s to 7.00 s"), svg.npos);
+  EXPECT_NE(svg.find("train 4.50 s"), svg.npos);
+  auto& second = run.timeline[1];
+  for (const auto& change : std::initializer_list<void (*)(busy_record&)>{
+         [](busy_record& x) { x.begin = 6.5; },
+         [](busy_record& x) { x.load = 0.1; },
+         [](busy_record& x) { x.from = 3; },
+         [](busy_record& x) { x.stage = 2; },
+         [](busy_record& x) { x.trainer = 2; }}) {
+    const auto same = second;
+    change(second);
+    EXPECT_EQ(bars(), before + 1);
+    second = same;
+  }
+}
+
 TEST(TimelineSvg, SurvivesTimesThatMakeNoSense) {
   auto run = sample_run();
   run.timeline[0].load = 1e9;

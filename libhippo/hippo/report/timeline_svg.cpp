@@ -155,6 +155,29 @@ std::vector<std::uint64_t> numbers(const run_record& x) {
   return result;
 }
 
+/// Joins what a trainer did on one stage without a pause.
+std::vector<busy_record> joined(const std::vector<busy_record>& xs) {
+  std::vector<busy_record> result;
+  std::map<std::uint64_t, std::size_t> last; // of each trainer, in `result`
+  for (const auto& x : xs) {
+    const auto i = last.find(x.trainer);
+    if (i != last.end()) {
+      auto& before = result[i->second];
+      if (before.stage == x.stage && before.to == x.from
+          && before.end == x.begin && x.load == 0) {
+        before.end = x.end;
+        before.to = x.to;
+        for (const auto& part : phases)
+          before.*part.seconds += x.*part.seconds;
+        continue;
+      }
+    }
+    last[x.trainer] = result.size();
+    result.push_back(x);
+  }
+  return result;
+}
+
 std::string legend() {
   std::string result;
   double x = margin;
@@ -187,7 +210,8 @@ std::string timeline_svg(const run_record& x) {
     row_y[rows[i]] = head + row_pixels * static_cast<double>(i) + 8;
   std::map<std::uint64_t, double> busy_seconds;
   std::vector<const busy_record*> bars;
-  for (const auto& busy : x.timeline) {
+  const auto stretches = joined(x.timeline);
+  for (const auto& busy : stretches) {
     busy_seconds[busy.trainer] += std::max(0.0, busy.end - busy.begin);
     if (row_y.count(busy.trainer) > 0)
       bars.push_back(&busy);
