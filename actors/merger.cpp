@@ -108,9 +108,10 @@ bool is_waited_for(const merger_state& st,
   return std::any_of(stages.begin(), stages.end(), [&](const stage& x) {
     if (x.begin == x.end) // only to measure
       return st.plan.node(x.node).wants.count(x.end) > 0;
+    // What waits beyond its end is nearer with it.
     return x.end > entry.reached
            && st.chooser->tree().is_waited_for(
-             x.node, std::max(x.begin, entry.reached), x.end);
+             x.node, std::max(x.begin, entry.reached));
   });
 }
 

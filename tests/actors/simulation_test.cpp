@@ -59,6 +59,15 @@ space:
 algorithm: grid
 )";
 
+const char* const first_step_study = R"(
+study: first-step
+workload: toy
+objective: {metric: loss, every: 1}
+steps: {max: 1}
+space: {lr: {choice: [0.1, 0.2, 0.3]}}
+algorithm: grid
+)";
+
 /// A whole service in virtual time.
 class SimulationTest : public test::actor_test {
 public:
@@ -71,6 +80,7 @@ public:
   std::shared_ptr<checkpoint_shelf> shelf =
     std::make_shared<checkpoint_shelf>();
   std::uint64_t seed = 1;
+  step_t lease_steps_max = 1000;
   pool_actor trainers_pool;
   merger_actor merging;
   std::vector<study_actor> studies;
@@ -84,6 +94,7 @@ public:
     merger_options options;
     options.workload.name = profile->workload.name;
     options.speed_names = {"batch_size"};
+    options.lease_steps_max = lease_steps_max;
     merging = spawn(merger, options, trainers_pool, spawn(journal, nullptr));
     hello x;
     x.device = profile->device;
@@ -183,6 +194,17 @@ TEST_F(SimulationTest, GivesEveryTrialWhatTrainingItAloneGives) {
   expect_results_as_alone(grid_study, 5);
 }
 
+TEST_F(SimulationTest, ALongPathIsLeasedInParts) {
+  lease_steps_max = 3;
+  open(1);
+  add_study(grid_study);
+  ASSERT_TRUE(go());
+  expect_results_as_alone(grid_study, 5);
+  const auto seen = overview();
+  EXPECT_EQ(seen.status.trained_steps, 55u);
+  EXPECT_GE(seen.dispatch_seconds, 55 / 3); // one for each lease
+}
+
 TEST_F(SimulationTest, TrainersAreHandedOverToWhatIsFartherFromItsEnd) {
   const char* const three_trials = R"(
 study: three
@@ -197,14 +219,7 @@ algorithm: grid
   profile->evaluate_seconds = 0;
   open(2);
   add_study(three_trials);
-  add_study(R"(
-study: first-step
-workload: toy
-objective: {metric: loss, every: 1}
-steps: {max: 1}
-space: {lr: {choice: [0.1, 0.2, 0.3]}}
-algorithm: grid
-)"); // leaves checkpoints, which show what saving costs
+  add_study(first_step_study); // leaves checkpoints: saving is timed
   ASSERT_TRUE(go());
   // 600 s of training: one after the other on a trainer it would take 400 s.
   EXPECT_LT(clock.now(), 325s);
@@ -223,6 +238,7 @@ steps: {max: 15}
 space: {lr: {choice: [0.1, 0.2, 0.3]}}
 algorithm: grid
 )");
+  add_study(first_step_study);
   ASSERT_TRUE(go());
   EXPECT_NEAR(overview().load_seconds, 0, 1e-6); // nobody went on elsewhere
 }

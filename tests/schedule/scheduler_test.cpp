@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
 
 #include "plan/workload_model.hpp"
 
@@ -143,6 +146,38 @@ struct simulation {
       all.insert(id);
     fresh.update(all);
     EXPECT_EQ(fresh.runnables(), chooser.tree().runnables());
+    for (node_id id = 0; id < plan.size(); ++id)
+      expect_wants_are_served(id);
+  }
+
+  /// What is measured next on a node, from where: worked out want by want.
+  void expect_wants_are_served(node_id id) {
+    const auto& x = plan.node(id);
+    using wants = std::vector<step_t>;
+    std::map<std::optional<step_t>, wants> expected;
+    for (const auto& [at, want] : x.wants) {
+      std::optional<step_t> source;
+      for (const auto& [state, file] : x.checkpoints)
+        if (state <= at)
+          source = state;
+      const auto comes = [&, at = at](const running_range& r) {
+        const auto state = std::min(r.to, at); // the nearest it gets
+        return state > r.reached && (!source || state > *source);
+      };
+      if (std::none_of(x.running.begin(), x.running.end(), comes))
+        expected[source].push_back(at);
+    }
+    const auto wanted = [](const std::vector<tree_item>& items) {
+      wants result;
+      for (const auto& item : items)
+        if (item.wanted)
+          result.push_back(item.at);
+      return result;
+    };
+    const auto& tree = chooser.tree();
+    EXPECT_EQ(wanted(tree.items_from_begin(id)), expected[std::nullopt]);
+    for (const auto& [state, file] : x.checkpoints)
+      EXPECT_EQ(wanted(tree.items_from(id, state)), expected[state]);
   }
 
   void expect_all_delivered() {
@@ -234,8 +269,13 @@ TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
   sim.settle();
   for (step_t at = 1; at <= 13; ++at)
     sim.advance(1);
+  sim.add(sim.plan.add_study({1, {30}}),
+          {{0, lr(.1)}, {8, lr(.01)}, {15, lr(.04)}});
+  sim.ask(4, 30);
+  sim.settle();
+  EXPECT_EQ(left(13), 17); // what leaves on the way
   sim.add(sim.plan.add_study({1, {40}}), {{0, lr(.1)}, {8, lr(.01)}});
-  sim.ask(4, 40);
+  sim.ask(5, 40);
   sim.settle();
   EXPECT_EQ(left(13), 27); // beyond the end of the lease
 }

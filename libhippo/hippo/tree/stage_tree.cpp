@@ -203,12 +203,11 @@ std::vector<tree_item> stage_tree::items_from_begin(node_id id) const {
   return {};
 }
 
-bool stage_tree::is_waited_for(node_id id, step_t from, step_t to) const {
-  const auto any_in = [&](const auto& by_state) {
-    const auto i = by_state.upper_bound(from);
-    return i != by_state.end() && i->first <= to;
+bool stage_tree::is_waited_for(node_id id, step_t from) const {
+  const auto any_after = [&](const auto& by_state) {
+    return by_state.upper_bound(from) != by_state.end();
   };
-  return any_in(plan_.node(id).wants) || any_in(nodes_[id].cuts);
+  return any_after(plan_.node(id).wants) || any_after(nodes_[id].cuts);
 }
 
 node_id stage_tree::longest_child(node_id id, step_t at) const {

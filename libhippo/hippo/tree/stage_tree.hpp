@@ -81,9 +81,9 @@ public:
   [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
-  /// Returns whether something waits for a state of node `id` after `from`, up
-  /// to `to`: a measurement, or children that start there. O(log states).
-  [[nodiscard]] bool is_waited_for(node_id id, step_t from, step_t to) const;
+  /// Returns whether something waits for a state of node `id` after `from`: a
+  /// measurement, or children that start there. O(log states).
+  [[nodiscard]] bool is_waited_for(node_id id, step_t from) const;
 
   /// Estimates the time from state `from` of node `id` through one of its items
   /// to the end of what is or may be asked for there: a trial that waits for a
