@@ -318,7 +318,7 @@ TEST(SearchSpace, NothingToChooseHasOneCombination) {
   EXPECT_EQ(nothing.sample(1, 1).shown.dump(), "{}");
 }
 
-// -- leaf by leaf --------------------------------------------------------------
+// -- leaf by leaf -------------------------------------------------------------
 
 constexpr auto leafy = "  lr:\n"
                        "    choice:\n"

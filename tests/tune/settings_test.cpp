@@ -156,7 +156,7 @@ TEST(Settings, RungsThatNobodyReachesAreTold) {
   expect_warnings(study(twelve, "sha"), {}); // one trial always goes on
 }
 
-// -- algorithms beyond halving -------------------------------------------------
+// -- algorithms beyond halving ------------------------------------------------
 
 TEST(Settings, HyperbandCountsItsTrials) {
   const auto budget = "budget: {trials: 300}";

@@ -109,7 +109,8 @@ double scheduler::seconds_left(const std::vector<stage>& leased,
       continue;
     const auto from = std::max(x.begin, reached);
     result = std::max(result, before + tree_.seconds_after(x.node, from));
-    before += static_cast<double>(x.end - from) * tree_.seconds_per_step(x.node);
+    before
+      += static_cast<double>(x.end - from) * tree_.seconds_per_step(x.node);
   }
   return result;
 }

@@ -57,9 +57,10 @@ struct lease_progress {
 
 /// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
 /// where `control` says, evaluates, saves (to a temporary file, renamed), and
-/// reports each stop. Ends at the last stop (or at one that was made so), at the first failure, or when
-/// cancelled. A metric that is not finite is the failure `errc::diverged`,
-/// reported after the stop's other values; such a stop saves nothing.
+/// reports each stop. Ends at the last stop (or at one that was made so), at the
+/// first failure, or when cancelled. A metric that is not finite is the failure
+/// `errc::diverged`, reported after the stop's other values; such a stop saves
+/// nothing.
 /// Checkpoints are named `n<node>-s<step>-l<lease>.ckpt`.
 /// @param now_ns a monotonic clock in nanoseconds
 lease_end run(workload& work, const lease& x, const std::string& device,

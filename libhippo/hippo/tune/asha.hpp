@@ -92,9 +92,9 @@ private:
 /// goes to the best such trial of the highest rung, else to a new trial. Failed
 /// trials count in n, as the worst.
 ///
-/// Trials that share all their steps up to a rung are equal on it. Of equal ones
-/// that with the least untrained work to the next rung goes on, in the place of
-/// the first.
+/// Trials that share all their steps up to a rung are equal on it. Of equal
+/// ones that with the least untrained work to the next rung goes on, in the
+/// place of the first.
 class asha_promotion : public asha {
 public:
   /// @param work if not null, it outlives this; else the first of equal trials
