@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -67,6 +68,37 @@ sources_in(const std::string& state) {
   return result;
 }
 
+/// What a verb works on.
+struct loaded_input {
+  hippo::workload_catalogue catalogue;
+  std::vector<hippo::simulation_profile> profiles;
+  std::vector<hippo::loaded_study> studies;
+};
+
+/// Loads studies and, if any are given, profiles; says on stderr what is wrong.
+std::optional<loaded_input>
+load(const common_options& common,
+     const hippo::expected<std::vector<hippo::study_source>>& sources,
+     const std::vector<std::string>& profile_files = {}) {
+  const auto refuse = [](const hippo::error& why) {
+    hippo::fail(why, hippo::exit_bad_input);
+    return std::nullopt;
+  };
+  if (!sources)
+    return refuse(sources.failure());
+  auto catalogue = hippo::make_catalogue(common.program(), common.libraries);
+  if (!catalogue)
+    return refuse(catalogue.failure());
+  auto profiles = hippo::load_profiles(profile_files, *catalogue);
+  if (!profiles)
+    return std::nullopt;
+  auto studies = hippo::load_studies(*sources, *catalogue);
+  if (!studies)
+    return std::nullopt;
+  return loaded_input{std::move(*catalogue), std::move(*profiles),
+                      std::move(*studies)};
+}
+
 struct run_arguments {
   common_options common;
   std::vector<std::string> files;
@@ -81,21 +113,14 @@ int run(run_arguments& x) {
     return hippo::fail({hippo::errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
                 hippo::exit_bad_input);
-  auto sources = x.resume.empty() ? hippo::read_sources(x.files)
-                                  : sources_in(x.resume);
-  if (!sources)
-    return hippo::fail(sources.failure(), hippo::exit_bad_input);
+  auto input = load(x.common, x.resume.empty() ? hippo::read_sources(x.files)
+                                               : sources_in(x.resume));
+  if (!input)
+    return hippo::exit_bad_input;
   if (!x.resume.empty())
     x.run.state = x.resume;
-  auto catalogue = hippo::make_catalogue(x.common.program(),
-                                         x.common.libraries);
-  if (!catalogue)
-    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
-  auto studies = hippo::load_studies(*sources, *catalogue);
-  if (!studies)
-    return hippo::exit_bad_input;
-  x.run.catalogue = std::move(*catalogue);
-  x.run.studies = std::move(*studies);
+  x.run.catalogue = std::move(input->catalogue);
+  x.run.studies = std::move(input->studies);
   x.run.merge = x.merge == "on";
   x.run.policy = *hippo::policy_from(x.policy);
   return hippo::run(std::move(x.run));
@@ -108,28 +133,14 @@ struct simulated_files {
   std::vector<std::string> profiles;
 };
 
-/// Reads studies and, if any are given, profiles; says on stderr what is wrong.
+/// Loads what is simulated; says on stderr what is wrong.
 bool load(const simulated_files& x, hippo::simulation& out) {
-  auto sources = hippo::read_sources(x.files);
-  if (!sources) {
-    hippo::fail(sources.failure(), hippo::exit_bad_input);
+  auto input = load(x.common, hippo::read_sources(x.files), x.profiles);
+  if (!input)
     return false;
-  }
-  auto catalogue = hippo::make_catalogue(x.common.program(),
-                                         x.common.libraries);
-  if (!catalogue) {
-    hippo::fail(catalogue.failure(), hippo::exit_bad_input);
-    return false;
-  }
-  auto profiles = hippo::load_profiles(x.profiles, *catalogue);
-  if (!profiles)
-    return false;
-  auto studies = hippo::load_studies(*sources, *catalogue);
-  if (!studies)
-    return false;
-  out.catalogue = std::move(*catalogue);
-  out.studies = std::move(*studies);
-  out.profiles = std::move(*profiles);
+  out.catalogue = std::move(input->catalogue);
+  out.profiles = std::move(input->profiles);
+  out.studies = std::move(input->studies);
   return x.profiles.empty()
          || hippo::check_profiles(out.studies, out.profiles);
 }
