@@ -185,7 +185,9 @@ void shorten(std::vector<stage>& stages, step_t steps) {
 }
 
 /// Turns a path into a lease for a trainer.
-lease make_lease(merger_state& st, path x) {
+/// @param speed_keys is given those of its stages
+lease make_lease(merger_state& st, path x,
+                 std::vector<std::string>& speed_keys) {
   lease result;
   result.number = st.next_lease++;
   result.workload = st.options.workload;
@@ -195,8 +197,8 @@ lease make_lease(merger_state& st, path x) {
   shorten(result.stages, st.options.lease_steps_max);
   for (auto& stage : result.stages) {
     stage.config = st.plan.config_of(stage.node);
-    const auto step_seconds = st.estimates.step_seconds(
-      st.estimates.speed_key(stage.config, stage.begin));
+    speed_keys.push_back(st.estimates.speed_key(stage.config, stage.begin));
+    const auto step_seconds = st.estimates.step_seconds(speed_keys.back());
     const auto save_every = static_cast<step_t>(
       std::ceil(st.options.save_every_seconds / std::max(step_seconds, 1e-6)));
     for (const auto& stop : st.plan.stops_of(stage.node, stage.begin,
@@ -226,11 +228,9 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   merger_state::lease_entry entry;
   entry.trainer = trainer;
   entry.handle = handle;
-  entry.work = make_lease(st, std::move(*chosen));
+  entry.work = make_lease(st, std::move(*chosen), entry.speed_keys);
   entry.reached = entry.saved = entry.work.stages.front().begin;
   entry.since = self->clock().now();
-  for (const auto& x : entry.work.stages)
-    entry.speed_keys.push_back(st.estimates.speed_key(x.config, x.begin));
   self->send(handle, lease_atom::value, encode(entry.work),
              caf::actor_cast<lease_owner_actor>(self));
   st.plan.begin_lease(entry.work);
