@@ -4,21 +4,77 @@
 
 namespace hippo {
 
-journal_actor::behavior_type
-journal(journal_actor::stateful_pointer<journal_state> self,
-        std::shared_ptr<state_folder> store) {
+namespace {
+
+using self_ptr = journal_actor::stateful_pointer<journal_state>;
+
+/// Writes what waits. @returns why that is not possible
+std::optional<error> write(journal_state& st) {
+  std::vector<journal_record> records;
+  for (auto& x : st.waiting)
+    records.insert(records.end(), x.entry.records.begin(),
+                   x.entry.records.end());
+  if (!st.store || records.empty())
+    return std::nullopt;
+  const auto begin = std::chrono::steady_clock::now();
+  if (auto done = st.store->commit(records); !done)
+    return done.failure();
+  ++st.status.commits;
+  st.status.records += records.size();
+  st.status.commit_seconds
+    += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+         .count();
+  return std::nullopt;
+}
+
+void flush(self_ptr self) {
+  auto& st = self->state;
+  const auto trouble = write(st);
+  if (trouble && st.retry.count() > 0) {
+    if (st.status.trouble.empty())
+      spdlog::critical("journal: {}; nothing is passed on until it can be "
+                       "written",
+                       trouble->message);
+    st.status.trouble = trouble->message;
+    self->delayed_send(self, st.retry, flush_atom::value);
+    return;
+  }
+  if (!st.status.trouble.empty())
+    spdlog::info("journal: writing goes on");
+  st.status.trouble.clear();
+  for (auto& x : std::exchange(st.waiting, {})) {
+    if (trouble) {
+      x.promise.deliver(caf::make_error(trouble->code, trouble->message));
+      continue;
+    }
+    for (auto& [owner, news] : x.entry.news)
+      self->send(owner, outcome_atom::value, std::move(news));
+    x.promise.deliver(std::uint64_t{x.entry.records.size()});
+  }
+  if (trouble)
+    spdlog::critical("journal: {}", trouble->message);
+}
+
+} // namespace
+
+journal_actor::behavior_type journal(self_ptr self,
+                                     std::shared_ptr<state_folder> store,
+                                     std::chrono::milliseconds retry) {
   self->state.store = std::move(store);
+  self->state.retry = retry;
   return {
-    [self](commit_atom, const std::vector<journal_record>& records)
-      -> caf::result<std::uint64_t> {
-      auto& st = self->state;
-      if (st.store && !records.empty())
-        if (auto done = st.store->commit(records); !done) {
-          spdlog::critical("journal: {}", done.failure().message);
-          return caf::make_error(done.failure().code, done.failure().message);
-        }
-      return std::uint64_t{records.size()};
+    [self](commit_atom, const journal_entry& x) -> caf::result<std::uint64_t> {
+      auto& waiting = self->state.waiting;
+      auto promise = self->make_response_promise<std::uint64_t>();
+      // What is in the mailbox already comes before this, and is committed
+      // along with it.
+      if (waiting.empty())
+        self->send(self, flush_atom::value);
+      waiting.push_back({x, promise});
+      return promise;
     },
+    [self](flush_atom) { flush(self); },
+    [self](status_atom) { return self->state.status; },
   };
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "hippo/store/state_folder.hpp"
 #include "messages.hpp"
@@ -13,12 +16,23 @@ struct journal_state {
   static inline const char* name = "hippo.journal";
 
   std::shared_ptr<state_folder> store;
+  /// How long to wait before what could not be written is tried again; 0: those
+  /// who asked for it hear that it failed.
+  std::chrono::milliseconds retry{0};
+
+  struct waiting_entry {
+    journal_entry entry;
+    caf::typed_response_promise<std::uint64_t> promise;
+  };
+  std::vector<waiting_entry> waiting; ///< in the order in which they came
+  journal_status status;
 };
 
-/// Commits records to the store. Blocks while the disk does: spawn it detached.
-/// Without a store it forgets everything, which only tests want.
+/// Commits records to the store. What comes in while the disk is busy is
+/// committed together. Blocks while the disk does: spawn it detached. Without a
+/// store it forgets everything, but passes on the news.
 journal_actor::behavior_type
 journal(journal_actor::stateful_pointer<journal_state> self,
-        std::shared_ptr<state_folder> store);
+        std::shared_ptr<state_folder> store, std::chrono::milliseconds retry);
 
 } // namespace hippo

@@ -18,9 +18,6 @@ namespace {
 using self_ptr = merger_actor::stateful_pointer<merger_state>;
 using time_point = caf::actor_clock::time_point;
 
-/// How long the journal may take to commit before the service gives up.
-constexpr auto commit_timeout = std::chrono::seconds(60);
-
 /// The number of a trial that is yet to be added.
 constexpr trial_id no_trial = UINT64_MAX;
 
@@ -42,17 +39,35 @@ bool all_finite(const metrics& xs) {
 }
 
 /// What the studies are to hear, once it is durable.
-std::map<study_no, outcomes> collect_outcomes(merger_state& st) {
-  std::map<study_no, outcomes> result;
-  for (auto& x : st.plan.take_deliveries()) {
-    auto& news = result[st.plan.study_of(x.trial)];
-    x.trial = st.number_in_study[x.trial];
-    news.measured.push_back(std::move(x));
-  }
-  for (auto& x : st.plan.take_failures()) {
-    auto& news = result[st.plan.study_of(x.trial)];
-    x.trial = st.number_in_study[x.trial];
-    news.failed.push_back(std::move(x));
+std::map<study_no, study_news> collect_news(merger_state& st) {
+  std::map<study_no, study_news> result;
+  const auto add = [&](trial_id trial, step_t at, study_event what) {
+    const auto study = st.plan.study_of(trial);
+    auto& running = st.studies[study].running;
+    if (const auto i = running.find(trial);
+        i != running.end()
+        && (at >= i->second || std::holds_alternative<trial_failed>(what)))
+      running.erase(i);
+    result[study].push_back(std::move(what));
+  };
+  for (auto& x : st.plan.take_deliveries())
+    add(x.trial, x.at,
+        trial_measured{st.number_in_study[x.trial], x.node, x.at,
+                       std::move(x.values)});
+  for (auto& x : st.plan.take_failures())
+    add(x.trial, x.at,
+        trial_failed{st.number_in_study[x.trial], x.at, std::move(x.reason)});
+  return result;
+}
+
+/// Turns what studies are to hear into what the journal is asked to do.
+journal_entry make_entry(merger_state& st) {
+  journal_entry result{std::exchange(st.unwritten, {}), {}};
+  for (auto& [no, news] : collect_news(st)) {
+    const auto& study = st.studies[no];
+    for (const auto& x : news)
+      result.records.emplace_back(event_added{study.id, st.workload_key, x});
+    result.news.emplace_back(study.owner, std::move(news));
   }
   return result;
 }
@@ -131,6 +146,41 @@ void cancel_vain_leases(self_ptr self) {
                  encode(cancel_request{number}));
 }
 
+/// Tells held studies of which nothing runs any more.
+void tell_rested(self_ptr self) {
+  for (auto& x : self->state.studies)
+    if (x.held && x.running.empty() && !std::exchange(x.is_told_rested, true))
+      self->send(x.owner, rested_atom::value);
+}
+
+/// Answers who wants the merger to end, once it may.
+void try_to_retire(merger_state& st) {
+  if (!st.retiring || !st.leases.empty() || st.commits_under_way > 0)
+    return;
+  st.retiring->deliver(st.trained_steps);
+  st.retiring.reset();
+}
+
+/// Has things stored, and studies hear of them then.
+void commit(self_ptr self, journal_entry entry) {
+  auto& st = self->state;
+  ++st.commits_under_way;
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value, std::move(entry))
+    .then(
+      [self,
+       unwanted = std::exchange(st.unwanted_files, {})](std::uint64_t) {
+        delete_files(unwanted);
+        --self->state.commits_under_way;
+        try_to_retire(self->state);
+      },
+      [self](caf::error& err) {
+        spdlog::critical("merger: cannot write the journal: {}",
+                         self->system().render(err));
+        self->quit(std::move(err));
+      });
+}
+
 /// Passes on everything that a change of the plan has brought about. Every
 /// handler that touches the plan ends with this.
 void settle(self_ptr self) {
@@ -144,24 +194,11 @@ void settle(self_ptr self) {
                  encode(stop_request{x.lease, x.stop}));
   cancel_vain_leases(self);
   note_new_nodes(st);
-  auto news = collect_outcomes(st);
-  if (!news.empty() || !st.unwritten.empty())
-    self
-      ->request(st.journal, commit_timeout, commit_atom::value,
-                std::exchange(st.unwritten, {}))
-      .then(
-        [self, news = std::move(news),
-         unwanted = std::exchange(st.unwanted_files, {})](std::uint64_t) {
-          delete_files(unwanted);
-          for (const auto& [study, x] : news)
-            self->send(self->state.studies[study].owner, outcome_atom::value,
-                       x);
-        },
-        [self](caf::error& err) {
-          spdlog::critical("merger: cannot write the journal: {}",
-                           self->system().render(err));
-          self->quit(std::move(err));
-        });
+  tell_rested(self);
+  if (auto entry = make_entry(st);
+      !entry.records.empty() || !entry.news.empty())
+    commit(self, std::move(entry));
+  try_to_retire(st);
   const auto paths
     = st.going && !st.halted ? st.chooser->runnable_count() : 0;
   if (paths != st.told_paths) {
@@ -381,6 +418,70 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
     st.plan.fail(where.node, std::min(x.at + 1, where.end), why);
 }
 
+/// The numbers of trials of one study that lanes are told apart by.
+constexpr std::uint64_t lanes_per_study = 1ull << 32;
+
+/// The lane of a trial: with merging off each has its own, the same after a
+/// restart, but a fork is in that of the trial it comes from.
+std::uint64_t lane_for(const merger_state& st, study_no no,
+                       const study_orders::trial& x) {
+  if (st.options.merge)
+    return 0;
+  const auto& study = st.studies[no];
+  return x.fork_of ? st.plan.lane_of(study.trials[*x.fork_of])
+                   : study.id * lanes_per_study + x.no + 1;
+}
+
+/// Takes up a request of a study.
+void ask(merger_state& st, merger_state::study_entry& study,
+         const study_orders::request& x) {
+  const auto trial = study.trials[x.no];
+  if (x.heard > 0)
+    st.plan.recall(trial, x.heard);
+  if (x.is_over) {
+    st.plan.cover(trial, x.to);
+    st.plan.drop(trial);
+  } else if (study.held) {
+    study.held_back.push_back({x.no, x.to, 0, false});
+  } else {
+    st.plan.ask(trial, x.to);
+  }
+}
+
+/// Leaves a held study only what is being trained now.
+void suspend(merger_state& st, merger_state::study_entry& study) {
+  study.running.clear();
+  for (auto trial : study.trials)
+    if (trial != no_trial)
+      if (const auto to = st.plan.suspend(trial))
+        study.running[trial] = to;
+  study.is_told_rested = false;
+}
+
+void hold(merger_state& st, study_no no, bool held) {
+  auto& study = st.studies[no];
+  if (std::exchange(study.held, held) == held)
+    return;
+  if (held) {
+    suspend(st, study);
+    return;
+  }
+  study.running.clear();
+  for (auto trial : study.trials)
+    if (trial != no_trial)
+      st.plan.go_on(trial);
+  for (const auto& x : std::exchange(study.held_back, {}))
+    ask(st, study, x);
+}
+
+/// What a lease that has ended did not reach is no longer on its way: held
+/// studies must not have it trained again.
+void suspend_held(merger_state& st) {
+  for (auto& x : st.studies)
+    if (x.held && !x.running.empty())
+      suspend(st, x);
+}
+
 void take_end(self_ptr self, const lease_end& x) {
   auto& st = self->state;
   auto entry = st.leases.extract(x.lease);
@@ -391,6 +492,7 @@ void take_end(self_ptr self, const lease_end& x) {
     doubt_all_leases(st); // trials may have failed with it
   }
   st.plan.end_lease(x.lease);
+  suspend_held(st);
   settle(self);
   release(self, entry.mapped().trainer);
 }
@@ -407,6 +509,7 @@ void forget_trainer(self_ptr self, std::uint64_t trainer) {
                i->second.reached);
   st.plan.end_lease(i->first);
   st.leases.erase(i);
+  suspend_held(st);
   settle(self);
 }
 
@@ -419,16 +522,6 @@ void distrust(self_ptr self, const error& why) {
                     why.message);
       self->send(x.handle, cancel_atom::value, encode(cancel_request{number}));
     }
-}
-
-/// The lane of a trial: with merging off each has its own, but a fork is in
-/// that of the trial it comes from.
-std::uint64_t lane_for(const merger_state& st, study_no study,
-                       const study_orders::trial& x) {
-  if (st.options.merge)
-    return 0;
-  return x.fork_of ? st.plan.lane_of(st.studies[study].trials[*x.fork_of])
-                   : st.plan.trials() + 1;
 }
 
 void carry_out(merger_state& st, study_no study, const study_orders& x) {
@@ -446,8 +539,16 @@ void carry_out(merger_state& st, study_no study, const study_orders& x) {
     st.plan.drop(trials[no]);
   if (!x.dropped.empty())
     doubt_all_leases(st);
-  for (const auto& [no, to] : x.asked)
-    st.plan.ask(trials[no], to);
+  for (const auto& y : x.asked)
+    ask(st, st.studies[study], y);
+}
+
+/// Leases nothing more and cancels what runs.
+void halt(self_ptr self) {
+  auto& st = self->state;
+  st.halted = true;
+  for (const auto& [number, x] : st.leases)
+    self->send(x.handle, cancel_atom::value, encode(cancel_request{number}));
 }
 
 merger_status status_of(const merger_state& st) {
@@ -492,7 +593,7 @@ merger_overview overview_of(const merger_state& st) {
 
 void restore(merger_state& st) {
   for (auto& x : st.options.known.nodes)
-    st.plan.restore_node(x.id, x.parent, x.begin, x.config, x.root_tag);
+    st.plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
   for (auto& x : st.options.known.results)
     st.plan.restore_result(x.node, x.step, std::move(x.values));
   for (auto& x : st.options.known.checkpoints) {
@@ -533,7 +634,7 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
       auto& st = self->state;
-      st.studies.push_back({owner, {}});
+      st.studies.push_back({x.id, owner, {}, x.held, {}, {}, false});
       return std::uint64_t{st.plan.add_study(x.when)};
     },
     [self](order_atom, std::uint64_t study, const study_orders& x) {
@@ -545,12 +646,21 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       settle(self);
     },
     [self](halt_atom) {
-      auto& st = self->state;
-      st.halted = true;
-      for (const auto& [number, x] : st.leases)
-        self->send(x.handle, cancel_atom::value,
-                   encode(cancel_request{number}));
+      halt(self);
       settle(self);
+    },
+    [self](hold_atom, std::uint64_t study, bool held) {
+      hold(self->state, static_cast<study_no>(study), held);
+      doubt_all_leases(self->state);
+      settle(self);
+    },
+    [self](weight_atom, std::uint64_t, double) {}, // FAIR
+    [self](retire_atom) -> caf::result<std::uint64_t> {
+      auto promise = self->make_response_promise<std::uint64_t>();
+      self->state.retiring = promise;
+      halt(self);
+      settle(self);
+      return promise;
     },
     [self](grant_atom, std::uint64_t trainer, const trainer_actor& handle) {
       grant(self, trainer, handle);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,7 +32,8 @@ struct merger_options {
   unsigned attempts_max = 3;
   /// A longer path is leased in parts: a message has its limits.
   step_t lease_steps_max = 50'000;
-  /// Added to lease numbers, so that they are unique among mergers.
+  /// Leases are numbered from here on: no two of a service may be the same, now
+  /// or after a restart.
   std::uint64_t first_lease = 1;
   /// What earlier runs left.
   stored_plan known;
@@ -52,8 +54,14 @@ struct merger_state {
   std::unique_ptr<scheduler> chooser;
 
   struct study_entry {
+    std::uint64_t id = 0; ///< the store's
     trial_owner_actor owner;
     std::vector<trial_id> trials; ///< by the study's numbers
+    bool held = false;            ///< whether nothing new may start
+    /// Of a held study: trials that wait for what runs, and up to where.
+    std::map<trial_id, step_t> running;
+    std::vector<study_orders::request> held_back; ///< until it goes on
+    bool is_told_rested = false;
   };
   std::vector<study_entry> studies; ///< by `study_no`
   std::vector<std::uint64_t> number_in_study; ///< by `trial_id`
@@ -83,6 +91,8 @@ struct merger_state {
   bool halted = false;
   std::uint64_t told_paths = 0; ///< to the pool
   std::vector<journal_record> unwritten;
+  std::uint64_t commits_under_way = 0;
+  std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
   std::vector<std::string> unwanted_files; ///< to delete once that is written
   std::uint64_t checkpoint_bytes = 0;      ///< of all checkpoints in the plan
 

@@ -14,6 +14,7 @@
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/tree/overview.hpp"
+#include "hippo/tune/loaded_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"
 #include "wire_inspect.hpp"
@@ -28,12 +29,16 @@ namespace hippo {
 
 using beat_atom = caf::atom_constant<caf::atom("beat")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
+using command_atom = caf::atom_constant<caf::atom("command")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
+using find_atom = caf::atom_constant<caf::atom("find")>;
+using flush_atom = caf::atom_constant<caf::atom("flush")>;
 using go_atom = caf::atom_constant<caf::atom("go")>;
 using grant_atom = caf::atom_constant<caf::atom("grant")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
+using hold_atom = caf::atom_constant<caf::atom("hold")>;
 using lease_atom = caf::atom_constant<caf::atom("lease")>;
 using lost_atom = caf::atom_constant<caf::atom("lost")>;
 using order_atom = caf::atom_constant<caf::atom("order")>;
@@ -41,11 +46,16 @@ using outcome_atom = caf::atom_constant<caf::atom("outcome")>;
 using register_atom = caf::atom_constant<caf::atom("register")>;
 using release_atom = caf::atom_constant<caf::atom("release")>;
 using report_atom = caf::atom_constant<caf::atom("report")>;
+using rested_atom = caf::atom_constant<caf::atom("rested")>;
+using retire_atom = caf::atom_constant<caf::atom("retire")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
+using submit_atom = caf::atom_constant<caf::atom("submit")>;
 using told_atom = caf::atom_constant<caf::atom("told")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
+using train_atom = caf::atom_constant<caf::atom("train")>;
+using weight_atom = caf::atom_constant<caf::atom("weight")>;
 
 // -- what crosses nodes -------------------------------------------------------
 
@@ -87,8 +97,10 @@ using registrar_actor = caf::typed_actor<
 
 /// A study, as a merger needs to know it.
 struct study_registration {
-  std::string name;
+  std::uint64_t id = 0; ///< under which the store knows it
   measuring when;
+  double weight = 1; ///< share of the trainers, relative to other studies; > 0
+  bool held = false; ///< whether it starts nothing for now
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by
@@ -100,18 +112,27 @@ struct study_orders {
     std::optional<std::uint64_t> fork_of;
     bool responsive = false; ///< whether it may be rerouted
   };
+  /// A trial is to be trained up to a state.
+  struct request {
+    std::uint64_t no = 0;
+    step_t to = 0;
+    step_t heard = 0;    ///< what the study knows already, up to here
+    bool is_over = false; ///< whether it was asked for once and is no longer
+  };
   std::vector<trial> added;
   /// Trials that go on with other values from where they were asked to.
   std::vector<trial> rerouted;
   std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
-  std::vector<std::pair<std::uint64_t, step_t>> asked; ///< and up to where
+  std::vector<request> asked;
+
+  [[nodiscard]] bool empty() const {
+    return added.empty() && rerouted.empty() && dropped.empty()
+           && asked.empty();
+  }
 };
 
-/// What became known of a study's trials, in order, by the study's numbers.
-struct outcomes {
-  std::vector<delivery> measured;
-  std::vector<trial_failure> failed;
-};
+/// What a study hears in one go, by its own numbers of trials.
+using study_news = std::vector<study_event>;
 
 /// Where a merger stands, cheap enough to ask for often.
 struct merger_status {
@@ -157,13 +178,36 @@ struct merger_overview {
 
 /// Where a study stands, cheap enough to ask for often.
 struct study_status {
+  std::uint64_t id = 0;
   std::string name;
+  study_phase state = study_phase::running;
+  double weight = 1;
   std::string metric;
   std::uint64_t trials = 0;
   std::uint64_t finished = 0; ///< neither pending, running nor paused
   std::uint64_t asked_steps = 0;
   std::optional<best_record> best;
-  bool done = false;
+};
+
+/// What came of a command.
+struct command_answer {
+  std::uint64_t trial = 0;       ///< that was asked for
+  nlohmann::ordered_json params; ///< its values
+};
+
+/// A trial is at rest where a client wanted it, or has ended before.
+struct trained_answer {
+  trial_state state = trial_state::paused;
+  step_t step = 0; ///< of the last measurement
+  metrics values;  ///< the last measurement
+  std::string failure;
+};
+
+/// A study has come to its end, and that is stored.
+struct study_end {
+  std::uint64_t id = 0;
+  std::string name;
+  study_phase state = study_phase::complete;
 };
 
 /// What the pool knows of its trainers.
@@ -172,16 +216,36 @@ struct pool_status {
   std::uint64_t idle = 0;
 };
 
-/// Writes what must last. A result is told only after it has been committed.
-using journal_actor = caf::typed_actor<
-  // Commits the records; replies with their number.
-  // Errors: `errc::io_failed`.
-  caf::replies_to<commit_atom, std::vector<journal_record>>
-  ::with<std::uint64_t>>;
+/// Hears what became of a study's trials and what people want of it.
+using trial_owner_actor = caf::typed_actor<
+  // News, once they are durable.
+  caf::reacts_to<outcome_atom, study_news>,
+  // From the merger: the study is held, and nothing of it runs any more.
+  caf::reacts_to<rested_atom>>;
 
-/// Hears what became of a study's trials.
-using trial_owner_actor
-  = caf::typed_actor<caf::reacts_to<outcome_atom, outcomes>>;
+/// What must last, and who hears of it then.
+struct journal_entry {
+  std::vector<journal_record> records;
+  std::vector<std::pair<trial_owner_actor, study_news>> news;
+};
+
+/// How the journal does.
+struct journal_status {
+  std::uint64_t commits = 0;
+  std::uint64_t records = 0;
+  double commit_seconds = 0; ///< of all commits
+  std::string trouble;       ///< why nothing can be written now; else empty
+};
+
+/// Writes what must last, in the order in which it comes, and passes the news on
+/// in the same order: the store knows what every study has heard.
+using journal_actor = caf::typed_actor<
+  // Commits the records, perhaps along with others, then passes on the news and
+  // replies with the number of records. Errors: `errc::io_failed`.
+  caf::replies_to<commit_atom, journal_entry>::with<std::uint64_t>,
+  // Time to commit what has come in. Sent by the journal to itself.
+  caf::reacts_to<flush_atom>,
+  caf::replies_to<status_atom>::with<journal_status>>;
 
 /// Owns the search plan of one workload key and leases its paths.
 using merger_actor = lease_owner_actor::extend<
@@ -190,10 +254,18 @@ using merger_actor = lease_owner_actor::extend<
                   trial_owner_actor>::with<std::uint64_t>,
   // The study of that number gives orders.
   caf::reacts_to<order_atom, std::uint64_t, study_orders>,
+  // The study of that number has another weight from now on. Ignored unless it
+  // is greater than 0.
+  caf::reacts_to<weight_atom, std::uint64_t, double>,
   // Leasing may begin: every study that is to share from the start is there.
   caf::reacts_to<go_atom>,
   // Nothing more is leased, and what runs is cancelled.
   caf::reacts_to<halt_atom>,
+  // Whether nothing new may start for the study of that number; what runs goes
+  // on.
+  caf::reacts_to<hold_atom, std::uint64_t, bool>,
+  // Halts for good. Replies once nothing runs and all that is known is durable.
+  caf::replies_to<retire_atom>::with<std::uint64_t>,
   // From the pool: trainer `number` is the merger's until it is released.
   caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
   // From the pool: trainer `number` is gone.
@@ -216,16 +288,64 @@ using observer_actor = caf::typed_actor<
   // A trial has ended.
   caf::reacts_to<told_atom, trial_event>,
   // A study has ended.
-  caf::reacts_to<told_atom, std::string>>;
+  caf::reacts_to<told_atom, study_end>>;
 
 /// Runs one study: owns its algorithm and its trials.
 using study_actor = trial_owner_actor::extend<
-  // Registers the trials and asks for the first. Replies with their number.
+  // Registers the trials and asks for what is to be trained. Replies with its
+  // merger's number of it.
   caf::replies_to<start_atom>::with<std::uint64_t>,
-  // Ends the study now: what has not ended is cancelled.
-  caf::reacts_to<cancel_atom>,
+  // Carries out a command, once it is durable.
+  // Errors: `errc::invalid_argument` if the study cannot do so, says why.
+  caf::replies_to<command_atom, study_command>::with<command_answer>,
+  // Lets a client's trial be trained up to a state, unless it is on its way
+  // there or has been; replies when it is there.
+  caf::replies_to<train_atom, std::uint64_t, step_t>::with<trained_answer>,
+  // The budget of time is spent. Sent by the study to itself.
+  caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<study_status>,
   caf::replies_to<status_atom, told_atom>::with<study_record>>;
+
+/// A study to be run.
+struct study_submission {
+  loaded_study study;
+  /// The study goes on where a stored one stands, if it is given.
+  std::optional<stored_study> stored;
+};
+
+/// The studies and mergers of a service that are in memory.
+struct coordinator_status {
+  struct study_entry {
+    std::uint64_t id = 0;
+    std::string name;
+    std::string workload_key;
+    study_actor handle;
+    std::uint64_t no = 0; ///< its merger's number of it
+    bool ended = false;
+  };
+  struct merger_entry {
+    std::string workload_key;
+    merger_actor handle;
+  };
+  std::vector<study_entry> studies; ///< in the order of submission
+  std::vector<merger_entry> mergers;
+};
+
+/// Starts studies, along with a merger for each workload key, and lets go of
+/// what has ended.
+using coordinator_actor = observer_actor::extend<
+  // Runs a study. Replies with its id once it is durable.
+  caf::replies_to<submit_atom, study_submission>::with<std::uint64_t>,
+  // Replies with the study of that id. Errors: `errc::unknown_study` if it is
+  // not in memory, because it has ended or never was.
+  caf::replies_to<find_atom, std::uint64_t>::with<study_actor>,
+  // Leasing may begin.
+  caf::reacts_to<go_atom>,
+  // Nothing more is leased, and what runs is cancelled.
+  caf::reacts_to<halt_atom>,
+  // Lets mergers go that have been idle for long. Sent to itself.
+  caf::reacts_to<tick_atom>,
+  caf::replies_to<status_atom>::with<coordinator_status>>;
 
 /// Registers what crosses nodes. Call once, before creating the actor system.
 template <class Config>
@@ -260,13 +380,20 @@ CAF_ERROR_CODE_ENUM(hippo::errc, "hippo")
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_registration)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_orders)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::outcomes)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_news)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_command)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::command_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trained_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_end)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_submission)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::coordinator_status)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::journal_entry)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::journal_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_overview)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<hippo::journal_record>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)

@@ -14,14 +14,15 @@ namespace hippo {
 namespace {
 
 using self_ptr = study_actor::stateful_pointer<study_state>;
+using json = nlohmann::ordered_json;
+using verb = study_command::verb;
 
 /// How long the merger may take to register a study's trials.
 constexpr auto register_timeout = std::chrono::minutes(10);
 
-bool has_ended(trial_state x) {
-  return x == trial_state::complete || x == trial_state::pruned
-         || x == trial_state::failed || x == trial_state::cancelled;
-}
+constexpr auto stopped_text = "the study was stopped";
+
+// -- values -------------------------------------------------------------------
 
 /// A measurement's objective, NaN if the workload did not report it.
 double value_of(const study_state& st, const metrics& values) {
@@ -37,7 +38,8 @@ bool is_better(const study_state& st, double x, double y) {
 
 /// Whether a measurement takes the first place. Of equal ones the lowest trial
 /// and step has it, whichever came first: that depends on the trainers.
-bool is_new_best(const study_state& st, trial_no no, step_t at, double value) {
+bool is_new_best(const study_state& st, trial_no no, step_t at,
+                 double value) {
   if (std::isnan(value) || !st.best)
     return !std::isnan(value);
   const auto& best = *st.best;
@@ -46,15 +48,23 @@ bool is_new_best(const study_state& st, trial_no no, step_t at, double value) {
              && std::pair{no, at} < std::pair{best.trial, best.step});
 }
 
-/// The best of a trial's measurements, NaN if there is none.
-double best_value(const study_state& st,
-                  const std::vector<trial_measurement>& results) {
-  auto best = std::numeric_limits<double>::quiet_NaN();
+/// The best of a trial's measurements, if there is one.
+std::optional<stored_best>
+best_of(const study_state& st,
+        const std::vector<trial_measurement>& results) {
+  std::optional<stored_best> best;
   for (const auto& x : results)
     if (const auto value = value_of(st, x.values);
-        std::isnan(best) || is_better(st, value, best))
-      best = value;
+        !std::isnan(value) && (!best || is_better(st, value, best->value)))
+      best = stored_best{x.step, value};
   return best;
+}
+
+/// The parameters of a trial, none if it is yet to be added: what they will be
+/// is not decided by then, and to ask would decide.
+json shown_params(const study_state& st, trial_no no) {
+  return st.trials[no].added ? st.decisions->parameters(no).shown
+                             : json::object();
 }
 
 std::optional<best_record> shown_best(const study_state& st) {
@@ -64,12 +74,108 @@ std::optional<best_record> shown_best(const study_state& st) {
   return result;
 }
 
+double active_seconds(const study_state& st,
+                      caf::actor_clock::time_point now) {
+  auto result = st.options.stored.active_seconds;
+  if (st.active_since)
+    result += std::chrono::duration<double>(now - *st.active_since).count();
+  return result;
+}
+
+// -- what is stored -----------------------------------------------------------
+
+stored_trial stored_of(const study_state& st, trial_no no, bool is_new) {
+  const auto& x = st.trials[no];
+  stored_trial result;
+  result.trial = no;
+  result.state = x.state;
+  if (is_new)
+    result.params = shown_params(st, no).dump();
+  result.asked_to = x.asked_to;
+  result.steps = x.results.empty() ? 0 : x.results.back().step;
+  result.best = best_of(st, x.results);
+  result.failure = x.failure;
+  return result;
+}
+
+/// Collects what is to be stored of the study and its trials.
+std::vector<journal_record> take_unsaved(self_ptr self) {
+  auto& st = self->state;
+  std::vector<journal_record> result;
+  auto& stored = st.options.stored;
+  if (!std::exchange(st.study_is_saved, true)) {
+    auto row = stored;
+    row.active_seconds = active_seconds(st, self->clock().now());
+    row.text.clear(); // has not changed
+    result.emplace_back(study_saved{std::move(row)});
+  }
+  for (auto no : std::exchange(st.unsaved, {}))
+    result.emplace_back(trial_saved{
+      stored.id, stored_of(st, no, st.unsaved_added.erase(no) > 0)});
+  return result;
+}
+
+/// Stores what has changed. Tells of the study's end once that is stored.
+void save(self_ptr self) {
+  auto& st = self->state;
+  auto records = take_unsaved(self);
+  const bool ends
+    = has_ended(st.options.stored.state) && !std::exchange(st.end_is_told, true);
+  if (records.empty() && !ends)
+    return;
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [self, ends](std::uint64_t) {
+        const auto& stored = self->state.options.stored;
+        if (ends)
+          self->send(self->state.observer, told_atom::value,
+                     study_end{stored.id, stored.name, stored.state});
+      },
+      [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
+// -- clients that wait --------------------------------------------------------
+
+trained_answer answer_of(const study_state& st, trial_no no) {
+  const auto& x = st.trials[no];
+  trained_answer result;
+  result.state = x.state;
+  result.failure = x.failure;
+  if (!x.results.empty()) {
+    result.step = x.results.back().step;
+    result.values = x.results.back().values;
+  }
+  return result;
+}
+
+/// Whether a trial will be no nearer to a state than it is.
+bool is_there(const study_state& st, trial_no no, step_t to) {
+  return st.trials[no].heard >= to || has_ended(st.trials[no].state)
+         || has_ended(st.options.stored.state);
+}
+
+void answer_waiters(self_ptr self, trial_no no) {
+  auto& st = self->state;
+  const auto [first, last] = st.waiters.equal_range(no);
+  for (auto i = first; i != last;)
+    if (is_there(st, no, i->second.to)) {
+      i->second.promise.deliver(answer_of(st, no));
+      i = st.waiters.erase(i);
+    } else {
+      ++i;
+    }
+}
+
+// -- trials -------------------------------------------------------------------
+
 trial_record record_of(const study_state& st, trial_no no) {
   const auto& x = st.trials[no];
   trial_record result;
   result.id = no;
   result.state = x.state;
-  result.params = st.decisions->parameters(no).shown;
+  result.params = shown_params(st, no);
   result.steps = x.results.empty() ? 0 : x.results.back().step;
   result.results = x.results;
   result.failure = x.failure;
@@ -85,21 +191,33 @@ void end_trial(self_ptr self, trial_no no, trial_state how,
   x.state = how;
   x.failure = std::move(failure);
   ++st.finished;
+  st.unsaved.insert(no);
+  if (st.replaying)
+    return;
+  answer_waiters(self, no);
   trial_event event;
   event.study = st.options.spec.name;
   event.trial = no;
   event.state = how;
-  event.params = st.decisions->parameters(no).shown;
+  event.params = shown_params(st, no);
   event.failure = x.failure;
   if (!x.results.empty()) {
     event.step = x.results.back().step;
-    event.value = how == trial_state::complete
-                    ? best_value(st, x.results)
-                    : value_of(st, x.results.back().values);
+    if (how == trial_state::complete) {
+      const auto best = best_of(st, x.results);
+      event.value = best ? best->value : std::numeric_limits<double>::quiet_NaN();
+    } else {
+      event.value = value_of(st, x.results.back().values);
+    }
   }
   if (st.best)
     event.best = best_so_far{st.best->trial, st.best->value};
   self->send(st.observer, told_atom::value, std::move(event));
+}
+
+/// Whether a trial waits for something.
+bool is_on_its_way(const study_state::trial_entry& x) {
+  return !has_ended(x.state) && x.heard < x.asked_to;
 }
 
 study_orders::trial order_of(const study_state& st, trial_no no) {
@@ -109,23 +227,29 @@ study_orders::trial order_of(const study_state& st, trial_no no) {
           st.decisions->is_responsive(no)};
 }
 
+/// Ends a trial that may be on its way.
+void give_up(self_ptr self, trial_no no, trial_state how,
+             study_orders& orders, const std::string& why = {}) {
+  if (is_on_its_way(self->state.trials[no]))
+    orders.dropped.push_back(no);
+  end_trial(self, no, how, why);
+}
+
 /// Notes what is to be done next.
 void take_turn(self_ptr self, const turn& x, study_orders& orders) {
   auto& st = self->state;
   if (st.trials.size() < st.decisions->trials())
     st.trials.resize(st.decisions->trials());
-  for (auto no : x.added)
+  for (auto no : x.added) {
+    st.trials[no].added = true;
+    st.unsaved.insert(no);
+    st.unsaved_added.insert(no);
     orders.added.push_back(order_of(st, no));
+  }
   for (auto no : x.rerouted)
     orders.rerouted.push_back(order_of(st, no));
-  for (auto no : x.pruned) {
-    const auto& trial = st.trials[no];
-    if (!has_ended(trial.state)
-        && (trial.results.empty()
-            || trial.results.back().step < trial.asked_to))
-      orders.dropped.push_back(no);
-    end_trial(self, no, trial_state::pruned);
-  }
+  for (auto no : x.pruned)
+    give_up(self, no, trial_state::pruned, orders);
   for (const auto& [no, to] : x.asked) {
     auto& trial = st.trials[no];
     if (has_ended(trial.state) || to <= trial.asked_to)
@@ -133,44 +257,98 @@ void take_turn(self_ptr self, const turn& x, study_orders& orders) {
     st.asked_steps += to - trial.asked_to;
     trial.asked_to = to;
     trial.state = trial_state::running;
-    orders.asked.emplace_back(no, to);
+    st.unsaved.insert(no);
+    orders.asked.push_back({no, to, 0, false});
   }
 }
 
-/// Sends what is to be done, and ends the study if nothing is to come.
-void finish_turn(self_ptr self, study_orders orders) {
+// -- the study's state --------------------------------------------------------
+
+void change_state(self_ptr self, study_phase to, std::string why = {}) {
   auto& st = self->state;
-  if (!orders.added.empty() || !orders.rerouted.empty()
-      || !orders.dropped.empty() || !orders.asked.empty())
-    self->send(st.merger, order_atom::value, st.number, std::move(orders));
-  if (st.done || !st.decisions->done())
-    return;
-  st.done = true;
-  for (trial_no no = 0; no < st.trials.size(); ++no)
-    end_trial(self, no, trial_state::pruned); // those that were at rest
-  self->send(st.observer, told_atom::value, st.options.spec.name);
+  const auto now = self->clock().now();
+  auto& stored = st.options.stored;
+  stored.active_seconds = active_seconds(st, now);
+  stored.state = to;
+  stored.reason = std::move(why);
+  st.active_since.reset();
+  if (to == study_phase::running && !st.replaying)
+    st.active_since = now;
+  st.study_is_saved = false;
 }
 
-void take_measurement(self_ptr self, const delivery& x, study_orders& orders) {
+/// Ends the study: what has not ended by then is `rest`.
+void end_study(self_ptr self, study_phase how, trial_state rest,
+               study_orders& orders, const std::string& why = {}) {
+  auto& st = self->state;
+  for (trial_no no = 0; no < st.trials.size(); ++no)
+    give_up(self, no, rest, orders, why);
+  change_state(self, how, why);
+}
+
+/// The state of a study that has nothing left to do.
+study_phase final_state(const study_state& st) {
+  const auto failed
+    = std::count_if(st.trials.begin(), st.trials.end(), [](const auto& x) {
+        return x.state == trial_state::failed;
+      });
+  return !st.trials.empty()
+             && failed == static_cast<std::ptrdiff_t>(st.trials.size())
+           ? study_phase::failed
+           : study_phase::complete;
+}
+
+void hold(self_ptr self, bool held) {
+  auto& st = self->state;
+  if (!st.replaying)
+    self->send(st.merger, hold_atom::value, st.number, held);
+}
+
+/// Sees to it that the study ends when its time is spent.
+void watch_time(self_ptr self) {
+  const auto& st = self->state;
+  const auto budget = st.options.spec.budget.seconds;
+  if (!budget || !st.active_since)
+    return;
+  const auto left
+    = std::max(0.0, *budget - active_seconds(st, self->clock().now()));
+  self->delayed_send(self,
+                     std::chrono::milliseconds(
+                       static_cast<std::int64_t>(std::ceil(left * 1000))),
+                     tick_atom::value);
+}
+
+// -- what it hears ------------------------------------------------------------
+
+void take_result(self_ptr self, trial_no no, step_t at, const metrics& values) {
+  auto& st = self->state;
+  auto& trial = st.trials[no];
+  trial.results.push_back({at, values});
+  st.unsaved.insert(no);
+  const auto value = value_of(st, values);
+  if (is_new_best(st, no, at, value))
+    st.best = best_record{no, at, value, {}};
+}
+
+void hear(self_ptr self, const trial_measured& x, study_orders& orders) {
   auto& st = self->state;
   const auto no = x.trial;
   auto& trial = st.trials[no];
+  trial.heard = std::max(trial.heard, x.at);
   if (has_ended(trial.state))
     return;
-  trial.results.push_back({x.at, x.values});
-  const auto value = value_of(st, x.values);
-  if (is_new_best(st, no, x.at, value))
-    st.best = best_record{no, x.at, value, {}};
+  take_result(self, no, x.at, x.values);
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once
-  const auto next = st.decisions->on_result(no, x.at, value);
+  const auto next
+    = st.decisions->on_result(no, x.at, value_of(st, x.values));
   if (x.at == st.last_rung)
     end_trial(self, no, trial_state::complete);
   take_turn(self, next, orders);
+  answer_waiters(self, no);
 }
 
-void take_failure(self_ptr self, const trial_failure& x,
-                  study_orders& orders) {
+void hear(self_ptr self, const trial_failed& x, study_orders& orders) {
   auto& st = self->state;
   if (has_ended(st.trials[x.trial].state))
     return;
@@ -179,46 +357,212 @@ void take_failure(self_ptr self, const trial_failure& x,
   take_turn(self, st.decisions->on_failure(x.trial), orders);
 }
 
-void cancel(self_ptr self, const std::string& why) {
+// What people want of it. All answer with why not, and change nothing then.
+
+expected<command_answer> ask(self_ptr self, const study_command& x,
+                             study_orders& orders) {
   auto& st = self->state;
-  if (st.done)
-    return;
-  spdlog::info("study {}: cancelled: {}", st.options.spec.name, why);
-  st.done = true;
-  study_orders orders;
-  for (trial_no no = 0; no < st.trials.size(); ++no)
-    if (!has_ended(st.trials[no].state)) {
-      if (st.trials[no].asked_to > 0) // else the merger may not know it
-        orders.dropped.push_back(no);
-      end_trial(self, no, trial_state::cancelled, why);
-    }
-  self->send(st.merger, order_atom::value, st.number, std::move(orders));
-  self->send(st.observer, told_atom::value, st.options.spec.name);
+  std::optional<trial_parameters> values;
+  if (!x.text.empty()) {
+    auto read = read_parameters(x.text, st.options.spec.max_steps,
+                                st.options.workload);
+    if (!read)
+      return read.failure();
+    values = std::move(*read);
+  }
+  auto next = st.decisions->client_ask(std::move(values));
+  if (!next)
+    return next.failure();
+  take_turn(self, *next, orders);
+  const auto no = st.decisions->trials() - 1;
+  return command_answer{no, st.decisions->parameters(no).shown};
 }
 
-/// Asks for the first trials, once the merger knows the study.
+expected<command_answer> tell(self_ptr self, const study_command& x,
+                              study_orders& orders) {
+  auto& st = self->state;
+  auto how = trial_state::complete;
+  std::optional<observation> measured;
+  try {
+    const auto said = json::parse(x.text);
+    const std::string state = said.value("state", "COMPLETE");
+    how = state == to_string(trial_state::pruned)   ? trial_state::pruned
+          : state == to_string(trial_state::failed) ? trial_state::failed
+                                                    : trial_state::complete;
+    if (state != to_string(how))
+      return error{errc::invalid_argument,
+                   "a trial can be told to be COMPLETE, PRUNED or FAILED, not '"
+                     + state + "'"};
+    if (said.contains("value"))
+      measured = observation{x.at == 0 ? st.last_rung : x.at,
+                             said.at("value").get<double>()};
+  } catch (const json::exception& e) {
+    return error{errc::malformed_message, e.what()};
+  }
+  auto next = st.decisions->client_end(x.trial, measured);
+  if (!next)
+    return next.failure();
+  if (measured)
+    take_result(self, x.trial, measured->at,
+                {{st.options.spec.objective.metric, measured->value}});
+  give_up(self, x.trial, how, orders,
+          how == trial_state::failed ? "a client said so" : "");
+  take_turn(self, *next, orders);
+  return command_answer{x.trial, {}};
+}
+
+expected<command_answer> take(self_ptr self, expected<turn> next,
+                              study_orders& orders) {
+  if (!next)
+    return next.failure();
+  take_turn(self, *next, orders);
+  return command_answer{};
+}
+
+/// Changes whether anything new starts.
+expected<command_answer> steer(self_ptr self, const study_command& x) {
+  auto& st = self->state;
+  const auto now = st.options.stored.state;
+  const bool held = x.what != verb::resume;
+  const auto to = x.what == verb::stop ? study_phase::stopping
+                  : held               ? study_phase::paused
+                                       : study_phase::running;
+  if (now == to || now == study_phase::stopping)
+    return error{errc::invalid_argument,
+                 "study " + st.options.stored.name + " is "
+                   + to_string(now) + " already"};
+  change_state(self, to);
+  hold(self, held);
+  watch_time(self);
+  return command_answer{};
+}
+
+expected<command_answer> weigh(self_ptr self, const study_command& x) {
+  auto& st = self->state;
+  const auto said = json::parse(x.text, nullptr, false);
+  const auto weight = said.is_number() ? said.get<double>() : 0.0;
+  if (!(weight > 0) || !std::isfinite(weight))
+    return error{errc::invalid_argument,
+                 "a weight is a number above 0, not '" + x.text + "'"};
+  st.options.stored.weight = weight;
+  st.study_is_saved = false;
+  if (!st.replaying)
+    self->send(st.merger, weight_atom::value, st.number, weight);
+  return command_answer{};
+}
+
+expected<command_answer> obey(self_ptr self, const study_command& x,
+                              study_orders& orders) {
+  auto& st = self->state;
+  const auto& stored = st.options.stored;
+  if (has_ended(stored.state))
+    return error{errc::invalid_argument, "study " + stored.name + " has ended: "
+                                           + to_string(stored.state)};
+  switch (x.what) {
+    case verb::ask:
+      return ask(self, x, orders);
+    case verb::train:
+      return take(self, st.decisions->client_train(x.trial, x.at), orders);
+    case verb::tell:
+      return tell(self, x, orders);
+    case verb::close:
+      return take(self, st.decisions->client_close(), orders);
+    case verb::pause:
+    case verb::resume:
+    case verb::stop:
+      return steer(self, x);
+    case verb::weight:
+      return weigh(self, x);
+    case verb::cancel:
+      end_study(self, study_phase::cancelled, trial_state::cancelled, orders,
+                x.text);
+      return command_answer{};
+  }
+  return error{errc::malformed_message, "an unknown command"};
+}
+
+void hear(self_ptr self, const study_command& x, study_orders& orders) {
+  auto answer = obey(self, x, orders);
+  auto waiting = self->state.commands.extract(x.token);
+  if (!waiting)
+    return;
+  if (answer)
+    waiting.mapped().deliver(std::move(*answer));
+  else
+    waiting.mapped().deliver(
+      caf::make_error(answer.failure().code, answer.failure().message));
+}
+
+/// Sends what is to be done, and ends the study if nothing is to come.
+void finish_turn(self_ptr self, study_orders orders) {
+  auto& st = self->state;
+  if (!has_ended(st.options.stored.state) && st.decisions->done())
+    end_study(self, final_state(st), trial_state::pruned, orders);
+  if (!orders.empty())
+    self->send(st.merger, order_atom::value, st.number, std::move(orders));
+  save(self);
+}
+
+// -- starting -----------------------------------------------------------------
+
+/// Does again what it did in earlier runs.
+void replay(self_ptr self) {
+  auto& st = self->state;
+  study_orders forgotten;
+  auto& stored = st.options.stored;
+  const auto last = stored; // where it stood then
+  st.replaying = true;
+  stored.state = study_phase::running;
+  take_turn(self, st.decisions->start(), forgotten);
+  for (const auto& x : st.options.history)
+    std::visit([&](const auto& y) { hear(self, y, forgotten); }, x.what);
+  st.options.history.clear();
+  if (!has_ended(stored.state) && st.decisions->done())
+    end_study(self, final_state(st), trial_state::pruned, forgotten);
+  st.replaying = false;
+  stored.active_seconds = last.active_seconds;
+  st.study_is_saved = stored == last;
+}
+
+/// What the merger has to know of what was decided so far.
+study_orders all_orders(const study_state& st) {
+  study_orders result;
+  for (trial_no no = 0; no < st.trials.size(); ++no) {
+    const auto& x = st.trials[no];
+    if (!x.added)
+      continue;
+    result.added.push_back(order_of(st, no));
+    if (x.asked_to > 0)
+      result.asked.push_back(
+        {no, x.asked_to, x.heard, has_ended(x.state)});
+  }
+  return result;
+}
+
+/// Asks for what is to be trained, once the merger knows the study.
 void begin(self_ptr self, std::uint64_t number) {
   auto& st = self->state;
   st.number = number;
-  study_orders orders;
-  take_turn(self, st.decisions->start(), orders);
-  finish_turn(self, std::move(orders));
-  if (const auto seconds = st.options.spec.budget.seconds)
-    self->delayed_send(
-      self,
-      std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000)),
-      cancel_atom::value);
+  if (st.options.stored.state == study_phase::running)
+    st.active_since = self->clock().now();
+  finish_turn(self, all_orders(st));
+  watch_time(self);
 }
 
+// -- what others want to know -------------------------------------------------
+
 study_status status_of(const study_state& st) {
+  const auto& stored = st.options.stored;
   study_status result;
-  result.name = st.options.spec.name;
+  result.id = stored.id;
+  result.name = stored.name;
+  result.state = stored.state;
+  result.weight = stored.weight;
   result.metric = st.options.spec.objective.metric;
   result.trials = st.decisions->trials();
   result.finished = st.finished;
   result.asked_steps = st.asked_steps;
   result.best = shown_best(st);
-  result.done = st.done;
   return result;
 }
 
@@ -236,45 +580,142 @@ study_record full_record_of(const study_state& st) {
   return result;
 }
 
+/// Stores a command; the study hears of it then.
+/// @param promise of whoever waits for the answer
+void store(self_ptr self, study_command x,
+           std::optional<caf::typed_response_promise<command_answer>> promise
+           = std::nullopt) {
+  auto& st = self->state;
+  x.token = ++st.last_token;
+  if (promise)
+    st.commands.emplace(x.token, *promise);
+  journal_entry entry;
+  entry.records.emplace_back(event_added{st.options.stored.id, {}, x});
+  entry.news.emplace_back(caf::actor_cast<trial_owner_actor>(self),
+                          study_news{x});
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value, std::move(entry))
+    .then([](std::uint64_t) {},
+          [self, token = x.token](caf::error& err) {
+            if (auto waiting = self->state.commands.extract(token))
+              waiting.mapped().deliver(std::move(err));
+          });
+}
+
+/// Why there is no trial of that number, if there is none.
+std::optional<error> find_missing(const study_state& st, trial_no no) {
+  if (no < st.trials.size())
+    return std::nullopt;
+  return error{errc::invalid_argument,
+               "study " + st.options.stored.name + " has no trial "
+                 + std::to_string(no)};
+}
+
 } // namespace
 
 study_actor::behavior_type study(self_ptr self, study_options options,
-                                 merger_actor merger, observer_actor observer) {
+                                 merger_actor merger, journal_actor journal,
+                                 observer_actor observer) {
   auto& state = self->state;
   state.options = std::move(options);
   state.merger = std::move(merger);
+  state.journal = std::move(journal);
   state.observer = std::move(observer);
-  state.decisions
-    = std::make_unique<tuner>(state.options.spec, state.options.defaults);
+  state.decisions = std::make_unique<tuner>(
+    state.options.spec, defaults_of(state.options.workload));
   state.last_rung = state.decisions->when().rungs.back();
+  replay(self);
   return {
-    [self](outcome_atom, const outcomes& x) {
+    [self](outcome_atom, const study_news& news) {
       study_orders orders;
-      for (const auto& measured : x.measured)
-        take_measurement(self, measured, orders);
-      for (const auto& failed : x.failed)
-        take_failure(self, failed, orders);
+      for (const auto& x : news)
+        std::visit([&](const auto& y) { hear(self, y, orders); }, x);
+      finish_turn(self, std::move(orders));
+    },
+    [self](rested_atom) {
+      if (self->state.options.stored.state != study_phase::stopping)
+        return;
+      study_orders orders;
+      end_study(self, study_phase::complete, trial_state::cancelled, orders,
+                stopped_text);
       finish_turn(self, std::move(orders));
     },
     [self](start_atom) -> caf::result<std::uint64_t> {
       auto promise = self->make_response_promise<std::uint64_t>();
+      auto& st = self->state;
+      const auto phase = st.options.stored.state;
       self
-        ->request(self->state.merger, register_timeout, register_atom::value,
-                  study_registration{self->state.options.spec.name,
-                                     self->state.decisions->when()},
+        ->request(st.merger, register_timeout, register_atom::value,
+                  study_registration{st.options.stored.id,
+                                     st.decisions->when(),
+                                     st.options.stored.weight,
+                                     phase == study_phase::paused
+                                       || phase == study_phase::stopping},
                   caf::actor_cast<trial_owner_actor>(self))
         .then(
           [self, promise](std::uint64_t number) mutable {
             begin(self, number);
-            promise.deliver(std::uint64_t{self->state.trials.size()});
+            promise.deliver(number);
           },
           [promise](caf::error& err) mutable {
             promise.deliver(std::move(err));
           });
       return promise;
     },
-    [self](cancel_atom) {
-      cancel(self, "the budget of time is spent, or somebody cancelled");
+    [self](command_atom, const study_command& x)
+      -> caf::result<command_answer> {
+      const auto& stored = self->state.options.stored;
+      if (has_ended(stored.state))
+        return caf::make_error(errc::invalid_argument,
+                               "study " + stored.name + " has ended: "
+                                 + to_string(stored.state));
+      auto promise = self->make_response_promise<command_answer>();
+      store(self, x, promise);
+      return promise;
+    },
+    [self](train_atom, std::uint64_t no,
+           step_t to) -> caf::result<trained_answer> {
+      auto& st = self->state;
+      if (const auto why = find_missing(st, no))
+        return caf::make_error(why->code, why->message);
+      if (is_there(st, no, to))
+        return answer_of(st, no);
+      auto promise = self->make_response_promise<trained_answer>();
+      if (st.trials[no].asked_to >= to) {
+        st.waiters.emplace(no, study_state::trained_waiter{to, promise});
+        return promise;
+      }
+      self
+        ->request(caf::actor_cast<study_actor>(self), caf::infinite,
+                  command_atom::value,
+                  study_command{verb::train, no, to, {}, 0})
+        .then(
+          [self, no, to, promise](const command_answer&) mutable {
+            auto& now = self->state;
+            if (is_there(now, no, to))
+              promise.deliver(answer_of(now, no));
+            else
+              now.waiters.emplace(
+                no, study_state::trained_waiter{to, promise});
+          },
+          [promise](caf::error& err) mutable {
+            promise.deliver(std::move(err));
+          });
+      return promise;
+    },
+    [self](tick_atom) {
+      auto& st = self->state;
+      const auto budget = st.options.spec.budget.seconds;
+      if (!budget || !st.active_since)
+        return;
+      if (active_seconds(st, self->clock().now()) < *budget) {
+        watch_time(self);
+        return;
+      }
+      study_command x;
+      x.what = verb::cancel;
+      x.text = "the budget of time, " + to_text(*budget) + " s, is spent";
+      store(self, std::move(x));
     },
     [self](status_atom) { return status_of(self->state); },
     [self](status_atom, told_atom) { return full_record_of(self->state); },

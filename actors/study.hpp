@@ -2,10 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "hippo/space/study.hpp"
 #include "hippo/tune/tuner.hpp"
 #include "messages.hpp"
 
@@ -14,23 +15,38 @@ namespace hippo {
 /// What a study runs with.
 struct study_options {
   study_spec spec;
-  /// What hyper-parameters are that the study does not mention.
-  std::map<std::string, sequence> defaults;
+  workload_descriptor workload;
+  /// Where it stands in the store; running from its begin if it is new.
+  stored_study stored;
+  /// What it has heard in earlier runs, in its order.
+  std::vector<stored_event> history;
 };
 
-/// State of a study.
+/// State of a study:
+///
+///     running <--pause, resume--> paused
+///        |                          |
+///        +--stop--> stopping <------+
+///        |              |           |
+///        +---complete---+--cancel---+--> ended
+///
+/// What it does follows from its text and from what it has heard. After a
+/// restart it hears all of that again, and is where it was.
 struct study_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.study";
 
   study_options options;
   merger_actor merger;
+  journal_actor journal;
   observer_actor observer;
   std::unique_ptr<tuner> decisions;
 
   struct trial_entry {
     trial_state state = trial_state::pending;
+    bool added = false; ///< whether the merger knows it
     step_t asked_to = 0;
+    step_t heard = 0; ///< the last state that the merger has delivered
     std::vector<trial_measurement> results;
     std::string failure;
   };
@@ -40,13 +56,31 @@ struct study_state {
   std::uint64_t finished = 0;
   std::uint64_t asked_steps = 0;
   std::optional<best_record> best; ///< parameters left out
-  bool done = false;
+
+  bool replaying = false;
+  std::set<trial_no> unsaved;       ///< trials that have changed
+  std::set<trial_no> unsaved_added; ///< trials that are new
+  bool study_is_saved = true;
+  bool end_is_told = false;
+
+  /// Since when it has been worked on, if it is now.
+  std::optional<caf::actor_clock::time_point> active_since;
+
+  std::uint64_t last_token = 0;
+  std::map<std::uint64_t, caf::typed_response_promise<command_answer>>
+    commands; ///< that are being stored, by token
+  struct trained_waiter {
+    step_t to = 0;
+    caf::typed_response_promise<trained_answer> promise;
+  };
+  std::multimap<trial_no, trained_waiter> waiters;
 };
 
 /// Runs a study: asks the merger for what the algorithm wants, tells the
 /// algorithm what came of it, and the observer of every trial that ends.
 study_actor::behavior_type
-study(study_actor::stateful_pointer<study_state> self, study_options options,
-      merger_actor merger, observer_actor observer);
+study(study_actor::stateful_pointer<study_state> self,
+      study_options options, merger_actor merger, journal_actor journal,
+      observer_actor observer);
 
 } // namespace hippo

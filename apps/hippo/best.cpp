@@ -16,7 +16,6 @@
 #include "hippo/train/checkpoint_file.hpp"
 #include "hippo/wire/codec.hpp"
 #include "outcome.hpp"
-#include "study_note.hpp"
 
 namespace hippo {
 
@@ -24,23 +23,23 @@ namespace {
 
 /// Adds which studies there are.
 error with_studies(error why, state_folder& state) {
-  const auto names = state.study_names();
-  if (why.code != errc::unknown_study || !names)
+  const auto studies = state.load_studies();
+  if (why.code != errc::unknown_study || !studies)
     return why;
-  why.message += names->empty() ? "; there is none" : "; there are:";
-  for (const auto& name : *names)
-    why.message += ' ' + name;
+  why.message += studies->empty() ? "; there is none" : "; there are:";
+  for (const auto& x : *studies)
+    why.message += ' ' + x.name;
   return why;
 }
 
-/// Returns the nodes that lead to state `step` of a trial, root's child first.
+/// Returns the nodes that lead to state `step` of a node, root's child first.
 std::vector<const stored_node*> way_to(const stored_plan& plan,
-                                       std::uint64_t leaf, step_t step) {
+                                       std::uint64_t last, step_t step) {
   std::unordered_map<std::uint64_t, const stored_node*> by_id;
   for (const auto& x : plan.nodes)
     by_id.emplace(x.id, &x);
   std::vector<const stored_node*> result;
-  for (auto i = by_id.find(leaf); i != by_id.end();
+  for (auto i = by_id.find(last); i != by_id.end();
        i = by_id.find(i->second->parent))
     if (i->second->begin < step)
       result.push_back(i->second);
@@ -50,12 +49,12 @@ std::vector<const stored_node*> way_to(const stored_plan& plan,
 
 /// Describes training from the last state at or before `step` that can still be
 /// read up to it.
-lease make_recipe(const stored_plan& plan, std::uint64_t leaf, step_t step,
+lease make_recipe(const stored_plan& plan, std::uint64_t last, step_t step,
                   std::string folder) {
   lease result;
   result.number = 1;
   result.folder = std::move(folder);
-  const auto way = way_to(plan, leaf, step);
+  const auto way = way_to(plan, last, step);
   for (std::size_t i = 0; i < way.size(); ++i) {
     const auto& node = *way[i];
     const auto end = i + 1 < way.size() ? way[i + 1]->begin : step;
@@ -94,11 +93,11 @@ private:
 
 std::optional<error> export_best(const best_options& options,
                                  state_folder& state, const stored_study& x,
-                                 const study_note& note) {
+                                 std::uint64_t last, step_t step) {
   auto catalogue = make_catalogue(options.trainer_program, options.libraries);
   if (!catalogue)
     return catalogue.failure();
-  const auto loaded = load_studies({{note.file, x.text}}, *catalogue);
+  const auto loaded = load_studies({{x.file, x.text}}, *catalogue);
   if (!loaded)
     return error{errc::invalid_study,
                  "the study needs workloads that are unknown here: give the "
@@ -109,7 +108,7 @@ std::optional<error> export_best(const best_options& options,
   if (!plan)
     return plan.failure();
   auto recipe = make_recipe(
-    *plan, note.best_leaf, note.best->step,
+    *plan, last, step,
     std::filesystem::absolute(state.checkpoints()).string() + '/'
       + hash_text(key));
   recipe.workload = spec.workload;
@@ -142,32 +141,39 @@ int best(const best_options& options) {
   auto study = (*state)->load_study(options.study);
   if (!study)
     return fail(with_studies(study.failure(), **state), 2);
-  auto note = read_note(*study);
-  if (!note)
-    return fail(note.failure(), 1);
-  if (!note->best)
+  auto best = (*state)->load_best(*study);
+  if (!best)
+    return fail(best.failure(), 1);
+  if (!*best)
     return fail({errc::invalid_argument,
                  "study '" + options.study + "' has no result yet"},
                 1);
-  const auto& x = *note->best;
+  const auto& [trial, node] = **best;
+  const auto [step, value] = *trial.best;
+  const auto params = nlohmann::ordered_json::parse(trial.params);
   if (options.json) {
-    const nlohmann::ordered_json shown{{"study", options.study},
-                                       {"trial", x.trial},
-                                       {"step", x.step},
-                                       {"metric", note->metric},
-                                       {"value", x.value},
-                                       {"params", x.params}};
+    const nlohmann::ordered_json shown{{"study", study->name},
+                                       {"trial", trial.trial},
+                                       {"step", step},
+                                       {"metric", study->metric},
+                                       {"value", value},
+                                       {"params", params}};
     std::cout << shown.dump(2) << '\n';
   } else {
-    std::cout << "study " << options.study << ": trial " << x.trial
-              << " at step " << x.step << ", " << note->metric << ' '
-              << to_text(x.value) << '\n';
-    for (const auto& [name, value] : x.params.items())
-      std::cout << "  " << name << ": " << value.dump() << '\n';
+    std::cout << "study " << study->name << ": trial " << trial.trial
+              << " at step " << step << ", " << study->metric << ' '
+              << to_text(value) << '\n';
+    for (const auto& [name, x] : params.items())
+      std::cout << "  " << name << ": " << x.dump() << '\n';
   }
   if (options.weights.empty())
     return 0;
-  if (auto why = export_best(options, **state, *study, *note))
+  if (!node)
+    return fail({errc::invalid_argument,
+                 "a client has measured trial " + std::to_string(trial.trial)
+                   + ": its weights are not here"},
+                1);
+  if (auto why = export_best(options, **state, *study, *node, step))
     return fail(*why, 1);
   std::cerr << "weights: " << options.weights << '\n';
   return 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -21,7 +22,6 @@
 #include "sequence_command.hpp"
 #include "simulate.hpp"
 #include "studies.hpp"
-#include "study_note.hpp"
 
 namespace {
 
@@ -52,18 +52,20 @@ sources_in(const std::string& state) {
   auto folder = hippo::state_folder::open_read_only(state);
   if (!folder)
     return folder.failure();
-  auto names = (*folder)->study_names();
-  if (!names)
-    return names.failure();
+  auto studies = (*folder)->load_studies();
+  if (!studies)
+    return studies.failure();
+  std::map<std::string, std::uint64_t> last; // id by name
+  for (const auto& x : *studies)
+    last[x.name] = x.id;
   std::vector<hippo::study_source> result;
-  for (const auto& name : *names) {
-    auto study = (*folder)->load_study(name);
+  for (const auto& x : *studies) {
+    if (last[x.name] != x.id)
+      continue;
+    auto study = (*folder)->load_study(std::to_string(x.id));
     if (!study)
       return study.failure();
-    auto note = hippo::read_note(*study);
-    if (!note)
-      return note.failure();
-    result.push_back({note->file, study->text});
+    result.push_back({study->file, study->text});
   }
   return result;
 }
@@ -117,7 +119,8 @@ int run(run_arguments& x) {
                                                : sources_in(x.resume));
   if (!input)
     return hippo::exit_bad_input;
-  if (!x.resume.empty())
+  x.run.resume = !x.resume.empty();
+  if (x.run.resume)
     x.run.state = x.resume;
   x.run.catalogue = std::move(input->catalogue);
   x.run.studies = std::move(input->studies);

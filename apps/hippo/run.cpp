@@ -12,10 +12,10 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
-#include "child_process.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "local_trainers.hpp"
 #include "outcome.hpp"
 #include "run_report.hpp"
 #include "service.hpp"
@@ -33,12 +33,6 @@ constexpr auto redraw_interval = 250ms;
 
 /// How long trainers may take to end their present step.
 constexpr auto trainer_patience = 10s;
-
-/// How long all of them together may take to end once there is no service.
-constexpr auto farewell_patience = 2s;
-
-/// Lines of a dead trainer's log that are shown.
-constexpr std::size_t last_words_lines = 5;
 
 volatile std::sig_atomic_t interrupts = 0;
 
@@ -79,82 +73,97 @@ double seconds_since(clock::time_point begin) {
 class local_service {
 public:
   local_service(run_options& options, std::shared_ptr<state_folder> store)
-    : options_(options), actors_(system_, options_of(options, store)) {}
+    : options_(options),
+      store_(std::move(store)),
+      actors_(system_, options_of(options, store_)) {}
 
   ~local_service() { close(); }
 
-  /// Loads what is known, and starts everything.
+  /// Starts everything.
   std::optional<error> open();
 
   /// Ends every actor and every trainer.
   void close();
 
-  /// Says which trainers have died. @returns whether any is left
-  bool look_after_trainers(const std::function<void(const std::string&)>& say);
-
   [[nodiscard]] progress_view view(double elapsed_seconds);
 
   service& actors() { return actors_; }
+  local_trainers& trainers() { return trainers_; }
 
 private:
   static service_options
   options_of(const run_options& x, std::shared_ptr<state_folder> store) {
     service_options result;
-    result.studies = x.studies;
-    result.catalogue = x.catalogue;
-    result.policy = x.policy;
-    result.merge = x.merge;
-    result.checkpoint_bytes_max = x.checkpoint_bytes_max;
+    result.coordinator.workloads = x.catalogue.workloads;
+    result.coordinator.policy = x.policy;
+    result.coordinator.merge = x.merge;
+    result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
     result.store = std::move(store);
     return result;
   }
 
-  std::optional<error> start_trainers(std::uint16_t port);
+  expected<std::optional<stored_study>> find_stored(const loaded_study& x);
 
   run_options& options_;
+  std::shared_ptr<state_folder> store_;
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
-  std::vector<child_process> trainers_;
-  std::vector<bool> mourned_; ///< trainers whose death was told
+  local_trainers trainers_;
   bool closed_ = false;
 };
 
-std::optional<error> local_service::start_trainers(std::uint16_t port) {
-  const auto logs = options_.state + "/logs";
-  std::error_code failed;
-  std::filesystem::create_directories(logs, failed);
-  if (failed)
-    return error{errc::io_failed, logs + ": " + failed.message()};
-  for (unsigned i = 1; i <= options_.trainers; ++i) {
-    auto command = options_.catalogue.trainer_command();
-    command.insert(command.end(),
-                   {"--connect", "127.0.0.1:" + std::to_string(port),
-                    "--parent", std::to_string(::getpid())});
-    auto started = child_process::start(
-      command, logs + "/trainer-" + std::to_string(i) + ".log");
-    if (!started)
-      return started.failure();
-    trainers_.push_back(std::move(*started));
-    mourned_.push_back(false);
-  }
-  return std::nullopt;
+/// Finds where a study stands that an earlier run has left.
+expected<std::optional<stored_study>>
+local_service::find_stored(const loaded_study& x) {
+  auto folder = state_folder::open_read_only(store_->path());
+  if (!folder)
+    return folder.failure();
+  auto studies = (*folder)->load_studies();
+  if (!studies)
+    return studies.failure();
+  std::optional<stored_study> result;
+  for (const auto& y : *studies)
+    if (y.name == x.spec.name)
+      result = y; // the last one of that name
+  if (!result || options_.resume)
+    return result;
+  auto whole = (*folder)->load_study(std::to_string(result->id));
+  if (!whole)
+    return whole.failure();
+  // The same study goes on; another, or the same once more, is a new one.
+  if (has_ended(whole->state) || whole->text != x.text)
+    result.reset();
+  return result;
 }
 
 std::optional<error> local_service::open() {
+  auto usage = store_->load_usage();
+  if (!usage)
+    return usage.failure();
+  std::uint64_t known_results = 0;
+  for (const auto& x : *usage)
+    known_results += x.results;
+  if (auto why = actors_.open())
+    return why;
   auto port = system_.middleman().publish(
     caf::actor_cast<registrar_actor>(actors_.pool()), 0, "127.0.0.1");
   if (!port)
     return error{errc::io_failed,
                  "cannot listen on 127.0.0.1: " + system_.render(port.error())};
   // Trainers take a while to start: they do so while trials are merged.
-  if (auto why = start_trainers(*port))
+  if (auto why = trainers_.start(options_.catalogue, options_.trainers, *port,
+                                 options_.state + "/logs"))
     return why;
-  if (auto why = actors_.open())
-    return why;
-  if (actors_.known_results() > 0 && !options_.quiet)
-    std::cerr << "hippo: " << options_.state << " holds "
-              << actors_.known_results()
+  for (const auto& x : options_.studies) {
+    auto stored = find_stored(x);
+    if (!stored)
+      return stored.failure();
+    if (auto id = actors_.submit({x, std::move(*stored)}); !id)
+      return id.failure();
+  }
+  if (known_results > 0 && !options_.quiet)
+    std::cerr << "hippo: " << options_.state << " holds " << known_results
               << " results of earlier runs; they are not trained again\n";
   actors_.go();
   return std::nullopt;
@@ -164,39 +173,15 @@ void local_service::close() {
   if (std::exchange(closed_, true))
     return;
   actors_.close();
-  const auto deadline = clock::now() + farewell_patience;
-  for (auto& x : trainers_)
-    x.wait(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(
-                      deadline - clock::now()),
-                    0ms));
-}
-
-bool local_service::look_after_trainers(
-  const std::function<void(const std::string&)>& say) {
-  const bool any_left
-    = std::any_of(trainers_.begin(), trainers_.end(),
-                  [](auto& x) { return !x.ended(); });
-  for (std::size_t i = 0; i < trainers_.size(); ++i) {
-    const auto end = trainers_[i].ended();
-    if (!end || mourned_[i])
-      continue;
-    mourned_[i] = true;
-    auto words = trainers_[i].last_words(last_words_lines);
-    if (!words.empty())
-      words = "\n" + words;
-    if (!words.empty() && words.back() == '\n')
-      words.pop_back();
-    say("trainer " + std::to_string(i + 1) + " died with " + *end
-        + (any_left ? "; the others take over its work" : "") + words);
-  }
-  return any_left;
+  trainers_.wait();
 }
 
 progress_view local_service::view(double elapsed_seconds) {
   progress_view result;
   result.elapsed_seconds = elapsed_seconds;
-  for (const auto& x : actors_.studies()) {
-    auto status = actors_.ask<study_status>(x, status_atom::value);
+  const auto known = actors_.status();
+  for (const auto& x : known.studies) {
+    auto status = actors_.ask<study_status>(x.handle, status_atom::value);
     if (!status)
       continue;
     study_progress y;
@@ -215,8 +200,8 @@ progress_view local_service::view(double elapsed_seconds) {
       if (x.lost.empty())
         trainers[x.number].number = x.number;
   double seconds_to_train = 0;
-  for (const auto& x : actors_.mergers()) {
-    auto status = actors_.ask<merger_status>(x, status_atom::value);
+  for (const auto& x : known.mergers) {
+    auto status = actors_.ask<merger_status>(x.handle, status_atom::value);
     if (!status)
       continue;
     result.asked_steps += status->figures.asked_steps;
@@ -295,8 +280,8 @@ private:
 /// Follows the run until every study has ended, it is interrupted, or nobody is
 /// left to train.
 std::optional<error> follow(local_service& svc, console& out,
-                            clock::time_point begin) {
-  auto left = svc.actors().studies().size();
+                            std::size_t studies, clock::time_point begin) {
+  auto left = studies;
   auto next_look = clock::now();
   bool halted = false;
   std::optional<error> broken;
@@ -304,7 +289,7 @@ std::optional<error> follow(local_service& svc, console& out,
   while (left > 0 && !broken) {
     svc.actors().self()->receive(
       [&](told_atom, trial_event& x) { out.tell(std::move(x)); },
-      [&](told_atom, const std::string&) { --left; },
+      [&](told_atom, const study_end&) { --left; },
       [&](const caf::down_msg&) {
         broken = error{errc::io_failed,
                        "the state could not be written: see the log"};
@@ -314,7 +299,7 @@ std::optional<error> follow(local_service& svc, console& out,
       continue;
     next_look = clock::now() + redraw_interval;
     const auto say = [&](const std::string& text) { out.say(text); };
-    if (!svc.look_after_trainers(say))
+    if (!svc.trainers().look_after(say))
       return error{errc::training_failed,
                    "no trainer is left; what is done is kept"};
     if (out.wants_view())
@@ -324,14 +309,14 @@ std::optional<error> follow(local_service& svc, console& out,
       halted_at = clock::now();
       out.say("interrupted: the trainers finish their present steps; "
               "Ctrl-C again to exit at once");
-      for (const auto& x : svc.actors().mergers())
-        svc.actors().self()->send(x, halt_atom::value);
+      svc.actors().halt();
     }
     if (!halted)
       continue;
     bool running = false;
-    for (const auto& x : svc.actors().mergers())
-      if (auto status = svc.actors().ask<merger_status>(x, status_atom::value))
+    for (const auto& x : svc.actors().status().mergers)
+      if (auto status
+          = svc.actors().ask<merger_status>(x.handle, status_atom::value))
         running = running || !status->running.empty();
     if (!running || clock::now() - halted_at > trainer_patience)
       return std::nullopt;
@@ -361,7 +346,7 @@ int run(run_options options) {
   if (auto why = svc.open())
     return fail(*why, exit_failed);
   console out{options};
-  const auto broken = follow(svc, out, begin);
+  const auto broken = follow(svc, out, options.studies.size(), begin);
   const auto wall_seconds = seconds_since(begin);
   auto record = svc.actors().record(wall_seconds);
   svc.close();

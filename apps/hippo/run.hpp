@@ -20,6 +20,8 @@ struct run_options {
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
   bool quiet = false;
+  /// Whether studies go on where the state folder has them, ended or not.
+  bool resume = false;
 };
 
 /// Runs studies to their end with trainers on this machine, and writes the

@@ -3,32 +3,30 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "hippo/schedule/scheduler.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "coordinator.hpp"
 #include "messages.hpp"
 #include "pool.hpp"
-#include "studies.hpp"
 
 namespace hippo {
 
 /// What a service runs and how.
 struct service_options {
-  std::vector<loaded_study> studies;
-  workload_catalogue catalogue;
-  hippo::policy policy = hippo::policy::critical_path;
-  bool merge = true; ///< false: every trial is trained alone
-  std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of one workload
+  coordinator_options coordinator; ///< but for what is known
   pool_options pool;
   /// Where results last; null: nowhere.
   std::shared_ptr<state_folder> store;
+  /// How long to wait before what could not be stored is tried again; 0: the
+  /// service gives up.
+  std::chrono::milliseconds store_retry{0};
 };
 
-/// The actors of a service: a pool, a journal, a merger for each workload key
-/// and a study for each file. Who trains, and on whose clock all of it runs, is
-/// the caller's matter.
+/// The actors of a service: a pool, a journal, and a coordinator that makes the
+/// others as studies come. Who trains, and on whose clock all of it runs, is the
+/// caller's matter.
 ///
 /// Not thread-safe; the actor system outlives it.
 class service {
@@ -41,15 +39,17 @@ public:
   service(const service&) = delete;
   service& operator=(const service&) = delete;
 
-  /// Loads what is known and registers every study; trainers may join before
-  /// and after.
+  /// Starts the actors; trainers may join from now on.
   std::optional<error> open();
 
-  /// How many results of earlier runs the store had when it was opened.
-  [[nodiscard]] std::size_t known_results() const { return known_results_; }
+  /// Runs a study. @returns its id
+  expected<std::uint64_t> submit(study_submission x);
 
   /// Lets the training begin.
   void go();
+
+  /// Leases nothing more and cancels what runs.
+  void halt();
 
   /// Ends every actor.
   void close();
@@ -69,29 +69,23 @@ public:
     return result;
   }
 
-  /// Puts together what the actors know, and notes it in the store.
+  /// The studies and mergers that are in memory.
+  coordinator_status status();
+
+  /// Puts together what the actors know.
   expected<run_record> record(double wall_seconds);
 
-  [[nodiscard]] const service_options& options() const { return options_; }
-  /// Hears of trials and studies that end, and of mergers that do.
+  /// Hears of trials and studies that end, and of the coordinator if it does.
   caf::scoped_actor& self() { return self_; }
   [[nodiscard]] const pool_actor& pool() const { return pool_; }
-  [[nodiscard]] const std::vector<merger_actor>& mergers() const {
-    return mergers_;
-  }
-  [[nodiscard]] const std::vector<study_actor>& studies() const {
-    return studies_;
+  [[nodiscard]] const journal_actor& journal() const { return journal_; }
+  [[nodiscard]] const coordinator_actor& coordinator() const {
+    return coordinator_;
   }
 
 private:
   /// How long an actor of this process may take to answer.
-  static constexpr auto answer_timeout = std::chrono::seconds{60};
-
-  /// The weights of the studies that share a workload key, added up.
-  [[nodiscard]] double weight_of(const std::string& key) const;
-  std::optional<error> open_merger(const study_spec& spec);
-  std::optional<error> open_mergers();
-  std::optional<error> open_studies();
+  static constexpr auto answer_timeout = std::chrono::seconds{600};
 
   caf::actor_system& system_;
   caf::scoped_actor self_;
@@ -99,11 +93,7 @@ private:
   std::function<void()> wait_;
   journal_actor journal_;
   pool_actor pool_;
-  std::vector<merger_actor> mergers_;
-  std::vector<study_actor> studies_;
-  std::vector<std::size_t> merger_of_study_;
-  std::vector<std::size_t> no_of_study_; ///< in its merger
-  std::size_t known_results_ = 0;
+  coordinator_actor coordinator_;
   bool closed_ = false;
 };
 

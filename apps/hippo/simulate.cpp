@@ -47,7 +47,9 @@ struct virtual_config : caf::actor_system_config {
 class simulated_service {
 public:
   explicit simulated_service(const simulation& x)
-    : seed_(x.seed), actors_(system_, options_of(x), [this] { settle(); }) {
+    : seed_(x.seed),
+      studies_(x.studies),
+      actors_(system_, options_of(x), [this] { settle(); }) {
     for (const auto& profile : x.profiles)
       profiles_->emplace(profile.workload.name, profile);
   }
@@ -62,6 +64,9 @@ public:
   expected<run_record> run(unsigned trainers) {
     if (auto why = actors_.open())
       return *why;
+    for (const auto& x : studies_)
+      if (auto id = actors_.submit({x, {}}); !id)
+        return id.failure();
     for (unsigned i = 0; i < trainers; ++i)
       add_trainer();
     settle();
@@ -75,10 +80,9 @@ public:
 private:
   static service_options options_of(const simulation& x) {
     service_options result;
-    result.studies = x.studies;
-    result.catalogue = x.catalogue;
-    result.policy = x.policy;
-    result.merge = x.merge;
+    result.coordinator.workloads = x.catalogue.workloads;
+    result.coordinator.policy = x.policy;
+    result.coordinator.merge = x.merge;
     result.pool = quiet_watch();
     return result;
   }
@@ -101,14 +105,15 @@ private:
 
   /// Says what the service waits for although nothing more will happen.
   error why_stuck() {
+    const auto known = actors_.status();
     std::string unended;
-    for (const auto& x : actors_.studies())
-      if (auto status = actors_.ask<study_status>(x, status_atom::value);
-          status && !status->done)
-        unended += (unended.empty() ? "'" : ", '") + status->name + '\'';
+    for (const auto& x : known.studies)
+      if (!x.ended)
+        unended += (unended.empty() ? "'" : ", '") + x.name + '\'';
     std::size_t idle_leases = 0;
-    for (const auto& x : actors_.mergers())
-      if (auto status = actors_.ask<merger_status>(x, status_atom::value))
+    for (const auto& x : known.mergers)
+      if (auto status
+          = actors_.ask<merger_status>(x.handle, status_atom::value))
         idle_leases += status->running.size();
     return {errc::training_failed,
             "nothing more can happen in the simulation, but these studies "
@@ -122,12 +127,13 @@ private:
     for (bool more = actors_.self()->has_next_message(); more;)
       actors_.self()->receive(
         [](told_atom, const trial_event&) {},
-        [this](told_atom, const std::string&) { ++ended_; },
+        [this](told_atom, const study_end&) { ++ended_; },
         [](const caf::down_msg&) {}, caf::after(0s) >> [&] { more = false; });
-    return ended_ == actors_.studies().size();
+    return ended_ == studies_.size();
   }
 
   std::uint64_t seed_;
+  const std::vector<loaded_study>& studies_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
   std::shared_ptr<simulation_profiles> profiles_

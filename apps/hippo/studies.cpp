@@ -6,30 +6,10 @@
 
 #include "child_process.hpp"
 #include "hippo/core/number.hpp"
-#include "hippo/tune/algorithm.hpp"
 
 namespace hippo {
 
 namespace {
-
-/// Says where in its file a finding of the algorithm stands.
-diagnostic locate(const study_spec& spec, const std::string& path,
-                  const std::string& message) {
-  diagnostic result;
-  result.file = spec.file;
-  // The nearest place above that the file mentions.
-  for (auto at = path; !at.empty();) {
-    if (auto i = spec.marks.find(at); i != spec.marks.end()) {
-      result = i->second;
-      break;
-    }
-    const auto dot = at.rfind('.');
-    at = dot == std::string::npos ? std::string{} : at.substr(0, dot);
-  }
-  result.path = path;
-  result.message = message;
-  return result;
-}
 
 /// What a trainer program said, without its name and the end of the line.
 std::string complaint_in(const program_output& said) {
@@ -108,14 +88,9 @@ load_studies(const std::vector<study_source>& sources,
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;
   for (const auto& source : sources) {
-    auto read = read_study(source.text, source.name, catalogue.workloads);
+    auto read = load_study(source.text, source.name, catalogue.workloads);
     if (read.study) {
-      const auto& spec = *read.study;
-      const auto found = check_algorithm(spec);
-      for (const auto& x : found.errors)
-        read.errors.push_back(locate(spec, x.path, x.message));
-      for (const auto& x : found.warnings)
-        read.warnings.push_back(locate(spec, x.path, x.message));
+      const auto& spec = read.study->spec;
       const auto [first, added] = file_of.emplace(spec.name, source.name);
       if (!added)
         read.errors.push_back(
@@ -125,9 +100,9 @@ load_studies(const std::vector<study_source>& sources,
     }
     print(read.warnings, "warning");
     print(read.errors, "error");
-    good = good && read.errors.empty() && read.study;
+    good = good && read.errors.empty();
     if (read.study)
-      result.push_back({std::move(*read.study), source.text});
+      result.push_back(std::move(*read.study));
   }
   if (!good)
     return std::nullopt;
@@ -154,18 +129,6 @@ bool check_workloads(const std::vector<loaded_study>& studies,
   }
   print(errors, "error");
   return errors.empty();
-}
-
-std::map<std::string, sequence> defaults_of(const workload_descriptor& x) {
-  std::map<std::string, sequence> result;
-  for (const auto& p : x.hyper_parameters) {
-    auto* number = std::get_if<double>(&p.fallback);
-    result.emplace(p.name,
-                   sequence{number != nullptr
-                              ? form::constant(*number)
-                              : form::text(std::get<std::string>(p.fallback))});
-  }
-  return result;
 }
 
 } // namespace hippo

@@ -5,6 +5,7 @@
 
 #include "hippo/space/study.hpp"
 #include "hippo/train/descriptor.hpp"
+#include "hippo/tune/loaded_study.hpp"
 
 namespace hippo {
 
@@ -26,12 +27,6 @@ struct workload_catalogue {
 expected<workload_catalogue>
 make_catalogue(std::string trainer_program,
                std::vector<std::string> libraries);
-
-/// A study and the text that it was read from.
-struct loaded_study {
-  study_spec spec;
-  std::string text;
-};
 
 /// Text of a study file, and what to call it in messages.
 struct study_source {
@@ -55,8 +50,5 @@ load_studies(const std::vector<study_source>& sources,
 /// prints on stderr why not. @returns whether all can
 bool check_workloads(const std::vector<loaded_study>& studies,
                      const workload_catalogue& catalogue);
-
-/// Returns constants for all hyper-parameters of a workload.
-std::map<std::string, sequence> defaults_of(const workload_descriptor& x);
 
 } // namespace hippo

@@ -25,8 +25,11 @@ struct PoolTest : test::actor_test {
           return trial_id{0};
         },
         [](order_atom, std::uint64_t, const study_orders&) {},
+        [](weight_atom, std::uint64_t, double) {},
         [](go_atom) {},
         [](halt_atom) {},
+        [](hold_atom, std::uint64_t, bool) {},
+        [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },
         [count](lost_atom, std::uint64_t) { --*count; },
         [](status_atom) { return merger_status{}; },

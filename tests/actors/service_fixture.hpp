@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,42 @@ struct remains {
   std::vector<journal_record> records;
   fake_engine::folder files;
 
+  /// What a study has heard, in its order.
+  [[nodiscard]] std::vector<stored_event> history(std::uint64_t study) const {
+    std::vector<stored_event> result;
+    for (const auto& x : records)
+      if (const auto* event = std::get_if<event_added>(&x);
+          event != nullptr && event->study == study)
+        result.push_back({result.size() + 1, study, 0, event->what});
+    return result;
+  }
+
+  /// The study as it was saved last, if it was.
+  [[nodiscard]] std::optional<stored_study> study(std::uint64_t id) const {
+    std::optional<stored_study> result;
+    for (const auto& x : records)
+      if (const auto* saved = std::get_if<study_saved>(&x);
+          saved != nullptr && saved->study.id == id)
+        result = saved->study;
+    return result;
+  }
+
+  /// The trials of a study as they were saved last, by number.
+  [[nodiscard]] std::map<std::uint64_t, stored_trial>
+  trials(std::uint64_t study) const {
+    std::map<std::uint64_t, stored_trial> result;
+    for (const auto& x : records)
+      if (const auto* saved = std::get_if<trial_saved>(&x);
+          saved != nullptr && saved->study == study) {
+        auto params = saved->trial.params.empty()
+                        ? result[saved->trial.trial].params
+                        : saved->trial.params;
+        result[saved->trial.trial] = saved->trial;
+        result[saved->trial.trial].params = std::move(params);
+      }
+    return result;
+  }
+
   [[nodiscard]] stored_plan plan() const {
     stored_plan result;
     for (const auto& x : records)
@@ -156,12 +193,17 @@ struct remains {
 
 /// A journal that writes into `kept`.
 inline journal_actor::behavior_type
-keeping_journal(journal_actor::pointer, std::shared_ptr<remains> kept) {
+keeping_journal(journal_actor::pointer self, std::shared_ptr<remains> kept) {
   return {
-    [kept](commit_atom, const std::vector<journal_record>& xs) {
-      kept->records.insert(kept->records.end(), xs.begin(), xs.end());
-      return std::uint64_t{xs.size()};
+    [self, kept](commit_atom, const journal_entry& x) {
+      kept->records.insert(kept->records.end(), x.records.begin(),
+                           x.records.end());
+      for (const auto& [owner, news] : x.news)
+        self->send(owner, outcome_atom::value, news);
+      return std::uint64_t{x.records.size()};
     },
+    [](flush_atom) {},
+    [](status_atom) { return journal_status{}; },
   };
 }
 
@@ -196,17 +238,37 @@ public:
     ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
     study_options opts;
     opts.spec = *read.study;
-    for (const auto& p : model_workload().hyper_parameters)
-      opts.defaults.emplace(
-        p.name, sequence{form::constant(std::get<double>(p.fallback))});
+    opts.workload = model_workload();
     specs.push_back(*read.study);
+    const auto id = specs.size();
+    if (const auto known = kept->study(id))
+      opts.stored = *known;
+    opts.stored.id = id;
+    opts.stored.name = read.study->name;
+    opts.history = kept->history(id);
     studies.push_back(
-      spawn(study, opts, merging, caf::actor_cast<observer_actor>(self)));
+      spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
     auto started = ask<std::uint64_t>(studies.back(), start_atom::value);
     ASSERT_TRUE(started) << sys.render(started.error());
   }
 
   void go() { self->send(merging, go_atom::value); }
+
+  /// Asks a study for something.
+  caf::expected<command_answer> command(std::size_t i, study_command::verb what,
+                                        std::string text = {},
+                                        std::uint64_t trial = 0,
+                                        step_t at = 0) {
+    return ask<command_answer>(
+      studies[i], command_atom::value,
+      study_command{what, trial, at, std::move(text), 0});
+  }
+
+  study_phase phase_of(std::size_t i) {
+    auto result = ask<study_status>(studies[i], status_atom::value);
+    EXPECT_TRUE(result) << sys.render(result.error());
+    return result ? result->state : study_phase::running;
+  }
 
   trainer_entry& add_trainer() {
     hello x;
@@ -301,7 +363,7 @@ public:
     }
     auto ended = ask<study_status>(studies[i], status_atom::value);
     ASSERT_TRUE(ended);
-    EXPECT_TRUE(ended->done) << specs[i].name;
+    EXPECT_TRUE(has_ended(ended->state)) << specs[i].name;
   }
 };
 

@@ -11,6 +11,8 @@
 namespace hippo {
 namespace {
 
+using verb = study_command::verb;
+
 const char* const grid_study = R"(
 study: grid
 workload: {name: model}
@@ -415,7 +417,8 @@ TEST_F(ServiceTest, CancellingAStudyFreesItsTrainers) {
   auto& x = add_trainer();
   run();
   x.device->step();
-  self->send(studies[0], cancel_atom::value);
+  ASSERT_TRUE(command(0, verb::cancel, "no longer needed"));
+  EXPECT_EQ(phase_of(0), study_phase::cancelled);
   run_all();
   for (const auto& t : record_of(0).trials)
     EXPECT_EQ(t.state, trial_state::cancelled);
@@ -434,10 +437,199 @@ TEST_F(ServiceTest, ALeaseGoesOnWhileAnotherStudyWaitsForIt) {
   auto& x = add_trainer();
   run();
   x.device->step();
-  self->send(studies[0], cancel_atom::value);
+  ASSERT_TRUE(command(0, verb::cancel));
   run_all();
   expect_results_as_alone(1);
   EXPECT_EQ(trained(), status().figures.unique_steps);
+}
+
+// -- pause, stop, and clients that decide -------------------------------------
+
+TEST_F(ServiceTest, APausedStudyStartsNothingNewUntilItIsResumed) {
+  open();
+  add_study(grid_study);
+  go();
+  auto& x = add_trainer();
+  run();
+  x.device->step();
+  ASSERT_TRUE(command(0, verb::pause));
+  EXPECT_EQ(phase_of(0), study_phase::paused);
+  const auto refused = command(0, verb::pause);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(sys.render(refused.error()).find("PAUSED already"),
+            std::string::npos);
+  run_all();
+  // The lease that ran has come to its end, and nothing else has begun.
+  const auto trained_before = trained();
+  EXPECT_GT(trained_before, 1u);
+  EXPECT_LT(trained_before, status().figures.unique_steps);
+  EXPECT_EQ(status().runnable_paths, 0u);
+  ASSERT_TRUE(command(0, verb::resume));
+  run_all();
+  expect_results_as_alone(0);
+  EXPECT_EQ(trained(), status().figures.unique_steps);
+}
+
+TEST_F(ServiceTest, APausedStudyDoesNotHoldUpOthers) {
+  open();
+  add_study(grid_study);
+  add_study(sha_study);
+  go();
+  add_trainer();
+  ASSERT_TRUE(command(0, verb::pause));
+  run_all();
+  expect_results_as_alone(1);
+  EXPECT_EQ(phase_of(0), study_phase::paused);
+  ASSERT_TRUE(command(0, verb::resume));
+  run_all();
+  expect_results_as_alone(0);
+}
+
+TEST_F(ServiceTest, WhatALostTrainerDidNotReachIsNotTrainedForAPausedStudy) {
+  open();
+  add_study(grid_study);
+  go();
+  auto x = add_trainer();
+  run();
+  x.device->step();
+  ASSERT_TRUE(command(0, verb::pause));
+  self->send_exit(x.handle, caf::exit_reason::kill);
+  run();
+  const auto before = trained();
+  trainers.back().device = std::make_shared<test::fake_engine>(files);
+  add_trainer();
+  run_all();
+  EXPECT_EQ(trained(), 0u) << before;
+  EXPECT_EQ(phase_of(0), study_phase::paused);
+}
+
+TEST_F(ServiceTest, AStudyThatIsStoppedFinishesWhatRunsAndEnds) {
+  open();
+  add_study(sha_study);
+  go();
+  auto& x = add_trainer();
+  run();
+  x.device->step();
+  ASSERT_TRUE(command(0, verb::stop));
+  EXPECT_EQ(phase_of(0), study_phase::stopping);
+  run_all();
+  EXPECT_EQ(phase_of(0), study_phase::complete);
+  std::size_t results = 0;
+  for (const auto& t : record_of(0).trials) {
+    EXPECT_TRUE(has_ended(t.state)) << t.id;
+    results += t.results.size();
+  }
+  EXPECT_GT(results, 0u);
+  EXPECT_LT(trained(), 9u);
+  const auto late = command(0, verb::resume);
+  ASSERT_FALSE(late);
+  EXPECT_NE(sys.render(late.error()).find("has ended: COMPLETE"),
+            std::string::npos);
+}
+
+TEST_F(ServiceTest, AStudyEndsWhenItsTimeIsSpentAndPausesDoNotCount) {
+  open();
+  add_study(std::string{grid_study} + "budget: {seconds: 100}\n");
+  go();
+  sched.advance_time(std::chrono::seconds(60));
+  ASSERT_TRUE(command(0, verb::pause));
+  sched.advance_time(std::chrono::seconds(600));
+  run();
+  EXPECT_EQ(phase_of(0), study_phase::paused);
+  ASSERT_TRUE(command(0, verb::resume));
+  sched.advance_time(std::chrono::seconds(39));
+  run();
+  EXPECT_EQ(phase_of(0), study_phase::running);
+  sched.advance_time(std::chrono::seconds(2));
+  run();
+  EXPECT_EQ(phase_of(0), study_phase::cancelled);
+  EXPECT_EQ(kept->study(1)->reason,
+            "the budget of time, 100 s, is spent");
+}
+
+const char* const client_study = R"(
+study: mine
+workload: {name: model}
+objective: {metric: value, every: 2}
+steps: {max: 9}
+space:
+  lr: {choice: [0.1, {multistep: {initial: 0.1, milestones: [3], gamma: 0.5}}]}
+  batch_size: {choice: [64, 128]}
+algorithm: client
+budget: {trials: 5}
+)";
+
+TEST_F(ServiceTest, AClientDecidesAndStillShares) {
+  open();
+  add_study(client_study);
+  go();
+  add_trainer();
+  const auto first = command(0, verb::ask, R"({"lr": 0.1, "batch_size": 64})");
+  ASSERT_TRUE(first) << sys.render(first.error());
+  EXPECT_EQ(first->trial, 0u);
+  EXPECT_EQ(first->params.dump(), R"({"lr":0.1,"batch_size":64})");
+  const auto second = command(
+    0, verb::ask,
+    R"({"lr": {"multistep": {"initial": 0.1, "milestones": [3],
+                             "gamma": 0.5}}, "batch_size": 64})");
+  ASSERT_TRUE(second);
+  const auto drawn = command(0, verb::ask);
+  ASSERT_TRUE(drawn);
+  EXPECT_TRUE(drawn->params.contains("lr"));
+  const auto train = [&](std::uint64_t trial, step_t to) {
+    auto pending = self->request(studies[0], caf::infinite, train_atom::value,
+                                 trial, to);
+    run_all();
+    trained_answer result;
+    pending.receive([&](trained_answer& x) { result = std::move(x); },
+                    [&](caf::error& e) { ADD_FAILURE() << sys.render(e); });
+    return result;
+  };
+  EXPECT_EQ(train(0, 2).step, 2u);
+  EXPECT_EQ(train(0, 2).step, 2u); // answered at once
+  EXPECT_EQ(train(0, 4).step, 4u);
+  EXPECT_EQ(train(1, 4).step, 4u);
+  EXPECT_EQ(trained(), 5u); // the first three steps are the same
+  EXPECT_EQ(train(0, 9).state, trial_state::complete);
+  ASSERT_TRUE(command(0, verb::tell, R"({"state": "PRUNED"})", 1));
+  ASSERT_TRUE(
+    command(0, verb::tell, R"({"state": "COMPLETE", "value": 0.75})", 2));
+  const auto record = record_of(0);
+  EXPECT_EQ(record.trials[1].state, trial_state::pruned);
+  EXPECT_EQ(record.trials[2].state, trial_state::complete);
+  EXPECT_EQ(record.trials[2].results.back().values.at("value"), 0.75);
+  EXPECT_EQ(phase_of(0), study_phase::running);
+  ASSERT_TRUE(command(0, verb::close));
+  EXPECT_EQ(phase_of(0), study_phase::complete);
+}
+
+TEST_F(ServiceTest, SaysWhatAClientMayNotDo) {
+  open();
+  add_study(client_study);
+  add_study(sha_study);
+  go();
+  const auto refusal = [&](const caf::expected<command_answer>& x) {
+    return x ? "granted" : sys.render(x.error());
+  };
+  const auto expect = [&](const std::string& said, const std::string& part) {
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  expect(refusal(command(1, verb::ask)),
+         "the study's algorithm, sha, decides by itself");
+  expect(refusal(command(0, verb::ask, "{lr: 0.1, bach_size: 64}")),
+         "batch_size");
+  expect(refusal(command(0, verb::ask, "{lr: {choice: [0.1, 0.2]}}")),
+         "one value for each");
+  expect(refusal(command(0, verb::train, {}, 3, 2)), "there is no trial 3");
+  ASSERT_TRUE(command(0, verb::ask));
+  expect(refusal(command(0, verb::train, {}, 0, 3)),
+         "where nothing is measured: the nearest step is 4");
+  expect(refusal(command(0, verb::tell, R"({"state": "RUNNING"})", 0)),
+         "COMPLETE, PRUNED or FAILED");
+  expect(refusal(command(0, verb::weight, "-1")), "a number above 0");
+  for (int i = 0; i < 4; ++i)
+    ASSERT_TRUE(command(0, verb::ask));
+  expect(refusal(command(0, verb::ask)), "there may be 5 trials");
 }
 
 TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {
@@ -574,21 +766,51 @@ struct ServiceAgain : test::service_test {
   void TestBody() override {}
 };
 
+/// What a study was known to hold must still be there, the same, in a later
+/// state of it.
+void expect_goes_on(const study_record& before, const study_record& after) {
+  ASSERT_LE(before.trials.size(), after.trials.size());
+  for (std::size_t no = 0; no < before.trials.size(); ++no) {
+    const auto& x = before.trials[no];
+    const auto& y = after.trials[no];
+    if (x.state != trial_state::pending) {
+      EXPECT_EQ(x.params, y.params) << no;
+    }
+    ASSERT_LE(x.results.size(), y.results.size()) << no;
+    for (std::size_t i = 0; i < x.results.size(); ++i) {
+      EXPECT_EQ(x.results[i].step, y.results[i].step);
+      EXPECT_EQ(x.results[i].values, y.results[i].values);
+    }
+    if (has_ended(x.state)) {
+      EXPECT_EQ(x.state, y.state);
+      EXPECT_EQ(x.failure, y.failure);
+    }
+  }
+}
+
 struct ServiceRestart : testing::TestWithParam<unsigned> {};
 
 TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
   const auto seed = GetParam();
   std::mt19937_64 rng{seed};
-  // None of these depends on who is faster.
-  const std::vector texts{pbt_study, plateau_pbt_study, sha_study, grid_study};
+  const std::vector texts{pbt_study, plateau_pbt_study, sha_study,  grid_study,
+                          tpe_study, asha_study,        bohb_study, plateau_study};
+  constexpr std::size_t fixed = 4; // these do not depend on who is faster
   const auto left = std::make_shared<test::remains>();
-  for (int life = 0; life < 3; ++life) {
+  std::vector<study_record> before(texts.size());
+  for (int life = 0; life < 4; ++life) {
     ServiceAgain x{left, texts};
+    x.run();
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      expect_goes_on(before[i], x.record_of(i));
     for (auto turns = rng() % 400; turns > 0; --turns) {
       x.run_one(rng);
       if (rng() % 2 == 0)
         x.trainers[rng() % 2].device->step();
     }
+    // What a study tells it has heard, and that was stored first.
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      before[i] = x.record_of(i);
   }
   ServiceAgain last{left, texts},
     whole{std::make_shared<test::remains>(), texts};
@@ -600,7 +822,7 @@ TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     last.expect_results_as_alone(i);
     const auto x = last.record_of(i), y = again.record_of(i),
-               z = whole.record_of(i);
+               z = i < fixed ? whole.record_of(i) : x;
     ASSERT_EQ(x.trials.size(), z.trials.size());
     ASSERT_EQ(y.trials.size(), z.trials.size());
     for (std::size_t no = 0; no < z.trials.size(); ++no)

@@ -82,6 +82,7 @@ public:
   std::uint64_t seed = 1;
   step_t lease_steps_max = 1000;
   pool_actor trainers_pool;
+  journal_actor log;
   merger_actor merging;
   std::vector<study_actor> studies;
   std::vector<training_actor> trainers;
@@ -95,7 +96,8 @@ public:
     options.workload.name = profile->workload.name;
     options.speed_names = {"batch_size"};
     options.lease_steps_max = lease_steps_max;
-    merging = spawn(merger, options, trainers_pool, spawn(journal, nullptr));
+    log = spawn(journal, nullptr, 0ms);
+    merging = spawn(merger, options, trainers_pool, log);
     hello x;
     x.device = profile->device;
     x.workloads = {profile->workload.name};
@@ -115,18 +117,23 @@ public:
     ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
     study_options opts;
     opts.spec = *read.study;
-    for (const auto& p : profile->workload.hyper_parameters)
-      opts.defaults.emplace(
-        p.name, sequence{form::constant(std::get<double>(p.fallback))});
+    opts.workload = profile->workload;
+    opts.stored.id = studies.size() + 1;
     studies.push_back(
-      spawn(study, opts, merging, caf::actor_cast<observer_actor>(self)));
+      spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
     ASSERT_TRUE(ask<std::uint64_t>(studies.back(), start_atom::value));
   }
 
   bool all_done() {
     return std::ranges::all_of(studies, [this](const auto& x) {
-      return ask<study_status>(x, status_atom::value)->done;
+      return has_ended(ask<study_status>(x, status_atom::value)->state);
     });
+  }
+
+  void cancel(std::size_t i) {
+    study_command x;
+    x.what = study_command::verb::cancel;
+    caf::anon_send(studies[i], command_atom::value, std::move(x));
   }
 
   bool go() {
@@ -330,7 +337,7 @@ TEST_F(SimulationTest, EndsALeaseAtOnceWhenNobodyWaitsForItAnyMore) {
   open(1);
   add_study(one_trial("only", 20, 20));
   timeline->schedule_at(
-    45s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+    45s, [this] { cancel(0); });
   self->send(merging, go_atom::value);
   ASSERT_TRUE(clock.run_until(
     [this] { return clock.now() > 0s && overview().status.running.empty(); }));
@@ -343,7 +350,7 @@ TEST_F(SimulationTest, ALeaseIsNotWaitedForWhereItHasPassed) {
   bool added = false;
   timeline->schedule_at(120s, [&added] { added = true; });
   timeline->schedule_at(
-    122s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+    122s, [this] { cancel(0); });
   self->send(merging, go_atom::value);
   ASSERT_TRUE(clock.run_until([&added] { return added; }));
   add_study(one_trial("short", 5, 5)); // the lease was measured at step 10
@@ -358,7 +365,7 @@ TEST_F(SimulationTest, EndsALeaseWhenItTellsThatItHasPassedWhatIsWaitedFor) {
   bool added = false;
   timeline->schedule_at(65s, [&added] { added = true; });
   timeline->schedule_at(
-    67s, [this] { caf::anon_send(studies[0], cancel_atom::value); });
+    67s, [this] { cancel(0); });
   self->send(merging, go_atom::value);
   ASSERT_TRUE(clock.run_until([&added] { return added; }));
   add_study(one_trial("short", 5, 5)); // the lease is at step 6
@@ -383,7 +390,7 @@ TEST_F(SimulationTest, EndsALeaseThatHasOnlyMeasuredWhatIsWaitedFor) {
   other.replace(other.find("0.5"), 3, "0.2");
   add_study(other);
   timeline->schedule_at(begin + 40s, [this] {
-    caf::anon_send(studies[1], cancel_atom::value);
+    cancel(1);
   });
   ASSERT_TRUE(clock.run_until([&] {
     return clock.now() > begin && overview().status.running.empty();

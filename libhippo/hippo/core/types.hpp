@@ -20,4 +20,19 @@ using metrics = std::map<std::string, double>;
 /// Whether small or large values of an objective are good.
 enum class direction : std::uint8_t { minimize, maximize };
 
+/// Where a trial stands. The names are those that people see, in capitals.
+enum class trial_state : std::uint8_t {
+  pending,
+  running,
+  paused,
+  complete,
+  pruned,
+  failed,
+  cancelled,
+};
+const char* to_string(trial_state x) noexcept; ///< e.g. `"COMPLETE"`
+
+/// Whether a trial will never be trained further.
+bool has_ended(trial_state x) noexcept;
+
 } // namespace hippo

@@ -175,23 +175,28 @@ void search_plan::ask(trial_id id, step_t to) {
   assert(measuring_of(id).covers(to));
   if (trial.ended || to <= trial.asked_to)
     return;
-  const auto from = trial.asked_to;
   cover(id, to);
-  const auto order = ++requests_;
-  const auto passed = passages(id, to);
+  go_on(id);
+}
+
+void search_plan::go_on(trial_id id) {
+  auto& trial = trials_[id];
+  if (trial.ended)
+    return;
+  const auto passed = passages(id, trial.asked_to);
   for (const auto& [at, end] : passed) {
     const auto& x = nodes_[at];
     if (x.failed_at && *x.failed_at <= end) {
       failures_.push_back({id, *x.failed_at, x.failure});
-      trial.asked_to = from; // nothing beyond waits yet
       drop(id);
-      trial.asked_to = to;
       return;
     }
   }
+  const auto order = ++requests_;
   const auto& when = measuring_of(id);
   auto i = passed.begin();
-  for (auto t = when.next(from); t != 0 && t <= to; t = when.next(t)) {
+  for (auto t = when.next(std::max(trial.waits_to, trial.delivered_to));
+       t != 0 && t <= trial.asked_to; t = when.next(t)) {
     while (i->end < t)
       ++i;
     auto& x = nodes_[i->node];
@@ -204,14 +209,15 @@ void search_plan::ask(trial_id id, step_t to) {
     x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
   }
+  trial.waits_to = trial.asked_to;
   flush(id);
 }
 
-void search_plan::drop(trial_id id) {
+void search_plan::stop_waiting(trial_id id, step_t to) {
   auto& trial = trials_[id];
   const auto& when = measuring_of(id);
-  for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.asked_to;
-       t = when.next(t)) {
+  for (auto t = when.next(std::max(to, trial.delivered_to));
+       t != 0 && t <= trial.waits_to; t = when.next(t)) {
     const auto at = node_at(id, t);
     auto& wants = nodes_[at].wants;
     const auto i = wants.find(t);
@@ -221,8 +227,43 @@ void search_plan::drop(trial_id id) {
       wants.erase(i);
     changed_.insert(at);
   }
-  trial.ended = true;
-  trial.delivered_to = trial.asked_to;
+  trial.waits_to = std::min(trial.waits_to, to);
+}
+
+void search_plan::drop(trial_id id) {
+  stop_waiting(id, 0);
+  trials_[id].ended = true;
+}
+
+void search_plan::recall(trial_id id, step_t to) {
+  auto& trial = trials_[id];
+  assert(trial.asked_to == 0);
+  cover(id, to);
+  trial.waits_to = trial.delivered_to = to;
+  delivered_steps_ += to;
+  studies_[trial.study].figures.delivered_steps += to;
+}
+
+bool search_plan::is_running(node_id at, step_t state) const {
+  const auto& xs = nodes_[at].running;
+  return std::any_of(xs.begin(), xs.end(), [&](const auto& r) {
+    return r.reached < state && state <= r.to;
+  });
+}
+
+step_t search_plan::suspend(trial_id id) {
+  const auto& trial = trials_[id];
+  const auto& when = measuring_of(id);
+  step_t kept = 0;
+  for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.waits_to;
+       t = when.next(t)) {
+    const auto at = node_at(id, t);
+    if (nodes_[at].wants.count(t) > 0 && !is_running(at, t))
+      break;
+    kept = t;
+  }
+  stop_waiting(id, kept);
+  return kept;
 }
 
 void search_plan::flush(trial_id id) {
@@ -234,11 +275,12 @@ void search_plan::flush(trial_id id) {
     const auto t = when.next(trial.delivered_to);
     if (t == 0 || t > trial.asked_to)
       return;
-    const auto& results = nodes_[node_at(id, t)].results;
+    const auto at = node_at(id, t);
+    const auto& results = nodes_[at].results;
     const auto i = results.find(t);
     if (i == results.end())
       return;
-    deliveries_.push_back({id, t, i->second});
+    deliveries_.push_back({id, at, t, i->second});
     delivered_steps_ += t - trial.delivered_to;
     studies_[trial.study].figures.delivered_steps += t - trial.delivered_to;
     trial.delivered_to = t;

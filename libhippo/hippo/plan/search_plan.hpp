@@ -25,6 +25,7 @@ using study_no = std::uint32_t; ///< dense from 0; unique within a plan
 /// A trial's measurement has become known.
 struct delivery {
   trial_id trial = 0;
+  node_id node = 0; ///< where the result is
   step_t at = 0;
   metrics values;
 };
@@ -52,8 +53,8 @@ struct running_range {
 
 /// Who waits for the measurement of one state.
 struct want {
-  std::vector<trial_id> waiters; ///< dropped ones included
-  std::uint64_t live = 0;        ///< waiters that are not dropped
+  std::vector<trial_id> waiters; ///< those included that have ceased to wait
+  std::uint64_t live = 0;        ///< waiters that have not
   std::uint64_t order = 0;       ///< lowest request number among the waiters
 };
 
@@ -129,6 +130,19 @@ public:
   /// @complexity O(segments + measurements)
   /// REQUIRES: `to` is measured by the trial's study.
   void ask(trial_id trial, step_t to);
+
+  /// Notes that the trial's measurements up to state `to` are known to it from
+  /// an earlier run; it is not given them again.
+  /// @complexity O(segments)
+  /// REQUIRES: nothing has been asked for yet.
+  void recall(trial_id trial, step_t to);
+
+  /// Lets a trial wait only for what is being trained now, from where it is on
+  /// without a gap. What it was asked for beyond is taken up again by `go_on`.
+  /// @returns the last state that it still waits for, or 0
+  /// @complexity O(outstanding measurements * segments)
+  step_t suspend(trial_id trial);
+  void go_on(trial_id trial);
 
   /// Ends all waiting of a trial.
   /// @complexity O(outstanding measurements)
@@ -245,6 +259,7 @@ private:
   struct trial_state {
     node_id leaf = 0;
     step_t asked_to = 0;
+    step_t waits_to = 0; ///< `asked_to` unless it is suspended
     step_t delivered_to = 0;
     study_no study = 0;
     bool responsive = false;
@@ -270,6 +285,9 @@ private:
                    configuration_pool::compact config);
   void announce_stops(node_id at, const measuring& when);
   void flush(trial_id trial);
+  /// Lets a trial no longer wait for what is beyond state `to`.
+  void stop_waiting(trial_id trial, step_t to);
+  [[nodiscard]] bool is_running(node_id at, step_t state) const;
   [[nodiscard]] const measuring& measuring_of(trial_id trial) const;
   /// The node of the trial's chain that state `at` belongs to; O(segments).
   [[nodiscard]] node_id node_at(trial_id trial, step_t at) const;

@@ -11,18 +11,6 @@
 
 namespace hippo {
 
-/// Where a trial stands. The names are those that people see, in capitals.
-enum class trial_state : std::uint8_t {
-  pending,
-  running,
-  paused,
-  complete,
-  pruned,
-  failed,
-  cancelled,
-};
-const char* to_string(trial_state x) noexcept; ///< e.g. `"COMPLETE"`
-
 /// One measurement of a trial.
 struct trial_measurement {
   step_t step = 0;

@@ -398,4 +398,24 @@ study_file read_study(const std::string& text, const std::string& name,
   return result;
 }
 
+expected<trial_parameters>
+read_parameters(const std::string& text, step_t max_steps,
+                const workload_descriptor& workload) {
+  study_file found;
+  diagnostics notes{"", found};
+  std::optional<search_space> space;
+  if (const auto root = read_document(text, notes, "trial"))
+    space = search_space{read_space(*root, max_steps, &workload, notes)};
+  std::string why;
+  for (const auto& x : found.errors)
+    why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")
+           + x.message;
+  if (why.empty() && space->size() != 1u)
+    why = "the parameters of a trial leave nothing to choose: give one value"
+          " for each";
+  if (!why.empty())
+    return {errc::invalid_argument, why};
+  return space->at(0);
+}
+
 } // namespace hippo

@@ -175,6 +175,13 @@ struct study_file {
 /// @returns the text, or `errc::io_failed`
 expected<std::string> read_study_text(const std::string& path);
 
+/// Reads the hyper-parameters of one trial: a map (YAML or JSON) such as a
+/// `space` with nothing left to choose.
+/// @returns them, or `errc::invalid_argument` with all that is wrong
+expected<trial_parameters> read_parameters(const std::string& text,
+                                           step_t max_steps,
+                                           const workload_descriptor& workload);
+
 /// Reads and checks the text of a study file. Every error that can be told
 /// independently is told, not just the first.
 /// @param name stands for the file in messages

@@ -1,22 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/lease.hpp"
 
 namespace hippo {
 
-/// A node of a search plan, as it is stored. The root, 0, never is.
+/// A node of a search plan, as it is stored. The root, 0, is there unsaid.
 struct stored_node {
   std::uint64_t id = 0;     ///< from 1
   std::uint64_t parent = 0; ///< below `id`; 0: the root
   step_t begin = 0;
-  std::uint64_t root_tag = 0; ///< tells apart what must not share; normally 0
+  std::uint64_t lane = 0; ///< tells apart what must not share; normally 0
   configuration config;
   friend bool operator==(const stored_node&, const stored_node&) = default;
 };
@@ -38,13 +40,103 @@ struct stored_checkpoint {
                          const stored_checkpoint&) = default;
 };
 
+/// Where a study stands. The names are those that people see, in capitals.
+enum class study_phase : std::uint8_t {
+  running,
+  paused,    ///< nothing new starts until it is resumed
+  stopping,  ///< what runs is finished, then it ends
+  complete,  ///< nothing is left to do
+  failed,    ///< all of its trials failed
+  cancelled, ///< somebody ended it, or its time was spent
+};
+const char* to_string(study_phase x) noexcept; ///< e.g. `"RUNNING"`
+
+/// Whether a study will never do anything again.
+bool has_ended(study_phase x) noexcept;
+
 /// A study as it was submitted, and where it stands.
 struct stored_study {
-  std::string name;
-  std::string text;      ///< the study file's
-  std::uint64_t seq = 0; ///< studies are listed in this order
-  std::string record;    ///< JSON that only whoever wrote it understands
+  std::uint64_t id = 0; ///< from 1, in the order of submission
+  std::string name;     ///< studies may have the same; the last one goes by it
+  std::string file;     ///< where the text came from, for messages
+  std::string text;     ///< the study file's
+  std::string metric;   ///< of its objective
+  hippo::direction direction = direction::maximize;
+  study_phase state = study_phase::running;
+  double weight = 1;         ///< share of the trainers
+  double active_seconds = 0; ///< for how long it has been worked on
+  std::string reason;        ///< why it ended early; empty if it did not
   friend bool operator==(const stored_study&, const stored_study&) = default;
+};
+
+/// The best measurement of a trial.
+struct stored_best {
+  step_t step = 0;
+  double value = 0;
+  friend bool operator==(const stored_best&, const stored_best&) = default;
+};
+
+/// A trial of a study, as people see it. All of it follows from the study and
+/// what it has heard.
+struct stored_trial {
+  std::uint64_t trial = 0;
+  trial_state state = trial_state::pending;
+  std::string params; ///< JSON; empty to leave what is stored as it is
+  step_t asked_to = 0;
+  step_t steps = 0; ///< how far it has been measured
+  std::optional<stored_best> best;
+  std::string failure; ///< why it failed; empty if it did not
+  friend bool operator==(const stored_trial&, const stored_trial&) = default;
+};
+
+// What a study hears. All of it, in its order, decides what the study does, so
+// that it can be done again after a restart.
+
+/// A state of a trial was measured.
+struct trial_measured {
+  std::uint64_t trial = 0;
+  std::uint64_t node = 0; ///< of the plan, where the result is
+  step_t at = 0;
+  metrics values;
+};
+
+/// A trial cannot be trained as far as it was asked.
+struct trial_failed {
+  std::uint64_t trial = 0;
+  step_t at = 0;
+  error reason;
+};
+
+/// Somebody wants something of a study.
+struct study_command {
+  enum class verb : std::uint8_t {
+    ask,    ///< one more trial, with the values of `text` or the sampler's
+    train,  ///< trial `trial` up to `at`
+    tell,   ///< end trial `trial`, in the state and with the value of `text`
+    close,  ///< nothing more will be asked for
+    pause,  ///< start nothing new
+    resume, ///< go on
+    stop,   ///< finish what runs, then end
+    cancel, ///< end now; `text` says why
+    weight, ///< of now on `text`, a number
+  };
+  verb what = verb::ask;
+  std::uint64_t trial = 0;
+  step_t at = 0;
+  std::string text;
+  /// By which the study knows who waits for an answer; not stored.
+  std::uint64_t token = 0;
+};
+const char* to_string(study_command::verb x) noexcept; ///< e.g. `"ask"`
+
+using study_event = std::variant<trial_measured, trial_failed, study_command>;
+
+/// An event as it is stored.
+struct stored_event {
+  std::uint64_t id = 0; ///< grows in the order in which events were passed on
+  std::uint64_t study = 0;
+  double time = 0; ///< when it was stored, in seconds since 1970
+  study_event what;
 };
 
 // What may happen to a state folder. Adding what is there already changes
@@ -74,13 +166,37 @@ struct checkpoint_removed {
   step_t step = 0;
 };
 
-/// Replaces what was saved under the same name.
+/// Adds a study, or changes where the one of that id stands: its name, file and
+/// text stay what they were.
 struct study_saved {
   stored_study study;
 };
 
-using journal_record = std::variant<node_added, result_added, checkpoint_added,
-                                    checkpoint_removed, study_saved>;
+/// Adds a trial, or replaces what was saved under the same number.
+/// REQUIRES: the study was saved before, or along with it.
+struct trial_saved {
+  std::uint64_t study = 0;
+  stored_trial trial;
+};
+
+/// A study is about to hear something.
+/// REQUIRES: the study and, for a measurement, the result were added before, or
+/// along with it.
+struct event_added {
+  std::uint64_t study = 0;
+  std::string workload_key; ///< of a measurement
+  study_event what;
+};
+
+/// The numbers of a generation of leases are taken; none of before holds.
+struct generation_begun {
+  std::uint64_t number = 0;
+};
+
+using journal_record
+  = std::variant<node_added, result_added, checkpoint_added,
+                 checkpoint_removed, study_saved, trial_saved, event_added,
+                 generation_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

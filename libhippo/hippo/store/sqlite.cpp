@@ -33,6 +33,16 @@ sql_statement& sql_statement::bind(int parameter, std::uint64_t value) {
   return *this;
 }
 
+sql_statement& sql_statement::bind_real(int parameter, double value) {
+  sqlite3_bind_double(handle_.get(), parameter, value);
+  return *this;
+}
+
+sql_statement& sql_statement::bind_null(int parameter) {
+  sqlite3_bind_null(handle_.get(), parameter);
+  return *this;
+}
+
 sql_statement& sql_statement::bind_text(int parameter, std::string_view value) {
   sqlite3_bind_text64(handle_.get(), parameter, value.data(), value.size(),
                       SQLITE_STATIC, SQLITE_UTF8);
@@ -67,6 +77,10 @@ expected<std::monostate> sql_statement::run() {
 std::uint64_t sql_statement::number(int column) const {
   return static_cast<std::uint64_t>(
     sqlite3_column_int64(handle_.get(), column));
+}
+
+double sql_statement::real(int column) const {
+  return sqlite3_column_double(handle_.get(), column);
 }
 
 std::string_view sql_statement::text(int column) const {
@@ -118,5 +132,10 @@ expected<sql_statement> sql_database::prepare(std::string_view sql) {
 }
 
 int sql_database::changes() const { return sqlite3_changes(handle_.get()); }
+
+std::uint64_t sql_database::last_id() const {
+  return static_cast<std::uint64_t>(
+    sqlite3_last_insert_rowid(handle_.get()));
+}
 
 } // namespace hippo

@@ -13,13 +13,16 @@ struct sqlite3_stmt;
 namespace hippo {
 
 /// A prepared SQL statement. Parameters count from 1, columns from 0. What a
-/// bind refers to must live until the statement has been run.
+/// bind refers to must live until the statement has been run; every parameter
+/// is bound anew for each run.
 class sql_statement {
 public:
   sql_statement() = default;
   explicit sql_statement(sqlite3_stmt* handle) : handle_(handle) {}
 
   sql_statement& bind(int parameter, std::uint64_t value); ///< as 64 bits
+  sql_statement& bind_real(int parameter, double value); ///< NaN is NULL
+  sql_statement& bind_null(int parameter);
   sql_statement& bind_text(int parameter, std::string_view value);
   sql_statement& bind_blob(int parameter, std::string_view value);
 
@@ -33,6 +36,7 @@ public:
 
   /// The values of the present row; a view lives until the next `step`.
   [[nodiscard]] std::uint64_t number(int column) const;
+  [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string_view text(int column) const; ///< or a blob's bytes
   [[nodiscard]] bool is_null(int column) const;
 
@@ -62,6 +66,9 @@ public:
 
   /// How many rows the last insert, update or delete changed.
   [[nodiscard]] int changes() const;
+
+  /// The id of the last row that was inserted into a table that has ids.
+  [[nodiscard]] std::uint64_t last_id() const;
 
 private:
   struct closer {

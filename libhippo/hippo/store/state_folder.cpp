@@ -1,7 +1,6 @@
 #include "hippo/store/state_folder.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -18,41 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr auto database_name = "hippo.db";
 
-constexpr auto schema_sql = R"(
-  CREATE TABLE meta (
-    key TEXT PRIMARY KEY, value TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE workloads (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE
-  ) STRICT;
-  CREATE TABLE nodes (
-    workload INTEGER NOT NULL, node INTEGER NOT NULL, parent INTEGER NOT NULL,
-    begin INTEGER NOT NULL, root_tag INTEGER NOT NULL,
-    configuration BLOB NOT NULL,
-    PRIMARY KEY (workload, node)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE results (
-    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
-    device TEXT NOT NULL,
-    PRIMARY KEY (workload, node, step)
-  ) STRICT, WITHOUT ROWID;
-  -- A value is the 8 bytes of a double: SQLite would make a NaN into a NULL.
-  CREATE TABLE metrics (
-    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
-    name TEXT NOT NULL, value BLOB NOT NULL,
-    PRIMARY KEY (workload, node, step, name)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE checkpoints (
-    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
-    file TEXT NOT NULL, bytes INTEGER NOT NULL, digest INTEGER NOT NULL,
-    PRIMARY KEY (workload, node, step)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE studies (
-    name TEXT PRIMARY KEY, text TEXT NOT NULL, seq INTEGER NOT NULL,
-    record TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-)";
-
 error file_error(const std::string& what, const std::error_code& reason) {
   return {errc::io_failed, what + ": " + reason.message()};
 }
@@ -68,7 +32,8 @@ bool is_ours(const std::string& name) {
 /// @returns `errc::invalid_argument` if it holds things, but no state
 expected<std::monostate> make_folder(const std::string& path) {
   std::error_code reason;
-  fs::create_directories(path, reason);
+  if (fs::create_directories(path, reason))
+    fs::permissions(path, fs::perms::owner_all, reason);
   if (reason)
     return file_error("cannot make the folder " + path, reason);
   const bool has_state = fs::exists(fs::path{path} / database_name, reason);
@@ -95,10 +60,13 @@ expected<std::monostate> make_database(const std::string& path) {
     auto database = sql_database::open(fresh, sql_database::access::write);
     if (!database)
       return database.failure();
-    const auto sql = std::string{"BEGIN;"} + schema_sql
-                     + "INSERT INTO meta VALUES ('version', '"
-                     + std::to_string(state_version) + "'); COMMIT;";
-    if (auto done = database->run(sql); !done)
+    if (auto done = database->run(
+          "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+          " STRICT, WITHOUT ROWID; INSERT INTO meta VALUES ('version', '"
+          + std::to_string(state_version) + "');");
+        !done)
+      return done;
+    if (auto done = make_tables(*database); !done)
       return done;
   }
   fs::rename(fresh, path, reason);
@@ -107,39 +75,37 @@ expected<std::monostate> make_database(const std::string& path) {
   return std::monostate{};
 }
 
-expected<std::monostate> check_version(sql_database& database,
-                                       const std::string& path) {
-  auto query = database.prepare("SELECT value FROM meta WHERE key = 'version'");
-  if (!query)
-    return query.failure();
-  auto found = query->step();
-  if (!found)
-    return found.failure();
-  const auto expected_version = std::to_string(state_version);
-  const std::string version{*found ? query->text(0) : "unknown"};
-  if (version != expected_version)
-    return {errc::incompatible_version,
-            "the state in " + path + " is of version " + version
-              + ", this program reads and writes version "
-              + expected_version};
-  return std::monostate{};
+/// @returns the version, if `may_migrate` an older one too, or
+///          `errc::incompatible_version`
+expected<std::uint64_t> check_version(sql_database& database,
+                                      const std::string& path,
+                                      bool may_migrate) {
+  const auto version = read_version(database);
+  if (!version || *version == state_version)
+    return version;
+  const bool is_old
+    = *version >= oldest_state_version && *version < state_version;
+  if (is_old && may_migrate)
+    return version;
+  return {errc::incompatible_version,
+          "the state in " + path + " is of version " + std::to_string(*version)
+            + ", this program reads and writes version "
+            + std::to_string(state_version)
+            + (is_old ? ": run a service on it once, which converts it"
+                      : std::string{})};
 }
 
 error damaged(const std::string& path, const std::string& what) {
   return {errc::io_failed, "the state in " + path + " is damaged: " + what};
 }
 
-std::string_view bytes_of(const double& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
 /// Returns the plan's nodes of a workload.
 expected<std::vector<stored_node>>
 read_nodes(sql_database& database, std::uint64_t workload,
            const std::string& path) {
-  auto query = database.prepare("SELECT node, parent, begin, root_tag,"
+  auto query = database.prepare("SELECT node, parent, begin, lane,"
                                 " configuration FROM nodes WHERE workload = ?"
-                                " ORDER BY node");
+                                " AND node > 0 ORDER BY node");
   if (!query)
     return query.failure();
   query->bind(1, workload);
@@ -160,10 +126,9 @@ read_nodes(sql_database& database, std::uint64_t workload,
 }
 
 expected<std::vector<stored_result>>
-read_results(sql_database& database, std::uint64_t workload,
-             const std::string& path) {
+read_results(sql_database& database, std::uint64_t workload) {
   auto query = database.prepare(
-    "SELECT r.node, r.step, r.device, m.name, m.value FROM results r"
+    "SELECT r.node, r.step, r.device, m.name, m.value, m.bits FROM results r"
     " LEFT JOIN metrics m ON m.workload = r.workload AND m.node = r.node"
     " AND m.step = r.step WHERE r.workload = ? ORDER BY r.node, r.step");
   if (!query)
@@ -180,14 +145,8 @@ read_results(sql_database& database, std::uint64_t workload,
     if (results.empty() || results.back().node != node
         || results.back().step != step)
       results.push_back({node, step, {}, std::string{query->text(2)}});
-    if (query->is_null(3))
-      continue; // it measured nothing
-    const auto bytes = query->text(4);
-    double value = 0;
-    if (bytes.size() != sizeof value)
-      return damaged(path, "a metric is not a number");
-    std::memcpy(&value, bytes.data(), sizeof value);
-    results.back().values.emplace(query->text(3), value);
+    if (!query->is_null(3)) // else it measured nothing
+      results.back().values.emplace(query->text(3), exact_real(*query, 4));
   }
 }
 
@@ -231,6 +190,102 @@ bool is_consistent(const stored_plan& plan) {
                         [&known](const auto& x) { return known(x.node); });
 }
 
+/// Reads all rows of a query.
+template <class T, class Bind, class Read>
+expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
+                                  Read&& read) {
+  if (!query)
+    return query.failure();
+  bind(*query);
+  std::vector<T> result;
+  for (;;) {
+    auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return result;
+    auto row = read(*query);
+    if (!row)
+      return row.failure();
+    result.push_back(std::move(*row));
+  }
+}
+
+/// Finds the enumerator of a name, the first being `first` and the last `last`.
+template <class Enum>
+expected<Enum> named(std::string_view name, Enum first, Enum last) {
+  for (auto i = static_cast<int>(first); i <= static_cast<int>(last); ++i)
+    if (name == to_string(static_cast<Enum>(i)))
+      return static_cast<Enum>(i);
+  return {errc::io_failed, "the state is damaged: nothing is called '"
+                             + std::string{name} + "'"};
+}
+
+/// Reads a study without its text.
+expected<stored_study> study_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(5), study_phase::running, study_phase::cancelled);
+  if (!state)
+    return state.failure();
+  stored_study result;
+  result.id = row.number(0);
+  result.name = row.text(1);
+  result.file = row.text(2);
+  result.metric = row.text(3);
+  result.direction = row.text(4) == "minimize" ? direction::minimize
+                                               : direction::maximize;
+  result.state = *state;
+  result.weight = row.real(6);
+  result.active_seconds = row.real(7);
+  result.reason = row.text(8);
+  return result;
+}
+
+expected<stored_trial> trial_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(1), trial_state::pending, trial_state::cancelled);
+  if (!state)
+    return state.failure();
+  stored_trial result;
+  result.trial = row.number(0);
+  result.state = *state;
+  result.params = row.text(2);
+  result.asked_to = row.number(3);
+  result.steps = row.number(4);
+  if (!row.is_null(5))
+    result.best = stored_best{row.number(5), row.real(6)};
+  result.failure = row.text(7);
+  return result;
+}
+
+// The kinds of events that are no commands.
+constexpr auto measured_kind = "measured";
+constexpr auto failed_kind = "failed";
+
+/// Reads an event without its metrics.
+expected<stored_event> event_in(const sql_statement& row) {
+  stored_event result;
+  result.id = row.number(0);
+  result.time = row.real(1);
+  const auto kind = row.text(2);
+  const auto trial = row.number(3);
+  const auto step = row.number(4);
+  const std::string text{row.text(7)};
+  if (kind == measured_kind) {
+    result.what = trial_measured{trial, row.number(5), step, {}};
+  } else if (kind == failed_kind) {
+    result.what = trial_failed{
+      trial, step, error{static_cast<errc>(row.number(6)), text}};
+  } else {
+    using verb = study_command::verb;
+    const auto what = named(kind, verb::ask, verb::weight);
+    if (!what)
+      return what.failure();
+    result.what = study_command{*what, trial, step, text};
+  }
+  return result;
+}
+
 } // namespace
 
 // -- opening ------------------------------------------------------------------
@@ -256,10 +311,15 @@ state_folder::open(const std::string& path) {
   auto database = sql_database::open(file, sql_database::access::write);
   if (!database)
     return database.failure();
-  if (auto fine = check_version(*database, path); !fine)
-    return fine.failure();
+  const auto version = check_version(*database, path, true);
+  if (!version)
+    return version.failure();
+  if (*version < state_version)
+    if (auto done = migrate(*database); !done)
+      return damaged(path, done.failure().message);
   if (auto set = database->run("PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = NORMAL;");
+                               "PRAGMA synchronous = FULL;"
+                               "PRAGMA foreign_keys = ON;");
       !set)
     return set.failure();
   std::unique_ptr<state_folder> result{
@@ -281,7 +341,7 @@ state_folder::open_read_only(const std::string& path) {
   auto database = sql_database::open(file, sql_database::access::read);
   if (!database)
     return database.failure();
-  if (auto fine = check_version(*database, path); !fine)
+  if (auto fine = check_version(*database, path, false); !fine)
     return fine.failure();
   return std::unique_ptr<state_folder>{
     new state_folder{path, std::move(*database), std::nullopt}};
@@ -297,18 +357,35 @@ expected<std::monostate> state_folder::prepare_writers() {
   const std::pair<sql_statement*, const char*> all[] = {
     {&writers_.add_workload, "INSERT INTO workloads (key) VALUES (?)"},
     {&writers_.find_workload, "SELECT id FROM workloads WHERE key = ?"},
+    {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
     {&writers_.add_result,
      "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
-    {&writers_.add_metric, "INSERT INTO metrics VALUES (?, ?, ?, ?, ?)"},
+    {&writers_.add_metric, add_metric_sql},
     {&writers_.add_checkpoint,
      "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
                                   " AND node = ? AND step = ?"},
     {&writers_.save_study,
-     "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)"},
+     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
+     " weight = excluded.weight, active_seconds = excluded.active_seconds,"
+     " reason = excluded.reason, metric = excluded.metric,"
+     " direction = excluded.direction"},
+    {&writers_.save_trial,
+     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
+     " params = iif(excluded.params = '', params, excluded.params),"
+     " asked_to = excluded.asked_to, steps = excluded.steps,"
+     " best_step = excluded.best_step, best_value = excluded.best_value,"
+     " failure = excluded.failure"},
+    {&writers_.add_event,
+     "INSERT INTO events (study, kind, trial, step, workload, node, code, text)"
+     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+    {&writers_.set_generation,
+     "INSERT OR REPLACE INTO meta VALUES ('generation', ?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto prepared = database_.prepare(sql);
@@ -330,7 +407,9 @@ state_folder::commit(const std::vector<journal_record>& records) {
     return reason;
   };
   for (const auto& record : records)
-    if (auto written = write(record); !written)
+    if (auto written
+        = std::visit([this](const auto& x) { return write(x); }, record);
+        !written)
       return undo(written.failure());
   if (auto done = database_.run("COMMIT"); !done)
     return undo(done.failure());
@@ -354,11 +433,28 @@ expected<std::uint64_t> state_folder::workload_id(const std::string& key) {
     }
     if (auto added = writers_.add_workload.bind_text(1, key).run(); !added)
       return added.failure();
+    if (auto added = writers_.add_root.bind(1, database_.last_id()).run();
+        !added)
+      return added.failure();
   }
   return damaged(path_, "a workload key does not stay");
 }
 
-expected<std::monostate> state_folder::add(const result_added& x) {
+expected<std::monostate> state_folder::write(const node_added& x) {
+  auto workload = workload_id(x.workload_key);
+  if (!workload)
+    return workload.failure();
+  const auto config = encode_configuration(x.node.config);
+  return writers_.add_node.bind(1, *workload)
+    .bind(2, x.node.id)
+    .bind(3, x.node.parent)
+    .bind(4, x.node.begin)
+    .bind(5, x.node.lane)
+    .bind_blob(6, config)
+    .run();
+}
+
+expected<std::monostate> state_folder::write(const result_added& x) {
   auto workload = workload_id(x.workload_key);
   if (!workload)
     return workload.failure();
@@ -372,53 +468,30 @@ expected<std::monostate> state_folder::add(const result_added& x) {
   if (!done || database_.changes() == 0)
     return done;
   for (const auto& [name, value] : result.values) {
-    done = writers_.add_metric.bind(1, *workload)
-             .bind(2, result.node)
-             .bind(3, result.step)
-             .bind_text(4, name)
-             .bind_blob(5, bytes_of(value))
-             .run();
-    if (!done)
+    writers_.add_metric.bind(1, *workload)
+      .bind(2, result.node)
+      .bind(3, result.step)
+      .bind_text(4, name);
+    if (done = bind_exactly(writers_.add_metric, 5, value).run(); !done)
       return done;
   }
   return std::monostate{};
 }
 
-expected<std::monostate> state_folder::write(const journal_record& record) {
-  if (auto* x = std::get_if<study_saved>(&record))
-    return writers_.save_study.bind_text(1, x->study.name)
-      .bind_text(2, x->study.text)
-      .bind(3, x->study.seq)
-      .bind_text(4, x->study.record)
-      .run();
-  if (auto* x = std::get_if<result_added>(&record))
-    return add(*x);
-  if (auto* x = std::get_if<node_added>(&record)) {
-    auto workload = workload_id(x->workload_key);
-    if (!workload)
-      return workload.failure();
-    const auto config = encode_configuration(x->node.config);
-    return writers_.add_node.bind(1, *workload)
-      .bind(2, x->node.id)
-      .bind(3, x->node.parent)
-      .bind(4, x->node.begin)
-      .bind(5, x->node.root_tag)
-      .bind_blob(6, config)
-      .run();
-  }
-  if (auto* x = std::get_if<checkpoint_added>(&record)) {
-    auto workload = workload_id(x->workload_key);
-    if (!workload)
-      return workload.failure();
-    return writers_.add_checkpoint.bind(1, *workload)
-      .bind(2, x->checkpoint.node)
-      .bind(3, x->checkpoint.step)
-      .bind_text(4, x->checkpoint.file.file)
-      .bind(5, x->checkpoint.file.bytes)
-      .bind(6, x->checkpoint.file.digest)
-      .run();
-  }
-  const auto& x = std::get<checkpoint_removed>(record);
+expected<std::monostate> state_folder::write(const checkpoint_added& x) {
+  auto workload = workload_id(x.workload_key);
+  if (!workload)
+    return workload.failure();
+  return writers_.add_checkpoint.bind(1, *workload)
+    .bind(2, x.checkpoint.node)
+    .bind(3, x.checkpoint.step)
+    .bind_text(4, x.checkpoint.file.file)
+    .bind(5, x.checkpoint.file.bytes)
+    .bind(6, x.checkpoint.file.digest)
+    .run();
+}
+
+expected<std::monostate> state_folder::write(const checkpoint_removed& x) {
   auto workload = workload_id(x.workload_key);
   if (!workload)
     return workload.failure();
@@ -426,6 +499,72 @@ expected<std::monostate> state_folder::write(const journal_record& record) {
     .bind(2, x.node)
     .bind(3, x.step)
     .run();
+}
+
+expected<std::monostate> state_folder::write(const study_saved& x) {
+  const auto& study = x.study;
+  return writers_.save_study.bind(1, study.id)
+    .bind_text(2, study.name)
+    .bind_text(3, study.file)
+    .bind_text(4, study.text)
+    .bind_text(5, study.metric)
+    .bind_text(6, study.direction == direction::maximize ? "maximize"
+                                                         : "minimize")
+    .bind_text(7, to_string(study.state))
+    .bind_real(8, study.weight)
+    .bind_real(9, study.active_seconds)
+    .bind_text(10, study.reason)
+    .run();
+}
+
+expected<std::monostate> state_folder::write(const trial_saved& x) {
+  const auto& trial = x.trial;
+  auto& to = writers_.save_trial;
+  to.bind(1, x.study)
+    .bind(2, trial.trial)
+    .bind_text(3, to_string(trial.state))
+    .bind_text(4, trial.params)
+    .bind(5, trial.asked_to)
+    .bind(6, trial.steps)
+    .bind_text(9, trial.failure);
+  if (trial.best)
+    to.bind(7, trial.best->step).bind_real(8, trial.best->value);
+  else
+    to.bind_null(7).bind_null(8);
+  return to.run();
+}
+
+expected<std::monostate> state_folder::write(const event_added& x) {
+  auto& to = writers_.add_event;
+  to.bind(1, x.study).bind_null(5).bind_null(6).bind_null(7).bind_null(8);
+  if (auto* y = std::get_if<trial_measured>(&x.what)) {
+    auto workload = workload_id(x.workload_key);
+    if (!workload)
+      return workload.failure();
+    return to.bind_text(2, measured_kind)
+      .bind(3, y->trial)
+      .bind(4, y->at)
+      .bind(5, *workload)
+      .bind(6, y->node)
+      .run();
+  }
+  if (auto* y = std::get_if<trial_failed>(&x.what))
+    return to.bind_text(2, failed_kind)
+      .bind(3, y->trial)
+      .bind(4, y->at)
+      .bind(7, static_cast<std::uint64_t>(y->reason.code))
+      .bind_text(8, y->reason.message)
+      .run();
+  const auto& y = std::get<study_command>(x.what);
+  return to.bind_text(2, to_string(y.what))
+    .bind(3, y.trial)
+    .bind(4, y.at)
+    .bind_text(8, y.text)
+    .run();
+}
+
+expected<std::monostate> state_folder::write(const generation_begun& x) {
+  return writers_.set_generation.bind_text(1, std::to_string(x.number)).run();
 }
 
 // -- reading ------------------------------------------------------------------
@@ -444,7 +583,7 @@ state_folder::read_plan(const std::string& workload_key) {
   auto nodes = read_nodes(database_, workload, path_);
   if (!nodes)
     return nodes.failure();
-  auto results = read_results(database_, workload, path_);
+  auto results = read_results(database_, workload);
   if (!results)
     return results.failure();
   auto checkpoints = read_checkpoints(database_, workload);
@@ -468,37 +607,145 @@ state_folder::load_plan(const std::string& workload_key) {
   return result;
 }
 
-expected<stored_study> state_folder::load_study(const std::string& name) {
-  auto query = database_.prepare("SELECT text, seq, record FROM studies"
-                                 " WHERE name = ?");
+expected<stored_study>
+state_folder::load_study(const std::string& id_or_name) {
+  auto query = database_.prepare(
+    "SELECT id, name, file, metric, direction, state, weight, active_seconds,"
+    " reason, text FROM studies WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
+    // A name may look like an id: an id is what it is taken for.
+    " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
   if (!query)
     return query.failure();
-  auto found = query->bind_text(1, name).step();
+  auto found = query->bind_text(1, id_or_name).step();
   if (!found)
     return found.failure();
-  if (*found)
-    return stored_study{name, std::string{query->text(0)}, query->number(1),
-                        std::string{query->text(2)}};
-  auto names = study_names();
-  if (!names)
-    return names.failure();
+  if (*found) {
+    auto study = study_in(*query);
+    if (study)
+      study->text = query->text(9);
+    return study;
+  }
+  auto studies = load_studies();
+  if (!studies)
+    return studies.failure();
+  std::vector<std::string> names;
+  for (const auto& x : *studies)
+    names.push_back(x.name);
   return {errc::unknown_study,
-          "no study '" + name + "'" + did_you_mean(name, *names)};
+          "no study '" + id_or_name + "'" + did_you_mean(id_or_name, names)};
 }
 
-expected<std::vector<std::string>> state_folder::study_names() {
-  auto query = database_.prepare("SELECT name FROM studies ORDER BY seq, name");
+expected<std::vector<stored_study>> state_folder::load_studies() {
+  return read_all<stored_study>(
+    database_.prepare("SELECT id, name, file, metric, direction, state, weight,"
+                      " active_seconds, reason FROM studies ORDER BY id"),
+    [](sql_statement&) {}, study_in);
+}
+
+expected<std::vector<stored_trial>>
+state_folder::load_trials(std::uint64_t study, std::uint64_t first,
+                          std::size_t most) {
+  return read_all<stored_trial>(
+    database_.prepare(
+      "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
+      " failure FROM trials WHERE study = ? AND trial >= ? ORDER BY trial"
+      " LIMIT ?"),
+    [&](sql_statement& x) { x.bind(1, study).bind(2, first).bind(3, most); },
+    trial_in);
+}
+
+expected<std::vector<stored_event>>
+state_folder::load_events(std::uint64_t study, std::uint64_t after,
+                          std::size_t most) {
+  // Metrics come in rows of their own.
+  auto query = database_.prepare(
+    "SELECT e.id, e.time, e.kind, e.trial, e.step, e.node, e.code, e.text,"
+    " m.name, m.value, m.bits FROM (SELECT * FROM events WHERE study = ?"
+    " AND id > ? ORDER BY id LIMIT ?) e LEFT JOIN metrics m"
+    " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
+    " ORDER BY e.id");
   if (!query)
     return query.failure();
-  std::vector<std::string> names;
+  query->bind(1, study).bind(2, after).bind(3, most);
+  std::vector<stored_event> result;
   for (;;) {
     auto more = query->step();
     if (!more)
       return more.failure();
     if (!*more)
-      return names;
-    names.emplace_back(query->text(0));
+      return result;
+    if (result.empty() || result.back().id != query->number(0)) {
+      auto event = event_in(*query);
+      if (!event)
+        return damaged(path_, event.failure().message);
+      event->study = study;
+      result.push_back(std::move(*event));
+    }
+    if (auto* x = std::get_if<trial_measured>(&result.back().what);
+        x != nullptr && !query->is_null(8))
+      x->values.emplace(query->text(8), exact_real(*query, 9));
   }
+}
+
+expected<std::optional<state_folder::best_trial>>
+state_folder::load_best(const stored_study& study) {
+  const std::string order
+    = study.direction == direction::maximize ? "DESC" : "ASC";
+  auto query = database_.prepare(
+    "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
+    " failure, (SELECT node FROM events e WHERE e.study = t.study"
+    "  AND e.trial = t.trial AND e.step = best_step AND kind = ?2)"
+    " FROM trials t WHERE study = ?1 AND best_value IS NOT NULL"
+    " ORDER BY best_value " + order + ", trial LIMIT 1");
+  if (!query)
+    return query.failure();
+  auto found = query->bind(1, study.id).bind_text(2, measured_kind).step();
+  if (!found)
+    return found.failure();
+  if (!*found)
+    return std::optional<best_trial>{};
+  auto trial = trial_in(*query);
+  if (!trial)
+    return trial.failure();
+  best_trial result{std::move(*trial), std::nullopt};
+  if (!query->is_null(8))
+    result.node = query->number(8);
+  return std::optional{std::move(result)};
+}
+
+expected<std::vector<state_folder::usage>> state_folder::load_usage() {
+  return read_all<usage>(
+    database_.prepare(
+      "SELECT key,"
+      " (SELECT count(*) FROM nodes WHERE workload = w.id AND node > 0),"
+      " (SELECT count(*) FROM results WHERE workload = w.id),"
+      " (SELECT count(*) FROM checkpoints WHERE workload = w.id),"
+      " (SELECT coalesce(sum(bytes), 0) FROM checkpoints"
+      "  WHERE workload = w.id) FROM workloads w ORDER BY id"),
+    [](sql_statement&) {},
+    [](const sql_statement& x) -> expected<usage> {
+      return usage{std::string{x.text(0)}, x.number(1), x.number(2),
+                   x.number(3), x.number(4)};
+    });
+}
+
+expected<std::uint64_t> state_folder::read_number(const char* sql) {
+  auto query = database_.prepare(sql);
+  if (!query)
+    return query.failure();
+  auto found = query->step();
+  if (!found)
+    return found.failure();
+  return *found ? query->number(0) : 0;
+}
+
+expected<std::uint64_t> state_folder::last_study() {
+  return read_number("SELECT coalesce(max(id), 0) FROM studies");
+}
+
+expected<std::uint64_t> state_folder::last_generation() {
+  return read_number("SELECT CAST(value AS INTEGER) FROM meta"
+                     " WHERE key = 'generation'");
 }
 
 } // namespace hippo

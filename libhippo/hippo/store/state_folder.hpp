@@ -5,29 +5,27 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "hippo/core/error.hpp"
 #include "hippo/store/folder_lock.hpp"
 #include "hippo/store/records.hpp"
+#include "hippo/store/schema.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {
 
-/// The version of what a state folder holds. Grows whenever an older program
-/// could not read it.
-inline constexpr std::uint64_t state_version = 1;
-
 /// The durable state of a service: a folder with a database (`hippo.db`), the
 /// checkpoints and the report.
 ///
-/// What was committed survives the death of the process at any instant; after a
-/// power cut the last commits may be missing, but what is there is consistent.
-/// One thread at a time.
+/// What was committed survives the death of the process at any instant, and a
+/// power cut if the disk keeps what it says it has. One thread at a time.
 class state_folder {
 public:
   /// Opens a folder for reading and writing, and holds it until destroyed.
-  /// Makes the folder, and the state in it, if missing.
+  /// Makes the folder, private to the user, and the state in it, if missing;
+  /// brings an older state to the present version.
   /// @returns the folder, or
   ///          `errc::in_use` if another process holds it,
   ///          `errc::incompatible_version` if it is of another version,
@@ -45,6 +43,8 @@ public:
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
   /// The folders for checkpoints, and for the report, which whoever writes one
   /// makes; absolute paths if the folder was opened by one.
   [[nodiscard]] std::string checkpoints() const;
@@ -59,27 +59,69 @@ public:
   /// Returns what is stored of a workload key, empty if it is unknown.
   expected<stored_plan> load_plan(const std::string& workload_key);
 
+  /// @param id_or_name of several studies of a name, the last one is meant
   /// @returns the study, or `errc::unknown_study` with the nearest name
-  expected<stored_study> load_study(const std::string& name);
+  expected<stored_study> load_study(const std::string& id_or_name);
 
-  /// Returns the names of all studies, by `seq`, then by name.
-  expected<std::vector<std::string>> study_names();
+  /// Returns all studies by their ids, the texts left out.
+  expected<std::vector<stored_study>> load_studies();
+
+  /// Returns the trials of a study by their numbers, from `first` on.
+  expected<std::vector<stored_trial>> load_trials(std::uint64_t study,
+                                                  std::uint64_t first,
+                                                  std::size_t most);
+
+  /// Returns what a study has heard after event `after`, in its order.
+  expected<std::vector<stored_event>> load_events(std::uint64_t study,
+                                                  std::uint64_t after,
+                                                  std::size_t most);
+
+  /// The best trial of a study. Of equal ones it is the first.
+  struct best_trial {
+    stored_trial trial; ///< with its `best`
+    /// Where in the plan it was measured; nothing if a client did.
+    std::optional<std::uint64_t> node;
+  };
+  expected<std::optional<best_trial>> load_best(const stored_study& study);
+
+  /// What of a workload is stored, for people.
+  struct usage {
+    std::string workload_key;
+    std::uint64_t nodes = 0;
+    std::uint64_t results = 0;
+    std::uint64_t checkpoints = 0;
+    std::uint64_t checkpoint_bytes = 0;
+  };
+  expected<std::vector<usage>> load_usage();
+
+  /// Returns the last id that a study has, and the last generation of leases.
+  expected<std::uint64_t> last_study();
+  expected<std::uint64_t> last_generation();
 
 private:
   /// The statements that write, prepared once.
   struct writers {
-    sql_statement add_workload, find_workload, add_node, add_result, add_metric,
-      add_checkpoint, remove_checkpoint, save_study;
+    sql_statement add_workload, find_workload, add_root, add_node, add_result,
+      add_metric, add_checkpoint, remove_checkpoint, save_study, save_trial,
+      add_event, set_generation;
   };
 
   state_folder(std::string path, sql_database database,
                std::optional<folder_lock> lock);
 
   expected<std::monostate> prepare_writers();
-  expected<std::monostate> write(const journal_record& record);
-  expected<std::monostate> add(const result_added& x);
+  expected<std::monostate> write(const node_added& x);
+  expected<std::monostate> write(const result_added& x);
+  expected<std::monostate> write(const checkpoint_added& x);
+  expected<std::monostate> write(const checkpoint_removed& x);
+  expected<std::monostate> write(const study_saved& x);
+  expected<std::monostate> write(const trial_saved& x);
+  expected<std::monostate> write(const event_added& x);
+  expected<std::monostate> write(const generation_begun& x);
   expected<std::uint64_t> workload_id(const std::string& key);
   expected<stored_plan> read_plan(const std::string& workload_key);
+  /// Reads the one number that a query gives, 0 if it gives none.
+  expected<std::uint64_t> read_number(const char* sql);
 
   std::string path_;
   std::optional<folder_lock> lock_; ///< outlives the database

@@ -61,7 +61,9 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
                                           x.replaced, x.better, study.seed);
     case algorithm_kind::client:
       return std::make_unique<client_algorithm>(
-        x.trials, interval_steps(x.interval, x.max), x.concurrent);
+        x.trials,
+        measuring{study.objective.every, interval_steps(x.interval, x.max)},
+        x.concurrent);
   }
   assert(false && "an algorithm without an implementation");
   return nullptr;

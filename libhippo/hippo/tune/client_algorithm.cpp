@@ -1,30 +1,32 @@
 #include "hippo/tune/client_algorithm.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace hippo {
 
-client_algorithm::client_algorithm(std::uint64_t most,
-                                   std::vector<step_t> rungs,
-                                   std::uint64_t concurrent)
-  : most_(most), rungs_(std::move(rungs)), concurrent_(concurrent) {}
+namespace {
 
-expected<std::vector<action>> client_algorithm::ask(step_t to) {
-  auto why = refuses(to);
-  if (why.empty() && states_.size() == most_)
-    why = "there may be " + std::to_string(most_)
-          + " trials, and there are that many";
-  if (!why.empty())
-    return {errc::invalid_argument, std::move(why)};
-  states_.push_back({trial_phase::training, to});
-  ++in_flight_;
-  return std::vector<action>{advance{states_.size() - 1, to}};
+constexpr auto closed_text = "the study was closed";
+
+} // namespace
+
+client_algorithm::client_algorithm(std::uint64_t most, measuring when,
+                                   std::uint64_t concurrent)
+  : most_(most), when_(std::move(when)), concurrent_(concurrent) {}
+
+expected<std::vector<action>> client_algorithm::ask() {
+  if (closed_)
+    return {errc::invalid_argument, closed_text};
+  if (states_.size() == most_)
+    return {errc::invalid_argument,
+            "there may be " + std::to_string(most_)
+              + " trials, and there are that many"};
+  states_.emplace_back();
+  return std::vector<action>{};
 }
 
-expected<std::vector<action>> client_algorithm::extend(trial_no trial,
-                                                       step_t to) {
+expected<std::vector<action>> client_algorithm::train(trial_no trial,
+                                                      step_t to) {
   auto why = refuses_trial(trial);
   if (why.empty())
     why = refuses(to);
@@ -67,7 +69,7 @@ std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
   auto& x = states_[trial];
   if (x.phase != trial_phase::training || at != x.to)
     return {};
-  if (at == rungs_.back()) {
+  if (at == when_.rungs.back()) {
     end(x);
     return {};
   }
@@ -88,18 +90,12 @@ std::vector<action> client_algorithm::on_failure(trial_no trial) {
 
 std::string client_algorithm::refuses(step_t to) const {
   if (closed_)
-    return "the study was closed";
-  if (!std::binary_search(rungs_.begin(), rungs_.end(), to)) {
-    const auto next = std::lower_bound(rungs_.begin(), rungs_.end(), to);
-    const auto is_between = next != rungs_.begin() && next != rungs_.end();
-    return "step " + std::to_string(to) + " is no rung of this study: the "
-           + (is_between ? "nearest are " + std::to_string(*std::prev(next))
-                             + " and " + std::to_string(*next)
-                         : "nearest is "
-                             + std::to_string(next == rungs_.end()
-                                                ? rungs_.back()
-                                                : *next));
-  }
+    return closed_text;
+  if (!when_.covers(to))
+    return "a trial cannot be trained to step " + std::to_string(to)
+           + ", where nothing is measured: the nearest step is "
+           + std::to_string(to < when_.rungs.back() ? when_.next(to)
+                                                    : when_.rungs.back());
   if (concurrent_ != 0 && in_flight_ == concurrent_)
     return "as many trials are in flight as may be: "
            + std::to_string(in_flight_);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/measuring.hpp"
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/sampler.hpp"
 
@@ -21,20 +22,21 @@ namespace hippo {
 class client_algorithm : public algorithm {
 public:
   /// @param most trials that there may be
-  /// @param rungs steps that a trial may be asked to go to, sorted
+  /// @param when at which states a trial is measured: to one of them it may be
+  ///             trained
   /// @param concurrent trials in flight at most; 0: any number
-  client_algorithm(std::uint64_t most, std::vector<step_t> rungs,
+  client_algorithm(std::uint64_t most, measuring when,
                    std::uint64_t concurrent);
 
   // -- what a client may want; each answers with an error that says why not, and
   //    changes nothing then
 
-  /// Asks for a new trial, trained to rung `to`. Its number is `trials() - 1`
+  /// Asks for a new trial, at rest at step 0. Its number is `trials() - 1`
   /// afterwards.
-  expected<std::vector<action>> ask(step_t to);
+  expected<std::vector<action>> ask();
 
-  /// Lets a trial at rest go on to rung `to`.
-  expected<std::vector<action>> extend(trial_no trial, step_t to);
+  /// Lets a trial at rest go on to state `to`.
+  expected<std::vector<action>> train(trial_no trial, step_t to);
 
   /// Ends a trial, at rest or on its way.
   expected<std::vector<action>> stop(trial_no trial);
@@ -47,7 +49,9 @@ public:
   [[nodiscard]] std::uint64_t trials() const override {
     return states_.size();
   }
-  [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
+  [[nodiscard]] std::vector<step_t> rungs() const override {
+    return when_.rungs;
+  }
   std::vector<action> start() override { return {}; }
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
@@ -60,11 +64,11 @@ private:
   enum class trial_phase : std::uint8_t { training, resting, ended };
 
   struct trial_state {
-    trial_phase phase = trial_phase::training;
+    trial_phase phase = trial_phase::resting;
     step_t to = 0; ///< where it is, or is going to
   };
 
-  /// Returns why no trial may be sent to `to` now, or an empty text.
+  /// Returns why no trial may be trained to `to` now, or an empty text.
   [[nodiscard]] std::string refuses(step_t to) const;
 
   /// Returns why there is nothing to decide for a trial, or an empty text.
@@ -72,7 +76,7 @@ private:
   void end(trial_state& x);
 
   std::uint64_t most_;
-  std::vector<step_t> rungs_;
+  measuring when_;
   std::uint64_t concurrent_;
   std::vector<trial_state> states_;
   std::uint64_t in_flight_ = 0;

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
 
@@ -76,7 +77,8 @@ private:
 // -- the tuner ----------------------------------------------------------------
 
 tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults)
-  : space_(study.space),
+  : algorithm_name_(study.algorithm.name),
+    space_(study.space),
     seed_(study.seed),
     max_steps_(study.max_steps),
     better_(study.objective.direction),
@@ -139,6 +141,65 @@ turn tuner::on_failure(trial_no trial) {
   turn out;
   sampler_->on_failure(trial);
   carry_out(algorithm_->on_failure(trial), out);
+  return out;
+}
+
+expected<client_algorithm*> tuner::client() {
+  if (auto* x = dynamic_cast<client_algorithm*>(algorithm_.get()))
+    return x;
+  return {errc::invalid_argument,
+          "the study's algorithm, " + algorithm_name_
+            + ", decides by itself: only a study with `algorithm: client` can"
+              " be driven from outside"};
+}
+
+expected<turn> tuner::client_ask(std::optional<trial_parameters> values) {
+  auto x = client();
+  if (!x)
+    return x.failure();
+  if (auto asked = (*x)->ask(); !asked)
+    return asked.failure();
+  const auto trial = (*x)->trials() - 1;
+  if (values)
+    dynamic_cast<client_sampler&>(*sampler_).give(trial, std::move(*values));
+  turn out;
+  add(trial, nullptr, out);
+  return out;
+}
+
+expected<turn> tuner::client_train(trial_no trial, step_t to) {
+  auto x = client();
+  if (!x)
+    return x.failure();
+  auto wanted = (*x)->train(trial, to);
+  if (!wanted)
+    return wanted.failure();
+  turn out;
+  carry_out(*wanted, out);
+  return out;
+}
+
+expected<turn> tuner::client_end(trial_no trial,
+                                 std::optional<observation> measured) {
+  auto x = client();
+  if (!x)
+    return x.failure();
+  auto wanted = (*x)->stop(trial);
+  if (!wanted)
+    return wanted.failure();
+  if (measured)
+    sampler_->on_result(trial, measured->at, measured->value);
+  turn out;
+  carry_out(*wanted, out);
+  return out;
+}
+
+expected<turn> tuner::client_close() {
+  auto x = client();
+  if (!x)
+    return x.failure();
+  turn out;
+  carry_out((*x)->close(), out);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "hippo/tune/sampler.hpp"
 
 namespace hippo {
+
+class client_algorithm;
 
 /// What a study has to do next. Trials are added and rerouted before anything
 /// is asked for.
@@ -44,6 +47,24 @@ public:
 
   /// Trial `trial` failed or was cancelled.
   turn on_failure(trial_no trial);
+
+  // -- what a client wants of a study whose algorithm is `client`; each answers
+  //    with an error that says why not, and changes nothing then
+
+  /// Asks for one more trial, whose number is `trials() - 1` afterwards.
+  /// @param values those of the study's sampler if there are none
+  expected<turn> client_ask(std::optional<trial_parameters> values);
+
+  /// Wants a trial to be trained up to a state.
+  expected<turn> client_train(trial_no trial, step_t to);
+
+  /// Ends a trial. @param measured what the client has measured itself, if it
+  /// has, which the sampler learns from
+  expected<turn> client_end(trial_no trial,
+                            std::optional<observation> measured);
+
+  /// Wants nothing more.
+  expected<turn> client_close();
 
   [[nodiscard]] bool done() const { return algorithm_->done(); }
 
@@ -76,6 +97,8 @@ private:
     step_t goal = 0; ///< what the algorithm has asked for
   };
 
+  /// The algorithm and the sampler of a study that clients decide.
+  expected<client_algorithm*> client();
   void carry_out(const std::vector<action>& actions, turn& out);
   void add(trial_no trial, const fork* origin, turn& out);
   void ask(trial_no trial, step_t to, turn& out);
@@ -84,6 +107,7 @@ private:
   step_t respond(trial_no trial, step_t at, double value, turn& out);
   [[nodiscard]] std::vector<step_t> likely_branches() const;
 
+  std::string algorithm_name_;
   search_space space_;
   std::uint64_t seed_ = 0;
   step_t max_steps_ = 1;

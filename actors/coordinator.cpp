@@ -1,0 +1,313 @@
+#include "coordinator.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "hippo/core/hash.hpp"
+#include "merger.hpp"
+#include "study.hpp"
+
+namespace hippo {
+
+namespace {
+
+using self_ptr = coordinator_actor::stateful_pointer<coordinator_state>;
+using id_promise = caf::typed_response_promise<std::uint64_t>;
+
+/// How many leases a generation may have.
+constexpr std::uint64_t leases_per_generation = 1ull << 32;
+
+/// How often idle mergers are looked for.
+constexpr auto look_interval = std::chrono::seconds(10);
+
+/// How long a study may take to start.
+constexpr auto start_timeout = std::chrono::minutes(10);
+
+/// Events that are read at a time when a study is restored.
+constexpr std::size_t events_per_read = 10'000;
+
+caf::error to_caf(const error& x) { return caf::make_error(x.code, x.message); }
+
+const workload_descriptor* find_workload(const coordinator_state& st,
+                                         const std::string& name) {
+  const auto& all = st.options.workloads;
+  const auto i = std::find_if(all.begin(), all.end(),
+                              [&](const auto& x) { return x.name == name; });
+  return i == all.end() ? nullptr : &*i;
+}
+
+// -- mergers ------------------------------------------------------------------
+
+expected<merger_options> options_for(coordinator_state& st,
+                                     const workload_spec& workload) {
+  const auto key = key_of(workload);
+  merger_options result;
+  result.workload = workload;
+  result.policy = st.options.policy;
+  result.merge = st.options.merge;
+  result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
+  for (const auto& p : find_workload(st, workload.name)->hyper_parameters)
+    if (p.affects_speed)
+      result.speed_names.push_back(p.name);
+  result.first_lease = ++st.last_generation * leases_per_generation;
+  if (!st.options.known)
+    return result;
+  result.folder = st.options.checkpoints + '/' + hash_text(key);
+  std::error_code failed;
+  std::filesystem::create_directories(result.folder, failed);
+  if (failed)
+    return error{errc::io_failed, result.folder + ": " + failed.message()};
+  auto known = st.options.known->load_plan(key);
+  if (!known)
+    return known.failure();
+  result.known = std::move(*known);
+  return result;
+}
+
+/// Finds the merger of a workload key or makes one.
+expected<coordinator_state::merger_entry*>
+merger_for(self_ptr self, const workload_spec& workload) {
+  auto& st = self->state;
+  const auto key = key_of(workload);
+  if (const auto i = st.mergers.find(key); i != st.mergers.end())
+    return &i->second;
+  auto options = options_for(st, workload);
+  if (!options)
+    return options.failure();
+  auto& entry = st.mergers[key];
+  entry.handle = self->spawn(merger, std::move(*options), st.pool, st.journal);
+  self->monitor(entry.handle);
+  if (st.going)
+    self->send(entry.handle, go_atom::value);
+  return &entry;
+}
+
+void retire(self_ptr self, const std::string& key) {
+  auto& entry = self->state.mergers.at(key);
+  entry.retiring = true;
+  self->request(entry.handle, caf::infinite, retire_atom::value)
+    .then(
+      [self, handle = entry.handle](std::uint64_t) {
+        self->send_exit(handle, caf::exit_reason::user_shutdown);
+      },
+      [](const caf::error&) {}); // it is down: the down handler has heard
+}
+
+void retire_idle(self_ptr self) {
+  auto& st = self->state;
+  const auto now = self->clock().now();
+  for (auto& [key, x] : st.mergers)
+    if (x.live_studies == 0 && !x.retiring && x.waiting.empty()
+        && now - x.idle_since >= st.options.idle_merger_max)
+      retire(self, key);
+}
+
+// -- studies ------------------------------------------------------------------
+
+/// Reads what a study has heard in earlier runs.
+expected<std::vector<stored_event>> history_of(coordinator_state& st,
+                                               std::uint64_t id) {
+  std::vector<stored_event> result;
+  if (!st.options.known)
+    return result;
+  for (;;) {
+    const auto after = result.empty() ? 0 : result.back().id;
+    auto more = st.options.known->load_events(id, after, events_per_read);
+    if (!more)
+      return more.failure();
+    if (more->empty())
+      return result;
+    result.insert(result.end(), std::make_move_iterator(more->begin()),
+                  std::make_move_iterator(more->end()));
+  }
+}
+
+void note_end(self_ptr self, std::uint64_t id) {
+  auto& st = self->state;
+  auto& x = st.studies.at(id);
+  if (std::exchange(x.ended, true))
+    return;
+  const auto key = x.workload_key;
+  auto& entry = st.mergers.at(key);
+  --entry.live_studies;
+  entry.idle_since = self->clock().now();
+  if (st.options.keep_ended)
+    return;
+  self->send_exit(x.handle, caf::exit_reason::user_shutdown);
+  st.studies.erase(id);
+}
+
+void start(self_ptr self, study_submission x, id_promise promise) {
+  auto& st = self->state;
+  const auto& spec = x.study.spec;
+  const auto& stored = *x.stored;
+  auto entry = merger_for(self, spec.workload);
+  if (!entry) {
+    promise.deliver(to_caf(entry.failure()));
+    return;
+  }
+  if ((*entry)->retiring) {
+    (*entry)->waiting.push_back(
+      [self, x = std::move(x), promise] { start(self, x, promise); });
+    return;
+  }
+  auto history = history_of(st, stored.id);
+  if (!history) {
+    promise.deliver(to_caf(history.failure()));
+    return;
+  }
+  ++(*entry)->live_studies;
+  const auto id = stored.id;
+  study_options options{spec, *find_workload(st, spec.workload.name), stored,
+                        std::move(*history)};
+  auto handle
+    = self->spawn(study, std::move(options), (*entry)->handle, st.journal,
+                  caf::actor_cast<observer_actor>(self));
+  st.studies[id] = {stored.name, key_of(spec.workload), handle, 0, false};
+  spdlog::info("coordinator: study {} is {}", id, stored.name);
+  self->request(handle, start_timeout, start_atom::value)
+    .then(
+          [self, promise, id](std::uint64_t no) mutable {
+            if (const auto i = self->state.studies.find(id);
+                i != self->state.studies.end())
+              i->second.no = no;
+            promise.deliver(id);
+          },
+          [self, promise, id](caf::error& err) mutable {
+            spdlog::error("coordinator: study {} cannot start: {}", id,
+                          self->system().render(err));
+            promise.deliver(std::move(err));
+          });
+}
+
+void submit(self_ptr self, study_submission x, id_promise promise) {
+  auto& st = self->state;
+  const auto& spec = x.study.spec;
+  if (find_workload(st, spec.workload.name) == nullptr) {
+    promise.deliver(caf::make_error(errc::unknown_workload,
+                                    "no workload '" + spec.workload.name
+                                      + "'"));
+    return;
+  }
+  std::vector<journal_record> records;
+  if (!x.stored) {
+    x.stored = stored_study{};
+    auto& stored = *x.stored;
+    stored.id = ++st.last_study;
+    stored.name = spec.name;
+    stored.file = spec.file;
+    stored.text = x.study.text;
+    stored.metric = spec.objective.metric;
+    stored.direction = spec.objective.direction;
+    stored.weight = spec.weight;
+    records.emplace_back(study_saved{stored});
+  }
+  // Along with what is there already, so that the plan is read after it, and
+  // the numbers of the leases of a merger that is yet to come.
+  records.emplace_back(generation_begun{st.last_generation + 1});
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [self, x = std::move(x), promise](std::uint64_t) mutable {
+        start(self, std::move(x), promise);
+      },
+      [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+}
+
+coordinator_status status_of(const coordinator_state& st) {
+  coordinator_status result;
+  for (const auto& [id, x] : st.studies)
+    result.studies.push_back(
+      {id, x.name, x.workload_key, x.handle, x.no, x.ended});
+  for (const auto& [key, x] : st.mergers)
+    result.mergers.push_back({key, x.handle});
+  return result;
+}
+
+} // namespace
+
+coordinator_actor::behavior_type
+coordinator(self_ptr self, coordinator_options options, pool_actor pool,
+            journal_actor journal, observer_actor observer) {
+  auto& state = self->state;
+  state.options = std::move(options);
+  state.pool = std::move(pool);
+  state.journal = std::move(journal);
+  state.observer = std::move(observer);
+  if (state.options.known) {
+    const auto study = state.options.known->last_study();
+    const auto generation = state.options.known->last_generation();
+    if (!study || !generation) {
+      const auto& why = !study ? study.failure() : generation.failure();
+      self->quit(to_caf(why));
+    } else {
+      state.last_study = *study;
+      state.last_generation = *generation;
+    }
+  }
+  self->set_down_handler([self](const caf::down_msg& msg) {
+    auto& st = self->state;
+    const auto i
+      = std::find_if(st.mergers.begin(), st.mergers.end(), [&](const auto& x) {
+          return x.second.handle.address() == msg.source;
+        });
+    if (i == st.mergers.end())
+      return;
+    if (!i->second.retiring) {
+      // It could not go on, and has said why.
+      self->quit(msg.reason);
+      return;
+    }
+    const auto waiting = std::move(i->second.waiting);
+    st.mergers.erase(i);
+    for (const auto& f : waiting)
+      f();
+  });
+  if (!state.options.keep_ended)
+    self->delayed_send(self, look_interval, tick_atom::value);
+  return {
+    [self](told_atom, const trial_event& x) {
+      self->send(self->state.observer, told_atom::value, x);
+    },
+    [self](told_atom, const study_end& x) {
+      spdlog::info("coordinator: study {} ({}) has ended: {}", x.id, x.name,
+                   to_string(x.state));
+      note_end(self, x.id);
+      self->send(self->state.observer, told_atom::value, x);
+    },
+    [self](submit_atom,
+           const study_submission& x) -> caf::result<std::uint64_t> {
+      auto promise = self->make_response_promise<std::uint64_t>();
+      submit(self, x, promise);
+      return promise;
+    },
+    [self](find_atom, std::uint64_t id) -> caf::result<study_actor> {
+      const auto i = self->state.studies.find(id);
+      if (i == self->state.studies.end())
+        return caf::make_error(errc::unknown_study,
+                               "study " + std::to_string(id)
+                                 + " is not running");
+      return i->second.handle;
+    },
+    [self](go_atom) {
+      self->state.going = true;
+      for (const auto& [key, x] : self->state.mergers)
+        self->send(x.handle, go_atom::value);
+    },
+    [self](halt_atom) {
+      for (const auto& [key, x] : self->state.mergers)
+        self->send(x.handle, halt_atom::value);
+    },
+    [self](tick_atom) {
+      retire_idle(self);
+      self->delayed_send(self, look_interval, tick_atom::value);
+    },
+    [self](status_atom) { return status_of(self->state); },
+  };
+}
+
+} // namespace hippo

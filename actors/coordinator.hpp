@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "messages.hpp"
+
+namespace hippo {
+
+/// How a service runs its studies.
+struct coordinator_options {
+  std::vector<workload_descriptor> workloads; ///< that studies may name
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true; ///< false: every trial is trained alone
+  std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of one workload
+  /// Where results of before are; null: nowhere.
+  std::shared_ptr<state_folder> known;
+  /// Where checkpoints are kept, each workload's in a folder of its own.
+  std::string checkpoints;
+  /// Whether studies and mergers stay in memory when they have ended.
+  bool keep_ended = true;
+  /// A merger without studies is kept for so long.
+  std::chrono::seconds idle_merger_max{600};
+};
+
+/// State of the coordinator.
+struct coordinator_state {
+  /// Prefix of this actor's lines in the log.
+  static inline const char* name = "hippo.coordinator";
+
+  struct study_entry {
+    std::string name;
+    std::string workload_key;
+    study_actor handle;
+    std::uint64_t no = 0; ///< its merger's number of it
+    bool ended = false;
+  };
+  struct merger_entry {
+    merger_actor handle;
+    std::uint64_t live_studies = 0;
+    caf::actor_clock::time_point idle_since;
+    bool retiring = false;
+    std::vector<std::function<void()>> waiting; ///< until it is gone
+  };
+
+  coordinator_options options;
+  pool_actor pool;
+  journal_actor journal;
+  observer_actor observer;
+  std::map<std::uint64_t, study_entry> studies;  ///< by id
+  std::map<std::string, merger_entry> mergers;   ///< by workload key
+  std::uint64_t last_study = 0;                  ///< id
+  std::uint64_t last_generation = 0;             ///< of leases
+  bool going = false;
+};
+
+/// Runs the studies that are submitted to it, those with one workload key on one
+/// merger. What has ended is let go of, so that memory follows what is live; a
+/// plan of before is loaded when a study needs it. Reads files: spawn it
+/// detached.
+/// @param observer hears of trials and studies that end
+coordinator_actor::behavior_type
+coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
+            coordinator_options options, pool_actor pool,
+            journal_actor journal, observer_actor observer);
+
+} // namespace hippo

@@ -1,0 +1,182 @@
+#include "hippo/store/schema.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace hippo {
+
+namespace {
+
+constexpr auto tables_sql = R"(
+  CREATE TABLE workloads (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE
+  ) STRICT;
+  -- Node 0 of each workload is the root of its plan and has no parent.
+  CREATE TABLE nodes (
+    workload INTEGER NOT NULL REFERENCES workloads,
+    node INTEGER NOT NULL, parent INTEGER, begin INTEGER NOT NULL,
+    lane INTEGER NOT NULL, configuration BLOB NOT NULL,
+    PRIMARY KEY (workload, node),
+    FOREIGN KEY (workload, parent) REFERENCES nodes
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE results (
+    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
+    device TEXT NOT NULL,
+    PRIMARY KEY (workload, node, step),
+    FOREIGN KEY (workload, node) REFERENCES nodes
+  ) STRICT, WITHOUT ROWID;
+  -- `bits` is set only for what a REAL of SQLite does not keep: NaN and -0.
+  CREATE TABLE metrics (
+    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
+    name TEXT NOT NULL, value REAL, bits INTEGER,
+    PRIMARY KEY (workload, node, step, name),
+    FOREIGN KEY (workload, node, step) REFERENCES results
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE checkpoints (
+    workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
+    file TEXT NOT NULL, bytes INTEGER NOT NULL, digest INTEGER NOT NULL,
+    PRIMARY KEY (workload, node, step),
+    FOREIGN KEY (workload, node) REFERENCES nodes
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE studies (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL,
+    text TEXT NOT NULL, metric TEXT NOT NULL, direction TEXT NOT NULL,
+    state TEXT NOT NULL, weight REAL NOT NULL, active_seconds REAL NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX studies_by_name ON studies (name, id);
+  CREATE TABLE trials (
+    study INTEGER NOT NULL REFERENCES studies, trial INTEGER NOT NULL,
+    state TEXT NOT NULL, params TEXT NOT NULL, asked_to INTEGER NOT NULL,
+    steps INTEGER NOT NULL, best_step INTEGER, best_value REAL,
+    failure TEXT NOT NULL,
+    PRIMARY KEY (study, trial)
+  ) STRICT, WITHOUT ROWID;
+  -- What studies have heard, in the order in which it was passed on.
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    study INTEGER NOT NULL REFERENCES studies,
+    time REAL NOT NULL DEFAULT ((julianday('now') - 2440587.5) * 86400.0),
+    kind TEXT NOT NULL, trial INTEGER NOT NULL, step INTEGER NOT NULL,
+    workload INTEGER, node INTEGER, code INTEGER, text TEXT,
+    FOREIGN KEY (workload, node, step) REFERENCES results
+  ) STRICT;
+  CREATE INDEX events_by_study ON events (study, id);
+)";
+
+// Version 1 knew nothing of what studies had heard: they hear it again, from
+// the plan.
+
+constexpr auto set_version_1_aside_sql = R"(
+  ALTER TABLE workloads RENAME TO old_workloads;
+  ALTER TABLE nodes RENAME TO old_nodes;
+  ALTER TABLE results RENAME TO old_results;
+  ALTER TABLE metrics RENAME TO old_metrics;
+  ALTER TABLE checkpoints RENAME TO old_checkpoints;
+  ALTER TABLE studies RENAME TO old_studies;
+)";
+
+constexpr auto from_version_1_sql = R"(
+  INSERT INTO workloads SELECT id, key FROM old_workloads;
+  INSERT INTO nodes SELECT id, 0, NULL, 0, 0, x'' FROM old_workloads;
+  INSERT INTO nodes SELECT workload, node, parent, begin, root_tag,
+    configuration FROM old_nodes ORDER BY workload, node;
+  INSERT INTO results SELECT * FROM old_results;
+  INSERT INTO checkpoints SELECT * FROM old_checkpoints;
+  INSERT INTO studies (name, file, text, metric, direction, state, weight,
+      active_seconds, reason)
+    SELECT name, json_extract(record, '$.file'), text,
+      json_extract(record, '$.metric'), 'maximize', 'RUNNING', 1, 0, ''
+    FROM old_studies ORDER BY seq, name;
+)";
+
+constexpr auto drop_version_1_sql = R"(
+  DROP TABLE old_workloads; DROP TABLE old_nodes; DROP TABLE old_results;
+  DROP TABLE old_metrics; DROP TABLE old_checkpoints; DROP TABLE old_studies;
+)";
+
+/// Copies the metrics, which version 1 kept as the bytes of doubles.
+expected<std::monostate> copy_metrics(sql_database& database) {
+  auto from = database.prepare("SELECT workload, node, step, name, value"
+                               " FROM old_metrics");
+  if (!from)
+    return from.failure();
+  auto to = database.prepare(add_metric_sql);
+  if (!to)
+    return to.failure();
+  for (;;) {
+    const auto more = from->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return std::monostate{};
+    const auto bytes = from->text(4);
+    double value = 0;
+    if (bytes.size() != sizeof value)
+      return {errc::io_failed, "a metric is not a number"};
+    std::memcpy(&value, bytes.data(), sizeof value);
+    to->bind(1, from->number(0)).bind(2, from->number(1));
+    to->bind(3, from->number(2)).bind_text(4, from->text(3));
+    if (auto done = bind_exactly(*to, 5, value).run(); !done)
+      return done;
+  }
+}
+
+expected<std::monostate> migrate_from_1(sql_database& database) {
+  if (auto done = database.run(set_version_1_aside_sql); !done)
+    return done;
+  if (auto done = make_tables(database); !done)
+    return done;
+  if (auto done = database.run(from_version_1_sql); !done)
+    return done;
+  if (auto done = copy_metrics(database); !done)
+    return done;
+  return database.run(drop_version_1_sql);
+}
+
+} // namespace
+
+sql_statement& bind_exactly(sql_statement& to, int parameter, double value) {
+  const bool is_kept = !std::isnan(value) && (value != 0 || !std::signbit(value));
+  to.bind_real(parameter, value); // NaN becomes NULL
+  return is_kept ? to.bind_null(parameter + 1)
+                 : to.bind(parameter + 1, std::bit_cast<std::uint64_t>(value));
+}
+
+double exact_real(const sql_statement& from, int column) {
+  return from.is_null(column + 1)
+           ? from.real(column)
+           : std::bit_cast<double>(from.number(column + 1));
+}
+
+expected<std::monostate> make_tables(sql_database& database) {
+  return database.run(tables_sql);
+}
+
+expected<std::uint64_t> read_version(sql_database& database) {
+  auto query = database.prepare("SELECT value FROM meta WHERE key = 'version'");
+  if (!query)
+    return query.failure();
+  auto found = query->step();
+  if (!found)
+    return found.failure();
+  return *found ? std::strtoull(std::string{query->text(0)}.c_str(), nullptr, 10)
+                : 0;
+}
+
+expected<std::monostate> migrate(sql_database& database) {
+  if (auto begun = database.run("BEGIN IMMEDIATE"); !begun)
+    return begun;
+  auto done = migrate_from_1(database);
+  if (done)
+    done = database.run("UPDATE meta SET value = '"
+                        + std::to_string(state_version)
+                        + "' WHERE key = 'version'; COMMIT");
+  if (!done)
+    static_cast<void>(database.run("ROLLBACK"));
+  return done;
+}
+
+} // namespace hippo

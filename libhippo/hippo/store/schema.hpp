@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/store/sqlite.hpp"
+
+namespace hippo {
+
+/// The version of what a state folder holds. Grows whenever an older program
+/// could not read it. docs/state.md describes the tables.
+inline constexpr std::uint64_t state_version = 2;
+
+/// The oldest version that `migrate` understands.
+inline constexpr std::uint64_t oldest_state_version = 1;
+
+/// Makes the tables; that of the version is there already.
+expected<std::monostate> make_tables(sql_database& database);
+
+/// Reads the version of a database; 0 if it says none.
+expected<std::uint64_t> read_version(sql_database& database);
+
+/// Brings a database of an older version to the present one, in one
+/// transaction: after a failure it is what it was.
+/// REQUIRES: its version is `oldest_state_version` or later, foreign keys are
+/// not enforced.
+expected<std::monostate> migrate(sql_database& database);
+
+inline constexpr auto add_metric_sql
+  = "INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)";
+
+/// Binds the two columns of a double that is kept bit for bit.
+sql_statement& bind_exactly(sql_statement& to, int parameter, double value);
+
+/// Reads what `bind_exactly` has written.
+double exact_real(const sql_statement& from, int column);
+
+} // namespace hippo

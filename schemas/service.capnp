@@ -1,0 +1,210 @@
+@0x9f3c1b5de07a6842;
+# What a client can ask of a service: Cap'n Proto RPC, two parties over TCP (TLS
+# on addresses other than loopback). docs/clients.md describes it for whoever
+# writes a client in another language.
+#
+# The rules are those of sequence.capnp: 0 and unset mean what a field's comment
+# says. Steps are in the workload's unit. A number that may be NaN says so. What
+# cannot be done fails with an RPC exception whose text begins with the name of
+# an error code (`hippo::errc`), a colon, and a sentence for people:
+# "unknown_study: no study 'mist'. Did you mean 'mnist'?".
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("hippo::schema");
+
+const serviceProtocolVersion :UInt32 = 1;
+# Grows whenever a client of before can no longer be served.
+
+interface Entrance {
+  # What a connection gives first. What it has depends on the certificate.
+  greet @0 (protocol :UInt32, client :Text) -> (service :Service,
+                                                info :ServiceInfo);
+  # `protocol` is the client's `serviceProtocolVersion`; `client` says for logs
+  # who it is, at most 1024 bytes. Fails with incompatible_version.
+}
+
+struct ServiceInfo {
+  protocol @0 :UInt32;  # the service's
+  version  @1 :Text;    # of the release, e.g. "0.1.0"
+  state    @2 :Text;    # path of its state folder, on its machine
+}
+
+interface Service {
+  submit @0 (text :Text, name :Text) -> (study :Study, id :UInt64,
+                                         warnings :List(Text));
+  # Runs a study. `text` is that of a study file, at most 1 MiB; `name` stands
+  # for the file in messages. Answers once the study is durable. Fails with
+  # invalid_study and every finding, one a line.
+
+  study @1 (idOrName :Text) -> (study :Study, id :UInt64);
+  # Of several studies of a name, the last one is meant.
+
+  list @2 () -> (studies :List(StudyInfo));
+  # In the order of submission, those that have ended included.
+
+  trainers @3 () -> (trainers :List(TrainerInfo));
+  # In order of their numbers; those that have left are there too.
+
+  preview @4 (text :Text, name :Text) -> (json :Text);
+  # What a study would train here, given all that has been trained: JSON, as
+  # `hippo preview -f json` prints it with the fields `known_steps` (those of
+  # its unique steps that are trained already) and `new_steps` besides.
+
+  logs @5 (trainer :UInt64, after :UInt64) -> (text :Text, next :UInt64);
+  # What the service has logged, from byte `after` on, at most 64 KiB; `next` is
+  # the `after` of the next call. `trainer` is kept for the logs of one trainer:
+  # 0.
+}
+
+interface Study {
+  # Stays usable while the service lives, whatever becomes of the study.
+
+  describe @0 () -> (info :StudyInfo, text :Text);
+  # `text` is the study file.
+
+  trials @1 (first :UInt64, most :UInt32) -> (trials :List(TrialInfo));
+  # By number, from `first` on; at most `most` and never more than 1000.
+
+  best @2 () -> (trial :TrialInfo);
+  # Fails with invalid_argument if there is no result yet.
+
+  events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
+    -> (events :List(Event), next :UInt64, ended :Bool);
+  # What the study has heard, in its order, after the event `after`; 0 = from
+  # the first. At most `most` and never more than 1000. If there is none it waits
+  # for one, up to `waitMillis` and never longer than 60,000. `next` is the
+  # `after` of the next call. `ended`: the study has ended, and nothing comes
+  # after these. Results are a stream like this: call it again and again.
+
+  wait @4 (waitMillis :UInt32) -> (info :StudyInfo);
+  # Answers once the study has ended, or after `waitMillis`, never later than
+  # 60,000.
+
+  pause @5 () -> ();                 # nothing new starts; what runs goes on
+  resume @6 () -> ();
+  stop @7 () -> ();                  # finish what runs, then end
+  cancel @8 (reason :Text) -> ();    # end now
+  setWeight @9 (weight :Float64) -> ();  # share of the trainers, above 0
+
+  export @10 () -> (json :Text);
+  # All that is known of the study, as JSON: docs/report.md, one study.
+
+  # For studies with `algorithm: client`:
+
+  ask @11 (params :Text) -> (trial :UInt64, params :Text);
+  # One more trial. `params` are its values as a map in JSON or YAML; empty =
+  # those that the study's sampler draws. Answers with its number and its values
+  # as JSON.
+
+  train @12 (trial :UInt64, untilStep :UInt64) -> (progress :Progress);
+  # Trains a trial up to a step, where something must be measured, and answers
+  # when it is there or has ended. Asking again is harmless: what is known is
+  # answered at once.
+
+  tell @13 (trial :UInt64, outcome :Outcome) -> ();
+  # Ends a trial.
+
+  close @14 () -> ();
+  # Nothing more will be asked for; the study ends when its trials have.
+}
+
+struct Metric {
+  name  @0 :Text;
+  value @1 :Float64;  # may be NaN
+}
+
+struct StudyInfo {
+  id        @0 :UInt64;   # from 1, in the order of submission
+  name      @1 :Text;
+  state     @2 :Text;     # RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
+                          # CANCELLED
+  reason    @3 :Text;     # why it ended early; empty if it did not
+  metric    @4 :Text;     # of its objective
+  maximize  @5 :Bool;     # else minimize
+  weight    @6 :Float64;
+  algorithm @7 :Text;
+  workload  @8 :Text;     # its workload key: equal ones share
+  trials    @9 :UInt64;   # that there are by now
+  finished  @10 :UInt64;  # those of them that have ended
+  askedSteps  @11 :UInt64;  # by its trials, added up
+  sharedSteps @12 :UInt64;  # of these, steps that were not trained for it alone:
+                            # known before it came, or others ask for them too
+  best :union {
+    none  @13 :Void;
+    trial @14 :TrialInfo;
+  }
+  activeSeconds @15 :Float64;  # for how long it has been worked on
+  savedSeconds  @16 :Float64;  # device time that sharing avoided, an estimate;
+                               # 0 if it is not running
+}
+
+struct TrialInfo {
+  trial  @0 :UInt64;
+  state  @1 :Text;    # PENDING, RUNNING, PAUSED, COMPLETE, PRUNED, FAILED or
+                      # CANCELLED
+  params @2 :Text;    # JSON
+  askedSteps  @3 :UInt64;  # how far it is to be trained
+  steps       @4 :UInt64;  # how far it has been
+  sharedSteps @5 :UInt64;  # as in StudyInfo; 0 for a study that has ended
+  best :union {
+    none  @6 :Void;
+    value @7 :BestValue;
+  }
+  failure @8 :Text;   # why it failed; empty if it did not
+}
+
+struct BestValue {
+  step  @0 :UInt64;
+  value @1 :Float64;
+}
+
+struct Event {
+  id    @0 :UInt64;   # grows, with gaps
+  time  @1 :Float64;  # when it was stored, in seconds since 1970
+  trial @2 :UInt64;
+  step  @3 :UInt64;
+  union {
+    measured @4 :List(Metric);  # sorted by name
+    failed   @5 :Text;          # why
+    command  @6 :Command;       # somebody wanted something of the study
+  }
+}
+
+struct Command {
+  verb @0 :Text;  # ask, train, tell, close, pause, resume, stop, cancel, weight
+  text @1 :Text;
+}
+
+struct Progress {
+  state   @0 :Text;          # of the trial, as in TrialInfo
+  step    @1 :UInt64;        # where it is; below `untilStep` if it has ended
+  metrics @2 :List(Metric);  # measured there
+  failure @3 :Text;
+}
+
+struct Outcome {
+  state @0 :Text;   # COMPLETE, PRUNED or FAILED
+  value :union {
+    none     @1 :Void;
+    measured @2 :Float64;  # by the client itself, may be NaN
+  }
+  step @3 :UInt64;  # at which; 0 = the study's last
+}
+
+struct TrainerInfo {
+  number @0 :UInt64;
+  name   @1 :Text;     # host and process
+  device @2 :Text;     # kind of device: decides the bits of results
+  lost   @3 :Text;     # why it left; empty if it has not
+  lease :union {
+    idle    @4 :Void;
+    running @5 :LeaseInfo;
+  }
+}
+
+struct LeaseInfo {
+  what           @0 :Text;     # the configuration that it trains
+  at             @1 :UInt64;   # step
+  to             @2 :UInt64;   # step
+  stepsPerSecond @3 :Float64;  # 0 until it has reported
+}
