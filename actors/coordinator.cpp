@@ -230,6 +230,13 @@ coordinator_status status_of(const coordinator_state& st) {
 
 } // namespace
 
+coordinator_state::~coordinator_state() {
+  for (const auto& [id, x] : studies)
+    caf::anon_send_exit(x.handle, caf::exit_reason::user_shutdown);
+  for (const auto& [key, x] : mergers)
+    caf::anon_send_exit(x.handle, caf::exit_reason::user_shutdown);
+}
+
 coordinator_actor::behavior_type
 coordinator(self_ptr self, coordinator_options options, pool_actor pool,
             journal_actor journal, observer_actor observer) {

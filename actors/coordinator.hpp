@@ -35,6 +35,9 @@ struct coordinator_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.coordinator";
 
+  /// Ends the studies and mergers that it has made.
+  ~coordinator_state();
+
   struct study_entry {
     std::string name;
     std::string workload_key;

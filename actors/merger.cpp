@@ -175,8 +175,9 @@ void commit(self_ptr self, journal_entry entry) {
         try_to_retire(self->state);
       },
       [self](caf::error& err) {
-        spdlog::critical("merger: cannot write the journal: {}",
-                         self->system().render(err));
+        if (err != caf::sec::request_receiver_down) // else all of it ends
+          spdlog::critical("merger: cannot write the journal: {}",
+                           self->system().render(err));
         self->quit(std::move(err));
       });
 }

@@ -20,6 +20,7 @@
 #include "preview.hpp"
 #include "run.hpp"
 #include "sequence_command.hpp"
+#include "serve.hpp"
 #include "simulate.hpp"
 #include "studies.hpp"
 
@@ -127,6 +128,31 @@ int run(run_arguments& x) {
   x.run.merge = x.merge == "on";
   x.run.policy = *hippo::policy_from(x.policy);
   return hippo::run(std::move(x.run));
+}
+
+struct serve_arguments {
+  common_options common;
+  std::string listen = "127.0.0.1:4848";
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  hippo::serve_options serve;
+};
+
+int serve(serve_arguments& x) {
+  const auto listen = hippo::parse_endpoint(x.listen, 0);
+  if (!listen)
+    return hippo::fail({listen.failure().code,
+                        "--listen: " + listen.failure().message},
+                       hippo::exit_bad_input);
+  auto catalogue
+    = hippo::make_catalogue(x.common.program(), x.common.libraries);
+  if (!catalogue)
+    return hippo::fail(catalogue.failure(), hippo::exit_bad_input);
+  x.serve.catalogue = std::move(*catalogue);
+  x.serve.trainers = *listen;
+  x.serve.merge = x.merge == "on";
+  x.serve.policy = *hippo::policy_from(x.policy);
+  return hippo::serve(std::move(x.serve));
 }
 
 /// What studies are simulated with.
@@ -257,6 +283,29 @@ int main(int argc, char** argv) {
   run_verb->add_flag("--quiet", running.run.quiet, "Show no progress");
   running.common.add_to(*run_verb);
 
+  serve_arguments serving;
+  auto* serve_verb = app.add_subcommand(
+    "serve", "Run a service that studies and trainers come to");
+  serve_verb->footer(
+    "Example: hippo serve --state /data/hippo --listen 127.0.0.1:4848");
+  serve_verb->add_option("--state", serving.serve.state,
+                         "Folder for everything that must last")
+    ->capture_default_str();
+  serve_verb->add_option("--listen", serving.listen,
+                         "Where trainers connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  serve_verb->add_option("--trainers", serving.serve.local_trainers,
+                         "Trainer processes to start on this machine")
+    ->check(CLI::Range(0u, trainers_max))
+    ->capture_default_str();
+  add_schedule_options(*serve_verb, serving.merge, serving.policy);
+  serve_verb
+    ->add_option("--checkpoint-budget", serving.serve.checkpoint_bytes_max,
+                 "Disk space for checkpoints of one workload, e.g. 50GB")
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+  serving.common.add_to(*serve_verb);
+
   simulate_arguments simulating;
   auto* simulate_verb = app.add_subcommand(
     "simulate", "Run studies in virtual time on simulated trainers");
@@ -370,6 +419,8 @@ int main(int argc, char** argv) {
   }
   if (*run_verb)
     return run(running);
+  if (*serve_verb)
+    return serve(serving);
   if (*simulate_verb)
     return simulate(simulating);
   if (*preview_verb)

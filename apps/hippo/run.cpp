@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <iostream>
 
@@ -15,6 +14,7 @@
 #include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "outcome.hpp"
 #include "run_report.hpp"
@@ -33,37 +33,6 @@ constexpr auto redraw_interval = 250ms;
 
 /// How long trainers may take to end their present step.
 constexpr auto trainer_patience = 10s;
-
-volatile std::sig_atomic_t interrupts = 0;
-
-void on_interrupt(int) {
-  interrupts = interrupts + 1;
-  if (interrupts > 1)
-    ::_exit(exit_interrupted); // the journal has all; trainers die with us
-}
-
-/// Counts Ctrl-C and SIGTERM while it lives.
-class interrupt_guard {
-public:
-  interrupt_guard() {
-    interrupts = 0;
-    struct sigaction act {};
-    act.sa_handler = on_interrupt;
-    ::sigemptyset(&act.sa_mask);
-    ::sigaction(SIGINT, &act, &old_int_);
-    ::sigaction(SIGTERM, &act, &old_term_);
-  }
-  ~interrupt_guard() {
-    ::sigaction(SIGINT, &old_int_, nullptr);
-    ::sigaction(SIGTERM, &old_term_, nullptr);
-  }
-  interrupt_guard(const interrupt_guard&) = delete;
-  interrupt_guard& operator=(const interrupt_guard&) = delete;
-
-private:
-  struct sigaction old_int_ {};
-  struct sigaction old_term_ {};
-};
 
 double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
@@ -304,7 +273,7 @@ std::optional<error> follow(local_service& svc, console& out,
                    "no trainer is left; what is done is kept"};
     if (out.wants_view())
       out.show(svc.view(seconds_since(begin)));
-    if (interrupts > 0 && !halted) {
+    if (interrupt_guard::count() > 0 && !halted) {
       halted = true;
       halted_at = clock::now();
       out.say("interrupted: the trainers finish their present steps; "
@@ -352,7 +321,7 @@ int run(run_options options) {
   svc.close();
   if (!record)
     return fail(broken ? *broken : record.failure(), exit_failed);
-  record->interrupted = interrupts > 0 || broken;
+  record->interrupted = interrupt_guard::count() > 0 || broken;
   const auto folder
     = options.report.empty() ? default_report : options.report;
   if (auto written = write_report(*record, folder); !written)
@@ -364,7 +333,7 @@ int run(run_options options) {
             << "report: " << folder << '\n';
   if (broken)
     return fail(*broken, exit_failed);
-  if (interrupts > 0) {
+  if (interrupt_guard::count() > 0) {
     std::cerr << "interrupted; go on with: hippo run --resume "
               << options.state << '\n';
     return exit_interrupted;

@@ -56,15 +56,13 @@ coordinator_status service::status() {
 void service::close() {
   if (!coordinator_ || std::exchange(closed_, true))
     return;
-  const auto known = status();
   self_->demonitor(coordinator_.address());
+  // Studies and mergers end with it, and trainers when the pool does.
   self_->send_exit(coordinator_, caf::exit_reason::user_shutdown);
-  // Trainers end when the pool does.
-  for (const auto& x : known.studies)
-    self_->send_exit(x.handle, caf::exit_reason::user_shutdown);
-  for (const auto& x : known.mergers)
-    self_->send_exit(x.handle, caf::exit_reason::user_shutdown);
   self_->send_exit(pool_, caf::exit_reason::user_shutdown);
+  // What is on its way to the store gets there.
+  static_cast<void>(
+    ask<std::uint64_t>(journal_, commit_atom::value, journal_entry{}));
   self_->send_exit(journal_, caf::exit_reason::user_shutdown);
   if (wait_)
     wait_();

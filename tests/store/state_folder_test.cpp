@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "hippo/wire/codec.hpp"
 #include "store/folder_fixture.hpp"
 
 namespace hippo {
@@ -35,9 +36,11 @@ TEST_F(StateFolderTest, FreshFolderIsEmpty) {
   EXPECT_TRUE(load(*folder).nodes.empty());
   EXPECT_TRUE(std::filesystem::is_directory(folder->checkpoints()));
   EXPECT_FALSE(std::filesystem::exists(folder->report()));
-  auto names = folder->study_names();
-  ASSERT_TRUE(names);
-  EXPECT_TRUE(names->empty());
+  auto studies = folder->load_studies();
+  ASSERT_TRUE(studies);
+  EXPECT_TRUE(studies->empty());
+  EXPECT_EQ(*folder->last_study(), 0u);
+  EXPECT_EQ(*folder->last_generation(), 0u);
 }
 
 TEST_F(StateFolderTest, EverythingSurvivesReopening) {
@@ -49,10 +52,7 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
                    node_added{"other", node(1)}, node_added{key, tagged},
                    result_added{key, {2, 20, {{"acc", 0.5}}, "cpu avx2"}},
                    result_added{key, {0, 0, {}, "gpu"}},
-                   checkpoint_added{key, {2, 20, file}},
-                   study_saved{{"b", "study: b\n", 2, "{}"}},
-                   study_saved{{"a", "study: a\n", 3, R"({"x":1})"}},
-                   study_saved{{"c", "", 1, ""}}});
+                   checkpoint_added{key, {2, 20, file}}});
   auto folder = open();
   const auto plan = load(*folder);
   EXPECT_EQ(plan.nodes, (std::vector{node(1), node(2, 1), tagged}));
@@ -68,9 +68,6 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
             (std::vector{stored_checkpoint{2, 20, file}}));
   EXPECT_EQ(load(*folder, "other").nodes, std::vector{node(1)});
   EXPECT_TRUE(load(*folder, "unknown").nodes.empty());
-  EXPECT_EQ(*folder->study_names(), (std::vector<std::string>{"c", "b", "a"}));
-  EXPECT_EQ(*folder->load_study("a"),
-            (stored_study{"a", "study: a\n", 3, R"({"x":1})"}));
 }
 
 TEST_F(StateFolderTest, MetricsSurviveBitForBit) {
@@ -126,16 +123,259 @@ TEST_F(StateFolderTest, CheckpointsCanBeReplacedAfterRemoval) {
                          stored_checkpoint{1, 6, first}}));
 }
 
-TEST_F(StateFolderTest, SavingAStudyAgainReplacesIt) {
+// -- studies ------------------------------------------------------------------
+
+stored_study some_study(std::uint64_t id, const std::string& name) {
+  stored_study result;
+  result.id = id;
+  result.name = name;
+  result.file = name + ".yaml";
+  result.text = "study: " + name + '\n';
+  result.metric = "acc";
+  result.direction = id % 2 == 0 ? direction::minimize : direction::maximize;
+  result.weight = 0.5;
+  return result;
+}
+
+TEST_F(StateFolderTest, AStudyKeepsItsTextAndChangesItsState) {
+  const auto first = some_study(1, "mnist");
+  commit(*open(), {study_saved{first}, study_saved{some_study(2, "other")}});
+  auto changed = first;
+  changed.text.clear();
+  changed.name = "renamed";
+  changed.state = study_phase::cancelled;
+  changed.reason = "enough";
+  changed.weight = 2;
+  changed.active_seconds = 0.1;
+  commit(*open(), {study_saved{changed}});
+  changed.text = first.text;
+  changed.name = first.name;
   auto folder = open();
-  commit(*folder, {study_saved{{"mnist", "old", 1, "1"}}});
-  commit(*folder, {study_saved{{"mnist", "new", 1, "2"}}});
-  EXPECT_EQ(*folder->load_study("mnist"),
-            (stored_study{"mnist", "new", 1, "2"}));
+  EXPECT_EQ(*folder->load_study("mnist"), changed);
+  EXPECT_EQ(*folder->load_study("1"), changed);
+  EXPECT_EQ(*folder->last_study(), 2u);
+  auto all = *folder->load_studies();
+  ASSERT_EQ(all.size(), 2u);
+  changed.text.clear();
+  EXPECT_EQ(all[0], changed);
+  EXPECT_EQ(all[1].direction, direction::minimize);
   const auto missing = folder->load_study("mnst");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.failure().code, errc::unknown_study);
   EXPECT_NE(missing.failure().message.find("'mnist'"), std::string::npos);
+}
+
+TEST_F(StateFolderTest, OfANameTheLastStudyIsMeantAndAnIdIsAnId) {
+  auto folder = open();
+  commit(*folder,
+         {study_saved{some_study(1, "a")}, study_saved{some_study(2, "a")},
+          study_saved{some_study(3, "b")}, study_saved{some_study(4, "1")}});
+  EXPECT_EQ(folder->load_study("a")->id, 2u);
+  EXPECT_EQ(folder->load_study("1")->id, 1u);
+  EXPECT_EQ(folder->load_study("4")->name, "1");
+}
+
+TEST_F(StateFolderTest, TrialsKeepTheirParametersAndChangeTheRest) {
+  auto folder = open();
+  stored_trial x;
+  x.trial = 3;
+  x.params = R"({"lr":0.1})";
+  commit(*folder, {study_saved{some_study(1, "a")}, trial_saved{1, x},
+                   trial_saved{1, {7, trial_state::failed, "{}", 9, 4, {},
+                                   "at step 4: out of memory"}}});
+  auto changed = x;
+  changed.params.clear();
+  changed.state = trial_state::complete;
+  changed.asked_to = changed.steps = 12;
+  changed.best = stored_best{5, 1.0 / 3};
+  commit(*folder, {trial_saved{1, changed}});
+  changed.params = x.params;
+  const auto trials = *folder->load_trials(1, 0, 10);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0], changed);
+  EXPECT_EQ(trials[1].failure, "at step 4: out of memory");
+  EXPECT_EQ(folder->load_trials(1, 4, 10)->size(), 1u);
+  EXPECT_EQ(folder->load_trials(1, 0, 1)->size(), 1u);
+  EXPECT_TRUE(folder->load_trials(2, 0, 10)->empty());
+}
+
+TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
+  auto folder = open();
+  commit(*folder, {study_saved{some_study(1, "a")},
+                   study_saved{some_study(2, "b")}, node_added{key, node(1)},
+                   result_added{key, {1, 5, {{"acc", 0.5}, {"loss", NAN}}, ""}},
+                   result_added{key, {1, 6, {{"acc", 0.25}}, ""}}});
+  const study_command paused{study_command::verb::pause, 0, 0, "", 77};
+  commit(*folder,
+         {event_added{1, key, trial_measured{4, 1, 5, {}}},
+          event_added{2, key, trial_measured{0, 1, 6, {}}},
+          event_added{1, {}, paused},
+          event_added{1, {}, trial_failed{2, 6, {errc::diverged, "NaN"}}},
+          event_added{1, key, trial_measured{5, 1, 6, {}}}});
+  const auto events = *folder->load_events(1, 0, 100);
+  ASSERT_EQ(events.size(), 4u);
+  const auto& first = std::get<trial_measured>(events[0].what);
+  EXPECT_EQ(first.trial, 4u);
+  EXPECT_EQ(first.node, 1u);
+  EXPECT_EQ(first.at, 5u);
+  EXPECT_EQ(first.values.at("acc"), 0.5);
+  EXPECT_TRUE(std::isnan(first.values.at("loss")));
+  const auto& second = std::get<study_command>(events[1].what);
+  EXPECT_EQ(second.what, study_command::verb::pause);
+  EXPECT_EQ(second.token, 0u);
+  const auto& third = std::get<trial_failed>(events[2].what);
+  EXPECT_EQ(third.reason.code, errc::diverged);
+  EXPECT_EQ(third.reason.message, "NaN");
+  EXPECT_EQ(std::get<trial_measured>(events[3].what).values,
+            (metrics{{"acc", 0.25}}));
+  EXPECT_GT(events[0].time, 1.7e9); // seconds since 1970
+  for (std::size_t i = 1; i < events.size(); ++i)
+    EXPECT_LT(events[i - 1].id, events[i].id);
+  const auto rest = *folder->load_events(1, events[1].id, 1);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0].id, events[2].id);
+  EXPECT_EQ(folder->load_events(2, 0, 100)->size(), 1u);
+}
+
+TEST_F(StateFolderTest, AnEventOfAResultThatIsNotThereIsRefused) {
+  auto folder = open();
+  commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)}});
+  EXPECT_FALSE(
+    folder->commit({event_added{1, key, trial_measured{4, 1, 5, {}}}}));
+  EXPECT_FALSE(folder->commit({event_added{2, {}, study_command{}}}));
+  EXPECT_FALSE(folder->commit({trial_saved{2, {}}}));
+  EXPECT_FALSE(folder->commit({result_added{key, {9, 5, {}, ""}}}));
+  EXPECT_TRUE(folder->load_events(1, 0, 100)->empty());
+}
+
+TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
+  auto folder = open();
+  const auto trial = [](std::uint64_t no, std::optional<stored_best> best) {
+    stored_trial result;
+    result.trial = no;
+    result.params = "{}";
+    result.best = best;
+    return result;
+  };
+  commit(*folder, {study_saved{some_study(1, "max")},
+                   study_saved{some_study(2, "min")}, node_added{key, node(1)},
+                   result_added{key, {1, 5, {{"acc", 0.5}}, ""}}});
+  EXPECT_FALSE(*folder->load_best(some_study(1, "max")));
+  for (std::uint64_t study : {1, 2})
+    commit(*folder, {trial_saved{study, trial(0, std::nullopt)},
+                     trial_saved{study, trial(1, stored_best{5, 0.5})},
+                     trial_saved{study, trial(2, stored_best{5, 0.5})},
+                     trial_saved{study, trial(3, stored_best{3, 0.25})},
+                     event_added{study, key, trial_measured{1, 1, 5, {}}}});
+  const auto highest = *folder->load_best(some_study(1, "max"));
+  ASSERT_TRUE(highest);
+  EXPECT_EQ(highest->trial.trial, 1u);
+  EXPECT_EQ(highest->node, 1u);
+  const auto lowest = *folder->load_best(some_study(2, "min"));
+  ASSERT_TRUE(lowest);
+  EXPECT_EQ(lowest->trial.trial, 3u);
+  EXPECT_FALSE(lowest->node); // no event says so: a client measured it
+}
+
+TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
+  commit(*open(), {generation_begun{4}, generation_begun{5}});
+  auto folder = open();
+  EXPECT_EQ(*folder->last_generation(), 5u);
+  commit(*folder, {node_added{key, node(1)}, node_added{key, node(2, 1)},
+                   result_added{key, {2, 20, {{"acc", 0.5}}, ""}},
+                   checkpoint_added{key, {2, 20, {"a", 100, 1}}},
+                   checkpoint_added{key, {2, 21, {"b", 50, 1}}}});
+  const auto usage = *folder->load_usage();
+  ASSERT_EQ(usage.size(), 1u);
+  EXPECT_EQ(usage[0].workload_key, key);
+  EXPECT_EQ(usage[0].nodes, 2u);
+  EXPECT_EQ(usage[0].results, 1u);
+  EXPECT_EQ(usage[0].checkpoints, 2u);
+  EXPECT_EQ(usage[0].checkpoint_bytes, 150u);
+}
+
+// -- versions -----------------------------------------------------------------
+
+/// What version 1 wrote.
+constexpr auto version_1_sql = R"(
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)
+    STRICT, WITHOUT ROWID;
+  INSERT INTO meta VALUES ('version', '1');
+  CREATE TABLE workloads (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)
+    STRICT;
+  INSERT INTO workloads VALUES (3, 'toy;seed=1');
+  CREATE TABLE nodes (workload INTEGER NOT NULL, node INTEGER NOT NULL,
+    parent INTEGER NOT NULL, begin INTEGER NOT NULL,
+    root_tag INTEGER NOT NULL, configuration BLOB NOT NULL,
+    PRIMARY KEY (workload, node)) STRICT, WITHOUT ROWID;
+  CREATE TABLE results (workload INTEGER NOT NULL, node INTEGER NOT NULL,
+    step INTEGER NOT NULL, device TEXT NOT NULL,
+    PRIMARY KEY (workload, node, step)) STRICT, WITHOUT ROWID;
+  INSERT INTO results VALUES (3, 1, 5, 'cpu'), (3, 0, 0, 'cpu');
+  CREATE TABLE metrics (workload INTEGER NOT NULL, node INTEGER NOT NULL,
+    step INTEGER NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
+    PRIMARY KEY (workload, node, step, name)) STRICT, WITHOUT ROWID;
+  INSERT INTO metrics VALUES (3, 1, 5, 'acc', x'000000000000e03f'),
+    (3, 1, 5, 'zero', x'0000000000000080');
+  CREATE TABLE checkpoints (workload INTEGER NOT NULL, node INTEGER NOT NULL,
+    step INTEGER NOT NULL, file TEXT NOT NULL, bytes INTEGER NOT NULL,
+    digest INTEGER NOT NULL, PRIMARY KEY (workload, node, step))
+    STRICT, WITHOUT ROWID;
+  INSERT INTO checkpoints VALUES (3, 1, 5, 'n1-s5-l1.ckpt', 10, 20);
+  CREATE TABLE studies (name TEXT PRIMARY KEY, text TEXT NOT NULL,
+    seq INTEGER NOT NULL, record TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  INSERT INTO studies VALUES
+    ('b', 'study: b', 0, '{"file":"b.yaml","metric":"acc"}'),
+    ('a', 'study: a', 1, '{"file":"a.yaml","metric":"acc"}');
+)";
+
+TEST_F(StateFolderTest, BringsVersion1ToThePresent) {
+  std::filesystem::create_directories(path());
+  run_sql(version_1_sql);
+  // The configuration is in bytes that only the codec can make.
+  const auto bytes = encode_configuration(node(1).config);
+  std::string hex;
+  for (const unsigned char byte : bytes) {
+    constexpr auto digits = "0123456789abcdef";
+    hex += digits[byte >> 4];
+    hex += digits[byte & 15];
+  }
+  run_sql("INSERT INTO nodes VALUES (3, 1, 0, 0, 0, x'" + hex + "')");
+  const auto reading = state_folder::open_read_only(path());
+  ASSERT_FALSE(reading);
+  EXPECT_EQ(reading.failure().code, errc::incompatible_version);
+  EXPECT_NE(reading.failure().message.find("which converts it"),
+            std::string::npos);
+  for (int again = 0; again < 2; ++again) {
+    auto folder = open();
+    ASSERT_TRUE(folder);
+    const auto plan = load(*folder);
+    EXPECT_EQ(plan.nodes, std::vector{node(1)});
+    ASSERT_EQ(plan.results.size(), 2u);
+    EXPECT_EQ(plan.results[1].values.at("acc"), 0.5);
+    EXPECT_TRUE(std::signbit(plan.results[1].values.at("zero")));
+    EXPECT_EQ(plan.checkpoints, (std::vector{stored_checkpoint{
+                                  1, 5, {"n1-s5-l1.ckpt", 10, 20}}}));
+    const auto studies = *folder->load_studies();
+    ASSERT_EQ(studies.size(), 2u);
+    EXPECT_EQ(studies[0].name, "b");
+    EXPECT_EQ(studies[1].file, "a.yaml");
+    EXPECT_EQ(folder->load_study("b")->text, "study: b");
+    commit(*folder, {node_added{key, node(2, 1)}});
+    run_sql("DELETE FROM nodes WHERE node = 2");
+  }
+}
+
+TEST_F(StateFolderTest, AMigrationThatFailsChangesNothing) {
+  std::filesystem::create_directories(path());
+  run_sql(version_1_sql);
+  run_sql("INSERT INTO metrics VALUES (3, 1, 5, 'short', x'01')");
+  const auto folder = state_folder::open(path());
+  ASSERT_FALSE(folder);
+  EXPECT_NE(folder.failure().message.find("a metric is not a number"),
+            std::string::npos);
+  run_sql("DELETE FROM metrics WHERE name = 'short'");
+  EXPECT_EQ(open()->load_studies()->size(), 2u);
 }
 
 TEST_F(StateFolderTest, SecondOpenNamesTheHolder) {
@@ -165,7 +405,7 @@ TEST_F(StateFolderTest, RefusesOtherVersions) {
         state_folder::open_read_only(path()).failure()}) {
     EXPECT_EQ(result.code, errc::incompatible_version);
     EXPECT_NE(result.message.find("version 7"), std::string::npos);
-    EXPECT_NE(result.message.find("version 1"), std::string::npos);
+    EXPECT_NE(result.message.find("version 2"), std::string::npos);
   }
 }
 
@@ -244,17 +484,16 @@ TEST_F(StateFolderTest, DamagedPagesAreErrorsNotCrashes) {
 TEST_F(StateFolderTest, DamagedRowsAreErrors) {
   commit(*open(), {node_added{key, node(1)},
                    result_added{key, {1, 5, {{"acc", 0.5}}, "cpu"}}});
-  for (const auto* sql : {"UPDATE metrics SET value = x'01'",
-                          "UPDATE results SET node = 2",
-                          "UPDATE nodes SET parent = 7",
+  for (const auto* sql : {"UPDATE results SET node = 2",
+                          "UPDATE nodes SET parent = 7 WHERE node = 1",
                           "UPDATE nodes SET configuration = x'0000'"}) {
     run_sql(sql);
     const auto plan = open()->load_plan(key);
     ASSERT_FALSE(plan) << sql;
     EXPECT_EQ(plan.failure().code, errc::io_failed);
     EXPECT_NE(plan.failure().message.find("damaged"), std::string::npos);
-    run_sql("UPDATE metrics SET value = x'0000000000000000';"
-            "UPDATE results SET node = 1; UPDATE nodes SET parent = 0");
+    run_sql("UPDATE results SET node = 1;"
+            "UPDATE nodes SET parent = 0 WHERE node = 1");
   }
 }
 

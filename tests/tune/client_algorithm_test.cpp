@@ -21,20 +21,27 @@ std::string refusal(const expected<actions>& x) {
   return x ? "granted" : x.failure().message;
 }
 
+/// Measured at every third step, to the ninth.
+measuring by_three() { return {3, {9}}; }
+
 TEST(ClientAlgorithm, DoesWhatItIsTold) {
-  client_algorithm x{10, {3, 6, 9}, 0};
+  client_algorithm x{10, by_three(), 0};
   EXPECT_EQ(x.start(), actions{});
   EXPECT_FALSE(x.done());
-  EXPECT_EQ(wanted(x.ask(3)), (actions{advance{0, 3}}));
-  EXPECT_EQ(wanted(x.ask(9)), (actions{advance{1, 9}}));
+  EXPECT_EQ(wanted(x.ask()), actions{});
+  EXPECT_EQ(wanted(x.ask()), actions{});
   EXPECT_EQ(x.trials(), 2u);
+  EXPECT_EQ(wanted(x.train(0, 3)), (actions{advance{0, 3}}));
+  EXPECT_EQ(wanted(x.train(1, 9)), (actions{advance{1, 9}}));
   EXPECT_EQ(x.on_result(0, 2, 1), actions{});
   EXPECT_EQ(x.on_result(0, 3, 1), actions{});
-  EXPECT_EQ(wanted(x.extend(0, 6)), (actions{advance{0, 6}}));
+  EXPECT_EQ(wanted(x.train(0, 6)), (actions{advance{0, 6}}));
   EXPECT_EQ(wanted(x.stop(1)), (actions{prune{1}})); // on its way
   EXPECT_EQ(x.on_result(0, 6, 1), actions{});
-  EXPECT_EQ(wanted(x.ask(3)), (actions{advance{2, 3}}));
-  EXPECT_EQ(wanted(x.ask(9)), (actions{advance{3, 9}}));
+  wanted(x.ask());
+  wanted(x.ask());
+  EXPECT_EQ(wanted(x.train(2, 3)), (actions{advance{2, 3}}));
+  EXPECT_EQ(wanted(x.train(3, 9)), (actions{advance{3, 9}}));
   EXPECT_EQ(x.close(), (actions{prune{0}})); // others finish
   EXPECT_FALSE(x.done());
   EXPECT_EQ(x.on_result(2, 3, 1), (actions{prune{2}}));
@@ -43,43 +50,49 @@ TEST(ClientAlgorithm, DoesWhatItIsTold) {
 }
 
 TEST(ClientAlgorithm, SaysWhyNot) {
-  client_algorithm x{2, {3, 6, 9}, 1};
-  EXPECT_EQ(refusal(x.ask(4)),
-            "step 4 is no rung of this study: the nearest are 3 and 6");
-  EXPECT_EQ(refusal(x.ask(2)),
-            "step 2 is no rung of this study: the nearest is 3");
-  EXPECT_EQ(refusal(x.ask(10)),
-            "step 10 is no rung of this study: the nearest is 9");
-  EXPECT_EQ(refusal(x.extend(0, 3)), "there is no trial 0");
+  client_algorithm x{2, by_three(), 1};
+  EXPECT_EQ(refusal(x.train(0, 3)), "there is no trial 0");
   EXPECT_EQ(refusal(x.stop(0)), "there is no trial 0");
-  wanted(x.ask(3));
-  EXPECT_EQ(refusal(x.ask(3)), "as many trials are in flight as may be: 1");
+  wanted(x.ask());
+  EXPECT_EQ(refusal(x.train(0, 4)),
+            "a trial cannot be trained to step 4, where nothing is measured:"
+            " the nearest step is 6");
+  EXPECT_EQ(refusal(x.train(0, 10)),
+            "a trial cannot be trained to step 10, where nothing is measured:"
+            " the nearest step is 9");
+  wanted(x.train(0, 3));
+  EXPECT_EQ(refusal(x.train(0, 6)),
+            "as many trials are in flight as may be: 1");
+  wanted(x.ask());
+  EXPECT_EQ(refusal(x.train(1, 3)),
+            "as many trials are in flight as may be: 1");
   x.on_result(0, 3, 1);
-  EXPECT_EQ(refusal(x.extend(0, 3)), "trial 0 is at step 3 already");
-  wanted(x.ask(6));
+  EXPECT_EQ(refusal(x.train(0, 3)), "trial 0 is at step 3 already");
+  wanted(x.train(1, 6));
   x.on_failure(1);
-  EXPECT_EQ(refusal(x.extend(1, 9)), "trial 1 has ended");
+  EXPECT_EQ(refusal(x.train(1, 9)), "trial 1 has ended");
   EXPECT_EQ(refusal(x.stop(1)), "trial 1 has ended");
-  EXPECT_EQ(refusal(x.ask(3)),
+  EXPECT_EQ(refusal(x.ask()),
             "there may be 2 trials, and there are that many");
-  wanted(x.extend(0, 9));
+  wanted(x.train(0, 9));
   EXPECT_FALSE(x.done());
   x.on_result(0, 9, 1);
   EXPECT_TRUE(x.done()); // no trial could be asked for any more
   x.close();
-  EXPECT_EQ(refusal(x.ask(3)), "the study was closed");
+  EXPECT_EQ(refusal(x.ask()), "the study was closed");
 }
 
-TEST(ClientAlgorithm, ATrialOnItsWayCannotBeExtended) {
-  client_algorithm x{2, {3, 6}, 0};
-  wanted(x.ask(3));
-  EXPECT_EQ(refusal(x.extend(0, 6)), "trial 0 is on its way to step 3");
+TEST(ClientAlgorithm, ATrialOnItsWayCannotGoFurther) {
+  client_algorithm x{2, by_three(), 0};
+  wanted(x.ask());
+  wanted(x.train(0, 3));
+  EXPECT_EQ(refusal(x.train(0, 6)), "trial 0 is on its way to step 3");
 }
 
 TEST(ClientAlgorithm, EndsWhateverIsWantedAndWhateverFails) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     std::mt19937_64 random{seed};
-    client_algorithm x{1 + random() % 10, {2, 4, 6}, random() % 3};
+    client_algorithm x{1 + random() % 10, {2, {6}}, random() % 3};
     std::map<trial_no, step_t> running;
     const auto take = [&](const actions& ys) {
       for (const auto& y : ys) {
@@ -99,8 +112,8 @@ TEST(ClientAlgorithm, EndsWhateverIsWantedAndWhateverFails) {
     for (int i = 0; i < 60; ++i) {
       const trial_no trial = random() % 10;
       switch (random() % 6) {
-        case 0: want(x.ask(random() % 8)); break;
-        case 1: want(x.extend(trial, random() % 8)); break;
+        case 0: want(x.ask()); break;
+        case 1: want(x.train(trial, random() % 8)); break;
         case 2: want(x.stop(trial)); break;
         case 3:
           if (random() % 10 == 0) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/endpoint.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "studies.hpp"
+
+namespace hippo {
+
+/// What `hippo serve` was asked for.
+struct serve_options {
+  workload_catalogue catalogue;
+  std::string state = "hippo-state"; ///< folder for everything that must last
+  endpoint trainers{"127.0.0.1", 4848}; ///< where trainers connect
+  unsigned local_trainers = 0;          ///< started on this machine
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true;
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
+};
+
+/// Runs a service until it is interrupted: goes on with the studies that have
+/// not ended, takes in trainers and serves clients.
+/// @returns the exit code: 0 interrupted, which is how it ends; 1 failed, 2 bad
+///          input
+int serve(serve_options options);
+
+} // namespace hippo

@@ -1,0 +1,379 @@
+// Coordinator, journal and store together: studies come and go, the service
+// dies and comes back, the disk refuses.
+
+#include <filesystem>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "actors/service_fixture.hpp"
+#include "coordinator.hpp"
+
+namespace hippo {
+namespace {
+
+using namespace std::chrono_literals;
+using verb = study_command::verb;
+
+const char* const sha_study = R"(
+study: sha
+workload: {name: model}
+objective: {metric: value}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - 0.1
+      - multistep: {initial: 0.1, milestones: [3], gamma: {choice: [0.1, 0.5]}}
+      - multistep: {initial: 0.2, milestones: [2, 5], gamma: 0.1}
+      - exponential: {initial: 0.1, gamma: {choice: [0.8, 0.9]}}
+  batch_size: {choice: [64, 128]}
+algorithm: {sha: {eta: 3, min: 1}}
+budget: {trials: 9}
+)";
+
+const char* const tpe_study = R"(
+study: tpe
+workload: {name: model}
+objective: {metric: value, direction: minimize}
+steps: {max: 6}
+space:
+  lr: {choice: [0.1, 0.2, {exponential: {initial: 0.1, gamma: 0.8}}]}
+  batch_size: {choice: [64, 128]}
+algorithm: {tpe: {startup: 3, concurrent: 3}}
+budget: {trials: 7}
+)";
+
+/// A folder that is gone with its user.
+class scratch_folder {
+public:
+  scratch_folder() {
+    auto name
+      = (std::filesystem::temp_directory_path() / "hippo_XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      ADD_FAILURE() << "cannot make " << name;
+    path_ = name;
+  }
+  ~scratch_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+
+  [[nodiscard]] std::string state() const { return path_ + "/state"; }
+
+  /// Runs SQL behind the service's back.
+  void run_sql(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((state() + "/hippo.db").c_str(), &database),
+              SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr),
+              SQLITE_OK)
+      << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+
+private:
+  std::string path_;
+};
+
+/// A service on a state folder, until it dies.
+class stored_service : public test::actor_test {
+public:
+  explicit stored_service(const scratch_folder& where,
+                          std::shared_ptr<test::fake_engine::folder> checkpoints
+                          = std::make_shared<test::fake_engine::folder>(),
+                          std::chrono::milliseconds retry = 0ms)
+    : files(std::move(checkpoints)) {
+    store = std::move(*state_folder::open(where.state()));
+    log = spawn(journal, store, retry);
+    trainers_pool = spawn(pool, pool_options{});
+    coordinator_options options;
+    options.workloads = {test::model_workload()};
+    options.known = std::move(*state_folder::open_read_only(where.state()));
+    options.checkpoints = store->checkpoints();
+    options.keep_ended = false;
+    boss = spawn(coordinator, options, trainers_pool, log,
+                 caf::actor_cast<observer_actor>(self));
+    run();
+    self->send(boss, go_atom::value);
+    for (int i = 0; i < 2; ++i) {
+      hello x;
+      x.device = "model";
+      x.workloads = {"model"};
+      devices.push_back(std::make_shared<test::fake_engine>(files));
+      spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
+            std::static_pointer_cast<engine>(devices.back()));
+    }
+  }
+
+  void TestBody() override {}
+
+  std::uint64_t submit(const std::string& text,
+                       std::optional<stored_study> stored = std::nullopt) {
+    auto read = load_study(text, "test.yaml", {test::model_workload()}, true);
+    EXPECT_TRUE(read.study);
+    auto id = ask<std::uint64_t>(boss, submit_atom::value,
+                                 study_submission{*read.study, stored});
+    EXPECT_TRUE(id) << sys.render(id.error());
+    return id ? *id : 0;
+  }
+
+  /// Goes on with what has not ended.
+  void restore() {
+    const auto studies = *store->load_studies();
+    for (const auto& x : studies)
+      if (!has_ended(x.state)) {
+        const auto stored = *store->load_study(std::to_string(x.id));
+        EXPECT_EQ(submit(stored.text, stored), x.id);
+      }
+  }
+
+  void run_all() {
+    for (bool moved = true; moved;) {
+      run();
+      moved = false;
+      for (auto& x : devices)
+        moved = x->step() || moved;
+    }
+  }
+
+  void expect_all_complete() {
+    const auto studies = *store->load_studies();
+    for (const auto& x : studies)
+      EXPECT_EQ(x.state, study_phase::complete) << x.name;
+  }
+
+  coordinator_status status() {
+    return *ask<coordinator_status>(boss, status_atom::value);
+  }
+
+  [[nodiscard]] std::uint64_t trained() const {
+    std::uint64_t result = 0;
+    for (const auto& x : devices)
+      result += x->trained;
+    return result;
+  }
+
+  std::shared_ptr<test::fake_engine::folder> files;
+  std::shared_ptr<state_folder> store;
+  journal_actor log;
+  pool_actor trainers_pool;
+  coordinator_actor boss;
+  std::vector<std::shared_ptr<test::fake_engine>> devices;
+};
+
+/// What trials were and measured, for people to compare.
+std::string outcome_of(state_folder& store, std::uint64_t study) {
+  std::string result;
+  const auto trials = *store.load_trials(study, 0, 1000);
+  for (const auto& x : trials)
+    result += std::to_string(x.trial) + ' ' + to_string(x.state) + ' '
+              + x.params + ' ' + std::to_string(x.asked_to) + ' '
+              + std::to_string(x.steps) + ' '
+              + (x.best ? std::to_string(x.best->step) + ':'
+                            + std::to_string(x.best->value)
+                        : "-")
+              + '\n';
+  return result;
+}
+
+TEST(StoredService, StudiesOfOneWorkloadShareAMergerAndAreLetGoOf) {
+  const scratch_folder where;
+  stored_service x{where};
+  const auto first = x.submit(sha_study), second = x.submit(tpe_study);
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(second, 2u);
+  EXPECT_EQ(x.status().studies.size(), 2u);
+  EXPECT_EQ(x.status().mergers.size(), 1u);
+  x.run_all();
+  x.expect_all_complete();
+  EXPECT_TRUE(x.status().studies.empty());
+  const auto gone = x.ask<study_actor>(x.boss, find_atom::value, first);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error(), errc::unknown_study);
+  // The merger stays for a while, in case that a study comes.
+  EXPECT_EQ(x.status().mergers.size(), 1u);
+  for (int i = 0; i < 70; ++i) {
+    x.sched.advance_time(10s);
+    x.run();
+  }
+  EXPECT_TRUE(x.status().mergers.empty());
+}
+
+TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
+  const scratch_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::string before;
+  {
+    stored_service x{where, files};
+    x.submit(sha_study);
+    x.run_all();
+    EXPECT_GT(x.trained(), 0u);
+    before = outcome_of(*x.store, 1);
+    const auto trained = x.trained();
+    x.submit(sha_study);
+    x.run_all();
+    EXPECT_EQ(x.trained(), trained);
+    EXPECT_EQ(outcome_of(*x.store, 2), before);
+  }
+  stored_service later{where, files};
+  EXPECT_EQ(later.submit(sha_study), 3u);
+  later.run_all();
+  EXPECT_EQ(later.trained(), 0u);
+  EXPECT_EQ(outcome_of(*later.store, 3), before);
+}
+
+TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
+  const scratch_folder where;
+  std::uint64_t before = 0;
+  for (int life = 0; life < 3; ++life) {
+    stored_service x{where};
+    x.submit(sha_study);
+    const auto generation = *x.store->last_generation();
+    EXPECT_GT(generation, before);
+    before = generation;
+  }
+}
+
+TEST(StoredService, AnUnknownWorkloadIsRefused) {
+  const scratch_folder where;
+  stored_service x{where};
+  auto read = load_study(sha_study, "test.yaml", {test::model_workload()});
+  read.study->spec.workload.name = "other";
+  const auto id = x.ask<std::uint64_t>(x.boss, submit_atom::value,
+                                       study_submission{*read.study, {}});
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error(), errc::unknown_workload);
+  EXPECT_TRUE(x.store->load_studies()->empty());
+}
+
+struct StoredRestart : testing::TestWithParam<unsigned> {};
+
+TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
+  const auto seed = GetParam();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 rng{seed};
+  const scratch_folder where, alone;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::vector<stored_event> heard;
+  for (int life = 0; life < 5; ++life) {
+    stored_service x{where, files};
+    x.restore();
+    if (life == 0) {
+      x.submit(sha_study);
+      x.submit(tpe_study);
+    }
+    const auto known = *x.store->load_events(2, 0, 100'000);
+    ASSERT_GE(known.size(), heard.size()); // nothing was forgotten
+    for (auto turns = rng() % 200; turns > 0; --turns) {
+      x.run_one(rng);
+      if (rng() % 2 == 0)
+        x.devices[rng() % 2]->step();
+    }
+    heard = *x.store->load_events(2, 0, 100'000);
+    // Dies with whatever is under way.
+  }
+  stored_service last{where, files};
+  last.restore();
+  last.run_all();
+  last.expect_all_complete();
+  // SHA decides the same whoever is faster.
+  stored_service whole{alone};
+  whole.submit(sha_study);
+  whole.run_all();
+  EXPECT_EQ(outcome_of(*last.store, 1), outcome_of(*whole.store, 1));
+  const auto trials = *last.store->load_trials(2, 0, 100);
+  for (const auto& x : trials)
+    EXPECT_EQ(x.steps, 6u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, testing::Range(1u, 13u));
+
+TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
+  const scratch_folder where;
+  stored_service x{where, std::make_shared<test::fake_engine::folder>(), 1s};
+  x.submit(sha_study);
+  where.run_sql("CREATE TRIGGER refuse BEFORE INSERT ON events"
+                " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
+  x.run_all();
+  EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
+  auto status = *x.ask<journal_status>(x.log, status_atom::value);
+  EXPECT_NE(status.trouble.find("the disk is full"), std::string::npos);
+  const auto trials = *x.store->load_trials(1, 0, 100);
+  for (const auto& trial : trials)
+    EXPECT_EQ(trial.steps, 0u);
+  x.sched.advance_time(2s);
+  x.run_all();
+  EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
+  where.run_sql("DROP TRIGGER refuse");
+  x.sched.advance_time(2s);
+  x.run_all();
+  status = *x.ask<journal_status>(x.log, status_atom::value);
+  EXPECT_TRUE(status.trouble.empty());
+  EXPECT_EQ(x.store->load_study("1")->state, study_phase::complete);
+}
+
+TEST(StoredService, WithoutRetriesTheServiceEndsAndSaysWhy) {
+  const scratch_folder where;
+  stored_service x{where};
+  x.submit(sha_study);
+  where.run_sql("CREATE TRIGGER refuse BEFORE INSERT ON events"
+                " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
+  x.self->monitor(x.boss);
+  for (int i = 0; i < 10; ++i) {
+    x.run();
+    for (auto& device : x.devices)
+      device->step();
+  }
+  caf::error why;
+  x.self->receive([&](const caf::down_msg& msg) { why = msg.reason; },
+                  caf::after(0s) >> [] { FAIL() << "it goes on"; });
+  EXPECT_EQ(why, errc::io_failed);
+}
+
+TEST(StoredService, WhatIsAskedForAtOnceIsCommittedTogether) {
+  const scratch_folder where;
+  stored_service x{where};
+  for (std::uint64_t i = 1; i <= 50; ++i)
+    x.self->send(x.log, commit_atom::value,
+                 journal_entry{{generation_begun{100 + i}}, {}});
+  x.run();
+  const auto status = *x.ask<journal_status>(x.log, status_atom::value);
+  EXPECT_EQ(status.records, 50u);
+  EXPECT_LE(status.commits, 2u);
+  EXPECT_EQ(*x.store->last_generation(), 150u);
+}
+
+TEST(StoredService, CommandsLastAndAreHeardAgain) {
+  const scratch_folder where;
+  {
+    stored_service x{where};
+    x.submit(sha_study);
+    const auto study = *x.ask<study_actor>(x.boss, find_atom::value,
+                                           std::uint64_t{1});
+    ASSERT_TRUE(x.ask<command_answer>(
+      study, command_atom::value, study_command{verb::weight, 0, 0, "3", 0}));
+    ASSERT_TRUE(x.ask<command_answer>(
+      study, command_atom::value, study_command{verb::pause, 0, 0, "", 0}));
+    x.run();
+  }
+  stored_service x{where};
+  x.restore();
+  const auto study
+    = *x.ask<study_actor>(x.boss, find_atom::value, std::uint64_t{1});
+  auto status = *x.ask<study_status>(study, status_atom::value);
+  EXPECT_EQ(status.state, study_phase::paused);
+  EXPECT_EQ(status.weight, 3.0);
+  x.run_all();
+  EXPECT_EQ(x.trained(), 0u);
+  ASSERT_TRUE(x.ask<command_answer>(
+    study, command_atom::value, study_command{verb::resume, 0, 0, "", 0}));
+  x.run_all();
+  EXPECT_EQ(x.store->load_study("1")->state, study_phase::complete);
+}
+
+} // namespace
+} // namespace hippo
