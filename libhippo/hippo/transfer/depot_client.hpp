@@ -26,11 +26,12 @@ struct depot_address {
   /// thread. Nothing: none.
   std::function<kj::Promise<kj::Own<kj::AsyncIoStream>>(
     kj::Own<kj::AsyncIoStream>)>
-    wrap;
+    wrap = nullptr;
 
   /// Asks what the port serves for its depot. Called on the client's thread.
   /// Nothing: the port serves a depot and nothing else.
-  std::function<schema::Depot::Client(capnp::Capability::Client)> find;
+  std::function<schema::Depot::Client(capnp::Capability::Client)> find =
+    nullptr;
 
   /// How long the depot may be silent, and how long to try again when it has
   /// too much to do.
