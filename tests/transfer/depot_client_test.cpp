@@ -100,8 +100,7 @@ TEST_F(DepotClient, TellsABadCheckpointFromABadNetwork) {
   x.bytes = 3;
   fails(client.fetch("w", x), errc::bad_checkpoint, "not of the 3 bytes");
   fails(client.fetch("../w", x), errc::invalid_argument, "not the name");
-  fails(client.store("w", "../a", "x"), errc::invalid_argument,
-        "not the name");
+  fails(client.store("w", "../a", "x"), errc::invalid_argument, "not the name");
   const auto port = host->port();
   host.reset();
   fails(client.fetch("w", x), errc::io_failed,
@@ -138,8 +137,9 @@ TEST_F(DepotClient, LayersAndFinders) {
   auto address = address_of(host->port());
   std::atomic<int> wrapped{0};
   std::atomic<int> found{0};
-  address.wrap = [&](kj::Own<kj::AsyncIoStream> x)
-    -> kj::Promise<kj::Own<kj::AsyncIoStream>> {
+  address.wrap =
+    [&](
+      kj::Own<kj::AsyncIoStream> x) -> kj::Promise<kj::Own<kj::AsyncIoStream>> {
     ++wrapped;
     return kj::mv(x);
   };
@@ -252,13 +252,14 @@ TEST_P(LostConnection, LeavesNothingAndMayBeTriedAgain) {
   EXPECT_EQ(proxy.connections(), 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-  AtAnyChunk, LostConnection,
-  testing::Combine(testing::Bool(), testing::Range<std::uint64_t>(0, 13)),
-  [](const auto& x) {
-    return std::string{std::get<0>(x.param) ? "Store" : "Fetch"}
-           + std::to_string(std::get<1>(x.param));
-  });
+INSTANTIATE_TEST_SUITE_P(AtAnyChunk, LostConnection,
+                         testing::Combine(testing::Bool(),
+                                          testing::Range<std::uint64_t>(0, 13)),
+                         [](const auto& x) {
+                           return std::string{std::get<0>(x.param) ? "Store"
+                                                                   : "Fetch"}
+                                  + std::to_string(std::get<1>(x.param));
+                         });
 
 class DamagedBit : public DepotClient,
                    public testing::WithParamInterface<unsigned> {};
@@ -334,8 +335,7 @@ TEST_F(DepotClient, ASilentDepotIsGivenUp) {
 TEST_F(DepotClient, OneThatLostItsConnectionUnnoticedTriesOnceMore) {
   const auto bytes = random_bytes(mib);
   // The first transfer passes, the second stalls.
-  faulty_proxy proxy{host->port(),
-                     {fault::kind::stall, true, mib + mib / 2}};
+  faulty_proxy proxy{host->port(), {fault::kind::stall, true, mib + mib / 2}};
   auto address = address_of(proxy.port());
   address.silence_max = std::chrono::milliseconds{100};
   depot_client client{address};
@@ -358,8 +358,7 @@ struct odd_behaviour {
 
 class odd_upload final : public schema::Upload::Server {
 public:
-  odd_upload(odd_behaviour& how, kj::Timer& timer)
-    : how_(how), timer_(timer) {}
+  odd_upload(odd_behaviour& how, kj::Timer& timer) : how_(how), timer_(timer) {}
 
   kj::Promise<void> put(PutContext) override { return kj::READY_NOW; }
   kj::Promise<void> commit(CommitContext) override { return wait(); }

@@ -152,8 +152,7 @@ protected:
   void refuses(const outcome& failed, errc code, const char* text) {
     ASSERT_TRUE(failed) << text;
     EXPECT_EQ(failed->code, code) << failed->message;
-    EXPECT_NE(failed->message.find(text), std::string::npos)
-      << failed->message;
+    EXPECT_NE(failed->message.find(text), std::string::npos) << failed->message;
   }
 
   temporary_folder root;
@@ -175,8 +174,8 @@ TEST_F(Depot, StoresWhatIsSent) {
   ASSERT_FALSE(commit(upload, bytes));
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
   const auto read =
-    read_checkpoint(root.path + "/w",
-                    {"a", bytes.size(), hash_bytes(bytes.data(), bytes.size())});
+    read_checkpoint(root.path + "/w", {"a", bytes.size(),
+                                       hash_bytes(bytes.data(), bytes.size())});
   ASSERT_TRUE(read);
   EXPECT_TRUE(*read == bytes);
 }

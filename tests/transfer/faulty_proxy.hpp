@@ -88,8 +88,8 @@ private:
   kj::Promise<void> accept() {
     return listener_->accept().then([this](kj::Own<kj::AsyncIoStream> client) {
       return target_->connect().then(
-        [this, client = kj::mv(client)](
-          kj::Own<kj::AsyncIoStream> server) mutable {
+        [this,
+         client = kj::mv(client)](kj::Own<kj::AsyncIoStream> server) mutable {
           const auto breaks =
             connections_++ == 0 ? std::optional{first_} : std::nullopt;
           const auto of = [&](bool upwards) {
@@ -98,13 +98,13 @@ private:
           auto up = kj::heap<pipe>(pipe{*client, *server, of(true)});
           auto down = kj::heap<pipe>(pipe{*server, *client, of(false)});
           // Whoever ends first ends the other, and with it the connection.
-          auto both = up->run().exclusiveJoin(down->run()).attach(
-            kj::mv(up), kj::mv(down), kj::mv(client), kj::mv(server));
-          return accept().exclusiveJoin(
-            both.then([] { return kj::Promise<void>{kj::NEVER_DONE}; },
-                      [](kj::Exception&&) {
-                        return kj::Promise<void>{kj::NEVER_DONE};
-                      }));
+          auto both =
+            up->run()
+              .exclusiveJoin(down->run())
+              .attach(kj::mv(up), kj::mv(down), kj::mv(client), kj::mv(server));
+          return accept().exclusiveJoin(both.then(
+            [] { return kj::Promise<void>{kj::NEVER_DONE}; },
+            [](kj::Exception&&) { return kj::Promise<void>{kj::NEVER_DONE}; }));
         });
     });
   }

@@ -20,8 +20,9 @@ public:
   /// @param port 0: any
   explicit rpc_host(const maker& make, std::uint16_t port = 0) {
     thread_.run([&](kj::AsyncIoContext& io) {
-      return io.provider->getNetwork().parseAddress("127.0.0.1", port).then(
-        [&](kj::Own<kj::NetworkAddress> address) {
+      return io.provider->getNetwork()
+        .parseAddress("127.0.0.1", port)
+        .then([&](kj::Own<kj::NetworkAddress> address) {
           served_ = std::make_unique<served>(make(io), address->listen());
         });
     });
@@ -40,14 +41,14 @@ public:
 
   /// Waits until no connection is left, and what came by them has been dropped.
   void await_idle() {
-    thread_.run([this](kj::AsyncIoContext&) { return served_->server.drain(); });
+    thread_.run(
+      [this](kj::AsyncIoContext&) { return served_->server.drain(); });
   }
 
 private:
   struct served {
     served(capnp::Capability::Client what, kj::Own<kj::ConnectionReceiver> port)
-      : server(kj::mv(what)),
-        listener(kj::mv(port)),
+      : server(kj::mv(what)), listener(kj::mv(port)),
         listening(server.listen(*listener).eagerlyEvaluate(nullptr)) {}
 
     capnp::TwoPartyServer server;

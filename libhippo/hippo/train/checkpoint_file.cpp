@@ -61,8 +61,8 @@ expected<checkpoint_writer> checkpoint_writer::open(const std::string& folder,
     return bad_name(errc::invalid_argument, name);
   auto part = (fs::path{folder} / name).string() + ".XXXXXX";
   part += part_ending;
-  file_descriptor file{::mkostemps(
-    part.data(), static_cast<int>(part_ending.size()), O_CLOEXEC)};
+  file_descriptor file{
+    ::mkostemps(part.data(), static_cast<int>(part_ending.size()), O_CLOEXEC)};
   const auto code = file ? 0 : errno;
   if (code != 0)
     part.clear(); // there is nothing to remove
@@ -74,18 +74,13 @@ expected<checkpoint_writer> checkpoint_writer::open(const std::string& folder,
 
 checkpoint_writer::checkpoint_writer(std::string folder, std::string name,
                                      std::string part, file_descriptor file)
-  : folder_(std::move(folder)),
-    name_(std::move(name)),
-    part_(std::move(part)),
+  : folder_(std::move(folder)), name_(std::move(name)), part_(std::move(part)),
     file_(std::move(file)) {}
 
 checkpoint_writer::checkpoint_writer(checkpoint_writer&& other) noexcept
-  : folder_(std::move(other.folder_)),
-    name_(std::move(other.name_)),
-    part_(std::exchange(other.part_, {})),
-    file_(std::move(other.file_)),
-    bytes_(other.bytes_),
-    hasher_(std::move(other.hasher_)) {}
+  : folder_(std::move(other.folder_)), name_(std::move(other.name_)),
+    part_(std::exchange(other.part_, {})), file_(std::move(other.file_)),
+    bytes_(other.bytes_), hasher_(std::move(other.hasher_)) {}
 
 checkpoint_writer::~checkpoint_writer() {
   if (!part_.empty())
@@ -160,9 +155,7 @@ expected<checkpoint_reader> checkpoint_reader::open(const std::string& folder,
 
 checkpoint_reader::checkpoint_reader(std::string path, const checkpoint& x,
                                      file_descriptor file)
-  : path_(std::move(path)),
-    left_(x.bytes),
-    digest_(x.digest),
+  : path_(std::move(path)), left_(x.bytes), digest_(x.digest),
     file_(std::move(file)) {}
 
 std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {

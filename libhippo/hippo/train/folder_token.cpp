@@ -80,8 +80,7 @@ bool sees_folder(const std::string& folder, const std::string& token) {
   std::ifstream in{file_of(folder, token), std::ios::binary};
   std::array<char, token_digits + 1> found{};
   in.read(found.data(), found.size());
-  return std::string_view{found.data(),
-                          static_cast<std::size_t>(in.gcount())}
+  return std::string_view{found.data(), static_cast<std::size_t>(in.gcount())}
          == token;
 }
 

@@ -23,8 +23,8 @@ chunk_sender::chunk_sender(schema::Chunks::Client to, std::uint64_t bytes,
 kj::Promise<outcome> chunk_sender::send() {
   while (left_ > 0 && unanswered_.size() < window_chunks_max) {
     const auto size = std::min<std::uint64_t>(left_, chunk_bytes_max);
-    auto request = to_.putRequest(capnp::MessageSize{
-      size / sizeof(capnp::word) + overhead_words, 0});
+    auto request = to_.putRequest(
+      capnp::MessageSize{size / sizeof(capnp::word) + overhead_words, 0});
     auto chunk = request.initChunk(static_cast<unsigned>(size));
     if (auto failed = next_(chunk))
       return outcome{std::move(failed)};

@@ -74,8 +74,7 @@ class fetching {
 public:
   fetching(std::unique_ptr<transfer_slot> slot, checkpoint_reader reader,
            schema::Chunks::Client into)
-    : slot_(std::move(slot)),
-      reader_(std::move(reader)),
+    : slot_(std::move(slot)), reader_(std::move(reader)),
       watch_(slot_->depot().timer, slot_->depot().silence_max()),
       sender_(
         kj::mv(into), reader_.left(),
@@ -102,9 +101,7 @@ public:
   /// @param bytes how many are to come
   upload_server(std::unique_ptr<transfer_slot> slot, checkpoint_writer writer,
                 std::uint64_t bytes)
-    : slot_(std::move(slot)),
-      writer_(std::move(writer)),
-      left_(bytes),
+    : slot_(std::move(slot)), writer_(std::move(writer)), left_(bytes),
       watch_(slot_->depot().timer, slot_->depot().silence_max()),
       silence_(watch_.expired()
                  .then([this] { end(slot_->depot().silent()); })
@@ -141,12 +138,12 @@ private:
       return why_ended_;
     if (chunk.size() == 0 || chunk.size() > chunk_bytes_max)
       return fail({errc::invalid_argument,
-                  "a chunk has 1 to " + std::to_string(chunk_bytes_max)
-                    + " bytes, not " + std::to_string(chunk.size())});
+                   "a chunk has 1 to " + std::to_string(chunk_bytes_max)
+                     + " bytes, not " + std::to_string(chunk.size())});
     if (chunk.size() > left_)
-      return fail({errc::invalid_argument,
-                  "checkpoint " + writer_->written().file
-                    + " has more bytes than were announced"});
+      return fail(
+        {errc::invalid_argument, "checkpoint " + writer_->written().file
+                                   + " has more bytes than were announced"});
     if (auto failed = writer_->append(chunk.begin(), chunk.size()))
       return fail(std::move(*failed));
     left_ -= chunk.size();
@@ -160,14 +157,15 @@ private:
       return why_ended_;
     const auto written = writer_->written();
     if (left_ > 0)
-      return fail({errc::invalid_argument,
-                  "checkpoint " + written.file + " lacks "
-                    + std::to_string(left_) + " of the bytes announced"});
+      return fail({errc::invalid_argument, "checkpoint " + written.file
+                                             + " lacks " + std::to_string(left_)
+                                             + " of the bytes announced"});
     if (written.digest != digest)
-      return fail({errc::io_failed,
-                  "checkpoint " + written.file
-                    + " was damaged on the way: its digest is not the one that "
-                      "was sent"});
+      return fail(
+        {errc::io_failed,
+         "checkpoint " + written.file
+           + " was damaged on the way: its digest is not the one that "
+             "was sent"});
     return std::nullopt;
   }
 
@@ -200,14 +198,14 @@ public:
     auto slot = std::make_unique<transfer_slot>(state_);
     const auto params = context.getParams();
     const auto in = params.getCheckpoint();
-    auto reader = open({params.getFolder()},
-                       {in.getFile(), in.getBytes(), in.getDigest()});
+    auto reader =
+      open({params.getFolder()}, {in.getFile(), in.getBytes(), in.getDigest()});
     if (!reader) {
       put_failure(context.getResults().initFailure(), reader.failure());
       return kj::READY_NOW;
     }
-    auto work = kj::heap<fetching>(std::move(slot), std::move(*reader),
-                                   params.getInto());
+    auto work =
+      kj::heap<fetching>(std::move(slot), std::move(*reader), params.getInto());
     context.releaseParams();
     context.allowCancellation();
     return work->run()

@@ -31,8 +31,7 @@ kj::Duration duration_of(std::chrono::milliseconds x) {
 
 struct depot_client::connection {
   connection(kj::Own<kj::AsyncIoStream> opened, const depot_address& address)
-    : stream(kj::mv(opened)),
-      rpc(*stream),
+    : stream(kj::mv(opened)), rpc(*stream),
       depot(address.find ? address.find(rpc.bootstrap())
                          : rpc.bootstrap().castAs<schema::Depot>()) {}
 
@@ -47,8 +46,7 @@ class depot_client::conversation
   : public std::enable_shared_from_this<conversation> {
 public:
   conversation(kj::Timer& timer, std::chrono::milliseconds silence_max)
-    : timer_(timer),
-      silence_max_(duration_of(silence_max)),
+    : timer_(timer), silence_max_(duration_of(silence_max)),
       watch_(timer, silence_max_) {}
 
   /// Begins to talk to a depot.
@@ -76,9 +74,8 @@ public:
     out.setBytes(x.bytes);
     out.setDigest(x.digest);
     request.setInto(kj::heap<sink>(shared_from_this()));
-    return request.send().then([](auto&& answer) {
-      return get_failure(answer);
-    });
+    return request.send().then(
+      [](auto&& answer) { return get_failure(answer); });
   }
 
   /// Returns what has been fetched; nothing more is taken.
@@ -99,12 +96,12 @@ public:
         return failed;
       auto upload = answer.getUpload();
       return send(upload, bytes)
-        .then([this, &x, upload](outcome failed) mutable
-              -> kj::Promise<outcome> {
-          if (failed)
-            return failed;
-          return commit(kj::mv(upload), x.digest);
-        });
+        .then(
+          [this, &x, upload](outcome failed) mutable -> kj::Promise<outcome> {
+            if (failed)
+              return failed;
+            return commit(kj::mv(upload), x.digest);
+          });
     });
   }
 
@@ -197,8 +194,10 @@ expected<std::string> depot_client::fetch(const std::string& folder,
   // The depot has checked what is in its folder.
   if (bytes.size() != x.bytes
       || hash_bytes(bytes.data(), bytes.size()) != x.digest)
-    return {errc::io_failed, "cannot " + purpose + ": it was damaged on the "
-                               "way from " + address_.host};
+    return {errc::io_failed, "cannot " + purpose
+                               + ": it was damaged on the "
+                                 "way from "
+                               + address_.host};
   return bytes;
 }
 
@@ -222,7 +221,7 @@ outcome depot_client::converse(
     talk) {
   const auto attempt = [&](kj::AsyncIoContext& io) {
     const auto depot = std::make_shared<conversation>(io.provider->getTimer(),
-                                                address_.silence_max);
+                                                      address_.silence_max);
     return connect(io)
       .then([&, depot] {
         depot->with(connection_->depot);
@@ -242,10 +241,9 @@ outcome depot_client::converse(
         disconnect();
       // A connection may have been lost since it was last used.
       if (busy ? waited >= address_.silence_max : !reused)
-        return error{errc::io_failed,
-                     "cannot " + purpose + ": " + address_.host + ':'
-                       + std::to_string(address_.port) + ": "
-                       + x.getDescription().cStr()};
+        return error{errc::io_failed, "cannot " + purpose + ": " + address_.host
+                                        + ':' + std::to_string(address_.port)
+                                        + ": " + x.getDescription().cStr()};
       if (busy)
         std::this_thread::sleep_for(address_.retry_pause);
     }

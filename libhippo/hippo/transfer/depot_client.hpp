@@ -84,7 +84,8 @@ private:
 
   const depot_address address_;
   event_thread thread_;
-  std::unique_ptr<connection> connection_; ///< the thread's; null: there is none
+  std::unique_ptr<connection>
+    connection_; ///< the thread's; null: there is none
 };
 
 /// One folder of a depot.
