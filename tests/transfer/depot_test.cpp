@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -32,6 +33,22 @@ struct arrival {
   std::string bytes;
   std::size_t chunks = 0;
   std::size_t largest = 0; ///< chunk, in bytes
+};
+
+/// Answers the chunk that it takes when it is told to.
+class slow_taker final : public schema::Chunks::Server {
+public:
+  explicit slow_taker(std::deque<kj::Own<kj::PromiseFulfiller<void>>>& taken)
+    : taken_(taken) {}
+
+  kj::Promise<void> put(PutContext) override {
+    auto answer = kj::newPromiseAndFulfiller<void>();
+    taken_.push_back(kj::mv(answer.fulfiller));
+    return kj::mv(answer.promise);
+  }
+
+private:
+  std::deque<kj::Own<kj::PromiseFulfiller<void>>>& taken_;
 };
 
 /// Takes chunks and answers, or never does.
@@ -339,6 +356,44 @@ TEST_F(Depot, ASilentUploadIsRemoved) {
     ping();
   refuses(put(upload, "e1"), errc::io_failed,
           "nothing was heard of it for 0.05 s");
+}
+
+TEST_F(Depot, ASlowTransferIsNotSilent) {
+  // No connection and a clock that stands still, except when told to go on.
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
+  const auto pass = [&](int seconds) {
+    timer.advanceTo(timer.now() + seconds * kj::SECONDS);
+    io.waitScope.poll();
+  };
+  depot = make_depot(root.path, timer);
+  auto upload = begin("a", 9);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(put(upload, "1")) << i;
+    pass(59);
+  }
+  pass(2);
+  EXPECT_TRUE(names().empty());
+  refuses(put(upload, "1"), errc::io_failed,
+          "nothing was heard of it for 60 s");
+
+  const auto x = make("x", random_bytes(12 * chunk_bytes_max));
+  std::deque<kj::Own<kj::PromiseFulfiller<void>>> taken;
+  auto request = depot.fetchRequest();
+  request.setFolder("w");
+  auto out = request.initCheckpoint();
+  out.setFile(x.file);
+  out.setBytes(x.bytes);
+  out.setDigest(x.digest);
+  request.setInto(kj::heap<slow_taker>(taken));
+  auto end = request.send();
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_FALSE(end.poll(io.waitScope)) << i;
+    ASSERT_FALSE(taken.empty()) << i;
+    taken.front()->fulfill();
+    taken.pop_front();
+    pass(59);
+  }
+  EXPECT_FALSE(get_failure(end.wait(io.waitScope)));
 }
 
 TEST_F(Depot, LimitsTransfersAtATime) {
