@@ -354,6 +354,7 @@ struct odd_behaviour {
   std::string sends; ///< in one chunk, to who fetches
   int pings_to_commit = 0;
   std::atomic<int> pings{0};
+  std::atomic<bool> refused{false}; ///< what it sent last
 };
 
 class odd_upload final : public schema::Upload::Server {
@@ -383,7 +384,8 @@ public:
   kj::Promise<void> fetch(FetchContext context) override {
     auto request = context.getParams().getInto().putRequest();
     request.setChunk(kj::StringPtr{how_.sends.c_str()}.asBytes());
-    return request.send().ignoreResult();
+    return request.send().then(
+      [this](auto&& answer) { how_.refused = answer.hasFailure(); });
   }
   kj::Promise<void> store(StoreContext context) override {
     context.getResults().setUpload(kj::heap<odd_upload>(how_, timer_));
@@ -428,6 +430,7 @@ TEST_F(OddDepot, WrongBytesAreNotPassedOn) {
     how.sends = sends;
     fails(client.fetch("w", named("a", "bytes")), errc::io_failed,
           "was damaged on the way");
+    EXPECT_EQ(how.refused, sends.size() > 5);
   }
   how.sends = "bytes";
   EXPECT_EQ(*client.fetch("w", named("a", "bytes")), "bytes");
