@@ -16,9 +16,11 @@ std::uint64_t now_ns() {
 
 } // namespace
 
-training_thread::training_thread(workload_registry registry, std::string device)
+training_thread::training_thread(workload_registry registry, std::string device,
+                                 checkpoint_store_factory stores)
   : registry_(std::move(registry)),
     device_(std::move(device)),
+    stores_(std::move(stores)),
     thread_([this] { loop(); }) {}
 
 training_thread::~training_thread() {
@@ -56,13 +58,16 @@ lease_end training_thread::train(const job& x) {
   const auto key = key_of(x.work.workload);
   if (!workload_ || key != workload_key_) {
     workload_.reset(); // two at a time may not fit
+    present_.reset();
     auto made = registry_.make(x.work.workload);
     if (!made)
       return {x.work.number, x.work.stages.front().begin, made.failure()};
     workload_ = std::move(*made);
     workload_key_ = key;
   }
-  return run(*workload_, x.work, device_, *x.control, progress_, now_ns,
+  const auto store = stores_(x.work);
+  return run(*workload_, present_, x.work, *store, device_, *x.control,
+             progress_, now_ns,
              [&](const stop_report& report) { x.sink(report); });
 }
 

@@ -8,18 +8,23 @@
 #include <thread>
 
 #include "engine.hpp"
+#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
 /// An engine that trains on a thread of its own, so that the actor in front of
-/// it always answers. Keeps the workload of the last lease, whose data stay in
-/// memory. Thread-safe.
+/// it always answers. Keeps the workload of the last lease: its data stay in
+/// memory, and a lease that goes on where that one ended loads nothing.
+/// Thread-safe.
 class training_thread final : public engine {
 public:
   /// @param device the kind of device, as reports name it
-  training_thread(workload_registry registry, std::string device);
+  /// @param stores chooses where a lease's checkpoints are; called, and what it
+  ///        returns used, on the engine's thread
+  training_thread(workload_registry registry, std::string device,
+                  checkpoint_store_factory stores = folder_of);
 
   /// Cancels what runs and waits for it.
   ~training_thread() override;
@@ -41,6 +46,7 @@ private:
 
   const workload_registry registry_;
   const std::string device_;
+  const checkpoint_store_factory stores_;
   lease_progress progress_;
 
   std::mutex mutex_; ///< guards what follows
@@ -53,6 +59,7 @@ private:
   // The thread's own.
   std::unique_ptr<workload> workload_;
   std::string workload_key_;
+  std::optional<checkpoint> present_; ///< the state that `workload_` is in
 
   std::thread thread_; ///< last: it uses all of the above
 };

@@ -101,9 +101,11 @@ int export_weights(const options& opts,
     return fail(made.failure(), exit_failed);
   hippo::lease_control control{recipe->stops};
   hippo::lease_progress progress;
+  std::optional<hippo::checkpoint> present;
+  hippo::folder_store store{recipe->folder};
   const auto end = hippo::run(
-    **made, *recipe, device, control, progress, [] { return 0; },
-    [](const hippo::stop_report&) {});
+    **made, present, *recipe, store, device, control, progress,
+    [] { return 0; }, [](const hippo::stop_report&) {});
   if (end.failure)
     return fail(*end.failure, exit_failed);
   try {

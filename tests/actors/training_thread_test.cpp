@@ -52,9 +52,11 @@ struct TrainingThreadTest : testing::Test {
   std::promise<void> may_go_on;
   std::shared_future<void> gate = may_go_on.get_future().share();
   std::atomic<int> made{0};
+  std::atomic<int> loads{0};
   event_log events;
 
-  /// A registry whose workload waits at step 2 until the gate opens.
+  /// A registry whose workload waits at step 2 until the gate opens, the first
+  /// time.
   workload_registry registry() {
     workload_registry result;
     workload_descriptor x;
@@ -62,6 +64,7 @@ struct TrainingThreadTest : testing::Test {
     result.add(x, [this](const workload_spec&) {
       ++made;
       auto work = std::make_unique<summing_workload>();
+      work->on_load = [this] { ++loads; };
       work->on_step = [this](step_t at) {
         if (at == 2 && !waited_.exchange(true)) {
           started.set_value();
@@ -115,6 +118,59 @@ TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
     EXPECT_FALSE(events.wait_for_end().failure);
   }
   EXPECT_EQ(made, 1);
+}
+
+TEST_F(TrainingThreadTest, GoesOnWithoutALoadAsItDoesWithOne) {
+  may_go_on.set_value();
+  auto first = make_lease(1, 3);
+  auto second = make_lease(2, 6);
+  second.stages = {{1, 3, 6, {{"lr", form::constant(0.1)}}}};
+  training_thread device{registry(), "test"};
+  device.start(first, events.sink());
+  ASSERT_FALSE(events.wait_for_end().failure);
+  second.start = *events.reports().back().saved;
+  device.start(second, events.sink());
+  ASSERT_FALSE(events.wait_for_end().failure);
+  EXPECT_EQ(loads, 0);
+  training_thread other{registry(), "test"};
+  other.start(second, events.sink());
+  ASSERT_FALSE(events.wait_for_end().failure);
+  EXPECT_EQ(loads, 1);
+  const auto reports = events.reports();
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_EQ(reports[1].values, reports[2].values);
+  EXPECT_EQ(reports[1].saved, reports[2].saved);
+}
+
+TEST_F(TrainingThreadTest, AnotherWorkloadIsInNoStateThatIsKnown) {
+  may_go_on.set_value();
+  training_thread device{registry(), "test"};
+  device.start(make_lease(1, 3), events.sink());
+  ASSERT_FALSE(events.wait_for_end().failure);
+  auto next = make_lease(2, 6);
+  next.workload.options["seed"] = 2.0;
+  next.stages[0].begin = 3;
+  next.start = *events.reports().back().saved;
+  device.start(next, events.sink());
+  ASSERT_FALSE(events.wait_for_end().failure);
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(loads, 1);
+}
+
+TEST_F(TrainingThreadTest, TheFactoryChoosesWhereCheckpointsAre) {
+  may_go_on.set_value();
+  const temporary_folder other;
+  training_thread device{
+    registry(), "test", [&](const lease& x) {
+      return std::make_unique<folder_store>(x.number == 2 ? other.path
+                                                          : x.folder);
+    }};
+  for (const std::uint64_t number : {1, 2}) {
+    device.start(make_lease(number, 3), events.sink());
+    ASSERT_FALSE(events.wait_for_end().failure);
+  }
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"n1-s3-l1.ckpt"});
+  EXPECT_EQ(other.names(), std::vector<std::string>{"n1-s3-l2.ckpt"});
 }
 
 TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -48,6 +49,19 @@ TEST(Hash, IsTheSameOnEveryMachine) {
   // XXH3 of the empty input, from the algorithm's specification.
   EXPECT_EQ(hash_text(""), "2d06800538d394c2");
   EXPECT_NE(hash_text("a"), hash_text("b"));
+}
+
+TEST(Hash, OfPartsIsThatOfTheWhole) {
+  std::string bytes;
+  for (int i = 0; i < 3000; ++i)
+    bytes += static_cast<char>(i * 7);
+  for (const std::size_t part : {1, 7, 256, 1000, 3000}) {
+    byte_hasher x;
+    for (std::size_t at = 0; at < bytes.size(); at += part)
+      x.add(bytes.data() + at, std::min(part, bytes.size() - at));
+    EXPECT_EQ(x.digest(), hash_bytes(bytes.data(), bytes.size())) << part;
+  }
+  EXPECT_EQ(byte_hasher{}.digest(), hash_bytes("", 0));
 }
 
 TEST(Error, EveryCodeHasAName) {

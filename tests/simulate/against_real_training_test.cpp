@@ -159,9 +159,11 @@ public:
     };
     lease_progress progress;
     std::uint64_t now_ns = 0;
+    std::optional<checkpoint> present;
+    folder_store store{folder.path};
     history result;
     result.end = run(
-      work, what.work, profile.device, control, progress,
+      work, present, what.work, store, profile.device, control, progress,
       [&now_ns] { return ++now_ns; },
       [&result](const stop_report& x) { result.reports.push_back(x); });
     return result;

@@ -22,8 +22,8 @@ stage stage_of(std::uint64_t node, step_t begin, step_t end, double lr) {
 class Run : public testing::Test {
 protected:
   Run() {
+    work.on_load = [this] { ++loads; };
     x.number = 7;
-    x.folder = folder.path;
     x.stages = {stage_of(1, 0, 3, 1), stage_of(4, 3, 5, 10)};
     x.stops = {{3, true, true}, {5, true, false}};
   }
@@ -31,7 +31,16 @@ protected:
   lease_end run_lease() {
     reports.clear();
     return run(
-      work, x, "toy", control(), progress, [this] { return clock += 10; },
+      work, present, x, store, "toy", control(), progress,
+      [this] { return clock += 10; },
+      [this](const stop_report& report) { reports.push_back(report); });
+  }
+
+  /// Runs another lease on the same workload after the first.
+  lease_end run_next(const lease& next) {
+    lease_control other{next.stops};
+    return run(
+      work, present, next, store, "toy", other, progress, [] { return 0; },
       [this](const stop_report& report) { reports.push_back(report); });
   }
 
@@ -42,9 +51,12 @@ protected:
   }
 
   temporary_folder folder;
+  folder_store store{folder.path};
   lease x;
   summing_workload work;
+  std::optional<checkpoint> present; ///< that `work` is in the state of
   lease_progress progress;
+  int loads = 0;
   std::uint64_t clock = 0;
   std::vector<stop_report> reports;
 
@@ -96,30 +108,128 @@ TEST_F(Run, GoesOnFromACheckpoint) {
   const auto whole = reports[1].values;
   lease rest;
   rest.number = 8;
-  rest.folder = folder.path;
   rest.start = *reports[0].saved;
   rest.stages = {x.stages[1]};
   rest.stops = {x.stops[1]};
-  lease_control other{rest.stops};
   work.sum = -5;
-  const auto end = run(
-    work, rest, "toy", other, progress, [] { return 0; },
-    [&](const stop_report& report) { reports.push_back(report); });
-  EXPECT_FALSE(end.failure);
+  EXPECT_FALSE(run_next(rest).failure);
   EXPECT_EQ(reports.back().values, whole);
+}
+
+TEST_F(Run, LoadsNothingWhenItGoesOnWhereTheLastOneEnded) {
+  // Cut in two at step 3, the second half with and without loading.
+  x.stops = {{3, true, true, true}};
+  x.stages.resize(1);
+  ASSERT_FALSE(run_lease().failure);
+  lease rest;
+  rest.number = 8;
+  rest.start = *reports[0].saved;
+  rest.stages = {stage_of(4, 3, 5, 0.1)};
+  rest.stops = {{4, true, true}, {5, true, true}};
+  EXPECT_EQ(present, rest.start);
+  loads = 0;
+  reports.clear();
+  ASSERT_FALSE(run_next(rest).failure);
+  EXPECT_EQ(loads, 0);
+  const auto without = reports;
+  reports.clear();
+  ASSERT_FALSE(run_next(rest).failure);
+  EXPECT_EQ(loads, 1) << "it has trained since";
+  ASSERT_EQ(reports.size(), without.size());
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].values, without[i].values);
+    EXPECT_EQ(reports[i].saved, without[i].saved);
+  }
+}
+
+TEST_F(Run, LoadsNothingToMeasureAStateAgain) {
+  ASSERT_FALSE(run_lease().failure);
+  lease only;
+  only.start = *reports[0].saved;
+  only.stages = {stage_of(1, 3, 3, 1)};
+  only.stops = {{3, true, false}};
+  for (int i = 0; i < 3; ++i)
+    ASSERT_FALSE(run_next(only).failure);
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(present, only.start);
+}
+
+TEST_F(Run, LoadsWhatIsNotTheStateItIsIn) {
+  x.stops = {{3, true, true, true}};
+  x.stages.resize(1);
+  ASSERT_FALSE(run_lease().failure);
+  lease next;
+  next.stages = {stage_of(1, 3, 3, 1)};
+  next.stops = {{3, true, false}};
+  const auto saved = *reports[0].saved;
+  for (auto other : {checkpoint{"other", saved.bytes, saved.digest},
+                     checkpoint{saved.file, saved.bytes, saved.digest + 1},
+                     checkpoint{saved.file, saved.bytes + 1, saved.digest}}) {
+    present = saved;
+    next.start = other;
+    EXPECT_EQ(run_next(next).failure->code, errc::bad_checkpoint);
+    EXPECT_FALSE(present);
+  }
+  present = saved;
+  next.start = {};
+  next.stages = {stage_of(1, 0, 0, 1)};
+  next.stops = {{0, true, false}};
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(reports.back().values.at("sum"), 0) << "it starts afresh";
+  EXPECT_FALSE(present);
+}
+
+TEST_F(Run, ForgetsItsStateOnceAnythingThrows) {
+  x.stops = {{3, true, true, true}};
+  x.stages.resize(1);
+  ASSERT_FALSE(run_lease().failure);
+  const auto saved = *reports[0].saved;
+  lease next;
+  next.start = saved;
+  next.stages = {stage_of(1, 3, 4, 1)};
+  next.stops = {{3, true, true}, {4, true, false}};
+  const auto fails = [](auto&&...) { throw std::runtime_error("no memory"); };
+  work.on_step = fails;
+  EXPECT_TRUE(run_next(next).failure);
+  EXPECT_FALSE(present);
+  work.on_step = nullptr;
+  for (auto* hook : {&work.on_evaluate, &work.on_save}) {
+    present = saved;
+    *hook = fails;
+    EXPECT_TRUE(run_next(next).failure);
+    EXPECT_FALSE(present);
+    *hook = nullptr;
+  }
+  present = {"other", 1, 1};
+  work.on_load = fails;
+  EXPECT_TRUE(run_next(next).failure);
+  EXPECT_FALSE(present);
+}
+
+TEST_F(Run, ForgetsItsStateWhenItIsCancelledInTheMiddle) {
+  x.stops = {{3, true, true, true}};
+  x.stages.resize(1);
+  ASSERT_FALSE(run_lease().failure);
+  lease next;
+  next.start = *reports[0].saved;
+  next.stages = {stage_of(1, 3, 9, 1)};
+  next.stops = {{9, true, false}};
+  lease_control other{next.stops};
+  work.on_step = [&](step_t) { other.cancel(); };
+  EXPECT_TRUE(run(
+                work, present, next, store, "toy", other, progress,
+                [] { return 0; }, [](const stop_report&) {})
+                .failure);
+  EXPECT_FALSE(present);
 }
 
 TEST_F(Run, OnlyEvaluates) {
   ASSERT_FALSE(run_lease().failure);
   lease only;
-  only.folder = folder.path;
   only.start = *reports[0].saved;
   only.stages = {stage_of(1, 3, 3, 1)};
   only.stops = {{3, true, false}};
-  lease_control other{only.stops};
-  const auto end = run(
-    work, only, "toy", other, progress, [] { return 0; },
-    [&](const stop_report& report) { reports.push_back(report); });
+  const auto end = run_next(only);
   EXPECT_FALSE(end.failure);
   EXPECT_EQ(end.at, 3);
   EXPECT_EQ(reports.back().values.at("sum"), 3);
@@ -231,7 +341,7 @@ TEST_F(Run, RefusesBadCheckpoints) {
 }
 
 TEST_F(Run, FolderGone) {
-  x.folder += "/gone";
+  std::filesystem::remove(folder.path);
   const auto end = run_lease();
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::io_failed);

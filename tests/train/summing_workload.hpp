@@ -22,11 +22,21 @@ public:
     }
   }
 
-  metrics evaluate() override { return {{"other", 1}, {"sum", sum}}; }
+  metrics evaluate() override {
+    if (on_evaluate)
+      on_evaluate();
+    return {{"other", 1}, {"sum", sum}};
+  }
 
-  std::string save() override { return "sum " + to_text(sum); }
+  std::string save() override {
+    if (on_save)
+      on_save();
+    return "sum " + to_text(sum);
+  }
 
   void load(const std::string& bytes) override {
+    if (on_load)
+      on_load();
     if (!bytes.starts_with("sum "))
       throw std::runtime_error("no sum");
     sum = std::stod(bytes.substr(4));
@@ -34,6 +44,9 @@ public:
 
   double sum = -1;
   std::function<void(step_t)> on_step; ///< before each step
+  std::function<void()> on_evaluate;   ///< before each of these calls
+  std::function<void()> on_save;
+  std::function<void()> on_load;
 };
 
 } // namespace hippo

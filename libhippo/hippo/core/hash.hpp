@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace hippo {
@@ -9,6 +10,25 @@ namespace hippo {
 /// XXH3 of `size` bytes, 64 bits. Stable across machines and versions.
 std::uint64_t hash_bytes(const void* data, std::size_t size,
                          std::uint64_t seed = 0) noexcept;
+
+/// The hash of bytes that come in parts: equals `hash_bytes` of all of them.
+class byte_hasher {
+public:
+  byte_hasher();
+  byte_hasher(byte_hasher&& other) noexcept;
+  byte_hasher& operator=(byte_hasher&& other) noexcept;
+  ~byte_hasher();
+
+  /// REQUIRES: not moved from, here and below.
+  void add(const void* data, std::size_t size) noexcept;
+
+  /// Returns the hash of what has been added so far.
+  [[nodiscard]] std::uint64_t digest() const noexcept;
+
+private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
 
 /// The hash as 16 lower-case hexadecimal digits.
 std::string hash_text(const std::string& text);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "hippo/core/number.hpp"
-#include "hippo/train/checkpoint_file.hpp"
 
 namespace hippo {
 
@@ -35,12 +34,14 @@ std::optional<error> guarded(F&& f) {
 /// One lease while it runs.
 class runner {
 public:
-  runner(workload& work, const lease& x, const std::string& device,
+  runner(workload& work, std::optional<checkpoint>& present, const lease& x,
+         checkpoint_store& store, const std::string& device,
          lease_control& control, lease_progress& progress,
          const std::function<std::uint64_t()>& now_ns,
          const std::function<void(const stop_report&)>& report)
-    : work_(work), lease_(x), control_(control), progress_(progress),
-      now_ns_(now_ns), report_(report), at_(x.stages.front().begin) {
+    : work_(work), present_(present), lease_(x), store_(store),
+      control_(control), progress_(progress), now_ns_(now_ns), report_(report),
+      at_(x.stages.front().begin) {
     next_.lease = x.number;
     next_.device = device;
   }
@@ -70,12 +71,15 @@ private:
     return std::nullopt;
   }
 
-  /// Runs `f` and adds the time that it took to `spent_ns`.
+  /// Runs `f` and adds the time that it took to `spent_ns`. Once it has thrown,
+  /// nobody knows which state the workload is in.
   template <class F>
   std::optional<error> timed(std::uint64_t& spent_ns, F&& f) {
     const auto begin = now_ns_();
     auto failure = guarded(std::forward<F>(f));
     spent_ns += now_ns_() - begin;
+    if (failure)
+      present_.reset();
     return failure;
   }
 
@@ -86,16 +90,22 @@ private:
         return error{errc::bad_checkpoint,
                      "no checkpoint to start from at step "
                        + std::to_string(at_)};
+      present_.reset();
       return timed(next_.load_ns, [this] { work_.init(); });
     }
+    if (present_ == lease_.start)
+      return std::nullopt;
+    present_.reset();
     std::optional<error> unreadable;
     auto refused = timed(next_.load_ns, [&] {
-      auto bytes = read_checkpoint(lease_.folder, lease_.start);
+      auto bytes = store_.read(lease_.start);
       if (bytes)
         work_.load(*bytes);
       else
         unreadable = bytes.failure();
     });
+    if (!refused && !unreadable)
+      present_ = lease_.start;
     if (refused)
       return error{errc::bad_checkpoint,
                    "checkpoint " + lease_.start.file
@@ -106,6 +116,7 @@ private:
   std::optional<error> train_step(const stage& x) {
     if (control_.cancelled())
       return cancelled();
+    present_.reset();
     auto failure =
       timed(next_.train_ns, [&] { work_.train(x.config, at_, at_ + 1); });
     if (failure)
@@ -156,10 +167,9 @@ private:
   std::optional<error> save(const stage& x) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      auto saved =
-        write_checkpoint(lease_.folder, file_name(x.node), work_.save());
+      auto saved = store_.write(file_name(x.node), work_.save());
       if (saved)
-        next_.saved = *saved;
+        present_ = next_.saved = *saved;
       else
         unwritten = saved.failure();
     });
@@ -181,7 +191,9 @@ private:
   }
 
   workload& work_;
+  std::optional<checkpoint>& present_;
   const lease& lease_;
+  checkpoint_store& store_;
   lease_control& control_;
   lease_progress& progress_;
   const std::function<std::uint64_t()>& now_ns_;
@@ -239,11 +251,14 @@ std::optional<stop_point> lease_control::take(step_t at) {
   return result;
 }
 
-lease_end run(workload& work, const lease& x, const std::string& device,
-              lease_control& control, lease_progress& progress,
+lease_end run(workload& work, std::optional<checkpoint>& present,
+              const lease& x, checkpoint_store& store,
+              const std::string& device, lease_control& control,
+              lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report) {
-  return runner{work, x, device, control, progress, now_ns, report}();
+  return runner{work,    present,  x,      store, device,
+                control, progress, now_ns, report}();
 }
 
 } // namespace hippo

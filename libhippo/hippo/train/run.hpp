@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/lease.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -56,15 +57,19 @@ struct lease_progress {
 };
 
 /// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
-/// where `control` says, evaluates, saves (to a temporary file, renamed), and
-/// reports each stop. Ends at the last stop (or at one that was made so), at the
-/// first failure, or when cancelled. A metric that is not finite is the failure
-/// `errc::diverged`, reported after the stop's other values; such a stop saves
-/// nothing.
+/// where `control` says, evaluates, saves, and reports each stop. Ends at the
+/// last stop (or at one that was made so), at the first failure, or when
+/// cancelled. A metric that is not finite is the failure `errc::diverged`,
+/// reported after the stop's other values; such a stop saves nothing.
 /// Checkpoints are named `n<node>-s<step>-l<lease>.ckpt`.
+/// @param present the checkpoint whose state `work` is in, if there is one, now
+///        and when this returns. A lease that starts from it loads nothing.
+/// @param store where checkpoints are read and written
 /// @param now_ns a monotonic clock in nanoseconds
-lease_end run(workload& work, const lease& x, const std::string& device,
-              lease_control& control, lease_progress& progress,
+lease_end run(workload& work, std::optional<checkpoint>& present,
+              const lease& x, checkpoint_store& store,
+              const std::string& device, lease_control& control,
+              lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report);
 

@@ -1,0 +1,112 @@
+// What a checkpoint costs over the network: a depot over loopback against the
+// checkpoint folder itself and against copying the file, in turns.
+//
+//   transfer [MIB] [ROUNDS]      default: 256 5
+//
+// Both ends are in this process, on threads of their own. A checkpoint is
+// written when it is on the disk; it is read, and the file copied, from and to
+// the page cache.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <capnp/rpc-twoparty.h>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/transfer/depot.hpp"
+#include "hippo/transfer/depot_client.hpp"
+#include "transfer/random_bytes.hpp"
+#include "transfer/rpc_host.hpp"
+
+namespace {
+
+using namespace hippo;
+namespace fs = std::filesystem;
+using clock_type = std::chrono::steady_clock;
+
+/// In MB/s, one a round.
+struct rates {
+  std::vector<double> writes;
+  std::vector<double> reads;
+};
+
+double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
+}
+
+double rate_of(std::size_t bytes, const std::function<bool()>& f) {
+  const auto begin = clock_type::now();
+  if (!f()) {
+    std::fprintf(stderr, "a transfer failed\n");
+    std::exit(1);
+  }
+  const std::chrono::duration<double> spent = clock_type::now() - begin;
+  return static_cast<double>(bytes) / 1e6 / spent.count();
+}
+
+void measure(checkpoint_store& store, const std::string& bytes, rates& out) {
+  const checkpoint x{"a", bytes.size(), hash_bytes(bytes.data(), bytes.size())};
+  out.writes.push_back(
+    rate_of(bytes.size(), [&] { return bool{store.write("a", bytes)}; }));
+  out.reads.push_back(
+    rate_of(bytes.size(), [&] { return bool{store.read(x)}; }));
+}
+
+void print(const char* what, const std::vector<double>& rate,
+           const std::vector<double>& base) {
+  std::printf("%-13s %7.0f MB/s  ratio %.2f\n", what, median(rate),
+              median(rate) / median(base));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto mib = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 256;
+  const auto rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 5;
+  auto root = (fs::temp_directory_path() / "hippo_XXXXXX").string();
+  if (::mkdtemp(root.data()) == nullptr || mib == 0 || rounds == 0) {
+    std::fprintf(stderr, "usage: transfer [MIB] [ROUNDS]\n");
+    return 2;
+  }
+  fs::create_directory(root + "/near");
+  fs::create_directory(root + "/far");
+  {
+    const rpc_host host{[&](kj::AsyncIoContext& io) {
+      return make_depot(root, io.provider->getTimer());
+    }};
+    depot_address address;
+    address.host = "127.0.0.1";
+    address.port = host.port();
+    depot_client client{address};
+    folder_store folder{root + "/near"};
+    remote_store remote{client, "far"};
+    const auto bytes = random_bytes(mib << 20);
+    rates near;
+    rates far;
+    std::vector<double> copies;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+      measure(folder, bytes, near);
+      measure(remote, bytes, far);
+      copies.push_back(rate_of(bytes.size(), [&] {
+        return fs::copy_file(root + "/near/a", root + "/near/b",
+                             fs::copy_options::overwrite_existing);
+      }));
+    }
+    std::printf("%llu MiB, %llu rounds, medians, ratio to copying the file\n",
+                mib, rounds);
+    print("copy", copies, copies);
+    print("write, folder", near.writes, copies);
+    print("write, depot", far.writes, copies);
+    print("read, folder", near.reads, copies);
+    print("read, depot", far.reads, copies);
+  }
+  fs::remove_all(root);
+}

@@ -1,0 +1,87 @@
+#include "hippo/train/folder_token.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view name_beginning = ".hippo-";
+
+/// A token is so many hexadecimal digits; the first half names the file, all
+/// of them are in it.
+constexpr std::size_t token_digits = 32;
+
+std::string random_token() {
+  std::random_device source;
+  std::string result;
+  while (result.size() < token_digits) {
+    std::array<char, 9> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08x",
+                  static_cast<unsigned>(source()));
+    result += digits.data();
+  }
+  return result;
+}
+
+bool is_token(const std::string& x) {
+  return x.size() == token_digits
+         && x.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+fs::path file_of(const std::string& folder, const std::string& token) {
+  return fs::path{folder}
+         / (std::string{name_beginning} + token.substr(0, token_digits / 2));
+}
+
+/// Removes the tokens of services before. One that stays does no harm.
+void remove_tokens(const std::string& folder) {
+  std::error_code failed;
+  std::vector<fs::path> old;
+  for (fs::directory_iterator i{folder, failed}, end; !failed && i != end;
+       i.increment(failed))
+    if (i->path().filename().string().starts_with(name_beginning))
+      old.push_back(i->path());
+  for (const auto& x : old)
+    fs::remove(x, failed);
+}
+
+} // namespace
+
+expected<std::string> leave_folder_token(const std::string& folder) {
+  remove_tokens(folder);
+  auto token = random_token();
+  const auto path = file_of(folder, token);
+  std::ofstream out{path, std::ios::binary};
+  out << token;
+  out.close();
+  if (!out)
+    return {errc::io_failed, "cannot write " + path.string() + ": "
+                               + std::generic_category().message(errno)};
+  return token;
+}
+
+bool sees_folder(const std::string& folder, const std::string& token) {
+  if (!is_token(token))
+    return false;
+  std::ifstream in{file_of(folder, token), std::ios::binary};
+  std::array<char, token_digits + 1> found{};
+  in.read(found.data(), found.size());
+  return std::string_view{found.data(), static_cast<std::size_t>(in.gcount())}
+         == token;
+}
+
+} // namespace hippo
