@@ -135,6 +135,7 @@ struct serve_arguments {
   std::string listen = "127.0.0.1:4848";
   std::string merge = "on";
   std::string policy = "critical-path";
+  std::string log_format = "text";
   hippo::serve_options serve;
 };
 
@@ -152,6 +153,8 @@ int serve(serve_arguments& x) {
   x.serve.trainers = *listen;
   x.serve.merge = x.merge == "on";
   x.serve.policy = *hippo::policy_from(x.policy);
+  x.serve.log = x.log_format == "json" ? hippo::log_format::json
+                                       : hippo::log_format::text;
   return hippo::serve(std::move(x.serve));
 }
 
@@ -303,6 +306,9 @@ int main(int argc, char** argv) {
     ->add_option("--checkpoint-budget", serving.serve.checkpoint_bytes_max,
                  "Disk space for checkpoints of one workload, e.g. 50GB")
     ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+  serve_verb->add_option("--log-format", serving.log_format, "Form of log lines")
+    ->check(CLI::IsMember({"text", "json"}))
     ->capture_default_str();
   serving.common.add_to(*serve_verb);
 

@@ -9,13 +9,13 @@
 #include <iostream>
 
 #include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/spdlog.h>
 
 #include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
+#include "log_format.hpp"
 #include "outcome.hpp"
 #include "run_report.hpp"
 #include "service.hpp"
@@ -293,12 +293,6 @@ std::optional<error> follow(local_service& svc, console& out,
   return broken;
 }
 
-void log_to(const std::string& file) {
-  spdlog::set_default_logger(spdlog::basic_logger_mt("hippo", file));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::flush_on(spdlog::level::warn);
-}
-
 } // namespace
 
 int run(run_options options) {
@@ -307,7 +301,9 @@ int run(run_options options) {
   auto store = state_folder::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  log_to(options.state + "/hippo.log");
+  log_to(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+           options.state + "/hippo.log"),
+         "hippo", log_format::text);
   const interrupt_guard guard;
   const auto default_report = (*store)->report();
   local_service svc{options, std::shared_ptr<state_folder>(std::move(*store))};

@@ -4,11 +4,11 @@
 #include <iostream>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 
 #include "hippo/store/state_folder.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
+#include "log_format.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "system_config.hpp"
@@ -29,7 +29,6 @@ constexpr auto trainer_patience = 10s;
 /// How long to wait before what could not be stored is tried again.
 constexpr auto store_retry = 1s;
 
-/// How often it says that trainers have died.
 void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
 
 service_options options_of(const serve_options& x,
@@ -107,18 +106,14 @@ void wind_up(service& svc) {
   }
 }
 
-void log_to_stderr() {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("hippo"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-}
-
 } // namespace
 
 int serve(serve_options options) {
   auto store = state_folder::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  log_to_stderr();
+  log_to(std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), "hippo",
+         options.log);
   const interrupt_guard guard;
   system_config config;
   caf::actor_system system{config};

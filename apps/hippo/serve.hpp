@@ -6,6 +6,7 @@
 
 #include "hippo/core/endpoint.hpp"
 #include "hippo/schedule/scheduler.hpp"
+#include "log_format.hpp"
 #include "studies.hpp"
 
 namespace hippo {
@@ -19,6 +20,7 @@ struct serve_options {
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
+  log_format log = log_format::text;
 };
 
 /// Runs a service until it is interrupted: goes on with the studies that have

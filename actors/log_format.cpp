@@ -1,0 +1,53 @@
+#include "log_format.hpp"
+
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/pattern_formatter.h>
+
+namespace hippo {
+
+namespace {
+
+/// The message as a JSON string.
+class quoted_message final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg& x, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    // Messages hold what others have said, which may be no UTF-8.
+    const auto text
+      = nlohmann::json(std::string{x.payload.data(), x.payload.size()})
+          .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    out.append(text.data(), text.data() + text.size());
+  }
+
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<quoted_message>();
+  }
+};
+
+std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
+  auto result = std::make_unique<spdlog::pattern_formatter>(
+    format == log_format::json ? spdlog::pattern_time_type::utc
+                               : spdlog::pattern_time_type::local);
+  if (format == log_format::json) {
+    result->add_flag<quoted_message>('Q');
+    result->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",)"
+                        R"("message":%Q})");
+  } else {
+    result->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  }
+  return result;
+}
+
+} // namespace
+
+void log_to(spdlog::sink_ptr sink, const std::string& name,
+            log_format format) {
+  auto logger = std::make_shared<spdlog::logger>(name, std::move(sink));
+  logger->set_formatter(make_formatter(format));
+  logger->flush_on(spdlog::level::warn);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+} // namespace hippo
