@@ -70,7 +70,7 @@ std::string table_of(const std::vector<key_entry>& entries) {
 void keys_verb::add_to(CLI::App& app) {
   auto* verb = app.add_subcommand(
     "keys", "Make the keys with which other machines may come in");
-  verb->require_subcommand(1);
+  verb->require_subcommand(0, 1);
   verb->footer("Example: hippo keys init, then hippo keys add gpu1 --role "
                "trainer");
   const auto add_folder = [this](CLI::App* to) {
@@ -103,11 +103,11 @@ void keys_verb::add_to(CLI::App& app) {
   add_folder(add_verb_);
   add_renew(add_verb_, "Replace the key of that name");
 
-  auto* list_verb
+  list_verb_
     = verb->add_subcommand("ls", "Show who may come in, and until when");
-  list_verb->footer("Example: hippo keys ls");
-  add_folder(list_verb);
-  list_verb->add_option("-f,--format", format_, "Output format")
+  list_verb_->footer("Example: hippo keys ls");
+  add_folder(list_verb_);
+  list_verb_->add_option("-f,--format", format_, "Output format")
     ->check(CLI::IsMember({"table", "json"}))
     ->capture_default_str();
 }
@@ -115,7 +115,13 @@ void keys_verb::add_to(CLI::App& app) {
 int keys_verb::run() {
   if (*init_verb_)
     return init();
-  return *add_verb_ ? add() : list();
+  if (*add_verb_)
+    return add();
+  if (*list_verb_)
+    return list();
+  return refuse({errc::invalid_argument,
+                 "say what to do with the keys: init, add or ls\n"
+                 "Try: hippo keys --help"});
 }
 
 int keys_verb::init() {

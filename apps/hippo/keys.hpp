@@ -25,6 +25,7 @@ private:
 
   CLI::App* init_verb_ = nullptr;
   CLI::App* add_verb_ = nullptr;
+  CLI::App* list_verb_ = nullptr;
   std::string folder_ = default_key_folder;
   std::vector<std::string> hosts_;
   bool renew_ = false;

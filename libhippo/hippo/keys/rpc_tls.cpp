@@ -101,7 +101,10 @@ std::string explain(const kj::Exception& failure) {
     {"http request", "it speaks HTTP without TLS"},
     {"wrong version number", "it does not speak TLS"},
     {"timed out", "it does not go on with the handshake"},
+    {"unexpected eof", "it went away in the handshake"},
     {"Client disconnected", "it went away in the handshake"},
+    {"unable to continue", "it went away in the handshake"},
+    {"reset by peer", "it went away in the handshake"},
   };
   const std::string_view said = failure.getDescription().cStr();
   for (const auto& x : all)
