@@ -28,9 +28,9 @@ caf::expected<std::uint16_t> publish(caf::actor_system& system,
 }
 
 caf::expected<caf::strong_actor_ptr>
-find_published(caf::actor_system& system, const std::set<std::string>& interface,
-               const std::string& host, std::uint16_t port,
-               caf::timespan patience) {
+find_published(caf::actor_system& system,
+               const std::set<std::string>& interface, const std::string& host,
+               std::uint16_t port, caf::timespan patience) {
   auto ask = caf::make_function_view(connector(system),
                                      caf::duration{patience});
   auto found = ask(caf::connect_atom::value, host, port);

@@ -43,9 +43,9 @@ caf::expected<std::uint16_t> publish(caf::actor_system& system,
 ///          other or does not speak TLS,
 ///          `caf::sec::disconnect_during_handshake`; `why_refused` says more
 caf::expected<caf::strong_actor_ptr>
-find_published(caf::actor_system& system, const std::set<std::string>& interface,
-               const std::string& host, std::uint16_t port,
-               caf::timespan patience = connect_patience);
+find_published(caf::actor_system& system,
+               const std::set<std::string>& interface, const std::string& host,
+               std::uint16_t port, caf::timespan patience = connect_patience);
 
 template <class Handle>
 caf::expected<Handle>

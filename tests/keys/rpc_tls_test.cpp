@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <kj/timer.h>
+
 #include "keys/keys_fixture.hpp"
 
 namespace hippo {
@@ -186,6 +188,25 @@ TEST_F(RpcTlsTest, RefusesWhoSpeaksNoTls) {
     EXPECT_FALSE(seen.admitted);
     EXPECT_EQ(seen.service_says, sentence);
   }
+}
+
+TEST_F(RpcTlsTest, EndsAHandshakeThatDoesNotGoOn) {
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
+  auto tls = rpc_tls_service::make(service("keys", all_peers), timer);
+  ASSERT_TRUE(tls);
+  auto ends = kj::newTwoWayPipe();
+  std::string said;
+  auto serving
+    = tls->accept({kj::mv(ends.ends[0]), kj::LocalPeerIdentity::newInstance({})})
+        .then([](admitted_peer) {},
+              [&](kj::Exception&& why) { said = explain(why); })
+        .eagerlyEvaluate(nullptr);
+  timer.advanceTo(kj::origin<kj::TimePoint>() + handshake_time_max
+                  - 1 * kj::MILLISECONDS);
+  EXPECT_FALSE(serving.poll(io_->waitScope)) << said;
+  timer.advanceTo(kj::origin<kj::TimePoint>() + handshake_time_max);
+  serving.wait(io_->waitScope);
+  EXPECT_EQ(said, "it does not go on with the handshake");
 }
 
 TEST_F(RpcTlsTest, BadCredentialsGiveAnError) {

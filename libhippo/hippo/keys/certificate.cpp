@@ -109,7 +109,8 @@ expected<certificate_info> read_certificate(const std::string& pem) {
     common_name_of(X509_get_subject_name(certificate.get())));
   if (!holder)
     return holder.failure();
-  const auto begin = openssl::seconds_of(X509_get0_notBefore(certificate.get()));
+  const auto begin
+    = openssl::seconds_of(X509_get0_notBefore(certificate.get()));
   const auto end = openssl::seconds_of(X509_get0_notAfter(certificate.get()));
   if (!begin || !end)
     return {errc::invalid_argument,

@@ -223,8 +223,9 @@ error explain_refusal(SSL* session, const std::string& service,
     return {errc::not_allowed,
             service + ": "
               + explain_alert(reason - SSL_AD_REASON_OFFSET, shown.holder)};
-  return {errc::io_failed, service + ": what listens there does not speak TLS ("
-                             + words + "); was the service started with --keys?"};
+  return {errc::io_failed,
+          service + ": what listens there does not speak TLS (" + words
+            + "); was the service started with --keys?"};
 }
 
 } // namespace

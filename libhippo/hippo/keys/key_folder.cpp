@@ -253,8 +253,8 @@ expected<std::string> key_folder::add(const key_holder& holder, int days,
   if (days < 1 || days > days_max)
     return {errc::invalid_argument,
             "a key is valid for 1 to " + std::to_string(days_max)
-              + " days, not " + std::to_string(days) + ": its authority ends on "
-              + date_text(from->not_after)};
+              + " days, not " + std::to_string(days)
+              + ": its authority ends on " + date_text(from->not_after)};
   const auto key = openssl::make_key();
   if (!key)
     return openssl_failed("a key");
