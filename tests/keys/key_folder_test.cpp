@@ -345,6 +345,10 @@ TEST_F(KeyFolderTest, DamageIsSaid) {
   }
   const auto second = load(whole + whole);
   EXPECT_NE(second.find("a PRIVATE KEY too many"), std::string::npos) << second;
+  const auto third = load(whole + read(path("keys/authority/client.crt")));
+  EXPECT_NE(third.find("should hold 2 certificates, and holds 3"),
+            std::string::npos)
+    << third;
   const auto long_one = load(std::string(private_file_bytes_max + 1, 'x'));
   EXPECT_NE(long_one.find("more than 65536 bytes"), std::string::npos)
     << long_one;
@@ -379,14 +383,21 @@ TEST_F(KeyFolderTest, AMixtureOfFilesIsSaid) {
 }
 
 TEST_F(KeyFolderTest, AListShowsWhatIsBroken) {
-  (void)add(gpu1);
+  // One character of the signature, which is the end of a certificate.
+  const auto file = add(gpu1);
+  auto bytes = read(file);
+  auto& last = bytes[bytes.find("\n-----END CERT") - 8];
+  last = last == 'A' ? 'B' : 'A';
+  write(file, bytes);
   (void)add(ada);
   write(path("keys/ada.pem"), "x");
   const auto entries = *keys().list(now);
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_FALSE(entries[1].certificate);
   EXPECT_NE(entries[1].problem.find("ada.pem"), std::string::npos);
-  EXPECT_EQ(entries[2].problem, "");
+  EXPECT_TRUE(entries[2].certificate);
+  EXPECT_NE(entries[2].problem.find("is not of "), std::string::npos)
+    << entries[2].problem;
 }
 
 } // namespace
