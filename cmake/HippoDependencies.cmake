@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(OpenSSL REQUIRED)
 find_package(CLI11 REQUIRED)
 include(GoogleTest)
 
@@ -18,10 +19,12 @@ target_include_directories(hippo_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)
 find_library(CAF_CORE_LIB caf_core REQUIRED)
 find_library(CAF_IO_LIB caf_io REQUIRED)
+find_library(CAF_OPENSSL_LIB caf_openssl REQUIRED)
 add_library(hippo_caf INTERFACE)
 target_include_directories(hippo_caf SYSTEM INTERFACE ${CAF_INCLUDE_DIR})
 target_link_libraries(hippo_caf INTERFACE
-  ${CAF_IO_LIB} ${CAF_CORE_LIB} Threads::Threads)
+  ${CAF_OPENSSL_LIB} ${CAF_IO_LIB} ${CAF_CORE_LIB} OpenSSL::SSL
+  Threads::Threads)
 
 if(HIPPO_TORCH)
   include(HippoTorch)

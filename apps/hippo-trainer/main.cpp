@@ -22,6 +22,7 @@
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/wire/codec.hpp"
+#include "network.hpp"
 #include "system_config.hpp"
 #include "trainer.hpp"
 #include "training_thread.hpp"
@@ -153,8 +154,8 @@ int serve(const options& opts, hippo::workload_registry registry,
   using clock = std::chrono::steady_clock;
   auto last_contact = clock::now();
   for (;;) {
-    auto pool = system.middleman().remote_actor<hippo::registrar_actor>(
-      host, static_cast<std::uint16_t>(port));
+    auto pool = hippo::find_published<hippo::registrar_actor>(
+      system, host, static_cast<std::uint16_t>(port));
     if (pool) {
       auto trainer = self->spawn<caf::monitored>(hippo::trainer, *pool,
                                                  self_description, engine);

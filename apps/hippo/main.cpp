@@ -16,6 +16,7 @@
 #include "child_process.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "keys.hpp"
 #include "outcome.hpp"
 #include "preview.hpp"
 #include "run.hpp"
@@ -409,6 +410,9 @@ int main(int argc, char** argv) {
     ->check(CLI::IsMember({"table", "json"}))
     ->capture_default_str();
 
+  hippo::keys_verb keys;
+  keys.add_to(app);
+
   app.failure_message(explain);
   const std::string verb = argc > 1 ? argv[1] : "-";
   const auto verbs = verbs_of(app);
@@ -423,6 +427,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : hippo::exit_bad_input;
   }
+  if (app.got_subcommand("keys"))
+    return keys.run();
   if (*run_verb)
     return run(running);
   if (*serve_verb)

@@ -16,6 +16,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
+#include "network.hpp"
 #include "outcome.hpp"
 #include "run_report.hpp"
 #include "service.hpp"
@@ -115,8 +116,9 @@ std::optional<error> local_service::open() {
     known_results += x.results;
   if (auto why = actors_.open())
     return why;
-  auto port = system_.middleman().publish(
-    caf::actor_cast<registrar_actor>(actors_.pool()), 0, "127.0.0.1");
+  auto port
+    = publish(system_, caf::actor_cast<registrar_actor>(actors_.pool()), 0,
+              "127.0.0.1");
   if (!port)
     return error{errc::io_failed,
                  "cannot listen on 127.0.0.1: " + system_.render(port.error())};

@@ -9,6 +9,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
+#include "network.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "system_config.hpp"
@@ -121,9 +122,9 @@ int serve(serve_options options) {
   service svc{system, options_of(options, folder)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  auto port = system.middleman().publish(
-    caf::actor_cast<registrar_actor>(svc.pool()), options.trainers.port,
-    options.trainers.host.c_str());
+  auto port
+    = publish(system, caf::actor_cast<registrar_actor>(svc.pool()),
+              options.trainers.port, options.trainers.host);
   if (!port)
     return fail({errc::io_failed, "cannot listen on "
                                     + to_text(options.trainers) + ": "

@@ -18,6 +18,7 @@ const char* to_string(errc code) noexcept {
     case errc::in_use: return "in_use";
     case errc::io_failed: return "io_failed";
     case errc::unknown_study: return "unknown_study";
+    case errc::not_allowed: return "not_allowed";
   }
   return "invalid_errc"; // a code from a newer peer
 }

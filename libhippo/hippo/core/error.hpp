@@ -25,6 +25,7 @@ enum class errc : std::uint8_t {
   in_use,                ///< another process holds the state folder
   io_failed,             ///< the operating system refused; see the message
   unknown_study,         ///< no study of that name
+  not_allowed,           ///< a key or certificate that lets nobody in here
 };
 
 /// Returns the enumerator's name, e.g. `"bad_checkpoint"`.
