@@ -96,13 +96,16 @@ void give_up(merger_state& st, node_id node, step_t at,
 /// Keeps the checkpoints within their budget.
 void collect(merger_state& st) {
   const auto limit = st.options.checkpoint_bytes_max;
-  if (st.checkpoint_bytes <= limit)
+  if (st.checkpoint_bytes <= std::max(limit, st.checkpoint_bytes_needed))
     return;
   const auto excess = st.checkpoint_bytes - limit;
-  const auto victims = collect_checkpoints(
-    st.plan, st.chooser->tree(), excess + limit / collect_slack_divisor);
+  const auto slack = limit / collect_slack_divisor;
+  const auto victims
+    = collect_checkpoints(st.plan, st.chooser->tree(), excess + slack);
   for (const auto& x : victims)
     give_up(st, x.node, x.at, x.file);
+  st.checkpoint_bytes_needed
+    = st.checkpoint_bytes > limit ? st.checkpoint_bytes + slack : 0;
   spdlog::info("merger: gave up {} checkpoints, {} bytes are left",
                victims.size(), st.checkpoint_bytes);
 }
@@ -592,19 +595,20 @@ merger_overview overview_of(const merger_state& st) {
   return result;
 }
 
-void restore(merger_state& st) {
-  for (auto& x : st.options.known.nodes)
-    st.plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
-  for (auto& x : st.options.known.results)
-    st.plan.restore_result(x.node, x.step, std::move(x.values));
-  for (auto& x : st.options.known.checkpoints) {
-    st.checkpoint_bytes += x.file.bytes;
-    st.plan.restore_checkpoint(x.node, x.step, std::move(x.file));
-  }
-  st.options.known = {};
-}
-
 } // namespace
+
+std::uint64_t restore(search_plan& plan, stored_plan known) {
+  std::uint64_t bytes = 0;
+  for (auto& x : known.nodes)
+    plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
+  for (auto& x : known.results)
+    plan.restore_result(x.node, x.step, std::move(x.values));
+  for (auto& x : known.checkpoints) {
+    bytes += x.file.bytes;
+    plan.restore_checkpoint(x.node, x.step, std::move(x.file));
+  }
+  return bytes;
+}
 
 merger_actor::behavior_type merger(self_ptr self, merger_options options,
                                    pool_actor pool, journal_actor journal) {
@@ -616,7 +620,8 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
   state.next_lease = state.options.first_lease;
   state.begun = self->clock().now();
   state.estimates = time_estimates{state.options.speed_names};
-  restore(state);
+  state.checkpoint_bytes
+    = restore(state.plan, std::exchange(state.options.known, {}));
   state.chooser = std::make_unique<scheduler>(state.plan, state.estimates,
                                               state.options.policy);
   return {

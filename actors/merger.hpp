@@ -95,11 +95,17 @@ struct merger_state {
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
   std::vector<std::string> unwanted_files; ///< to delete once that is written
   std::uint64_t checkpoint_bytes = 0;      ///< of all checkpoints in the plan
+  /// No more than this could be given up: not worth looking again before.
+  std::uint64_t checkpoint_bytes_needed = 0;
 
   caf::actor_clock::time_point begun;
   merger_overview totals; ///< times and the timeline; the rest is left out
   std::uint64_t trained_steps = 0;
 };
+
+/// Puts what is stored into a plan that is empty. @returns the bytes of its
+/// checkpoints
+std::uint64_t restore(search_plan& plan, stored_plan known);
 
 /// Merges the trials of its studies into one search plan, leases the paths of
 /// its stage tree to the trainers that the pool grants, and tells the studies

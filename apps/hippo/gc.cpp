@@ -1,0 +1,204 @@
+#include "gc.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <set>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/schedule/collect.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "merger.hpp"
+#include "outcome.hpp"
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A trainer may be about to say what a younger file is.
+constexpr auto unknown_file_age_min = std::chrono::hours(1);
+
+/// A file that no checkpoint of the store is in.
+struct unknown_file {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
+/// What is to become of one workload's checkpoints.
+struct workload_plan {
+  state_folder::usage usage;
+  struct victim {
+    plan_checkpoint what;
+    step_t steps = 0; ///< to train it again from the one before
+  };
+  std::vector<victim> victims;
+  std::vector<unknown_file> unknown;
+};
+
+std::uint64_t freed_by(const workload_plan& x) {
+  std::uint64_t result = 0;
+  for (const auto& y : x.victims)
+    result += y.what.file.bytes;
+  for (const auto& y : x.unknown)
+    result += y.bytes;
+  return result;
+}
+
+/// Steps from the checkpoint before, or the node's begin.
+step_t steps_to(const search_plan& plan, const plan_checkpoint& x) {
+  const auto& node = plan.node(x.node);
+  const auto i = node.checkpoints.find(x.at);
+  return x.at
+         - (i == node.checkpoints.begin() ? node.begin : std::prev(i)->first);
+}
+
+std::vector<unknown_file> find_unknown(const std::string& folder,
+                                       const std::set<std::string>& known) {
+  std::vector<unknown_file> result;
+  std::error_code failed;
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& x : fs::directory_iterator{folder, failed})
+    if (x.is_regular_file(failed)
+        && !known.contains(x.path().filename().string())
+        && now - x.last_write_time(failed) > unknown_file_age_min)
+      result.push_back({x.path().string(), x.file_size(failed)});
+  return result;
+}
+
+expected<workload_plan> plan_for(state_folder& store,
+                                 state_folder::usage usage,
+                                 std::uint64_t bytes_max) {
+  auto known = store.load_plan(usage.workload_key);
+  if (!known)
+    return known.failure();
+  workload_plan result;
+  std::set<std::string> files;
+  for (const auto& x : known->checkpoints)
+    files.insert(x.file.file);
+  result.unknown = find_unknown(
+    store.checkpoints() + '/' + hash_text(usage.workload_key), files);
+  search_plan plan;
+  const auto bytes = restore(plan, std::move(*known));
+  const time_estimates estimates{{}};
+  scheduler chooser{plan, estimates, policy::critical_path};
+  chooser.update(plan.take_changed());
+  if (bytes > bytes_max)
+    for (auto& x :
+         collect_checkpoints(plan, chooser.tree(), bytes - bytes_max)) {
+      const auto steps = steps_to(plan, x);
+      result.victims.push_back({std::move(x), steps});
+    }
+  result.usage = std::move(usage);
+  return result;
+}
+
+void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
+  const auto megabytes = [](std::uint64_t bytes) {
+    return std::to_string((bytes + 500'000) / 1'000'000) + " MB";
+  };
+  const auto* would = o.dry_run ? "would give up " : "gave up ";
+  for (const auto& x : plans) {
+    std::cout << x.usage.workload_key << "\n  " << x.usage.checkpoints
+              << " checkpoints, " << megabytes(x.usage.checkpoint_bytes)
+              << "; the budget is " << megabytes(o.checkpoint_bytes_max)
+              << '\n';
+    step_t steps = 0;
+    for (const auto& y : x.victims)
+      steps += y.steps;
+    if (!x.victims.empty())
+      std::cout << "  " << would << x.victims.size() << " of them: at most "
+                << steps << " steps to train again, if ever needed\n";
+    for (const auto& y : x.victims)
+      std::cout << "    node " << y.what.node << " at step " << y.what.at
+                << ": " << y.what.file.file << ", "
+                << megabytes(y.what.file.bytes) << ", " << y.steps
+                << " steps\n";
+    if (!x.unknown.empty())
+      std::cout << "  " << (o.dry_run ? "would delete " : "deleted ")
+                << x.unknown.size() << " files that no checkpoint is in\n";
+    for (const auto& y : x.unknown)
+      std::cout << "    " << y.path << ", " << megabytes(y.bytes) << '\n';
+    std::cout << "  " << (o.dry_run ? "would free " : "freed ")
+              << megabytes(freed_by(x)) << '\n';
+  }
+}
+
+void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
+  auto result = nlohmann::ordered_json::array();
+  for (const auto& x : plans) {
+    auto victims = nlohmann::ordered_json::array();
+    for (const auto& y : x.victims)
+      victims.push_back({{"node", y.what.node},
+                         {"step", y.what.at},
+                         {"file", y.what.file.file},
+                         {"bytes", y.what.file.bytes},
+                         {"steps_to_train_again", y.steps}});
+    auto unknown = nlohmann::ordered_json::array();
+    for (const auto& y : x.unknown)
+      unknown.push_back({{"file", y.path}, {"bytes", y.bytes}});
+    result.push_back({{"workload", x.usage.workload_key},
+                      {"checkpoints", x.usage.checkpoints},
+                      {"bytes", x.usage.checkpoint_bytes},
+                      {"budget", o.checkpoint_bytes_max},
+                      {"dry_run", o.dry_run},
+                      {"given_up", std::move(victims)},
+                      {"unknown_files", std::move(unknown)},
+                      {"freed_bytes", freed_by(x)}});
+  }
+  std::cout << result.dump(2) << '\n';
+}
+
+/// Carries a plan out: what the store knows first, so that nothing is known
+/// that is not there.
+std::optional<error> carry_out(const workload_plan& x, state_folder& store) {
+  const auto& key = x.usage.workload_key;
+  std::vector<journal_record> records;
+  for (const auto& y : x.victims)
+    records.emplace_back(checkpoint_removed{key, y.what.node, y.what.at});
+  if (auto done = store.commit(records); !done)
+    return done.failure();
+  const auto folder = store.checkpoints() + '/' + hash_text(key) + '/';
+  std::error_code ignored;
+  for (const auto& y : x.victims)
+    fs::remove(folder + y.what.file.file, ignored);
+  for (const auto& y : x.unknown)
+    fs::remove(y.path, ignored);
+  return std::nullopt;
+}
+
+} // namespace
+
+int gc(const gc_options& options) {
+  // Reading never makes a folder: a misspelt one is no reason to make it.
+  auto store = state_folder::open_read_only(options.state);
+  if (store && !options.dry_run)
+    store = state_folder::open(options.state);
+  if (!store)
+    return fail(store.failure(), exit_bad_input);
+  auto usages = (*store)->load_usage();
+  if (!usages)
+    return fail(usages.failure(), exit_failed);
+  std::vector<workload_plan> plans;
+  for (auto& x : *usages) {
+    auto plan = plan_for(**store, std::move(x), options.checkpoint_bytes_max);
+    if (!plan)
+      return fail(plan.failure(), exit_failed);
+    if (!options.dry_run)
+      if (auto why = carry_out(*plan, **store))
+        return fail(*why, exit_failed);
+    plans.push_back(std::move(*plan));
+  }
+  if (options.json)
+    print_json(plans, options);
+  else
+    print_text(plans, options);
+  return exit_done;
+}
+
+} // namespace hippo
