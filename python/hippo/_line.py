@@ -38,8 +38,9 @@ CONNECT_SECONDS_MAX = 10.0
 PAUSE_SECONDS_MIN = 0.05
 PAUSE_SECONDS_MAX = 2.0
 
-# Further calls of `train` wait for these, within what a service takes.
-TRAINS_IN_FLIGHT_MAX = 48
+# Further ones wait until one of these has ended. A service takes 256 calls of a
+# client at a time.
+TRAINS_IN_FLIGHT_MAX = 200
 
 # For how long an event loop is given to end.
 CLOSE_SECONDS_MAX = 5.0
@@ -188,8 +189,8 @@ class Line:
             return session.info
         return self._result(self._start(first))
 
-    def call(self, what: str, op: Op[T], *,
-             repeatable: bool = True) -> T:
+    def call(self, what: str, op: Op[T], *, repeatable: bool = True,
+             patient: bool = False) -> T:
         """Calls the service and waits for its answer.
 
         Args:
@@ -197,6 +198,8 @@ class Line:
             op: makes the call, on the line's thread, and a plain value of the
                 answer. It may run again with another session.
             repeatable: whether it may, after the first was cut off.
+            patient: whether it may take any time, for as long as the service
+                answers otherwise.
 
         Raises:
             Error: what the service said.
@@ -205,16 +208,14 @@ class Line:
             Timeout: there was no answer for `timeout` seconds.
         """
         return self._result(self._start(
-            lambda: self._answer(what, op, repeatable)))
+            lambda: self._answer(what, op, repeatable, patient)))
 
-    def start(self, what: str,
+    def train(self, what: str,
               op: Op[T]) -> concurrent.futures.Future[T]:
-        """Calls for what may take any time; the rest is as for `call`.
-
-        A service that does not answer otherwise either is taken to be away.
+        """Calls for training, which is repeatable and patient, as of `call`.
         Cancelling the future gives up waiting.
         """
-        return self._start(lambda: self._wait_for(what, op))
+        return self._start(lambda: self._train(what, op))
 
     def close(self) -> None:
         """Ends the connection and the thread. What is pending fails."""
@@ -318,12 +319,12 @@ class Line:
         error.__context__ = error.__cause__ = None
         _settle(future, error=error.with_traceback(None))
 
-    async def _wait_for(self, what: str, op: Op[T]) -> T:
+    async def _train(self, what: str, op: Op[T]) -> T:
         async with self._trains:
             return await self._answer(what, op, repeatable=True, patient=True)
 
     async def _answer(self, what: str, op: Op[T], repeatable: bool,
-                      patient: bool = False) -> T:
+                      patient: bool) -> T:
         search = _Search(self.address, self.timeout)
         while True:
             session = await self._reach(search)

@@ -74,10 +74,10 @@ class Client:
         text, name = text_of(study, name)
 
         async def submit(session: Session) -> tuple[int, list[str]]:
-            answer = await session.service.submit(text=text, name=name)
+            answer = await session.service.submit(text, name)
             return int(answer.id), [str(x) for x in answer.warnings]
         number, said = self._line.call(f"submit {name}", submit,
-                                       repeatable=False)
+                                       repeatable=False, patient=True)
         for x in said:
             warnings.warn(x, stacklevel=2)
         return Study(self, number)
@@ -126,9 +126,9 @@ class Client:
         text, name = text_of(study, name)
 
         async def preview(session: Session) -> dict[str, Any]:
-            answer = await session.service.preview(text=text, name=name)
+            answer = await session.service.preview(text, name)
             return params_of(answer.json)
-        return self._line.call(f"preview {name}", preview)
+        return self._line.call(f"preview {name}", preview, patient=True)
 
 
 def connect(address: str | None = None, *,
@@ -142,8 +142,8 @@ def connect(address: str | None = None, *,
         credentials: the file that ``hippo keys add NAME --role client`` wrote,
             for a service that asks for one; None: plain TCP.
         timeout: seconds for which a service that went away is looked for, and
-            after which one that does not answer is given up. Training and
-            waiting may take as long as they take.
+            after which one that does not answer is given up. What it has to
+            work for, such as training, may take any time.
 
     Returns:
         A client, to be closed or used in a ``with`` statement.

@@ -280,7 +280,7 @@ class Study:
                 progress.failure or f"trial {number} ended at step "
                 f"{progress.step}, before step {until}: it is "
                 f"{progress.state}", number, progress.state, progress.step)
-        return self._client._line.start(
+        return self._client._line.train(
             f"train trial {number} of study {self.id}", train)
 
     def train_many(self, trains: Iterable[tuple[Trial | int, int]]
