@@ -10,8 +10,8 @@
 from .client import Client, connect
 from .errors import (Cancelled, Closed, Disconnected, Error,
                      IncompatibleVersion, InvalidArgument, InvalidStudy,
-                     MissingData, NotAllowed, Timeout, TrialFailed,
-                     UnknownStudy, UnknownWorkload)
+                     MissingData, NotAllowed, ResourceExhausted, Timeout,
+                     TrialFailed, UnknownStudy, UnknownWorkload)
 from .records import (Event, LeaseInfo, ServiceInfo, StudyInfo, TrainerInfo,
                       TrialInfo)
 from .study import Study, Trial
@@ -19,7 +19,7 @@ from .study import Study, Trial
 __all__ = [
     "Cancelled", "Client", "Closed", "Disconnected", "Error", "Event",
     "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
-    "MissingData", "NotAllowed", "ServiceInfo", "Study", "StudyInfo",
-    "Timeout", "TrainerInfo", "Trial", "TrialFailed", "TrialInfo",
-    "UnknownStudy", "UnknownWorkload", "connect",
+    "MissingData", "NotAllowed", "ResourceExhausted", "ServiceInfo", "Study",
+    "StudyInfo", "Timeout", "TrainerInfo", "Trial", "TrialFailed",
+    "TrialInfo", "UnknownStudy", "UnknownWorkload", "connect",
 ]

@@ -71,6 +71,12 @@ class IncompatibleVersion(Error):
     code = "incompatible_version"
 
 
+class ResourceExhausted(Error):
+    """The service has as much to do as it takes at a time. Try again later."""
+
+    code = "resource_exhausted"
+
+
 class Cancelled(Error):
     """Somebody asked for the work to end."""
 
@@ -121,7 +127,8 @@ class TrialFailed(Error):
 _classes: dict[str, type[Error]] = {
     x.code: x for x in (
         InvalidArgument, InvalidStudy, UnknownStudy, UnknownWorkload,
-        MissingData, NotAllowed, IncompatibleVersion, Cancelled)}
+        MissingData, NotAllowed, IncompatibleVersion, ResourceExhausted,
+        Cancelled)}
 
 # An exception comes over the wire as `remote exception: TEXT`; kj's own macros
 # put the name of a variable before the text.

@@ -210,13 +210,15 @@ class Connecting(Case):
 
     def test_closes_what_nobody_refers_to_any_more(self):
         fake = self.start(studies=[study()])
-        running = threading.active_count()
+        before = threading.enumerate()
         found = hippo.connect(fake.address).study(1)
         gc.collect()
         self.assertEqual("mnist", found.name)
+        thread, = set(threading.enumerate()) - set(before)
         del found
         gc.collect()
-        self.assertEqual(running, threading.active_count())
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
 
 
 class Errors(unittest.TestCase):
@@ -809,6 +811,69 @@ class Surroundings(Case):
         with hippo.connect(fake.address) as a, \
                 hippo.connect(fake.address) as b:
             self.assertEqual(a.studies(), b.studies())
+
+
+def has_keys():
+    """Whether there is a program that makes keys."""
+    program = os.environ.get("HIPPO")
+    return program and subprocess.run(
+        [program, "keys", "--help"], capture_output=True).returncode == 0
+
+
+@unittest.skipUnless(has_keys(), "HIPPO is no program with `hippo keys`")
+class Credentials(Case):
+    def setUp(self):
+        super().setUp()
+        self.keys("init")
+        self.keys("add", "ada", "--role", "client")
+        self.fake = self.start(
+            "--tls", self.key("service.pem"), self.key("authority/client.crt"),
+            studies=[study()])
+
+    def keys(self, *args, folder="keys"):
+        subprocess.run(
+            [os.environ["HIPPO"], "keys", *args, "--keys",
+             os.path.join(self.folder, folder)],
+            check=True, capture_output=True)
+
+    def key(self, name, folder="keys"):
+        return os.path.join(self.folder, folder, name)
+
+    def refused(self, **options):
+        with self.fails(hippo.Disconnected) as failed:
+            hippo.connect(self.fake.address, **options)
+        return str(failed.exception)
+
+    def test_let_a_client_in(self):
+        with hippo.connect(self.fake.address,
+                           credentials=self.key("ada.pem")) as client:
+            self.assertEqual("mnist", client.study(1).name)
+            # Also when the service has come back.
+            self.fake.end()
+            self.start("--tls", self.key("service.pem"),
+                       self.key("authority/client.crt"))
+            self.assertEqual("mnist", client.study(1).name)
+
+    def test_are_asked_for(self):
+        self.assertIn("it may ask for credentials", self.refused())
+
+    def test_of_another_role_are_refused(self):
+        self.keys("add", "gpu1", "--role", "trainer")
+        said = self.refused(credentials=self.key("gpu1.pem"))
+        self.assertIn("it may refuse " + self.key("gpu1.pem"), said)
+
+    def test_of_another_authority_do_not_trust_the_service(self):
+        self.keys("init", folder="other")
+        self.keys("add", "ada", "--role", "client", folder="other")
+        said = self.refused(credentials=self.key("ada.pem", "other"))
+        self.assertIn("TLS fails", said)
+        self.assertIn("certificate verify failed", said)
+
+    def test_must_be_a_whole_file(self):
+        with self.fails(hippo.InvalidArgument) as failed:
+            hippo.connect(self.fake.address,
+                          credentials=self.key("authority/client.crt"))
+        self.assertIn("hippo keys add", str(failed.exception))
 
 
 if __name__ == "__main__":

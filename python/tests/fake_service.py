@@ -3,13 +3,16 @@
     fake_service.py STATE [--port N] [--hang METHOD] [--refuse TEXT] [--tls PEM]
 
 STATE is a JSON file with what there is: `studies`, each with `info`, `trials`
-and `events` as the schema has them. What is submitted, asked for and told is
-stored there, so that another process may go on. Each call is a line on stdout
-once it is in; calls of the METHOD to hang are never answered.
+and `events` as the schema has them, and `states`, the changes of `info` that
+one `wait` after the other sees; and what a study is that is `submitted`. What is
+submitted and asked for is stored there, so that another process may go on. Each
+call is a line on stdout once it is in; calls of the METHOD to hang are never
+answered.
 """
 
 import argparse
 import asyncio
+import copy
 import json
 import ssl
 import traceback
@@ -134,6 +137,8 @@ class Study(schema.Study.Server):
         finally:
             self.model.training -= 1
         lr = json.loads(self.x["trials"][trial]["params"])["lr"]
+        if isinstance(lr, dict):
+            lr = lr["multistep"]["initial"]
         if lr < 0:
             return {"state": "FAILED", "step": 1,
                     "failure": "the loss is nan\n  at step 1"}
@@ -159,8 +164,9 @@ class Service(schema.Service.Server):
             raise Refused("invalid_study: mist.yaml:3:1: unknown key "
                           "'nonsense'\nmist.yaml:4:1: and another")
         studies = self.model.content["studies"]
-        studies.append({"info": {"name": name, "state": "RUNNING"},
-                        "text": text, "trials": [], "events": []})
+        x = copy.deepcopy(self.model.content.get("submitted", {"info": {}}))
+        x["info"] = {"state": "RUNNING", **x["info"], "name": name}
+        studies.append({"text": text, "trials": [], "events": [], **x})
         self.model.save()
         await self.model.called("submit", name)
         return (Study(self.model, len(studies) - 1), len(studies),
