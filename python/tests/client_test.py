@@ -815,12 +815,12 @@ class Surroundings(Case):
 
 def has_keys():
     """Whether there is a program that makes keys."""
-    program = os.environ.get("HIPPO")
-    return program and subprocess.run(
+    program = os.environ.get("HIPPO", "")
+    return os.path.exists(program) and subprocess.run(
         [program, "keys", "--help"], capture_output=True).returncode == 0
 
 
-@unittest.skipUnless(has_keys(), "HIPPO is no program with `hippo keys`")
+@unittest.skipUnless(has_keys(), "HIPPO names no program with `hippo keys`")
 class Credentials(Case):
     def setUp(self):
         super().setUp()

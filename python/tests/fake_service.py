@@ -1,6 +1,7 @@
 """A service that trains nothing, in a process of its own.
 
-    fake_service.py STATE [--port N] [--hang METHOD] [--refuse TEXT] [--tls PEM]
+    fake_service.py STATE [--port N] [--hang METHOD] [--refuse TEXT]
+                    [--tls PEM CLIENTS]
 
 STATE is a JSON file with what there is: `studies`, each with `info`, `trials`
 and `events` as the schema has them, and `states`, the changes of `info` that
