@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import capnp
 
-from . import _schema
+from . import _schema, _tls
 from .errors import (Closed, Disconnected, Error, InvalidArgument, Timeout,
                      from_text)
 from .records import ServiceInfo, service_info_of
@@ -45,9 +45,6 @@ TRAINS_IN_FLIGHT_MAX = 200
 # For how long an event loop is given to end.
 CLOSE_SECONDS_MAX = 5.0
 
-# The name on a service's certificate, wherever it runs.
-SERVICE_HOST = "hippo"
-
 
 def split_address(address: str) -> tuple[str, int]:
     """Splits ``HOST:PORT``; an IPv6 address stands in brackets."""
@@ -62,18 +59,6 @@ def split_address(address: str) -> tuple[str, int]:
             f"{address!r} is no address of a service: HOST:PORT is asked for, "
             f"such as {DEFAULT_ADDRESS}")
     return host, int(port)
-
-
-def tls_of(credentials: str) -> ssl.SSLContext:
-    """Makes the TLS side of a file that `hippo keys add` wrote."""
-    try:
-        context = ssl.create_default_context(cafile=credentials)
-        context.load_cert_chain(credentials)
-    except OSError as e:
-        raise InvalidArgument(
-            f"cannot use the credentials {credentials}: {e}; `hippo keys add "
-            "NAME --role client` makes such a file") from None
-    return context
 
 
 class Session:
@@ -160,7 +145,7 @@ class Line:
         self.timeout = timeout
         self._host, self._port = split_address(address)
         self._credentials = credentials
-        self._tls = tls_of(credentials) if credentials else None
+        self._tls = _tls.context_of(credentials) if credentials else None
         self._process = os.getpid()
         self._mutex = threading.RLock()  # finalizers come at any point
         self._closed = False
@@ -387,7 +372,7 @@ class Line:
                     self._session = await self._connect()
                     return self._session
                 except ssl.SSLError as e:
-                    why = f"TLS fails: {e}"
+                    why = _tls.explain(e, self._credentials)
                 except _Unwelcome as e:
                     why = str(e)
                 except OSError as e:
@@ -406,7 +391,8 @@ class Line:
         seconds = min(CONNECT_SECONDS_MAX, self.timeout)
         options: dict[str, Any] = {}
         if self._tls is not None:
-            options = {"ssl": self._tls, "server_hostname": SERVICE_HOST}
+            options = {"ssl": self._tls,
+                       "server_hostname": _tls.SERVICE_HOST}
         try:
             stream = await asyncio.wait_for(
                 capnp.AsyncIoStream.create_connection(
@@ -433,8 +419,10 @@ class Line:
             raise _Unwelcome(
                 "it ends the connection; it may ask for credentials: "
                 "hippo.connect(credentials=\"FILE.pem\")")
-        raise _Unwelcome("it ends the connection; it may refuse "
-                         f"{self._credentials} ({from_text(text).message})")
+        raise _Unwelcome(
+            await _tls.why_refused(self._host, self._port, self._credentials,
+                                   seconds)
+            or f"it ends the connection, given {self._credentials}")
 
     def _leave(self, session: Session) -> None:
         """Makes the next call connect anew; what is pending may still end."""

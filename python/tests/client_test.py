@@ -11,6 +11,7 @@ import os
 import queue
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -101,8 +102,8 @@ class Case(unittest.TestCase):
         if studies is not None:
             with open(self.state, "w") as file:
                 json.dump({"studies": studies, **content}, file)
-        fake = Fake(self.state, self.fakes[-1].port if self.fakes else 0,
-                    *options)
+        port = self.fakes[-1].port if self.fakes else 0
+        fake = Fake(self.state, port, *options)
         self.addCleanup(fake.end)
         self.fakes.append(fake)
         return fake
@@ -641,7 +642,9 @@ class Hanging(Case):
     def test_an_interrupt_ends_waiting(self):
         fake = self.start("--hang", "train", studies=[study()])
         process = self.program(
-            "import hippo, sys\n"
+            "import hippo, signal, sys\n"
+            # In the background, a shell has it ignored.
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "study = hippo.connect(sys.argv[1]).study(1)\n"
             "study.ask().train(1)\n", fake.address)
         fake.next("train")
@@ -829,6 +832,7 @@ class Credentials(Case):
         self.fake = self.start(
             "--tls", self.key("service.pem"), self.key("authority/client.crt"),
             studies=[study()])
+        self.address = self.fake.address
 
     def keys(self, *args, folder="keys"):
         subprocess.run(
@@ -841,7 +845,7 @@ class Credentials(Case):
 
     def refused(self, **options):
         with self.fails(hippo.Disconnected) as failed:
-            hippo.connect(self.fake.address, **options)
+            hippo.connect(self.address, **options)
         return str(failed.exception)
 
     def test_let_a_client_in(self):
@@ -857,17 +861,58 @@ class Credentials(Case):
     def test_are_asked_for(self):
         self.assertIn("it may ask for credentials", self.refused())
 
+    @contextlib.contextmanager
+    def service_that_refuses(self, clients):
+        """A service that says in TLS why it lets nobody in; asyncio's own
+        hangs up without a word."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.key("service.pem"))
+        context.load_verify_locations(clients)
+        context.verify_mode = ssl.CERT_REQUIRED
+
+        def serve():
+            while True:
+                connection = server.accept()[0]
+                with contextlib.suppress(OSError), connection:
+                    context.wrap_socket(connection, server_side=True).close()
+                    return  # somebody whom it lets in
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            thread = threading.Thread(target=serve)
+            thread.start()
+            self.address = "127.0.0.1:%d" % server.getsockname()[1]
+            yield
+            good = ssl.create_default_context(cafile=self.key("ada.pem"))
+            good.load_cert_chain(self.key("ada.pem"))
+            with socket.create_connection(server.getsockname()) as end, \
+                    good.wrap_socket(end, server_hostname="hippo") as last:
+                last.recv(1)
+            thread.join()
+
     def test_of_another_role_are_refused(self):
         self.keys("add", "gpu1", "--role", "trainer")
+        with self.service_that_refuses(self.key("authority/client.crt")):
+            said = self.refused(credentials=self.key("gpu1.pem"))
+        self.assertIn("it refuses " + self.key("gpu1.pem"), said)
+        self.assertIn("its role has no business at this port", said)
+
+    def test_are_named_if_no_reason_is_given(self):
+        self.keys("add", "gpu1", "--role", "trainer")
         said = self.refused(credentials=self.key("gpu1.pem"))
-        self.assertIn("it may refuse " + self.key("gpu1.pem"), said)
+        self.assertIn("it ends the connection, given "
+                      + self.key("gpu1.pem"), said)
 
     def test_of_another_authority_do_not_trust_the_service(self):
         self.keys("init", folder="other")
         self.keys("add", "ada", "--role", "client", folder="other")
         said = self.refused(credentials=self.key("ada.pem", "other"))
-        self.assertIn("TLS fails", said)
-        self.assertIn("certificate verify failed", said)
+        self.assertIn("its certificate is of another authority", said)
+        self.assertIn(self.key("ada.pem", "other"), said)
+
+    def test_are_of_no_use_where_nobody_speaks_tls(self):
+        self.fake.end()
+        self.start()
+        said = self.refused(credentials=self.key("ada.pem"))
+        self.assertIn("what listens there does not speak TLS", said)
 
     def test_must_be_a_whole_file(self):
         with self.fails(hippo.InvalidArgument) as failed:
