@@ -71,6 +71,7 @@ class Session:
         self.service: Any = None
         self.info: ServiceInfo | None = None
         self.calls = 0
+        self.checked = 0.0
         self.lost = False
         self._studies: dict[int, Any] = {}
 
@@ -195,8 +196,7 @@ class Line:
         return self._result(self._start(
             lambda: self._answer(what, op, repeatable, patient)))
 
-    def train(self, what: str,
-              op: Op[T]) -> concurrent.futures.Future[T]:
+    def train(self, what: str, op: Op[T]) -> concurrent.futures.Future[T]:
         """Calls for training, which is repeatable and patient, as of `call`.
         Cancelling the future gives up waiting.
         """
@@ -209,7 +209,7 @@ class Line:
                 return
             self._closed = True
             self._loop.call_soon_threadsafe(self._ended.set)
-        # Freed by the thread itself, nobody has to wait for it.
+        # The thread itself may be the last that refers to a client.
         if threading.current_thread() is not self._thread:
             self._thread.join(CLOSE_SECONDS_MAX)
 
@@ -285,8 +285,28 @@ class Line:
     def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def ended(task: asyncio.Task[T]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled():
+                task.exception()  # has been looked at
+        task.add_done_callback(ended)
         return task
+
+    async def _within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+        """Waits for something, or fails with `asyncio.TimeoutError`."""
+        task = self._spawn(work)
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+            if not task.done():
+                raise asyncio.TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+            # Else an exception would hold this frame, and this frame the
+            # exception, until any thread's garbage collector comes by. That
+            # is also why this is not asyncio's.
+            del task
 
     async def _carry_out(self, make: Callable[[], Awaitable[T]],
                          future: concurrent.futures.Future[T]) -> None:
@@ -349,14 +369,19 @@ class Line:
                 await self._check(session)
         finally:
             task.cancel()
+            del task  # as above
             session.calls -= 1
             if session is not self._session and session.calls == 0:
                 session.stream.close()
 
     async def _check(self, session: Session) -> None:
         """Ends a connection on which nothing is answered any more."""
+        now = self._loop.time()
+        if now - session.checked < self.timeout:
+            return  # for another call
+        session.checked = now
         try:
-            await asyncio.wait_for(session.greet(), self.timeout)
+            await self._within(self.timeout, session.greet())
         except asyncio.TimeoutError:
             session.stream.close()
         except capnp.KjException:
@@ -394,16 +419,16 @@ class Line:
             options = {"ssl": self._tls,
                        "server_hostname": _tls.SERVICE_HOST}
         try:
-            stream = await asyncio.wait_for(
-                capnp.AsyncIoStream.create_connection(
-                    self._host, self._port, **options), seconds)
+            stream = await self._within(
+                seconds, capnp.AsyncIoStream.create_connection(
+                    self._host, self._port, **options))
         except asyncio.TimeoutError:
             raise _Unwelcome(f"no connection for {seconds:g} s") from None
         rpc = capnp.TwoPartyClient(stream)
         session = Session(
             stream, rpc, rpc.bootstrap().cast_as(_schema.service.Entrance))
         try:
-            await asyncio.wait_for(session.greet(), seconds)
+            await self._within(seconds, session.greet())
         except asyncio.TimeoutError:
             stream.close()
             raise _Unwelcome(f"no greeting for {seconds:g} s") from None

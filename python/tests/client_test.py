@@ -17,7 +17,9 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import warnings
+import weakref
 
 import hippo
 from hippo import _line, errors, progress
@@ -26,6 +28,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 # On a busy machine everything takes long; nothing here waits this long twice.
 PATIENCE = 60
+
+# For what has to end in vain; all that should succeed takes less.
+BRIEF = 2
 
 MNIST = {"name": "mnist", "state": "RUNNING", "metric": "val_accuracy",
          "maximize": True, "weight": 2.0, "algorithm": "asha",
@@ -189,8 +194,8 @@ class Connecting(Case):
             self.assertIn("credentials", str(failed.exception))
             with self.fails(hippo.Disconnected) as failed:
                 hippo.connect("127.0.0.1:%d" % other.getsockname()[1],
-                              timeout=0.1)
-            self.assertIn("no greeting for 0.1 s", str(failed.exception))
+                              timeout=BRIEF)
+            self.assertIn(f"no greeting for {BRIEF} s", str(failed.exception))
 
     def test_leaves_no_thread(self):
         before = threading.active_count()
@@ -595,7 +600,7 @@ class Hanging(Case):
 
     def test_reads_end_after_a_timeout(self):
         client = self.connect(self.start("--hang", "list", studies=[study()]),
-                              timeout=0.5)
+                              timeout=BRIEF)
         with self.fails(hippo.Timeout) as failed:
             client.studies()
         self.assertIn("cannot list studies: no answer from",
@@ -606,7 +611,7 @@ class Hanging(Case):
 
     def test_writes_may_have_been_carried_out(self):
         client = self.connect(self.start("--hang", "ask", studies=[study()]),
-                              timeout=0.5)
+                              timeout=BRIEF)
         with self.fails(hippo.Timeout) as failed:
             client.study(1).ask()
         self.assertIn("it may or may not have been carried out",
@@ -614,7 +619,7 @@ class Hanging(Case):
 
     def test_a_service_that_stopped_answering_is_left(self):
         fake = self.start("--hang", "train", studies=[study()])
-        found = self.connect(fake, timeout=0.5).study(1)
+        found = self.connect(fake, timeout=BRIEF).study(1)
         future = found.train_async(found.ask(), 1)
         fake.next("train")
         os.kill(fake.process.pid, signal.SIGSTOP)
@@ -623,11 +628,11 @@ class Hanging(Case):
 
     def test_training_may_take_longer_than_the_timeout(self):
         fake = self.start("--hang", "train", studies=[study()])
-        found = self.connect(fake, timeout=0.1).study(1)
+        found = self.connect(fake, timeout=BRIEF).study(1)
+        fake.next("greet")
         future = found.train_async(found.ask(), 1)
         fake.next("train")
-        for _ in range(3):
-            fake.next("greet")  # asks whether anybody is there
+        fake.next("greet")  # asks whether anybody is there
         self.assertFalse(future.done())
         self.assertEqual(1, fake.count("train"))
 
@@ -767,7 +772,7 @@ class Restarts(Case):
 
     def test_a_service_that_stays_away_is_given_up(self):
         fake = self.start(studies=[study()])
-        client = self.connect(fake, timeout=0.3)
+        client = self.connect(fake, timeout=BRIEF)
         fake.end()
         with self.fails(hippo.Disconnected) as failed:
             client.studies()
@@ -808,6 +813,39 @@ class Surroundings(Case):
             gc.set_threshold(*before)
         self.assertEqual(list(range(200)),
                          [x.number for x in client.study(1).trials])
+
+    def test_connections_are_freed_where_they_live(self):
+        # And without help of the garbage collector, which runs anywhere.
+        seen = []
+        make = _line.Session.__init__
+
+        def noted(session, *args):
+            make(session, *args)
+            seen.append(None)
+            weakref.finalize(session, lambda i=len(seen) - 1: seen.__setitem__(
+                i, threading.current_thread()))
+        gc.collect()
+        gc.disable()
+        try:
+            with unittest.mock.patch.object(_line.Session, "__init__", noted):
+                fake = self.start("--hang", "train", studies=[study()])
+                client = self.connect(fake)
+                found = client.study(1)
+                with self.fails(hippo.UnknownStudy):
+                    client.study("none")
+                pending = found.train_async(found.ask(), 1)
+                fake.next("train")
+                fake.end()
+                fake = self.start()
+                pending.result(PATIENCE)
+                fake.end()
+                self.start("--refuse", "not_allowed: no")
+                with self.fails(hippo.NotAllowed):
+                    found.info()
+                client.close()
+        finally:
+            gc.enable()
+        self.assertEqual([client._line._thread] * 3, seen)
 
     def test_several_clients_side_by_side(self):
         fake = self.start(studies=[study()])
