@@ -72,7 +72,6 @@ class Session:
         self.info: ServiceInfo | None = None
         self.calls = 0
         self.checked = 0.0
-        self.lost = False
         self._studies: dict[int, Any] = {}
 
     async def greet(self) -> None:
@@ -391,7 +390,7 @@ class Line:
         """Returns a session, a new one if need be."""
         while True:
             async with self._connecting:
-                if self._session is not None and not self._session.lost:
+                if self._session is not None:
                     return self._session
                 try:
                     self._session = await self._connect()
@@ -435,7 +434,7 @@ class Line:
         except capnp.KjException as e:
             text, gone = e.description, e.type == "DISCONNECTED"
         else:
-            self._spawn(_watch(session))
+            self._spawn(self._watch(session))
             return session
         stream.close()
         if not gone:
@@ -448,6 +447,14 @@ class Line:
             await _tls.why_refused(self._host, self._port, self._credentials,
                                    seconds)
             or f"it ends the connection, given {self._credentials}")
+
+    async def _watch(self, session: Session) -> None:
+        """Notes the end of a connection on which nothing may be pending."""
+        try:
+            await session.rpc.on_disconnect()
+        finally:
+            self._leave(session)
+            session.stream.close()
 
     def _leave(self, session: Session) -> None:
         """Makes the next call connect anew; what is pending may still end."""
@@ -465,12 +472,3 @@ def _settle(future: concurrent.futures.Future[T], result: T | None = None,
             future.set_result(result)  # type: ignore[arg-type]
     except concurrent.futures.InvalidStateError:
         pass
-
-
-async def _watch(session: Session) -> None:
-    """Notes the end of a connection on which nothing may be pending."""
-    try:
-        await session.rpc.on_disconnect()
-    finally:
-        session.lost = True
-        session.stream.close()

@@ -731,10 +731,8 @@ class Restarts(Case):
         client = self.connect(fake)
         fake.end()
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            line = client._line
-            # The loss has been noticed.
-            while line._session is not None and not line._session.lost:
-                pass
+            while client._line._session is not None:
+                pass  # the loss has not been noticed
             pending = pool.submit(client.submit, {"study": "late"})
             self.start()
             self.assertEqual(1, pending.result(PATIENCE).id)
@@ -842,10 +840,12 @@ class Surroundings(Case):
                 self.start("--refuse", "not_allowed: no")
                 with self.fails(hippo.NotAllowed):
                     found.info()
-                client.close()
+                line = client._line
+                for _ in range(10):  # rounds of the event loop
+                    line._result(line._start(lambda: asyncio.sleep(0)))
+                self.assertEqual([line._thread] * 3, seen)
         finally:
             gc.enable()
-        self.assertEqual([client._line._thread] * 3, seen)
 
     def test_several_clients_side_by_side(self):
         fake = self.start(studies=[study()])
