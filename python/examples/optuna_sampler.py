@@ -17,17 +17,15 @@ import optuna
 STEPS = 9
 
 
-def study_file(trials):
-    return {
-        "study": "optuna",
-        "workload": {"name": "fashion-mlp", "seed": 1,
-                     "data": {"train": 2000, "validation": 1000}},
-        "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": STEPS},
-        "space": {"lr": {"log_uniform": [0.01, 0.3]}},
-        "algorithm": {"client": {"interval": 1}},  # it may end at each step
-        "budget": {"trials": trials},
-    }
+STUDY = {
+    "study": "optuna",
+    "workload": {"name": "fashion-mlp", "seed": 1,
+                 "data": {"train": 2000, "validation": 1000}},
+    "objective": {"metric": "val_accuracy", "direction": "maximize"},
+    "steps": {"max": STEPS},
+    "space": {"lr": {"log_uniform": [0.01, 0.3]}},
+    "algorithm": {"client": {"interval": 1}},  # a trial may end at each step
+}
 
 
 def run_trial(sampled, study):
@@ -65,7 +63,7 @@ def main():
         direction="maximize", sampler=optuna.samplers.TPESampler(seed=1),
         pruner=optuna.pruners.MedianPruner(n_warmup_steps=2))
     with hippo.connect(args.server) as client:
-        study = client.submit(study_file(args.trials))
+        study = client.submit(STUDY)
         with ThreadPoolExecutor(args.jobs) as pool:
             for _ in pool.map(lambda _: run_trial(sampled, study),
                               range(args.trials)):

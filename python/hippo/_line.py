@@ -215,8 +215,8 @@ class Line:
     def _start(self, make: Callable[[], Awaitable[T]]
                ) -> concurrent.futures.Future[T]:
         if self._process != os.getpid():
-            raise Error("this client was made in another process: connect "
-                        "again in this one", "closed")
+            raise Closed("this client was made in another process: connect "
+                         "again in this one")
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def begin() -> None:

@@ -274,7 +274,7 @@ class Study:
             study = await session.study(self.id)
             answer = await study.train(trial=number, untilStep=until)
             progress = answer.progress
-            if progress.step >= until and progress.state != "FAILED":
+            if progress.step >= until:
                 return metrics_of(progress.metrics)
             raise TrialFailed(
                 progress.failure or f"trial {number} ended at step "

@@ -22,7 +22,7 @@ import warnings
 import weakref
 
 import hippo
-from hippo import _line, errors, progress
+from hippo import _line, _tls, errors, progress
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -242,6 +242,22 @@ class Errors(unittest.TestCase):
             self.assertIs(kind, type(error))
             self.assertEqual((code, message, message),
                              (error.code, error.message, str(error)))
+
+    def test_say_what_tls_means(self):
+        for reason, said in (
+                ("SSLV3_ALERT_CERTIFICATE_EXPIRED",
+                 "it refuses ada.pem: it is expired, or not valid yet, by the "
+                 "service's clock"),
+                ("NO_SHARED_CIPHER", "TLS fails: ")):
+            failure = ssl.SSLError(1, "no")
+            failure.reason = reason
+            self.assertTrue(_tls.explain(failure, "ada.pem").startswith(said))
+        failure = ssl.SSLCertVerificationError(1, "no")
+        for code, said in ((10, "its certificate is expired, or not valid"),
+                           (19, "its certificate is of another authority"),
+                           (62, "its certificate is not valid: why")):
+            failure.verify_code, failure.verify_message = code, "why"
+            self.assertTrue(_tls.explain(failure, "ada.pem").startswith(said))
 
     def test_timeouts_are_those_of_python_too(self):
         self.assertTrue(issubclass(hippo.Timeout, TimeoutError))
@@ -679,7 +695,7 @@ class Hanging(Case):
         if child == 0:
             try:
                 client.studies()
-            except hippo.Error as e:
+            except hippo.Closed as e:
                 os.write(write, str(e).encode())
             finally:
                 os._exit(0)
