@@ -784,6 +784,15 @@ class Restarts(Case):
         client.studies()
         self.assertEqual(0, after.count("tell"))
 
+    def test_a_call_that_always_costs_the_connection_is_given_up(self):
+        fake = self.start("--drop", "list", studies=[study()])
+        client = self.connect(fake, timeout=BRIEF)
+        with self.fails(hippo.Disconnected) as failed:
+            client.studies()
+        self.assertIn("the connection was lost", str(failed.exception))
+        self.assertEqual(1, client.study(1).id)
+        self.assertGreater(fake.count("list"), 1)
+
     def test_a_service_that_stays_away_is_given_up(self):
         fake = self.start(studies=[study()])
         client = self.connect(fake, timeout=BRIEF)

@@ -1,14 +1,14 @@
 """A service that trains nothing, in a process of its own.
 
-    fake_service.py STATE [--port N] [--hang METHOD] [--refuse TEXT]
-                    [--tls PEM CLIENTS]
+    fake_service.py STATE [--port N] [--hang METHOD] [--drop METHOD]
+                    [--refuse TEXT] [--tls PEM CLIENTS]
 
 STATE is a JSON file with what there is: `studies`, each with `info`, `trials`
 and `events` as the schema has them, and `states`, the changes of `info` that
 one `wait` after the other sees; and what a study is that is `submitted`. What is
 submitted and asked for is stored there, so that another process may go on. Each
 call is a line on stdout once it is in; calls of the METHOD to hang are never
-answered.
+answered, and those of the METHOD to drop end all connections.
 """
 
 import argparse
@@ -40,6 +40,7 @@ class Model:
         with open(args.state) as file:
             self.content = json.load(file)
         self.training = 0
+        self.streams = []
 
     def save(self):
         with open(self.args.state, "w") as file:
@@ -47,6 +48,9 @@ class Model:
 
     async def called(self, method, *words):
         say(method, *words)
+        if method in self.args.drop:
+            for stream in self.streams:
+                stream.close()
         if method in self.args.hang:
             await asyncio.get_running_loop().create_future()
 
@@ -206,12 +210,14 @@ async def main():
     parser.add_argument("state")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--hang", action="append", default=[])
+    parser.add_argument("--drop", action="append", default=[])
     parser.add_argument("--refuse", default="")
     parser.add_argument("--tls", nargs=2, metavar=("PEM", "CLIENTS"))
     args = parser.parse_args()
     model = Model(args)
 
     async def serve(stream):
+        model.streams.append(stream)
         server = capnp.TwoPartyServer(stream, bootstrap=Entrance(model))
         await server.on_disconnect()
 

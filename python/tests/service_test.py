@@ -8,6 +8,7 @@ import queue
 import subprocess
 import tempfile
 import threading
+import time
 import unittest
 
 import hippo
@@ -119,12 +120,19 @@ class Case(unittest.TestCase):
         return info
 
 
+    def until(self, condition):
+        """Waits for what soon follows a command."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+
+
 class Clients(Case):
     def test_a_study_from_submission_to_results(self):
-        text = study_file("mnist", SHA, budget={"trials": 6})
-        self.assertEqual(
-            self.client.preview(text)["new_steps"],
-            self.client.preview(text)["studies"][0]["unique_steps"])
+        text = study_file("mnist", "grid")
+        preview = self.client.preview(text)
+        self.assertEqual((0, preview["unique_steps"]),
+                         (preview["known_steps"], preview["new_steps"]))
         study = self.client.submit(text)
         seen = list(study.events(follow=True))
         info = self.finish(study)
@@ -164,11 +172,11 @@ class Clients(Case):
     def test_studies_are_paused_weighed_and_cancelled(self):
         study = self.client.submit(study_file("mnist", BY_HAND))
         study.pause()
-        self.assertEqual("PAUSED", study.state)
+        self.until(lambda: study.state == "PAUSED")
         study.resume()
+        self.until(lambda: study.state == "RUNNING")
         study.set_weight(2.5)
-        self.assertEqual(("RUNNING", 2.5),
-                         (study.state, study.info().weight))
+        self.until(lambda: study.info().weight == 2.5)
         with self.assertRaises(hippo.InvalidArgument):
             study.set_weight(-1)
         study.cancel("enough")
