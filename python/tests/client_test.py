@@ -599,6 +599,11 @@ class Hanging(Case):
         for _ in futures[1:]:
             most = fake.next("train")
         self.assertEqual(str(_line.TRAINS_IN_FLIGHT_MAX), most.split()[-1])
+        # What is sent arrives in order.
+        found._client.studies()
+        fake.next("list")
+        self.assertEqual(_line.TRAINS_IN_FLIGHT_MAX,
+                         sum(x.startswith("train ") for x in fake.said))
         # Giving up waiting lets the next one go.
         self.assertTrue(futures[0].cancel())
         self.assertEqual(f"train {_line.TRAINS_IN_FLIGHT_MAX} 1",
