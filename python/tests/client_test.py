@@ -681,6 +681,24 @@ class Hanging(Case):
         self.assertEqual(-signal.SIGINT, process.returncode)
         self.assertTrue(err.rstrip().endswith("KeyboardInterrupt"), err)
 
+    def test_an_interrupted_call_is_given_up(self):
+        fake = self.start("--hang", "train", studies=[study()])
+        client = self.connect(fake)
+        trial = client.study(1).ask()
+
+        def interrupt():
+            fake.next("train")
+            os.kill(os.getpid(), signal.SIGINT)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with self.fails(KeyboardInterrupt):
+            trial.train(1)
+        thread.join()
+        self.assertEqual(set(), client._line._futures)
+        self.assertEqual(1, len(client.studies()))
+
     def test_a_program_may_end_without_closing(self):
         fake = self.start("--hang", "train", studies=[study()])
         process = self.program(
