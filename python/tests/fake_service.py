@@ -5,10 +5,10 @@
 
 STATE is a JSON file with what there is: `studies`, each with `info`, `trials`
 and `events` as the schema has them, and `states`, the changes of `info` that
-one `wait` after the other sees; and what a study is that is `submitted`. What is
-submitted and asked for is stored there, so that another process may go on. Each
-call is a line on stdout once it is in; calls of the METHOD to hang are never
-answered, and those of the METHOD to drop end all connections.
+one `wait` after the other sees; and what a study is that is `submitted`. What
+is submitted and asked for is stored there, so that another process may go on.
+Each call is a line on stdout once it is in; calls of the METHOD to hang are
+never answered, and those of the METHOD to drop end all connections.
 """
 
 import argparse
