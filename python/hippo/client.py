@@ -1,0 +1,159 @@
+"""Connecting to a service."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import weakref
+from types import TracebackType
+from typing import Any
+
+from ._line import DEFAULT_ADDRESS, Line, Session
+from .records import (ServiceInfo, StudyInfo, TrainerInfo, params_of,
+                      study_info_of, trainer_info_of)
+from .study import Study
+from .study_text import StudySource, text_of
+
+
+class Client:
+    """A connection to a service. `connect` makes it.
+
+    Several threads may use it at once. A connection that is lost is made
+    again: what only reads, waits or trains is called for again, for up to
+    `timeout` seconds. The rest - `submit`, `ask`, `tell` - is not, and fails
+    with `Disconnected`, since it may have been carried out.
+
+    Attributes:
+        address: ``HOST:PORT`` of the service.
+        service: what the service said of itself when it was connected to.
+    """
+
+    def __init__(self, address: str, credentials: str | None,
+                 timeout: float) -> None:
+        self.address = address
+        self._line = Line(address, credentials, timeout)
+        # Also when the interpreter ends.
+        self._end = weakref.finalize(self, self._line.close)
+        try:
+            self.service: ServiceInfo = self._line.connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"<hippo.Client of {self.address}>"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None,
+                 error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection. Studies go on; calls that wait for an answer
+        fail with `Closed`."""
+        self._end()
+
+    def submit(self, study: StudySource, name: str | None = None) -> Study:
+        """Has the service run a study. Returns once it is stored there.
+
+        What the service warns of comes as `UserWarning`.
+
+        Args:
+            study: the path of a study file; or its text, which has several
+                lines; or its content as a map.
+            name: what messages call the file; None: its path.
+
+        Raises:
+            InvalidStudy: it cannot be run; the text has every finding.
+            Disconnected: the connection was lost; it may have been submitted.
+            OSError: the file cannot be read.
+        """
+        text, name = text_of(study, name)
+
+        async def submit(session: Session) -> tuple[int, list[str]]:
+            answer = await session.service.submit(text, name)
+            return int(answer.id), [str(x) for x in answer.warnings]
+        number, said = self._line.call(f"submit {name}", submit,
+                                       repeatable=False, patient=True)
+        for x in said:
+            warnings.warn(x, stacklevel=2)
+        return Study(self, number)
+
+    def study(self, id_or_name: int | str) -> Study:
+        """Returns a study by number or name; of several of a name, the last.
+
+        Raises:
+            UnknownStudy: there is none.
+        """
+        async def find(session: Session) -> int:
+            answer = await session.service.study(idOrName=str(id_or_name))
+            return int(answer.id)
+        return Study(self, self._line.call(f"find study {id_or_name}", find))
+
+    def studies(self) -> list[StudyInfo]:
+        """Returns all studies in the order of submission, those that have
+        ended included. `study(info.id)` is for doing something with one."""
+        async def list_all(session: Session) -> list[StudyInfo]:
+            answer = await session.service.list()
+            return [study_info_of(x) for x in answer.studies]
+        return self._line.call("list studies", list_all)
+
+    def trainers(self) -> list[TrainerInfo]:
+        """Returns all trainers by number, those that have left included."""
+        async def list_all(session: Session) -> list[TrainerInfo]:
+            answer = await session.service.trainers()
+            return [trainer_info_of(x) for x in answer.trainers]
+        return self._line.call("list trainers", list_all)
+
+    def preview(self, study: StudySource, name: str | None = None
+                ) -> dict[str, Any]:
+        """Says what a study would train here, without running it.
+
+        Args:
+            study: as for `submit`.
+            name: as for `submit`.
+
+        Returns:
+            What `hippo preview -f json` prints; `known_steps` are trained
+            already, `new_steps` are not.
+
+        Raises:
+            InvalidStudy: it cannot be run; the text has every finding.
+        """
+        text, name = text_of(study, name)
+
+        async def preview(session: Session) -> dict[str, Any]:
+            answer = await session.service.preview(text, name)
+            return params_of(answer.json)
+        return self._line.call(f"preview {name}", preview, patient=True)
+
+
+def connect(address: str | None = None, *,
+            credentials: str | os.PathLike[str] | None = None,
+            timeout: float = 60.0) -> Client:
+    """Connects to a service.
+
+    Args:
+        address: ``HOST:PORT``; None: the environment's HIPPO_SERVER, or else
+            127.0.0.1:4849.
+        credentials: the file that ``hippo keys add NAME --role client`` wrote,
+            for a service that asks for one; None: plain TCP.
+        timeout: seconds for which a service that went away is looked for, and
+            after which one that does not answer is given up. What it has to
+            work for, such as training, may take any time.
+
+    Returns:
+        A client, to be closed or used in a ``with`` statement.
+
+    Raises:
+        Disconnected: nobody is there, or lets us in.
+        IncompatibleVersion: the service does not speak this package's protocol.
+    """
+    if address is None:
+        address = os.environ.get("HIPPO_SERVER") or DEFAULT_ADDRESS
+    return Client(address,
+                  None if credentials is None else os.fspath(credentials),
+                  timeout)

@@ -1,0 +1,55 @@
+"""Shows how far a study is while somebody waits for it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+from .records import StudyInfo
+
+
+def line_of(info: StudyInfo) -> str:
+    """Says in one line, of at most 80 characters mostly, how a study is."""
+    shared = info.shared_steps / info.asked_steps if info.asked_steps else 0
+    line = (f"{info.name}: {info.state}, {info.finished} of {info.trials} "
+            f"trials finished, {shared:.0%} shared")
+    best = info.best_trial
+    if best is not None:
+        line += f", best {best.value:.6g} (trial {best.number})"
+    return line
+
+
+def _redraws(out: TextIO) -> bool:
+    """Whether a line can be written over: on a terminal and in a notebook."""
+    return out.isatty() or type(out).__module__.startswith("ipykernel")
+
+
+class Progress:
+    """A line that is redrawn in place; elsewhere, one line for each trial that
+    has finished meanwhile.
+
+    Args:
+        out: None: stderr as it is now, which notebooks put in their own.
+    """
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = sys.stderr if out is None else out
+        self._in_place = _redraws(self._out)
+        self._width = 0
+        self._finished = -1
+
+    def __call__(self, info: StudyInfo) -> None:
+        line = line_of(info)
+        if self._in_place:
+            self._out.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        elif info.finished != self._finished:
+            self._out.write(line + "\n")
+        self._finished = info.finished
+        self._out.flush()
+
+    def end(self) -> None:
+        """Leaves the last line as it is."""
+        if self._in_place and self._width:
+            self._out.write("\n")
+            self._out.flush()

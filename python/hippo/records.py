@@ -1,0 +1,226 @@
+"""What the service tells, as plain values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class TrialInfo:
+    """A trial, as it was when it was asked about.
+
+    Attributes:
+        number: from 0, in the order in which the study made its trials.
+        state: ``PENDING``, ``RUNNING``, ``PAUSED``, ``COMPLETE``, ``PRUNED``,
+            ``FAILED`` or ``CANCELLED``.
+        params: a value, or the form of a sequence, for each hyper-parameter.
+        value: its best objective value so far; None before the first.
+        step: at which it was measured; None before the first.
+        asked_steps: how far it is to be trained.
+        steps: how far it has been trained.
+        shared_steps: how many of them were not trained for it alone; 0 for a
+            study that has ended.
+        failure: why it failed; empty if it did not.
+    """
+
+    number: int
+    state: str
+    params: dict[str, Any]
+    value: float | None
+    step: int | None
+    asked_steps: int
+    steps: int
+    shared_steps: int
+    failure: str
+
+
+@dataclass(frozen=True)
+class StudyInfo:
+    """A study, as it was when it was asked about.
+
+    Attributes:
+        id: from 1, in the order of submission.
+        name: what the study file calls it.
+        state: ``RUNNING``, ``PAUSED``, ``STOPPING``, ``COMPLETE``, ``FAILED``
+            or ``CANCELLED``.
+        reason: why it ended early; empty if it did not.
+        metric: that of its objective.
+        direction: ``"maximize"`` or ``"minimize"``.
+        weight: its share of the trainers, relative to other studies'.
+        algorithm: such as ``"asha"``.
+        workload: its workload key; studies of equal ones share training.
+        trials: how many there are by now.
+        finished: how many of them have ended.
+        asked_steps: asked for by all its trials, added up.
+        shared_steps: how many of them were not trained for it alone.
+        best_trial: None before the first result.
+        active_seconds: for how long it has been worked on.
+        saved_seconds: device time that sharing has avoided, an estimate; 0 if
+            it is not running.
+    """
+
+    id: int
+    name: str
+    state: str
+    reason: str
+    metric: str
+    direction: str
+    weight: float
+    algorithm: str
+    workload: str
+    trials: int
+    finished: int
+    asked_steps: int
+    shared_steps: int
+    best_trial: TrialInfo | None
+    active_seconds: float
+    saved_seconds: float
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing comes any more."""
+        return self.state in ("COMPLETE", "FAILED", "CANCELLED")
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a study has heard. Exactly one of `metrics`, `failure`
+    and `command` is not None.
+
+    Attributes:
+        id: grows, with gaps.
+        time: when it was stored, in seconds since 1970.
+        trial: number of the trial that it is about.
+        step: at which it happened.
+        metrics: what was measured, by name; a value may be NaN.
+        failure: why the trial failed.
+        command: what somebody wanted of the study: a verb such as ``"pause"``,
+            and what belongs to it.
+    """
+
+    id: int
+    time: float
+    trial: int
+    step: int
+    metrics: dict[str, float] | None
+    failure: str | None
+    command: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class LeaseInfo:
+    """What a trainer is doing.
+
+    Attributes:
+        what: the configuration that it trains.
+        at: the step where it is.
+        to: the step where its lease ends.
+        steps_per_second: 0 until it has reported.
+    """
+
+    what: str
+    at: int
+    to: int
+    steps_per_second: float
+
+
+@dataclass(frozen=True)
+class TrainerInfo:
+    """A trainer that is connected, or was.
+
+    Attributes:
+        number: in the order in which they came.
+        name: host and process.
+        device: its kind of device, which decides the bits of results.
+        lost: why it left; empty if it has not.
+        lease: None if it is idle.
+    """
+
+    number: int
+    name: str
+    device: str
+    lost: str
+    lease: LeaseInfo | None
+
+
+@dataclass(frozen=True)
+class ServiceInfo:
+    """The service at the other end.
+
+    Attributes:
+        protocol: version of the interface.
+        version: of the release, such as ``"0.1.0"``.
+        state: path of its state folder, on its machine.
+    """
+
+    protocol: int
+    version: str
+    state: str
+
+
+# Readers of messages are used inside these functions only, so that none
+# outlives its message.
+
+
+def params_of(text: str) -> dict[str, Any]:
+    """Reads the JSON of a trial's values."""
+    result: dict[str, Any] = json.loads(text) if text else {}
+    return result
+
+
+def metrics_of(message: Any) -> dict[str, float]:
+    return {x.name: x.value for x in message}
+
+
+def trial_info_of(message: Any) -> TrialInfo:
+    measured = message.best.which() == "value"
+    return TrialInfo(
+        number=message.trial, state=message.state,
+        params=params_of(message.params),
+        value=message.best.value.value if measured else None,
+        step=message.best.value.step if measured else None,
+        asked_steps=message.askedSteps, steps=message.steps,
+        shared_steps=message.sharedSteps, failure=message.failure)
+
+
+def study_info_of(message: Any) -> StudyInfo:
+    has_best = message.best.which() == "trial"
+    return StudyInfo(
+        id=message.id, name=message.name, state=message.state,
+        reason=message.reason, metric=message.metric,
+        direction="maximize" if message.maximize else "minimize",
+        weight=message.weight, algorithm=message.algorithm,
+        workload=message.workload, trials=message.trials,
+        finished=message.finished, asked_steps=message.askedSteps,
+        shared_steps=message.sharedSteps,
+        best_trial=trial_info_of(message.best.trial) if has_best else None,
+        active_seconds=message.activeSeconds,
+        saved_seconds=message.savedSeconds)
+
+
+def event_of(message: Any) -> Event:
+    kind = str(message.which())
+    return Event(
+        id=message.id, time=message.time, trial=message.trial,
+        step=message.step,
+        metrics=metrics_of(message.measured) if kind == "measured" else None,
+        failure=message.failed if kind == "failed" else None,
+        command=((message.command.verb, message.command.text)
+                 if kind == "command" else None))
+
+
+def trainer_info_of(message: Any) -> TrainerInfo:
+    lease = None
+    if message.lease.which() == "running":
+        running = message.lease.running
+        lease = LeaseInfo(what=running.what, at=running.at, to=running.to,
+                          steps_per_second=running.stepsPerSecond)
+    return TrainerInfo(number=message.number, name=message.name,
+                       device=message.device, lost=message.lost, lease=lease)
+
+
+def service_info_of(message: Any) -> ServiceInfo:
+    return ServiceInfo(protocol=message.protocol, version=message.version,
+                       state=message.state)

@@ -1,0 +1,388 @@
+"""Studies and trials of a service."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import InvalidArgument, Timeout, TrialFailed
+from .progress import Progress
+from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
+                      params_of, study_info_of, trial_info_of)
+from .study_text import json_of
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ._line import Session
+    from .client import Client
+
+T = TypeVar("T")
+
+# What one answer holds at most.
+PAGE_MAX = 1000
+
+# How long one question waits for news; the next one follows.
+POLL_SECONDS_MAX = 20.0
+
+# How often a progress line is redrawn.
+REDRAW_SECONDS = 1.0
+
+_TOLD_STATES = ("COMPLETE", "PRUNED", "FAILED")
+
+
+class Study:
+    """A study of a service. `Client.submit` and `Client.study` give it.
+
+    It stays usable for as long as its client is not closed, whatever becomes
+    of the study. Several threads may use it.
+
+    Attributes:
+        id: its number, from 1.
+    """
+
+    def __init__(self, client: Client, id: int) -> None:
+        self._client = client
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"<hippo.Study {self.id} at {self._client.address}>"
+
+    def _call(self, what: str, op: Callable[[Any], Any],
+              read: Callable[[Any], T], *, repeatable: bool = True) -> T:
+        """Calls `op` of the study's capability; `read` makes a plain value of
+        the answer."""
+        async def both(session: Session) -> T:
+            return read(await op(await session.study(self.id)))
+        return self._client._line.call(f"{what} study {self.id}", both,
+                                       repeatable=repeatable)
+
+    # -- what there is
+
+    def info(self) -> StudyInfo:
+        """Returns how the study is now."""
+        return self._call("describe", lambda x: x.describe(),
+                          lambda x: study_info_of(x.info))
+
+    @property
+    def text(self) -> str:
+        """The study file."""
+        return self._call("describe", lambda x: x.describe(),
+                          lambda x: str(x.text))
+
+    @property
+    def name(self) -> str:
+        """What the study file calls it."""
+        return self.info().name
+
+    @property
+    def state(self) -> str:
+        """How it is now; see `StudyInfo`."""
+        return self.info().state
+
+    @property
+    def trials(self) -> list[TrialInfo]:
+        """All trials that there are by now, by number."""
+        result: list[TrialInfo] = []
+        while True:
+            first = len(result)
+            page = self._call(
+                "list the trials of",
+                lambda x: x.trials(first=first, most=PAGE_MAX),
+                lambda x: [trial_info_of(y) for y in x.trials])
+            if not page:
+                return result
+            result += page
+
+    @property
+    def best_trial(self) -> TrialInfo:
+        """The trial with the best value so far.
+
+        Raises:
+            InvalidArgument: there is no result yet.
+        """
+        return self._call("find the best trial of", lambda x: x.best(),
+                          lambda x: trial_info_of(x.trial))
+
+    @property
+    def best_value(self) -> float:
+        """The best value so far. Raises as `best_trial`."""
+        value = self.best_trial.value
+        assert value is not None
+        return value
+
+    @property
+    def best_params(self) -> dict[str, Any]:
+        """The values of the best trial so far. Raises as `best_trial`."""
+        return self.best_trial.params
+
+    def trials_dataframe(self) -> pandas.DataFrame:
+        """Returns the trials as a table: a row for each, with the fields of
+        `TrialInfo`, and a column ``params_NAME`` for each hyper-parameter.
+
+        Needs pandas: ``pip install 'hippo[pandas]'``.
+        """
+        import pandas
+
+        rows = []
+        for x in self.trials:
+            row = {"number": x.number, "value": x.value, "step": x.step,
+                   "state": x.state}
+            row.update((f"params_{name}", y) for name, y in x.params.items())
+            row.update(asked_steps=x.asked_steps, steps=x.steps,
+                       shared_steps=x.shared_steps, failure=x.failure)
+            rows.append(row)
+        return pandas.DataFrame(rows)
+
+    def events(self, follow: bool = False, after: int = 0) -> Iterator[Event]:
+        """Yields what the study has heard, in its order.
+
+        Args:
+            follow: go on with what comes, until the study has ended.
+            after: `id` of the last event that is known already; 0: from the
+                first.
+        """
+        line = self._client._line
+        wait = min(POLL_SECONDS_MAX, line.timeout / 2) if follow else 0.0
+        while True:
+            events, after, ended = self._call(
+                "follow",
+                lambda x: x.events(after=after, most=PAGE_MAX,
+                                   waitMillis=round(1000 * wait)),
+                lambda x: ([event_of(y) for y in x.events], int(x.next),
+                           bool(x.ended)))
+            yield from events
+            if ended or not (follow or events):
+                return
+
+    def wait(self, progress: bool | Callable[[StudyInfo], object] = True,
+             timeout: float | None = None) -> StudyInfo:
+        """Waits until the study has ended.
+
+        Args:
+            progress: whether to show it on stderr: as a line in place on a
+                terminal and in a notebook, else as a line whenever trials
+                have finished. A callable gets the study's state about once a
+                second instead.
+            timeout: seconds to wait at most; None: no limit.
+
+        Returns:
+            How the study is then. That it failed or was cancelled is no
+            exception: look at `state` and `reason`.
+
+        Raises:
+            Timeout: the study goes on, but `timeout` seconds are over.
+        """
+        line = self._client._line
+        show: Callable[[StudyInfo], object] = lambda x: None
+        own = None
+        if callable(progress):
+            show = progress
+        elif progress:
+            show = own = Progress()
+        poll = min(line.timeout / 2,
+                   POLL_SECONDS_MAX if progress is False else REDRAW_SECONDS)
+        end = None if timeout is None else time.monotonic() + timeout
+        try:
+            info = self.info()
+            while True:
+                show(info)
+                if info.ended:
+                    return info
+                seconds = poll
+                if end is not None:
+                    seconds = min(poll, end - time.monotonic())
+                    if seconds <= 0:
+                        raise Timeout(f"study {self.id} ({info.name}) is "
+                                      f"{info.state} after {timeout:g} s")
+                info = self._call(
+                    "wait for",
+                    lambda x: x.wait(waitMillis=round(1000 * seconds)),
+                    lambda x: study_info_of(x.info))
+        finally:
+            if own is not None:
+                own.end()
+
+    def export(self) -> dict[str, Any]:
+        """Returns all that is known of the study, as `report.json` has it."""
+        return self._call("export", lambda x: x.export(),
+                          lambda x: params_of(x.json))
+
+    # -- what may be done with it
+
+    def pause(self) -> None:
+        """Lets nothing new start; what runs goes on."""
+        self._call("pause", lambda x: x.pause(), _nothing)
+
+    def resume(self) -> None:
+        """Ends a pause."""
+        self._call("resume", lambda x: x.resume(), _nothing)
+
+    def stop(self) -> None:
+        """Lets what runs finish; then the study ends."""
+        self._call("stop", lambda x: x.stop(), _nothing)
+
+    def cancel(self, reason: str = "") -> None:
+        """Ends the study now."""
+        self._call("cancel", lambda x: x.cancel(reason=reason), _nothing)
+
+    def set_weight(self, weight: float) -> None:
+        """Changes the study's share of the trainers, which is relative to that
+        of others.
+
+        Args:
+            weight: above 0.
+        """
+        self._call("weigh", lambda x: x.setWeight(weight=weight), _nothing)
+
+    # -- studies with `algorithm: client`
+
+    def ask(self, params: Mapping[str, Any] | None = None) -> Trial:
+        """Makes one more trial, of a study with ``algorithm: client``.
+
+        Args:
+            params: its values, as a study file would have them: a value or a
+                sequence for each hyper-parameter. None: the study's sampler
+                draws them.
+
+        Raises:
+            InvalidArgument: the study asks for no such values, wants no more
+                trials, or has an algorithm of its own.
+            Disconnected: the connection was lost; the trial may be there.
+        """
+        text = "" if params is None else json_of("params", params)
+        number, values = self._call(
+            "ask for a trial of", lambda x: x.ask(params=text),
+            lambda x: (int(x.trial), params_of(x.params)), repeatable=False)
+        return Trial(self, number, values)
+
+    def train_async(self, trial: Trial | int, until: int
+                    ) -> concurrent.futures.Future[dict[str, float]]:
+        """Trains a trial, as `Trial.train`, and returns at once.
+
+        Returns:
+            A future of the metrics. Cancelling it gives up waiting, not the
+            training. Its callbacks must not wait for the service.
+        """
+        number = _number(trial)
+        if until < 0:
+            raise InvalidArgument(f"until step {until}: 0 or more is asked for")
+
+        async def train(session: Session) -> dict[str, float]:
+            study = await session.study(self.id)
+            answer = await study.train(trial=number, untilStep=until)
+            progress = answer.progress
+            if progress.step >= until:
+                return metrics_of(progress.metrics)
+            raise TrialFailed(
+                progress.failure or f"trial {number} ended at step "
+                f"{progress.step}, before step {until}: it is "
+                f"{progress.state}", number, progress.state, progress.step)
+        return self._client._line.train(
+            f"train trial {number} of study {self.id}", train)
+
+    def train_many(self, trains: Iterable[tuple[Trial | int, int]]
+                   ) -> list[dict[str, float] | TrialFailed]:
+        """Trains several trials at once.
+
+        Args:
+            trains: trials, and up to which step each is to be trained.
+
+        Returns:
+            The metrics of each, in the order of `trains`; for one that failed
+            the exception, which is not raised.
+        """
+        futures = [self.train_async(trial, until) for trial, until in trains]
+        try:
+            results: list[dict[str, float] | TrialFailed] = []
+            for future in futures:
+                try:
+                    results.append(future.result())
+                except TrialFailed as e:
+                    results.append(e.with_traceback(None))
+            return results
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def tell(self, trial: Trial | int, value: float | None = None,
+             state: str = "COMPLETE", step: int | None = None) -> None:
+        """Ends a trial.
+
+        Args:
+            trial: or its number.
+            value: an objective value that was measured here; None: what the
+                service has measured stands.
+            state: ``COMPLETE``, ``PRUNED`` or ``FAILED``.
+            step: at which `value` was measured; None: the study's last.
+
+        Raises:
+            InvalidArgument: there is nothing to tell of such a trial.
+            Disconnected: the connection was lost; the trial may have ended.
+        """
+        if state not in _TOLD_STATES:
+            raise InvalidArgument(f"state {state!r}: one of "
+                                  f"{', '.join(_TOLD_STATES)} is asked for")
+        outcome: dict[str, Any] = {"state": state, "step": step or 0}
+        if value is not None:
+            outcome["value"] = {"measured": float(value)}
+        number = _number(trial)
+        self._call(f"tell of trial {number} of",
+                   lambda x: x.tell(trial=number, outcome=outcome), _nothing,
+                   repeatable=False)
+
+    def close(self) -> None:
+        """Says that no more trials will be asked for. The study ends when its
+        trials have."""
+        self._call("close", lambda x: x.close(), _nothing)
+
+
+class Trial:
+    """A trial that `Study.ask` has made.
+
+    Attributes:
+        study: to which it belongs.
+        number: in the study, from 0.
+        params: its values.
+    """
+
+    def __init__(self, study: Study, number: int,
+                 params: dict[str, Any]) -> None:
+        self.study = study
+        self.number = number
+        self.params = params
+
+    def __repr__(self) -> str:
+        return f"<hippo.Trial {self.number} of study {self.study.id}>"
+
+    def train(self, until: int) -> dict[str, float]:
+        """Trains the trial up to a step, and waits for it. What anybody has
+        trained before is not trained again, and asking again is harmless.
+
+        Args:
+            until: a step at which something is measured; see `objective.every`
+                and the rungs of the study.
+
+        Returns:
+            What was measured there, by name; a value may be NaN.
+
+        Raises:
+            TrialFailed: the trial ended before; its text is the trainer's.
+            InvalidArgument: it cannot be trained to that step.
+        """
+        return self.study._client._line._result(self.train_async(until))
+
+    def train_async(self, until: int
+                    ) -> concurrent.futures.Future[dict[str, float]]:
+        """Starts to train the trial; see `Study.train_async`."""
+        return self.study.train_async(self, until)
+
+
+def _number(trial: Trial | int) -> int:
+    return trial.number if isinstance(trial, Trial) else trial
+
+
+def _nothing(answer: object) -> None:
+    """Reads an answer that says nothing but that it was done."""
