@@ -1,6 +1,5 @@
 #include "run.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +19,7 @@
 #include "run_report.hpp"
 #include "service.hpp"
 #include "system_config.hpp"
+#include "terminal.hpp"
 
 namespace hippo {
 
@@ -204,18 +204,16 @@ class console {
 public:
   explicit console(const run_options& options)
     : quiet_(options.quiet),
-      terminal_(!quiet_ && ::isatty(STDERR_FILENO) == 1),
-      colour_(terminal_ && std::getenv("NO_COLOR") == nullptr),
+      terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
+      colour_(terminal_ && has_colour(STDERR_FILENO)),
       one_study_(options.studies.size() == 1) {}
 
   [[nodiscard]] bool colour() const noexcept { return colour_; }
   [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
 
   void show(const progress_view& x) {
-    winsize size{};
-    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-    const std::size_t columns = known && size.ws_col > 0 ? size.ws_col : 80;
-    display_.show(render_progress(x, columns, colour_));
+    display_.show(render_progress(
+      x, size_of_terminal(STDERR_FILENO).columns, colour_));
   }
 
   void clear() {
@@ -327,9 +325,7 @@ int run(run_options options) {
   if (auto written = write_report(*record, folder); !written)
     return fail(written.failure(), exit_failed);
   out.clear();
-  std::cout << summary_text(*record, 5,
-                            ::isatty(STDOUT_FILENO) == 1
-                              && std::getenv("NO_COLOR") == nullptr)
+  std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
             << "report: " << folder << '\n';
   if (broken)
     return fail(*broken, exit_failed);
