@@ -47,6 +47,15 @@ std::string cause_of(const kj::Exception& why) {
   return end == text.npos ? text : text.substr(end + 2);
 }
 
+/// Returns the code of that name, or nothing if there is none (yet).
+std::optional<errc> errc_of(std::string_view name) {
+  const std::string_view none = to_string(errc{});
+  for (std::uint8_t i = 1; to_string(errc{i}) != none; ++i)
+    if (to_string(errc{i}) == name)
+      return errc{i};
+  return std::nullopt;
+}
+
 } // namespace
 
 kj::Exception exception_of(errc code, const std::string& sentence) {

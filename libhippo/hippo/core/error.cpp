@@ -22,12 +22,4 @@ const char* to_string(errc code) noexcept {
   return "invalid_errc"; // a code from a newer peer
 }
 
-std::optional<errc> errc_of(std::string_view name) noexcept {
-  const std::string_view none = to_string(errc{});
-  for (std::uint8_t i = 1; to_string(errc{i}) != none; ++i)
-    if (to_string(errc{i}) == name)
-      return errc{i};
-  return std::nullopt;
-}
-
 } // namespace hippo

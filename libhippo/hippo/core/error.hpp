@@ -2,9 +2,7 @@
 
 #include <cassert>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -31,9 +29,6 @@ enum class errc : std::uint8_t {
 
 /// Returns the enumerator's name, e.g. `"bad_checkpoint"`.
 const char* to_string(errc code) noexcept;
-
-/// Returns the code of that name, or nothing if there is none (yet).
-std::optional<errc> errc_of(std::string_view name) noexcept;
 
 /// A failure: its code and one sentence for the person who can act on it.
 struct [[nodiscard]] error {
