@@ -146,7 +146,7 @@ struct study_arguments {
   }
 };
 
-// -- submit, watch ----------------------------------------------------------------
+// -- submit, watch ------------------------------------------------------------
 
 struct submit_arguments {
   service_address server;
@@ -215,7 +215,7 @@ void add_watch(verb_table& verbs) {
   verb->add_flag("--quiet", x->quiet, "Show only how it ends");
 }
 
-// -- ls, show, trials, best -------------------------------------------------------
+// -- ls, show, trials, best ---------------------------------------------------
 
 struct list_arguments {
   service_address server;
@@ -374,7 +374,7 @@ void add_best(verb_table& verbs) {
   x->common.add_to(*verb);
 }
 
-// -- logs, top --------------------------------------------------------------------
+// -- logs, top ----------------------------------------------------------------
 
 struct logs_arguments {
   service_address server;
@@ -463,7 +463,7 @@ void add_top(verb_table& verbs) {
   x->server.add_to(*verb);
 }
 
-// -- pause, resume, stop, cancel, update ------------------------------------------
+// -- pause, resume, stop, cancel, update --------------------------------------
 
 struct command_arguments {
   service_address server;
@@ -554,7 +554,7 @@ void add_update(verb_table& verbs) {
     ->required();
 }
 
-// -- export -----------------------------------------------------------------------
+// -- export -------------------------------------------------------------------
 
 struct export_arguments {
   study_arguments of;
@@ -621,7 +621,7 @@ void add_export(verb_table& verbs) {
   verb->add_option("-o,--output", x->file, "Write it here");
 }
 
-// -- ask, train, tell, close ------------------------------------------------------
+// -- ask, train, tell, close --------------------------------------------------
 
 struct ask_arguments {
   study_arguments of;

@@ -177,10 +177,10 @@ progress_view local_service::view(double elapsed_seconds) {
     result.unique_steps += status->figures.unique_steps;
     result.trained_steps += status->trained_steps + status->reused_steps;
     result.saved_device_seconds += status->saved_seconds;
-    const auto known = status->trained_steps + status->reused_steps;
-    if (status->figures.unique_steps > known)
+    const auto done = status->trained_steps + status->reused_steps;
+    if (status->figures.unique_steps > done)
       seconds_to_train
-        += static_cast<double>(status->figures.unique_steps - known)
+        += static_cast<double>(status->figures.unique_steps - done)
            * status->step_seconds;
     for (const auto& y : status->running) {
       auto& trainer = trainers[y.trainer];

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <string>
@@ -13,16 +15,6 @@
 
 constexpr int trials = 12;
 constexpr int in_flight = 3; // keeps so many trainers busy
-
-const std::string study_text = R"(
-study: evolution
-workload: {name: fashion-mlp, seed: 1, data: {train: 2048, validation: 512}}
-objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 9}
-space: {lr: {log_uniform: [1e-4, 1]}}
-algorithm: client
-budget: {trials: 12}
-)";
 
 struct schedule {
   double initial = 0.05; // learning rate
@@ -48,42 +40,40 @@ schedule mutate(schedule x, std::mt19937& random) {
 // Returns what a call gives, or ends the program with the reason.
 template <class T>
 T need(const hippo::expected<T>& x) {
-  if (!x) {
-    std::cerr << x.failure().message << '\n';
-    std::exit(1);
-  }
-  return *x;
+  if (x)
+    return *x;
+  std::cerr << x.failure().message << '\n';
+  std::exit(1);
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) { // HOST:PORT and the study file
+  std::ifstream file(argc > 2 ? argv[2] : "evolution.yaml");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
   auto service = need(hippo::client::connect(
     argc > 1 ? argv[1] : hippo::default_service_address));
-  const auto id = need(service.submit(study_text, "evolution")).id;
+  const auto id = need(service.submit(text, "evolution")).id;
   auto study = need(service.study(std::to_string(id)));
   std::mt19937 random{1};
   std::map<std::uint64_t, schedule> asked;
-  schedule best;
-  double best_value = -1;
+  std::pair<double, schedule> best{-1, {}};
   for (int done = 0; done < trials; ++done) {
     while (int(asked.size()) < std::min(trials, done + in_flight)) {
-      const auto x = asked.empty() ? best : mutate(best, random);
+      const auto x = asked.empty() ? schedule{} : mutate(best.second, random);
       const auto trial = need(study.ask(x.json())).trial;
       asked[trial] = x;
       study.start(trial, 9);
     }
     const auto trained = need(study.next()); // whichever is there first
     if (!trained.failure.empty())
-      continue; // what it has is not worth keeping
+      continue;
     if (const auto value = trained.metrics.at("val_accuracy");
-        value > best_value) {
-      best_value = value;
-      best = asked[trained.trial];
-    }
+        value > best.first)
+      best = {value, asked[trained.trial]};
     study.tell(trained.trial);
   }
   study.close();
   const auto end = need(study.wait());
-  std::cout << end.state << ": " << end.asked_steps << " steps asked for, "
-            << end.shared_steps << " shared; best " << best_value << " with "
-            << best.json() << '\n';
+  std::cout << end.state << ": " << end.shared_steps << " of "
+            << end.asked_steps << " steps shared; best " << best.first
+            << " with " << best.second.json() << '\n';
 }

@@ -70,10 +70,9 @@ TEST_F(ClientTest, RefusesWhatIsNoAddress) {
     const auto x = client::connect(bad);
     ASSERT_FALSE(x) << bad;
     EXPECT_EQ(x.failure().code, errc::invalid_argument);
-    EXPECT_EQ(x.failure().message,
-              "'" + bad
-                + "' is no address of a service: give HOST:PORT, e.g. "
-                  "127.0.0.1:4849");
+    EXPECT_NE(x.failure().message.find("'" + bad + "' is not HOST:PORT: "),
+              string::npos)
+      << x.failure().message;
   }
 }
 

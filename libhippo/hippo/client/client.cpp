@@ -1,18 +1,17 @@
 #include "hippo/client/client.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <condition_variable>
 #include <deque>
 #include <future>
 #include <mutex>
-#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "hippo/client/connection.hpp"
 #include "hippo/client/decode.hpp"
+#include "hippo/core/endpoint.hpp"
 
 namespace hippo {
 
@@ -29,22 +28,6 @@ constexpr std::chrono::milliseconds wait_max = 60s;
 
 std::uint32_t wait_millis(std::chrono::milliseconds x) {
   return static_cast<std::uint32_t>(std::clamp(x, 0ms, wait_max).count());
-}
-
-/// Returns what is wrong with an address, if anything is.
-std::optional<error> check_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  const bool split = colon != address.npos && colon > 0;
-  const auto port = split ? std::string_view{address}.substr(colon + 1)
-                          : std::string_view{};
-  std::uint16_t number = 0;
-  const auto* const end = port.data() + port.size();
-  const auto read = std::from_chars(port.data(), end, number);
-  if (split && read.ec == std::errc{} && read.ptr == end && number > 0)
-    return std::nullopt;
-  return error{errc::invalid_argument,
-               "'" + address + "' is no address of a service: give HOST:PORT, "
-                 "e.g. " + default_service_address};
 }
 
 /// What a call gives: a `T` or why there is none, for `void` only that.
@@ -143,7 +126,7 @@ private:
   std::thread thread_;
 };
 
-// -- client ---------------------------------------------------------------------
+// -- client -------------------------------------------------------------------
 
 bool has_ended(const study_summary& x) noexcept {
   return x.state == "COMPLETE" || x.state == "FAILED" || x.state == "CANCELLED";
@@ -151,8 +134,8 @@ bool has_ended(const study_summary& x) noexcept {
 
 expected<client> client::connect(const std::string& address,
                                  client_options options) {
-  if (const auto why = check_address(address))
-    return *why;
+  if (const auto at = parse_endpoint(address); !at)
+    return at.failure();
   const auto secure = make_transport(options);
   if (!secure)
     return secure.failure();
@@ -232,7 +215,7 @@ expected<log_part> client::logs(std::uint64_t after) {
   });
 }
 
-// -- study_handle ---------------------------------------------------------------
+// -- study_handle -------------------------------------------------------------
 
 /// Answers to `start` that nobody has taken yet.
 struct study_handle::answers {

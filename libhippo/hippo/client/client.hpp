@@ -58,7 +58,8 @@ struct trial_summary {
 struct study_summary {
   std::uint64_t id = 0; ///< from 1, in the order of submission
   std::string name;
-  std::string state;  ///< RUNNING, PAUSED, STOPPING, COMPLETE, FAILED, CANCELLED
+  std::string state;  ///< RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
+                      ///< CANCELLED
   std::string reason; ///< why it ended early; empty if it did not
   std::string metric; ///< of its objective
   hippo::direction direction = direction::minimize;

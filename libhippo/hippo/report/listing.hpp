@@ -34,8 +34,8 @@ struct listing {
 
 enum class listing_format { table, json, yaml, csv };
 
-/// Returns a value as it is shown in a table, `-` for null. On one line, with no
-/// control characters.
+/// Returns a value as it is shown in a table, `-` for null: on one line, with
+/// no control characters.
 std::string show_cell(const nlohmann::ordered_json& x, cell_look look);
 
 /// Returns a value as YAML, ended by a newline.
@@ -57,8 +57,8 @@ struct listing_view {
 /// Returns a listing as text, ended by a newline.
 ///
 /// Filters come first, then the order, then the limit. Numbers are compared as
-/// numbers and all else as text; equal rows keep their order; rows with no value
-/// come last and pass no filter but `!=`.
+/// numbers and all else as text; equal rows keep their order; rows with no
+/// value come last and pass no filter but `!=`.
 ///
 /// A table is never wider than `width`: the widest columns are cut until it
 /// fits. JSON is an array of objects, YAML the same; CSV is RFC 4180 with a
