@@ -1,6 +1,7 @@
-# What `cmake --install` puts where: the programs, and what a workload library
-# is built against (hippo::train and what it needs). No header that is installed
-# needs anything but the standard library.
+# What `cmake --install` puts where: the programs, what a workload library is
+# built against (hippo::train and what it needs), and what a program that uses a
+# service is (hippo::client, the package's component `client`). No header that
+# is installed needs anything but the standard library.
 
 include(CMakePackageConfigHelpers)
 
@@ -35,9 +36,17 @@ install(DIRECTORY
   PATTERN family EXCLUDE
   PATTERN torch EXCLUDE)
 
+# In a file of its own, since who links these needs Cap'n Proto.
+install(TARGETS hippo_client hippo_schemas
+  EXPORT hippo_client_targets ARCHIVE)
+install(FILES ${PROJECT_SOURCE_DIR}/libhippo/hippo/client/client.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/client)
+
 set(package_install_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hippo)
 install(EXPORT hippo_targets FILE hippoTargets.cmake NAMESPACE hippo::
   DESTINATION ${package_install_dir})
+install(EXPORT hippo_client_targets FILE hippoClientTargets.cmake
+  NAMESPACE hippo:: DESTINATION ${package_install_dir})
 configure_package_config_file(
   ${CMAKE_CURRENT_LIST_DIR}/hippoConfig.cmake.in
   ${PROJECT_BINARY_DIR}/hippoConfig.cmake

@@ -134,6 +134,24 @@ std::optional<error> export_best(const best_options& options,
 
 } // namespace
 
+void print_best(const best_trial& x, bool json) {
+  const auto params = nlohmann::ordered_json::parse(x.params);
+  if (json) {
+    const nlohmann::ordered_json shown{{"study", x.study},
+                                       {"trial", x.trial},
+                                       {"step", x.step},
+                                       {"metric", x.metric},
+                                       {"value", x.value},
+                                       {"params", params}};
+    std::cout << shown.dump(2) << '\n';
+    return;
+  }
+  std::cout << "study " << x.study << ": trial " << x.trial << " at step "
+            << x.step << ", " << x.metric << ' ' << to_text(x.value) << '\n';
+  for (const auto& [name, value] : params.items())
+    std::cout << "  " << name << ": " << value.dump() << '\n';
+}
+
 int best(const best_options& options) {
   auto state = state_folder::open_read_only(options.state);
   if (!state)
@@ -150,22 +168,9 @@ int best(const best_options& options) {
                 1);
   const auto& [trial, node] = **best;
   const auto [step, value] = *trial.best;
-  const auto params = nlohmann::ordered_json::parse(trial.params);
-  if (options.json) {
-    const nlohmann::ordered_json shown{{"study", study->name},
-                                       {"trial", trial.trial},
-                                       {"step", step},
-                                       {"metric", study->metric},
-                                       {"value", value},
-                                       {"params", params}};
-    std::cout << shown.dump(2) << '\n';
-  } else {
-    std::cout << "study " << study->name << ": trial " << trial.trial
-              << " at step " << step << ", " << study->metric << ' '
-              << to_text(value) << '\n';
-    for (const auto& [name, x] : params.items())
-      std::cout << "  " << name << ": " << x.dump() << '\n';
-  }
+  print_best({study->name, trial.trial, step, study->metric, value,
+              trial.params},
+             options.json);
   if (options.weights.empty())
     return 0;
   if (!node)

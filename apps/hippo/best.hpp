@@ -1,12 +1,27 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "hippo/core/types.hpp"
 #include "studies.hpp"
 
 namespace hippo {
 
-/// What `hippo best` was asked for.
+/// A study's best trial.
+struct best_trial {
+  std::string study; ///< name
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  std::string metric;
+  double value = 0;
+  std::string params; ///< a JSON object
+};
+
+/// Prints a study's best trial, as JSON or for people.
+void print_best(const best_trial& x, bool json);
+
+/// What `hippo best --state` was asked for.
 struct best_options {
   std::string state;
   std::string study;

@@ -67,12 +67,13 @@ std::string table_of(const std::vector<key_entry>& entries) {
 
 } // namespace
 
-void keys_verb::add_to(CLI::App& app) {
-  auto* verb = app.add_subcommand(
-    "keys", "Make the keys with which other machines may come in");
+void keys_verb::add_to(verb_table& verbs) {
+  auto* verb = verbs.add(
+    "On this machine", "keys",
+    "Make the keys with which other machines may come in",
+    "hippo keys init, then hippo keys add gpu1 --role trainer",
+    [this] { return run(); });
   verb->require_subcommand(0, 1);
-  verb->footer("Example: hippo keys init, then hippo keys add gpu1 --role "
-               "trainer");
   const auto add_folder = [this](CLI::App* to) {
     to->add_option("--keys", folder_, "Folder with the keys of the service")
       ->capture_default_str();

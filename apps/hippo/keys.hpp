@@ -6,19 +6,18 @@
 #include <CLI/CLI.hpp>
 
 #include "hippo/keys/key_folder.hpp"
+#include "verb_table.hpp"
 
 namespace hippo {
 
 /// `hippo keys`: who may come in when a service listens to other machines.
 class keys_verb {
 public:
-  /// Adds the verb to the command line. REQUIRES: `*this` outlives `app`
-  void add_to(CLI::App& app);
-
-  /// Does what the parsed command line says. @returns the exit code
-  int run();
+  /// Adds the verb to the command line. REQUIRES: `*this` outlives `verbs`
+  void add_to(verb_table& verbs);
 
 private:
+  int run();
   int init();
   int add();
   int list();

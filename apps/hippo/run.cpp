@@ -1,6 +1,5 @@
 #include "run.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "run_report.hpp"
 #include "service.hpp"
 #include "system_config.hpp"
+#include "terminal.hpp"
 
 namespace hippo {
 
@@ -179,10 +179,10 @@ progress_view local_service::view(double elapsed_seconds) {
     result.unique_steps += status->figures.unique_steps;
     result.trained_steps += status->trained_steps + status->reused_steps;
     result.saved_device_seconds += status->saved_seconds;
-    const auto trained = status->trained_steps + status->reused_steps;
-    if (status->figures.unique_steps > trained)
+    const auto done = status->trained_steps + status->reused_steps;
+    if (status->figures.unique_steps > done)
       seconds_to_train
-        += static_cast<double>(status->figures.unique_steps - trained)
+        += static_cast<double>(status->figures.unique_steps - done)
            * status->step_seconds;
     for (const auto& y : status->running) {
       auto& trainer = trainers[y.trainer];
@@ -206,18 +206,16 @@ class console {
 public:
   explicit console(const run_options& options)
     : quiet_(options.quiet),
-      terminal_(!quiet_ && ::isatty(STDERR_FILENO) == 1),
-      colour_(terminal_ && std::getenv("NO_COLOR") == nullptr),
+      terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
+      colour_(terminal_ && has_colour(STDERR_FILENO)),
       one_study_(options.studies.size() == 1) {}
 
   [[nodiscard]] bool colour() const noexcept { return colour_; }
   [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
 
   void show(const progress_view& x) {
-    winsize size{};
-    const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-    const std::size_t columns = known && size.ws_col > 0 ? size.ws_col : 80;
-    display_.show(render_progress(x, columns, colour_));
+    display_.show(render_progress(
+      x, size_of_terminal(STDERR_FILENO).columns, colour_));
   }
 
   void clear() {
@@ -325,9 +323,7 @@ int run(run_options options) {
   if (auto written = write_report(*record, folder); !written)
     return fail(written.failure(), exit_failed);
   out.clear();
-  std::cout << summary_text(*record, 5,
-                            ::isatty(STDOUT_FILENO) == 1
-                              && std::getenv("NO_COLOR") == nullptr)
+  std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
             << "report: " << folder << '\n';
   if (broken)
     return fail(*broken, exit_failed);

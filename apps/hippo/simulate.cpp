@@ -15,6 +15,7 @@
 #include "run_report.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
+#include "terminal.hpp"
 #include "trainer.hpp"
 #include "virtual_time.hpp"
 
@@ -233,8 +234,7 @@ int simulate_and_report(const simulate_options& options) {
   if (auto written = write_report(*record, options.report); !written)
     return fail(written.failure(), exit_failed);
   std::cout << summary_text(*record, 5,
-                            ::isatty(STDOUT_FILENO) == 1
-                              && std::getenv("NO_COLOR") == nullptr)
+                            has_colour(STDOUT_FILENO))
             << "report: " << options.report << '\n';
   if (const auto why = find_hopeless(*record))
     return fail(*why, exit_failed);

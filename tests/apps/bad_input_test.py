@@ -294,7 +294,7 @@ class StateFolder(Bad):
         database.close()
         for args in [["run", self.file, "--state", self.path("state")],
                      ["run", "--resume", self.path("state")],
-                     ["best", self.path("state"), "good"]]:
+                     ["best", "good", "--state", self.path("state")]]:
             with self.subTest(args[0]):
                 said = self.refused(*args)
                 self.assertIn("version 99", said)

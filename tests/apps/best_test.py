@@ -63,13 +63,13 @@ class Best(Case):
                          for x in json.load(text)["studies"]}
 
     def export(self, state, name="model.pt", study_name="with-grid"):
-        done = self.hippo("best", state, study_name, "--export",
+        done = self.hippo("best", study_name, "--state", state, "--export",
                           self.path(name))
         self.assertIn("weights: " + self.path(name), done.err)
         return read(self.path(name))
 
     def test_text(self):
-        done = self.hippo("best", self.first_state, "with-sha")
+        done = self.hippo("best", "with-sha", "--state", self.first_state)
         best = self.found["with-sha"]
         self.assertIn(f"trial {best['trial']} at step {best['step']}",
                       done.out)
@@ -79,7 +79,8 @@ class Best(Case):
 
     def test_json(self):
         for name, best in self.found.items():
-            done = self.hippo("best", self.first_state, name, "-f", "json")
+            done = self.hippo("best", name, "--state", self.first_state, "-f",
+                              "json")
             self.assertEqual(json.loads(done.out),
                              {"study": name, "metric": "val_accuracy",
                               **best})
@@ -125,29 +126,31 @@ class Best(Case):
         self.assertEqual(self.export(self.path("s"), "again.pt"), kept)
 
     def test_unknown_study(self):
-        done = self.hippo("best", self.first_state, "with-gird", code=2)
+        done = self.hippo("best", "with-gird", "--state", self.first_state,
+                          code=2)
         self.assertEqual(done.out, "")
         self.assertIn("'with-gird', did you mean 'with-grid'?", done.err)
         self.assertIn("with-sha with-grid",
-                      self.hippo("best", self.first_state, "zzz",
-                                 code=2).err)
+                      self.hippo("best", "zzz", "--state",
+                                 self.first_state, code=2).err)
 
     def test_no_state(self):
-        done = self.hippo("best", self.path("none"), "with-grid", code=2)
+        done = self.hippo("best", "with-grid", "--state", self.path("none"),
+                          code=2)
         self.assertEqual(done.out, "")
         self.assertIn(self.path("none"), done.err)
         self.assertFalse(os.path.exists(self.path("none")))
 
     def test_nowhere_to_export(self):
-        done = self.hippo("best", self.first_state, "with-grid", "--export",
-                          self.path("none", "model.pt"), code=1)
+        done = self.hippo("best", "with-grid", "--state", self.first_state,
+                          "--export", self.path("none", "model.pt"), code=1)
         self.assertIn(self.path("none", "model.pt"), done.err)
 
     def test_leaves_nothing_behind(self):
         os.mkdir(self.path("tmp"))
         for target in ["model.pt", "none/model.pt"]:
-            self.hippo("best", self.first_state, "with-grid", "--export",
-                       self.path(target), env={"TMPDIR": self.path("tmp")},
+            self.hippo("best", "with-grid", "--state", self.first_state,
+                       "--export", self.path(target), env={"TMPDIR": self.path("tmp")},
                        code=0 if target == "model.pt" else 1)
             self.assertEqual(os.listdir(self.path("tmp")), [])
 

@@ -52,6 +52,14 @@ TEST(Progress, ShowsEverything) {
                       "device time");
 }
 
+TEST(Progress, ShowsSharedStepsOfSomeStudies) {
+  auto x = sample_view(1, 1);
+  x.shared_steps = 140;
+  EXPECT_EQ(lines_of(render_progress(x, 80, false)).back(),
+            "steps 240 asked for, 140 of them shared | saved 1:15 of device "
+            "time");
+}
+
 TEST(Progress, IsNeverTooWide) {
   auto x = sample_view(12, 20);
   for (auto& study : x.studies) {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "hippo/core/number.hpp"
+#include "hippo/report/csv_row.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
 
@@ -24,13 +25,6 @@ std::string quoted(const std::string& x) {
   return result + '"';
 }
 
-std::string row(const std::vector<std::string>& fields) {
-  std::string result;
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    result += (i == 0 ? "" : ",") + quoted(fields[i]);
-  return result + "\r\n";
-}
-
 std::string field(const json& x) {
   if (x.is_null())
     return {};
@@ -46,6 +40,13 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 }
 
 } // namespace
+
+std::string csv_row(const std::vector<std::string>& fields) {
+  std::string result;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    result += (i == 0 ? "" : ",") + quoted(fields[i]);
+  return result + "\r\n";
+}
 
 std::string trials_csv(const run_record& x) {
   std::vector<std::string> params; // in the order in which they are first seen
@@ -65,7 +66,7 @@ std::string trials_csv(const run_record& x) {
       name.insert(0, "params_");
     header.push_back(name);
   }
-  auto result = row(header);
+  auto result = csv_row(header);
   for (const auto& study : x.studies) {
     for (const auto& trial : study.trials) {
       const auto best = best_of(trial, study);
@@ -80,7 +81,7 @@ std::string trials_csv(const run_record& x) {
         fields.push_back(trial.params.is_object() && trial.params.contains(name)
                            ? field(trial.params[name])
                            : "");
-      result += row(fields);
+      result += csv_row(fields);
     }
   }
   return result;

@@ -169,9 +169,13 @@ std::string render_progress(const progress_view& x, std::size_t columns,
     clock.add(", about " + clock_text(*x.seconds_left) + " left");
   text_line steps;
   steps.add("steps", style::bold);
-  steps.add(" " + std::to_string(x.trained_steps) + " of "
-            + std::to_string(x.unique_steps) + " unique, "
-            + std::to_string(x.asked_steps) + " asked for | saved ");
+  const auto asked = std::to_string(x.asked_steps) + " asked for";
+  steps.add(x.shared_steps
+              ? " " + asked + ", " + std::to_string(*x.shared_steps)
+                  + " of them shared"
+              : " " + std::to_string(x.trained_steps) + " of "
+                  + std::to_string(x.unique_steps) + " unique, " + asked);
+  steps.add(" | saved ");
   steps.add(clock_text(x.saved_device_seconds), style::good);
   steps.add(" of device time");
   return clock.str(columns, colour) + render_studies(x.studies, columns, colour)

@@ -46,6 +46,10 @@ struct progress_view {
   std::uint64_t trained_steps = 0; ///< unique steps that are done
   std::uint64_t unique_steps = 0;  ///< that are known to be needed by now
   std::uint64_t asked_steps = 0;   ///< by all trials by now
+  /// Of the steps asked for, those that are not trained for these studies
+  /// alone. Known where a view is of some of a service's studies: there is no
+  /// telling then how many of the unique steps are done.
+  std::optional<std::uint64_t> shared_steps;
   double saved_device_seconds = 0;
   double elapsed_seconds = 0;
   std::optional<double> seconds_left; ///< an estimate, if there is one

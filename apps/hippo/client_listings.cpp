@@ -1,0 +1,152 @@
+#include "client_listings.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json text_or_null(const std::string& x) {
+  return x.empty() ? json(nullptr) : json(x);
+}
+
+/// Returns the names of all parameters, in the order in which they come.
+std::vector<std::string> parameter_names(const std::vector<json>& params) {
+  std::vector<std::string> result;
+  for (const auto& x : params)
+    if (x.is_object())
+      for (const auto& item : x.items())
+        if (std::find(result.begin(), result.end(), item.key())
+            == result.end())
+          result.push_back(item.key());
+  return result;
+}
+
+bool has_column(const listing& x, const std::string& name) {
+  return std::any_of(x.columns.begin(), x.columns.end(),
+                     [&name](const auto& y) { return y.name == name; });
+}
+
+} // namespace
+
+json read_json(const std::string& text) {
+  auto result = json::parse(text, nullptr, false);
+  return result.is_discarded() ? json(text) : result;
+}
+
+listing list_studies(const std::vector<study_summary>& studies) {
+  listing result;
+  result.columns = {{"id", cell_look::number},
+                    {"name"},
+                    {"state"},
+                    {"done", cell_look::number},
+                    {"trials", cell_look::number},
+                    {"best", cell_look::number},
+                    {"asked", cell_look::number},
+                    {"shared", cell_look::number},
+                    {"saved", cell_look::clock},
+                    {"active", cell_look::clock, false},
+                    {"metric", cell_look::text, false},
+                    {"direction", cell_look::text, false},
+                    {"best_trial", cell_look::number, false},
+                    {"best_step", cell_look::number, false},
+                    {"best_params", cell_look::brief, false},
+                    {"algorithm", cell_look::text, false},
+                    {"workload", cell_look::text, false},
+                    {"weight", cell_look::number, false},
+                    {"reason", cell_look::text, false}};
+  for (const auto& x : studies) {
+    json value;
+    json trial;
+    json step;
+    json params;
+    if (x.best && x.best->best) {
+      value = x.best->best->value;
+      trial = x.best->trial;
+      step = x.best->best->step;
+      params = read_json(x.best->params);
+    }
+    const bool up = x.direction == direction::maximize;
+    result.rows.push_back({x.id, x.name, x.state, x.finished, x.trials, value,
+                           x.asked_steps, x.shared_steps, x.saved_seconds,
+                           x.active_seconds, x.metric,
+                           up ? "maximize" : "minimize", trial, step, params,
+                           x.algorithm, x.workload, x.weight,
+                           text_or_null(x.reason)});
+  }
+  return result;
+}
+
+listing list_trials(const std::vector<trial_summary>& trials) {
+  listing result;
+  result.columns = {{"trial", cell_look::number},
+                    {"state"},
+                    {"best", cell_look::number},
+                    {"step", cell_look::number},
+                    {"steps", cell_look::number},
+                    {"asked", cell_look::number},
+                    {"shared", cell_look::number},
+                    {"params", cell_look::brief},
+                    {"failure", cell_look::text, false}};
+  std::vector<json> params;
+  for (const auto& x : trials)
+    params.push_back(read_json(x.params));
+  const auto names = parameter_names(params);
+  for (auto name : names) {
+    // Two columns of one name would be useless.
+    while (has_column(result, name))
+      name.insert(0, "params_");
+    result.columns.push_back({name, cell_look::brief, false});
+  }
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const auto& x = trials[i];
+    std::vector<json> row{x.trial,
+                          to_string(x.state),
+                          x.best ? json(x.best->value) : json(),
+                          x.best ? json(x.best->step) : json(),
+                          x.steps,
+                          x.asked_steps,
+                          x.shared_steps,
+                          params[i],
+                          text_or_null(x.failure)};
+    for (const auto& name : names)
+      row.push_back(params[i].is_object() && params[i].contains(name)
+                      ? params[i][name]
+                      : json());
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+listing list_trainers(const std::vector<trainer_summary>& trainers,
+                      bool all) {
+  listing result;
+  result.columns = {{"number", cell_look::number},
+                    {"name"},
+                    {"device"},
+                    {"state"},
+                    {"what"},
+                    {"step", cell_look::number},
+                    {"to", cell_look::number},
+                    {"steps/s", cell_look::number},
+                    {"lost", cell_look::text, false}};
+  for (const auto& x : trainers) {
+    if (!x.lost.empty() && !all)
+      continue;
+    const auto* const state = !x.lost.empty() ? "lost"
+                              : x.lease       ? "busy"
+                                              : "idle";
+    result.rows.push_back({x.number, x.name, x.device, state,
+                           x.lease ? json(x.lease->what) : json(),
+                           x.lease ? json(x.lease->at) : json(),
+                           x.lease ? json(x.lease->to) : json(),
+                           x.lease ? json(x.lease->steps_per_second) : json(),
+                           text_or_null(x.lost)});
+  }
+  return result;
+}
+
+} // namespace hippo

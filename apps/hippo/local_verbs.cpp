@@ -1,0 +1,397 @@
+#include "local_verbs.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client_verbs.hpp"
+#include "common_options.hpp"
+#include "gc.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "outcome.hpp"
+#include "preview.hpp"
+#include "run.hpp"
+#include "sequence_command.hpp"
+#include "serve.hpp"
+#include "simulate.hpp"
+#include "studies.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr auto group = "On this machine";
+constexpr unsigned trainers_max = 1024;
+constexpr unsigned simulated_trainers_max = 100'000;
+
+/// Reads the texts of the studies that a state folder holds.
+expected<std::vector<study_source>>
+sources_in(const std::string& state) {
+  auto folder = state_folder::open_read_only(state);
+  if (!folder)
+    return folder.failure();
+  auto studies = (*folder)->load_studies();
+  if (!studies)
+    return studies.failure();
+  std::map<std::string, std::uint64_t> last; // id by name
+  for (const auto& x : *studies)
+    last[x.name] = x.id;
+  std::vector<study_source> result;
+  for (const auto& x : *studies) {
+    if (last[x.name] != x.id)
+      continue;
+    auto study = (*folder)->load_study(std::to_string(x.id));
+    if (!study)
+      return study.failure();
+    result.push_back({study->file, study->text});
+  }
+  return result;
+}
+
+/// What a verb works on.
+struct loaded_input {
+  workload_catalogue catalogue;
+  std::vector<simulation_profile> profiles;
+  std::vector<loaded_study> studies;
+};
+
+/// Loads studies and, if any are given, profiles; says on stderr what is wrong.
+std::optional<loaded_input>
+load(const common_options& common,
+     const expected<std::vector<study_source>>& sources,
+     const std::vector<std::string>& profile_files = {}) {
+  const auto refuse = [](const error& why) {
+    fail(why, exit_bad_input);
+    return std::nullopt;
+  };
+  if (!sources)
+    return refuse(sources.failure());
+  auto catalogue = make_catalogue(common.program(), common.libraries);
+  if (!catalogue)
+    return refuse(catalogue.failure());
+  auto profiles = load_profiles(profile_files, *catalogue);
+  if (!profiles)
+    return std::nullopt;
+  auto studies = load_studies(*sources, *catalogue);
+  if (!studies)
+    return std::nullopt;
+  return loaded_input{std::move(*catalogue), std::move(*profiles),
+                      std::move(*studies)};
+}
+
+struct run_arguments {
+  common_options common;
+  std::vector<std::string> files;
+  std::string resume;
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  run_options run;
+};
+
+int run(run_arguments& x) {
+  if (x.files.empty() == x.resume.empty())
+    return fail({errc::invalid_argument,
+                 "give study files, or --resume with a state folder"},
+                exit_bad_input);
+  auto input = load(x.common, x.resume.empty() ? read_sources(x.files)
+                                               : sources_in(x.resume));
+  if (!input)
+    return exit_bad_input;
+  x.run.resume = !x.resume.empty();
+  if (x.run.resume)
+    x.run.state = x.resume;
+  x.run.catalogue = std::move(input->catalogue);
+  x.run.studies = std::move(input->studies);
+  x.run.merge = x.merge == "on";
+  x.run.policy = *policy_from(x.policy);
+  return hippo::run(std::move(x.run));
+}
+
+struct serve_arguments {
+  common_options common;
+  std::string listen = "127.0.0.1:4848";
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  std::string log_format = "text";
+  serve_options serve;
+};
+
+int serve(serve_arguments& x) {
+  const auto listen = parse_endpoint(x.listen, 0);
+  if (!listen)
+    return fail({listen.failure().code,
+                 "--listen: " + listen.failure().message},
+                exit_bad_input);
+  auto catalogue = make_catalogue(x.common.program(), x.common.libraries);
+  if (!catalogue)
+    return fail(catalogue.failure(), exit_bad_input);
+  x.serve.catalogue = std::move(*catalogue);
+  x.serve.trainers = *listen;
+  x.serve.merge = x.merge == "on";
+  x.serve.policy = *policy_from(x.policy);
+  x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
+  return hippo::serve(std::move(x.serve));
+}
+
+/// What studies are simulated with.
+struct simulated_files {
+  common_options common;
+  std::vector<std::string> files;
+  std::vector<std::string> profiles;
+};
+
+/// Loads what is simulated; says on stderr what is wrong.
+bool load(const simulated_files& x, simulation& out) {
+  auto input = load(x.common, read_sources(x.files), x.profiles);
+  if (!input)
+    return false;
+  out.catalogue = std::move(input->catalogue);
+  out.profiles = std::move(input->profiles);
+  out.studies = std::move(input->studies);
+  return x.profiles.empty()
+         || check_profiles(out.studies, out.profiles);
+}
+
+struct simulate_arguments {
+  simulated_files input;
+  std::string merge = "on";
+  std::string policy = "critical-path";
+  simulate_options options;
+};
+
+int simulate(simulate_arguments& x) {
+  auto& what = x.options.what;
+  if (!load(x.input, what))
+    return exit_bad_input;
+  what.merge = x.merge == "on";
+  what.policy = *policy_from(x.policy);
+  return simulate_and_report(x.options);
+}
+
+struct preview_arguments {
+  simulated_files input;
+  simulation what;
+  std::string format = "table";
+  std::string server;
+};
+
+int preview(preview_arguments& x) {
+  if (!x.server.empty())
+    return preview_by_service(x.server, x.input.files, x.format == "json");
+  if (!load(x.input, x.what))
+    return exit_bad_input;
+  auto result = hippo::preview(x.what.studies, x.what.catalogue);
+  if (!x.what.profiles.empty()) {
+    auto times = preview_times(std::move(x.what));
+    if (!times)
+      return fail(times.failure(), exit_failed);
+    result.times = *times;
+  }
+  std::cout << (x.format == "json" ? preview_json(result)
+                                   : preview_text(result));
+  return exit_done;
+}
+
+/// The options that decide what is trained when.
+void add_schedule_options(CLI::App& verb, std::string& merge,
+                          std::string& policy) {
+  verb.add_option("--merge", merge,
+                  "off: train every trial alone, as a baseline")
+    ->check(CLI::IsMember({"on", "off"}))
+    ->capture_default_str();
+  verb.add_option("--scheduler", policy, "Which path goes first")
+    ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
+    ->capture_default_str();
+}
+
+void add_run(verb_table& verbs) {
+  const auto x = std::make_shared<run_arguments>();
+  x->run.trainers
+    = std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
+  auto* verb = verbs.add(group, "run", "Run studies on this machine",
+                         "hippo run a.yaml b.yaml --trainers 2",
+                         [x] { return run(*x); });
+  verb->add_option("files", x->files, "Study files");
+  verb->add_option("--trainers", x->run.trainers,
+                   "Trainer processes, one CPU thread each")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+  verb->add_option("--state", x->run.state,
+                   "Folder for results and checkpoints")
+    ->capture_default_str();
+  verb->add_option("--resume", x->resume,
+                   "Go on with the studies of this state folder");
+  verb->add_option("--report", x->run.report,
+                   "Folder for the report (default: report/ in the state "
+                   "folder)");
+  add_schedule_options(*verb, x->merge, x->policy);
+  verb->add_option("--checkpoint-budget", x->run.checkpoint_bytes_max,
+                   "Disk space for checkpoints of one workload, e.g. 20GB")
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+  verb->add_flag("--quiet", x->run.quiet, "Show no progress");
+  x->common.add_to(*verb);
+}
+
+void add_serve(verb_table& verbs) {
+  const auto x = std::make_shared<serve_arguments>();
+  auto* verb = verbs.add(
+    group, "serve", "Run a service that studies and trainers come to",
+    "hippo serve --state /data/hippo --listen 127.0.0.1:4848",
+    [x] { return serve(*x); });
+  verb->add_option("--state", x->serve.state,
+                   "Folder for everything that must last")
+    ->capture_default_str();
+  verb->add_option("--listen", x->listen,
+                   "Where trainers connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  verb->add_option("--trainers", x->serve.local_trainers,
+                   "Trainer processes to start on this machine")
+    ->check(CLI::Range(0u, trainers_max))
+    ->capture_default_str();
+  add_schedule_options(*verb, x->merge, x->policy);
+  verb->add_option("--checkpoint-budget", x->serve.checkpoint_bytes_max,
+                   "Disk space for checkpoints of one workload, e.g. 50GB")
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+  verb->add_option("--log-format", x->log_format, "Form of log lines")
+    ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
+  x->common.add_to(*verb);
+}
+
+void add_gc(verb_table& verbs) {
+  const auto x = std::make_shared<gc_options>();
+  const auto format = std::make_shared<std::string>("table");
+  auto* verb = verbs.add(
+    group, "gc", "Give up checkpoints beyond a budget, cheapest first",
+    "hippo gc --state /data/hippo --checkpoint-budget 10GB --dry-run",
+    [x, format] {
+      x->json = *format == "json";
+      return gc(*x);
+    });
+  verb->add_option("--state", x->state, "State folder")->capture_default_str();
+  verb->add_option("--checkpoint-budget", x->checkpoint_bytes_max,
+                   "Disk space for checkpoints of one workload, e.g. 50GB")
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+  verb->add_flag("--dry-run", x->dry_run,
+                 "Only say what would go; works while a service runs");
+  verb->add_option("-f,--format", *format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+}
+
+void add_simulate(verb_table& verbs) {
+  const auto x = std::make_shared<simulate_arguments>();
+  auto* verb = verbs.add(
+    group, "simulate", "Run studies in virtual time on simulated trainers",
+    "hippo simulate a.yaml b.yaml --trainers 40 --profile v100.yaml",
+    [x] { return simulate(*x); });
+  verb->add_option("files", x->input.files, "Study files")->required();
+  verb
+    ->add_option("--profile", x->input.profiles,
+                 "What training is like, one file for each workload "
+                 "(repeatable)")
+    ->required();
+  verb->add_option("--trainers", x->options.what.trainers, "Simulated trainers")
+    ->required()
+    ->check(CLI::Range(1u, simulated_trainers_max));
+  verb->add_option("--seed", x->options.what.seed,
+                   "Decides the times and failures that are drawn")
+    ->check(CLI::NonNegativeNumber)
+    ->capture_default_str();
+  add_schedule_options(*verb, x->merge, x->policy);
+  verb->add_option("--report", x->options.report, "Folder for the report")
+    ->capture_default_str();
+  x->input.common.add_to(*verb);
+}
+
+void add_preview(verb_table& verbs) {
+  const auto x = std::make_shared<preview_arguments>();
+  auto* verb = verbs.add(
+    group, "preview",
+    "Say what studies would train, before anything is spent",
+    "hippo preview a.yaml b.yaml --trainers 40 --profile v100.yaml",
+    [x] { return preview(*x); });
+  verb->add_option("files", x->input.files, "Study files")->required();
+  verb->add_option("-f,--format", x->format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+  auto* trainers
+    = verb
+        ->add_option("--trainers", x->what.trainers,
+                     "Say how long they would take on so many trainers")
+        ->check(CLI::Range(1u, simulated_trainers_max));
+  auto* profiles
+    = verb
+        ->add_option("--profile", x->input.profiles,
+                     "What training is like, one file for each workload "
+                     "(repeatable)")
+        ->needs(trainers);
+  trainers->needs(profiles);
+  verb
+    ->add_option("--server", x->server,
+                 "Ask the service at HOST:PORT, which knows what is trained "
+                 "already; each study by itself")
+    ->excludes(trainers);
+  x->input.common.add_to(*verb);
+}
+
+struct sequence_arguments {
+  sequence_options options;
+  std::string format = "table";
+  std::string direction = "maximize";
+};
+
+int show_sequence(sequence_arguments& x) {
+  x.options.json = x.format == "json";
+  x.options.minimize = x.direction == "minimize";
+  return hippo::show_sequence(x.options);
+}
+
+void add_sequence(verb_table& verbs) {
+  const auto x = std::make_shared<sequence_arguments>();
+  auto* verb = verbs.add(
+    group, "sequence",
+    "Show a hyper-parameter sequence: pieces, values, a plot",
+    "hippo sequence 'cosine: {initial: 0.1, horizon: 80}' --steps 100",
+    [x] { return show_sequence(*x); });
+  verb->add_option("sequence", x->options.text,
+                   "A value as in a study file, in YAML")
+    ->required();
+  verb->add_option("--steps", x->options.steps, "Steps of the trial")
+    ->check(CLI::Range(step_t{1}, shown_steps_max))
+    ->capture_default_str();
+  verb->add_option("--observe", x->options.observed,
+                   "What was measured, e.g. 3:0.5,4:0.5 (reduce_on_plateau)")
+    ->delimiter(',');
+  verb->add_option("--direction", x->direction,
+                   "What is good among measured values")
+    ->check(CLI::IsMember({"maximize", "minimize"}))
+    ->capture_default_str();
+  verb->add_option("--svg", x->options.svg, "Write a picture here");
+  verb->add_option("--title", x->options.title,
+                   "Of the picture, if not the sequence");
+  verb->add_option("-f,--format", x->format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+}
+
+} // namespace
+
+void add_local_verbs(verb_table& verbs) {
+  add_run(verbs);
+  add_serve(verbs);
+  add_gc(verbs);
+  add_simulate(verbs);
+  add_preview(verbs);
+  add_sequence(verbs);
+}
+
+} // namespace hippo

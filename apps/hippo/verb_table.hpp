@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace hippo {
+
+/// The verbs of a command line, and what each does.
+class verb_table {
+public:
+  /// REQUIRES: `app` lives longer than this.
+  explicit verb_table(CLI::App& app) : app_(app) {}
+
+  /// Adds a verb.
+  /// @param group its heading in the help
+  /// @param example a whole command line
+  /// @param run does what was asked for and returns the exit code
+  /// @returns the verb, for its options
+  CLI::App* add(const std::string& group, const std::string& name,
+                const std::string& what, const std::string& example,
+                std::function<int()> run) {
+    auto* verb = app_.add_subcommand(name, what);
+    verb->group(group);
+    verb->footer("Example: " + example);
+    verbs_.emplace_back(verb, std::move(run));
+    return verb;
+  }
+
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& [verb, run] : verbs_)
+      result.push_back(verb->get_name());
+    return result;
+  }
+
+  /// Runs the verb that was given. REQUIRES: the command line has been parsed
+  /// @returns its exit code
+  [[nodiscard]] int run() const {
+    for (const auto& [verb, run] : verbs_)
+      if (*verb)
+        return run();
+    return 0; // the parser refuses a command line without a verb
+  }
+
+private:
+  CLI::App& app_;
+  std::vector<std::pair<CLI::App*, std::function<int()>>> verbs_;
+};
+
+} // namespace hippo

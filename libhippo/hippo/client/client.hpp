@@ -1,0 +1,290 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/core/types.hpp"
+
+namespace hippo {
+
+/// Where a service is looked for by default.
+inline constexpr auto default_service_address = "127.0.0.1:4849";
+
+/// How a client meets its service.
+struct client_options {
+  /// File with the key that lets the client in, which `hippo keys add` has
+  /// made; empty: connect without TLS.
+  std::string credentials;
+
+  /// For how long a lost connection is made again before calls fail.
+  std::chrono::milliseconds reconnect_for{60'000};
+
+  /// Who this is, for the service's log, at most 1024 bytes.
+  std::string name = "C++ client";
+};
+
+/// The service at the other end.
+struct service_summary {
+  std::string version; ///< of the release
+  std::string state;   ///< path of its state folder, on its machine
+};
+
+/// A trial's best value, and the first step that gave it.
+struct best_measurement {
+  step_t step = 0;
+  double value = 0;
+};
+
+/// One trial.
+struct trial_summary {
+  std::uint64_t trial = 0; ///< number within its study, from 0
+  trial_state state = trial_state::pending;
+  std::string params;      ///< its hyper-parameters, as a JSON object
+  step_t asked_steps = 0;  ///< how far it is to be trained
+  step_t steps = 0;        ///< how far it has been
+  step_t shared_steps = 0; ///< of these, not trained for it alone; 0 for a
+                           ///< study that has ended
+  std::optional<best_measurement> best;
+  std::string failure; ///< why it failed; empty if it did not
+};
+
+/// One study.
+struct study_summary {
+  std::uint64_t id = 0; ///< from 1, in the order of submission
+  std::string name;
+  std::string state;  ///< RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
+                      ///< CANCELLED
+  std::string reason; ///< why it ended early; empty if it did not
+  std::string metric; ///< of its objective
+  hippo::direction direction = direction::minimize;
+  double weight = 1; ///< its share of the trainers is in proportion to it
+  std::string algorithm;
+  std::string workload;            ///< workload key: equal ones share
+  std::uint64_t trials = 0;        ///< that there are by now
+  std::uint64_t finished = 0;      ///< those of them that have ended
+  std::uint64_t asked_steps = 0;   ///< by its trials, added up
+  std::uint64_t shared_steps = 0;  ///< of these, not trained for it alone
+  std::optional<trial_summary> best; ///< the best trial so far
+  double active_seconds = 0; ///< for how long it has been worked on
+  double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
+};
+
+/// Whether a study will never do anything again.
+bool has_ended(const study_summary& x) noexcept;
+
+/// What one trainer is at.
+struct lease_summary {
+  std::string what; ///< the configuration that it trains
+  step_t at = 0;
+  step_t to = 0;
+  double steps_per_second = 0; ///< 0 until it has reported
+};
+
+/// One trainer.
+struct trainer_summary {
+  std::uint64_t number = 0;
+  std::string name;                   ///< host and process
+  std::string device;                 ///< kind of device
+  std::string lost;                   ///< why it left; empty if it has not
+  std::optional<lease_summary> lease; ///< nothing if it is idle
+};
+
+/// What a study has heard: a measurement, a failure, or a wish of a client.
+struct study_event {
+  enum class what_happened : std::uint8_t { measured, failed, command };
+
+  std::uint64_t id = 0; ///< grows, with gaps
+  double time = 0;      ///< when it was stored, in seconds since 1970
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  what_happened what = what_happened::measured;
+  hippo::metrics metrics; ///< if `measured`; may hold NaN
+  std::string verb;       ///< if `command`: ask, train, tell, pause, ...
+  std::string text;       ///< if `failed` why, if `command` its arguments
+};
+
+/// A study file that a service has taken.
+struct submitted_study {
+  std::uint64_t id = 0;
+  std::vector<std::string> warnings; ///< about the file
+};
+
+/// A study, and the file that it came from.
+struct study_description {
+  study_summary summary;
+  std::string text;
+};
+
+/// A trial that a client may decide about.
+struct asked_trial {
+  std::uint64_t trial = 0;
+  std::string params; ///< a JSON object
+};
+
+/// How training a trial to a step went.
+struct trained_trial {
+  std::uint64_t trial = 0;
+  trial_state state = trial_state::pending;
+  step_t step = 0;        ///< less than was asked for if the trial has ended
+  hippo::metrics metrics; ///< measured there
+  std::string failure;    ///< why it failed; empty if it did not
+};
+
+/// How a trial ends.
+struct trial_outcome {
+  trial_state state = trial_state::complete; ///< or pruned or failed
+  std::optional<double> value; ///< measured by the client itself
+  step_t step = 0;             ///< at which; 0: the study's last
+};
+
+/// A part of a service's log.
+struct log_part {
+  std::string text;       ///< at most 64 KiB; empty: nothing new
+  std::uint64_t next = 0; ///< where the next part begins
+};
+
+class study_handle;
+
+/// A connection to a service, which serves any number of studies and threads.
+///
+/// Every call blocks until the service has answered. An error is the service's
+/// own, with its code and its sentence, or `errc::io_failed` if there is no
+/// connection. A lost connection is made again: calls that may be repeated wait
+/// for it for `client_options::reconnect_for`. Those that may not (`submit`,
+/// `ask`, `tell`) fail when the connection is lost on their way; they may or
+/// may not have been carried out then.
+///
+/// Copies stand for the same connection. It ends with the last copy and the
+/// last handle. The process ignores SIGPIPE from the first connection on.
+class client {
+public:
+  /// Connects, without trying again.
+  /// @param address `HOST:PORT`
+  /// @returns `errc::invalid_argument` if the address is none,
+  ///          `errc::io_failed` if nobody answers there,
+  ///          `errc::incompatible_version`, or why the service lets nobody in
+  static expected<client> connect(const std::string& address,
+                                  client_options options = {});
+
+  [[nodiscard]] service_summary service() const;
+
+  /// Runs a study.
+  /// @param text of a study file, at most 1 MiB
+  /// @param name stands for the file in messages
+  /// @returns it once it is durable, or `errc::invalid_study` with every
+  ///          finding, one a line
+  expected<submitted_study> submit(const std::string& text,
+                                   const std::string& name);
+
+  /// Finds a study; of several of a name the last one.
+  /// @returns `errc::unknown_study` if there is none
+  expected<study_handle> study(const std::string& id_or_name);
+
+  /// Returns all studies in the order of submission, those that have ended
+  /// included.
+  expected<std::vector<study_summary>> studies();
+
+  /// Returns all trainers by number, those that have left included.
+  expected<std::vector<trainer_summary>> trainers();
+
+  /// Says what a study would train, given all that is trained already.
+  /// @returns JSON with `known_steps` and `new_steps`, or errors as of `submit`
+  expected<std::string> preview(const std::string& text,
+                                const std::string& name);
+
+  /// Returns what the service has logged from byte `after` on.
+  expected<log_part> logs(std::uint64_t after);
+
+private:
+  friend class study_handle;
+  class impl;
+
+  explicit client(std::shared_ptr<impl> x) : impl_(std::move(x)) {}
+
+  std::shared_ptr<impl> impl_;
+};
+
+/// One study of a service. Copies stand for the same study. Errors as said at
+/// `client`. It may be used by several threads at once.
+class study_handle {
+public:
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
+  expected<study_description> describe();
+
+  /// Returns the trials from number `first` on, all of them.
+  expected<std::vector<trial_summary>> trials(std::uint64_t first = 0);
+
+  /// @returns `errc::invalid_argument` if there is no result yet
+  expected<trial_summary> best();
+
+  /// Tells what the study hears, in its order, until it has ended or `hear`
+  /// returns false. A lost connection loses and repeats nothing.
+  /// @param after id of the last event that is known; 0: begin with the first
+  std::optional<error> follow(std::uint64_t after,
+                              const std::function<bool(const study_event&)>&
+                                hear);
+
+  /// Waits until the study has ended.
+  /// @param look is shown where the study stands, at least every `interval`;
+  ///             false: wait no longer
+  /// @param interval at most a minute
+  /// @returns where the study stands
+  expected<study_summary>
+  wait(const std::function<bool(const study_summary&)>& look = {},
+       std::chrono::milliseconds interval = std::chrono::seconds{1});
+
+  std::optional<error> pause();  ///< nothing new starts; what runs goes on
+  std::optional<error> resume();
+  std::optional<error> stop();   ///< finish what runs, then end
+  std::optional<error> cancel(const std::string& reason = {}); ///< end now
+  std::optional<error> set_weight(double weight);
+
+  /// Returns all that is known of the study, as JSON: see docs/report.md.
+  expected<std::string> export_json();
+
+  // -- for studies with `algorithm: client`
+
+  /// Asks for one more trial.
+  /// @param params its values as a map in JSON or YAML; empty: those that the
+  ///               study's sampler draws
+  expected<asked_trial> ask(const std::string& params = {});
+
+  /// Trains a trial up to a step, where something must be measured, or until it
+  /// has ended. What is known already is answered at once.
+  expected<trained_trial> train(std::uint64_t trial, step_t until);
+
+  /// Begins to train a trial, as `train` does; `next` gives the answer. Any
+  /// number of trials may be in flight, which is what keeps all trainers busy.
+  void start(std::uint64_t trial, step_t until);
+
+  /// Waits for the next answer to a `start` through this handle or a copy of
+  /// it, in the order in which they come.
+  /// @returns `errc::invalid_argument` if nothing is in flight
+  expected<trained_trial> next();
+
+  /// Ends a trial.
+  std::optional<error> tell(std::uint64_t trial,
+                            const trial_outcome& outcome = {});
+
+  /// Nothing more will be asked for; the study ends when its trials have.
+  std::optional<error> close();
+
+private:
+  friend class client;
+  struct answers;
+
+  study_handle(std::shared_ptr<client::impl> x, std::uint64_t id);
+
+  std::shared_ptr<client::impl> impl_;
+  std::shared_ptr<answers> answers_;
+  std::uint64_t id_;
+};
+
+} // namespace hippo

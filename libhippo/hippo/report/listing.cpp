@@ -1,0 +1,309 @@
+#include "hippo/report/listing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+#include <yaml-cpp/yaml.h>
+
+#include "hippo/core/nearest.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/report/csv_row.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t gap_columns = 2;
+/// A column is cut no further than this.
+constexpr std::size_t cut_columns_min = 4;
+
+/// Returns a value as text, whole.
+std::string text_of(const json& x) {
+  if (x.is_null())
+    return {};
+  if (x.is_string())
+    return x.get<std::string>();
+  if (x.is_number_float())
+    return to_text(x.get<double>());
+  return x.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double result = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, result);
+  if (read.ec != std::errc{} || read.ptr != end)
+    return std::nullopt;
+  return result;
+}
+
+/// Returns a negative number, 0 or a positive one for `a` before, equal to or
+/// behind `b`. REQUIRES: neither is null
+int compare(const json& a, const json& b) {
+  if (a.is_number() && b.is_number()) {
+    const auto x = a.get<double>();
+    const auto y = b.get<double>();
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  return text_of(a).compare(text_of(b));
+}
+
+expected<std::size_t> find_column(const listing& x, const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < x.columns.size(); ++i) {
+    if (x.columns[i].name == name)
+      return i;
+    names.push_back(x.columns[i].name);
+  }
+  std::string known;
+  for (const auto& y : names)
+    known += (known.empty() ? "" : ", ") + y;
+  return error{errc::invalid_argument,
+               "there is no column '" + name + "'" + did_you_mean(name, names)
+                 + "; there are: " + known};
+}
+
+/// One condition on rows.
+struct filter {
+  std::size_t column = 0;
+  std::string_view relation;
+  json value;
+
+  [[nodiscard]] bool passes(const std::vector<json>& row) const {
+    const auto& x = row[column];
+    if (x.is_null())
+      return relation == "!=";
+    // What is no number is compared as text.
+    const auto order = compare(x, value);
+    if (relation == "=")
+      return order == 0;
+    if (relation == "!=")
+      return order != 0;
+    if (relation == "<")
+      return order < 0;
+    if (relation == "<=")
+      return order <= 0;
+    return relation == ">" ? order > 0 : order >= 0;
+  }
+};
+
+expected<filter> read_filter(const listing& x, const std::string& text) {
+  // The longer ones first, since they begin with a shorter one.
+  constexpr std::array<std::string_view, 6> relations{"!=", "<=", ">=",
+                                                      "=",  "<",  ">"};
+  const auto at = text.find_first_of("!=<>");
+  std::string_view relation;
+  if (at != text.npos)
+    for (const auto y : relations)
+      if (relation.empty() && text.compare(at, y.size(), y) == 0)
+        relation = y;
+  if (relation.empty())
+    return error{errc::invalid_argument,
+                 "'" + text
+                   + "' is no filter: give COLUMN=VALUE, or != < <= > >= for "
+                     "the ="};
+  const auto column = find_column(x, text.substr(0, at));
+  if (!column)
+    return column.failure();
+  const auto value = text.substr(at + relation.size());
+  if (const auto number = number_in(value))
+    return filter{*column, relation, *number};
+  return filter{*column, relation, value};
+}
+
+/// Orders rows as `COLUMN[:asc|:desc]` says.
+std::optional<error> sort(const listing& x, const std::string& wanted,
+                          std::vector<const std::vector<json>*>& rows) {
+  const auto colon = wanted.rfind(':');
+  const auto way = colon == wanted.npos ? "asc" : wanted.substr(colon + 1);
+  if (way != "asc" && way != "desc")
+    return error{errc::invalid_argument,
+                 "'" + wanted
+                   + "' is no order: give COLUMN, COLUMN:asc or COLUMN:desc"};
+  const auto column = find_column(x, wanted.substr(0, colon));
+  if (!column)
+    return column.failure();
+  const bool down = way == "desc";
+  std::stable_sort(rows.begin(), rows.end(),
+                   [i = *column, down](const auto* a, const auto* b) {
+                     const auto& left = (*a)[i];
+                     const auto& right = (*b)[i];
+                     if (left.is_null() || right.is_null())
+                       return !left.is_null() && right.is_null();
+                     const auto order = compare(left, right);
+                     return down ? order > 0 : order < 0;
+                   });
+  return std::nullopt;
+}
+
+bool is_on_the_right(cell_look look) {
+  return look == cell_look::number || look == cell_look::clock;
+}
+
+using chosen_rows = std::vector<const std::vector<json>*>;
+
+std::string render_table(const listing& x,
+                         const std::vector<std::size_t>& columns,
+                         const chosen_rows& rows, std::size_t width) {
+  std::vector<std::vector<std::string>> lines(rows.size() + 1);
+  std::vector<std::size_t> widths;
+  for (const auto i : columns) {
+    lines[0].push_back(x.columns[i].name);
+    for (std::size_t j = 0; j < rows.size(); ++j)
+      lines[j + 1].push_back(show_cell((*rows[j])[i], x.columns[i].look));
+    std::size_t widest = 0;
+    for (const auto& line : lines)
+      widest = std::max(widest, display_width(line.back()));
+    widths.push_back(widest);
+  }
+  const auto gaps = gap_columns * (columns.size() - 1);
+  auto used = std::accumulate(widths.begin(), widths.end(), gaps);
+  while (used > width) {
+    auto widest = std::max_element(widths.begin(), widths.end());
+    if (*widest <= cut_columns_min)
+      break; // lines are cut below
+    --*widest;
+    --used;
+  }
+  std::string result;
+  for (const auto& line : lines) {
+    std::string text;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      text += i == 0 ? "" : std::string(gap_columns, ' ');
+      text += is_on_the_right(x.columns[columns[i]].look)
+                ? pad_left(line[i], widths[i])
+                : pad_right(line[i], widths[i]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    result += fit(text, width) + '\n';
+  }
+  return result;
+}
+
+json as_objects(const listing& x, const std::vector<std::size_t>& columns,
+                const chosen_rows& rows) {
+  auto result = json::array();
+  for (const auto* row : rows) {
+    auto object = json::object();
+    for (const auto i : columns)
+      object[x.columns[i].name] = (*row)[i];
+    result.push_back(std::move(object));
+  }
+  return result;
+}
+
+void emit(YAML::Emitter& out, const json& x) {
+  if (x.is_object()) {
+    out << YAML::BeginMap;
+    for (const auto& [name, value] : x.items()) {
+      out << YAML::Key << name << YAML::Value;
+      emit(out, value);
+    }
+    out << YAML::EndMap;
+  } else if (x.is_array()) {
+    out << YAML::BeginSeq;
+    for (const auto& value : x)
+      emit(out, value);
+    out << YAML::EndSeq;
+  } else if (x.is_string()) {
+    const auto text = x.get<std::string>();
+    // Text that reads as something else is quoted.
+    const bool plain = !number_in(text) && text != "null" && text != "true"
+                       && text != "false" && text != "~" && !text.empty();
+    out << (plain ? YAML::Auto : YAML::DoubleQuoted) << text;
+  } else if (x.is_number_float() && !std::isfinite(x.get<double>())) {
+    out << YAML::Null;
+  } else {
+    out << (x.is_null() ? "null" : text_of(x));
+  }
+}
+
+std::string render_csv(const listing& x,
+                       const std::vector<std::size_t>& columns,
+                       const chosen_rows& rows) {
+  std::vector<std::string> fields;
+  for (const auto i : columns)
+    fields.push_back(x.columns[i].name);
+  auto result = csv_row(fields);
+  for (const auto* row : rows) {
+    fields.clear();
+    for (const auto i : columns)
+      fields.push_back(text_of((*row)[i]));
+    result += csv_row(fields);
+  }
+  return result;
+}
+
+} // namespace
+
+std::string to_yaml(const json& x) {
+  YAML::Emitter out;
+  emit(out, x);
+  return std::string{out.c_str()} + '\n';
+}
+
+std::string to_pretty_json(const json& x) {
+  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+std::string show_cell(const json& x, cell_look look) {
+  if (x.is_null())
+    return "-";
+  if (look == cell_look::number && x.is_number())
+    return significant(x.get<double>(), 6);
+  if (look == cell_look::clock && x.is_number())
+    return clock_text(x.get<double>());
+  return printable(look == cell_look::brief ? brief(x) : text_of(x));
+}
+
+expected<std::string> render(const listing& x, const listing_view& view) {
+  std::vector<filter> filters;
+  for (const auto& text : view.filters) {
+    auto y = read_filter(x, text);
+    if (!y)
+      return y.failure();
+    filters.push_back(std::move(*y));
+  }
+  std::vector<std::size_t> columns;
+  for (const auto& name : view.columns) {
+    const auto i = find_column(x, name);
+    if (!i)
+      return i.failure();
+    columns.push_back(*i);
+  }
+  if (columns.empty())
+    for (std::size_t i = 0; i < x.columns.size(); ++i)
+      if (x.columns[i].shown)
+        columns.push_back(i);
+  chosen_rows rows;
+  for (const auto& row : x.rows)
+    if (std::all_of(filters.begin(), filters.end(),
+                    [&row](const filter& y) { return y.passes(row); }))
+      rows.push_back(&row);
+  if (!view.sort.empty())
+    if (const auto why = sort(x, view.sort, rows))
+      return *why;
+  if (view.limit > 0 && rows.size() > view.limit)
+    rows.resize(view.limit);
+  switch (view.format) {
+    case listing_format::json:
+      return to_pretty_json(as_objects(x, columns, rows));
+    case listing_format::yaml:
+      return to_yaml(as_objects(x, columns, rows));
+    case listing_format::csv:
+      return render_csv(x, columns, rows);
+    case listing_format::table:
+      break;
+  }
+  return render_table(x, columns, rows, view.width);
+}
+
+} // namespace hippo

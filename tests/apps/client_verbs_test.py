@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+"""The verbs that ask a service: what they print, and how they end."""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+import programs
+from programs import HIPPO, PATIENCE, SHA, TRAINER, Case, study
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def serves():
+    """Whether this hippo has a service that clients can connect to."""
+    done = subprocess.run([HIPPO, "serve", "--help"], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=PATIENCE)
+    return done.returncode == 0 and "--rpc" in done.stdout
+
+
+class Asking(Case):
+    """Knows the address of a service."""
+
+    def ask(self, *args, **options):
+        env = {"HIPPO_SERVER": self.address, **options.pop("env", {})}
+        return self.hippo(*args, env=env, **options)
+
+    def json(self, *args):
+        return json.loads(self.ask(*args, "-f", "json").out)
+
+
+class Fake(Asking):
+    """Against a service that has a finished study, a slow one and trainers."""
+
+    def setUp(self):
+        super().setUp()
+        service = subprocess.Popen(
+            [os.environ["FAKE_SERVICE"]], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, service)
+        self.address = "127.0.0.1:" + service.stdout.readline().strip()
+        self.addCleanup(service.stdout.close)
+        self.addCleanup(service.stdin.close)
+
+    def on_terminal(self, *args, until, columns=60):
+        """Runs hippo on a terminal until it has written something, then
+        interrupts it. @returns all that it writes"""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen(
+            [HIPPO, *args, "--server", self.address], stdout=theirs,
+            stdin=subprocess.DEVNULL, stderr=theirs)
+        self.addCleanup(self.end, process)
+        os.close(theirs)
+        self.addCleanup(os.close, ours)
+        text = ""
+        end = time.monotonic() + PATIENCE
+        interrupted = False
+        while time.monotonic() < end:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            text += part.decode(errors="replace")
+            if not interrupted and until(text):
+                process.send_signal(signal.SIGINT)
+                interrupted = True
+        self.assertEqual(process.wait(PATIENCE), 130, text)
+        return text
+
+    def test_ls(self):
+        self.assertEqual(
+            self.ask("ls").out,
+            "id  name      state     done  trials  best  asked  shared  saved\n"
+            " 1  mnist     COMPLETE     3       3  0.72      6       2   1:15\n"
+            " 2  slow-one  RUNNING      0       3     -      6       2   1:15\n")
+
+    def test_ls_options(self):
+        self.assertEqual(
+            self.ask("ls", "--filter", "state!=RUNNING", "--columns",
+                     "name,best_trial,best_params", "--sort", "name",
+                     "--limit", 1).out,
+            "name   best_trial  best_params\n"
+            "mnist           2  lr=0.3 batch_size=64\n")
+        rows = list(csv.DictReader(io.StringIO(
+            self.ask("ls", "-f", "csv").out)))
+        self.assertEqual([x["saved"] for x in rows], ["75", "75"])
+        self.assertIn("name: mnist", self.ask("ls", "-f", "yaml").out)
+
+    def test_unknown_column(self):
+        done = self.ask("ls", "--sort", "stat", code=2)
+        self.assertEqual(done.out, "")
+        self.assertIn("there is no column 'stat', did you mean 'state'?",
+                      done.err)
+
+    def test_show(self):
+        text = self.ask("show", "mnist").out
+        self.assertIn("state        COMPLETE\n", text)
+        self.assertIn("best_params  lr=0.3 batch_size=64\n", text)
+        shown = self.json("show", "1")
+        self.assertEqual(shown["best_params"], {"lr": 0.3, "batch_size": 64})
+        self.assertEqual(shown["saved"], 75)
+        self.assertEqual(self.ask("show", "1", "--text").out,
+                         "study: mnist\n")
+
+    def test_trials(self):
+        self.assertEqual(
+            self.ask("trials", "mnist", "--sort", "best:desc", "--limit",
+                     2).out,
+            "trial  state     best  step  steps  asked  shared  params\n"
+            "    2  COMPLETE  0.72     2      2      2       1  "
+            "lr=0.3 batch_size=64\n"
+            "    1  COMPLETE  0.62     2      2      2       1  "
+            "lr=0.2 batch_size=64\n")
+        self.assertEqual(
+            self.ask("trials", "mnist", "--filter", "lr<0.3", "--columns",
+                     "trial,lr").out, "trial  lr\n    0  0.1\n    1  0.2\n")
+
+    def test_best(self):
+        self.assertEqual(self.ask("best", "mnist").out,
+                         "study mnist: trial 2 at step 2, val_accuracy 0.72\n"
+                         "  lr: 0.3\n  batch_size: 64\n")
+        self.assertEqual(self.json("best", "1"),
+                         {"study": "mnist", "trial": 2, "step": 2,
+                          "metric": "val_accuracy", "value": 0.72,
+                          "params": {"lr": 0.3, "batch_size": 64}})
+        done = self.ask("best", "slow-one", code=1)
+        self.assertIn("'slow-one' has no result yet", done.err)
+        self.assertIn("--state", self.ask("best", "mnist", "--export", "x.pt",
+                                          code=2).err)
+
+    def test_submit(self):
+        files = [self.write(x + ".yaml", f"study: {x}\n") for x in "ab"]
+        done = self.ask("submit", *files)
+        self.assertEqual(done.out, "3\n4\n")
+        self.assertEqual(done.err, "".join(f"{x}:1:1: is a fake\n"
+                                           for x in files))
+
+    def test_submit_and_wait(self):
+        done = self.ask("submit", self.write("a.yaml", "study: a\n"), "--wait")
+        self.assertEqual(done.out, "3\n")
+        lines = done.err.splitlines()[1:]
+        self.assertEqual(
+            lines[:2],
+            ['Trial 0 finished with value: 0.52 and parameters: {"lr": 0.1, '
+             '"batch_size": 64}. Best is trial 0 with value: 0.52.',
+             'Trial 1 finished with value: 0.62 and parameters: {"lr": 0.2, '
+             '"batch_size": 64}. Best is trial 1 with value: 0.62.'])
+        self.assertEqual(lines[3:],
+                         ["study 3 (a): COMPLETE; best is trial 2 with "
+                          "val_accuracy 0.72 at step 2"])
+        quiet = self.ask("submit", self.write("a.yaml", "study: a\n"),
+                         "--wait", "--quiet")
+        self.assertEqual(quiet.err.splitlines()[1:],
+                         [lines[3].replace("study 3", "study 4")])
+
+    def test_two_studies_at_once(self):
+        files = [self.write(x + ".yaml", f"study: {x}\n") for x in "ab"]
+        lines = self.ask("submit", "--wait", *files).err.splitlines()
+        for name in "ab":
+            for trial in range(3):
+                self.assertEqual(sum(x.startswith(f"{name}: Trial {trial} ")
+                                     for x in lines), 1, lines)
+
+    def test_bad_study(self):
+        done = self.ask("submit", self.write("x.yaml", "nothing\n"), code=2)
+        self.assertEqual(done.out, "")
+        self.assertEqual(done.err, "hippo: x.yaml:1:1: study: is missing\n"
+                                   "x.yaml:2:1: space: is missing\n")
+        done = self.ask("submit", self.path("none.yaml"), code=2)
+        self.assertIn("none.yaml: cannot be read", done.err)
+
+    def test_watch_what_has_ended(self):
+        done = self.ask("watch", "mnist")
+        self.assertEqual(done.out, "")
+        self.assertEqual(len(done.err.splitlines()), 4)
+        self.ask("cancel", "slow-one", "--reason", "no time")
+        done = self.ask("watch", "slow-one", code=1)
+        self.assertIn("study 2 (slow-one): CANCELLED: no time", done.err)
+
+    def test_watch_on_a_terminal(self):
+        text = self.on_terminal("watch", "slow-one",
+                                until=lambda x: x.count("asked for") > 2)
+        for part in ["slow-one", "trainers 1/2 busy", "step 3 of 12",
+                     "6 asked for, 2 of them shared", "saved 1:15"]:
+            self.assertIn(part, CONTROL.sub("", text))
+        self.assertRegex(text, r"\x1b\[[0-9]+A")
+        self.assertLessEqual(max(map(len, re.split(
+            r"[\r\n]+", CONTROL.sub("", text)))), 60)
+        self.assertIn("interrupted; the service goes on", text)
+
+    def test_top(self):
+        self.assertEqual(
+            self.ask("top", "--columns", "number,name,state,what,step,to").out,
+            "number  name       state  what                  step  to\n"
+            "     1  alpha/100  busy   lr 0.1, batch_size 64     3  12\n"
+            "     2  alpha/101  idle   -                         -   -\n")
+        self.assertEqual([x["state"] for x in self.json("top", "--all")],
+                         ["busy", "idle", "lost"])
+        text = self.on_terminal("top", until=lambda x: x.count("alpha/1") > 4)
+        self.assertRegex(text, r"\x1b\[3A")
+        self.assertLessEqual(max(map(len, re.split(
+            r"[\r\n]+", CONTROL.sub("", text)))), 60)
+
+    def test_logs(self):
+        self.assertEqual(self.ask("logs").out,
+                         "the first line of the log\nand the second one\n")
+        text = self.on_terminal("logs", "-f",
+                                until=lambda x: "second one" in x)
+        self.assertIn("the first line", text)
+
+    def test_commands(self):
+        for verb, state in [("pause", "PAUSED"), ("resume", "RUNNING"),
+                            ("stop", "STOPPING"), ("cancel", "CANCELLED")]:
+            done = self.ask(verb, "1", "slow-one")
+            self.assertEqual(done.out, "")
+            self.assertRegex(done.err,
+                             "^study 1: .*\nstudy slow-one: .*\n$")
+            self.assertEqual([x["state"] for x in self.json("ls")],
+                             [state, state])
+        done = self.ask("pause", "1", "mnits", "2", code=2)
+        self.assertIn("no study 'mnits', did you mean 'mnist'?", done.err)
+        self.assertEqual([x["state"] for x in self.json("ls")],
+                         ["PAUSED", "PAUSED"])
+
+    def test_update(self):
+        self.ask("update", "mnist", "--weight", 2.5)
+        self.assertEqual(self.json("show", "mnist")["weight"], 2.5)
+        for bad in ["0", "-1", "much"]:
+            self.assertIn("--weight", self.ask("update", "mnist", "--weight",
+                                               bad, code=2).err)
+
+    def test_export(self):
+        self.assertEqual(json.loads(
+            self.ask("export", "mnist", "--json").out), {"name": "mnist"})
+        file = self.path("trials.csv")
+        self.assertEqual(self.ask("export", "mnist", "--csv", "-o",
+                                  file).out, "")
+        with open(file, newline="") as text:
+            rows = list(csv.DictReader(text))
+        self.assertEqual([x["best_value"] for x in rows],
+                         ["0.52", "0.62", "0.72"])
+        self.assertEqual([x["lr"] for x in rows], ["0.1", "0.2", "0.3"])
+        self.assertIn("--csv or --json",
+                      self.ask("export", "mnist", code=2).err)
+        self.assertIn("cannot write",
+                      self.ask("export", "mnist", "--csv", "-o",
+                               self.path("none", "x"), code=1).err)
+
+    def test_driving_a_study(self):
+        file = self.write("mine.yaml", "study: mine\nalgorithm: client\n")
+        self.ask("submit", file)
+        done = self.ask("ask", "mine")
+        self.assertEqual((done.out, done.err), ("0\n", "trial 0: lr=0.25\n"))
+        self.assertEqual(self.json("ask", "mine", "--params",
+                                   '{"lr": 0.5}'),
+                         {"trial": 1, "params": {"lr": 0.5}})
+        self.assertEqual(self.ask("train", "mine", 1, "--until", 3).out,
+                         "metric        value\nval_accuracy  0.63\n")
+        self.assertEqual(
+            self.json("train", "mine", 0, "--until", 1)["metrics"],
+            {"val_accuracy": 0.51})
+        self.ask("tell", "mine", 1, "--value", 0.75, "--state", "PRUNED",
+                 "--step", 3)
+        trials = self.json("trials", "mine")
+        self.assertEqual((trials[1]["state"], trials[1]["best"],
+                          trials[1]["step"]), ("PRUNED", 0.75, 3))
+        self.ask("close", "mine")
+        self.assertEqual(self.json("show", "mine")["state"], "COMPLETE")
+
+    def test_preview(self):
+        file = self.write("a.yaml", "study: a\n")
+        done = self.ask("preview", file, "--server", self.address)
+        self.assertEqual(done.out.split()[:6], ["study", "trials", "asked",
+                                                "unique", "known", "new"])
+        self.assertEqual(done.out.split()[7:], ["3", "30", "20", "5", "15"])
+        shown = self.json("preview", file, "--server", self.address)
+        self.assertEqual(shown[0]["new_steps"], 15)
+
+
+class Nobody(Case):
+    def test_nobody_answers(self):
+        for args in [["ls"], ["submit", self.write("a.yaml", "study: a\n")],
+                     ["best", "x"], ["top"], ["pause", "x"]]:
+            with self.subTest(args[0]):
+                done = self.hippo(*args, "--server", "127.0.0.1:1", code=1)
+                self.assertEqual(done.out, "")
+                self.assertEqual(
+                    done.err, "hippo: cannot connect to a service at "
+                    "127.0.0.1:1: Connection refused; start one with: "
+                    "hippo serve --state DIR\n")
+
+    def test_bad_address(self):
+        done = self.hippo("ls", env={"HIPPO_SERVER": "nowhere"}, code=2)
+        self.assertIn("'nowhere' is not HOST:PORT", done.err)
+
+    def test_every_help_has_an_example(self):
+        verbs = re.findall(r"(?m)^  ([a-z]+) {2,}", self.hippo("--help").out)
+        self.assertIn("submit", verbs)
+        for verb in verbs:
+            with self.subTest(verb):
+                self.assertIn("Example: hippo " + verb,
+                              self.hippo(verb, "--help").out)
+
+
+@unittest.skipUnless(TRAINER, "there is no trainer in this build")
+@unittest.skipUnless(serves(), "hippo serve takes no clients yet")
+class Service(Asking):
+    """Against a real service with two trainers."""
+
+    def setUp(self):
+        super().setUp()
+        self.serve()
+
+    def serve(self):
+        with open(self.path("service.log"), "w") as log:
+            self.service = self.start(
+                "serve", "--state", self.path("s"), "--trainers", 2, "--rpc",
+                "127.0.0.1:0", "--listen", "127.0.0.1:0",
+                stdout=subprocess.DEVNULL, stderr=log)
+
+        def address():
+            with open(self.path("service.log")) as text:
+                return re.search(r"clients connect to (\S+)", text.read())
+        self.address = programs.wait_for("the service", address)[1]
+
+    def test_a_study_from_submit_to_export(self):
+        file, = self.studies(study("with-sha", SHA))
+        done = self.ask("submit", file, "--wait")
+        name = done.out.strip()
+        self.assertIn(f"study {name} (with-sha): COMPLETE", done.err)
+        shown = self.json("show", name)
+        self.assertEqual((shown["done"], shown["trials"]), (12, 12))
+        self.assertGreater(shown["shared"], 0)
+        trials = self.json("trials", name, "--sort", "best:desc")
+        self.assertEqual(len(trials), 12)
+        best = self.json("best", "with-sha")
+        self.assertEqual((best["trial"], best["value"]),
+                         (trials[0]["trial"], trials[0]["best"]))
+        rows = list(csv.DictReader(io.StringIO(
+            self.ask("export", name, "--csv").out)))
+        self.assertEqual(len(rows), 12)
+        self.assertEqual(
+            len(json.loads(self.ask("export", name, "--json").out)["trials"]),
+            12)
+        self.assertEqual(len(self.json("top")), 2)
+        again = self.json("preview", file, "--server", self.address)
+        self.assertEqual(again[0]["known_steps"] + again[0]["new_steps"],
+                         again[0]["unique_steps"])
+
+    def test_driving_a_study(self):
+        file, = self.studies(study("mine", "client"))
+        self.ask("submit", file)
+        trial = self.ask("ask", "mine", "--params",
+                         '{"lr": 0.1, "batch_size": 32, "momentum": 0.9}').out
+        metrics = self.json("train", "mine", trial.strip(), "--until",
+                            3)["metrics"]
+        self.assertIn("val_accuracy", metrics)
+        self.ask("tell", "mine", trial.strip())
+        self.ask("close", "mine")
+        self.ask("watch", "mine")
+        self.assertEqual(self.json("show", "mine")["state"], "COMPLETE")
+
+    def test_bad_study(self):
+        file = self.write("x.yaml", "study: x\nworkload: {name: fashion-mpl}")
+        self.assertIn("did you mean 'fashion-mlp'?",
+                      self.ask("submit", file, code=2).err)
+
+    def test_end_early(self):
+        file, = self.studies(study("long", "grid", steps=2000, every=1000))
+        self.ask("submit", file)
+        self.ask("pause", "long")
+        self.assertEqual(self.json("show", "long")["state"], "PAUSED")
+        self.ask("resume", "long")
+        self.ask("update", "long", "--weight", 2)
+        self.ask("cancel", "long", "--reason", "no time")
+        done = self.ask("watch", "long", "--quiet", code=1)
+        self.assertIn("CANCELLED: no time", done.err)
+
+
+if __name__ == "__main__":
+    programs.main()

@@ -1,0 +1,186 @@
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include "hippo/report/listing.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+listing sample() {
+  listing x;
+  x.columns = {{"id", cell_look::number},
+               {"name"},
+               {"best", cell_look::number},
+               {"saved", cell_look::clock},
+               {"params", cell_look::brief},
+               {"lr", cell_look::number, false}};
+  x.rows = {{1, "beta", 0.123456789, 75.5, {{"lr", 0.1}}, 0.1},
+            {2, "alpha", 0.9, 3600, {{"lr", 10}}, 10},
+            {10, "gamma", nullptr, 0, {{"lr", 9}}, 9}};
+  return x;
+}
+
+std::string shown(const listing_view& view) {
+  const auto text = render(sample(), view);
+  EXPECT_TRUE(text) << text.failure().message;
+  return *text;
+}
+
+std::string refusal(const listing_view& view) {
+  const auto text = render(sample(), view);
+  EXPECT_FALSE(text);
+  EXPECT_EQ(text.failure().code, errc::invalid_argument);
+  return text.failure().message;
+}
+
+/// The ids in the order in which they are shown.
+std::vector<int> ids(listing_view view) {
+  view.format = listing_format::json;
+  std::vector<int> result;
+  for (const auto& x : json::parse(shown(view)))
+    result.push_back(x["id"]);
+  return result;
+}
+
+listing_view filtered(std::vector<std::string> filters) {
+  listing_view view;
+  view.filters = std::move(filters);
+  return view;
+}
+
+listing_view sorted(std::string sort) {
+  listing_view view;
+  view.sort = std::move(sort);
+  return view;
+}
+
+TEST(ListingTest, Table) {
+  EXPECT_EQ(shown({}), "id  name       best    saved  params\n"
+                       " 1  beta   0.123457     1:15  lr=0.1\n"
+                       " 2  alpha       0.9  1:00:00  lr=10\n"
+                       "10  gamma         -     0:00  lr=9\n");
+}
+
+TEST(ListingTest, TablesFit) {
+  for (std::size_t width = 1; width < 50; ++width) {
+    listing_view view;
+    view.width = width;
+    auto x = sample();
+    x.rows[1][1] = "a\x1b[1m very long name\nindeed, with 幅広い characters";
+    const auto table = *render(x, view);
+    std::istringstream lines{table};
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      EXPECT_LE(display_width(line), width) << line;
+    EXPECT_EQ(count, 4);
+    EXPECT_EQ(table.find('\x1b'), table.npos);
+  }
+  listing_view view;
+  view.width = 33;
+  EXPECT_NE(shown(view).find("params\n 1  beta"), std::string::npos)
+    << "the widest columns are cut first";
+}
+
+TEST(ListingTest, Json) {
+  listing_view view;
+  view.format = listing_format::json;
+  const auto x = json::parse(shown(view));
+  ASSERT_EQ(x.size(), 3u);
+  EXPECT_EQ(x[0], (json{{"id", 1},
+                        {"name", "beta"},
+                        {"best", 0.123456789},
+                        {"saved", 75.5},
+                        {"params", {{"lr", 0.1}}}}));
+  EXPECT_TRUE(x[2]["best"].is_null());
+}
+
+TEST(ListingTest, Yaml) {
+  listing_view view;
+  view.format = listing_format::yaml;
+  auto list = sample();
+  list.rows[0][1] = "12";
+  list.rows[1][1] = "a: b # c";
+  const auto text = *render(list, view);
+  const auto x = YAML::Load(text);
+  ASSERT_EQ(x.size(), 3u);
+  EXPECT_EQ(x[0]["name"].as<std::string>(), "12");
+  EXPECT_NE(text.find("name: \"12\""), text.npos) << text;
+  EXPECT_EQ(x[1]["name"].as<std::string>(), "a: b # c");
+  EXPECT_EQ(x[0]["best"].as<double>(), 0.123456789);
+  EXPECT_EQ(x[1]["params"]["lr"].as<int>(), 10);
+  EXPECT_TRUE(x[2]["best"].IsNull());
+  EXPECT_EQ(*render({list.columns, {}}, view), "[]\n");
+}
+
+TEST(ListingTest, Csv) {
+  listing_view view;
+  view.format = listing_format::csv;
+  view.columns = {"name", "best", "params"};
+  EXPECT_EQ(shown(view), "name,best,params\r\n"
+                         "beta,0.123456789,\"{\"\"lr\"\":0.1}\"\r\n"
+                         "alpha,0.9,\"{\"\"lr\"\":10}\"\r\n"
+                         "gamma,,\"{\"\"lr\"\":9}\"\r\n");
+}
+
+TEST(ListingTest, Columns) {
+  listing_view view;
+  view.columns = {"lr", "id"};
+  EXPECT_EQ(shown(view), " lr  id\n0.1   1\n 10   2\n  9  10\n");
+  view.columns = {"id", "nmae"};
+  EXPECT_EQ(refusal(view), "there is no column 'nmae', did you mean 'name'?; "
+                           "there are: id, name, best, saved, params, lr");
+}
+
+TEST(ListingTest, Sort) {
+  EXPECT_EQ(ids(sorted("id:desc")), (std::vector{10, 2, 1}));
+  EXPECT_EQ(ids(sorted("name")), (std::vector{2, 1, 10}));
+  EXPECT_EQ(ids(sorted("lr:asc")), (std::vector{1, 10, 2}));
+  // What has no value is last, whichever way.
+  EXPECT_EQ(ids(sorted("best")), (std::vector{1, 2, 10}));
+  EXPECT_EQ(ids(sorted("best:desc")), (std::vector{2, 1, 10}));
+  EXPECT_EQ(refusal(sorted("id:down")),
+            "'id:down' is no order: give COLUMN, COLUMN:asc or COLUMN:desc");
+  EXPECT_NE(refusal(sorted("bset")).find("did you mean 'best'?"),
+            std::string::npos);
+}
+
+TEST(ListingTest, Filter) {
+  EXPECT_EQ(ids(filtered({"name=alpha"})), std::vector{2});
+  EXPECT_EQ(ids(filtered({"name!=alpha"})), (std::vector{1, 10}));
+  EXPECT_EQ(ids(filtered({"id>1"})), (std::vector{2, 10}));
+  EXPECT_EQ(ids(filtered({"id>=2"})), (std::vector{2, 10}));
+  EXPECT_EQ(ids(filtered({"id<2"})), std::vector{1});
+  EXPECT_EQ(ids(filtered({"id<=2"})), (std::vector{1, 2}));
+  EXPECT_EQ(ids(filtered({"id=2.0"})), std::vector{2});
+  EXPECT_EQ(ids(filtered({"id>1", "lr<10"})), std::vector{10});
+  EXPECT_EQ(ids(filtered({"best>0"})), (std::vector{1, 2}));
+  EXPECT_EQ(ids(filtered({"best!=0.9"})), (std::vector{1, 10}));
+  EXPECT_EQ(ids(filtered({"name>b"})), (std::vector{1, 10}));
+  EXPECT_EQ(refusal(filtered({"name"})),
+            "'name' is no filter: give COLUMN=VALUE, or != < <= > >= for "
+            "the =");
+  EXPECT_EQ(refusal(filtered({"name!alpha"})),
+            "'name!alpha' is no filter: give COLUMN=VALUE, or != < <= > >= "
+            "for the =");
+  EXPECT_NE(refusal(filtered({"nam=1"})).find("did you mean 'name'?"),
+            std::string::npos);
+}
+
+TEST(ListingTest, LimitComesLast) {
+  auto view = sorted("id:desc");
+  view.filters = {"id<10"};
+  view.limit = 1;
+  EXPECT_EQ(ids(view), std::vector{2});
+  view.limit = 5;
+  EXPECT_EQ(ids(view), (std::vector{2, 1}));
+}
+
+} // namespace
+} // namespace hippo
