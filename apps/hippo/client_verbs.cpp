@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -62,14 +63,21 @@ int refuse(const std::optional<error>& why) {
   return why ? refuse(*why) : exit_done;
 }
 
+/// Returns the address of the service that is asked by default.
+std::string usual_address() {
+  const char* const set = std::getenv("HIPPO_SERVER");
+  return set != nullptr && *set != '\0' ? set : default_service_address;
+}
+
 /// Which service is asked.
 struct service_address {
-  std::string text = default_service_address;
+  std::string text = usual_address();
 
   /// REQUIRES: `*this` lives longer than `verb`.
   CLI::Option* add_to(CLI::App& verb) {
-    return verb.add_option("--server", text, "HOST:PORT of the service")
-      ->envname("HIPPO_SERVER")
+    return verb
+      .add_option("--server", text,
+                  "HOST:PORT of the service, if not HIPPO_SERVER's")
       ->capture_default_str();
   }
 
@@ -100,7 +108,8 @@ struct listing_options {
                     "(repeatable)")
       ->allow_extra_args(false);
     verb.add_option("--columns", view.columns, "Show these, e.g. id,name")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
     verb.add_option("--limit", view.limit, "Show so many rows at most")
       ->check(CLI::PositiveNumber);
   }
@@ -359,10 +368,6 @@ void add_best(verb_table& verbs) {
   auto* server = x->of.server.add_to(*verb);
   auto* state = verb->add_option("--state", x->state.state,
                                  "Look into this state folder instead");
-  // HIPPO_SERVER is no contradiction: only the flag is.
-  server->envname("");
-  if (const char* address = std::getenv("HIPPO_SERVER"))
-    x->of.server.text = address;
   state->excludes(server);
   verb
     ->add_option("--export", x->state.weights,

@@ -194,25 +194,25 @@ class Fake(Asking):
         self.assertIn("study 2 (slow-one): CANCELLED: no time", done.err)
 
     def test_watch_on_a_terminal(self):
-        text = self.on_terminal("watch", "slow-one",
+        text = self.on_terminal("watch", "slow-one", columns=80,
                                 until=lambda x: x.count("asked for") > 2)
         for part in ["slow-one", "trainers 1/2 busy", "step 3 of 12",
                      "6 asked for, 2 of them shared", "saved 1:15"]:
             self.assertIn(part, CONTROL.sub("", text))
         self.assertRegex(text, r"\x1b\[[0-9]+A")
         self.assertLessEqual(max(map(len, re.split(
-            r"[\r\n]+", CONTROL.sub("", text)))), 60)
+            r"[\r\n]+", CONTROL.sub("", text)))), 80)
         self.assertIn("interrupted; the service goes on", text)
 
     def test_top(self):
         self.assertEqual(
             self.ask("top", "--columns", "number,name,state,what,step,to").out,
-            "number  name       state  what                  step  to\n"
+            "number  name       state  what                   step  to\n"
             "     1  alpha/100  busy   lr 0.1, batch_size 64     3  12\n"
             "     2  alpha/101  idle   -                         -   -\n")
         self.assertEqual([x["state"] for x in self.json("top", "--all")],
                          ["busy", "idle", "lost"])
-        text = self.on_terminal("top", until=lambda x: x.count("alpha/1") > 4)
+        text = self.on_terminal("top", until=lambda x: x.count("busy") > 1)
         self.assertRegex(text, r"\x1b\[3A")
         self.assertLessEqual(max(map(len, re.split(
             r"[\r\n]+", CONTROL.sub("", text)))), 60)

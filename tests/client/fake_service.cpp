@@ -186,10 +186,15 @@ public:
   }
 
   kj::Promise<void> wait(WaitContext call) override {
+    bool waits = false;
     x_.run("wait", [&] {
       x_.model.go_on(study());
       fill(study().info, call.getResults().initInfo());
+      waits = study().info.finished == 0 && !has_ended(study().info);
     });
+    // Nothing happens to a slow study, but nobody is to ask without a pause.
+    if (waits)
+      return x_.timer.afterDelay(20 * kj::MILLISECONDS);
     return kj::READY_NOW;
   }
 
