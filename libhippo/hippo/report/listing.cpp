@@ -219,10 +219,11 @@ void emit(YAML::Emitter& out, const json& x) {
     const bool plain = !number_in(text) && text != "null" && text != "true"
                        && text != "false" && text != "~" && !text.empty();
     out << (plain ? YAML::Auto : YAML::DoubleQuoted) << text;
-  } else if (x.is_number_float() && !std::isfinite(x.get<double>())) {
+  } else if (x.is_null()
+             || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;
   } else {
-    out << (x.is_null() ? "null" : text_of(x));
+    out << text_of(x);
   }
 }
 
