@@ -369,6 +369,13 @@ class Reading(Case):
             list(found.events()))
         self.assertEqual([6], [x.id for x in found.events(after=5)])
 
+    def test_yields_events_page_by_page(self):
+        fake = self.start(studies=[study(
+            events=[{"id": i, "failed": "why"} for i in range(1, 2002)])])
+        found = self.connect(fake).study(1)
+        self.assertEqual(list(range(1, 2002)),
+                         [x.id for x in found.events()])
+
     def test_previews(self):
         client = self.connect(self.start(studies=[]))
         self.assertEqual({"name": "mine", "new_steps": 12},
