@@ -136,8 +136,8 @@ void greet(self_ptr self) {
           return;
         spdlog::warn("trainer: no answer to registration: {}",
                      self->system().render(why));
-        self->delayed_send(self, now.greeting.next(), connect_atom::value,
-                           now.pool);
+        self->delayed_send(self, now.greeting.next(), register_atom::value,
+                           registration);
       });
 }
 
@@ -291,6 +291,10 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       auto& st = self->state;
       if (st.running && st.running->work.number == x.lease)
         take_end(self, x);
+    },
+    [self](register_atom, std::uint64_t registration) {
+      if (registration == self->state.registrations && self->state.pool)
+        greet(self);
     },
     [self](tick_atom, std::uint64_t registration) {
       auto& st = self->state;

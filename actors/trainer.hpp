@@ -29,6 +29,8 @@ using training_actor = trainer_actor::extend<
   // From the engine's thread.
   caf::reacts_to<told_atom, stop_report>,
   caf::reacts_to<told_atom, lease_end>,
+  // Time to try anew, unless there has been another registration since.
+  caf::reacts_to<register_atom, std::uint64_t>,
   // Time for a beat of that registration.
   caf::reacts_to<tick_atom, std::uint64_t>>;
 
