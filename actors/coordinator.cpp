@@ -49,7 +49,10 @@ expected<merger_options> options_for(coordinator_state& st,
   result.policy = st.options.policy;
   result.merge = st.options.merge;
   result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
-  for (const auto& p : find_workload(st, workload.name)->hyper_parameters)
+  result.stall_max = st.options.stall_max;
+  const auto& known = *find_workload(st, workload.name);
+  result.workload_version = known.version;
+  for (const auto& p : known.hyper_parameters)
     if (p.affects_speed)
       result.speed_names.push_back(p.name);
   result.first_lease = ++st.last_generation * leases_per_generation;
@@ -60,10 +63,10 @@ expected<merger_options> options_for(coordinator_state& st,
   std::filesystem::create_directories(result.folder, failed);
   if (failed)
     return error{errc::io_failed, result.folder + ": " + failed.message()};
-  auto known = st.options.known->load_plan(key);
-  if (!known)
-    return known.failure();
-  result.known = std::move(*known);
+  auto stored = st.options.known->load_plan(key);
+  if (!stored)
+    return stored.failure();
+  result.known = std::move(*stored);
   return result;
 }
 

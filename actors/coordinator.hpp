@@ -20,6 +20,8 @@ struct coordinator_options {
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true; ///< false: every trial is trained alone
   std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of one workload
+  /// A lease whose trainer makes no step for so long ends.
+  std::chrono::milliseconds stall_max{600'000};
   /// Where results of before are; null: nowhere.
   std::shared_ptr<state_folder> known;
   /// Where checkpoints are kept, each workload's in a folder of its own.

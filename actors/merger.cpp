@@ -24,6 +24,24 @@ constexpr trial_id no_trial = UINT64_MAX;
 /// A trainer is handed over if that gains so many times what it costs.
 constexpr double handover_gain_min = 20;
 
+/// A stage that has failed waits so long for another trainer to be free.
+constexpr double other_trainer_patience = 60;
+
+/// How long a trainer rests for which there is nothing but what it has failed
+/// at.
+constexpr std::uint64_t failed_rest_ms = 1000;
+
+/// How long a trainer rests whose disk or network has failed.
+constexpr std::chrono::milliseconds io_rest_first{1000};
+constexpr std::chrono::milliseconds io_rest_last{60'000};
+
+/// A trainer stalls when a step takes so many times as long as expected.
+constexpr double stall_steps = 10;
+
+/// The time between two beats counts as that at most: the service itself may
+/// have stood still.
+constexpr double beat_gap_max = 10;
+
 /// The timeline keeps so many entries and then stops growing.
 constexpr std::size_t timeline_entries_max = 200'000;
 
@@ -171,9 +189,11 @@ void commit(self_ptr self, journal_entry entry) {
   self
     ->request(st.journal, caf::infinite, commit_atom::value, std::move(entry))
     .then(
-      [self,
-       unwanted = std::exchange(st.unwanted_files, {})](std::uint64_t) {
+      [self, unwanted = std::exchange(st.unwanted_files, {}),
+       owed = std::exchange(st.owed, {})](std::uint64_t) {
         delete_files(unwanted);
+        for (const auto& [trainer, x] : owed)
+          self->send(trainer, ack_atom::value, encode(x));
         --self->state.commits_under_way;
         try_to_retire(self->state);
       },
@@ -200,7 +220,8 @@ void settle(self_ptr self) {
   note_new_nodes(st);
   tell_rested(self);
   if (auto entry = make_entry(st);
-      !entry.records.empty() || !entry.news.empty())
+      !entry.records.empty() || !entry.news.empty() || !st.owed.empty()
+      || !st.unwanted_files.empty())
     commit(self, std::move(entry));
   try_to_retire(st);
   const auto paths
@@ -238,6 +259,7 @@ lease make_lease(merger_state& st, path x,
   shorten(result.stages, st.options.lease_steps_max);
   for (auto& stage : result.stages) {
     stage.config = st.plan.config_of(stage.node);
+    stage.identity = st.plan.node(stage.node).identity;
     speed_keys.push_back(st.estimates.speed_key(stage.config, stage.begin));
     const auto step_seconds = st.estimates.step_seconds(speed_keys.back());
     const auto save_every = static_cast<step_t>(
@@ -256,10 +278,45 @@ lease make_lease(merger_state& st, path x,
   return result;
 }
 
+/// Whether a trainer has failed at a path that others should try now.
+bool has_failed_at(const merger_state& st, std::uint64_t trainer,
+                   const path& x, time_point now) {
+  const auto failed_on = [&](const stage& s) {
+    for (auto i = st.failures.lower_bound({s.node, 0});
+         i != st.failures.end() && i->first.first == s.node; ++i) {
+      const auto& where = i->second;
+      if (i->first.second < s.end && where.trainers.count(trainer) > 0
+          && seconds_between(where.last, now) < other_trainer_patience
+          && std::any_of(st.leases.begin(), st.leases.end(),
+                         [&](const auto& kvp) {
+                           return where.trainers.count(kvp.second.trainer) == 0;
+                         }))
+        return true;
+    }
+    return false;
+  };
+  return std::any_of(x.stages.begin(), x.stages.end(), failed_on);
+}
+
+/// The path for a trainer, if there is one that suits it.
+std::optional<path> path_for(self_ptr self, std::uint64_t trainer) {
+  auto& st = self->state;
+  auto result = st.chooser->choose();
+  const auto now = self->clock().now();
+  if (!result || !has_failed_at(st, trainer, *result, now))
+    return result;
+  result = st.chooser->choose([&](const path& x) {
+    return !has_failed_at(st, trainer, x, now);
+  });
+  if (!result)
+    self->send(st.pool, rest_atom::value, trainer, failed_rest_ms);
+  return result;
+}
+
 void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   auto& st = self->state;
   auto chosen
-    = st.going && !st.halted ? st.chooser->choose() : std::nullopt;
+    = st.going && !st.halted ? path_for(self, trainer) : std::nullopt;
   st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
   if (!chosen) {
     settle(self);
@@ -271,7 +328,7 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   entry.handle = handle;
   entry.work = make_lease(st, std::move(*chosen), entry.speed_keys);
   entry.reached = entry.saved = entry.work.stages.front().begin;
-  entry.since = self->clock().now();
+  entry.since = entry.beat_since = self->clock().now();
   self->send(handle, lease_atom::value, encode(entry.work),
              caf::actor_cast<lease_owner_actor>(self));
   st.plan.begin_lease(entry.work);
@@ -360,30 +417,76 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
                                    {.at = at, .save = true, .last = true}}));
 }
 
+/// Writes down what of a report is new. A checkpoint that is not needed goes.
+void keep(merger_state& st, const stop_report& x,
+          const std::optional<recorded>& news) {
+  if (news && news->measured)
+    st.unwritten.push_back(
+      result_added{st.workload_key, {news->node, x.at, x.values, x.device}});
+  if (!x.saved)
+    return;
+  if (news && news->saved) {
+    st.checkpoint_bytes += x.saved->bytes;
+    st.unwritten.push_back(
+      checkpoint_added{st.workload_key, {news->node, x.at, *x.saved}});
+    return;
+  }
+  // Only a name that nothing else can have, and not of a report that was here
+  // before.
+  const auto node = news ? news->node : x.node;
+  if (x.saved->file != checkpoint_name(node, x.at, x.lease))
+    return;
+  if (node < st.plan.size()) {
+    const auto& known = st.plan.node(node).checkpoints;
+    if (const auto i = known.find(x.at);
+        i != known.end() && i->second.file == x.saved->file)
+      return;
+  }
+  st.unwanted_files.push_back(st.options.folder + '/' + x.saved->file);
+}
+
+/// Takes in a report of a lease that does not run any more, or is of an earlier
+/// run: it counts as far as nothing else came first.
+void take_late(self_ptr self, stop_report x, trainer_actor from) {
+  auto& st = self->state;
+  if (!all_finite(x.values))
+    x.values.clear(); // to be found out again
+  const auto news = st.plan.adopt(x);
+  keep(st, x, news);
+  if (news && (news->measured || news->saved)) {
+    st.trained_steps += x.trained_steps;
+    doubt_all_leases(st);
+    spdlog::info("merger: took in a late report of lease {} at step {}",
+                 x.lease, x.at);
+  }
+  if (from)
+    st.owed.emplace_back(std::move(from), ack{x.lease, x.at});
+  settle(self);
+}
+
 void take_report(self_ptr self, stop_report x) {
   auto& st = self->state;
   const auto i = st.leases.find(x.lease);
-  if (i == st.leases.end())
-    return; // the lease ended before the report arrived
+  if (i == st.leases.end()) {
+    take_late(self, std::move(x),
+              caf::actor_cast<trainer_actor>(self->current_sender()));
+    return;
+  }
   auto& entry = i->second;
+  self->send(st.pool, told_atom::value, entry.trainer);
   const auto index = stage_index(entry.work, x.at);
   account(st, entry, x, entry.work.stages[index], self->clock().now());
+  entry.still_seconds = 0;
   learn(st, entry.speed_keys[index], x);
   st.trained_steps += x.trained_steps;
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   st.doubtful.insert(x.lease);
-  if (const auto node = st.plan.record(x)) {
-    if (!x.values.empty())
-      st.unwritten.push_back(
-        result_added{st.workload_key, {*node, x.at, x.values, x.device}});
-    if (x.saved) {
-      entry.saved = x.at;
-      st.checkpoint_bytes += x.saved->bytes;
-      st.unwritten.push_back(
-        checkpoint_added{st.workload_key, {*node, x.at, *x.saved}});
-    }
-  }
+  const auto news = st.plan.record(x);
+  if (news && x.saved)
+    entry.saved = x.at;
+  keep(st, x, news);
+  st.owed.emplace_back(entry.handle, ack{x.lease, x.at});
   settle(self);
   make_room(self, entry);
 }
@@ -398,6 +501,14 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
                entry.trainer, x.at, why.message);
   if (why.code == errc::cancelled)
     return;
+  if (why.code == errc::io_failed) {
+    // Not the stage's fault.
+    auto& rest = st.rests.try_emplace(entry.trainer, io_rest_first,
+                                      io_rest_last).first->second;
+    self->send(st.pool, rest_atom::value, entry.trainer,
+               static_cast<std::uint64_t>(rest.next().count()));
+    return;
+  }
   if (why.code == errc::diverged) {
     st.plan.fail(stages[stage_index(entry.work, x.at)].node, x.at, why);
     return;
@@ -418,8 +529,16 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
   });
   const auto& where = i == stages.end() ? stages.back() : *i;
   const auto since = std::max(entry.saved, where.begin);
-  if (++st.failures[{where.node, since}] >= st.options.attempts_max)
-    st.plan.fail(where.node, std::min(x.at + 1, where.end), why);
+  auto& failed = st.failures[{where.node, since}];
+  failed.trainers.insert(entry.trainer);
+  failed.last = self->clock().now();
+  if (++failed.attempts < st.options.attempts_max)
+    return;
+  auto reason = why;
+  if (!x.log.empty())
+    reason.message += "\nlog of trainer " + std::to_string(entry.trainer)
+                      + ":\n" + x.log;
+  st.plan.fail(where.node, std::min(x.at + 1, where.end), reason);
 }
 
 /// The numbers of trials of one study that lanes are told apart by.
@@ -491,6 +610,8 @@ void take_end(self_ptr self, const lease_end& x) {
   auto entry = st.leases.extract(x.lease);
   if (!entry)
     return;
+  if (!x.failure)
+    st.rests.erase(entry.mapped().trainer);
   if (x.failure) {
     take_failure(self, entry.mapped(), x);
     doubt_all_leases(st); // trials may have failed with it
@@ -501,20 +622,70 @@ void take_end(self_ptr self, const lease_end& x) {
   release(self, entry.mapped().trainer);
 }
 
-void forget_trainer(self_ptr self, std::uint64_t trainer) {
+/// Ends a lease of which nothing more is expected.
+void give_lease_up(self_ptr self,
+                   std::map<std::uint64_t, merger_state::lease_entry>::iterator
+                     i) {
   auto& st = self->state;
-  const auto i
-    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
-        return kvp.second.trainer == trainer;
-      });
-  if (i == st.leases.end())
-    return;
   spdlog::info("merger: lease {} is free again from step {}", i->first,
                i->second.reached);
   st.plan.end_lease(i->first);
   st.leases.erase(i);
   suspend_held(st);
   settle(self);
+}
+
+void forget_trainer(self_ptr self, std::uint64_t trainer) {
+  auto& st = self->state;
+  st.rests.erase(trainer);
+  const auto i
+    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
+        return kvp.second.trainer == trainer;
+      });
+  if (i != st.leases.end())
+    give_lease_up(self, i);
+}
+
+/// For how long a trainer may tell of the same state.
+double stall_seconds(const merger_state& st,
+                     const merger_state::lease_entry& entry) {
+  const auto index = stage_index(entry.work, entry.beat_at + 1);
+  return std::max(
+    std::chrono::duration<double>(st.options.stall_max).count(),
+    stall_steps * st.estimates.step_seconds(entry.speed_keys[index]));
+}
+
+/// Notes how far a trainer is. Ends its lease if it makes no progress.
+void take_beat(self_ptr self, std::uint64_t trainer, std::uint64_t number,
+               step_t at) {
+  auto& st = self->state;
+  const auto i = st.leases.find(number);
+  if (i == st.leases.end() || i->second.trainer != trainer)
+    return;
+  auto& entry = i->second;
+  const auto now = self->clock().now();
+  const auto gap = seconds_between(entry.beat_since, now);
+  entry.beat_since = now;
+  entry.still_seconds += std::min(gap, beat_gap_max);
+  if (std::exchange(entry.beat_at, at) != at)
+    entry.still_seconds = 0;
+  if (entry.still_seconds <= stall_seconds(st, entry))
+    return;
+  const auto why
+    = "no step for "
+      + std::to_string(static_cast<std::uint64_t>(entry.still_seconds))
+      + " s, at step " + std::to_string(at);
+  self->send(entry.handle, cancel_atom::value, encode(cancel_request{number}));
+  self->send(st.pool, stalled_atom::value, trainer, why);
+  lease_end end;
+  end.lease = number;
+  end.at = std::max(at, entry.reached);
+  end.failure = error{errc::training_failed, "trainer "
+                                               + std::to_string(trainer)
+                                               + " made " + why};
+  take_failure(self, entry, end);
+  doubt_all_leases(st); // trials may have failed with it
+  give_lease_up(self, i);
 }
 
 /// A trainer that speaks nonsense gets no further than its present step.
@@ -624,6 +795,10 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     = restore(state.plan, std::exchange(state.options.known, {}));
   state.chooser = std::make_unique<scheduler>(state.plan, state.estimates,
                                               state.options.policy);
+  self->send(state.pool, introduce_atom::value,
+             caf::actor_cast<merger_actor>(self),
+             workload_need{state.workload_key, state.options.workload.name,
+                           state.options.workload_version});
   return {
     [self](report_atom, const stop_report_wire& msg) {
       if (auto x = decode(msg))
@@ -673,6 +848,12 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     },
     [self](lost_atom, std::uint64_t trainer) {
       forget_trainer(self, trainer);
+    },
+    [self](beat_atom, std::uint64_t trainer, std::uint64_t number, step_t at) {
+      take_beat(self, trainer, number, at);
+    },
+    [self](resent_atom, const stop_report& x, const trainer_actor& from) {
+      take_late(self, x, from);
     },
     [self](status_atom) { return status_of(self->state); },
     [self](status_atom, told_atom) { return overview_of(self->state); },

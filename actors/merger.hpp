@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/backoff.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "hippo/wire/messages.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -18,6 +21,8 @@ namespace hippo {
 /// What a merger is made for and how it works.
 struct merger_options {
   workload_spec workload;
+  /// Of the workload: only trainers that know this one are used; empty: all.
+  std::string workload_version;
   std::string folder; ///< where this workload's checkpoints lie
   hippo::policy policy = hippo::policy::critical_path;
   double weight = 1; ///< share of the trainers, relative to other mergers
@@ -30,6 +35,9 @@ struct merger_options {
   std::uint64_t checkpoint_bytes_max = UINT64_MAX;
   /// How often a stage may fail before its trials do.
   unsigned attempts_max = 3;
+  /// A lease ends when its trainer is alive but makes no step for so long, or
+  /// for ten times as long as a step is expected to take if that is longer.
+  std::chrono::milliseconds stall_max{600'000};
   /// A longer path is leased in parts: a message has its limits.
   step_t lease_steps_max = 50'000;
   /// Leases are numbered from here on: no two of a service may be the same, now
@@ -76,12 +84,23 @@ struct merger_state {
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
     bool outranked = false; ///< by what was waiting at the last report
+    step_t beat_at = 0; ///< the state that its last beat told of
+    caf::actor_clock::time_point beat_since; ///< when that came
+    double still_seconds = 0; ///< for so long beats have told of the same state
   };
   std::map<std::uint64_t, lease_entry> leases; ///< by number
   std::uint64_t next_lease = 1;
 
-  /// How often training on a node has failed since a state that was saved.
-  std::map<std::pair<node_id, step_t>, unsigned> failures;
+  /// Where training has failed.
+  struct failure_entry {
+    unsigned attempts = 0;
+    std::set<std::uint64_t> trainers; ///< that have tried
+    caf::actor_clock::time_point last;
+  };
+  /// By node, and the state that was saved last.
+  std::map<std::pair<node_id, step_t>, failure_entry> failures;
+  /// Of trainers whose disk or network failed last, by number.
+  std::map<std::uint64_t, backoff> rests;
 
   /// Leases that may have become vain: they have gone on, or trials have ceased
   /// to wait.
@@ -91,6 +110,8 @@ struct merger_state {
   bool halted = false;
   std::uint64_t told_paths = 0; ///< to the pool
   std::vector<journal_record> unwritten;
+  /// Reports to acknowledge once that is written.
+  std::vector<std::pair<trainer_actor, ack>> owed;
   std::uint64_t commits_under_way = 0;
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
   std::vector<std::string> unwanted_files; ///< to delete once that is written

@@ -27,10 +27,12 @@ namespace hippo {
 
 // -- atoms (at most 10 characters each) ---------------------------------------
 
+using ack_atom = caf::atom_constant<caf::atom("ack")>;
 using beat_atom = caf::atom_constant<caf::atom("beat")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
 using command_atom = caf::atom_constant<caf::atom("command")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
+using connect_atom = caf::atom_constant<caf::atom("connect")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
 using find_atom = caf::atom_constant<caf::atom("find")>;
@@ -39,15 +41,20 @@ using go_atom = caf::atom_constant<caf::atom("go")>;
 using grant_atom = caf::atom_constant<caf::atom("grant")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
 using hold_atom = caf::atom_constant<caf::atom("hold")>;
+using introduce_atom = caf::atom_constant<caf::atom("introduce")>;
 using lease_atom = caf::atom_constant<caf::atom("lease")>;
+using leave_atom = caf::atom_constant<caf::atom("leave")>;
 using lost_atom = caf::atom_constant<caf::atom("lost")>;
 using order_atom = caf::atom_constant<caf::atom("order")>;
 using outcome_atom = caf::atom_constant<caf::atom("outcome")>;
 using register_atom = caf::atom_constant<caf::atom("register")>;
 using release_atom = caf::atom_constant<caf::atom("release")>;
 using report_atom = caf::atom_constant<caf::atom("report")>;
+using resent_atom = caf::atom_constant<caf::atom("resent")>;
+using rest_atom = caf::atom_constant<caf::atom("rest")>;
 using rested_atom = caf::atom_constant<caf::atom("rested")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
+using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
@@ -67,6 +74,9 @@ using cancel_wire = wire<schema::Cancel>;
 using stop_report_wire = wire<schema::StopReport>;
 using lease_end_wire = wire<schema::LeaseEnd>;
 using beat_wire = wire<schema::Beat>;
+using ack_wire = wire<schema::Ack>;
+using resent_wire = wire<schema::Resent>;
+using goodbye_wire = wire<schema::Goodbye>;
 
 /// Hears how a lease goes.
 using lease_owner_actor = caf::typed_actor<
@@ -83,15 +93,24 @@ using trainer_actor = caf::typed_actor<
   // Stop there as well, unless it is passed or another lease runs.
   caf::reacts_to<stop_atom, stop_wire>,
   // End the lease after the present step.
-  caf::reacts_to<cancel_atom, cancel_wire>>;
+  caf::reacts_to<cancel_atom, cancel_wire>,
+  // That report need not be sent again.
+  caf::reacts_to<ack_atom, ack_wire>,
+  // The pool has given the trainer up: it has to register anew.
+  caf::reacts_to<lost_atom>>;
 
 /// Takes in trainers; the part of the pool that other nodes see.
 using registrar_actor = caf::typed_actor<
   // A trainer wants work. Replies with its number or a refusal.
   // Errors: `errc::malformed_message`.
   caf::replies_to<register_atom, hello_wire, trainer_actor>::with<welcome_wire>,
-  // A trainer is alive.
-  caf::reacts_to<beat_atom, beat_wire>>;
+  // A trainer is alive. With the first beat on which it is idle it may be given
+  // work.
+  caf::reacts_to<beat_atom, beat_wire>,
+  // A report that nobody has acknowledged to this trainer.
+  caf::reacts_to<resent_atom, resent_wire, trainer_actor>,
+  // A trainer ends. Replies once everything that came before is here.
+  caf::reacts_to<leave_atom, goodbye_wire>>;
 
 // -- what stays inside the service node ---------------------------------------
 
@@ -210,10 +229,24 @@ struct study_end {
   study_phase state = study_phase::complete;
 };
 
+/// What a merger needs of a trainer.
+struct workload_need {
+  std::string key;     ///< the workload key
+  std::string name;    ///< of the workload
+  std::string version; ///< of the workload; empty: any
+};
+
 /// What the pool knows of its trainers.
 struct pool_status {
-  std::vector<trainer_record> trainers; ///< in order of their numbers
+  /// In order of their numbers; of those that are gone, the last ones.
+  std::vector<trainer_record> trainers;
   std::uint64_t idle = 0;
+  /// A workload that has something to train, which no trainer can.
+  struct stuck_workload {
+    std::string key; ///< the workload key
+    std::string why; ///< and what to do
+  };
+  std::vector<stuck_workload> stuck;
 };
 
 /// Hears what became of a study's trials and what people want of it.
@@ -270,15 +303,30 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, std::uint64_t>,
+  // From the pool: trainer `number` works on a lease and has reached a state.
+  caf::reacts_to<beat_atom, std::uint64_t, std::uint64_t, step_t>,
+  // From the pool: a report that nobody has acknowledged to that trainer.
+  caf::reacts_to<resent_atom, stop_report, trainer_actor>,
   caf::replies_to<status_atom>::with<merger_status>,
   caf::replies_to<status_atom, told_atom>::with<merger_overview>>;
 
 /// Owns the trainers and shares them among the mergers.
 using pool_actor = registrar_actor::extend<
+  // What trainers a merger can use; without this, it is given any.
+  caf::reacts_to<introduce_atom, merger_actor, workload_need>,
   // A merger of that weight could lease so many paths now.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,
+  // The trainer of that number is to be given no work for so many milliseconds.
+  caf::reacts_to<rest_atom, std::uint64_t, std::uint64_t>,
+  // A merger is done with the trainer of that number, which makes no progress;
+  // it is given work again once it says that it is idle.
+  caf::reacts_to<stalled_atom, std::uint64_t, std::string>,
+  // The trainer of that number has said something to a merger: it is alive.
+  caf::reacts_to<told_atom, std::uint64_t>,
+  // A trainer has rested. Sent by the pool to itself.
+  caf::reacts_to<rest_atom>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<pool_status>>;
@@ -358,6 +406,9 @@ Config& add_message_types(Config& cfg) {
   cfg.template add_message_type<stop_report_wire>("hippo::stop_report");
   cfg.template add_message_type<lease_end_wire>("hippo::lease_end");
   cfg.template add_message_type<beat_wire>("hippo::beat");
+  cfg.template add_message_type<ack_wire>("hippo::ack");
+  cfg.template add_message_type<resent_wire>("hippo::resent");
+  cfg.template add_message_type<goodbye_wire>("hippo::goodbye");
   cfg.template add_message_type<trainer_actor>("hippo::trainer_actor");
   cfg.template add_message_type<lease_owner_actor>("hippo::lease_owner_actor");
   // The one-argument template `add_error_category<T>` of 0.17.6 does not
@@ -394,6 +445,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_overview)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)

@@ -1,6 +1,7 @@
 #include "pool.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
@@ -19,14 +20,83 @@ pool_state::merger_entry* merger_of(pool_state& st, const merger_actor& x) {
   return i == st.mergers.end() ? nullptr : &*i;
 }
 
-/// The merger to serve next, or null if none has anything to train.
-pool_state::merger_entry* neediest(pool_state& st) {
+const workload_need* need_of(const pool_state& st, const merger_actor& x) {
+  const auto i = std::find_if(st.needs.begin(), st.needs.end(),
+                              [&](const auto& y) { return y.handle == x; });
+  return i == st.needs.end() ? nullptr : &i->need;
+}
+
+bool can_train(const pool_state::trainer_entry& x, const workload_need& need) {
+  const auto i = x.workloads.find(need.name);
+  return i != x.workloads.end()
+         && (i->second.empty() || need.version.empty()
+             || i->second == need.version);
+}
+
+/// Whether a trainer is of use to a merger.
+bool suits(const pool_state& st, const pool_state::trainer_entry& x,
+           const merger_actor& merger) {
+  const auto* need = need_of(st, merger);
+  return need == nullptr || can_train(x, *need);
+}
+
+/// Whether a trainer can be given work now.
+bool is_idle(const pool_state::trainer_entry& x,
+             caf::actor_clock::time_point now) {
+  return !x.gone && !x.leaving && !x.holder && x.ready && x.rests_until <= now;
+}
+
+/// Says why no trainer can train what a merger needs.
+std::string why_stuck(const pool_state& st, const workload_need& need) {
+  std::size_t trainers = 0;
+  std::string others; // versions
+  for (const auto& [number, x] : st.trainers) {
+    if (x.gone || x.leaving)
+      continue;
+    ++trainers;
+    if (const auto i = x.workloads.find(need.name); i != x.workloads.end())
+      others = i->second;
+  }
+  if (trainers == 0)
+    return "no trainer is connected";
+  auto result = "none of the " + std::to_string(trainers)
+                + " trainers can train '" + need.name + '\'';
+  if (!others.empty())
+    result += " in its version '" + need.version + "', only '" + others
+              + "': run the same release or library everywhere";
+  else
+    result += ": start one with the library that it is in";
+  return result;
+}
+
+/// The mergers that have something to train, which no trainer can.
+std::vector<pool_state::need_entry*> stuck_ones(pool_state& st) {
+  std::vector<pool_state::need_entry*> result;
+  for (auto& x : st.needs) {
+    const auto* merger = merger_of(st, x.handle);
+    if (merger != nullptr && merger->paths > 0
+        && std::none_of(st.trainers.begin(), st.trainers.end(),
+                        [&](const auto& kvp) {
+                          const auto& y = kvp.second;
+                          return !y.gone && !y.leaving && can_train(y, x.need);
+                        }))
+      result.push_back(&x);
+    else
+      x.is_told_stuck = false;
+  }
+  return result;
+}
+
+/// The merger to serve next with a trainer, or null if none has anything for it.
+pool_state::merger_entry* neediest(pool_state& st,
+                                   const pool_state::trainer_entry& trainer) {
   const auto share = [](const pool_state::merger_entry& x) {
     return static_cast<double>(x.trainers) / x.weight;
   };
   pool_state::merger_entry* result = nullptr;
   for (auto& x : st.mergers)
-    if (x.paths > 0 && (result == nullptr || share(x) < share(*result)))
+    if (x.paths > 0 && suits(st, trainer, x.handle)
+        && (result == nullptr || share(x) < share(*result)))
       result = &x;
   return result;
 }
@@ -34,17 +104,22 @@ pool_state::merger_entry* neediest(pool_state& st) {
 /// Hands idle trainers to mergers until either run out.
 void share(self_ptr self) {
   auto& st = self->state;
+  const auto now = self->clock().now();
   for (auto& [number, x] : st.trainers) {
-    if (x.gone || x.holder)
+    if (!is_idle(x, now))
       continue;
-    auto* merger = neediest(st);
+    auto* merger = neediest(st, x);
     if (merger == nullptr)
-      return;
+      continue;
     x.holder = merger->handle;
     ++merger->trainers;
     --merger->paths; // until the merger says how many are left
     self->send(merger->handle, grant_atom::value, number, x.handle);
   }
+  for (auto* x : stuck_ones(st))
+    if (!std::exchange(x->is_told_stuck, true))
+      spdlog::warn("pool: {} has to wait: {}", x->need.key,
+                   why_stuck(st, x->need));
 }
 
 void take_back(pool_state& st, pool_state::trainer_entry& x) {
@@ -53,22 +128,115 @@ void take_back(pool_state& st, pool_state::trainer_entry& x) {
   x.holder = nullptr;
 }
 
-void lose(self_ptr self, std::uint64_t number, const std::string& why) {
+/// Forgets those who have been gone for the longest.
+void forget_gone(pool_state& st) {
+  std::vector<std::uint64_t> gone;
+  for (const auto& [number, x] : st.trainers)
+    if (x.gone)
+      gone.push_back(number);
+  for (std::size_t i = 0; i + gone_trainers_max < gone.size(); ++i)
+    st.trainers.erase(gone[i]);
+}
+
+/// Notes that a trainer is gone; its merger hears of it.
+void part_from(self_ptr self, std::uint64_t number,
+               pool_state::trainer_entry& x) {
   auto& st = self->state;
-  auto& x = st.trainers.at(number);
-  if (x.gone)
-    return;
-  spdlog::warn("pool: lost trainer {} ({}): {}", number, x.record.name, why);
   x.gone = true;
-  x.record.lost = why;
   if (x.holder) {
     self->send(x.holder, lost_atom::value, number);
     take_back(st, x);
   }
   self->demonitor(x.handle.address());
-  // Should it only have been cut off, it registers anew.
-  self->send_exit(x.handle, caf::exit_reason::kill);
   x.handle = nullptr;
+  forget_gone(st);
+}
+
+void lose(self_ptr self, std::uint64_t number, const std::string& why) {
+  auto& x = self->state.trainers.at(number);
+  if (x.gone)
+    return;
+  spdlog::warn("pool: lost trainer {} ({}): {}", number, x.record.name, why);
+  x.record.lost = why;
+  // Should it only have been cut off, it registers anew.
+  self->send(x.handle, lost_atom::value);
+  part_from(self, number, x);
+  share(self);
+}
+
+/// Lets a trainer go that has taken leave, unless it still works for a merger.
+void let_go(self_ptr self, std::uint64_t number) {
+  auto& x = self->state.trainers.at(number);
+  if (x.gone || x.holder)
+    return;
+  spdlog::info("pool: trainer {} ({}) has left", number, x.record.name);
+  x.record.left = true;
+  part_from(self, number, x);
+  share(self);
+}
+
+/// Passes on what came before the merger did.
+void pass_reports(self_ptr self, const std::string& key,
+                  const merger_actor& merger) {
+  std::erase_if(self->state.reports, [&](const auto& x) {
+    if (x.workload_key != key)
+      return false;
+    self->send(merger, resent_atom::value, x.report, x.from);
+    return true;
+  });
+}
+
+void take_resent(self_ptr self, resent x, const trainer_actor& from) {
+  auto& st = self->state;
+  const auto i
+    = std::find_if(st.needs.begin(), st.needs.end(),
+                   [&](const auto& y) { return y.need.key == x.workload_key; });
+  if (i != st.needs.end()) {
+    self->send(i->handle, resent_atom::value, std::move(x.report), from);
+    return;
+  }
+  st.reports.push_back(
+    {std::move(x.workload_key), std::move(x.report), from});
+  if (st.reports.size() > waiting_reports_max)
+    st.reports.pop_front();
+}
+
+/// Takes in that a trainer is alive, and what it does.
+void take_beat(self_ptr self, const beat& msg) {
+  auto& st = self->state;
+  const auto i = st.trainers.find(msg.trainer);
+  if (i == st.trainers.end() || i->second.gone)
+    return;
+  auto& x = i->second;
+  x.heard = self->clock().now();
+  if (x.holder && msg.lease != 0)
+    self->send(x.holder, beat_atom::value, msg.trainer, msg.lease, msg.at);
+  if (x.ready || x.holder || msg.lease != 0)
+    return;
+  x.ready = true;
+  if (!std::exchange(x.record.stalled, {}).empty())
+    spdlog::info("pool: trainer {} goes on", msg.trainer);
+  share(self);
+}
+
+/// Looks for trainers that have fallen silent. When the pool itself has not run
+/// for a while, that time says nothing about them.
+void look(self_ptr self) {
+  auto& st = self->state;
+  const auto now = self->clock().now();
+  const auto late = now - st.ticked - st.options.beat_interval;
+  st.ticked = now;
+  std::vector<std::uint64_t> silent;
+  for (auto& [number, x] : st.trainers) {
+    if (late > st.options.beat_interval)
+      x.heard = std::min(now, x.heard + late);
+    if (!x.gone && now - x.heard > st.options.silence_max)
+      silent.push_back(number);
+  }
+  for (auto number : silent)
+    lose(self, number,
+         "silent for " + std::to_string(st.options.silence_max.count() / 1000)
+           + " s");
 }
 
 welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
@@ -82,12 +250,21 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
                 + ": run the same release of both"};
     return result;
   }
-  const auto number = st.trainers.size() + 1;
+  for (auto& [known, y] : st.trainers)
+    if (!y.gone && y.handle == handle) {
+      // It has not heard the answer.
+      y.record.lost = "registered anew";
+      part_from(self, known, y);
+      break;
+    }
+  const auto number = ++st.last_trainer;
   pool_state::trainer_entry entry;
   entry.handle = handle;
   entry.record.number = number;
   entry.record.name = x.host + ':' + std::to_string(x.process_id);
   entry.record.device = x.device;
+  entry.record.memory_bytes = x.memory_bytes;
+  entry.workloads = x.workloads;
   entry.heard = self->clock().now();
   st.trainers.emplace(number, std::move(entry));
   self->monitor(handle);
@@ -103,8 +280,13 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
 
 pool_actor::behavior_type pool(self_ptr self, pool_options options) {
   self->state.options = options;
+  self->state.ticked = self->clock().now();
   self->set_down_handler([self](const caf::down_msg& msg) {
-    for (auto& [number, x] : self->state.trainers)
+    auto& st = self->state;
+    std::erase_if(st.needs, [&](const auto& x) {
+      return x.handle.address() == msg.source;
+    });
+    for (auto& [number, x] : st.trainers)
       if (!x.gone && x.handle.address() == msg.source) {
         lose(self, number, self->system().render(msg.reason));
         return;
@@ -118,16 +300,35 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       if (!x)
         return caf::make_error(x.failure().code);
       auto answer = encode(admit(self, *x, handle));
-      share(self);
+      share(self); // somebody may be stuck no longer
       return answer;
     },
     [self](beat_atom, const beat_wire& msg) {
+      if (auto x = decode(msg))
+        take_beat(self, *x);
+    },
+    [self](resent_atom, const resent_wire& msg, const trainer_actor& from) {
+      if (auto x = decode(msg))
+        take_resent(self, std::move(*x), from);
+    },
+    [self](leave_atom, const goodbye_wire& msg) {
       auto x = decode(msg);
       if (!x)
         return;
-      auto i = self->state.trainers.find(x->trainer);
-      if (i != self->state.trainers.end())
-        i->second.heard = self->clock().now();
+      const auto i = self->state.trainers.find(x->trainer);
+      if (i == self->state.trainers.end())
+        return;
+      i->second.leaving = true;
+      let_go(self, x->trainer);
+    },
+    [self](introduce_atom, const merger_actor& who, const workload_need& need) {
+      auto& needs = self->state.needs;
+      std::erase_if(needs, [&](const auto& x) { // that one has retired
+        return x.need.key == need.key;
+      });
+      self->monitor(who);
+      needs.push_back({who, need, false});
+      pass_reports(self, need.key, who);
     },
     [self](demand_atom, const merger_actor& who, double weight,
            std::uint64_t paths) {
@@ -144,18 +345,39 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       if (i == st.trainers.end() || i->second.gone)
         return;
       take_back(st, i->second);
+      if (i->second.leaving)
+        let_go(self, number);
       share(self);
     },
-    [self](tick_atom) {
+    [self](rest_atom, std::uint64_t number, std::uint64_t ms) {
+      auto i = self->state.trainers.find(number);
+      if (i == self->state.trainers.end())
+        return;
+      const std::chrono::milliseconds span(ms);
+      i->second.rests_until = self->clock().now() + span;
+      self->delayed_send(self, span, rest_atom::value);
+    },
+    [self](rest_atom) { share(self); },
+    [self](stalled_atom, std::uint64_t number, const std::string& why) {
       auto& st = self->state;
-      const auto now = self->clock().now();
-      for (auto& [number, x] : st.trainers)
-        if (!x.gone && now - x.heard > st.options.silence_max)
-          lose(self, number,
-               "silent for "
-                 + std::to_string(st.options.silence_max.count() / 1000)
-                 + " s");
-      self->delayed_send(self, st.options.beat_interval, tick_atom::value);
+      auto i = st.trainers.find(number);
+      if (i == st.trainers.end() || i->second.gone)
+        return;
+      spdlog::warn("pool: trainer {} stalls: {}", number, why);
+      i->second.ready = false;
+      i->second.record.stalled = why;
+      take_back(st, i->second);
+      share(self);
+    },
+    [self](told_atom, std::uint64_t number) {
+      auto i = self->state.trainers.find(number);
+      if (i != self->state.trainers.end())
+        i->second.heard = self->clock().now();
+    },
+    [self](tick_atom) {
+      look(self);
+      self->delayed_send(self, self->state.options.beat_interval,
+                         tick_atom::value);
     },
     [self](status_atom) {
       pool_status result;
@@ -163,6 +385,8 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
         result.trainers.push_back(x.record);
         result.idle += !x.gone && !x.holder;
       }
+      for (auto* x : stuck_ones(self->state))
+        result.stuck.push_back({x->need.key, why_stuck(self->state, x->need)});
       return result;
     },
   };

@@ -1,12 +1,22 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "messages.hpp"
 
 namespace hippo {
+
+/// The pool remembers so many trainers that are gone, the last ones.
+inline constexpr std::size_t gone_trainers_max = 1000;
+
+/// So many reports wait in the pool for mergers that are not there yet; beyond
+/// that, the oldest are forgotten, and what they say is trained again.
+inline constexpr std::size_t waiting_reports_max = 10'000;
 
 /// How the pool watches its trainers.
 struct pool_options {
@@ -24,7 +34,11 @@ struct pool_state {
     trainer_actor handle;
     trainer_record record;
     merger_actor holder; ///< null: idle
+    std::map<std::string, std::string> workloads; ///< versions, by name
     caf::actor_clock::time_point heard;
+    caf::actor_clock::time_point rests_until;
+    bool ready = false;   ///< whether it has said that it is idle
+    bool leaving = false; ///< whether it has taken leave
     bool gone = false;
   };
 
@@ -35,8 +49,26 @@ struct pool_state {
     std::uint64_t trainers = 0; ///< that it holds
   };
 
+  /// A merger that has introduced itself.
+  struct need_entry {
+    merger_actor handle;
+    workload_need need;
+    bool is_told_stuck = false;
+  };
+
+  /// A report that is to be passed on.
+  struct waiting_report {
+    std::string workload_key;
+    stop_report report;
+    trainer_actor from;
+  };
+
   pool_options options;
-  std::map<std::uint64_t, trainer_entry> trainers; ///< by number, for ever
+  std::map<std::uint64_t, trainer_entry> trainers; ///< by number
+  std::uint64_t last_trainer = 0; ///< number
+  std::vector<need_entry> needs;
+  std::deque<waiting_report> reports; ///< for mergers that are not there
+  caf::actor_clock::time_point ticked;
   std::vector<merger_entry> mergers;
 };
 

@@ -1,5 +1,6 @@
 #include "system_config.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -27,16 +28,20 @@ int make_memory_file(const char* name, const std::string& bytes) {
 
 } // namespace
 
-system_config::system_config() {
+system_config::system_config(std::chrono::milliseconds silence_max) {
   hippo::add_message_types(*this);
   load<caf::io::middleman>();
   // Work stealing polls while there is nothing to do, which costs a trainer
   // beside it a part of its core.
   set("scheduler.policy", caf::atom("sharing"));
   set("scheduler.max-threads", std::size_t{2});
-  // A peer that hangs or is cut off is noticed by these alone.
-  set("middleman.heartbeat-interval", caf::timespan{std::chrono::seconds(1)});
-  set("middleman.connection-timeout", caf::timespan{std::chrono::seconds(10)});
+  // What becomes of a trainer is the pool's decision, which knows whether the
+  // service itself has stood still; the connection is closed later. It is all
+  // that a trainer has to notice a service that hangs or is cut off.
+  set("middleman.heartbeat-interval",
+      caf::timespan{std::min<std::chrono::milliseconds>(
+        std::chrono::seconds(1), silence_max / 4)});
+  set("middleman.connection-timeout", caf::timespan{2 * silence_max});
   set("logger.file-verbosity", caf::atom("quiet"));
   set("logger.console-verbosity", caf::atom("quiet"));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,9 @@ namespace hippo {
 
 /// How every Hippo process sets up CAF.
 struct system_config : caf::actor_system_config {
-  system_config();
+  /// @param silence_max how long a peer may be silent, as the pool watches it
+  explicit system_config(std::chrono::milliseconds silence_max
+                         = std::chrono::seconds(15));
   system_config(const system_config&) = delete;
   system_config& operator=(const system_config&) = delete;
   ~system_config() override;

@@ -1,5 +1,7 @@
 #include "trainer.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -12,8 +14,12 @@ namespace {
 
 using self_ptr = training_actor::stateful_pointer<trainer_state>;
 
-/// How long the pool may take to answer a registration.
-constexpr auto register_timeout = std::chrono::seconds(10);
+/// How long the pool may take to answer.
+constexpr auto answer_timeout = std::chrono::seconds(10);
+
+trainer_actor handle_of(self_ptr self) {
+  return caf::actor_cast<trainer_actor>(self);
+}
 
 void start(self_ptr self, trainer_state::task x) {
   auto& st = self->state;
@@ -25,29 +31,166 @@ void start(self_ptr self, trainer_state::task x) {
   });
 }
 
-void greet(self_ptr self, const hello& x) {
+/// Hands a lease back that has not begun.
+void hand_back(self_ptr self, const trainer_state::task& x) {
+  lease_end end;
+  end.lease = x.work.number;
+  end.at = x.work.stages.front().begin;
+  end.failure = error{errc::cancelled, "it had not begun"};
+  self->send(x.owner, ended_atom::value, encode(end));
+}
+
+/// Lets the running lease end after its present step, with a checkpoint.
+void wind_down(self_ptr self) {
+  auto& st = self->state;
+  if (auto x = std::exchange(st.waiting, std::nullopt))
+    hand_back(self, *x);
+  if (!st.running)
+    return;
+  const auto& work = st.running->work;
+  const auto reached
+    = std::max(st.device->reached(), work.stages.front().begin);
+  st.device->add_stop(
+    work.number, {.at = std::min(reached + 1, work.stages.back().end),
+                  .save = true,
+                  .last = true});
+}
+
+/// Notes that the registration, if there was one, is over.
+void be_away(self_ptr self) {
+  auto& st = self->state;
+  st.number = 0;
+  ++st.registrations; // what comes of the one before counts no more
+  wind_down(self);
+  if (st.leaving && !st.running)
+    self->quit();
+}
+
+void beat_now(self_ptr self) {
+  auto& st = self->state;
+  beat x;
+  x.trainer = st.number;
+  x.lease = st.running ? st.running->work.number : 0;
+  x.at = st.running ? st.device->reached() : 0;
+  x.count = st.beats++;
+  self->send(st.pool, beat_atom::value, encode(x));
+}
+
+void send_again(self_ptr self, const resent& x) {
+  self->send(self->state.pool, resent_atom::value, encode(x), handle_of(self));
+}
+
+/// Takes leave of the pool; ends once that has heard everything.
+void say_goodbye(self_ptr self) {
+  auto& st = self->state;
+  const bool last = !st.running;
+  const auto done = [self, last] {
+    if (last)
+      self->quit();
+  };
   self
-    ->request(self->state.pool, register_timeout, register_atom::value,
-              encode(x), caf::actor_cast<trainer_actor>(self))
+    ->request(st.pool, answer_timeout, leave_atom::value,
+              encode(goodbye{st.number}))
+    .then(done, [done](const caf::error&) { done(); });
+}
+
+void be_welcome(self_ptr self, const welcome& x) {
+  auto& st = self->state;
+  st.greeting.reset();
+  st.number = x.trainer;
+  st.beat_interval_ms = x.beat_interval_ms;
+  spdlog::info("trainer: registered as number {} with {}", x.trainer,
+               st.self_description.device);
+  if (!st.unacknowledged.empty())
+    spdlog::info("trainer: sending {} reports again",
+                 st.unacknowledged.size());
+  for (const auto& y : st.unacknowledged)
+    send_again(self, y);
+  if (st.leaving)
+    say_goodbye(self);
+  self->send(self, tick_atom::value, st.registrations);
+}
+
+void greet(self_ptr self) {
+  auto& st = self->state;
+  const auto registration = ++st.registrations;
+  self
+    ->request(st.pool, answer_timeout, register_atom::value,
+              encode(st.self_description), handle_of(self))
     .then(
-      [self](const welcome_wire& msg) {
+      [self, registration](const welcome_wire& msg) {
+        if (self->state.registrations != registration)
+          return; // too late: it has been lost meanwhile
         auto answer = decode(msg);
-        if (!answer || answer->refusal) {
-          const auto& why = answer ? *answer->refusal : answer.failure();
-          spdlog::error("trainer: refused: {}", why.message);
-          self->quit(caf::make_error(why.code));
+        if (answer && !answer->refusal) {
+          be_welcome(self, *answer);
           return;
         }
-        self->state.number = answer->trainer;
-        self->state.beat_interval_ms = answer->beat_interval_ms;
-        spdlog::info("trainer: registered as number {}", answer->trainer);
-        self->send(self, tick_atom::value);
+        const auto& why = answer ? *answer->refusal : answer.failure();
+        spdlog::error("trainer: refused: {}", why.message);
+        self->quit(caf::make_error(why.code));
       },
-      [self](caf::error& err) {
-        spdlog::error("trainer: no answer to registration: {}",
-                      self->system().render(err));
-        self->quit(std::move(err));
+      [self, registration](const caf::error& why) {
+        auto& now = self->state;
+        if (now.registrations != registration)
+          return;
+        spdlog::warn("trainer: no answer to registration: {}",
+                     self->system().render(why));
+        self->delayed_send(self, now.greeting.next(), register_atom::value,
+                           registration);
       });
+}
+
+void connect(self_ptr self, registrar_actor pool) {
+  auto& st = self->state;
+  if (st.number != 0 && st.pool == pool)
+    return;
+  if (st.pool)
+    self->demonitor(st.pool.address());
+  st.pool = std::move(pool);
+  self->monitor(st.pool);
+  greet(self);
+}
+
+/// Passes a report on, and keeps it until it is acknowledged.
+void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
+  auto& st = self->state;
+  const auto* where = stage_reaching(from.work, x.at);
+  const bool has_place = where != nullptr && where->node != 0;
+  if (has_place) {
+    x.node = where->node;
+    x.identity = where->identity;
+    st.unacknowledged.push_back({key_of(from.work.workload), x});
+    if (st.unacknowledged.size() > unacknowledged_max)
+      st.unacknowledged.pop_front();
+  }
+  if (from.registration == st.registrations)
+    self->send(from.owner, report_atom::value, encode(x));
+  else if (st.number != 0 && has_place)
+    send_again(self, st.unacknowledged.back());
+}
+
+void take_end(self_ptr self, lease_end x) {
+  auto& st = self->state;
+  const auto from = *std::exchange(st.running, std::nullopt);
+  if (x.failure && x.failure->code != errc::cancelled)
+    spdlog::warn("trainer: lease {} failed at step {}: {}", x.lease, x.at,
+                 x.failure->message);
+  const bool is_current = from.registration == st.registrations;
+  if (x.failure && st.log_tail)
+    x.log = st.log_tail();
+  if (is_current)
+    self->send(from.owner, ended_atom::value, encode(x));
+  if (auto next = std::exchange(st.waiting, std::nullopt)) {
+    start(self, std::move(*next));
+    return;
+  }
+  if (st.leaving && st.number == 0)
+    self->quit();
+  else if (st.leaving)
+    say_goodbye(self);
+  else if (!is_current && st.number != 0)
+    beat_now(self); // it is free for work from now on
 }
 
 } // namespace
@@ -60,16 +203,22 @@ trainer_state::~trainer_state() {
 
 training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
                                       hello self_description,
-                                      std::shared_ptr<engine> device) {
+                                      std::shared_ptr<engine> device,
+                                      std::function<std::string()> log_tail) {
   self->state.device = std::move(device);
-  self->state.pool = std::move(pool);
-  self->monitor(self->state.pool);
+  self->state.self_description = std::move(self_description);
+  self->state.log_tail = std::move(log_tail);
   self->set_down_handler([self](const caf::down_msg& msg) {
+    auto& st = self->state;
+    if (!st.pool || msg.source != st.pool.address())
+      return;
     spdlog::warn("trainer: lost the service: {}",
                  self->system().render(msg.reason));
-    self->quit(caf::exit_reason::remote_link_unreachable);
+    st.pool = nullptr;
+    be_away(self);
   });
-  greet(self, self_description);
+  if (pool)
+    connect(self, std::move(pool));
   return {
     [self](lease_atom, const lease_wire& msg, const lease_owner_actor& owner) {
       auto work = decode(msg);
@@ -78,12 +227,17 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
         return;
       }
       auto& st = self->state;
+      trainer_state::task next{std::move(*work), owner, st.registrations};
+      if (st.leaving) {
+        hand_back(self, next);
+        return;
+      }
       if (!st.running) {
-        start(self, {std::move(*work), owner});
+        start(self, std::move(next));
         return;
       }
       st.device->cancel(st.running->work.number);
-      st.waiting = trainer_state::task{std::move(*work), owner};
+      st.waiting = std::move(next);
     },
     [self](stop_atom, const stop_wire& msg) {
       if (auto x = decode(msg))
@@ -96,32 +250,59 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
         return;
       st.device->cancel(x->lease);
       if (st.waiting && st.waiting->work.number == x->lease)
-        st.waiting.reset();
+        hand_back(self, *std::exchange(st.waiting, std::nullopt));
+    },
+    [self](ack_atom, const ack_wire& msg) {
+      auto x = decode(msg);
+      if (!x)
+        return;
+      std::erase_if(self->state.unacknowledged, [&](const resent& y) {
+        return y.report.lease == x->lease && y.report.at == x->at;
+      });
+    },
+    [self](lost_atom) {
+      auto& st = self->state;
+      if (!st.pool || st.number == 0)
+        return;
+      spdlog::warn("trainer: the service has given this trainer up, because it "
+                   "was not heard of; registering anew");
+      be_away(self);
+      greet(self);
+    },
+    [self](connect_atom, const registrar_actor& x) {
+      connect(self, x);
+    },
+    [self](leave_atom) {
+      auto& st = self->state;
+      if (std::exchange(st.leaving, true))
+        return;
+      wind_down(self);
+      if (st.number != 0)
+        say_goodbye(self);
+      else if (!st.running)
+        self->quit();
     },
     [self](told_atom, const stop_report& x) {
       auto& st = self->state;
       if (st.running && st.running->work.number == x.lease)
-        self->send(st.running->owner, report_atom::value, encode(x));
+        pass_on(self, *st.running, x);
     },
     [self](told_atom, const lease_end& x) {
       auto& st = self->state;
-      if (!st.running || st.running->work.number != x.lease)
-        return; // of a trainer before this one, on the same engine
-      self->send(st.running->owner, ended_atom::value, encode(x));
-      st.running.reset();
-      if (auto next = std::exchange(st.waiting, std::nullopt))
-        start(self, std::move(*next));
+      if (st.running && st.running->work.number == x.lease)
+        take_end(self, x);
     },
-    [self](tick_atom) {
+    [self](register_atom, std::uint64_t registration) {
+      if (registration == self->state.registrations && self->state.pool)
+        greet(self);
+    },
+    [self](tick_atom, std::uint64_t registration) {
       auto& st = self->state;
-      beat x;
-      x.trainer = st.number;
-      x.lease = st.running ? st.running->work.number : 0;
-      x.at = st.running ? st.device->reached() : 0;
-      x.count = st.beats++;
-      self->send(st.pool, beat_atom::value, encode(x));
+      if (registration != st.registrations)
+        return;
+      beat_now(self);
       self->delayed_send(self, std::chrono::milliseconds(st.beat_interval_ms),
-                         tick_atom::value);
+                         tick_atom::value, registration);
     },
   };
 }

@@ -1,29 +1,50 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "engine.hpp"
+#include "hippo/core/backoff.hpp"
 #include "hippo/wire/messages.hpp"
 #include "messages.hpp"
 
 namespace hippo {
 
-/// What the trainer actor hears besides the protocol, all from itself.
+/// A trainer keeps so many reports that were not acknowledged; beyond that, it
+/// forgets the oldest, and what they say is trained again if need be.
+inline constexpr std::size_t unacknowledged_max = 10'000;
+
+/// What the trainer actor hears besides the protocol, all of it from its own
+/// process.
 using training_actor = trainer_actor::extend<
+  // A service has been reached: register there.
+  caf::reacts_to<connect_atom, registrar_actor>,
+  // End in good order: save after the present step, report, take leave, quit.
+  caf::reacts_to<leave_atom>,
   // From the engine's thread.
   caf::reacts_to<told_atom, stop_report>,
   caf::reacts_to<told_atom, lease_end>,
-  // Time for a beat.
-  caf::reacts_to<tick_atom>>;
+  // Time to try anew, unless there has been another registration since.
+  caf::reacts_to<register_atom, std::uint64_t>,
+  // Time for a beat of that registration.
+  caf::reacts_to<tick_atom, std::uint64_t>>;
 
 /// State of a trainer:
 ///
-///     unregistered --welcome--> idle <--ended-- training
-///                                 \----lease---->/
+///     away --connect--> greeting --welcome--> idle <--ended-- training
+///      ^                   ^                    \----lease---->/
+///      |                   \---given up by the pool-----|
+///      \------------------- pool is gone ---------------/
 ///
-/// It quits when the pool refuses it or is gone; whoever spawned it may connect
-/// anew with another one and the same engine.
+/// Whenever it loses its registration, the lease that runs is asked to save
+/// after its present step; reports that nobody has acknowledged are sent again
+/// after the next welcome. It quits when a pool refuses it, and when it has
+/// taken leave.
 struct trainer_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.trainer";
@@ -31,24 +52,34 @@ struct trainer_state {
   ~trainer_state();
 
   std::shared_ptr<engine> device;
-  registrar_actor pool;
+  hello self_description;
+  std::function<std::string()> log_tail;
+  registrar_actor pool;     ///< null: away
   std::uint64_t number = 0; ///< given by the pool; 0: unregistered
+  std::uint64_t registrations = 0; ///< tried so far
   std::uint64_t beat_interval_ms = 0;
   std::uint64_t beats = 0;
+  backoff greeting{std::chrono::seconds(1), std::chrono::seconds(30)};
+  bool leaving = false;
 
   /// A lease and who wants to hear of it.
   struct task {
     lease work;
     lease_owner_actor owner;
+    std::uint64_t registration = 0; ///< under which it was leased
   };
   std::optional<task> running;
   std::optional<task> waiting; ///< starts when `running` has ended
+  std::deque<resent> unacknowledged; ///< oldest first
 };
 
-/// Registers with `pool` as `self_description` and serves its leases.
+/// Registers with `pool`, or with the first one that it hears of if that is
+/// null, as `self_description` and serves its leases.
+/// @param log_tail returns the last lines of the process's log, for leases that
+///        fail
 training_actor::behavior_type
 trainer(training_actor::stateful_pointer<trainer_state> self,
         registrar_actor pool, hello self_description,
-        std::shared_ptr<engine> device);
+        std::shared_ptr<engine> device, std::function<std::string()> log_tail);
 
 } // namespace hippo

@@ -38,6 +38,7 @@ void training_thread::start(const lease& x, engine_sink sink) {
   std::lock_guard guard{mutex_};
   control_ = std::make_shared<lease_control>(x.stops);
   running_ = x.number;
+  progress_.at = x.stages.front().begin; // until the thread takes it up
   next_ = job{x, std::move(sink), control_};
   changed_.notify_one();
 }

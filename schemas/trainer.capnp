@@ -13,6 +13,12 @@ struct Failure {
   message @1 :Text;   # one sentence for people; empty = there is none
 }
 
+struct Ability {
+  # A workload that a trainer can train.
+  name    @0 :Text;  # empty = malformed
+  version @1 :Text;  # what decides its results beside the device; empty = any
+}
+
 struct Hello {
   # Trainer to pool, first.
   protocol  @0 :UInt32;      # `protocol_version` of the sender; 0 = malformed
@@ -20,8 +26,9 @@ struct Hello {
   processId @2 :UInt64;      # of the trainer on its host; 0 = unknown
   device    @3 :Text;        # kind of device: decides the bits of results;
                              # empty = malformed
-  workloads @4 :List(Text);  # names it can train, none empty; empty = none
+  workloads @4 :List(Ability);  # sorted by name, strictly; empty = none
   threads   @5 :UInt32;      # that it trains with; 0 = unknown
+  memory    @6 :UInt64;      # bytes of its device's memory; 0 = unknown
 }
 
 struct Welcome {
@@ -51,6 +58,8 @@ struct Stage {
   end    @2 :UInt64;                  # step, exclusive; equal to `begin` when
                                       # there is only to evaluate; 0 likewise
   config @3 :Sequence.Configuration;  # unset = no hyper-parameters
+  identity @4 :UInt64;                # of the node: see search_plan.hpp; 0 =
+                                      # the lease is of no plan
 }
 
 struct StopPoint {
@@ -105,6 +114,27 @@ struct StopReport {
   evaluateNanos @7 :UInt64;        # nanoseconds to evaluate; 0 = did not
   saveNanos     @8 :UInt64;        # nanoseconds to save; 0 = did not
   trainedSteps  @9 :UInt64;        # steps since the stop before; 0 = none
+  node          @10 :UInt64;       # of the stage that led here; 0 = unknown
+  identity      @11 :UInt64;       # the stage's; 0 = unknown
+}
+
+struct Ack {
+  # Pool to trainer: that report is durable, or will never be needed.
+  lease @0 :UInt64;  # number of the lease; 0 = malformed
+  at    @1 :UInt64;  # step of the stop; 0 = the initial state
+}
+
+struct Resent {
+  # Trainer to pool: a report that was never acknowledged, of a lease that may
+  # be known no longer. Sent after Welcome and before the first Beat.
+  workload @0 :Text;        # workload key of the lease; empty = malformed
+  report   @1 :StopReport;  # unset or without a node = malformed
+}
+
+struct Goodbye {
+  # Trainer to pool, when it is asked to end: grant me to nobody any more; and
+  # once more when it has ended its last lease.
+  trainer @0 :UInt64;  # number of the trainer; 0 = malformed
 }
 
 struct LeaseEnd {
@@ -112,6 +142,7 @@ struct LeaseEnd {
   lease   @0 :UInt64;   # number of the lease; 0 = malformed
   at      @1 :UInt64;   # last step that was reached; 0 = the initial state
   failure @2 :Failure;  # unset = every stop was passed
+  log     @3 :Text;     # last lines of the trainer's log; empty = none
 }
 
 struct Beat {

@@ -1,23 +1,31 @@
-// hippo-trainer: trains leased paths on one device.
+// hippo-trainer: trains leased paths, on each of its devices one at a time.
 
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "hippo/core/number.hpp"
+#include "hippo/core/backoff.hpp"
+#include "hippo/core/endpoint.hpp"
 #include "hippo/train/library.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
@@ -32,17 +40,34 @@ namespace {
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
+/// How long to wait between two attempts to reach the service.
+constexpr std::chrono::milliseconds retry_first{1000};
+constexpr std::chrono::milliseconds retry_last{30'000};
+
+/// Lines of the log that are told along with a failure.
+constexpr std::size_t log_tail_lines = 10;
+
+constexpr unsigned threads_max = 1024;
+
 struct options {
   std::string service;                ///< host:port
   std::vector<std::string> libraries; ///< of further workloads
-  std::string device = "cpu";
+  std::vector<std::string> devices{"cpu"};
+  unsigned threads = 1; ///< of a CPU
   bool describe = false;
   std::string check;                 ///< name of a workload
   std::vector<std::string> settings; ///< of the workload to check
   std::string recipe;                ///< file with an encoded lease
   std::string weights;               ///< where to export to
   long parent = 0;                   ///< end with this process
-  double retry_seconds = 300;
+  double grace_seconds = 30; ///< for ending in good order
+};
+
+/// A device to train on, and what can be trained there.
+struct device_entry {
+  std::string name;
+  std::string kind; ///< as reports name it
+  hippo::workload_registry registry;
 };
 
 int fail(const hippo::error& why, int code) {
@@ -117,86 +142,228 @@ int export_weights(const options& opts,
   return 0;
 }
 
-hippo::hello describe_self(const hippo::workload_registry& registry,
-                           const std::string& device) {
+hippo::hello describe_self(const options& opts, const device_entry& x) {
   hippo::hello result;
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
   result.host = host;
   result.process_id = static_cast<std::uint64_t>(::getpid());
-  result.device = device;
-  result.threads = 1;
-  for (const auto& x : registry.descriptors())
-    result.workloads.push_back(x.name);
+  result.device = x.kind;
+  result.threads = opts.threads;
+  result.memory_bytes = hippo::memory_of(x.name);
+  for (const auto& y : x.registry.descriptors())
+    result.workloads.emplace(y.name, y.version);
   return result;
 }
 
-/// Connects, serves until the service is gone, and again, unless there is
-/// nobody to come back for.
-int serve(const options& opts, hippo::workload_registry registry,
-          const std::string& device) {
-  const auto colon = opts.service.rfind(':');
-  const auto port
-    = colon == std::string::npos
-        ? 0
-        : std::strtoul(opts.service.c_str() + colon + 1, nullptr, 10);
-  if (port == 0 || port > 65535)
-    return fail({hippo::errc::invalid_argument,
-                 "--connect takes HOST:PORT, not '" + opts.service + "'"},
+/// Logs to standard error. @returns what gives the last lines
+std::function<std::string()> start_log() {
+  auto logger = spdlog::stderr_color_mt("hippo-trainer");
+  const auto tail
+    = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(log_tail_lines);
+  logger->sinks().push_back(tail);
+  spdlog::set_default_logger(logger);
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  return [tail] {
+    std::string result;
+    for (const auto& line : tail->last_formatted())
+      result += line;
+    if (result.size() > hippo::max_log_bytes)
+      result.erase(0, result.size() - hippo::max_log_bytes);
+    return result;
+  };
+}
+
+/// SIGTERM and SIGINT, taken by whoever waits for them and by nobody else. Make
+/// it before any thread.
+class leave_signals {
+public:
+  leave_signals() {
+    ::sigemptyset(&set_);
+    ::sigaddset(&set_, SIGTERM);
+    ::sigaddset(&set_, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+
+  /// Waits for the first one. The next one ends the process at once.
+  void wait() {
+    int number = 0;
+    ::sigwait(&set_, &number);
+    ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  }
+
+private:
+  sigset_t set_{};
+};
+
+using trainer_list = std::vector<hippo::training_actor>;
+
+/// Ends the process in good order once it is asked to: trainers save after their
+/// present steps, hand the rest back and take leave.
+[[noreturn]] void leave_when_asked(leave_signals& signals,
+                                   caf::actor_system& system,
+                                   const trainer_list& trainers,
+                                   double grace_seconds) {
+  signals.wait();
+  spdlog::info("trainer: leaving; ends after the present step, within {} s",
+               grace_seconds);
+  caf::scoped_actor self{system};
+  for (const auto& x : trainers) {
+    self->monitor(x);
+    self->send(x, hippo::leave_atom::value);
+  }
+  using clock = std::chrono::steady_clock;
+  const auto deadline
+    = clock::now() + std::chrono::duration_cast<clock::duration>(
+        std::chrono::duration<double>(grace_seconds));
+  auto left = trainers.size();
+  while (left > 0 && clock::now() < deadline)
+    self->receive([&](const caf::down_msg&) { --left; },
+                  caf::after(deadline - clock::now()) >> [] {});
+  if (left > 0)
+    spdlog::warn("trainer: left without the present step: it takes too long");
+  else
+    spdlog::info("trainer: has left");
+  spdlog::shutdown();
+  std::_Exit(left > 0 ? exit_failed : 0); // a step may be under way
+}
+
+/// Keeps the trainers connected, for as long as somebody may come back.
+class connector {
+public:
+  connector(caf::actor_system& system, const trainer_list& trainers)
+    : system_(system), self_(system), trainers_(trainers) {
+    for (const auto& x : trainers_)
+      self_->monitor(x);
+  }
+
+  /// Connects the trainers once. @returns whether that worked
+  bool connect(const std::string& name, const hippo::endpoint& where) {
+    auto pool = hippo::find_published<hippo::registrar_actor>(
+      system_, where.host, where.port);
+    if (!pool) {
+      const auto why = system_.render(pool.error());
+      if (std::exchange(trouble_, why) != why)
+        spdlog::warn("trainer: cannot reach {}: {}; trying again", name, why);
+      return false;
+    }
+    trouble_.clear();
+    spdlog::info("trainer: reached {}", name);
+    pool_ = *pool;
+    self_->monitor(pool_);
+    for (const auto& x : trainers_)
+      self_->send(x, hippo::connect_atom::value, pool_);
+    return true;
+  }
+
+  /// Waits until the service is gone.
+  /// @returns false if a trainer has ended instead: it was refused
+  bool wait_until_lost() {
+    for (;;) {
+      bool lost = false, refused = false;
+      self_->receive([&](const caf::down_msg& msg) {
+        lost = msg.source == pool_.address();
+        refused = msg.reason == hippo::errc::incompatible_version
+                  || msg.reason == hippo::errc::malformed_message;
+      });
+      if (lost || refused)
+        return lost;
+    }
+  }
+
+private:
+  caf::actor_system& system_;
+  caf::scoped_actor self_;
+  const trainer_list& trainers_;
+  hippo::registrar_actor pool_;
+  std::string trouble_; ///< as it was told
+};
+
+/// Trains for the service, whenever there is one.
+int serve(const options& opts, std::vector<device_entry> devices,
+          const std::function<std::string()>& log_tail) {
+  const auto where = hippo::parse_endpoint(opts.service);
+  if (!where)
+    return fail({where.failure().code, "--connect: " + where.failure().message},
                 exit_usage);
-  const auto host = opts.service.substr(0, colon);
-  const auto self_description = describe_self(registry, device);
-  auto engine
-    = std::make_shared<hippo::training_thread>(std::move(registry), device);
+  leave_signals signals;
   hippo::system_config cfg;
   caf::actor_system system{cfg};
-  caf::scoped_actor self{system};
-  using clock = std::chrono::steady_clock;
-  auto last_contact = clock::now();
-  for (;;) {
-    auto pool = hippo::find_published<hippo::registrar_actor>(
-      system, host, static_cast<std::uint16_t>(port));
-    if (pool) {
-      auto trainer = self->spawn<caf::monitored>(hippo::trainer, *pool,
-                                                 self_description, engine);
-      bool refused = false;
-      self->receive([&](const caf::down_msg& msg) {
-        refused = msg.reason == hippo::errc::incompatible_version;
-      });
-      if (refused)
-        return exit_failed;
-      last_contact = clock::now();
-    } else {
-      spdlog::warn("trainer: cannot reach {}: {}", opts.service,
-                   system.render(pool.error()));
-    }
-    const std::chrono::duration<double> away = clock::now() - last_contact;
-    if (opts.parent != 0 && pool)
-      return 0;
-    if (away.count() > opts.retry_seconds)
-      return fail({hippo::errc::io_failed,
-                   "no service at " + opts.service + " for "
-                     + hippo::to_text(opts.retry_seconds) + " s"},
-                  exit_failed);
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+  trainer_list trainers;
+  for (auto& x : devices) {
+    auto self_description = describe_self(opts, x);
+    auto engine = std::make_shared<hippo::training_thread>(
+      std::move(x.registry), x.kind);
+    trainers.push_back(system.spawn(hippo::trainer, hippo::registrar_actor{},
+                                    std::move(self_description),
+                                    std::move(engine), log_tail));
   }
+  std::thread{[&] {
+    leave_when_asked(signals, system, trainers, opts.grace_seconds);
+  }}.detach();
+  connector link{system, trainers};
+  hippo::backoff retry{retry_first, retry_last};
+  std::minstd_rand random{std::random_device{}()};
+  std::uniform_real_distribution<double> jitter{0, 1};
+  for (;;) {
+    if (link.connect(opts.service, *where)) {
+      retry.reset();
+      const bool lost = link.wait_until_lost();
+      if (!lost || opts.parent != 0) {
+        spdlog::shutdown();
+        std::_Exit(lost ? 0 : exit_failed); // a step may be under way
+      }
+    }
+    std::this_thread::sleep_for(retry.next(jitter(random)));
+  }
+}
+
+/// Makes the devices of this process ready.
+hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
+  std::vector<std::string> names;
+  for (const auto& x : opts.devices) {
+    const auto all = x == "all" ? hippo::all_devices() : std::vector{x};
+    for (const auto& name : all)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  }
+  std::vector<device_entry> result;
+  for (const auto& name : names) {
+    auto kind = hippo::prepare_device(name, opts.threads);
+    if (!kind)
+      return kind.failure();
+    auto& x = result.emplace_back(device_entry{name, *kind, {}});
+    hippo::add_built_in_workloads(x.registry, name);
+    for (const auto& path : opts.libraries)
+      if (auto why = hippo::load_workloads(path, x.registry))
+        return *why;
+  }
+  return result;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
   options opts;
-  CLI::App app{"Trains what a Hippo service leases to it, on one device.\n\n"
+  CLI::App app{"Trains what a Hippo service leases to it.\n\n"
                "Example: hippo-trainer --connect 10.0.0.5:4848",
                "hippo-trainer"};
   auto* connect
-    = app.add_option("--connect", opts.service, "The service, as HOST:PORT");
+    = app.add_option("--connect", opts.service,
+                     "The service, as HOST:PORT or [ADDRESS]:PORT");
   app.add_option("--workload", opts.libraries,
                  "A shared library with further workloads (repeatable)");
-  app.add_option("--device", opts.device, "cpu or cuda:N")
+  app.add_option("--device", opts.devices,
+                 "cpu, cuda:N (repeatable) or all: every GPU, else the CPU")
     ->capture_default_str();
-  app.add_option("--retry-seconds", opts.retry_seconds,
-                 "Give up after so long without a service")
+  app.add_option("--threads", opts.threads,
+                 "Threads that a CPU trains with: they decide the bits of "
+                 "results, as the kind of device does")
+    ->check(CLI::Range(1u, threads_max))
+    ->capture_default_str();
+  app.add_option("--grace-seconds", opts.grace_seconds,
+                 "On SIGTERM, how long the present step may take to end")
+    ->check(CLI::NonNegativeNumber)
     ->capture_default_str();
   auto* describe = app.add_flag(
     "--describe", opts.describe,
@@ -228,28 +395,23 @@ int main(int argc, char** argv) {
                  "one of --connect, --describe, --check and --export is "
                  "needed"},
                 exit_usage);
-  spdlog::set_default_logger(spdlog::stderr_color_mt("hippo-trainer"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  const auto log_tail = start_log();
   if (opts.parent != 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != opts.parent)
       return exit_failed; // the parent was gone before we asked
   }
-  const auto device = hippo::prepare_device(opts.device);
-  if (!device)
-    return fail(device.failure(), exit_usage);
-  hippo::workload_registry registry;
-  hippo::add_built_in_workloads(registry, opts.device);
-  for (const auto& path : opts.libraries)
-    if (auto why = hippo::load_workloads(path, registry))
-      return fail(*why, exit_usage);
+  auto devices = prepare(opts);
+  if (!devices)
+    return fail(devices.failure(), exit_usage);
+  const auto& first = devices->front();
   if (opts.describe) {
-    std::cout << hippo::to_json(registry.descriptors()) << '\n';
+    std::cout << hippo::to_json(first.registry.descriptors()) << '\n';
     return 0;
   }
   if (!opts.check.empty())
-    return check(opts, registry);
+    return check(opts, first.registry);
   if (!opts.weights.empty())
-    return export_weights(opts, registry, *device);
-  return serve(opts, std::move(registry), *device);
+    return export_weights(opts, first.registry, first.kind);
+  return serve(opts, std::move(*devices), log_tail);
 }

@@ -97,11 +97,12 @@ private:
     x.device = profiles_->begin()->second.device;
     x.threads = 1;
     for (const auto& [name, profile] : *profiles_)
-      x.workloads.push_back(name);
+      x.workloads.emplace(name, profile.workload.version);
     trainers_.push_back(system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(actors_.pool()), x,
       std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-        timeline_, profiles_, shelf_, seed_))));
+        timeline_, profiles_, shelf_, seed_)),
+      nullptr));
   }
 
   /// Says what the service waits for although nothing more will happen.

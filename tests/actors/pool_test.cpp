@@ -32,6 +32,8 @@ struct PoolTest : test::actor_test {
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },
         [count](lost_atom, std::uint64_t) { --*count; },
+        [](beat_atom, std::uint64_t, std::uint64_t, step_t) {},
+        [](resent_atom, const stop_report&, const trainer_actor&) {},
         [](status_atom) { return merger_status{}; },
         [](status_atom, told_atom) { return merger_overview{}; },
       };
@@ -50,6 +52,8 @@ struct PoolTest : test::actor_test {
             [](lease_atom, const lease_wire&, const lease_owner_actor&) {},
             [](stop_atom, const stop_wire&) {},
             [](cancel_atom, const cancel_wire&) {},
+            [](ack_atom, const ack_wire&) {},
+            [](lost_atom) {},
           };
         });
     hello x;
@@ -57,6 +61,10 @@ struct PoolTest : test::actor_test {
     auto welcomed = ask<welcome_wire>(trainers, register_atom::value, encode(x),
                                       handle);
     EXPECT_TRUE(welcomed);
+    beat idle;
+    idle.trainer = decode(*welcomed)->trainer;
+    self->send(trainers, beat_atom::value, encode(idle));
+    run();
     return handle;
   }
 };

@@ -10,6 +10,7 @@
 #include "engine.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
+#include "hippo/wire/codec.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
 #include "plan/workload_model.hpp"
@@ -51,8 +52,10 @@ public:
       i->evaluate |= stop.evaluate;
       i->save |= stop.save;
     } else {
-      work_.stops.insert(i, stop);
+      i = work_.stops.insert(i, stop);
     }
+    if (stop.last)
+      work_.stops.erase(i + 1, work_.stops.end());
   }
 
   void cancel(std::uint64_t lease) override {
@@ -87,8 +90,9 @@ public:
     if (stop.evaluate)
       x.values = state_.evaluate();
     if (stop.save) {
-      const auto name = std::to_string(work_.number) + '-'
-                        + std::to_string(stop.at);
+      const auto* where = stage_reaching(work_, stop.at);
+      const auto name = checkpoint_name(where == nullptr ? 0 : where->node,
+                                        stop.at, work_.number);
       (*files_)[name] = state_;
       x.saved = checkpoint{name, 1, 1};
     }
@@ -227,7 +231,8 @@ public:
 
   void open(merger_options options = {}) {
     trainers_pool = spawn(pool, watching);
-    log = spawn(keeping_journal, kept);
+    if (!log)
+      log = spawn(keeping_journal, kept);
     options.workload.name = "model";
     options.speed_names = {"batch_size"};
     merging = spawn(merger, std::move(options), trainers_pool, log);
@@ -273,13 +278,99 @@ public:
   trainer_entry& add_trainer() {
     hello x;
     x.device = "model";
-    x.workloads = {"model"};
+    x.workloads["model"];
     auto device = std::make_shared<fake_engine>(files);
     auto handle = spawn(trainer,
                         caf::actor_cast<registrar_actor>(trainers_pool), x,
-                        std::static_pointer_cast<engine>(device));
+                        std::static_pointer_cast<engine>(device),
+                        [] { return std::string{"the last words"}; });
     trainers.push_back({handle, device});
     return trainers.back();
+  }
+
+  /// A trainer whose every word the test says itself.
+  struct manual_trainer {
+    trainer_actor handle;
+    std::uint64_t number = 0;
+    std::shared_ptr<std::vector<lease>> leases; ///< that it was given
+    std::shared_ptr<lease_owner_actor> owner;   ///< of the last one
+    std::shared_ptr<std::vector<ack>> acks;
+    std::shared_ptr<int> given_up; ///< how often the pool has
+  };
+
+  /// Registers a trainer that knows these workloads, and says that it is idle.
+  manual_trainer join_by_hand(std::map<std::string, std::string> workloads
+                              = {{"model", ""}}) {
+    manual_trainer result;
+    auto leases = result.leases = std::make_shared<std::vector<lease>>();
+    auto owner = result.owner = std::make_shared<lease_owner_actor>();
+    auto acks = result.acks = std::make_shared<std::vector<ack>>();
+    auto given_up = result.given_up = std::make_shared<int>(0);
+    result.handle = spawn(
+      [=](trainer_actor::pointer) -> trainer_actor::behavior_type {
+        return {
+          [=](lease_atom, const lease_wire& x, const lease_owner_actor& who) {
+            leases->push_back(*decode(x));
+            *owner = who;
+          },
+          [](stop_atom, const stop_wire&) {},
+          [](cancel_atom, const cancel_wire&) {},
+          [=](ack_atom, const ack_wire& x) { acks->push_back(*decode(x)); },
+          [=](lost_atom) { ++*given_up; },
+        };
+      });
+    register_by_hand(result, std::move(workloads));
+    beat_by_hand(result);
+    return result;
+  }
+
+  void register_by_hand(manual_trainer& x,
+                        std::map<std::string, std::string> workloads
+                        = {{"model", ""}}) {
+    hello greeting;
+    greeting.device = "model";
+    greeting.workloads = std::move(workloads);
+    auto answer = ask<welcome_wire>(trainers_pool, register_atom::value,
+                                    encode(greeting), x.handle);
+    ASSERT_TRUE(answer) << sys.render(answer.error());
+    x.number = decode(*answer)->trainer;
+  }
+
+  void beat_by_hand(const manual_trainer& x, std::uint64_t lease = 0,
+                    step_t at = 0) {
+    beat message;
+    message.trainer = x.number;
+    message.lease = lease;
+    message.at = at;
+    self->send(trainers_pool, beat_atom::value, encode(message));
+    run();
+  }
+
+  pool_status pool_now() {
+    auto result = ask<pool_status>(trainers_pool, status_atom::value);
+    EXPECT_TRUE(result) << sys.render(result.error());
+    return result ? *result : pool_status{};
+  }
+
+  /// The service dies; the trainers live on. What is on its way to it is lost.
+  void crash() {
+    for (const auto& x : studies)
+      caf::anon_send_exit(x, caf::exit_reason::kill);
+    caf::anon_send_exit(merging, caf::exit_reason::kill);
+    caf::anon_send_exit(trainers_pool, caf::exit_reason::kill);
+    caf::anon_send_exit(log, caf::exit_reason::kill);
+    studies.clear();
+    specs.clear();
+    merging = nullptr;
+    trainers_pool = nullptr;
+    log = nullptr;
+  }
+
+  /// Lets the trainers know the service that is there now.
+  void connect_trainers() {
+    for (const auto& x : trainers)
+      self->send(x.handle, connect_atom::value,
+                 caf::actor_cast<registrar_actor>(trainers_pool));
   }
 
   /// Moves everything until nothing moves any more.

@@ -366,18 +366,7 @@ TEST_F(ServiceTest, ASilentTrainerLosesItsLease) {
   go();
   // Registers, takes its lease, and is never heard of again. Nobody is told
   // that it is dead: in CAF 0.17 a hanging node answers no request, ever.
-  auto mute = spawn([](trainer_actor::pointer) -> trainer_actor::behavior_type {
-    return {
-      [](lease_atom, const lease_wire&, const lease_owner_actor&) {},
-      [](stop_atom, const stop_wire&) {},
-      [](cancel_atom, const cancel_wire&) {},
-    };
-  });
-  hello x;
-  x.device = "model";
-  auto welcomed = ask<welcome_wire>(trainers_pool, register_atom::value,
-                                    encode(x), mute);
-  ASSERT_TRUE(welcomed);
+  join_by_hand();
   EXPECT_EQ(status().running.size(), 1u);
   add_trainer();
   for (int second = 0; second < 60; ++second) {
@@ -682,7 +671,7 @@ TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
   auto device = std::make_shared<test::fake_engine>(files);
   auto handle
     = spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
-            std::static_pointer_cast<engine>(device));
+            std::static_pointer_cast<engine>(device), nullptr);
   caf::error reason;
   self->monitor(handle);
   run();

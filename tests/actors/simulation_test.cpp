@@ -100,7 +100,7 @@ public:
     merging = spawn(merger, options, trainers_pool, log);
     hello x;
     x.device = profile->device;
-    x.workloads = {profile->workload.name};
+    x.workloads[profile->workload.name];
     for (; n > 0; --n)
       trainers.push_back(
         spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
@@ -108,7 +108,8 @@ public:
                 timeline,
                 std::make_shared<simulation_profiles>(simulation_profiles{
                   {profile->workload.name, *profile}}),
-                shelf, seed))));
+                shelf, seed)),
+              nullptr));
     clock.settle();
   }
 

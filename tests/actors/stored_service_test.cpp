@@ -102,10 +102,10 @@ public:
     for (int i = 0; i < 2; ++i) {
       hello x;
       x.device = "model";
-      x.workloads = {"model"};
+      x.workloads["model"];
       devices.push_back(std::make_shared<test::fake_engine>(files));
       spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
-            std::static_pointer_cast<engine>(devices.back()));
+            std::static_pointer_cast<engine>(devices.back()), nullptr);
     }
   }
 

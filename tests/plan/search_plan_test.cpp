@@ -1,7 +1,10 @@
 #include "hippo/plan/search_plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +14,15 @@ namespace hippo {
 namespace {
 
 configuration lr(double x) { return {{"lr", form::constant(x)}}; }
+
+/// A lease of that number on node 1.
+lease lease_to(std::uint64_t number, step_t end) {
+  lease result;
+  result.number = number;
+  result.stages = {{1, 0, end, {}}};
+  result.stops = {{end, true, true}};
+  return result;
+}
 
 TEST(Measuring, ListsMultiplesAndRungsUpToTheLast) {
   const measuring x{4, {3, 9}};
@@ -67,7 +79,7 @@ TEST(SearchPlan, KeepsStatesWhereUnknownTrialsMayPart) {
   const std::vector<stop_point> want{
     {5, false, true}, {7, false, true}, {12, true, true}};
   EXPECT_EQ(plan.stops_of(1, 0, 12, 0), want);
-  plan.begin_lease({7, {}, {}, {}, {{1, 0, 12, {}}}, {{12, true, true}}});
+  plan.begin_lease(lease_to(7, 12));
   plan.record({7, 4, {}, {}, {}, 0, 0, 0, 0, 4});
   plan.add_trial(plan.add_study({12, {12}, {3, 6}}), {{0, lr(.1)}});
   const auto added = plan.take_added_stops();
@@ -99,7 +111,7 @@ TEST(SearchPlan, StatesAreKeptWhereATrialMayTakeAnotherWay) {
   EXPECT_EQ(plan.stops_of(1, 0, 10, 0),
             (std::vector<stop_point>{
               {4, true, false}, {8, true, false}, {10, true, true}}));
-  plan.begin_lease({7, {}, {}, {}, {{1, 0, 10, {}}}, {{10, true, true}}});
+  plan.begin_lease(lease_to(7, 10));
   const auto a = plan.add_trial(study, {{0, lr(.1)}}, 0, true);
   const auto added = plan.take_added_stops();
   ASSERT_EQ(added.size(), 3u);
@@ -137,7 +149,7 @@ TEST(SearchPlan, TellsARunningLeaseOfNewStops) {
   search_plan plan;
   const auto study = plan.add_study({12, {12}});
   plan.ask(plan.add_trial(study, {{0, lr(.1)}}), 12);
-  plan.begin_lease({7, {}, {}, {}, {{1, 0, 12, {}}}, {{12, true, true}}});
+  plan.begin_lease(lease_to(7, 12));
   plan.record({7, 5, {}, {}, {}, 0, 0, 0, 0, 5});
   plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}); // passed already
   EXPECT_TRUE(plan.take_added_stops().empty());
@@ -160,7 +172,7 @@ TEST(SearchPlan, DeliversInOrderAndOnlyWhatAStudyAsksFor) {
   const auto b = plan.add_trial(half, {{0, lr(.1)}});
   plan.ask(a, 2);
   plan.ask(b, 4);
-  plan.begin_lease({1, {}, {}, {}, {{1, 0, 4, {}}}, {}});
+  plan.begin_lease(lease_to(1, 4));
   const auto report = [&](step_t at) {
     plan.record({1, at, {{"m", double(at)}}, {}, {}, 0, 0, 0, 0, 1});
     std::string result;
@@ -174,6 +186,132 @@ TEST(SearchPlan, DeliversInOrderAndOnlyWhatAStudyAsksFor) {
   EXPECT_EQ(report(4), "b4");
   plan.end_lease(1);
   EXPECT_FALSE(plan.record({1, 4, {{"m", 9}}, {}, {}, 0, 0, 0, 0, 1}));
+}
+
+/// What training leads to a node: everything that decides a state there.
+std::string way_to(const search_plan& plan, node_id id) {
+  std::string result;
+  for (; id != 0; id = plan.node(id).parent)
+    result += std::to_string(plan.node(id).begin) + '/'
+              + std::to_string(plan.node(id).lane) + '/'
+              + to_text(plan.config_of(id)) + '|';
+  return result;
+}
+
+TEST(SearchPlan, IdentitiesAreEqualIfAndOnlyIfTheWaysAre) {
+  std::map<std::uint64_t, std::string> way_of;
+  std::map<std::string, std::uint64_t> identity_of;
+  std::mt19937_64 rng{11};
+  for (int round = 0; round < 300; ++round) {
+    search_plan plan;
+    const auto study = plan.add_study({1, {20}});
+    for (int i = 0; i < 12; ++i)
+      plan.add_trial(study, test::random_segments(rng, 20), rng() % 3);
+    for (node_id id = 1; id < plan.size(); ++id) {
+      const auto way = way_to(plan, id);
+      const auto identity = plan.node(id).identity;
+      EXPECT_EQ(way_of.try_emplace(identity, way).first->second, way);
+      EXPECT_EQ(identity_of.try_emplace(way, identity).first->second,
+                identity);
+    }
+  }
+  EXPECT_GT(way_of.size(), 1000u);
+}
+
+TEST(SearchPlan, ARestoredNodeHasTheIdentityThatItHad) {
+  std::mt19937_64 rng{12};
+  search_plan plan;
+  const auto study = plan.add_study({1, {20}});
+  for (int i = 0; i < 50; ++i)
+    plan.add_trial(study, test::random_segments(rng, 20), i % 2);
+  search_plan again;
+  for (node_id id = 1; id < plan.size(); ++id) {
+    const auto& x = plan.node(id);
+    again.restore_node(id, x.parent, x.begin, plan.config_of(id), x.lane);
+    EXPECT_EQ(again.node(id).identity, x.identity);
+  }
+}
+
+stop_report late_report(const search_plan& plan, node_id node, step_t at) {
+  stop_report x;
+  x.lease = 99;
+  x.at = at;
+  x.values = {{"m", 7}};
+  x.saved = checkpoint{checkpoint_name(node, at, 99), 1, 1};
+  x.node = node;
+  x.identity = plan.node(node).identity;
+  return x;
+}
+
+TEST(SearchPlan, AdoptsWhatBelongsToItAndIsNotThereYet) {
+  search_plan plan;
+  const auto study = plan.add_study({2, {8}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
+  const auto first = plan.adopt(late_report(plan, 1, 2));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->node, 1u);
+  EXPECT_TRUE(first->measured);
+  EXPECT_TRUE(first->saved);
+  EXPECT_EQ(plan.take_deliveries().size(), 1u);
+  EXPECT_EQ(plan.take_changed().count(1), 1u);
+  auto other = late_report(plan, 1, 2);
+  other.values["m"] = 8;
+  other.saved->file = "other";
+  const auto second = plan.adopt(other);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(second->measured);
+  EXPECT_FALSE(second->saved);
+  EXPECT_EQ(plan.node(1).results.at(2).at("m"), 7);
+  EXPECT_EQ(plan.node(1).checkpoints.at(2).file, checkpoint_name(1, 2, 99));
+  EXPECT_TRUE(plan.take_deliveries().empty());
+}
+
+TEST(SearchPlan, AdoptsNothingThatBelongsElsewhere) {
+  search_plan plan;
+  const auto study = plan.add_study({2, {8}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
+  const auto refused = [&](auto spoil) {
+    auto x = late_report(plan, 2, 6);
+    spoil(x);
+    EXPECT_FALSE(plan.adopt(x));
+    EXPECT_TRUE(plan.take_deliveries().empty());
+    EXPECT_TRUE(plan.node(2).results.empty());
+  };
+  refused([](stop_report& x) { ++x.identity; });
+  refused([](stop_report& x) { x.identity = 0; });
+  refused([](stop_report& x) { x.node = 1; });
+  refused([](stop_report& x) { x.node = 3; });
+  refused([](stop_report& x) { x.node = UINT64_MAX; });
+  refused([](stop_report& x) { x.node = x.identity = 0; });
+  refused([](stop_report& x) { x.at = 4; }); // that is the parent's
+  EXPECT_TRUE(plan.adopt(late_report(plan, 2, 5)));
+}
+
+// Reports of one plan, sent to another one in which the same numbers mean other
+// nodes: what is adopted is what training alone gives there.
+TEST(SearchPlan, WhatIsAdoptedIsRightInWhateverPlan) {
+  std::mt19937_64 rng{13};
+  int adopted = 0;
+  for (int round = 0; round < 300; ++round) {
+    search_plan from, to;
+    std::vector<std::vector<segment>> known;
+    for (auto* plan : {&from, &to}) {
+      const auto study = plan->add_study({1, {12}});
+      for (int i = 0; i < 6; ++i) {
+        if (plan == &from || rng() % 2 == 0)
+          known.push_back(test::random_segments(rng, 12));
+        plan->add_trial(study, known[rng() % known.size()]);
+      }
+    }
+    for (node_id id = 1; id < from.size(); ++id) {
+      const auto x = late_report(from, id, from.node(id).begin + 1);
+      if (!to.adopt(x))
+        continue;
+      ++adopted;
+      EXPECT_EQ(way_to(to, id), way_to(from, id));
+    }
+  }
+  EXPECT_GT(adopted, 100);
 }
 
 TEST(SearchPlan, AnswersFromResultsAtOnce) {

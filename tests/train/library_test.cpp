@@ -15,6 +15,24 @@ TEST(Library, AddsItsWorkloads) {
   EXPECT_EQ((*made)->evaluate(), (metrics{{"loss", 0.5}}));
 }
 
+TEST(Library, TheVersionOfItsWorkloadsIsTheFile) {
+  const auto version_in = [](const std::string& path) {
+    workload_registry registry;
+    EXPECT_FALSE(load_workloads(path, registry));
+    return registry.descriptors().at(0).version;
+  };
+  const auto version = version_in(GOOD_LIBRARY);
+  EXPECT_TRUE(version.starts_with("library ")) << version;
+  const std::filesystem::path other
+    = std::filesystem::path{testing::TempDir()} / "hippo_changed.so";
+  const auto overwrite = std::filesystem::copy_options::overwrite_existing;
+  std::filesystem::copy_file(GOOD_LIBRARY, other, overwrite);
+  EXPECT_EQ(version_in(other), version);
+  std::ofstream{other, std::ios::app} << "x";
+  EXPECT_NE(version_in(other), version);
+  std::filesystem::remove(other);
+}
+
 TEST(Library, ItsExceptionsAreUnderstood) {
   workload_registry registry;
   ASSERT_FALSE(load_workloads(GOOD_LIBRARY, registry));

@@ -70,6 +70,7 @@ TEST(Codec, LeaseRoundTrips) {
     EXPECT_EQ(y.stages[i].begin, x.stages[i].begin);
     EXPECT_EQ(y.stages[i].end, x.stages[i].end);
     EXPECT_EQ(y.stages[i].config, x.stages[i].config);
+    EXPECT_EQ(y.stages[i].identity, x.stages[i].identity);
   }
 }
 
@@ -90,6 +91,8 @@ TEST(Codec, StopReportRoundTripsBitForBit) {
   EXPECT_EQ(y.train_ns, 2u);
   EXPECT_EQ(y.evaluate_ns, 3u);
   EXPECT_EQ(y.save_ns, 4u);
+  EXPECT_EQ(y.node, x.node);
+  EXPECT_EQ(y.identity, x.identity);
   EXPECT_EQ(y.trained_steps, 2u);
   ASSERT_EQ(y.values.size(), x.values.size());
   for (const auto& [name, value] : x.values)
@@ -107,11 +110,39 @@ TEST(Codec, StopReportWithoutCheckpointRoundTrips) {
 
 TEST(Codec, LeaseEndRoundTrips) {
   EXPECT_FALSE(round_trip(lease_end{7, 20, std::nullopt}).failure);
-  const auto x = round_trip(lease_end{7, 13, error{errc::diverged, "loss"}});
+  const auto x = round_trip(
+    lease_end{7, 13, error{errc::diverged, "loss"}, "one\ntwo"});
+  EXPECT_EQ(x.log, "one\ntwo");
   EXPECT_EQ(x.at, 13u);
   ASSERT_TRUE(x.failure);
   EXPECT_EQ(x.failure->code, errc::diverged);
   EXPECT_EQ(x.failure->message, "loss");
+}
+
+TEST(Codec, AckResentAndGoodbyeRoundTrip) {
+  EXPECT_EQ(round_trip(ack{7, 13}), (ack{7, 13}));
+  EXPECT_EQ(round_trip(goodbye{3}), goodbye{3});
+  const auto x = round_trip(resent{"toy;mode=fast", samples::report()});
+  EXPECT_EQ(x.workload_key, "toy;mode=fast");
+  EXPECT_EQ(x.report.lease, 7u);
+  EXPECT_EQ(x.report.at, 12u);
+  EXPECT_EQ(x.report.node, 5u);
+  EXPECT_EQ(x.report.saved, samples::report().saved);
+}
+
+TEST(Codec, RefusesBrokenAcksResentsAndGoodbyes) {
+  expect_refused<ack>({7, 13}, [](ack& x) { x.lease = 0; }, "no number");
+  expect_refused<ack>({7, 13}, [](ack& x) { x.at = max_step + 1; }, "beyond");
+  expect_refused<goodbye>({3}, [](goodbye& x) { x.trainer = 0; }, "no number");
+  const resent good{"toy", samples::report()};
+  const auto refused = [&](auto spoil, const char* why) {
+    expect_refused<resent>(good, spoil, why);
+  };
+  refused([](resent& x) { x.workload_key.clear(); }, "workload key is empty");
+  refused([](resent& x) { x.workload_key.assign(max_text_bytes + 1, 'k'); },
+          "too long");
+  refused([](resent& x) { x.report.node = 0; }, "names no node");
+  refused([](resent& x) { x.report.lease = 0; }, "no number");
 }
 
 TEST(Codec, BeatRoundTrips) {
@@ -141,11 +172,17 @@ TEST(Codec, RefusesBrokenHellos) {
   };
   refused([](hello& x) { x.protocol = 0; }, "protocol version is missing");
   refused([](hello& x) { x.device.clear(); }, "kind of device is empty");
-  refused([](hello& x) { x.workloads[1].clear(); }, "name is empty");
+  refused([](hello& x) { x.workloads[""]; }, "name is empty");
+  refused([](hello& x) { x.workloads["toy"].assign(max_name_bytes + 1, 'v'); },
+          "version is too long");
   refused([](hello& x) { x.host.assign(max_name_bytes + 1, 'h'); },
           "host name is too long");
-  refused([](hello& x) { x.workloads.assign(max_workloads + 1, "toy"); },
-          "workloads are too many");
+  refused(
+    [](hello& x) {
+      for (std::size_t i = 0; i <= max_workloads; ++i)
+        x.workloads["toy" + std::to_string(i)];
+    },
+    "workloads are too many");
 }
 
 TEST(Codec, RefusesTextsWithZeroBytes) {
@@ -336,6 +373,9 @@ TEST(Codec, RefusesBrokenEndsAndBeats) {
   expect_refused<lease_end>({1, max_step + 1, {}}, [](lease_end&) {},
                             "last step");
   expect_refused<lease_end>({1, 1, error{}}, [](lease_end&) {}, "no code");
+  expect_refused<lease_end>(
+    {1, 1, {}, std::string(max_log_bytes + 1, 'l')}, [](lease_end&) {},
+    "log is too long");
   expect_refused<beat>({0, 1, 1, 1}, [](beat&) {}, "no number");
   expect_refused<beat>({1, 1, max_step + 1, 1}, [](beat&) {}, "last step");
 }

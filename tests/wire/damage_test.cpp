@@ -71,9 +71,15 @@ TEST(Damage, Refusal) {
 TEST(Damage, Stop) { expect_robust(stop_request{7, {3, true, true}}, 5000); }
 TEST(Damage, Cancel) { expect_robust(cancel_request{7}, 5000); }
 TEST(Damage, End) {
-  expect_robust(lease_end{7, 3, error{errc::diverged, "loss"}}, 5000);
+  expect_robust(lease_end{7, 3, error{errc::diverged, "loss"}, "log"}, 5000);
 }
 TEST(Damage, Beat) { expect_robust(beat{3, 7, 3, 1}, 5000); }
+
+TEST(Damage, Ack) { expect_robust(ack{7, 3}, 5000); }
+TEST(Damage, Resent) {
+  expect_robust(resent{"toy", samples::report()}, 20000);
+}
+TEST(Damage, Goodbye) { expect_robust(goodbye{3}, 5000); }
 
 TEST(Damage, Configuration) {
   const auto whole = encode_configuration(samples::config());
@@ -102,8 +108,8 @@ TEST(Damage, RandomBytes) {
 }
 
 TEST(Damage, ManyPointersToOnePlaceCostNoMoreThanTheMessage) {
-  // A list of texts, all of which point to one long text: 4,000 names of
-  // 1,000 bytes out of some 5,000 words.
+  // A list of texts, all of which point to one long text: 4,000 versions of
+  // 1,000 bytes out of some 17,000 words.
   constexpr unsigned names = 4000;
   capnp::MallocMessageBuilder builder{1 << 16}; // one segment
   auto root = builder.initRoot<schema::Hello>();
@@ -111,13 +117,15 @@ TEST(Damage, ManyPointersToOnePlaceCostNoMoreThanTheMessage) {
   root.setDevice("cpu");
   auto list = root.initWorkloads(names);
   for (unsigned i = 0; i + 1 < names; ++i)
-    list.set(i, "t");
-  list.set(names - 1, std::string(1000, 't'));
+    list[i].setVersion("t");
+  list[names - 1].setVersion(std::string(1000, 't'));
+  for (unsigned i = 0; i < names; ++i)
+    list[i].setName(std::to_string(10'000 + i));
   const wire<schema::Hello> honest{builder};
   ASSERT_TRUE(decode(honest));
   std::vector<std::uint64_t> words(honest.words().size());
   std::memcpy(words.data(), honest.words().begin(), honest.size_bytes());
-  // The texts' pointers lie side by side, and each but the last leads to a word
+  // The pointers lie in every other word, and each but the last leads to a word
   // of its own; find them by what they look like: a list of 2 bytes.
   std::size_t last = 0;
   unsigned found = 0;
@@ -127,10 +135,10 @@ TEST(Damage, ManyPointersToOnePlaceCostNoMoreThanTheMessage) {
       ++found;
     }
   ASSERT_EQ(found, names - 1);
-  const auto target = words[last + 1];
+  const auto target = words[last + 2];
   const auto offset = static_cast<std::uint32_t>(target) >> 2;
-  for (std::size_t i = last + 1 - (names - 1); i <= last; ++i) {
-    const auto further = offset + static_cast<std::uint32_t>(last + 1 - i);
+  for (std::size_t i = last + 2 - 2 * (names - 1); i <= last; i += 2) {
+    const auto further = offset + static_cast<std::uint32_t>(last + 2 - i);
     words[i] = (target & 0xffffffff00000000) | (further << 2) | 1;
   }
   const auto result = decode(from_bytes<schema::Hello>(words.data(),

@@ -49,7 +49,7 @@ inline lease path() {
   x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}}};
   x.folder = "/tmp/checkpoints";
   x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
-  x.stages = {{3, 10, 12, config(4)}, {5, 12, 20, config(12)},
+  x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
               {9, 20, 20, {{"lr", form::constant(0.5)}}}};
   x.stops = {{10, true, false}, {12, false, true}, {20, true, true}};
   return x;
@@ -69,12 +69,14 @@ inline stop_report report() {
   x.evaluate_ns = 3;
   x.save_ns = 4;
   x.trained_steps = 2;
+  x.node = 5;
+  x.identity = 0xfeedfacefeedface;
   return x;
 }
 
 inline hello greeting() {
   return {protocol_version, "node7", 4711, "cpu avx2 t1",
-          {"fashion-cnn", "toy"}, 2};
+          {{"fashion-cnn", "built-in 1"}, {"toy", ""}}, 2, 1ull << 34};
 }
 
 } // namespace hippo::samples

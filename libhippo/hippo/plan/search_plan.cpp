@@ -61,6 +61,10 @@ node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
   made.begin = begin;
   made.asked_to = begin;
   made.lane = lane;
+  const std::uint64_t way[]{nodes_[parent].identity, begin, lane};
+  const auto text = to_text(pool_.restore(config));
+  made.identity
+    = hash_bytes(text.data(), text.size(), hash_bytes(way, sizeof(way)));
   made.config = std::move(config);
   nodes_[parent].children[begin].push_back(id);
   return id;
@@ -337,7 +341,7 @@ void search_plan::begin_lease(const lease& x) {
   leases_.emplace(x.number, std::move(state));
 }
 
-std::optional<node_id> search_plan::record(const stop_report& report) {
+std::optional<recorded> search_plan::record(const stop_report& report) {
   const auto l = leases_.find(report.lease);
   if (l == leases_.end())
     return std::nullopt;
@@ -362,14 +366,33 @@ std::optional<node_id> search_plan::record(const stop_report& report) {
       running.erase(r);
     changed_.insert(s.node);
   }
-  auto& x = nodes_[id];
+  return keep(id, report);
+}
+
+recorded search_plan::keep(node_id at, const stop_report& report) {
+  auto& x = nodes_[at];
+  recorded result{at, false, false};
   if (report.saved)
-    x.checkpoints.try_emplace(at, *report.saved);
-  if (!report.values.empty() && x.results.try_emplace(at, report.values).second)
-    if (auto w = x.wants.extract(at))
-      for (auto trial : w.mapped().waiters)
-        flush(trial);
-  return id;
+    result.saved = x.checkpoints.try_emplace(report.at, *report.saved).second;
+  if (!report.values.empty())
+    result.measured = x.results.try_emplace(report.at, report.values).second;
+  if (result.saved || result.measured)
+    changed_.insert(at);
+  if (!result.measured)
+    return result;
+  if (auto w = x.wants.extract(report.at))
+    for (auto trial : w.mapped().waiters)
+      flush(trial);
+  return result;
+}
+
+std::optional<recorded> search_plan::adopt(const stop_report& report) {
+  const auto id = report.node;
+  if (id == 0 || id >= nodes_.size()
+      || nodes_[id].identity != report.identity
+      || report.at <= nodes_[id].begin)
+    return std::nullopt;
+  return keep(id, report);
 }
 
 void search_plan::end_lease(std::uint64_t number) {

@@ -65,6 +65,9 @@ struct plan_node {
   std::uint32_t depth = 0;
   step_t begin = 0;
   std::uint64_t lane = 0;
+  /// Hash of the lanes, begins and configurations from the root to here; 0: the
+  /// root. Equal chains have equal ones, in every plan and every run.
+  std::uint64_t identity = 0;
   configuration_pool::compact config;
   std::map<step_t, std::vector<node_id>> children; ///< by their begin
   std::vector<std::uint32_t> measurings; ///< of the trials that pass, sorted
@@ -78,6 +81,13 @@ struct plan_node {
   std::vector<std::pair<study_no, step_t>> asked_by; ///< the same by study
   std::optional<step_t> failed_at; ///< no state from here on can be reached
   error failure;
+};
+
+/// What of a report was not known before.
+struct recorded {
+  node_id node = 0; ///< that the state belongs to
+  bool measured = false;
+  bool saved = false;
 };
 
 /// Steps that trials ask for, and what merging makes of them.
@@ -161,8 +171,15 @@ public:
 
   /// Takes in what a trainer reports. A report of a lease that ended changes
   /// nothing, nor does a result or checkpoint where there is one already.
-  /// @returns the node that the state belongs to, if the report counts
-  std::optional<node_id> record(const stop_report& x);
+  /// @returns what of it is new, if the report counts
+  std::optional<recorded> record(const stop_report& x);
+
+  /// Takes in a report of a lease that has ended, or is of an earlier run: by
+  /// the node and identity that it names. A result or checkpoint where there is
+  /// one already changes nothing.
+  /// @returns what of it is new, or nothing if it is of no node of this plan, or
+  ///          of a state that does not belong to it
+  std::optional<recorded> adopt(const stop_report& x);
 
   /// Ends a lease: what it has not reached is to be trained again.
   void end_lease(std::uint64_t number);
@@ -283,6 +300,8 @@ private:
                    configuration_pool::compact config);
   node_id add_node(node_id parent, step_t begin, std::uint64_t lane,
                    configuration_pool::compact config);
+  /// Keeps the result and checkpoint of a state that belongs to node `at`.
+  recorded keep(node_id at, const stop_report& x);
   void announce_stops(node_id at, const measuring& when);
   void flush(trial_id trial);
   /// Lets a trial no longer wait for what is beyond state `to`.

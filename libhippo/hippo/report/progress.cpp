@@ -223,7 +223,9 @@ std::string trial_line(const trial_event& x) {
     x.value ? " with value: " + to_text(*x.value) : std::string{};
   switch (x.state) {
     case trial_state::failed:
-      result += " failed: " + (x.failure.empty() ? "unknown" : x.failure);
+      result += " failed: " + (x.failure.empty() ? "unknown"
+                                       : x.failure.substr(
+                                         0, x.failure.find('\n')));
       return printable(result);
     case trial_state::pruned:
       result += " pruned at step " + std::to_string(x.step) + value;

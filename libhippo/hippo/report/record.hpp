@@ -81,6 +81,9 @@ struct trainer_record {
   std::string name;   ///< host and process
   std::string device; ///< kind of device
   std::string lost;   ///< why it left before the end; empty if it did not
+  bool left = false;  ///< it ended in good order before the end
+  std::string stalled; ///< why it is given no work; empty if it is
+  std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
 };
 
 /// A finished (or interrupted) run: everything that the report folder shows.

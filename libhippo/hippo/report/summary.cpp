@@ -181,7 +181,9 @@ void add_failures(page& out, const run_record& x) {
   for (std::size_t i = 0; i < std::min(rows.size(), failures_max); ++i)
     out.add("  " + pad_right(printable(rows[i].study), 16) + "  "
             + pad_right(rows[i].trials, 10) + "  "
-            + (rows[i].reason.empty() ? "unknown" : rows[i].reason));
+            + (rows[i].reason.empty()
+                 ? "unknown"
+                 : rows[i].reason.substr(0, rows[i].reason.find('\n'))));
   if (rows.size() > failures_max)
     out.add("  and " + std::to_string(rows.size() - failures_max) + " more");
 }

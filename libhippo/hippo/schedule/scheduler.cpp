@@ -118,7 +118,20 @@ double scheduler::seconds_left(const std::vector<stage>& leased,
 std::optional<path> scheduler::choose() const {
   if (ranking_.empty())
     return std::nullopt;
-  auto [first, order, id, from] = *ranking_.begin();
+  return path_from(*ranking_.begin());
+}
+
+std::optional<path>
+scheduler::choose(const std::function<bool(const path&)>& fits) const {
+  auto i = ranking_.begin();
+  for (auto left = choices_max; left > 0 && i != ranking_.end(); --left, ++i)
+    if (auto x = path_from(*i); fits(x))
+      return x;
+  return std::nullopt;
+}
+
+path scheduler::path_from(const rank& first) const {
+  auto [key, order, id, from] = first;
   path result;
   result.start = plan_.node(id).checkpoints.at(from);
   auto items = tree_.items_from(id, from);

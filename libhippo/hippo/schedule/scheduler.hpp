@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +52,12 @@ public:
   /// @complexity O(states waited for on the nodes of the path)
   [[nodiscard]] std::optional<path> choose() const;
 
+  /// Returns the best path for which `fits` is true, of the best
+  /// `choices_max`.
+  [[nodiscard]] std::optional<path>
+  choose(const std::function<bool(const path&)>& fits) const;
+  static constexpr std::size_t choices_max = 64;
+
   /// How many paths could be leased now, if they were independent.
   [[nodiscard]] std::size_t runnable_count() const noexcept {
     return ranking_.size();
@@ -72,6 +79,7 @@ public:
 private:
   /// Smaller goes first.
   using rank = std::tuple<double, std::uint64_t, node_id, step_t>;
+  [[nodiscard]] path path_from(const rank& first) const;
   [[nodiscard]] rank rank_of(const runnable& x) const;
   [[nodiscard]] const tree_item&
   pick(node_id id, step_t from, const std::vector<tree_item>& items) const;

@@ -104,10 +104,15 @@ std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
   return result;
 }
 
+/// The version of the workloads below: to be raised with every change of what
+/// they give.
+constexpr const char* built_in_version = "built-in 1";
+
 workload_descriptor fashion(std::string name, std::string meaning,
                             bool augments) {
   workload_descriptor x;
   x.name = std::move(name);
+  x.version = built_in_version;
   x.meaning = std::move(meaning);
   x.metrics = {
     {"val_accuracy", direction::maximize,
@@ -204,6 +209,7 @@ json to_json(const workload_descriptor& x) {
     {"name", x.name},
     {"meaning", x.meaning},
     {"unit", x.unit},
+    {"version", x.version},
     {"metrics", std::move(measured)},
     {"hyper_parameters", to_json(x.hyper_parameters)},
     {"options", to_json(x.options)},
@@ -215,6 +221,7 @@ workload_descriptor workload_of(const json& j) {
   x.name = j.at("name");
   x.meaning = j.at("meaning");
   x.unit = j.at("unit");
+  x.version = j.at("version");
   for (const auto& m : j.at("metrics"))
     x.metrics.push_back(
       {m.at("name"),

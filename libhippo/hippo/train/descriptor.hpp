@@ -43,6 +43,9 @@ struct workload_descriptor {
   std::string name;
   std::string meaning;
   std::string unit = "epoch"; ///< what one step is
+  /// Decides its results beside spec and device: trainers that know another one
+  /// get none of its work. Empty: fits all.
+  std::string version;
   std::vector<metric_descriptor> metrics;
   std::vector<parameter_descriptor> hyper_parameters;
   std::vector<parameter_descriptor> options; ///< nested ones with dots

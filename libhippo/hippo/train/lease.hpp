@@ -26,6 +26,9 @@ struct stage {
   step_t begin = 0;
   step_t end = 0; ///< equal to `begin` when there is only to evaluate
   configuration config;
+  /// Hash of all training on the way to the node, so that what a trainer tells
+  /// of it fits no other; 0: the lease is of no plan.
+  std::uint64_t identity = 0;
 };
 
 /// A step of a path at which the trainer stops for a moment.
@@ -64,6 +67,10 @@ struct stop_report {
   std::uint64_t evaluate_ns = 0;
   std::uint64_t save_ns = 0;
   step_t trained_steps = 0; ///< steps trained since the stop before
+  // Of the stage that led here, by which a report is understood when its lease
+  // is known no longer. The trainer fills them in.
+  std::uint64_t node = 0; ///< 0: unknown
+  std::uint64_t identity = 0;
 };
 
 /// How a lease ended, from the trainer's side; its last message on it.
@@ -71,6 +78,15 @@ struct lease_end {
   std::uint64_t lease = 0;
   step_t at = 0;                ///< the last step that was reached
   std::optional<error> failure; ///< nothing: every stop was passed
+  std::string log{}; ///< if it failed, the last lines of the trainer's log
 };
+
+/// Returns the stage of a lease that state `at` belongs to, or null if that is
+/// the state it starts from, or none of it.
+const stage* stage_reaching(const lease& x, step_t at);
+
+/// Returns the name of the file of a checkpoint: `n<node>-s<step>-l<lease>.ckpt`.
+/// No two of a service are the same.
+std::string checkpoint_name(std::uint64_t node, step_t at, std::uint64_t lease);
 
 } // namespace hippo

@@ -4,8 +4,27 @@
 
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "hippo/core/hash.hpp"
 
 namespace hippo {
+
+namespace {
+
+/// The version of a library's workloads: a digest of the file, since any change
+/// of it may change what they give.
+expected<std::string> version_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  if (!in)
+    return {errc::io_failed, "cannot read the file"};
+  return "library " + hash_text(bytes);
+}
+
+} // namespace
 
 std::optional<error> load_workloads(const std::string& path,
                                     workload_registry& registry) {
@@ -34,12 +53,17 @@ std::optional<error> load_workloads(const std::string& path,
                   " was built for workload interface " + std::to_string(version)
                     + ", this is " + std::to_string(HIPPO_WORKLOAD_ABI)
                     + ": build it again with this Hippo's headers");
+  const auto version = version_of(file);
+  if (!version)
+    return refuse(version.failure().code, ": " + version.failure().message);
+  workload_registry own;
   try {
-    add(registry);
+    add(own);
   } catch (const std::exception& e) {
-    // It stays loaded: the registry may hold some of its code by now.
+    // It stays loaded: what it threw is of its code.
     return error{errc::training_failed, path + " failed: " + e.what()};
   }
+  registry.add(std::move(own), *version);
   return std::nullopt;
 }
 

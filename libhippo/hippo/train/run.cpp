@@ -167,23 +167,14 @@ private:
   std::optional<error> save(const stage& x) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      auto saved = store_.write(file_name(x.node), work_.save());
+      auto saved = store_.write(checkpoint_name(x.node, at_, lease_.number),
+                                work_.save());
       if (saved)
         present_ = next_.saved = *saved;
       else
         unwritten = saved.failure();
     });
     return failure ? failure : unwritten;
-  }
-
-  std::string file_name(std::uint64_t node) const {
-    std::string result{"n"};
-    result += std::to_string(node);
-    result += "-s";
-    result += std::to_string(at_);
-    result += "-l";
-    result += std::to_string(lease_.number);
-    return result + ".ckpt";
   }
 
   error cancelled() const {

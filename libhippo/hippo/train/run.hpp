@@ -61,7 +61,7 @@ struct lease_progress {
 /// last stop (or at one that was made so), at the first failure, or when
 /// cancelled. A metric that is not finite is the failure `errc::diverged`,
 /// reported after the stop's other values; such a stop saves nothing.
-/// Checkpoints are named `n<node>-s<step>-l<lease>.ckpt`.
+/// Checkpoints are named by `checkpoint_name`.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
 /// @param store where checkpoints are read and written

@@ -17,6 +17,14 @@ void workload_registry::add(workload_descriptor descriptor,
                             entry{std::move(descriptor), std::move(factory)});
 }
 
+void workload_registry::add(workload_registry other,
+                            const std::string& version) {
+  for (auto& [name, x] : other.entries_) {
+    x.descriptor.version = version;
+    entries_.insert_or_assign(name, std::move(x));
+  }
+}
+
 std::vector<workload_descriptor> workload_registry::descriptors() const {
   std::vector<workload_descriptor> result;
   for (const auto& [name, x] : entries_)

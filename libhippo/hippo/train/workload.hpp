@@ -71,6 +71,9 @@ public:
   /// Adds a workload, or replaces the one of that name.
   void add(workload_descriptor descriptor, workload_factory factory);
 
+  /// Adds all of `other`, whose workloads are of that version from now on.
+  void add(workload_registry other, const std::string& version);
+
   [[nodiscard]] std::vector<workload_descriptor> descriptors() const;
 
   /// @returns the workload, or `errc::unknown_workload` with the nearest name,
@@ -90,7 +93,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 1
+#define HIPPO_WORKLOAD_ABI 2
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

@@ -85,6 +85,28 @@ void put(schema::Failure::Builder out, const error& x) {
   out.setMessage(x.message);
 }
 
+void put(schema::StopReport::Builder out, const stop_report& x) {
+  out.setLease(x.lease);
+  out.setAt(x.at);
+  auto values = out.initValues(count(x.values.size()));
+  unsigned i = 0;
+  for (const auto& [name, value] : x.values) {
+    values[i].setName(name);
+    values[i].setValue(value);
+    ++i;
+  }
+  if (x.saved)
+    put(out.initSaved(), *x.saved);
+  out.setDevice(x.device);
+  out.setLoadNanos(x.load_ns);
+  out.setTrainNanos(x.train_ns);
+  out.setEvaluateNanos(x.evaluate_ns);
+  out.setSaveNanos(x.save_ns);
+  out.setTrainedSteps(x.trained_steps);
+  out.setNode(x.node);
+  out.setIdentity(x.identity);
+}
+
 /// Makes a message by letting `fill` write its root.
 template <class Schema, class F>
 wire<Schema> make(F&& fill) {
@@ -314,6 +336,7 @@ bool get_lease_number(std::uint64_t in, std::uint64_t& out, complaint& why) {
 
 bool get(schema::Stage::Reader in, stage& out, complaint& why) {
   out.node = in.getNode();
+  out.identity = in.getIdentity();
   return get_step(in.getBegin(), out.begin, "a stage's begin", why)
          && get_step(in.getEnd(), out.end, "a stage's end", why)
          && why.require(out.begin <= out.end, "a stage",
@@ -330,18 +353,19 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.protocol = in.getProtocol();
   out.process_id = in.getProcessId();
   out.threads = in.getThreads();
-  const auto names = in.getWorkloads();
+  out.memory_bytes = in.getMemory();
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
       || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
               "the host name", why)
-      || !get_name(in.getDevice(), out.device, "the kind of device", why)
-      || !why.require(names.size() <= max_workloads, "the workloads",
-                      "are too many"))
+      || !get_name(in.getDevice(), out.device, "the kind of device", why))
     return false;
-  for (auto name : names)
-    if (!get_name(name, out.workloads.emplace_back(), "a workload's name", why))
-      return false;
-  return true;
+  const auto version = [](schema::Ability::Reader x, std::string& to,
+                          complaint& y) {
+    return get(x.getVersion(), to, max_name_bytes, emptiness::allowed,
+               "a workload's version", y);
+  };
+  return get_map(in.getWorkloads(), out.workloads, max_workloads,
+                 "the workloads", why, version);
 }
 
 bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
@@ -427,6 +451,8 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
     to = x.getValue();
     return true;
   };
+  out.node = in.getNode();
+  out.identity = in.getIdentity();
   return get_lease_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the stop", why)
          && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,
@@ -449,7 +475,26 @@ bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
   return get_lease_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the last step", why)
          && (!in.hasFailure()
-             || get(in.getFailure(), out.failure.emplace(), why));
+             || get(in.getFailure(), out.failure.emplace(), why))
+         && get(in.getLog(), out.log, max_log_bytes, emptiness::allowed,
+                "the log", why);
+}
+
+bool get(schema::Ack::Reader in, ack& out, complaint& why) {
+  return get_lease_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the stop", why);
+}
+
+bool get(schema::Resent::Reader in, resent& out, complaint& why) {
+  return get(in.getWorkload(), out.workload_key, max_text_bytes,
+             emptiness::refused, "the workload key", why)
+         && get(in.getReport(), out.report, why)
+         && why.require(out.report.node != 0, "the report", "names no node");
+}
+
+bool get(schema::Goodbye::Reader in, goodbye& out, complaint& why) {
+  out.trainer = in.getTrainer();
+  return why.require(out.trainer != 0, "the trainer", "has no number");
 }
 
 bool get(schema::Beat::Reader in, beat& out, complaint& why) {
@@ -496,9 +541,14 @@ wire<schema::Hello> encode(const hello& x) {
     out.setProcessId(x.process_id);
     out.setDevice(x.device);
     out.setThreads(x.threads);
-    auto names = out.initWorkloads(count(x.workloads.size()));
-    for (unsigned i = 0; i < names.size(); ++i)
-      names.set(i, x.workloads[i]);
+    out.setMemory(x.memory_bytes);
+    auto list = out.initWorkloads(count(x.workloads.size()));
+    unsigned i = 0;
+    for (const auto& [name, version] : x.workloads) {
+      list[i].setName(name);
+      list[i].setVersion(version);
+      ++i;
+    }
   });
 }
 
@@ -525,6 +575,7 @@ wire<schema::Lease> encode(const lease& x) {
       stages[i].setNode(x.stages[i].node);
       stages[i].setBegin(x.stages[i].begin);
       stages[i].setEnd(x.stages[i].end);
+      stages[i].setIdentity(x.stages[i].identity);
       put(stages[i].initConfig(), x.stages[i].config);
     }
     auto stops = out.initStops(count(x.stops.size()));
@@ -546,25 +597,8 @@ wire<schema::Cancel> encode(const cancel_request& x) {
 }
 
 wire<schema::StopReport> encode(const stop_report& x) {
-  return make<schema::StopReport>([&x](schema::StopReport::Builder out) {
-    out.setLease(x.lease);
-    out.setAt(x.at);
-    auto values = out.initValues(count(x.values.size()));
-    unsigned i = 0;
-    for (const auto& [name, value] : x.values) {
-      values[i].setName(name);
-      values[i].setValue(value);
-      ++i;
-    }
-    if (x.saved)
-      put(out.initSaved(), *x.saved);
-    out.setDevice(x.device);
-    out.setLoadNanos(x.load_ns);
-    out.setTrainNanos(x.train_ns);
-    out.setEvaluateNanos(x.evaluate_ns);
-    out.setSaveNanos(x.save_ns);
-    out.setTrainedSteps(x.trained_steps);
-  });
+  return make<schema::StopReport>(
+    [&x](schema::StopReport::Builder out) { put(out, x); });
 }
 
 wire<schema::LeaseEnd> encode(const lease_end& x) {
@@ -573,7 +607,28 @@ wire<schema::LeaseEnd> encode(const lease_end& x) {
     out.setAt(x.at);
     if (x.failure)
       put(out.initFailure(), *x.failure);
+    if (!x.log.empty())
+      out.setLog(x.log);
   });
+}
+
+wire<schema::Ack> encode(const ack& x) {
+  return make<schema::Ack>([&x](schema::Ack::Builder out) {
+    out.setLease(x.lease);
+    out.setAt(x.at);
+  });
+}
+
+wire<schema::Resent> encode(const resent& x) {
+  return make<schema::Resent>([&x](schema::Resent::Builder out) {
+    out.setWorkload(x.workload_key);
+    put(out.initReport(), x.report);
+  });
+}
+
+wire<schema::Goodbye> encode(const goodbye& x) {
+  return make<schema::Goodbye>(
+    [&x](schema::Goodbye::Builder out) { out.setTrainer(x.trainer); });
 }
 
 wire<schema::Beat> encode(const beat& x) {
@@ -615,6 +670,18 @@ expected<lease_end> decode(const wire<schema::LeaseEnd>& x) {
 
 expected<beat> decode(const wire<schema::Beat>& x) {
   return decode_as<beat>("beat", x);
+}
+
+expected<ack> decode(const wire<schema::Ack>& x) {
+  return decode_as<ack>("acknowledgement", x);
+}
+
+expected<resent> decode(const wire<schema::Resent>& x) {
+  return decode_as<resent>("resent report", x);
+}
+
+expected<goodbye> decode(const wire<schema::Goodbye>& x) {
+  return decode_as<goodbye>("goodbye", x);
 }
 
 // -- configurations -----------------------------------------------------------

@@ -19,7 +19,8 @@ namespace hippo {
 // What `decode` accepts at most.
 inline constexpr step_t max_step = 1ull << 53;
 inline constexpr std::size_t max_name_bytes = 1024; ///< names, words, hosts
-inline constexpr std::size_t max_text_bytes = 64 << 10; ///< messages, folders
+inline constexpr std::size_t max_text_bytes = 64 << 10; ///< messages, folders, workload keys
+inline constexpr std::size_t max_log_bytes = 8 << 10; ///< of a failed lease
 inline constexpr std::size_t max_hyper_parameters = 4096;
 inline constexpr std::size_t max_workload_options = 4096;
 inline constexpr std::size_t max_workloads = 4096;
@@ -40,6 +41,9 @@ wire<schema::Cancel> encode(const cancel_request& x);
 wire<schema::StopReport> encode(const stop_report& x);
 wire<schema::LeaseEnd> encode(const lease_end& x);
 wire<schema::Beat> encode(const beat& x);
+wire<schema::Ack> encode(const ack& x);
+wire<schema::Resent> encode(const resent& x);
+wire<schema::Goodbye> encode(const goodbye& x);
 
 /// Decodes and validates `x`: the only place that turns a peer's bytes into
 /// domain types. What comes out keeps the invariants of its type: names are
@@ -56,6 +60,9 @@ expected<cancel_request> decode(const wire<schema::Cancel>& x);
 expected<stop_report> decode(const wire<schema::StopReport>& x);
 expected<lease_end> decode(const wire<schema::LeaseEnd>& x);
 expected<beat> decode(const wire<schema::Beat>& x);
+expected<ack> decode(const wire<schema::Ack>& x);
+expected<resent> decode(const wire<schema::Resent>& x);
+expected<goodbye> decode(const wire<schema::Goodbye>& x);
 
 /// Encodes a configuration as bytes to be stored. Equal ones give equal bytes.
 std::string encode_configuration(const configuration& x);

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "hippo/core/error.hpp"
 #include "hippo/train/lease.hpp"
@@ -12,7 +12,7 @@ namespace hippo {
 
 /// The version of the messages between service and trainers. Grows whenever
 /// one side can no longer understand the other.
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 
 /// What a trainer says first.
 struct hello {
@@ -20,8 +20,11 @@ struct hello {
   std::string host;                          ///< empty: unknown
   std::uint64_t process_id = 0;              ///< on `host`; 0: unknown
   std::string device; ///< kind of device, decides the bits; not empty
-  std::vector<std::string> workloads; ///< names it can train, none empty
-  std::uint32_t threads = 0;          ///< that it trains with; 0: unknown
+  /// The workloads that it can train, by name, and their versions: what
+  /// decides their results beside the device. An empty one fits all.
+  std::map<std::string, std::string> workloads;
+  std::uint32_t threads = 0;      ///< that it trains with; 0: unknown
+  std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
   friend bool operator==(const hello&, const hello&) = default;
 };
 
@@ -53,6 +56,25 @@ struct beat {
   step_t at = 0;             ///< the state it has reached
   std::uint64_t count = 0;   ///< grows by 1 with each beat
   friend bool operator==(const beat&, const beat&) = default;
+};
+
+/// Says that a report is durable, or will never be needed.
+struct ack {
+  std::uint64_t lease = 0; ///< not 0
+  step_t at = 0;
+  friend bool operator==(const ack&, const ack&) = default;
+};
+
+/// A report that was never acknowledged.
+struct resent {
+  std::string workload_key; ///< of its lease; not empty
+  stop_report report;       ///< its `node` is not 0
+};
+
+/// Says that a trainer is about to end.
+struct goodbye {
+  std::uint64_t trainer = 0; ///< not 0
+  friend bool operator==(const goodbye&, const goodbye&) = default;
 };
 
 } // namespace hippo

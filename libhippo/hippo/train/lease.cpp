@@ -1,0 +1,26 @@
+#include "hippo/train/lease.hpp"
+
+#include <algorithm>
+
+namespace hippo {
+
+const stage* stage_reaching(const lease& x, step_t at) {
+  const auto i
+    = std::find_if(x.stages.begin(), x.stages.end(), [at](const stage& s) {
+        return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
+      });
+  return i == x.stages.end() ? nullptr : &*i;
+}
+
+std::string checkpoint_name(std::uint64_t node, step_t at,
+                            std::uint64_t lease) {
+  std::string result{"n"};
+  result += std::to_string(node);
+  result += "-s";
+  result += std::to_string(at);
+  result += "-l";
+  result += std::to_string(lease);
+  return result + ".ckpt";
+}
+
+} // namespace hippo
