@@ -15,6 +15,7 @@
 #include "best.hpp"
 #include "child_process.hpp"
 #include "hippo/core/nearest.hpp"
+#include "hippo/preview/preview.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "keys.hpp"
 #include "outcome.hpp"
@@ -203,7 +204,7 @@ struct preview_arguments {
 int preview(preview_arguments& x) {
   if (!load(x.input, x.what))
     return hippo::exit_bad_input;
-  auto result = hippo::preview(x.what.studies, x.what.catalogue);
+  auto result = hippo::preview(x.what.studies, x.what.catalogue.workloads);
   if (!x.what.profiles.empty()) {
     auto times = hippo::preview_times(std::move(x.what));
     if (!times)
