@@ -17,7 +17,7 @@ namespace hippo {
 /// A trial as clients see it.
 struct trial_view {
   stored_trial trial;
-  step_t shared_steps = 0; ///< that it has got without their being trained for it
+  step_t shared_steps = 0; ///< that it got untrained: others had them
 };
 
 /// A study as clients see it, by what is stored.

@@ -31,8 +31,8 @@ kj::Exception to_exception(const error& x);
 /// Returns what an actor failed with, its sentence unchanged.
 error to_error(const caf::error& x);
 
-/// Joins an event loop of kj with actors: lets an actor ask others, or work on a
-/// thread of its own, and brings the answer back to the loop.
+/// Joins an event loop of kj with actors: lets an actor ask others, or work on
+/// a thread of its own, and brings the answer back to the loop.
 ///
 /// Belongs to the thread of the loop, which outlives every job: `close` waits.
 class bridge {

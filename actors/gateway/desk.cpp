@@ -389,7 +389,8 @@ kj::Promise<trained_answer> desk::train(std::uint64_t study,
                       forget();
                       return x;
                     },
-                    [forget](kj::Exception&& why) -> kj::Promise<trained_answer> {
+                    [forget](
+                      kj::Exception&& why) -> kj::Promise<trained_answer> {
                       forget();
                       return kj::mv(why);
                     });

@@ -55,10 +55,10 @@ struct trainer_view {
   std::optional<merger_status::running_lease> lease;
 };
 
-/// Answers the questions of all clients, however they come. Nothing blocks: what
-/// is stored is read by one thread, what takes long is worked out by another,
-/// and the actors are asked. Every promise may fail with an exception whose text
-/// is for clients.
+/// Answers the questions of all clients, however they come. Nothing blocks:
+/// what is stored is read by one thread, what takes long is worked out by
+/// another, and the actors are asked. Every promise may fail with an exception
+/// whose text is for clients.
 ///
 /// Belongs to the thread of an event loop.
 class desk : private kj::TaskSet::ErrorHandler {

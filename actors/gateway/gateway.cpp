@@ -41,7 +41,9 @@ public:
   bool shouldClose() override { return true; }
 };
 
-std::string text_of(const kj::Exception& x) { return x.getDescription().cStr(); }
+std::string text_of(const kj::Exception& x) {
+  return x.getDescription().cStr();
+}
 
 void set(kj::AsyncIoStream& stream, int level, int option, int value) {
   stream.setsockopt(level, option, &value, sizeof(value));
@@ -135,7 +137,8 @@ private:
   expected<kj::Own<kj::ConnectionReceiver>>
   listen(const std::string& host, std::uint16_t port, kj::WaitScope& scope) {
     try {
-      return network_.parseAddress(kj::StringPtr{host.data(), host.size()}, port)
+      const kj::StringPtr name{host.data(), host.size()};
+      return network_.parseAddress(name, port)
         .wait(scope)
         ->listen();
     } catch (const kj::Exception& e) {
@@ -240,8 +243,8 @@ private:
   kj::Promise<void> refuse_http(kj::Own<kj::AsyncIoStream> to) {
     static constexpr kj::StringPtr answer
       = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
-        "Content-Type: application/json\r\nContent-Length: 55\r\n\r\n"
-        "{\"error\":\"resource_exhausted: too many connections\"}\r\n\r\n"_kj;
+        "Content-Type: application/json\r\nContent-Length: 53\r\n\r\n"
+        "{\"error\":\"resource_exhausted: too many connections\"}\n"_kj;
     auto written = to->write(answer.begin(), answer.size());
     return timer_
       .timeoutAfter(refusal_time.count() * kj::SECONDS, kj::mv(written))

@@ -107,7 +107,8 @@ target read_target(std::string_view url) {
 }
 
 /// Takes a number out of a query.
-/// @returns `fallback` if it is not there; `errc::invalid_argument` if it is none
+/// @returns `fallback` if it is not there, `errc::invalid_argument` if it is
+///          none
 expected<std::uint64_t> take_number(target& from, const std::string& name,
                                     std::uint64_t fallback) {
   const auto x = from.query.extract(name);

@@ -47,7 +47,8 @@ void add_states(metrics_writer& out,
   for (auto i = 0; i <= static_cast<int>(last); ++i) {
     const std::string name = to_string(static_cast<State>(i));
     const auto found = counts.find(name);
-    out.sample("state", name, found == counts.end() ? 0 : number(found->second));
+    out.sample("state", name,
+               found == counts.end() ? 0 : number(found->second));
   }
 }
 

@@ -14,9 +14,9 @@ namespace hippo {
 
 /// Wakes those who wait for something to be stored.
 ///
-/// While anybody waits it asks SQLite, for all of them, whether there has been a
-/// commit: a matter of microseconds, and right whoever writes and however. Who
-/// is woken looks for what it wants and, if it is not there, waits again.
+/// While anybody waits it asks SQLite, for all of them, whether there has been
+/// a commit: a matter of microseconds, and right whoever writes and however.
+/// Who is woken looks for what it wants and, if it is not there, waits again.
 class news_watch {
 public:
   /// REQUIRES: `store` is used by nobody else; `timer` outlives this.

@@ -20,7 +20,12 @@ study: grid
 workload: {name: sum}
 objective: {metric: sum}
 steps: {max: 4}
-space: {lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [2], gamma: 0.5}}]}}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [2], gamma: 0.5}
 algorithm: grid
 )";
 
@@ -321,9 +326,11 @@ TEST_F(GatewayTest, LogsComeInParts) {
 TEST_F(GatewayTest, ErrorsComeVerbatim) {
   open();
   auto me = enter();
-  const std::string bad = "study: x\nworkload: {name: summ}\nsteps: {max: no}\n";
+  const std::string bad
+    = "study: x\nworkload: {name: summ}\nsteps: {max: no}\n";
   std::string findings = "invalid_study: ";
-  for (const auto& x : load_study(bad, "test.yaml", {sum_workload()}, true).errors)
+  const auto read = load_study(bad, "test.yaml", {sum_workload()}, true);
+  for (const auto& x : read.errors)
     findings += to_text(x) + '\n';
   findings.pop_back();
   auto submit = me.service.submitRequest();
@@ -591,7 +598,8 @@ TEST_F(HttpTest, OneConnectionTooManyIsTold) {
   raw_socket first{node->door().http_port()};
   first.send("GET /healthz HTTP/1.1\r\n"); // and no more
   raw_socket next{node->door().http_port()};
-  EXPECT_EQ(next.read_all().substr(0, 12), "HTTP/1.1 503");
+  EXPECT_EQ(body_of(next.read_all(), 503),
+            (json{{"error", "resource_exhausted: too many connections"}}));
 }
 
 } // namespace
