@@ -200,7 +200,7 @@ struct command_answer {
 /// A trial is at rest where a client wanted it, or has ended before.
 struct trained_answer {
   trial_state state = trial_state::paused;
-  step_t step = 0; ///< where it was to be measured; else of the last measurement
+  step_t step = 0; ///< where it was asked for, else of the last result
   metrics values;  ///< that was measured there
   std::string failure;
 };

@@ -140,7 +140,7 @@ void save(self_ptr self) {
 
 // -- clients that wait --------------------------------------------------------
 
-/// What a trial has measured at `to`, however far it has got since, or else last.
+/// What a trial has measured at `to`, however far it is by now, or else last.
 trained_answer answer_of(const study_state& st, trial_no no, step_t to) {
   const auto& x = st.trials[no];
   trained_answer result;

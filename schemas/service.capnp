@@ -132,8 +132,8 @@ struct StudyInfo {
   trials    @9 :UInt64;   # that there are by now
   finished  @10 :UInt64;  # those of them that have ended
   askedSteps  @11 :UInt64;  # by its trials, added up
-  sharedSteps @12 :UInt64;  # of these, steps that it has got without their being
-                            # trained for it: another trial had them before
+  sharedSteps @12 :UInt64;  # of these, steps that it has got without their
+                            # being trained for it: another trial had them
   best :union {
     none  @13 :Void;
     trial @14 :TrialInfo;
@@ -182,8 +182,8 @@ struct Command {
 
 struct Progress {
   state   @0 :Text;          # of the trial, as in TrialInfo
-  step    @1 :UInt64;        # `untilStep`, or the last one that was measured if it
-                             # has ended before
+  step    @1 :UInt64;        # `untilStep`, or the last one measured if it has
+                             # ended before
   metrics @2 :List(Metric);  # measured there, sorted by name
   failure @3 :Text;
 }

@@ -90,7 +90,7 @@ public:
     std::uint64_t trial = 0;
     step_t step = 0;
     std::uint64_t node = 0; ///< of the plan
-    bool was_known = false; ///< whether a trial had heard the same result before
+    bool was_known = false; ///< whether a trial had heard that result before
     friend bool operator==(const heard_measurement&, const heard_measurement&)
       = default;
   };
