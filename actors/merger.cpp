@@ -734,9 +734,10 @@ merger_status status_of(const merger_state& st) {
   result.trained_steps = st.trained_steps;
   result.reused_steps = st.plan.restored_steps();
   result.runnable_paths = st.chooser->runnable_count();
+  result.device_seconds = st.totals.busy_seconds;
   if (st.trained_steps > 0)
     result.step_seconds
-      = st.totals.busy_seconds / static_cast<double>(st.trained_steps);
+      = result.device_seconds / static_cast<double>(st.trained_steps);
   if (result.figures.delivered_steps > st.trained_steps)
     result.saved_seconds
       = static_cast<double>(result.figures.delivered_steps - st.trained_steps)

@@ -160,6 +160,7 @@ struct merger_status {
   std::uint64_t trained_steps = 0;
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
   std::uint64_t runnable_paths = 0;
+  double device_seconds = 0; ///< in which trainers were at work, added up
   double step_seconds = 0; ///< the mean time of a trained step
   /// What the steps would have cost that trials have got by now without anybody
   /// training them in this run.
@@ -205,6 +206,7 @@ struct study_status {
   std::uint64_t trials = 0;
   std::uint64_t finished = 0; ///< neither pending, running nor paused
   std::uint64_t asked_steps = 0;
+  double active_seconds = 0; ///< for how long it has been worked on
   std::optional<best_record> best;
 };
 
@@ -217,8 +219,8 @@ struct command_answer {
 /// A trial is at rest where a client wanted it, or has ended before.
 struct trained_answer {
   trial_state state = trial_state::paused;
-  step_t step = 0; ///< of the last measurement
-  metrics values;  ///< the last measurement
+  step_t step = 0; ///< where it was asked for, else of the last result
+  metrics values;  ///< that was measured there
   std::string failure;
 };
 

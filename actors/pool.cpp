@@ -245,7 +245,8 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   if (x.protocol != protocol_version) {
     result.refusal
       = error{errc::incompatible_version,
-              "this service speaks version " + std::to_string(protocol_version)
+              std::string{"this service speaks version "}
+                + std::to_string(protocol_version)
                 + " and the trainer version " + std::to_string(x.protocol)
                 + ": run the same release of both"};
     return result;

@@ -1,7 +1,9 @@
 #include "study.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -138,14 +140,19 @@ void save(self_ptr self) {
 
 // -- clients that wait --------------------------------------------------------
 
-trained_answer answer_of(const study_state& st, trial_no no) {
+/// What a trial has measured at `to`, however far it is by now, or else last.
+trained_answer answer_of(const study_state& st, trial_no no, step_t to) {
   const auto& x = st.trials[no];
   trained_answer result;
   result.state = x.state;
   result.failure = x.failure;
-  if (!x.results.empty()) {
-    result.step = x.results.back().step;
-    result.values = x.results.back().values;
+  auto i = std::find_if(x.results.begin(), x.results.end(),
+                        [&](const auto& y) { return y.step == to; });
+  if (i == x.results.end() && !x.results.empty())
+    i = std::prev(x.results.end());
+  if (i != x.results.end()) {
+    result.step = i->step;
+    result.values = i->values;
   }
   return result;
 }
@@ -161,7 +168,7 @@ void answer_waiters(self_ptr self, trial_no no) {
   const auto [first, last] = st.waiters.equal_range(no);
   for (auto i = first; i != last;)
     if (is_there(st, no, i->second.to)) {
-      i->second.promise.deliver(answer_of(st, no));
+      i->second.promise.deliver(answer_of(st, no, i->second.to));
       i = st.waiters.erase(i);
     } else {
       ++i;
@@ -551,7 +558,8 @@ void begin(self_ptr self, std::uint64_t number) {
 
 // -- what others want to know -------------------------------------------------
 
-study_status status_of(const study_state& st) {
+study_status status_of(const study_state& st,
+                       caf::actor_clock::time_point now) {
   const auto& stored = st.options.stored;
   study_status result;
   result.id = stored.id;
@@ -562,6 +570,7 @@ study_status status_of(const study_state& st) {
   result.trials = st.decisions->trials();
   result.finished = st.finished;
   result.asked_steps = st.asked_steps;
+  result.active_seconds = active_seconds(st, now);
   result.best = shown_best(st);
   return result;
 }
@@ -679,7 +688,7 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       if (const auto why = find_missing(st, no))
         return caf::make_error(why->code, why->message);
       if (is_there(st, no, to))
-        return answer_of(st, no);
+        return answer_of(st, no, to);
       auto promise = self->make_response_promise<trained_answer>();
       if (st.trials[no].asked_to >= to) {
         st.waiters.emplace(no, study_state::trained_waiter{to, promise});
@@ -693,7 +702,7 @@ study_actor::behavior_type study(self_ptr self, study_options options,
           [self, no, to, promise](const command_answer&) mutable {
             auto& now = self->state;
             if (is_there(now, no, to))
-              promise.deliver(answer_of(now, no));
+              promise.deliver(answer_of(now, no, to));
             else
               now.waiters.emplace(
                 no, study_state::trained_waiter{to, promise});
@@ -717,7 +726,9 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       x.text = "the budget of time, " + to_text(*budget) + " s, is spent";
       store(self, std::move(x));
     },
-    [self](status_atom) { return status_of(self->state); },
+    [self](status_atom) {
+      return status_of(self->state, self->clock().now());
+    },
     [self](status_atom, told_atom) { return full_record_of(self->state); },
   };
 }

@@ -20,7 +20,9 @@ interface Entrance {
   greet @0 (protocol :UInt32, client :Text) -> (service :Service,
                                                 info :ServiceInfo);
   # `protocol` is the client's `serviceProtocolVersion`; `client` says for logs
-  # who it is, at most 1024 bytes. Fails with incompatible_version.
+  # who it is, at most 1024 bytes. Fails with incompatible_version, with
+  # resource_exhausted if there are too many clients, and with not_allowed for
+  # who shows a trainer's certificate.
 }
 
 struct ServiceInfo {
@@ -63,7 +65,8 @@ interface Study {
   # `text` is the study file.
 
   trials @1 (first :UInt64, most :UInt32) -> (trials :List(TrialInfo));
-  # By number, from `first` on; at most `most` and never more than 1000.
+  # By number, from `first` on; at most `most` (0: as many as may be) and never
+  # more than 1000.
 
   best @2 () -> (trial :TrialInfo);
   # Fails with invalid_argument if there is no result yet.
@@ -71,10 +74,11 @@ interface Study {
   events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
     -> (events :List(Event), next :UInt64, ended :Bool);
   # What the study has heard, in its order, after the event `after`; 0 = from
-  # the first. At most `most` and never more than 1000. If there is none it waits
-  # for one, up to `waitMillis` and never longer than 60,000. `next` is the
-  # `after` of the next call. `ended`: the study has ended, and nothing comes
-  # after these. Results are a stream like this: call it again and again.
+  # the first. At most `most` (0: as many as may be) and never more than 1000. If
+  # there is none it waits for one, up to `waitMillis` and never longer than
+  # 60,000. `next` is the `after` of the next call. `ended`: the study has ended,
+  # and nothing that it heeds comes after these. Results are a stream like this:
+  # call it again and again.
 
   wait @4 (waitMillis :UInt32) -> (info :StudyInfo);
   # Answers once the study has ended, or after `waitMillis`, never later than
@@ -87,14 +91,15 @@ interface Study {
   setWeight @9 (weight :Float64) -> ();  # share of the trainers, above 0
 
   export @10 () -> (json :Text);
-  # All that is known of the study, as JSON: docs/report.md, one study.
+  # All that is known of the study, as JSON: docs/report.md, one study. Fails
+  # with resource_exhausted beyond 200,000 results.
 
   # For studies with `algorithm: client`:
 
   ask @11 (params :Text) -> (trial :UInt64, params :Text);
   # One more trial. `params` are its values as a map in JSON or YAML; empty =
   # those that the study's sampler draws. Answers with its number and its values
-  # as JSON.
+  # as JSON. Not to be repeated blindly: each call makes a trial.
 
   train @12 (trial :UInt64, untilStep :UInt64) -> (progress :Progress);
   # Trains a trial up to a step, where something must be measured, and answers
@@ -127,15 +132,15 @@ struct StudyInfo {
   trials    @9 :UInt64;   # that there are by now
   finished  @10 :UInt64;  # those of them that have ended
   askedSteps  @11 :UInt64;  # by its trials, added up
-  sharedSteps @12 :UInt64;  # of these, steps that were not trained for it alone:
-                            # known before it came, or others ask for them too
+  sharedSteps @12 :UInt64;  # of these, steps that it has got without their
+                            # being trained for it: another trial had them
   best :union {
     none  @13 :Void;
     trial @14 :TrialInfo;
   }
   activeSeconds @15 :Float64;  # for how long it has been worked on
-  savedSeconds  @16 :Float64;  # device time that sharing avoided, an estimate;
-                               # 0 if it is not running
+  savedSeconds  @16 :Float64;  # device time that the shared steps would have
+                               # taken, an estimate; 0 if it is not running
 }
 
 struct TrialInfo {
@@ -145,7 +150,7 @@ struct TrialInfo {
   params @2 :Text;    # JSON
   askedSteps  @3 :UInt64;  # how far it is to be trained
   steps       @4 :UInt64;  # how far it has been
-  sharedSteps @5 :UInt64;  # as in StudyInfo; 0 for a study that has ended
+  sharedSteps @5 :UInt64;  # of these, as in StudyInfo
   best :union {
     none  @6 :Void;
     value @7 :BestValue;
@@ -177,8 +182,9 @@ struct Command {
 
 struct Progress {
   state   @0 :Text;          # of the trial, as in TrialInfo
-  step    @1 :UInt64;        # where it is; below `untilStep` if it has ended
-  metrics @2 :List(Metric);  # measured there
+  step    @1 :UInt64;        # `untilStep`, or the last one measured if it has
+                             # ended before
+  metrics @2 :List(Metric);  # measured there, sorted by name
   failure @3 :Text;
 }
 
@@ -186,7 +192,7 @@ struct Outcome {
   state @0 :Text;   # COMPLETE, PRUNED or FAILED
   value :union {
     none     @1 :Void;
-    measured @2 :Float64;  # by the client itself, may be NaN
+    measured @2 :Float64;  # by the client itself; NaN = none
   }
   step @3 :UInt64;  # at which; 0 = the study's last
 }

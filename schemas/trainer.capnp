@@ -95,7 +95,8 @@ struct Cancel {
   lease @0 :UInt64;  # number of the lease; 0 = malformed
 }
 
-struct Metric {
+struct Metric $Cxx.name("StopMetric") {
+  # service.capnp has a Metric as well.
   name  @0 :Text;     # unique in its report; empty = malformed
   value @1 :Float64;  # in the metric's own unit; may be NaN or infinite; 0 =
                       # the value 0

@@ -12,6 +12,7 @@
 #include "client_verbs.hpp"
 #include "common_options.hpp"
 #include "gc.hpp"
+#include "hippo/preview/preview.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "outcome.hpp"
 #include "preview.hpp"
@@ -185,7 +186,7 @@ int preview(preview_arguments& x) {
     return preview_by_service(x.server, x.input.files, x.format == "json");
   if (!load(x.input, x.what))
     return exit_bad_input;
-  auto result = hippo::preview(x.what.studies, x.what.catalogue);
+  auto result = hippo::preview(x.what.studies, x.what.catalogue.workloads);
   if (!x.what.profiles.empty()) {
     auto times = preview_times(std::move(x.what));
     if (!times)

@@ -19,6 +19,7 @@ const char* to_string(errc code) noexcept {
     case errc::io_failed: return "io_failed";
     case errc::unknown_study: return "unknown_study";
     case errc::not_allowed: return "not_allowed";
+    case errc::resource_exhausted: return "resource_exhausted";
   }
   return "invalid_errc"; // a code from a newer peer
 }

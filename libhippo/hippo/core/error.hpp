@@ -26,6 +26,7 @@ enum class errc : std::uint8_t {
   io_failed,             ///< the operating system refused; see the message
   unknown_study,         ///< no study of that name
   not_allowed,           ///< a key or certificate that lets nobody in here
+  resource_exhausted,    ///< a limit on how many or how much; see the message
 };
 
 /// Returns the enumerator's name, e.g. `"bad_checkpoint"`.

@@ -58,7 +58,14 @@ json to_json(const study_record& x) {
           {"trials", std::move(trials)}};
 }
 
+/// Bytes that are no UTF-8 (a trainer's log) must not lose a whole report.
+std::string text_of(const json& x) {
+  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
 } // namespace
+
+std::string study_json(const study_record& x) { return text_of(to_json(x)); }
 
 std::string report_json(const run_record& x) {
   json studies = json::array();
@@ -101,8 +108,7 @@ std::string report_json(const run_record& x) {
                     {"device_kinds", kinds},
                     {"trainers", std::move(trainers)},
                     {"studies", std::move(studies)}};
-  // Bytes that are no UTF-8 (a trainer's log) must not lose a whole report.
-  return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+  return text_of(result);
 }
 
 } // namespace hippo

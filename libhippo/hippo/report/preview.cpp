@@ -20,6 +20,10 @@ void add(json& to, const step_figures& x) {
   to["unique_steps"] = x.unique_steps;
   to["merge_rate"] = x.merge_rate;
   to["k_wise_merge_rate"] = x.k_wise_merge_rate;
+  if (!x.known_steps)
+    return;
+  to["known_steps"] = *x.known_steps;
+  to["new_steps"] = x.unique_steps - *x.known_steps;
 }
 
 void add(json& to, std::uint64_t trials, const step_figures& full,

@@ -13,6 +13,8 @@ struct step_figures {
   std::uint64_t unique_steps = 0; ///< after merging
   double merge_rate = 1;          ///< p = asked / unique
   double k_wise_merge_rate = 1;   ///< q; 1 for a study by itself
+  /// Of the unique steps, those that are trained already, where that is known.
+  std::optional<std::uint64_t> known_steps{};
 };
 
 /// What one study would train by itself.
@@ -50,7 +52,8 @@ struct preview_record {
 
 /// Top level: `trials`, `asked_steps`, `unique_steps`, `merge_rate`,
 /// `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
-/// estimate, `estimate` with the same figures but `trials`; where it was
+/// estimate, `estimate` with the same figures but `trials`; where it is known what
+/// has been trained, `known_steps` and `new_steps` beside them; where it was
 /// simulated, `times` with `trainers`, `merged` and `alone`, each with
 /// `wall_seconds`, `device_seconds` and `lower_bound_seconds` (null if not
 /// known). Two-space indented.

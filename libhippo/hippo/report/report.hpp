@@ -10,6 +10,9 @@ namespace hippo {
 /// `report.json`, two-space indented; numbers with all digits.
 std::string report_json(const run_record& x);
 
+/// One study as it is in `report.json`.
+std::string study_json(const study_record& x);
+
 /// `trials.csv` (RFC 4180): a row a trial: study, trial, state, steps,
 /// shared_steps, best_step, best_value, then a column for each top-level
 /// parameter name, its value as in `params` (JSON if it is no scalar).

@@ -319,7 +319,10 @@ state_folder::open(const std::string& path) {
       return damaged(path, done.failure().message);
   if (auto set = database->run("PRAGMA journal_mode = WAL;"
                                "PRAGMA synchronous = FULL;"
-                               "PRAGMA foreign_keys = ON;");
+                               "PRAGMA foreign_keys = ON;"
+                               // Older programs need not know of it.
+                               "CREATE INDEX IF NOT EXISTS events_by_result"
+                               " ON events (workload, node, step);");
       !set)
     return set.failure();
   std::unique_ptr<state_folder> result{
@@ -711,6 +714,88 @@ state_folder::load_best(const stored_study& study) {
   if (!query->is_null(8))
     result.node = query->number(8);
   return std::optional{std::move(result)};
+}
+
+expected<std::vector<state_folder::heard_measurement>>
+state_folder::load_heard(std::uint64_t study, std::uint64_t after,
+                         std::size_t most) {
+  return read_all<heard_measurement>(
+    database_.prepare(
+      "SELECT id, trial, step, node, EXISTS (SELECT 1 FROM events o"
+      " WHERE o.workload = e.workload AND o.node = e.node AND o.step = e.step"
+      " AND o.id < e.id) FROM events e WHERE study = ?1 AND id > ?2"
+      " AND kind = ?4 ORDER BY id LIMIT ?3"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, after).bind(3, most).bind_text(4, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<heard_measurement> {
+      return heard_measurement{row.number(0), row.number(1), row.number(2),
+                               row.number(3), row.number(4) != 0};
+    });
+}
+
+expected<metrics> state_folder::load_metrics(std::uint64_t study,
+                                             std::uint64_t trial, step_t step) {
+  auto query = database_.prepare(
+    "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
+    " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
+    " WHERE e.study = ? AND e.trial = ? AND e.step = ? AND e.kind = ?");
+  if (!query)
+    return query.failure();
+  query->bind(1, study).bind(2, trial).bind(3, step);
+  query->bind_text(4, measured_kind);
+  metrics result;
+  for (;;) {
+    auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return result;
+    result.emplace(query->text(0), exact_real(*query, 1));
+  }
+}
+
+expected<state_folder::trial_counts>
+state_folder::count_trials(std::uint64_t study) {
+  auto query = database_.prepare(
+    "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to)"
+    " FROM trials WHERE study = ?1");
+  if (!query)
+    return query.failure();
+  query->bind(1, study)
+    .bind_text(2, to_string(trial_state::pending))
+    .bind_text(3, to_string(trial_state::running))
+    .bind_text(4, to_string(trial_state::paused));
+  if (auto found = query->step(); !found)
+    return found.failure();
+  return trial_counts{query->number(0),
+                      static_cast<std::uint64_t>(query->real(1)),
+                      static_cast<std::uint64_t>(query->real(2))};
+}
+
+expected<state_folder::state_counts> state_folder::count_states() {
+  state_counts result;
+  const std::pair<const char*, std::map<std::string, std::uint64_t>*> all[] = {
+    {"SELECT state, count(*) FROM studies GROUP BY state", &result.studies},
+    {"SELECT state, count(*) FROM trials GROUP BY state", &result.trials}};
+  for (const auto& [sql, counts] : all) {
+    auto query = database_.prepare(sql);
+    if (!query)
+      return query.failure();
+    for (;;) {
+      auto more = query->step();
+      if (!more)
+        return more.failure();
+      if (!*more)
+        break;
+      counts->emplace(query->text(0), query->number(1));
+    }
+  }
+  return result;
+}
+
+expected<std::uint64_t> state_folder::data_version() {
+  return read_number("PRAGMA data_version");
 }
 
 expected<std::vector<state_folder::usage>> state_folder::load_usage() {

@@ -84,6 +84,47 @@ public:
   };
   expected<std::optional<best_trial>> load_best(const stored_study& study);
 
+  /// A measurement that a study has heard, and whether it had to be trained.
+  struct heard_measurement {
+    std::uint64_t event = 0;
+    std::uint64_t trial = 0;
+    step_t step = 0;
+    std::uint64_t node = 0; ///< of the plan
+    bool was_known = false; ///< whether a trial had heard that result before
+    friend bool operator==(const heard_measurement&, const heard_measurement&)
+      = default;
+  };
+  /// Returns what a study has heard after event `after`, in its order, commands
+  /// and failures left out.
+  /// @complexity O(most * log(number of events))
+  expected<std::vector<heard_measurement>>
+  load_heard(std::uint64_t study, std::uint64_t after, std::size_t most);
+
+  /// Returns what was measured at a step of a trial, empty if nothing was or a
+  /// client did.
+  /// @complexity O(events of the study)
+  expected<metrics> load_metrics(std::uint64_t study, std::uint64_t trial,
+                                 step_t step);
+
+  /// The trials of a study, counted.
+  struct trial_counts {
+    std::uint64_t trials = 0;
+    std::uint64_t finished = 0;    ///< neither pending, running nor paused
+    std::uint64_t asked_steps = 0; ///< how far they are to be trained, added up
+  };
+  expected<trial_counts> count_trials(std::uint64_t study);
+
+  /// How many studies and trials there are in each state, by its name.
+  struct state_counts {
+    std::map<std::string, std::uint64_t> studies;
+    std::map<std::string, std::uint64_t> trials;
+  };
+  expected<state_counts> count_states();
+
+  /// Returns a number that changes whenever somebody else has committed
+  /// something since the last call.
+  expected<std::uint64_t> data_version();
+
   /// What of a workload is stored, for people.
   struct usage {
     std::string workload_key;

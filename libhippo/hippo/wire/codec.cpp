@@ -447,7 +447,7 @@ bool get(schema::Cancel::Reader in, cancel_request& out, complaint& why) {
 }
 
 bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
-  const auto metric = [](schema::Metric::Reader x, double& to, complaint&) {
+  const auto metric = [](schema::StopMetric::Reader x, double& to, complaint&) {
     to = x.getValue();
     return true;
   };

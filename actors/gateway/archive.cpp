@@ -1,0 +1,292 @@
+#include "gateway/archive.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "gateway/limits.hpp"
+#include "hippo/tune/loaded_study.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Rows that are read at a time.
+constexpr std::size_t rows_per_read = 10'000;
+
+/// How much is kept in memory of what can be read again.
+constexpr std::size_t kept_studies_max = 10'000;
+constexpr std::size_t kept_tallies_max = 64;
+
+/// Makes room for one more.
+template <class Map>
+void limit(Map& x, std::size_t most) {
+  if (x.size() >= most)
+    x.clear();
+}
+
+/// How many rows a client gets that wants `most`; 0: as many as may be.
+std::size_t rows_of(std::size_t most, std::size_t limit) {
+  return most == 0 ? limit : std::min(most, limit);
+}
+
+/// Reads all of something that comes in parts.
+/// @param next reads the part after those that there are
+template <class T, class Next>
+expected<std::vector<T>> read_parts(std::size_t most, Next&& next) {
+  std::vector<T> result;
+  for (;;) {
+    auto part = next(result);
+    if (!part)
+      return part.failure();
+    if (part->empty() || result.size() > most)
+      return result;
+    result.insert(result.end(), std::make_move_iterator(part->begin()),
+                  std::make_move_iterator(part->end()));
+  }
+}
+
+} // namespace
+
+expected<archive::facts> archive::facts_of(const stored_study& study) {
+  if (const auto i = facts_.find(study.id); i != facts_.end())
+    return i->second;
+  auto text = study.text;
+  if (text.empty()) {
+    auto whole = store_->load_study(std::to_string(study.id));
+    if (!whole)
+      return whole.failure();
+    text = std::move(whole->text);
+  }
+  facts result;
+  // A study of before may name a workload that is not here any more.
+  if (const auto read = load_study(text, study.file, workloads_, true);
+      read.study) {
+    result.algorithm = read.study->spec.algorithm.name;
+    result.workload_key = key_of(read.study->spec.workload);
+  }
+  limit(facts_, kept_studies_max);
+  return facts_.emplace(study.id, std::move(result)).first->second;
+}
+
+expected<const archive::tally*> archive::tally_of(std::uint64_t study) {
+  if (!tallies_.contains(study))
+    limit(tallies_, kept_tallies_max);
+  auto& result = tallies_[study];
+  for (;;) {
+    const auto heard
+      = store_->load_heard(study, result.last_event, rows_per_read);
+    if (!heard)
+      return heard.failure();
+    if (heard->empty())
+      return &result;
+    for (const auto& x : *heard) {
+      result.last_event = x.event;
+      if (x.trial >= result.trials.size())
+        result.trials.resize(x.trial + 1);
+      auto& trial = result.trials[x.trial];
+      if (x.was_known && x.step > trial.step) {
+        trial.shared += x.step - trial.step;
+        result.shared += x.step - trial.step;
+      }
+      trial.step = std::max(trial.step, x.step);
+    }
+  }
+}
+
+expected<study_view> archive::view_of(stored_study study) {
+  if (const auto i = ended_.find(study.id); i != ended_.end()) {
+    auto result = i->second;
+    result.study.text = std::move(study.text);
+    return result;
+  }
+  const auto known = facts_of(study);
+  if (!known)
+    return known.failure();
+  const auto counts = store_->count_trials(study.id);
+  if (!counts)
+    return counts.failure();
+  const auto shared = tally_of(study.id);
+  if (!shared)
+    return shared.failure();
+  const auto best = store_->load_best(study);
+  if (!best)
+    return best.failure();
+  study_view result{std::move(study), known->algorithm, known->workload_key,
+                    *counts,          (*shared)->shared, std::nullopt};
+  if (*best) {
+    const auto& trial = (**best).trial;
+    result.best = trial_view{trial, (*shared)->of(trial.trial)};
+  }
+  if (has_ended(result.study.state)) {
+    limit(ended_, kept_studies_max);
+    auto& kept = ended_[result.study.id] = result;
+    kept.study.text.clear();
+    tallies_.erase(result.study.id);
+  }
+  return result;
+}
+
+expected<study_view> archive::describe(std::uint64_t id) {
+  auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  return view_of(std::move(*study));
+}
+
+expected<std::vector<study_view>> archive::list() {
+  auto studies = store_->load_studies();
+  if (!studies)
+    return studies.failure();
+  std::vector<study_view> result;
+  for (auto& x : *studies) {
+    auto view = view_of(std::move(x));
+    if (!view)
+      return view.failure();
+    result.push_back(std::move(*view));
+  }
+  return result;
+}
+
+expected<std::vector<trial_view>> archive::trials(std::uint64_t study,
+                                                  std::uint64_t first,
+                                                  std::size_t most) {
+  auto trials = store_->load_trials(study, first,
+                                    rows_of(most, trials_per_call_max));
+  if (!trials)
+    return trials.failure();
+  const auto shared = tally_of(study);
+  if (!shared)
+    return shared.failure();
+  std::vector<trial_view> result;
+  for (auto& x : *trials) {
+    const auto no = x.trial;
+    result.push_back({std::move(x), (*shared)->of(no)});
+  }
+  return result;
+}
+
+expected<trial_view> archive::best(std::uint64_t id) {
+  const auto study = describe(id);
+  if (!study)
+    return study.failure();
+  if (!study->best)
+    return {errc::invalid_argument,
+            "study '" + study->study.name + "' has no result yet"};
+  return *study->best;
+}
+
+expected<events_view> archive::events(std::uint64_t id, std::uint64_t after,
+                                      std::size_t most) {
+  // In this order: whatever comes before the end is there when it has ended.
+  const auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  const auto rows = rows_of(most, events_per_call_max);
+  auto events = store_->load_events(id, after, rows);
+  if (!events)
+    return events.failure();
+  const bool are_last = events->size() < rows && has_ended(study->state);
+  return events_view{std::move(*events), are_last};
+}
+
+expected<archive::progress_view> archive::progress(std::uint64_t study,
+                                                   std::uint64_t trial,
+                                                   step_t step) {
+  auto trials = store_->load_trials(study, trial, 1);
+  if (!trials)
+    return trials.failure();
+  if (trials->empty() || trials->front().trial != trial)
+    return {errc::invalid_argument,
+            "there is no trial " + std::to_string(trial)};
+  progress_view result{std::move(trials->front()), 0, {}};
+  for (const auto at : {step, result.trial.steps}) {
+    auto values = store_->load_metrics(study, trial, at);
+    if (!values)
+      return values.failure();
+    result.step = at;
+    result.values = std::move(*values);
+    if (!result.values.empty())
+      break;
+  }
+  return result;
+}
+
+expected<study_record> archive::record(std::uint64_t id) {
+  const auto view = describe(id);
+  if (!view)
+    return view.failure();
+  study_record result;
+  result.name = view->study.name;
+  result.algorithm = view->algorithm;
+  result.metric = view->study.metric;
+  result.direction = view->study.direction;
+  result.asked_steps = view->counts.asked_steps;
+  const auto params = [](const stored_trial& x) {
+    return nlohmann::ordered_json::parse(x.params, nullptr, false);
+  };
+  if (view->best) {
+    const auto& x = view->best->trial;
+    result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
+  }
+  const auto shared = tally_of(id);
+  if (!shared)
+    return shared.failure();
+  const auto trials
+    = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
+        return store_->load_trials(
+          id, known.empty() ? 0 : known.back().trial + 1, rows_per_read);
+      });
+  if (!trials)
+    return trials.failure();
+  for (const auto& x : *trials) {
+    trial_record trial;
+    trial.id = x.trial;
+    trial.state = x.state;
+    trial.params = params(x);
+    trial.steps = x.steps;
+    trial.shared_steps = (*shared)->of(x.trial);
+    trial.failure = x.failure;
+    result.trials.push_back(std::move(trial));
+  }
+  const auto events
+    = read_parts<stored_event>(exported_results_max, [&](const auto& known) {
+        return store_->load_events(id, known.empty() ? 0 : known.back().id,
+                                   rows_per_read);
+      });
+  if (!events)
+    return events.failure();
+  if (events->size() > exported_results_max)
+    return {errc::resource_exhausted,
+            "study '" + result.name + "' has more than "
+              + std::to_string(exported_results_max)
+              + " results: ask for its trials and events in parts"};
+  std::set<std::pair<std::uint64_t, step_t>> states; // that it has heard
+  for (const auto& x : *events) {
+    const auto* y = std::get_if<trial_measured>(&x.what);
+    if (y == nullptr)
+      continue;
+    const auto trial = std::lower_bound(
+      result.trials.begin(), result.trials.end(), y->trial,
+      [](const trial_record& z, std::uint64_t no) { return z.id < no; });
+    if (trial == result.trials.end() || trial->id != y->trial)
+      continue;
+    auto& known = trial->results;
+    const auto before = known.empty() ? 0 : known.back().step;
+    if (states.emplace(y->node, y->at).second && y->at > before)
+      result.unique_steps += y->at - before;
+    known.push_back({y->at, y->values});
+  }
+  return result;
+}
+
+expected<archive::totals> archive::count() {
+  auto states = store_->count_states();
+  if (!states)
+    return states.failure();
+  auto workloads = store_->load_usage();
+  if (!workloads)
+    return workloads.failure();
+  return totals{std::move(*states), std::move(*workloads)};
+}
+
+} // namespace hippo

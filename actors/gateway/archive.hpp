@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hippo/report/record.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "hippo/train/descriptor.hpp"
+
+namespace hippo {
+
+/// A trial as clients see it.
+struct trial_view {
+  stored_trial trial;
+  step_t shared_steps = 0; ///< that it got untrained: others had them
+};
+
+/// A study as clients see it, by what is stored.
+struct study_view {
+  stored_study study; ///< the text may be left out
+  std::string algorithm;
+  std::string workload_key;
+  state_folder::trial_counts counts;
+  std::uint64_t shared_steps = 0; ///< of its trials, added up
+  std::optional<trial_view> best;
+};
+
+/// A part of what a study has heard.
+struct events_view {
+  std::vector<stored_event> events;
+  bool study_has_ended = false; ///< and these are the last
+};
+
+/// What is stored, as clients see it. Blocks while it reads: one thread has it
+/// for itself.
+class archive {
+public:
+  /// @param workloads that studies may name
+  archive(std::unique_ptr<state_folder> store,
+          std::vector<workload_descriptor> workloads)
+    : store_(std::move(store)), workloads_(std::move(workloads)) {}
+
+  /// @param id_or_name as of `state_folder::load_study`
+  expected<stored_study> find(const std::string& id_or_name) {
+    return store_->load_study(id_or_name);
+  }
+
+  /// Returns a study with its text.
+  expected<study_view> describe(std::uint64_t id);
+
+  /// Returns all studies by their ids.
+  expected<std::vector<study_view>> list();
+
+  /// Returns trials by their numbers, from `first` on; here and below, `most` 0
+  /// stands for as many as may be.
+  expected<std::vector<trial_view>> trials(std::uint64_t study,
+                                           std::uint64_t first,
+                                           std::size_t most);
+
+  /// @returns `errc::invalid_argument` if there is no result
+  expected<trial_view> best(std::uint64_t study);
+
+  expected<events_view> events(std::uint64_t study, std::uint64_t after,
+                               std::size_t most);
+
+  /// A trial, where it stands, and what it has measured there.
+  struct progress_view {
+    stored_trial trial;
+    step_t step = 0;
+    metrics values;
+  };
+  /// @param step that the trial was to be trained to
+  /// @returns `errc::invalid_argument` if there is no such trial
+  expected<progress_view> progress(std::uint64_t study, std::uint64_t trial,
+                                   step_t step);
+
+  /// All that is known of a study.
+  /// @returns `errc::resource_exhausted` if that is more than
+  ///          `exported_results_max` results
+  expected<study_record> record(std::uint64_t study);
+
+  /// What is counted for /metrics.
+  struct totals {
+    state_folder::state_counts states;
+    std::vector<state_folder::usage> workloads;
+  };
+  expected<totals> count();
+
+  expected<stored_plan> plan(const std::string& workload_key) {
+    return store_->load_plan(workload_key);
+  }
+
+  [[nodiscard]] const std::vector<workload_descriptor>& workloads() const {
+    return workloads_;
+  }
+
+private:
+  /// What follows from a study's text, which never changes.
+  struct facts {
+    std::string algorithm;
+    std::string workload_key;
+  };
+
+  /// How a study came by its steps, as far as it has been looked at.
+  struct tally {
+    struct trial_entry {
+      step_t step = 0; ///< last measured
+      step_t shared = 0;
+    };
+    std::uint64_t last_event = 0;
+    std::uint64_t shared = 0;
+    std::vector<trial_entry> trials;
+
+    [[nodiscard]] step_t of(std::uint64_t trial) const {
+      return trial < trials.size() ? trials[trial].shared : 0;
+    }
+  };
+
+  expected<study_view> view_of(stored_study study);
+  expected<facts> facts_of(const stored_study& study);
+  expected<const tally*> tally_of(std::uint64_t study);
+
+  std::unique_ptr<state_folder> store_;
+  std::vector<workload_descriptor> workloads_;
+  std::map<std::uint64_t, facts> facts_;           ///< by study
+  std::map<std::uint64_t, tally> tallies_;         ///< by study
+  std::map<std::uint64_t, study_view> ended_;      ///< by study, texts left out
+};
+
+} // namespace hippo

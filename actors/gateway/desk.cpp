@@ -1,0 +1,426 @@
+#include "gateway/desk.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "gateway/limits.hpp"
+#include "hippo/preview/preview.hpp"
+#include "hippo/report/report.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Studies that wait to be read or previewed.
+constexpr std::size_t jobs_max = 64;
+
+/// States of trials that clients wait for, all together.
+constexpr std::size_t trainings_max = 100'000;
+
+error ended_error(const stored_study& x) {
+  return {errc::invalid_argument,
+          "study " + x.name + " has ended: " + to_string(x.state)};
+}
+
+/// Puts all findings into one sentence for people, one a line.
+error findings_error(const std::vector<diagnostic>& findings) {
+  error result{errc::invalid_study, {}};
+  for (const auto& x : findings) {
+    if (!result.message.empty())
+      result.message += '\n';
+    result.message += to_text(x);
+  }
+  return result;
+}
+
+/// Reads a log from byte `after` on, in whole lines if they are not too long.
+expected<desk::log_part> read_log(const std::string& file,
+                                  std::uint64_t after) {
+  if (file.empty())
+    return {errc::invalid_argument, "this service keeps no log"};
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in)
+    return {errc::io_failed, "cannot read the log"};
+  const auto size = static_cast<std::uint64_t>(in.tellg());
+  if (after >= size)
+    return desk::log_part{{}, size};
+  in.seekg(static_cast<std::streamoff>(after));
+  desk::log_part result{
+    std::string(std::min<std::uint64_t>(size - after, log_bytes_per_call_max),
+                '\0'),
+    after};
+  in.read(result.text.data(), static_cast<std::streamsize>(result.text.size()));
+  result.text.resize(static_cast<std::size_t>(in.gcount()));
+  if (const auto end = result.text.rfind('\n'); end != std::string::npos)
+    result.text.resize(end + 1);
+  result.next += result.text.size();
+  return result;
+}
+
+} // namespace
+
+// -- opening and closing ------------------------------------------------------
+
+desk::desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
+           std::unique_ptr<archive> stored,
+           std::unique_ptr<state_folder> watched)
+  : sources_(std::move(sources)),
+    timer_(timer),
+    archive_(std::move(stored)),
+    watch_(std::move(watched), timer),
+    asker_(system, bridge::place::shared),
+    reader_(system, bridge::place::own_thread),
+    worker_(system, bridge::place::own_thread) {}
+
+expected<std::unique_ptr<desk>> desk::open(caf::actor_system& system,
+                                           desk_sources sources,
+                                           kj::Timer& timer) {
+  auto read = state_folder::open_read_only(sources.state);
+  if (!read)
+    return read.failure();
+  auto watched = state_folder::open_read_only(sources.state);
+  if (!watched)
+    return watched.failure();
+  auto stored = std::make_unique<archive>(std::move(*read), sources.workloads);
+  return std::unique_ptr<desk>{new desk{system, std::move(sources), timer,
+                                        std::move(stored),
+                                        std::move(*watched)}};
+}
+
+void desk::close() {
+  asker_.close();
+  reader_.close();
+  worker_.close();
+}
+
+template <class T, class F>
+kj::Promise<T> desk::work(F f) {
+  if (jobs_ >= jobs_max)
+    return to_exception({errc::resource_exhausted,
+                         std::to_string(jobs_max)
+                           + " studies wait to be read: try again later"});
+  ++jobs_;
+  return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
+}
+
+kj::TimePoint desk::deadline(std::uint32_t wait_millis) const {
+  const auto most = static_cast<std::uint32_t>(wait_max.count());
+  return timer_.now() + std::min(wait_millis, most) * kj::MILLISECONDS;
+}
+
+// -- what is stored -----------------------------------------------------------
+
+kj::Promise<stored_study> desk::find(std::string id_or_name) {
+  return read<stored_study>(
+    [name = std::move(id_or_name)](archive& x) { return x.find(name); });
+}
+
+namespace {
+
+/// Adds what is known only while a study runs.
+live_study_view live_view_of(study_view x, const live_view& live) {
+  live_study_view result{std::move(x), 0, 0};
+  const auto& stored = result.stored;
+  result.active_seconds = stored.study.active_seconds;
+  const auto running = live.studies.find(stored.study.id);
+  if (running == live.studies.end() || has_ended(stored.study.state))
+    return result;
+  result.active_seconds = running->second.active_seconds;
+  for (const auto& merger : live.mergers)
+    if (merger.workload_key == stored.workload_key)
+      result.saved_seconds = static_cast<double>(stored.shared_steps)
+                             * merger.status.step_seconds;
+  return result;
+}
+
+} // namespace
+
+kj::Promise<live_study_view> desk::describe(std::uint64_t id) {
+  return read<study_view>([id](archive& x) { return x.describe(id); })
+    .then([this](study_view x) -> kj::Promise<live_study_view> {
+      if (has_ended(x.study.state))
+        return live_view_of(std::move(x), {});
+      return live().then([x = std::move(x)](live_view now) mutable {
+        return live_view_of(std::move(x), now);
+      });
+    });
+}
+
+kj::Promise<std::vector<live_study_view>> desk::list() {
+  return read<std::vector<study_view>>([](archive& x) { return x.list(); })
+    .then([this](std::vector<study_view> all) {
+      return live().then([all = std::move(all)](live_view now) mutable {
+        std::vector<live_study_view> result;
+        for (auto& x : all)
+          result.push_back(live_view_of(std::move(x), now));
+        return result;
+      });
+    });
+}
+
+kj::Promise<std::vector<trial_view>>
+desk::trials(std::uint64_t study, std::uint64_t first, std::size_t most) {
+  return read<std::vector<trial_view>>(
+    [=](archive& x) { return x.trials(study, first, most); });
+}
+
+kj::Promise<trial_view> desk::best(std::uint64_t study) {
+  return read<trial_view>([=](archive& x) { return x.best(study); });
+}
+
+kj::Promise<std::string> desk::export_json(std::uint64_t study) {
+  return read<std::string>([=](archive& x) -> expected<std::string> {
+    const auto record = x.record(study);
+    if (!record)
+      return record.failure();
+    return study_json(*record);
+  });
+}
+
+kj::Promise<events_view> desk::events(std::uint64_t study, std::uint64_t after,
+                                      std::size_t most,
+                                      kj::TimePoint deadline) {
+  const auto seen = watch_.version();
+  return read<events_view>(
+           [=](archive& x) { return x.events(study, after, most); })
+    .then([=, this](events_view x) -> kj::Promise<events_view> {
+      if (!x.events.empty() || x.study_has_ended || timer_.now() >= deadline)
+        return x;
+      return watch_.after(seen, deadline).then([=, this] {
+        return events(study, after, most, deadline);
+      });
+    });
+}
+
+kj::Promise<live_study_view> desk::wait(std::uint64_t study,
+                                        kj::TimePoint deadline) {
+  const auto seen = watch_.version();
+  return find(std::to_string(study))
+    .then([=, this](stored_study x) -> kj::Promise<live_study_view> {
+      if (has_ended(x.state) || timer_.now() >= deadline)
+        return describe(study);
+      return watch_.after(seen, deadline).then([=, this] {
+        return wait(study, deadline);
+      });
+    });
+}
+
+kj::Promise<desk::log_part> desk::logs(std::uint64_t after) {
+  return reader_.run<log_part>(
+    [file = sources_.log_file, after] { return read_log(file, after); });
+}
+
+kj::Promise<archive::totals> desk::count() {
+  return read<archive::totals>([](archive& x) { return x.count(); });
+}
+
+// -- what runs ----------------------------------------------------------------
+
+namespace {
+
+/// Takes an answer, or does without it: what was asked may be gone by now.
+template <class T, class F>
+kj::Promise<void> take(kj::Promise<T> from, F f) {
+  return from.then(std::move(f), [](kj::Exception&&) {});
+}
+
+} // namespace
+
+kj::Promise<live_view> desk::live() {
+  return asker_
+    .request<coordinator_status>(sources_.coordinator, status_timeout,
+                                 status_atom::value)
+    .then([this](coordinator_status known) {
+      const auto result = std::make_shared<live_view>();
+      kj::Vector<kj::Promise<void>> answers;
+      answers.add(take(asker_.request<pool_status>(
+                         sources_.pool, status_timeout, status_atom::value),
+                       [=](pool_status x) { result->pool = std::move(x); }));
+      answers.add(take(health(), [=](journal_status x) {
+        result->journal = std::move(x);
+      }));
+      for (const auto& x : known.studies)
+        if (!x.ended)
+          answers.add(take(asker_.request<study_status>(
+                             x.handle, status_timeout, status_atom::value),
+                           [=](study_status y) {
+                             result->studies[y.id] = std::move(y);
+                           }));
+      for (const auto& x : known.mergers)
+        answers.add(take(asker_.request<merger_status>(
+                           x.handle, status_timeout, status_atom::value),
+                         [=, key = x.workload_key](merger_status y) {
+                           result->mergers.push_back({key, std::move(y)});
+                         }));
+      return kj::joinPromises(answers.releaseAsArray()).then([result] {
+        return std::move(*result);
+      });
+    });
+}
+
+kj::Promise<std::vector<trainer_view>> desk::trainers() {
+  return live().then([](live_view now) {
+    std::vector<trainer_view> result;
+    for (auto& x : now.pool.trainers)
+      result.push_back({std::move(x), std::nullopt});
+    for (auto& merger : now.mergers)
+      for (auto& lease : merger.status.running)
+        for (auto& x : result)
+          if (x.trainer.number == lease.trainer)
+            x.lease = lease;
+    return result;
+  });
+}
+
+kj::Promise<std::vector<merger_overview>> desk::trees() {
+  return asker_
+    .request<coordinator_status>(sources_.coordinator, status_timeout,
+                                 status_atom::value)
+    .then([this](coordinator_status known) {
+      const auto result = std::make_shared<std::vector<merger_overview>>();
+      kj::Vector<kj::Promise<void>> answers;
+      for (const auto& x : known.mergers)
+        answers.add(
+          take(asker_.request<merger_overview>(x.handle, status_timeout,
+                                               status_atom::value,
+                                               told_atom::value),
+               [=](merger_overview y) { result->push_back(std::move(y)); }));
+      return kj::joinPromises(answers.releaseAsArray()).then([result] {
+        return std::move(*result);
+      });
+    });
+}
+
+kj::Promise<journal_status> desk::health() {
+  return asker_.request<journal_status>(sources_.journal, status_timeout,
+                                        status_atom::value);
+}
+
+// -- what changes something ---------------------------------------------------
+
+kj::Promise<study_loading> desk::load(std::string text, std::string name) {
+  return work<study_loading>(
+           [this, text = std::move(text),
+            name = std::move(name)]() -> expected<study_loading> {
+             return load_study(text, name, sources_.workloads, true);
+           })
+    .then([](study_loading x) -> kj::Promise<study_loading> {
+      if (!x.study)
+        return to_exception(findings_error(x.errors));
+      return x;
+    });
+}
+
+kj::Promise<desk::submitted> desk::submit(std::string text, std::string name) {
+  return load(std::move(text), std::move(name))
+    .then([this](study_loading x) {
+      submitted result;
+      for (const auto& y : x.warnings)
+        result.warnings.push_back(to_text(y));
+      return asker_
+        .request<std::uint64_t>(sources_.coordinator, submit_timeout,
+                                submit_atom::value,
+                                study_submission{std::move(*x.study), {}})
+        .then([result = std::move(result)](std::uint64_t id) mutable {
+          result.id = id;
+          return std::move(result);
+        });
+    });
+}
+
+kj::Promise<std::string> desk::preview(std::string text, std::string name) {
+  return load(std::move(text), std::move(name))
+    .then([this](study_loading x) {
+      const auto key = key_of(x.study->spec.workload);
+      return read<stored_plan>([key](archive& y) { return y.plan(key); })
+        .then([=, this, study = std::move(*x.study)](stored_plan plan) {
+          return work<std::string>(
+            [this, study, key,
+             plan = std::move(plan)]() -> expected<std::string> {
+              const std::map<std::string, stored_plan> known{{key, plan}};
+              return preview_json(
+                hippo::preview({study}, sources_.workloads, &known));
+            });
+        });
+    });
+}
+
+kj::Promise<study_actor> desk::find_live(std::uint64_t study) {
+  return asker_.request<study_actor>(sources_.coordinator, status_timeout,
+                                     find_atom::value, study);
+}
+
+kj::Promise<command_answer> desk::command(std::uint64_t study,
+                                          study_command what) {
+  return find_live(study)
+    .then([this, what = std::move(what)](study_actor x) {
+      return asker_.request<command_answer>(x, command_timeout,
+                                            command_atom::value, what);
+    })
+    .catch_([this, study](kj::Exception&& why) -> kj::Promise<command_answer> {
+      // It may have ended since, and is gone then.
+      return find(std::to_string(study))
+        .then([why = kj::mv(why)](
+                stored_study x) mutable -> kj::Promise<command_answer> {
+          if (has_ended(x.state))
+            return to_exception(ended_error(x));
+          return kj::mv(why);
+        });
+    });
+}
+
+kj::Promise<trained_answer> desk::train(std::uint64_t study,
+                                        std::uint64_t trial, step_t to) {
+  const training_key key{study, trial, to};
+  if (const auto i = trainings_.find(key); i != trainings_.end())
+    return i->second.addBranch();
+  if (trainings_.size() >= trainings_max)
+    return to_exception({errc::resource_exhausted,
+                         "clients wait for " + std::to_string(trainings_max)
+                           + " trials already: try again later"});
+  const auto forget = [this, key] {
+    // Not at once: this is a part of what is forgotten.
+    tasks_.add(kj::evalLater([this, key] { trainings_.erase(key); }));
+  };
+  auto answer = start_training(study, trial, to)
+                  .then(
+                    [forget](trained_answer x) -> kj::Promise<trained_answer> {
+                      forget();
+                      return x;
+                    },
+                    [forget](
+                      kj::Exception&& why) -> kj::Promise<trained_answer> {
+                      forget();
+                      return kj::mv(why);
+                    });
+  return trainings_.emplace(key, answer.fork()).first->second.addBranch();
+}
+
+kj::Promise<trained_answer> desk::start_training(std::uint64_t study,
+                                                 std::uint64_t trial,
+                                                 step_t to) {
+  return find_live(study)
+    .then([=, this](study_actor x) {
+      return asker_.request_for_ever<trained_answer>(x, train_atom::value,
+                                                     trial, to);
+    })
+    .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_answer> {
+      return find(std::to_string(study))
+        .then([=, this, why = kj::mv(why)](
+                stored_study x) mutable -> kj::Promise<trained_answer> {
+          if (!has_ended(x.state))
+            return kj::mv(why);
+          // What it knows stays known.
+          return read<archive::progress_view>([=](archive& y) {
+                   return y.progress(study, trial, to);
+                 })
+            .then([](archive::progress_view y) {
+              return trained_answer{y.trial.state, y.step, std::move(y.values),
+                                    y.trial.failure};
+            });
+        });
+    });
+}
+
+} // namespace hippo

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <kj/async.h>
+#include <kj/timer.h>
+
+#include "gateway/archive.hpp"
+#include "gateway/bridge.hpp"
+#include "gateway/news_watch.hpp"
+#include "hippo/tune/loaded_study.hpp"
+#include "messages.hpp"
+
+namespace hippo {
+
+/// What a desk answers from.
+struct desk_sources {
+  std::string state;    ///< the state folder
+  std::string log_file; ///< of the service; empty: there is none
+  std::vector<workload_descriptor> workloads;
+  coordinator_actor coordinator;
+  pool_actor pool;
+  journal_actor journal;
+};
+
+/// What the actors say of what runs now.
+struct live_view {
+  pool_status pool;
+  journal_status journal;
+  std::map<std::uint64_t, study_status> studies; ///< by id
+  struct merger_entry {
+    std::string workload_key;
+    merger_status status;
+  };
+  std::vector<merger_entry> mergers;
+};
+
+/// A study, and what is known of it only while it runs.
+struct live_study_view {
+  study_view stored;
+  double active_seconds = 0;
+  double saved_seconds = 0; ///< 0 if it is not running
+};
+
+/// A trainer, and what it trains now.
+struct trainer_view {
+  trainer_record trainer;
+  std::optional<merger_status::running_lease> lease;
+};
+
+/// Answers the questions of all clients, however they come. Nothing blocks:
+/// what is stored is read by one thread, what takes long is worked out by
+/// another, and the actors are asked. Every promise may fail with an exception
+/// whose text is for clients.
+///
+/// Belongs to the thread of an event loop.
+class desk : private kj::TaskSet::ErrorHandler {
+public:
+  /// @returns `errc` as of `state_folder::open_read_only`
+  static expected<std::unique_ptr<desk>>
+  open(caf::actor_system& system, desk_sources sources, kj::Timer& timer);
+
+  /// Fails whatever is yet to be answered. Any thread may call it.
+  void close();
+
+  // -- what is stored ---------------------------------------------------------
+
+  kj::Promise<stored_study> find(std::string id_or_name);
+  kj::Promise<live_study_view> describe(std::uint64_t id);
+  kj::Promise<std::vector<live_study_view>> list();
+  kj::Promise<std::vector<trial_view>>
+  trials(std::uint64_t study, std::uint64_t first, std::size_t most);
+  kj::Promise<trial_view> best(std::uint64_t study);
+  kj::Promise<std::string> export_json(std::uint64_t study);
+
+  /// Waits for events, if there are none, until `deadline`.
+  kj::Promise<events_view> events(std::uint64_t study, std::uint64_t after,
+                                  std::size_t most, kj::TimePoint deadline);
+
+  /// Waits for a study's end, until `deadline`.
+  kj::Promise<live_study_view> wait(std::uint64_t study,
+                                    kj::TimePoint deadline);
+
+  /// A part of the log, and where the next one begins.
+  struct log_part {
+    std::string text;
+    std::uint64_t next = 0;
+  };
+  kj::Promise<log_part> logs(std::uint64_t after);
+
+  kj::Promise<archive::totals> count();
+
+  // -- what runs --------------------------------------------------------------
+
+  kj::Promise<live_view> live();
+  kj::Promise<std::vector<trainer_view>> trainers();
+
+  /// The stage trees of the mergers in memory.
+  kj::Promise<std::vector<merger_overview>> trees();
+
+  /// How the journal does.
+  kj::Promise<journal_status> health();
+
+  // -- what changes something -------------------------------------------------
+
+  struct submitted {
+    std::uint64_t id = 0;
+    std::vector<std::string> warnings;
+  };
+  kj::Promise<submitted> submit(std::string text, std::string name);
+
+  /// Returns what a study would train, as JSON.
+  kj::Promise<std::string> preview(std::string text, std::string name);
+
+  kj::Promise<command_answer> command(std::uint64_t study, study_command what);
+
+  /// Trains a trial. Those who want the same wait together.
+  kj::Promise<trained_answer> train(std::uint64_t study, std::uint64_t trial,
+                                    step_t to);
+
+  // ---------------------------------------------------------------------------
+
+  [[nodiscard]] const std::string& state() const { return sources_.state; }
+  [[nodiscard]] kj::Timer& timer() const { return timer_; }
+  /// Returns when a call that wants to wait so long has waited enough.
+  [[nodiscard]] kj::TimePoint deadline(std::uint32_t wait_millis) const;
+
+private:
+  desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
+       std::unique_ptr<archive> stored, std::unique_ptr<state_folder> watched);
+
+  /// Runs `f`, which is given the archive, on the reader's thread.
+  template <class T, class F>
+  kj::Promise<T> read(F f) {
+    return reader_.run<T>(
+      [f = std::move(f), x = archive_.get()] { return f(*x); });
+  }
+
+  void taskFailed(kj::Exception&&) override {} // none can
+
+  /// Runs `f` on the worker's thread, unless too much waits for that.
+  template <class T, class F>
+  kj::Promise<T> work(F f);
+
+  /// Reads and checks a study; its workloads are known.
+  kj::Promise<study_loading> load(std::string text, std::string name);
+  kj::Promise<study_actor> find_live(std::uint64_t study);
+  kj::Promise<trained_answer> start_training(std::uint64_t study,
+                                             std::uint64_t trial, step_t to);
+
+  const desk_sources sources_;
+  kj::Timer& timer_;
+  std::unique_ptr<archive> archive_; ///< the reader's
+  news_watch watch_;
+  bridge asker_;
+  bridge reader_;
+  bridge worker_;
+  std::size_t jobs_ = 0; ///< of the worker
+
+  using training_key = std::tuple<std::uint64_t, std::uint64_t, step_t>;
+  /// What is being trained for clients. It stays when they go: the study waits
+  /// for it all the same.
+  std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;
+  kj::TaskSet tasks_{*this};
+};
+
+} // namespace hippo

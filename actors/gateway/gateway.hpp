@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <kj/async-io.h>
+
+#include "gateway/desk.hpp"
+#include "gateway/limits.hpp"
+#include "gateway/rpc.hpp"
+
+namespace hippo {
+
+/// A connection that has been let in.
+struct admitted_connection {
+  kj::Own<kj::AsyncIoStream> stream;
+  peer_role role = peer_role::anybody;
+};
+
+/// Lets connections in: makes a handshake, say. The promise fails for who must
+/// stay out, with a text for the log.
+using gateway_door
+  = std::function<kj::Promise<admitted_connection>(kj::AuthenticatedStream)>;
+
+/// What a gateway answers from, and where it listens.
+struct gateway_options {
+  desk_sources sources;
+  std::string rpc_host = "127.0.0.1"; ///< name or address
+  std::uint16_t rpc_port = 0;         ///< 0: any
+  std::string http_host = "127.0.0.1";
+  std::optional<std::uint16_t> http_port; ///< 0: any; nothing: no HTTP
+  /// Makes the door of both ports, on the thread where it stands. Null: all may
+  /// come in, as anybody.
+  std::function<expected<gateway_door>(kj::Timer&)> make_door;
+  gateway_limits limits;
+};
+
+/// Where clients reach a service: Cap'n Proto RPC (schemas/service.capnp,
+/// docs/clients.md) and HTTP (docs/http.md). It has a thread of its own, which
+/// waits for nothing but the network; all that takes time is done elsewhere.
+///
+/// The actor system outlives it.
+class gateway {
+public:
+  gateway(caf::actor_system& system, gateway_options options);
+  ~gateway() { close(); }
+  gateway(const gateway&) = delete;
+  gateway& operator=(const gateway&) = delete;
+
+  /// Begins to listen.
+  /// @returns nothing, or `errc::io_failed` if it cannot listen there,
+  ///          or as `desk::open` and the door say
+  /// REQUIRES: was not called before.
+  std::optional<error> open();
+
+  /// Lets all clients go, and ends the thread.
+  void close();
+
+  /// Where it listens. REQUIRES: it is open.
+  [[nodiscard]] std::uint16_t rpc_port() const noexcept { return rpc_port_; }
+  [[nodiscard]] std::uint16_t http_port() const noexcept { return http_port_; }
+
+private:
+  class loop;
+
+  /// Runs the event loop.
+  /// @param opened is told why it cannot be opened, or nothing
+  void run(std::promise<std::optional<error>>& opened);
+
+  caf::actor_system& system_;
+  gateway_options options_;
+  std::uint16_t rpc_port_ = 0;
+  std::uint16_t http_port_ = 0;
+  kj::Maybe<kj::Own<kj::CrossThreadPromiseFulfiller<void>>> stop_;
+  std::thread thread_;
+};
+
+} // namespace hippo

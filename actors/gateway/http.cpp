@@ -1,0 +1,443 @@
+#include "gateway/http.hpp"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "gateway/limits.hpp"
+#include "gateway/metrics.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr auto json_type = "application/json";
+constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
+
+/// An answer to a request.
+struct reply {
+  unsigned status = 200;
+  std::string body;
+  const char* type = json_type;
+};
+
+const char* text_of_status(unsigned status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+std::string text_of(const json& x) {
+  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+reply json_reply(const json& x) { return {200, text_of(x)}; }
+
+reply failure(unsigned status, const std::string& why) {
+  return {status, text_of({{"error", why}})};
+}
+
+/// Makes a reply of what a desk fails with.
+reply failure(const kj::Exception& why) {
+  const std::string text = why.getDescription().cStr();
+  const auto is = [&](errc x) {
+    return text.starts_with(std::string{to_string(x)} + ':');
+  };
+  const unsigned status = is(errc::unknown_study)        ? 404
+                          : is(errc::invalid_argument)   ? 400
+                          : is(errc::resource_exhausted) ? 503
+                                                         : 500;
+  return failure(status, text);
+}
+
+// -- what is asked ------------------------------------------------------------
+
+/// A path and the numbers behind its question mark.
+struct target {
+  std::vector<std::string> path;
+  std::map<std::string, std::string> query;
+};
+
+std::vector<std::string> split(std::string_view x, char at) {
+  std::vector<std::string> result;
+  for (;;) {
+    const auto end = x.find(at);
+    if (const auto part = x.substr(0, end); !part.empty())
+      result.emplace_back(part);
+    if (end == std::string_view::npos)
+      return result;
+    x.remove_prefix(end + 1);
+  }
+}
+
+target read_target(std::string_view url) {
+  const auto end = url.find('?');
+  target result{split(url.substr(0, end), '/'), {}};
+  if (end == std::string_view::npos)
+    return result;
+  for (const auto& x : split(url.substr(end + 1), '&')) {
+    const auto equals = x.find('=');
+    result.query[x.substr(0, equals)]
+      = equals == std::string::npos ? "" : x.substr(equals + 1);
+  }
+  return result;
+}
+
+/// Takes a number out of a query.
+/// @returns `fallback` if it is not there, `errc::invalid_argument` if it is
+///          none
+expected<std::uint64_t> take_number(target& from, const std::string& name,
+                                    std::uint64_t fallback) {
+  const auto x = from.query.extract(name);
+  if (!x)
+    return fallback;
+  const auto& text = x.mapped();
+  std::uint64_t result = 0;
+  const auto [end, failed]
+    = std::from_chars(text.data(), text.data() + text.size(), result);
+  if (failed != std::errc{} || end != text.data() + text.size())
+    return {errc::invalid_argument,
+            '\'' + name + "' must be a whole number, not '" + text + "'"};
+  return result;
+}
+
+// -- what is shown ------------------------------------------------------------
+
+json params_of(const std::string& x) {
+  auto result = json::parse(x, nullptr, false);
+  return result.is_discarded() ? json::object() : result;
+}
+
+json text_or_null(const std::string& x) {
+  return x.empty() ? json(nullptr) : json(x);
+}
+
+json shown(const trial_view& x) {
+  const auto& trial = x.trial;
+  json best = nullptr;
+  if (trial.best)
+    best = {{"step", trial.best->step}, {"value", trial.best->value}};
+  return {{"trial", trial.trial},
+          {"state", to_string(trial.state)},
+          {"params", params_of(trial.params)},
+          {"asked_steps", trial.asked_to},
+          {"steps", trial.steps},
+          {"shared_steps", x.shared_steps},
+          {"best", std::move(best)},
+          {"failure", text_or_null(trial.failure)}};
+}
+
+json shown(const live_study_view& x) {
+  const auto& study = x.stored.study;
+  const bool up = study.direction == direction::maximize;
+  return {{"id", study.id},
+          {"name", study.name},
+          {"state", to_string(study.state)},
+          {"reason", text_or_null(study.reason)},
+          {"metric", study.metric},
+          {"direction", up ? "maximize" : "minimize"},
+          {"weight", study.weight},
+          {"algorithm", x.stored.algorithm},
+          {"workload", x.stored.workload_key},
+          {"trials", x.stored.counts.trials},
+          {"finished", x.stored.counts.finished},
+          {"asked_steps", x.stored.counts.asked_steps},
+          {"shared_steps", x.stored.shared_steps},
+          {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
+          {"active_seconds", x.active_seconds},
+          {"saved_seconds", x.saved_seconds}};
+}
+
+json shown(const stored_event& x) {
+  json result{{"id", x.id}, {"time", x.time}};
+  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
+    result["trial"] = measured->trial;
+    result["step"] = measured->at;
+    result["measured"] = measured->values;
+  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
+    result["trial"] = failed->trial;
+    result["step"] = failed->at;
+    result["failed"] = failed->reason.message;
+  } else {
+    const auto& command = std::get<study_command>(x.what);
+    result["trial"] = command.trial;
+    result["step"] = command.at;
+    result["command"] = to_string(command.what);
+    result["text"] = command.text;
+  }
+  return result;
+}
+
+json shown(const trainer_view& x) {
+  json lease = nullptr;
+  if (x.lease)
+    lease = {{"what", x.lease->what},
+             {"at", x.lease->at},
+             {"to", x.lease->to},
+             {"steps_per_second", x.lease->steps_per_second}};
+  return {{"number", x.trainer.number},
+          {"name", x.trainer.name},
+          {"device", x.trainer.device},
+          {"lost", text_or_null(x.trainer.lost)},
+          {"lease", std::move(lease)}};
+}
+
+template <class T>
+json shown(const std::vector<T>& xs) {
+  json result = json::array();
+  for (const auto& x : xs)
+    result.push_back(shown(x));
+  return result;
+}
+
+/// Shows stage trees, together at most `shown_stages_max` stages.
+json shown(const std::vector<merger_overview>& trees) {
+  json result = json::array();
+  auto left = shown_stages_max;
+  for (const auto& x : trees) {
+    json stages = json::array();
+    for (const auto& y : x.stages) {
+      if (left == 0)
+        break;
+      --left;
+      stages.push_back({{"id", y.id},
+                        {"parent", y.parent},
+                        {"begin", y.begin},
+                        {"end", y.end},
+                        {"config", y.config},
+                        {"trials", y.trials}});
+    }
+    const auto& status = x.status;
+    result.push_back({{"workload", x.workload_key},
+                      {"asked_steps", status.figures.asked_steps},
+                      {"unique_steps", status.figures.unique_steps},
+                      {"trained_steps", status.trained_steps},
+                      {"reused_steps", status.reused_steps},
+                      {"saved_seconds", status.saved_seconds},
+                      {"all_stages", x.stages.size()},
+                      {"stages", std::move(stages)}});
+  }
+  return result;
+}
+
+// -- the service --------------------------------------------------------------
+
+kj::Promise<void> send(kj::HttpService::Response& response, reply x,
+                       kj::HttpHeaders headers) {
+  headers.set(kj::HttpHeaderId::CONTENT_TYPE, x.type);
+  auto body = kj::heap<std::string>(std::move(x.body));
+  auto stream = response.send(x.status, text_of_status(x.status), headers,
+                              body->size());
+  auto written = stream->write(body->data(), body->size());
+  return written.attach(kj::mv(stream), kj::mv(body));
+}
+
+class http_service final : public kj::HttpService {
+public:
+  http_service(desk& answers, const kj::HttpHeaderTable& headers,
+               std::function<gateway_figures()> figures)
+    : desk_(answers), headers_(headers), figures_(std::move(figures)) {}
+
+  kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
+                            const kj::HttpHeaders&, kj::AsyncInputStream&,
+                            Response& response) override {
+    if (method != kj::HttpMethod::GET) {
+      kj::HttpHeaders headers{headers_};
+      headers.add("Allow", "GET");
+      return send(response, failure(405, "only GET is answered here"),
+                  kj::mv(headers));
+    }
+    return answer(read_target({url.begin(), url.size()}))
+      .catch_([](kj::Exception&& why) { return failure(why); })
+      .then([this, &response](reply x) {
+        return send(response, std::move(x), kj::HttpHeaders{headers_});
+      });
+  }
+
+private:
+  kj::Promise<reply> answer(target x) {
+    const auto& path = x.path;
+    if (path == std::vector<std::string>{"healthz"})
+      return only(x, [this] { return health(); });
+    if (path == std::vector<std::string>{"metrics"})
+      return only(x, [this] { return metrics(); });
+    if (path.size() == 2 && path[0] == "api") {
+      if (path[1] == "studies")
+        return only(x, [this] { return show(desk_.list()); });
+      if (path[1] == "trainers")
+        return only(x, [this] { return show(desk_.trainers()); });
+      if (path[1] == "tree")
+        return only(x, [this] { return show(desk_.trees()); });
+    }
+    if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
+        && path[1] == "studies")
+      return study(std::move(x));
+    return failure(404, "there is nothing here; there are /healthz, /metrics, "
+                        "/api/studies, /api/trainers and /api/tree");
+  }
+
+  /// What is asked of one study.
+  kj::Promise<reply> study(target x) {
+    const auto what = x.path.size() == 4 ? x.path[3] : std::string{};
+    auto id = desk_.find(x.path[2]).then([](stored_study y) { return y.id; });
+    if (what.empty())
+      return only(x, [&] {
+        return id.then([this](std::uint64_t y) {
+          return show(desk_.describe(y));
+        });
+      });
+    if (what == "trials") {
+      const auto first = take_number(x, "first", 0);
+      const auto most = take_number(x, "most", trials_per_call_max);
+      if (!first || !most)
+        return to_exception(!first ? first.failure() : most.failure());
+      return only(x, [&] {
+        return id.then([=, this](std::uint64_t y) {
+          return show(desk_.trials(y, *first, *most));
+        });
+      });
+    }
+    if (what == "events") {
+      const auto after = take_number(x, "after", 0);
+      if (!after)
+        return to_exception(after.failure());
+      return only(x, [&] {
+        return id.then([=, this](std::uint64_t y) {
+          return show_events(y, *after);
+        });
+      });
+    }
+    return failure(404, "a study has /trials and /events");
+  }
+
+  /// Goes on with `f` if nothing is left of the query.
+  template <class F>
+  static kj::Promise<reply> only(const target& x, F&& f) {
+    if (!x.query.empty())
+      return failure(400, "there is no parameter '" + x.query.begin()->first
+                            + "' here");
+    return f();
+  }
+
+  template <class T>
+  static kj::Promise<reply> show(kj::Promise<T> x) {
+    return x.then([](T y) { return json_reply(shown(y)); });
+  }
+
+  kj::Promise<reply> show_events(std::uint64_t study, std::uint64_t after) {
+    return desk_
+      .events(study, after, events_per_call_max, desk_.timer().now())
+      .then([after](events_view x) {
+        return json_reply(
+          {{"events", shown(x.events)},
+           {"next", x.events.empty() ? after : x.events.back().id},
+           {"ended", x.study_has_ended}});
+      });
+  }
+
+  kj::Promise<reply> health() {
+    return desk_.health().then(
+      [](journal_status x) {
+        return x.trouble.empty()
+                 ? json_reply({{"status", "ok"}})
+                 : reply{503, text_of({{"status", "trouble"},
+                                       {"error", x.trouble}})};
+      },
+      [](kj::Exception&& why) {
+        return reply{503, text_of({{"status", "trouble"},
+                                   {"error", why.getDescription().cStr()}})};
+      });
+  }
+
+  kj::Promise<reply> metrics() {
+    return desk_.count().then([this](archive::totals stored) {
+      return desk_.live().then(
+        [this, stored = std::move(stored)](live_view now) {
+          return reply{200, metrics_text(stored, now, figures_()),
+                       metrics_type};
+        });
+    });
+  }
+
+  desk& desk_;
+  const kj::HttpHeaderTable& headers_;
+  std::function<gateway_figures()> figures_;
+};
+
+class closed_http_service final : public kj::HttpService {
+public:
+  explicit closed_http_service(const kj::HttpHeaderTable& headers)
+    : headers_(headers) {}
+
+  kj::Promise<void> request(kj::HttpMethod, kj::StringPtr,
+                            const kj::HttpHeaders&, kj::AsyncInputStream&,
+                            Response& response) override {
+    return send(response,
+                failure(403, "not_allowed: a trainer's certificate lets nobody "
+                             "ask about studies"),
+                kj::HttpHeaders{headers_});
+  }
+
+private:
+  const kj::HttpHeaderTable& headers_;
+};
+
+/// Answers what is no HTTP request.
+class http_errors final : public kj::HttpServerErrorHandler {
+public:
+  explicit http_errors(const kj::HttpHeaderTable& headers)
+    : headers_(headers) {}
+
+  kj::Promise<void>
+  handleClientProtocolError(kj::HttpHeaders::ProtocolError why,
+                            kj::HttpService::Response& response) override {
+    return send(response, failure(why.statusCode, why.description.cStr()),
+                kj::HttpHeaders{headers_});
+  }
+
+private:
+  const kj::HttpHeaderTable& headers_;
+};
+
+} // namespace
+
+kj::Own<kj::HttpServerErrorHandler>
+make_http_errors(const kj::HttpHeaderTable& headers) {
+  return kj::heap<http_errors>(headers);
+}
+
+kj::Own<kj::HttpService>
+make_http_service(desk& answers, const kj::HttpHeaderTable& headers,
+                  std::function<gateway_figures()> figures) {
+  return kj::heap<http_service>(answers, headers, std::move(figures));
+}
+
+kj::Own<kj::HttpService>
+make_closed_http_service(const kj::HttpHeaderTable& headers) {
+  return kj::heap<closed_http_service>(headers);
+}
+
+} // namespace hippo

@@ -1,0 +1,144 @@
+#include "gateway/metrics.hpp"
+
+#include "hippo/core/number.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Writes metrics one after another.
+class metrics_writer {
+public:
+  /// Begins a metric: its samples come next.
+  metrics_writer& metric(const std::string& name, const char* type,
+                         const char* help) {
+    name_ = "hippo_" + name;
+    text_ += "# HELP " + name_ + ' ' + help + "\n# TYPE " + name_ + ' ' + type
+             + '\n';
+    return *this;
+  }
+
+  metrics_writer& sample(double value) {
+    text_ += name_ + ' ' + to_text(value) + '\n';
+    return *this;
+  }
+
+  /// @param label which needs no escaping
+  metrics_writer& sample(const std::string& label, const std::string& of,
+                         double value) {
+    text_ += name_ + '{' + label + "=\"" + of + "\"} " + to_text(value) + '\n';
+    return *this;
+  }
+
+  std::string take() { return std::move(text_); }
+
+private:
+  std::string name_;
+  std::string text_;
+};
+
+double number(std::uint64_t x) { return static_cast<double>(x); }
+
+/// Writes how many there are in each state, those without any too.
+template <class State>
+void add_states(metrics_writer& out,
+                const std::map<std::string, std::uint64_t>& counts,
+                State last) {
+  for (auto i = 0; i <= static_cast<int>(last); ++i) {
+    const std::string name = to_string(static_cast<State>(i));
+    const auto found = counts.find(name);
+    out.sample("state", name,
+               found == counts.end() ? 0 : number(found->second));
+  }
+}
+
+} // namespace
+
+std::string metrics_text(const archive::totals& stored, const live_view& live,
+                         const gateway_figures& figures) {
+  metrics_writer out;
+  out.metric("studies", "gauge", "Studies by state, all that were submitted.");
+  add_states(out, stored.states.studies, study_phase::cancelled);
+  out.metric("trials", "gauge", "Trials of all studies by state.");
+  add_states(out, stored.states.trials, trial_state::cancelled);
+
+  merge_figures steps;
+  double trained = 0, reused = 0, device_seconds = 0, saved_seconds = 0;
+  double leases = 0;
+  for (const auto& [key, x] : live.mergers) {
+    steps.asked_steps += x.figures.asked_steps;
+    steps.unique_steps += x.figures.unique_steps;
+    steps.delivered_steps += x.figures.delivered_steps;
+    trained += number(x.trained_steps);
+    reused += number(x.reused_steps);
+    device_seconds += x.device_seconds;
+    saved_seconds += x.saved_seconds;
+    leases += number(x.running.size());
+  }
+  out.metric("asked_steps", "gauge",
+             "Steps that trials ask for, of the plans in memory.")
+    .sample(number(steps.asked_steps));
+  out.metric("unique_steps", "gauge",
+             "Of these, steps that are left after merging.")
+    .sample(number(steps.unique_steps));
+  out.metric("shared_steps", "gauge",
+             "Of the asked steps, those that merging saves.")
+    .sample(number(steps.asked_steps - steps.unique_steps));
+  out.metric("delivered_steps", "gauge",
+             "Of the asked steps, those whose results are known by now.")
+    .sample(number(steps.delivered_steps));
+  out.metric("trained_steps", "gauge",
+             "Steps trained since the plans came into memory.")
+    .sample(trained);
+  out.metric("reused_steps", "gauge",
+             "Of the unique steps, those trained before that.")
+    .sample(reused);
+  out.metric("device_seconds", "gauge",
+             "Time in which trainers were at work for these plans, added up.")
+    .sample(device_seconds);
+  out.metric("saved_seconds", "gauge",
+             "Device time that sharing has avoided, an estimate.")
+    .sample(saved_seconds);
+  out.metric("leases_running", "gauge", "Paths that are being trained.")
+    .sample(leases);
+
+  double idle = number(live.pool.idle), lost = 0;
+  for (const auto& x : live.pool.trainers)
+    lost += x.lost.empty() ? 0 : 1;
+  out.metric("trainers", "gauge", "Trainers by state, all that ever joined.")
+    .sample("state", "busy", number(live.pool.trainers.size()) - lost - idle)
+    .sample("state", "idle", idle)
+    .sample("state", "lost", lost);
+
+  out.metric("journal_commits_total", "counter", "Commits to the store.")
+    .sample(number(live.journal.commits));
+  out.metric("journal_records_total", "counter", "Records in these commits.")
+    .sample(number(live.journal.records));
+  out.metric("journal_commit_seconds_total", "counter",
+             "Time spent in these commits.")
+    .sample(live.journal.commit_seconds);
+  out.metric("journal_healthy", "gauge", "Whether the store can be written.")
+    .sample(live.journal.trouble.empty() ? 1 : 0);
+
+  double checkpoints = 0, bytes = 0, results = 0;
+  for (const auto& x : stored.workloads) {
+    checkpoints += number(x.checkpoints);
+    bytes += number(x.checkpoint_bytes);
+    results += number(x.results);
+  }
+  out.metric("results", "gauge", "Results in the store.").sample(results);
+  out.metric("checkpoints", "gauge", "Checkpoints in the store.")
+    .sample(checkpoints);
+  out.metric("checkpoint_bytes", "gauge", "Size of these checkpoints.")
+    .sample(bytes);
+
+  out.metric("clients", "gauge", "Connected RPC clients.")
+    .sample(number(figures.clients));
+  out.metric("http_connections", "gauge", "Open HTTP connections.")
+    .sample(number(figures.http_connections));
+  out.metric("uptime_seconds", "gauge", "Since the gateway was opened.")
+    .sample(figures.uptime_seconds);
+  return out.take();
+}
+
+} // namespace hippo

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "gateway/archive.hpp"
+#include "gateway/desk.hpp"
+#include "gateway/http.hpp"
+
+namespace hippo {
+
+/// Returns what `GET /metrics` answers: Prometheus text, version 0.0.4.
+std::string metrics_text(const archive::totals& stored, const live_view& live,
+                         const gateway_figures& figures);
+
+} // namespace hippo

@@ -1,0 +1,479 @@
+#include "gateway/rpc.hpp"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "hippo/core/number.hpp"
+
+namespace hippo {
+
+namespace {
+
+using verb = study_command::verb;
+using json = nlohmann::ordered_json;
+
+std::string to_string(capnp::Text::Reader x) { return {x.cStr(), x.size()}; }
+
+kj::StringPtr to_text(const std::string& x) { return {x.data(), x.size()}; }
+
+kj::Exception refuse(std::string why) {
+  return to_exception({errc::invalid_argument, std::move(why)});
+}
+
+kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
+  return refuse(std::string{what} + " may have at most " + std::to_string(most)
+                + " bytes, not " + std::to_string(bytes));
+}
+
+/// The calls of one client that are being answered.
+class call_count : public kj::Refcounted {
+public:
+  explicit call_count(std::size_t most) : most_(most) {}
+
+  /// Makes a call, unless there are too many.
+  /// @param f makes the promise of its answer
+  template <class F>
+  kj::Promise<void> admit(F&& f) {
+    if (now_ >= most_)
+      return to_exception({errc::resource_exhausted,
+                           "a client may make at most " + std::to_string(most_)
+                             + " calls at a time: wait for some to end"});
+    ++now_;
+    auto done = kj::defer([self = kj::addRef(*this)]() mutable {
+      --self->now_;
+    });
+    return kj::Promise<void>{f()}.attach(kj::mv(done));
+  }
+
+private:
+  std::size_t most_;
+  std::size_t now_ = 0;
+};
+
+// -- what is answered ---------------------------------------------------------
+
+void fill(schema::TrialInfo::Builder to, const trial_view& x) {
+  const auto& trial = x.trial;
+  to.setTrial(trial.trial);
+  to.setState(to_string(trial.state));
+  to.setParams(to_text(trial.params));
+  to.setAskedSteps(trial.asked_to);
+  to.setSteps(trial.steps);
+  to.setSharedSteps(x.shared_steps);
+  if (trial.best) {
+    auto best = to.initBest().initValue();
+    best.setStep(trial.best->step);
+    best.setValue(trial.best->value);
+  }
+  to.setFailure(to_text(trial.failure));
+}
+
+void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
+  const auto& study = x.stored.study;
+  to.setId(study.id);
+  to.setName(to_text(study.name));
+  to.setState(to_string(study.state));
+  to.setReason(to_text(study.reason));
+  to.setMetric(to_text(study.metric));
+  to.setMaximize(study.direction == direction::maximize);
+  to.setWeight(study.weight);
+  to.setAlgorithm(to_text(x.stored.algorithm));
+  to.setWorkload(to_text(x.stored.workload_key));
+  to.setTrials(x.stored.counts.trials);
+  to.setFinished(x.stored.counts.finished);
+  to.setAskedSteps(x.stored.counts.asked_steps);
+  to.setSharedSteps(x.stored.shared_steps);
+  if (x.stored.best)
+    fill(to.initBest().initTrial(), *x.stored.best);
+  to.setActiveSeconds(x.active_seconds);
+  to.setSavedSeconds(x.saved_seconds);
+}
+
+void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {
+  capnp::uint i = 0;
+  for (const auto& [name, value] : xs) {
+    auto y = to[i++];
+    y.setName(to_text(name));
+    y.setValue(value);
+  }
+}
+
+capnp::uint count(std::size_t x) { return static_cast<capnp::uint>(x); }
+
+void fill(schema::Event::Builder to, const stored_event& x) {
+  to.setId(x.id);
+  to.setTime(x.time);
+  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
+    to.setTrial(measured->trial);
+    to.setStep(measured->at);
+    fill(to.initMeasured(count(measured->values.size())), measured->values);
+  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
+    to.setTrial(failed->trial);
+    to.setStep(failed->at);
+    to.setFailed(to_text(failed->reason.message));
+  } else {
+    const auto& command = std::get<study_command>(x.what);
+    to.setTrial(command.trial);
+    to.setStep(command.at);
+    auto said = to.initCommand();
+    said.setVerb(to_string(command.what));
+    said.setText(to_text(command.text));
+  }
+}
+
+void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
+  to.setNumber(x.trainer.number);
+  to.setName(to_text(x.trainer.name));
+  to.setDevice(to_text(x.trainer.device));
+  to.setLost(to_text(x.trainer.lost));
+  if (!x.lease)
+    return;
+  auto lease = to.initLease().initRunning();
+  lease.setWhat(to_text(x.lease->what));
+  lease.setAt(x.lease->at);
+  lease.setTo(x.lease->to);
+  lease.setStepsPerSecond(x.lease->steps_per_second);
+}
+
+// -- a study ------------------------------------------------------------------
+
+class study_server final : public schema::Study::Server {
+public:
+  study_server(desk& answers, kj::Own<call_count> calls, std::uint64_t id)
+    : desk_(answers), calls_(kj::mv(calls)), id_(id) {}
+
+  kj::Promise<void> describe(DescribeContext context) override {
+    return call(context, [this, context]() mutable {
+      return desk_.describe(id_).then([context](live_study_view x) mutable {
+        auto to = context.getResults();
+        fill(to.initInfo(), x);
+        to.setText(to_text(x.stored.study.text));
+      });
+    });
+  }
+
+  kj::Promise<void> trials(TrialsContext context) override {
+    return call(context, [this, context]() mutable {
+      const auto params = context.getParams();
+      return desk_.trials(id_, params.getFirst(), params.getMost())
+        .then([context](std::vector<trial_view> xs) mutable {
+          auto to = context.getResults().initTrials(count(xs.size()));
+          for (capnp::uint i = 0; i < xs.size(); ++i)
+            fill(to[i], xs[i]);
+        });
+    });
+  }
+
+  kj::Promise<void> best(BestContext context) override {
+    return call(context, [this, context]() mutable {
+      return desk_.best(id_).then([context](trial_view x) mutable {
+        fill(context.getResults().initTrial(), x);
+      });
+    });
+  }
+
+  kj::Promise<void> events(EventsContext context) override {
+    return call(context, [this, context]() mutable {
+      const auto params = context.getParams();
+      const auto after = params.getAfter();
+      return desk_
+        .events(id_, after, params.getMost(),
+                desk_.deadline(params.getWaitMillis()))
+        .then([context, after](events_view x) mutable {
+          auto to = context.getResults();
+          auto events = to.initEvents(count(x.events.size()));
+          for (capnp::uint i = 0; i < x.events.size(); ++i)
+            fill(events[i], x.events[i]);
+          to.setNext(x.events.empty() ? after : x.events.back().id);
+          to.setEnded(x.study_has_ended);
+        });
+    });
+  }
+
+  kj::Promise<void> wait(WaitContext context) override {
+    return call(context, [this, context]() mutable {
+      const auto until = desk_.deadline(context.getParams().getWaitMillis());
+      return desk_.wait(id_, until).then([context](live_study_view x) mutable {
+        fill(context.getResults().initInfo(), x);
+      });
+    });
+  }
+
+  kj::Promise<void> pause(PauseContext context) override {
+    return order(context, verb::pause);
+  }
+  kj::Promise<void> resume(ResumeContext context) override {
+    return order(context, verb::resume);
+  }
+  kj::Promise<void> stop(StopContext context) override {
+    return order(context, verb::stop);
+  }
+  kj::Promise<void> cancel(CancelContext context) override {
+    return order(context, verb::cancel, 0,
+                 to_string(context.getParams().getReason()));
+  }
+  kj::Promise<void> setWeight(SetWeightContext context) override {
+    const auto weight = context.getParams().getWeight();
+    return order(context, verb::weight, 0, hippo::to_text(weight));
+  }
+  kj::Promise<void> close(CloseContext context) override {
+    return order(context, verb::close);
+  }
+
+  kj::Promise<void> export_(ExportContext context) override {
+    return call(context, [this, context]() mutable {
+      return desk_.export_json(id_).then([context](std::string x) mutable {
+        context.getResults().setJson(to_text(x));
+      });
+    });
+  }
+
+  kj::Promise<void> ask(AskContext context) override {
+    auto params = to_string(context.getParams().getParams());
+    return command(context, {verb::ask, 0, 0, std::move(params), 0},
+                   [context](const command_answer& x) mutable {
+                     auto to = context.getResults();
+                     to.setTrial(x.trial);
+                     to.setParams(to_text(x.params.dump()));
+                   });
+  }
+
+  kj::Promise<void> train(TrainContext context) override {
+    return call(context, [this, context]() mutable {
+      const auto params = context.getParams();
+      return desk_.train(id_, params.getTrial(), params.getUntilStep())
+        .then([context](trained_answer x) mutable {
+          auto to = context.getResults().initProgress();
+          to.setState(to_string(x.state));
+          to.setStep(x.step);
+          fill(to.initMetrics(count(x.values.size())), x.values);
+          to.setFailure(to_text(x.failure));
+        });
+    });
+  }
+
+  kj::Promise<void> tell(TellContext context) override {
+    const auto params = context.getParams();
+    const auto outcome = params.getOutcome();
+    json said{{"state", to_string(outcome.getState())}};
+    if (outcome.getValue().isMeasured()) {
+      const auto value = outcome.getValue().getMeasured();
+      if (std::isinf(value))
+        return refuse("a measured value must not be infinite");
+      if (!std::isnan(value)) // which is as good as none
+        said["value"] = value;
+    }
+    return order(context, verb::tell, params.getTrial(),
+                 said.dump(-1, ' ', false, json::error_handler_t::replace),
+                 outcome.getStep());
+  }
+
+private:
+  template <class Context, class F>
+  kj::Promise<void> call(Context& context, F&& f) {
+    context.allowCancellation();
+    return calls_->admit(std::forward<F>(f));
+  }
+
+  /// Has a command carried out.
+  /// @param tell fills in the answer
+  template <class Context, class F>
+  kj::Promise<void> command(Context& context, study_command x, F tell) {
+    if (x.text.size() > command_text_bytes_max)
+      return too_long("this text", x.text.size(), command_text_bytes_max);
+    return call(context, [&] {
+      return desk_.command(id_, std::move(x))
+        .then([tell](command_answer y) mutable { tell(y); });
+    });
+  }
+
+  /// The same without an answer.
+  template <class Context>
+  kj::Promise<void> order(Context& context, verb what, std::uint64_t trial = 0,
+                          std::string text = {}, step_t at = 0) {
+    return command(context, {what, trial, at, std::move(text), 0},
+                   [](const command_answer&) {});
+  }
+
+  desk& desk_;
+  kj::Own<call_count> calls_;
+  std::uint64_t id_;
+};
+
+// -- the service --------------------------------------------------------------
+
+class service_server final : public schema::Service::Server {
+public:
+  service_server(desk& answers, std::size_t calls_max)
+    : desk_(answers), calls_(kj::refcounted<call_count>(calls_max)) {}
+
+  kj::Promise<void> submit(SubmitContext context) override {
+    const auto params = context.getParams();
+    return with_text(params.getText(), params.getName(), [&](auto... xs) {
+      return desk_.submit(std::move(xs)...)
+        .then([this, context](desk::submitted x) mutable {
+          auto to = context.getResults();
+          to.setStudy(study_of(x.id));
+          to.setId(x.id);
+          auto warnings = to.initWarnings(count(x.warnings.size()));
+          for (capnp::uint i = 0; i < x.warnings.size(); ++i)
+            warnings.set(i, to_text(x.warnings[i]));
+        });
+    });
+  }
+
+  kj::Promise<void> study(StudyContext context) override {
+    context.allowCancellation();
+    return calls_->admit([&] {
+      return desk_.find(to_string(context.getParams().getIdOrName()))
+        .then([this, context](stored_study x) mutable {
+          auto to = context.getResults();
+          to.setStudy(study_of(x.id));
+          to.setId(x.id);
+        });
+    });
+  }
+
+  kj::Promise<void> list(ListContext context) override {
+    context.allowCancellation();
+    return calls_->admit([&] {
+      return desk_.list().then(
+        [context](std::vector<live_study_view> xs) mutable {
+          auto to = context.getResults().initStudies(count(xs.size()));
+          for (capnp::uint i = 0; i < xs.size(); ++i)
+            fill(to[i], xs[i]);
+        });
+    });
+  }
+
+  kj::Promise<void> trainers(TrainersContext context) override {
+    context.allowCancellation();
+    return calls_->admit([&] {
+      return desk_.trainers().then(
+        [context](std::vector<trainer_view> xs) mutable {
+          auto to = context.getResults().initTrainers(count(xs.size()));
+          for (capnp::uint i = 0; i < xs.size(); ++i)
+            fill(to[i], xs[i]);
+        });
+    });
+  }
+
+  kj::Promise<void> preview(PreviewContext context) override {
+    context.allowCancellation();
+    const auto params = context.getParams();
+    return with_text(params.getText(), params.getName(), [&](auto... xs) {
+      return desk_.preview(std::move(xs)...)
+        .then([context](std::string x) mutable {
+          context.getResults().setJson(to_text(x));
+        });
+    });
+  }
+
+  kj::Promise<void> logs(LogsContext context) override {
+    context.allowCancellation();
+    const auto params = context.getParams();
+    if (params.getTrainer() != 0)
+      return refuse("there are no logs of single trainers yet: `trainer` must "
+                    "be 0");
+    return calls_->admit([&] {
+      return desk_.logs(params.getAfter())
+        .then([context](desk::log_part x) mutable {
+          auto to = context.getResults();
+          to.setText(to_text(x.text));
+          to.setNext(x.next);
+        });
+    });
+  }
+
+private:
+  /// Calls `f` with the text of a study and its name, unless they are too long.
+  template <class F>
+  kj::Promise<void> with_text(capnp::Text::Reader text,
+                              capnp::Text::Reader name, F&& f) {
+    if (text.size() > study_text_bytes_max)
+      return too_long("a study file", text.size(), study_text_bytes_max);
+    if (name.size() > client_name_bytes_max)
+      return too_long("its name", name.size(), client_name_bytes_max);
+    return calls_->admit([&] { return f(to_string(text), to_string(name)); });
+  }
+
+  schema::Study::Client study_of(std::uint64_t id) {
+    return kj::heap<study_server>(desk_, kj::addRef(*calls_), id);
+  }
+
+  desk& desk_;
+  kj::Own<call_count> calls_; ///< of this client, whatever it calls
+};
+
+// -- the entrance -------------------------------------------------------------
+
+class entrance_server final : public schema::Entrance::Server {
+public:
+  entrance_server(desk& answers, peer_role role, const gateway_limits& limits)
+    : desk_(answers), role_(role), calls_max_(limits.calls) {}
+
+  kj::Promise<void> greet(GreetContext context) override {
+    const auto params = context.getParams();
+    const auto protocol = params.getProtocol();
+    constexpr auto mine = schema::SERVICE_PROTOCOL_VERSION;
+    if (protocol != mine)
+      return to_exception(
+        {errc::incompatible_version,
+         std::string{"this service speaks version "} + std::to_string(mine)
+           + " and the client version " + std::to_string(protocol)
+           + ": use the same release of both"});
+    if (role_ == peer_role::trainer)
+      return to_exception({errc::not_allowed,
+                           "this certificate is a trainer's: it lets nobody "
+                           "ask about studies. Use a client's: hippo keys add "
+                           "NAME --role client"});
+    const auto client = params.getClient();
+    if (client.size() > client_name_bytes_max)
+      return too_long("the name of a client", client.size(),
+                      client_name_bytes_max);
+    spdlog::info("gateway: a client has come in: {}",
+                 json(to_string(client))
+                   .dump(-1, ' ', true, json::error_handler_t::replace));
+    auto to = context.getResults();
+    if (!service_)
+      service_ = schema::Service::Client{
+        kj::heap<service_server>(desk_, calls_max_)};
+    to.setService(*service_);
+    auto info = to.initInfo();
+    info.setProtocol(mine);
+    info.setVersion(HIPPO_VERSION);
+    info.setState(to_text(desk_.state()));
+    return kj::READY_NOW;
+  }
+
+private:
+  desk& desk_;
+  peer_role role_;
+  std::size_t calls_max_;
+  std::optional<schema::Service::Client> service_; ///< one a connection
+};
+
+class closed_entrance final : public schema::Entrance::Server {
+public:
+  explicit closed_entrance(error why) : why_(std::move(why)) {}
+  kj::Promise<void> greet(GreetContext) override { return to_exception(why_); }
+
+private:
+  error why_;
+};
+
+} // namespace
+
+schema::Entrance::Client make_entrance(desk& answers, peer_role role,
+                                       const gateway_limits& limits) {
+  return kj::heap<entrance_server>(answers, role, limits);
+}
+
+schema::Entrance::Client make_closed_entrance(error why) {
+  return kj::heap<closed_entrance>(std::move(why));
+}
+
+} // namespace hippo

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "gateway/desk.hpp"
+#include "gateway/limits.hpp"
+#include "service.capnp.h"
+
+namespace hippo {
+
+/// As what a connection is let in.
+enum class peer_role {
+  anybody, ///< on loopback, where nobody shows a certificate
+  client,
+  trainer,
+};
+
+/// Makes what a connection gives first.
+/// REQUIRES: `answers` outlives it.
+schema::Entrance::Client make_entrance(desk& answers, peer_role role,
+                                       const gateway_limits& limits);
+
+/// Makes an entrance that nobody comes through, and says why.
+schema::Entrance::Client make_closed_entrance(error why);
+
+} // namespace hippo

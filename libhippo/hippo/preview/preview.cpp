@@ -1,0 +1,218 @@
+#include "hippo/preview/preview.hpp"
+
+#include <algorithm>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/core/ratio.hpp"
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/tune/tuner.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Runs of each algorithm on made-up results.
+constexpr std::uint64_t estimate_runs = 16;
+
+/// The trials of one study: what they are and how far they go.
+struct study_trials {
+  std::vector<std::vector<segment>> segments;
+  std::vector<step_t> ends;
+  bool forks = false;
+};
+
+/// Lets a study decide on trials of random quality.
+study_trials likely_trials(const loaded_study& study,
+                           const std::map<std::string, sequence>& defaults,
+                           std::uint64_t run) {
+  const auto& spec = study.spec;
+  tuner decisions{spec, defaults};
+  const auto when = decisions.when();
+  study_trials result;
+  std::vector<bool> pruned;
+  std::vector<advance> todo;
+  const auto take = [&](const turn& x) {
+    result.ends.resize(decisions.trials());
+    pruned.resize(decisions.trials());
+    for (auto trial : x.pruned)
+      pruned[trial] = true;
+    todo.insert(todo.end(), x.asked.begin(), x.asked.end());
+  };
+  take(decisions.start());
+  // First asked, first trained, as on a service with few trainers.
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    const auto [trial, to] = todo[i];
+    const std::uint64_t key[]{run, spec.seed, trial};
+    const auto quality
+      = static_cast<double>(hash_bytes(key, sizeof(key)) >> 11) * 0x1p-53;
+    for (auto at = when.next(result.ends[trial]);
+         at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
+      result.ends[trial] = at;
+      take(decisions.on_result(trial, at, quality));
+    }
+  }
+  for (trial_no trial = 0; trial < result.ends.size(); ++trial) {
+    result.segments.push_back(decisions.segments(trial));
+    result.forks = result.forks || decisions.origin(trial) != nullptr;
+  }
+  return result;
+}
+
+struct outcome {
+  std::vector<step_figures> studies;
+  step_figures all;
+};
+
+void restore(search_plan& plan, const stored_plan& known) {
+  for (const auto& x : known.nodes)
+    plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
+  for (const auto& x : known.results)
+    plan.restore_result(x.node, x.step, x.values);
+}
+
+/// Merges the trials of all studies, and with what is known.
+outcome merge(const std::vector<loaded_study>& studies,
+              const std::vector<study_trials>& trials,
+              const std::map<std::string, stored_plan>* known) {
+  std::map<std::string, search_plan> plans; // by workload key
+  for (const auto& x : studies) {
+    const auto key = key_of(x.spec.workload);
+    const bool is_new = plans.try_emplace(key).second;
+    if (known == nullptr || !is_new)
+      continue;
+    if (const auto i = known->find(key); i != known->end())
+      restore(plans.at(key), i->second);
+  }
+  std::vector<std::pair<search_plan*, study_no>> where;
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    auto& plan = plans[key_of(studies[i].spec.workload)];
+    const auto no
+      = plan.add_study({1, {std::max<step_t>(studies[i].spec.max_steps, 1)}});
+    where.emplace_back(&plan, no);
+    for (std::size_t j = 0; j < trials[i].segments.size(); ++j)
+      plan.cover(plan.add_trial(no, trials[i].segments[j]), trials[i].ends[j]);
+  }
+  outcome result;
+  std::uint64_t sum_of_studies = 0;
+  for (const auto& [plan, no] : where) {
+    const auto x = plan->figures(no);
+    sum_of_studies += x.unique_steps;
+    result.studies.push_back({x.asked_steps, x.unique_steps, 1, 1});
+  }
+  for (const auto& [key, plan] : plans) {
+    result.all.asked_steps += plan.figures().asked_steps;
+    result.all.unique_steps += plan.figures().unique_steps;
+    if (known != nullptr)
+      result.all.known_steps
+        = result.all.known_steps.value_or(0) + plan.restored_steps();
+  }
+  result.all.k_wise_merge_rate = ratio(sum_of_studies, result.all.unique_steps);
+  return result;
+}
+
+void set_rate(step_figures& x) {
+  x.merge_rate = ratio(x.asked_steps, x.unique_steps);
+}
+
+/// The mean of several outcomes.
+class mean_outcome {
+public:
+  void add(const outcome& x) {
+    sum_.studies.resize(x.studies.size());
+    for (std::size_t i = 0; i < x.studies.size(); ++i)
+      add(sum_.studies[i], x.studies[i]);
+    add(sum_.all, x.all);
+    rates_ += x.all.k_wise_merge_rate;
+    ++count_;
+  }
+
+  [[nodiscard]] outcome get() const {
+    auto result = sum_;
+    for (auto* x : all_of(result)) {
+      x->asked_steps = (x->asked_steps + count_ / 2) / count_;
+      x->unique_steps = (x->unique_steps + count_ / 2) / count_;
+      if (x->known_steps)
+        x->known_steps = (*x->known_steps + count_ / 2) / count_;
+      set_rate(*x);
+      x->k_wise_merge_rate = 1;
+    }
+    result.all.k_wise_merge_rate = rates_ / static_cast<double>(count_);
+    return result;
+  }
+
+  static std::vector<step_figures*> all_of(outcome& x) {
+    std::vector<step_figures*> result{&x.all};
+    for (auto& y : x.studies)
+      result.push_back(&y);
+    return result;
+  }
+
+private:
+  static void add(step_figures& sum, const step_figures& x) {
+    sum.asked_steps += x.asked_steps;
+    sum.unique_steps += x.unique_steps;
+    if (x.known_steps)
+      sum.known_steps = sum.known_steps.value_or(0) + *x.known_steps;
+  }
+
+  outcome sum_;
+  double rates_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+} // namespace
+
+preview_record preview(const std::vector<loaded_study>& studies,
+                       const std::vector<workload_descriptor>& workloads,
+                       const std::map<std::string, stored_plan>* known) {
+  const auto likely_run = [&](const loaded_study& x, std::uint64_t run) {
+    const auto workload
+      = std::find_if(workloads.begin(), workloads.end(), [&](const auto& y) {
+          return y.name == x.spec.workload.name;
+        });
+    return likely_trials(x, defaults_of(*workload), run);
+  };
+  std::vector<study_trials> full;
+  std::vector<bool> early;
+  for (const auto& x : studies) {
+    auto& ends = full.emplace_back(likely_run(x, 0)).ends;
+    // A fork has no end of its own: its parent ended where it began.
+    const auto last = *std::max_element(ends.begin(), ends.end());
+    early.push_back(!full.back().forks
+                    && *std::min_element(ends.begin(), ends.end()) < last);
+    if (early.back())
+      std::fill(ends.begin(), ends.end(), last);
+  }
+  auto whole = merge(studies, full, known);
+  for (auto* x : mean_outcome::all_of(whole))
+    set_rate(*x);
+  const bool stops_early
+    = std::find(early.begin(), early.end(), true) != early.end();
+  mean_outcome likely;
+  for (std::uint64_t run = 0; stops_early && run < estimate_runs; ++run) {
+    std::vector<study_trials> trials;
+    for (std::size_t i = 0; i < studies.size(); ++i)
+      trials.push_back(early[i] ? likely_run(studies[i], run) : full[i]);
+    likely.add(merge(studies, trials, known));
+  }
+  preview_record result;
+  result.full = whole.all;
+  outcome estimate;
+  if (stops_early) {
+    estimate = likely.get();
+    result.estimate = estimate.all;
+  }
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    study_preview y;
+    y.name = studies[i].spec.name;
+    y.trials = full[i].ends.size();
+    y.full = whole.studies[i];
+    if (early[i])
+      y.estimate = estimate.studies[i];
+    result.trials += y.trials;
+    result.studies.push_back(std::move(y));
+  }
+  return result;
+}
+
+} // namespace hippo

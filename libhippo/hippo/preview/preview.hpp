@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hippo/report/preview.hpp"
+#include "hippo/store/records.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/tune/loaded_study.hpp"
+
+namespace hippo {
+
+/// Works out what studies that run together would train. Algorithms that stop
+/// early are also run on made-up results, in which each trial has a random
+/// quality; the estimate is the mean over several such runs.
+/// @param workloads those that the studies name are among them
+/// @param known what has been trained, by workload key; null: nobody knows, and
+///              no known steps are said
+/// @complexity O(trials * segments + size of `known`)
+preview_record
+preview(const std::vector<loaded_study>& studies,
+        const std::vector<workload_descriptor>& workloads,
+        const std::map<std::string, stored_plan>* known = nullptr);
+
+} // namespace hippo

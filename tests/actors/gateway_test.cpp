@@ -1,0 +1,606 @@
+// A whole service in this process, and clients over loopback.
+
+#include "actors/gateway_fixture.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+
+#include <capnp/rpc.capnp.h>
+#include <capnp/serialize.h>
+#include <nlohmann/json.hpp>
+
+namespace hippo::test {
+namespace {
+
+using json = nlohmann::json;
+
+const std::string grid_text = R"(
+study: grid
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 4}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [2], gamma: 0.5}
+algorithm: grid
+)";
+
+const std::string client_text = R"(
+study: mine
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 6}
+space: {lr: {choice: [0.1, 0.2]}}
+algorithm: client
+)";
+
+class GatewayTest : public gateway_test {
+public:
+  /// Returns all events of a study that has ended, in parts of two.
+  std::vector<std::string> all_events(schema::Study::Client study) {
+    std::vector<std::string> result;
+    for (std::uint64_t after = 0;;) {
+      auto request = study.eventsRequest();
+      request.setAfter(after);
+      request.setMost(2);
+      const auto answer = request.send().wait(scope);
+      for (const auto x : answer.getEvents())
+        result.push_back(kj::str(x).cStr());
+      after = answer.getNext();
+      if (answer.getEnded())
+        return result;
+    }
+  }
+
+  capnp::Response<schema::Study::TrainResults>
+  train(schema::Study::Client study, std::uint64_t trial, step_t to) {
+    auto request = study.trainRequest();
+    request.setTrial(trial);
+    request.setUntilStep(to);
+    return request.send().wait(scope);
+  }
+
+  std::uint64_t ask(schema::Study::Client study, const std::string& params) {
+    auto request = study.askRequest();
+    request.setParams(params);
+    return request.send().wait(scope).getTrial();
+  }
+
+  capnp::Response<schema::Study::DescribeResults>
+  describe(schema::Study::Client study) {
+    return study.describeRequest().send().wait(scope);
+  }
+};
+
+// -- what a study goes through ------------------------------------------------
+
+TEST_F(GatewayTest, ResultsOfASubmittedStudy) {
+  open();
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+
+  const auto described = describe(study);
+  const auto info = described.getInfo();
+  EXPECT_EQ(std::string{described.getText().cStr()}, grid_text);
+  EXPECT_EQ(info.getId(), 1u);
+  EXPECT_EQ(kj::str(info.getName()), "grid"_kj);
+  EXPECT_EQ(kj::str(info.getAlgorithm()), "grid"_kj);
+  EXPECT_EQ(kj::str(info.getMetric()), "sum"_kj);
+  EXPECT_TRUE(info.getMaximize());
+  EXPECT_EQ(info.getTrials(), 3u);
+  EXPECT_EQ(info.getFinished(), 3u);
+  EXPECT_EQ(info.getAskedSteps(), 12u);
+  EXPECT_EQ(info.getSharedSteps(), 2u); // of 0.1, before the milestone
+  EXPECT_EQ(gate.passed(), 10);
+  ASSERT_TRUE(info.getBest().isTrial());
+  EXPECT_EQ(info.getBest().getTrial().getTrial(), 1u);
+
+  auto some = study.trialsRequest();
+  some.setFirst(1);
+  some.setMost(5);
+  const auto trials = some.send().wait(scope);
+  ASSERT_EQ(trials.getTrials().size(), 2u);
+  EXPECT_EQ(trials.getTrials()[0].getTrial(), 1u);
+  EXPECT_EQ(kj::str(trials.getTrials()[0].getState()), "COMPLETE"_kj);
+  EXPECT_EQ(json::parse(trials.getTrials()[0].getParams().cStr()),
+            (json{{"lr", 0.2}}));
+  EXPECT_EQ(trials.getTrials()[0].getSteps(), 4u);
+
+  const auto best = study.bestRequest().send().wait(scope);
+  EXPECT_EQ(best.getTrial().getBest().getValue().getStep(), 4u);
+  EXPECT_DOUBLE_EQ(best.getTrial().getBest().getValue().getValue(), 0.8);
+
+  EXPECT_EQ(all_events(study).size(), 12u);
+
+  const auto exported
+    = json::parse(study.exportRequest().send().wait(scope).getJson().cStr());
+  EXPECT_EQ(exported.at("name"), "grid");
+  EXPECT_EQ(exported.at("asked_steps"), 12);
+  EXPECT_EQ(exported.at("unique_steps"), 10);
+  EXPECT_EQ(exported.at("best").at("trial"), 1);
+  ASSERT_EQ(exported.at("trials").size(), 3u);
+  EXPECT_EQ(exported.at("trials")[1].at("results").size(), 4u);
+}
+
+TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  auto preview = me.service.previewRequest();
+  preview.setText(grid_text);
+  const auto shown
+    = json::parse(preview.send().wait(scope).getJson().cStr());
+  EXPECT_EQ(shown.at("unique_steps"), 10);
+  EXPECT_EQ(shown.at("known_steps"), 10);
+  EXPECT_EQ(shown.at("new_steps"), 0);
+  auto again = submit(me, grid_text);
+  EXPECT_EQ(wait(again), "COMPLETE");
+  EXPECT_EQ(describe(again).getInfo().getSharedSteps(), 12u);
+  EXPECT_EQ(gate.passed(), 10);
+  const auto listed = me.service.listRequest().send().wait(scope);
+  ASSERT_EQ(listed.getStudies().size(), 2u);
+  EXPECT_EQ(listed.getStudies()[0].getSharedSteps(), 2u);
+  EXPECT_EQ(listed.getStudies()[1].getId(), 2u);
+  auto by_name = me.service.studyRequest();
+  by_name.setIdOrName("grid");
+  EXPECT_EQ(by_name.send().wait(scope).getId(), 2u); // the last one
+}
+
+TEST_F(GatewayTest, ClientsDriveStudiesThatShare) {
+  open();
+  auto me = enter();
+  auto mine = submit(me, client_text);
+  const auto trial = ask(mine, R"({"lr": 0.3})");
+  auto at_2 = train(mine, trial, 2);
+  EXPECT_EQ(kj::str(at_2.getProgress().getState()), "PAUSED"_kj);
+  EXPECT_EQ(at_2.getProgress().getStep(), 2u);
+  ASSERT_EQ(at_2.getProgress().getMetrics().size(), 2u);
+  EXPECT_DOUBLE_EQ(at_2.getProgress().getMetrics()[1].getValue(), 0.6);
+  EXPECT_EQ(train(mine, trial, 3).getProgress().getStep(), 3u);
+  EXPECT_EQ(gate.passed(), 3);
+  // Once more: it is known, however far the trial is by now.
+  EXPECT_EQ(train(mine, trial, 2).getProgress().getStep(), 2u);
+  EXPECT_EQ(gate.passed(), 3);
+
+  auto other = submit(me, client_text);
+  const auto twin = ask(other, "{lr: 0.3}");
+  EXPECT_EQ(train(other, twin, 3).getProgress().getStep(), 3u);
+  EXPECT_EQ(gate.passed(), 3);
+  EXPECT_EQ(describe(other).getInfo().getSharedSteps(), 3u);
+  EXPECT_EQ(describe(mine).getInfo().getSharedSteps(), 0u);
+
+  auto drawn = mine.askRequest().send().wait(scope);
+  EXPECT_TRUE(json::parse(drawn.getParams().cStr()).contains("lr"));
+  auto told = mine.tellRequest();
+  told.setTrial(drawn.getTrial());
+  told.initOutcome().setState("PRUNED");
+  told.send().wait(scope);
+  auto valued = mine.tellRequest();
+  valued.setTrial(trial);
+  valued.initOutcome().setState("COMPLETE");
+  valued.getOutcome().initValue().setMeasured(7);
+  valued.send().wait(scope);
+  mine.closeRequest().send().wait(scope);
+  EXPECT_EQ(wait(mine), "COMPLETE");
+  EXPECT_EQ(mine.bestRequest().send().wait(scope).getTrial().getBest()
+              .getValue().getValue(), 7);
+  // What is known stays known when the study is over.
+  auto late = train(mine, trial, 3);
+  EXPECT_EQ(kj::str(late.getProgress().getState()), "COMPLETE"_kj);
+  EXPECT_EQ(late.getProgress().getStep(), 3u);
+  ASSERT_EQ(late.getProgress().getMetrics().size(), 2u);
+}
+
+TEST_F(GatewayTest, EventsAreWaitedFor) {
+  open();
+  auto me = enter();
+  auto study = submit(me, client_text);
+  const auto trial = ask(study, "");
+  const auto events = [&](std::uint64_t after, std::uint32_t wait_millis) {
+    auto request = study.eventsRequest();
+    request.setAfter(after);
+    request.setWaitMillis(wait_millis);
+    return request.send();
+  };
+  auto known = events(0, 0).wait(scope);
+  ASSERT_EQ(known.getEvents().size(), 1u);
+  EXPECT_TRUE(known.getEvents()[0].isCommand());
+  EXPECT_EQ(events(known.getNext(), 0).wait(scope).getNext(), known.getNext());
+  auto next = events(known.getNext(), 60'000);
+  train(study, trial, 1);
+  auto more = next.wait(scope);
+  ASSERT_GE(more.getEvents().size(), 1u);
+  EXPECT_GT(more.getEvents()[0].getId(), known.getNext());
+  EXPECT_FALSE(more.getEnded());
+}
+
+TEST_F(GatewayTest, EventsAreTheSameAfterARestart) {
+  std::vector<std::string> before;
+  std::uint64_t last = 0;
+  open();
+  {
+    auto me = enter();
+    auto study = submit(me, client_text);
+    train(study, ask(study, "{lr: 0.2}"), 2);
+    auto known = study.eventsRequest().send().wait(scope);
+    for (const auto x : known.getEvents())
+      before.push_back(kj::str(x).cStr());
+    last = known.getNext();
+  }
+  node.reset();
+  open();
+  auto me = enter();
+  auto request = me.service.studyRequest();
+  request.setIdOrName("mine");
+  auto study = request.send().wait(scope).getStudy();
+  EXPECT_EQ(train(study, 0, 2).getProgress().getStep(), 2u);
+  EXPECT_EQ(train(study, 0, 4).getProgress().getStep(), 4u);
+  EXPECT_EQ(gate.passed(), 4);
+  study.closeRequest().send().wait(scope);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto after = all_events(study);
+  ASSERT_GT(after.size(), before.size());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  auto rest = study.eventsRequest();
+  rest.setAfter(last);
+  EXPECT_EQ(rest.send().wait(scope).getEvents().size(),
+            after.size() - before.size());
+}
+
+TEST_F(GatewayTest, StudiesArePausedAndCancelled) {
+  open();
+  auto me = enter();
+  gate.open(false);
+  auto study = submit(me, grid_text);
+  study.pauseRequest().send().wait(scope);
+  const auto weigh = [&](double x) {
+    auto request = study.setWeightRequest();
+    request.setWeight(x);
+    return request;
+  };
+  weigh(2.5).send().wait(scope);
+  EXPECT_EQ(failure_of(study.pauseRequest()),
+            "invalid_argument: study grid is PAUSED already");
+  auto info = describe(study);
+  EXPECT_EQ(kj::str(info.getInfo().getState()), "PAUSED"_kj);
+  EXPECT_EQ(info.getInfo().getWeight(), 2.5);
+  EXPECT_EQ(failure_of(weigh(-1)),
+            "invalid_argument: a weight is a number above 0, not '-1'");
+  study.resumeRequest().send().wait(scope);
+  auto cancel = study.cancelRequest();
+  cancel.setReason("enough");
+  cancel.send().wait(scope);
+  EXPECT_EQ(wait(study), "CANCELLED");
+  EXPECT_EQ(kj::str(describe(study).getInfo().getReason()), "enough"_kj);
+  EXPECT_EQ(failure_of(study.stopRequest()),
+            "invalid_argument: study grid has ended: CANCELLED");
+}
+
+TEST_F(GatewayTest, TrainersShowTheirLease) {
+  open();
+  auto me = enter();
+  gate.open(false);
+  auto study = submit(me, grid_text);
+  for (;;) {
+    const auto answer = me.service.trainersRequest().send().wait(scope);
+    ASSERT_EQ(answer.getTrainers().size(), 1u);
+    const auto x = answer.getTrainers()[0];
+    EXPECT_EQ(kj::str(x.getDevice()), "test"_kj);
+    EXPECT_EQ(x.getLost().size(), 0u);
+    if (x.getLease().isIdle())
+      continue;
+    EXPECT_EQ(x.getLease().getRunning().getTo(), 4u);
+    break;
+  }
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
+}
+
+TEST_F(GatewayTest, LogsComeInParts) {
+  open();
+  {
+    std::ofstream out(folder.path + "/hippo.log");
+    out << "first\nsecond\nhalf";
+  }
+  auto me = enter();
+  const auto logs = [&](std::uint64_t trainer, std::uint64_t after) {
+    auto request = me.service.logsRequest();
+    request.setTrainer(trainer);
+    request.setAfter(after);
+    return request;
+  };
+  auto part = logs(0, 0).send().wait(scope);
+  EXPECT_EQ(kj::str(part.getText()), "first\nsecond\n"_kj);
+  EXPECT_EQ(part.getNext(), 13u);
+  EXPECT_EQ(logs(0, 1000).send().wait(scope).getText().size(), 0u);
+  EXPECT_NE(failure_of(logs(1, 0)), "");
+}
+
+// -- what cannot be -----------------------------------------------------------
+
+TEST_F(GatewayTest, ErrorsComeVerbatim) {
+  open();
+  auto me = enter();
+  const std::string bad
+    = "study: x\nworkload: {name: summ}\nsteps: {max: no}\n";
+  std::string findings = "invalid_study: ";
+  const auto read = load_study(bad, "test.yaml", {sum_workload()}, true);
+  for (const auto& x : read.errors)
+    findings += to_text(x) + '\n';
+  findings.pop_back();
+  auto submit = me.service.submitRequest();
+  submit.setText(bad);
+  submit.setName("test.yaml");
+  EXPECT_EQ(failure_of(submit), findings);
+  auto preview = me.service.previewRequest();
+  preview.setText(bad);
+  preview.setName("test.yaml");
+  EXPECT_EQ(failure_of(preview), findings);
+
+  auto study = this->submit(me, client_text);
+  auto request = me.service.studyRequest();
+  request.setIdOrName("mind");
+  EXPECT_EQ(failure_of(request), "unknown_study: no study 'mind', did you mean "
+                                 "'mine'?");
+  EXPECT_EQ(failure_of(study.bestRequest()),
+            "invalid_argument: study 'mine' has no result yet");
+  auto train = study.trainRequest();
+  train.setTrial(3);
+  EXPECT_EQ(failure_of(train),
+            "invalid_argument: study mine has no trial 3");
+  auto greeting = me.entrance.greetRequest();
+  greeting.setProtocol(99);
+  EXPECT_EQ(failure_of(greeting).substr(0, 22), "incompatible_version: ");
+}
+
+TEST_F(GatewayTest, TooMuchIsRefused) {
+  options.limits.calls = 2;
+  open();
+  auto me = enter();
+  auto submit = me.service.submitRequest();
+  submit.setText(std::string((1 << 20) + 1, 'x'));
+  EXPECT_EQ(failure_of(submit),
+            "invalid_argument: a study file may have at most 1048576 bytes, "
+            "not 1048577");
+  auto study = this->submit(me, client_text);
+  const auto wait = [&] {
+    auto request = study.waitRequest();
+    request.setWaitMillis(60'000);
+    return request.send();
+  };
+  auto first = wait();
+  auto second = wait();
+  EXPECT_EQ(failure_of(study.describeRequest()),
+            "resource_exhausted: a client may make at most 2 calls at a time: "
+            "wait for some to end");
+  // Other clients have calls of their own.
+  auto other = enter();
+  other.service.listRequest().send().wait(scope);
+  { const auto dropped = kj::mv(first); }
+  while (!failure_of(study.closeRequest()).empty()) {
+  }
+  EXPECT_EQ(kj::str(second.wait(scope).getInfo().getState()), "COMPLETE"_kj);
+}
+
+TEST_F(GatewayTest, OneClientTooManyIsTold) {
+  options.limits.clients = 1;
+  open();
+  auto me = enter();
+  auto other = connect();
+  auto greeting = other.entrance.greetRequest();
+  greeting.setProtocol(schema::SERVICE_PROTOCOL_VERSION);
+  EXPECT_EQ(failure_of(greeting),
+            "resource_exhausted: this service has 1 clients, and takes no "
+            "more: try again later");
+  me.service.listRequest().send().wait(scope);
+}
+
+TEST_F(GatewayTest, TrainersMayNotAsk) {
+  options.make_door = [](kj::Timer&) -> expected<gateway_door> {
+    return gateway_door{[](kj::AuthenticatedStream x) {
+      return kj::Promise<admitted_connection>{
+        admitted_connection{kj::mv(x.stream), peer_role::trainer}};
+    }};
+  };
+  options.http_port = 0;
+  open();
+  auto me = connect();
+  auto greeting = me.entrance.greetRequest();
+  greeting.setProtocol(schema::SERVICE_PROTOCOL_VERSION);
+  EXPECT_EQ(failure_of(greeting).substr(0, 13), "not_allowed: ");
+  EXPECT_EQ(get("/api/studies").substr(0, 12), "HTTP/1.1 403");
+}
+
+TEST_F(GatewayTest, ADoorThatCannotBeMadeIsTold) {
+  options.make_door = [](kj::Timer&) -> expected<gateway_door> {
+    return {errc::not_allowed, "no keys"};
+  };
+  node = std::make_unique<service_node>(folder.path, gate, options);
+  ASSERT_TRUE(node->failure());
+  EXPECT_EQ(node->failure()->message, "no keys");
+}
+
+// -- clients that behave badly ------------------------------------------------
+
+TEST_F(GatewayTest, RubbishHarmsNobody) {
+  open();
+  auto me = enter();
+  std::mt19937 random{7};
+  for (int i = 0; i < 50; ++i) {
+    std::string bytes(1 + random() % 5000, '\0');
+    for (auto& x : bytes)
+      x = static_cast<char>(random());
+    if (i % 2 == 0) // a short segment table, so that the message is looked at
+      std::fill_n(bytes.begin(), std::min<std::size_t>(4, bytes.size()), '\0');
+    raw_socket{node->door().rpc_port()}.send(bytes);
+  }
+  me.service.listRequest().send().wait(scope);
+}
+
+TEST_F(GatewayTest, AMessageThatIsTooBigEndsItsConnection) {
+  options.limits.message_bytes = 1 << 16;
+  open();
+  auto me = enter();
+  raw_socket bad{node->door().rpc_port()};
+  std::string head(8, '\0');
+  head[6] = 1; // 65536 words
+  bad.send(head);
+  const auto said = bad.read_all(); // until it hangs up
+  EXPECT_NE(said.find("too large"), std::string::npos) << said;
+  me.service.listRequest().send().wait(scope);
+}
+
+/// Returns a message that asks for the first capability.
+std::string bootstrap(std::uint32_t question) {
+  capnp::MallocMessageBuilder message;
+  message.initRoot<capnp::rpc::Message>().initBootstrap().setQuestionId(
+    question);
+  const auto words = capnp::messageToFlatArray(message);
+  const auto bytes = words.asChars();
+  return {bytes.begin(), bytes.size()};
+}
+
+TEST_F(GatewayTest, AClientThatDoesNotReadIsLetGo) {
+  options.limits.stall = std::chrono::milliseconds{200};
+  open();
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  // The service takes no more once nobody takes its answers, and hangs up.
+  raw_socket deaf{node->door().rpc_port()};
+  for (std::uint32_t question = 0; deaf.send(bootstrap(question)); ++question) {
+  }
+  me.service.listRequest().send().wait(scope);
+}
+
+TEST_F(GatewayTest, AClientThatDiesWhileItWaitsIsForgotten) {
+  options.limits.clients = 2;
+  open();
+  auto me = enter();
+  auto study = submit(me, client_text);
+  gate.open(false);
+  const auto trial = ask(study, "{lr: 0.4}");
+  {
+    auto other = enter();
+    auto request = other.service.studyRequest();
+    request.setIdOrName("mine");
+    auto theirs = request.send().wait(scope).getStudy();
+    auto training = theirs.trainRequest();
+    training.setTrial(trial);
+    training.setUntilStep(1);
+    auto answer = training.send();
+    auto waiting = theirs.waitRequest();
+    waiting.setWaitMillis(60'000);
+    auto more = waiting.send();
+    theirs.describeRequest().send().wait(scope); // both have arrived
+  }
+  gate.open(true);
+  // The trial went on, and another client may come in.
+  EXPECT_EQ(train(study, trial, 1).getProgress().getStep(), 1u);
+  EXPECT_EQ(gate.passed(), 1);
+  for (;;) {
+    auto next = connect();
+    auto greeting = next.entrance.greetRequest();
+    greeting.setProtocol(schema::SERVICE_PROTOCOL_VERSION);
+    if (failure_of(greeting).empty())
+      break;
+  }
+}
+
+// -- HTTP ---------------------------------------------------------------------
+
+class HttpTest : public GatewayTest {
+public:
+  HttpTest() { options.http_port = 0; }
+
+  /// Returns the body of an answer that must be JSON and of that status.
+  json body_of(const std::string& answer, int status) {
+    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 " + std::to_string(status))
+      << answer;
+    EXPECT_NE(answer.find("application/json"), std::string::npos) << answer;
+    return json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+  }
+};
+
+TEST_F(HttpTest, ShowsStudies) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
+  EXPECT_EQ(body_of(get("/api/studies"), 200), json::array());
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  const auto studies = body_of(get("/api/studies"), 200);
+  ASSERT_EQ(studies.size(), 1u);
+  EXPECT_EQ(studies[0].at("state"), "COMPLETE");
+  EXPECT_EQ(studies[0].at("best").at("trial"), 1);
+  EXPECT_EQ(body_of(get("/api/studies/1"), 200), studies[0]);
+  EXPECT_EQ(body_of(get("/api/studies/grid"), 200), studies[0]);
+  const auto trials
+    = body_of(get("/api/studies/1/trials?first=1&most=1"), 200);
+  ASSERT_EQ(trials.size(), 1u);
+  EXPECT_EQ(trials[0].at("trial"), 1);
+  EXPECT_EQ(trials[0].at("params"), (json{{"lr", 0.2}}));
+  const auto events = body_of(get("/api/studies/1/events"), 200);
+  ASSERT_EQ(events.at("events").size(), 12u);
+  EXPECT_EQ(events.at("ended"), true);
+  const auto next = events.at("next").get<int>();
+  EXPECT_EQ(body_of(get("/api/studies/1/events?after="
+                        + std::to_string(next - 1)),
+                    200)
+              .at("events")
+              .size(),
+            1u);
+  EXPECT_EQ(body_of(get("/api/trainers"), 200).at(0).at("device"), "test");
+  const auto tree = body_of(get("/api/tree"), 200);
+  ASSERT_EQ(tree.size(), 1u);
+  EXPECT_EQ(tree[0].at("trained_steps"), 10);
+  EXPECT_EQ(tree[0].at("stages").size(), 4u);
+}
+
+TEST_F(HttpTest, CountsForPrometheus) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  const auto answer = get("/metrics");
+  EXPECT_NE(answer.find("text/plain; version=0.0.4"), std::string::npos);
+  for (const auto* line :
+       {"hippo_studies{state=\"COMPLETE\"} 1\n",
+        "hippo_studies{state=\"RUNNING\"} 0\n",
+        "hippo_trials{state=\"COMPLETE\"} 3\n", "hippo_asked_steps 12\n",
+        "hippo_unique_steps 10\n", "hippo_shared_steps 2\n",
+        "hippo_trained_steps 10\n", "hippo_trainers{state=\"lost\"} 0\n",
+        "hippo_clients 1\n", "hippo_journal_healthy 1\n",
+        "# TYPE hippo_journal_commits_total counter\n"})
+    EXPECT_NE(answer.find(line), std::string::npos) << line << answer;
+}
+
+TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {
+  open();
+  EXPECT_TRUE(body_of(get("/"), 404).contains("error"));
+  EXPECT_TRUE(body_of(get("/api/studies/nobody"), 404).contains("error"));
+  EXPECT_TRUE(body_of(get("/api/studies?x=1"), 400).contains("error"));
+  EXPECT_TRUE(body_of(get("/api/studies/1/trials?first=-1"), 400)
+                .contains("error"));
+  const auto posted = http("POST /api/studies HTTP/1.1\r\nHost: test\r\n"
+                           "Connection: close\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_TRUE(body_of(posted, 405).contains("error"));
+  EXPECT_NE(posted.find("Allow: GET"), std::string::npos);
+  EXPECT_TRUE(body_of(http("rubbish\r\n\r\n"), 501).contains("error"));
+}
+
+TEST_F(HttpTest, OneConnectionTooManyIsTold) {
+  options.limits.http_connections = 1;
+  open();
+  raw_socket first{node->door().http_port()};
+  first.send("GET /healthz HTTP/1.1\r\n"); // and no more
+  raw_socket next{node->door().http_port()};
+  EXPECT_EQ(body_of(next.read_all(), 503),
+            (json{{"error", "resource_exhausted: too many connections"}}));
+}
+
+} // namespace
+} // namespace hippo::test
