@@ -56,6 +56,8 @@ expected<merger_options> options_for(coordinator_state& st,
     if (p.affects_speed)
       result.speed_names.push_back(p.name);
   result.first_lease = ++st.last_generation * leases_per_generation;
+  result.folder_token = st.options.folder_token;
+  result.depot_port = st.options.depot_port;
   if (!st.options.known)
     return result;
   result.folder = st.options.checkpoints + '/' + hash_text(key);
@@ -302,6 +304,9 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
                                "study " + std::to_string(id)
                                  + " is not running");
       return i->second.handle;
+    },
+    [self](depot_atom, std::uint16_t port) {
+      self->state.options.depot_port = port;
     },
     [self](go_atom) {
       self->state.going = true;

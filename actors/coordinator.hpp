@@ -26,6 +26,9 @@ struct coordinator_options {
   std::shared_ptr<state_folder> known;
   /// Where checkpoints are kept, each workload's in a folder of its own.
   std::string checkpoints;
+  /// For trainers that do not see that folder; see `lease`.
+  std::string folder_token;
+  std::uint16_t depot_port = 0;
   /// Whether studies and mergers stay in memory when they have ended.
   bool keep_ended = true;
   /// A merger without studies is kept for so long.

@@ -254,6 +254,8 @@ lease make_lease(merger_state& st, path x,
   result.number = st.next_lease++;
   result.workload = st.options.workload;
   result.folder = st.options.folder;
+  result.token = st.options.folder_token;
+  result.depot = st.options.depot_port;
   result.start = std::move(x.start);
   result.stages = std::move(x.stages);
   shorten(result.stages, st.options.lease_steps_max);

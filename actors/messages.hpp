@@ -33,6 +33,7 @@ using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
 using command_atom = caf::atom_constant<caf::atom("command")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
 using connect_atom = caf::atom_constant<caf::atom("connect")>;
+using depot_atom = caf::atom_constant<caf::atom("depot")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
 using find_atom = caf::atom_constant<caf::atom("find")>;
@@ -389,6 +390,9 @@ using coordinator_actor = observer_actor::extend<
   // Replies with the study of that id. Errors: `errc::unknown_study` if it is
   // not in memory, because it has ended or never was.
   caf::replies_to<find_atom, std::uint64_t>::with<study_actor>,
+  // The port at which trainers that do not see the checkpoints get them; said
+  // before the first study comes.
+  caf::reacts_to<depot_atom, std::uint16_t>,
   // Leasing may begin.
   caf::reacts_to<go_atom>,
   // Nothing more is leased, and what runs is cancelled.

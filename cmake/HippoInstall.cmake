@@ -37,7 +37,7 @@ install(DIRECTORY
   PATTERN torch EXCLUDE)
 
 # In a file of its own, since who links these needs Cap'n Proto.
-install(TARGETS hippo_client hippo_schemas
+install(TARGETS hippo_client hippo_keys hippo_schemas
   EXPORT hippo_client_targets ARCHIVE)
 install(FILES ${PROJECT_SOURCE_DIR}/libhippo/hippo/client/client.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/client)

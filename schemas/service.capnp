@@ -11,6 +11,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
+using Depot = import "depot.capnp";
 
 const serviceProtocolVersion :UInt32 = 1;
 # Grows whenever a client of before can no longer be served.
@@ -23,6 +24,10 @@ interface Entrance {
   # who it is, at most 1024 bytes. Fails with incompatible_version, with
   # resource_exhausted if there are too many clients, and with not_allowed for
   # who shows a trainer's certificate.
+
+  depot @1 () -> (depot :Depot.Depot);
+  # The checkpoints, for trainers that do not see their folder. Fails with
+  # not_allowed for a client's certificate.
 }
 
 struct ServiceInfo {

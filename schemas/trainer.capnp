@@ -82,6 +82,12 @@ struct Lease {
   stops    @5 :List(StopPoint);        # sorted by step, strictly, within the
                                        # stages, the last at their end; empty =
                                        # malformed
+  token    @6 :Text;                   # lies in the folder above `folder`: who
+                                       # finds it there sees what the service
+                                       # sees; empty = everybody does
+  depot    @7 :UInt16;                 # port of the service for those who do
+                                       # not (service.capnp, Entrance.depot); 0
+                                       # = there is none
 }
 
 struct Stop {

@@ -12,6 +12,8 @@
 
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
+#include "hippo/store/state_folder.hpp"
+#include "hippo/transfer/depot.hpp"
 
 namespace hippo {
 
@@ -100,6 +102,8 @@ public:
     if (!answers)
       return answers.failure();
     desk_ = std::move(*answers);
+    depot_ = schema::Depot::Client{
+      make_depot(state_folder::checkpoints_of(options_.sources.state), timer_)};
     if (options_.make_door) {
       auto door = options_.make_door(timer_);
       if (!door)
@@ -186,7 +190,8 @@ private:
                          {errc::resource_exhausted,
                           "this service has " + std::to_string(most)
                             + " clients, and takes no more: try again later"})
-                       : make_entrance(*desk_, peer.role, options_.limits);
+                       : make_entrance(*desk_, peer.role, options_.limits,
+                                       *depot_);
         auto connection = kj::heap<rpc_connection>(
           kj::mv(peer.stream), timer_, options_.limits, kj::mv(first));
         auto ended = connection->ended();
@@ -261,6 +266,7 @@ private:
   gateway_options& options_;
   kj::TimePoint begun_;
   std::unique_ptr<desk> desk_;
+  std::optional<schema::Depot::Client> depot_;
   gateway_door door_;
   kj::Own<kj::ConnectionReceiver> rpc_;
   kj::Own<kj::ConnectionReceiver> http_;

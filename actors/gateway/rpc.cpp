@@ -412,8 +412,22 @@ private:
 
 class entrance_server final : public schema::Entrance::Server {
 public:
-  entrance_server(desk& answers, peer_role role, const gateway_limits& limits)
-    : desk_(answers), role_(role), calls_max_(limits.calls) {}
+  entrance_server(desk& answers, peer_role role, const gateway_limits& limits,
+                  schema::Depot::Client depot)
+    : desk_(answers),
+      role_(role),
+      calls_max_(limits.calls),
+      depot_(kj::mv(depot)) {}
+
+  kj::Promise<void> depot(DepotContext context) override {
+    if (role_ == peer_role::client)
+      return to_exception({errc::not_allowed,
+                           "this certificate is a client's: it lets nobody "
+                           "read or write checkpoints. Use a trainer's: hippo "
+                           "keys add NAME --role trainer"});
+    context.getResults().setDepot(depot_);
+    return kj::READY_NOW;
+  }
 
   kj::Promise<void> greet(GreetContext context) override {
     const auto params = context.getParams();
@@ -453,6 +467,7 @@ private:
   desk& desk_;
   peer_role role_;
   std::size_t calls_max_;
+  schema::Depot::Client depot_;
   std::optional<schema::Service::Client> service_; ///< one a connection
 };
 
@@ -460,6 +475,7 @@ class closed_entrance final : public schema::Entrance::Server {
 public:
   explicit closed_entrance(error why) : why_(std::move(why)) {}
   kj::Promise<void> greet(GreetContext) override { return to_exception(why_); }
+  kj::Promise<void> depot(DepotContext) override { return to_exception(why_); }
 
 private:
   error why_;
@@ -468,8 +484,9 @@ private:
 } // namespace
 
 schema::Entrance::Client make_entrance(desk& answers, peer_role role,
-                                       const gateway_limits& limits) {
-  return kj::heap<entrance_server>(answers, role, limits);
+                                       const gateway_limits& limits,
+                                       schema::Depot::Client depot) {
+  return kj::heap<entrance_server>(answers, role, limits, kj::mv(depot));
 }
 
 schema::Entrance::Client make_closed_entrance(error why) {

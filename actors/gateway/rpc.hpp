@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gateway/desk.hpp"
+#include "depot.capnp.h"
 #include "gateway/limits.hpp"
 #include "service.capnp.h"
 
@@ -17,9 +18,11 @@ enum class peer_role {
 };
 
 /// Makes what a connection gives first.
+/// @param depot handed out to trainers
 /// REQUIRES: `answers` outlives it.
 schema::Entrance::Client make_entrance(desk& answers, peer_role role,
-                                       const gateway_limits& limits);
+                                       const gateway_limits& limits,
+                                       schema::Depot::Client depot);
 
 /// Makes an entrance that nobody comes through, and says why.
 schema::Entrance::Client make_closed_entrance(error why);

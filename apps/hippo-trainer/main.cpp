@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -20,19 +21,28 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/backoff.hpp"
 #include "hippo/core/endpoint.hpp"
+#include "hippo/keys/credentials.hpp"
+#include "hippo/keys/handshake.hpp"
+#include "hippo/keys/rpc_tls.hpp"
+#include "hippo/train/folder_token.hpp"
 #include "hippo/train/library.hpp"
+#include "hippo/train/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
+#include "hippo/transfer/depot_client.hpp"
 #include "hippo/wire/codec.hpp"
+#include "log_format.hpp"
 #include "network.hpp"
 #include "system_config.hpp"
 #include "trainer.hpp"
+#include "service.capnp.h"
 #include "training_thread.hpp"
 
 namespace {
@@ -51,6 +61,8 @@ constexpr unsigned threads_max = 1024;
 
 struct options {
   std::string service;                ///< host:port
+  std::string keys;                   ///< file of credentials; empty: no TLS
+  std::string log_format = "text";
   std::vector<std::string> libraries; ///< of further workloads
   std::vector<std::string> devices{"cpu"};
   unsigned threads = 1; ///< of a CPU
@@ -157,13 +169,15 @@ hippo::hello describe_self(const options& opts, const device_entry& x) {
 }
 
 /// Logs to standard error. @returns what gives the last lines
-std::function<std::string()> start_log() {
-  auto logger = spdlog::stderr_color_mt("hippo-trainer");
+std::function<std::string()> start_log(const options& opts) {
   const auto tail
     = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(log_tail_lines);
-  logger->sinks().push_back(tail);
-  spdlog::set_default_logger(logger);
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  sinks->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  sinks->add_sink(tail);
+  hippo::log_to(sinks, "hippo-trainer",
+                opts.log_format == "json" ? hippo::log_format::json
+                                          : hippo::log_format::text);
   return [tail] {
     std::string result;
     for (const auto& line : tail->last_formatted())
@@ -173,6 +187,61 @@ std::function<std::string()> start_log() {
     return result;
   };
 }
+
+/// How trainers of this process come to checkpoints: in the folder that a lease
+/// names if they see what the service sees there, else over the network.
+class checkpoint_route {
+public:
+  /// @param keys to show to the service; null: it speaks no TLS
+  checkpoint_route(std::string host, const hippo::credentials* keys)
+    : host_(std::move(host)) {
+    if (keys == nullptr)
+      return;
+    if (auto peer = hippo::rpc_tls_peer::make(*keys))
+      tls_ = std::make_shared<hippo::rpc_tls_peer>(std::move(*peer));
+    else
+      spdlog::error("trainer: {}", peer.failure().message);
+  }
+
+  /// Chooses the store of a lease. One thread at a time.
+  std::unique_ptr<hippo::checkpoint_store> store_of(const hippo::lease& x) {
+    const std::filesystem::path folder{x.folder};
+    if (x.depot == 0 || x.token.empty()
+        || hippo::sees_folder(folder.parent_path().string(), x.token))
+      return hippo::folder_of(x);
+    const auto name = folder.filename().string();
+    return recent_.over(
+      name, std::make_unique<hippo::remote_store>(client_of(x.depot), name));
+  }
+
+private:
+  hippo::depot_client& client_of(std::uint16_t port) {
+    if (client_ && port_ == port)
+      return *client_;
+    spdlog::info("trainer: checkpoints come over the network, port {}", port);
+    hippo::depot_address where;
+    where.host = host_;
+    where.port = port_ = port;
+    if (tls_)
+      where.wrap = [tls = tls_](kj::Own<kj::AsyncIoStream> stream) {
+        return tls->connect(kj::mv(stream)).attach(tls);
+      };
+    where.find = [](capnp::Capability::Client entrance) {
+      return entrance.castAs<hippo::schema::Entrance>()
+        .depotRequest()
+        .send()
+        .getDepot();
+    };
+    client_ = std::make_unique<hippo::depot_client>(std::move(where));
+    return *client_;
+  }
+
+  std::string host_;
+  std::shared_ptr<hippo::rpc_tls_peer> tls_;
+  hippo::recent_checkpoints recent_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<hippo::depot_client> client_;
+};
 
 /// SIGTERM and SIGINT, taken by whoever waits for them and by nobody else. Make
 /// it before any thread.
@@ -231,8 +300,10 @@ using trainer_list = std::vector<hippo::training_actor>;
 /// Keeps the trainers connected, for as long as somebody may come back.
 class connector {
 public:
-  connector(caf::actor_system& system, const trainer_list& trainers)
-    : system_(system), self_(system), trainers_(trainers) {
+  /// @param keys to show to the service; null: it speaks no TLS
+  connector(caf::actor_system& system, const trainer_list& trainers,
+            const hippo::credentials* keys)
+    : system_(system), self_(system), trainers_(trainers), keys_(keys) {
     for (const auto& x : trainers_)
       self_->monitor(x);
   }
@@ -242,7 +313,13 @@ public:
     auto pool = hippo::find_published<hippo::registrar_actor>(
       system_, where.host, where.port);
     if (!pool) {
-      const auto why = system_.render(pool.error());
+      auto why = system_.render(pool.error());
+      // The reason that TLS gives is another connection away.
+      if (keys_ != nullptr)
+        if (auto refusal
+            = hippo::why_refused(where.host, where.port, *keys_,
+                                 hippo::connect_patience))
+          why = refusal->message;
       if (std::exchange(trouble_, why) != why)
         spdlog::warn("trainer: cannot reach {}: {}; trying again", name, why);
       return false;
@@ -275,6 +352,7 @@ private:
   caf::actor_system& system_;
   caf::scoped_actor self_;
   const trainer_list& trainers_;
+  const hippo::credentials* keys_;
   hippo::registrar_actor pool_;
   std::string trouble_; ///< as it was told
 };
@@ -286,14 +364,29 @@ int serve(const options& opts, std::vector<device_entry> devices,
   if (!where)
     return fail({where.failure().code, "--connect: " + where.failure().message},
                 exit_usage);
+  std::optional<hippo::credentials> keys;
+  if (!opts.keys.empty()) {
+    auto loaded = hippo::load_credentials(opts.keys, hippo::key_role::trainer,
+                                          hippo::now_seconds());
+    if (!loaded)
+      return fail(loaded.failure(), exit_usage);
+    keys = std::move(*loaded);
+  }
   leave_signals signals;
   hippo::system_config cfg;
+  if (keys)
+    if (auto why = cfg.use_tls(*keys))
+      return fail(*why, exit_failed);
   caf::actor_system system{cfg};
   trainer_list trainers;
   for (auto& x : devices) {
     auto self_description = describe_self(opts, x);
+    // Each device has a thread of its own, and thus a route of its own.
+    const auto route = std::make_shared<checkpoint_route>(
+      where->host, keys ? &*keys : nullptr);
     auto engine = std::make_shared<hippo::training_thread>(
-      std::move(x.registry), x.kind);
+      std::move(x.registry), x.kind,
+      [route](const hippo::lease& y) { return route->store_of(y); });
     trainers.push_back(system.spawn(hippo::trainer, hippo::registrar_actor{},
                                     std::move(self_description),
                                     std::move(engine), log_tail));
@@ -301,7 +394,7 @@ int serve(const options& opts, std::vector<device_entry> devices,
   std::thread{[&] {
     leave_when_asked(signals, system, trainers, opts.grace_seconds);
   }}.detach();
-  connector link{system, trainers};
+  connector link{system, trainers, keys ? &*keys : nullptr};
   hippo::backoff retry{retry_first, retry_last};
   std::minstd_rand random{std::random_device{}()};
   std::uniform_real_distribution<double> jitter{0, 1};
@@ -361,6 +454,11 @@ int main(int argc, char** argv) {
                  "results, as the kind of device does")
     ->check(CLI::Range(1u, threads_max))
     ->capture_default_str();
+  app.add_option("--keys", opts.keys,
+                 "The file of `hippo keys add NAME --role trainer`");
+  app.add_option("--log-format", opts.log_format, "Form of log lines")
+    ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
   app.add_option("--grace-seconds", opts.grace_seconds,
                  "On SIGTERM, how long the present step may take to end")
     ->check(CLI::NonNegativeNumber)
@@ -395,7 +493,7 @@ int main(int argc, char** argv) {
                  "one of --connect, --describe, --check and --export is "
                  "needed"},
                 exit_usage);
-  const auto log_tail = start_log();
+  const auto log_tail = start_log(opts);
   if (opts.parent != 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != opts.parent)

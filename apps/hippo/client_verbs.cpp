@@ -17,6 +17,8 @@
 #include "client_listings.hpp"
 #include "common_options.hpp"
 #include "follow.hpp"
+#include "hippo/core/endpoint.hpp"
+#include "hippo/keys/handshake.hpp"
 #include "hippo/client/client.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/report.hpp"
@@ -63,18 +65,25 @@ int refuse(const std::optional<error>& why) {
   return why ? refuse(*why) : exit_done;
 }
 
-/// Returns the address of the service that is asked by default.
-std::string usual_address() {
-  const char* const set = std::getenv("HIPPO_SERVER");
-  return set != nullptr && *set != '\0' ? set : default_service_address;
+/// Returns an environment variable, or what stands for it.
+std::string setting(const char* name, const char* fallback) {
+  const char* const set = std::getenv(name);
+  return set != nullptr && *set != '\0' ? set : fallback;
 }
+
+/// How long a service may take to say who it is.
+constexpr std::chrono::seconds handshake_patience{10};
 
 /// Which service is asked.
 struct service_address {
-  std::string text = usual_address();
+  std::string text = setting("HIPPO_SERVER", default_service_address);
+  std::string keys = setting("HIPPO_KEYS", "");
 
   /// REQUIRES: `*this` lives longer than `verb`.
   CLI::Option* add_to(CLI::App& verb) {
+    verb.add_option("--keys", keys,
+                    "File of `hippo keys add NAME --role client`, if not "
+                    "HIPPO_KEYS's");
     return verb
       .add_option("--server", text,
                   "HOST:PORT of the service, if not HIPPO_SERVER's")
@@ -88,7 +97,22 @@ struct service_address {
     ::sigaction(SIGINT, &act, nullptr);
     client_options options;
     options.name = "hippo command line, process " + std::to_string(::getpid());
-    return client::connect(text, std::move(options));
+    options.credentials = keys;
+    auto result = client::connect(text, std::move(options));
+    if (!result && !keys.empty())
+      if (auto why = find_refusal())
+        return *why;
+    return result;
+  }
+
+private:
+  /// What TLS says does not come with the failure of a connection.
+  [[nodiscard]] std::optional<error> find_refusal() const {
+    const auto where = parse_endpoint(text);
+    const auto shown = load_credentials(keys, key_role::client, now_seconds());
+    if (!where || !shown)
+      return std::nullopt;
+    return why_refused(where->host, where->port, *shown, handshake_patience);
   }
 };
 
@@ -797,7 +821,7 @@ int preview_by_service(const std::string& address,
   const auto sources = read_sources(files);
   if (!sources)
     return fail(sources.failure(), exit_bad_input);
-  auto service = service_address{address}.connect();
+  auto service = service_address{address, setting("HIPPO_KEYS", "")}.connect();
   if (!service)
     return refuse(service.failure());
   listing shown;

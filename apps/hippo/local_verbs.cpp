@@ -116,6 +116,10 @@ int run(run_arguments& x) {
 struct serve_arguments {
   common_options common;
   std::string listen = "127.0.0.1:4848";
+  std::string rpc = "127.0.0.1:4849";
+  std::string http = "127.0.0.1:4850";
+  double trainer_timeout = 15;
+  double stall_timeout = 600;
   std::string merge = "on";
   std::string policy = "critical-path";
   std::string log_format = "text";
@@ -123,16 +127,30 @@ struct serve_arguments {
 };
 
 int serve(serve_arguments& x) {
-  const auto listen = parse_endpoint(x.listen, 0);
-  if (!listen)
-    return fail({listen.failure().code,
-                 "--listen: " + listen.failure().message},
-                exit_bad_input);
+  struct {
+    const char* flag;
+    const std::string& text;
+    endpoint& out;
+  } addresses[] = {{"--listen", x.listen, x.serve.trainers},
+                   {"--rpc", x.rpc, x.serve.clients},
+                   {"--http", x.http, x.serve.people}};
+  for (auto& [flag, text, out] : addresses) {
+    const auto read = parse_endpoint(text, 0);
+    if (!read)
+      return fail({read.failure().code,
+                   std::string{flag} + ": " + read.failure().message},
+                  exit_bad_input);
+    out = *read;
+  }
   auto catalogue = make_catalogue(x.common.program(), x.common.libraries);
   if (!catalogue)
     return fail(catalogue.failure(), exit_bad_input);
   x.serve.catalogue = std::move(*catalogue);
-  x.serve.trainers = *listen;
+  const auto duration = [](double seconds) {
+    return std::chrono::milliseconds{static_cast<std::int64_t>(seconds * 1000)};
+  };
+  x.serve.trainer_timeout = duration(x.trainer_timeout);
+  x.serve.stall_timeout = duration(x.stall_timeout);
   x.serve.merge = x.merge == "on";
   x.serve.policy = *policy_from(x.policy);
   x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
@@ -250,6 +268,24 @@ void add_serve(verb_table& verbs) {
     ->capture_default_str();
   verb->add_option("--listen", x->listen,
                    "Where trainers connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  verb->add_option("--rpc", x->rpc,
+                   "Where clients connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  verb->add_option("--http", x->http,
+                   "Where /healthz, /metrics and /api are: HOST:PORT")
+    ->capture_default_str();
+  verb->add_option("--keys", x->serve.keys,
+                   "Folder of `hippo keys`: who comes in shows a certificate");
+  verb->add_flag("--insecure", x->serve.insecure,
+                 "Listen to other machines without keys");
+  verb->add_option("--trainer-timeout", x->trainer_timeout,
+                   "Seconds of silence after which a trainer is given up")
+    ->check(CLI::Range(1.0, 86'400.0))
+    ->capture_default_str();
+  verb->add_option("--stall-timeout", x->stall_timeout,
+                   "Seconds that a step may take beyond what is expected")
+    ->check(CLI::Range(1.0, 864'000.0))
     ->capture_default_str();
   verb->add_option("--trainers", x->serve.local_trainers,
                    "Trainer processes to start on this machine")

@@ -1,11 +1,19 @@
 #include "serve.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
+#include "gateway/gateway.hpp"
+#include "hippo/keys/key_folder.hpp"
+#include "hippo/keys/rpc_tls.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "hippo/train/folder_token.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
@@ -40,6 +48,8 @@ service_options options_of(const serve_options& x,
   result.coordinator.merge = x.merge;
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
   result.coordinator.keep_ended = false;
+  result.coordinator.stall_max = x.stall_timeout;
+  result.pool.silence_max = x.trainer_timeout;
   result.store = std::move(store);
   result.store_retry = store_retry;
   return result;
@@ -107,24 +117,140 @@ void wind_up(service& svc) {
   }
 }
 
+/// Says which address would let others in without keys, if one does and nobody
+/// wants that.
+std::optional<error> find_open_door(const serve_options& x) {
+  if (!x.keys.empty() || x.insecure)
+    return std::nullopt;
+  for (const auto& where : {x.trainers, x.clients, x.people})
+    if (!is_loopback(where))
+      return error{errc::not_allowed,
+                   to_text(where)
+                     + " can be reached from other machines: give --keys with "
+                       "the folder that `hippo keys init` makes, or --insecure "
+                       "to let everybody in"};
+  return std::nullopt;
+}
+
+/// Lets clients and trainers in by their certificates.
+expected<gateway_door> make_door(const credentials& shown, kj::Timer& timer) {
+  auto made = rpc_tls_service::make(shown, timer);
+  if (!made)
+    return made.failure();
+  const auto service = std::make_shared<rpc_tls_service>(std::move(*made));
+  return gateway_door{[service](kj::AuthenticatedStream stream) {
+    return service->accept(kj::mv(stream))
+      .then(
+        [service](admitted_peer peer) {
+          return admitted_connection{kj::mv(peer.stream),
+                                     peer.holder.role == key_role::trainer
+                                       ? peer_role::trainer
+                                       : peer_role::client};
+        },
+        [](kj::Exception&& why) -> admitted_connection {
+          kj::throwFatalException(KJ_EXCEPTION(FAILED, explain(why).c_str()));
+        });
+  }};
+}
+
+/// What the service shows on its ports, and whom it lets in there.
+struct service_keys {
+  credentials trainers;
+  credentials clients;
+};
+
+expected<service_keys> load_keys(const std::string& folder) {
+  auto keys = key_folder::open(folder);
+  if (!keys)
+    return keys.failure();
+  const auto now = now_seconds();
+  auto trainers = keys->serving({key_role::trainer}, now);
+  if (!trainers)
+    return trainers.failure();
+  // Trainers come here as well, for checkpoints.
+  auto clients = keys->serving({key_role::trainer, key_role::client}, now);
+  if (!clients)
+    return clients.failure();
+  return service_keys{std::move(*trainers), std::move(*clients)};
+}
+
+gateway_options gateway_of(const serve_options& x, service& svc,
+                           const std::optional<service_keys>& keys) {
+  gateway_options result;
+  result.sources = {x.state,         x.state + "/hippo.log",
+                    x.catalogue.workloads, svc.coordinator(),
+                    svc.pool(),      svc.journal()};
+  result.rpc_host = x.clients.host;
+  result.rpc_port = x.clients.port;
+  result.http_host = x.people.host;
+  result.http_port = x.people.port;
+  if (keys)
+    result.make_door = [shown = keys->clients](kj::Timer& timer) {
+      return make_door(shown, timer);
+    };
+  return result;
+}
+
+/// Logs to standard error and, for `hippo logs`, to a file.
+void start_log(const serve_options& x) {
+  const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  sinks->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  sinks->add_sink(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+    x.state + "/hippo.log"));
+  log_to(sinks, "hippo", x.log);
+  spdlog::flush_every(std::chrono::seconds(1));
+}
+
 } // namespace
 
 int serve(serve_options options) {
+  if (auto why = find_open_door(options))
+    return fail(*why, exit_bad_input);
+  if (!options.keys.empty() && options.local_trainers > 0)
+    return fail({errc::invalid_argument,
+                 "--trainers starts trainers without keys, which --keys keeps "
+                 "out: start hippo-trainer with a key of its own"},
+                exit_bad_input);
+  std::optional<service_keys> keys;
+  if (!options.keys.empty()) {
+    auto loaded = load_keys(options.keys);
+    if (!loaded)
+      return fail(loaded.failure(), exit_bad_input);
+    keys = std::move(*loaded);
+  }
+  // Trainers on other machines must not read it as relative to theirs.
+  options.state = std::filesystem::absolute(options.state).string();
   auto store = state_folder::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  log_to(std::make_shared<spdlog::sinks::stderr_color_sink_mt>(), "hippo",
-         options.log);
+  start_log(options);
+  if (options.insecure)
+    spdlog::warn("serve: --insecure: everybody who reaches the ports of this "
+                 "service can use it, read all results and run trainings");
   const interrupt_guard guard;
-  system_config config;
-  caf::actor_system system{config};
   std::shared_ptr<state_folder> folder{std::move(*store)};
-  service svc{system, options_of(options, folder)};
+  auto token = leave_folder_token(folder->checkpoints());
+  if (!token)
+    return fail(token.failure(), exit_failed);
+  system_config config{options.trainer_timeout};
+  if (keys)
+    if (auto why = config.use_tls(keys->trainers))
+      return fail(*why, exit_failed);
+  caf::actor_system system{config};
+  auto setup = options_of(options, folder);
+  setup.coordinator.folder_token = *token;
+  service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  auto port
-    = publish(system, caf::actor_cast<registrar_actor>(svc.pool()),
-              options.trainers.port, options.trainers.host);
+  gateway entry{system, gateway_of(options, svc, keys)};
+  if (auto why = entry.open())
+    return fail(*why, exit_failed);
+  options.clients.port = entry.rpc_port();
+  options.people.port = entry.http_port();
+  svc.self()->send(svc.coordinator(), depot_atom::value,
+                   std::uint16_t{entry.rpc_port()});
+  auto port = publish(system, caf::actor_cast<registrar_actor>(svc.pool()),
+                      options.trainers.port, options.trainers.host);
   if (!port)
     return fail({errc::io_failed, "cannot listen on "
                                     + to_text(options.trainers) + ": "
@@ -142,11 +268,15 @@ int serve(serve_options options) {
                                 *port, options.state + "/logs"))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));
+  say("clients connect to " + to_text(options.clients));
+  say("people look at http" + std::string{keys ? "s" : ""} + "://"
+      + to_text(options.people) + "/healthz");
   const auto broken = follow(svc, trainers);
   if (!broken) {
     say("interrupted: the trainers finish their present steps");
     wind_up(svc);
   }
+  entry.close();
   svc.close();
   trainers.wait();
   return broken ? fail(*broken, exit_failed) : exit_done;

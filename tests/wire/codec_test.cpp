@@ -62,6 +62,8 @@ TEST(Codec, LeaseRoundTrips) {
   EXPECT_EQ(y.number, x.number);
   EXPECT_EQ(y.workload, x.workload);
   EXPECT_EQ(y.folder, x.folder);
+  EXPECT_EQ(y.token, x.token);
+  EXPECT_EQ(y.depot, x.depot);
   EXPECT_EQ(y.start, x.start);
   EXPECT_EQ(y.stops, x.stops);
   ASSERT_EQ(y.stages.size(), x.stages.size());

@@ -48,6 +48,8 @@ inline lease path() {
   x.number = 7;
   x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}}};
   x.folder = "/tmp/checkpoints";
+  x.token = ".hippo-0123";
+  x.depot = 4849;
   x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
   x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
               {9, 20, 20, {{"lr", form::constant(0.5)}}}};

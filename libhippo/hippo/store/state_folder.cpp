@@ -350,7 +350,7 @@ state_folder::open_read_only(const std::string& path) {
     new state_folder{path, std::move(*database), std::nullopt}};
 }
 
-std::string state_folder::checkpoints() const { return path_ + "/checkpoints"; }
+std::string state_folder::checkpoints() const { return checkpoints_of(path_); }
 
 std::string state_folder::report() const { return path_ + "/report"; }
 

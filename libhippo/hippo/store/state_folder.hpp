@@ -43,6 +43,11 @@ public:
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
+  /// Where the checkpoints of the state folder `path` lie.
+  [[nodiscard]] static std::string checkpoints_of(const std::string& path) {
+    return path + "/checkpoints";
+  }
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   /// The folders for checkpoints, and for the report, which whoever writes one

@@ -49,6 +49,10 @@ struct lease {
   std::uint64_t number = 0; ///< unique in a service; answers carry it back
   workload_spec workload;
   std::string folder; ///< where checkpoints are read and written
+  /// Lies in the folder above `folder`, for who sees it (`sees_folder`); empty:
+  /// everybody does.
+  std::string token{};
+  std::uint16_t depot = 0; ///< port for those who do not; 0: there is none
   checkpoint start;   ///< the state at the first stage's begin
   std::vector<stage> stages;
   std::vector<stop_point> stops;

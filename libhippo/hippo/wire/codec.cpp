@@ -424,10 +424,13 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
 }
 
 bool get(schema::Lease::Reader in, lease& out, complaint& why) {
+  out.depot = in.getDepot();
   return get_lease_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
          && get(in.getFolder(), out.folder, max_text_bytes, emptiness::allowed,
                 "the folder", why)
+         && get(in.getToken(), out.token, max_name_bytes, emptiness::allowed,
+                "the token", why)
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
          && why.require(!out.start.file.empty()
@@ -569,6 +572,8 @@ wire<schema::Lease> encode(const lease& x) {
     out.setNumber(x.number);
     put(out.initWorkload(), x.workload);
     out.setFolder(x.folder);
+    out.setToken(x.token);
+    out.setDepot(x.depot);
     put(out.initStart(), x.start);
     auto stages = out.initStages(count(x.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
