@@ -164,11 +164,12 @@ private:
     hello who;
     who.host = "here";
     who.device = "test";
-    who.workloads = {"sum"};
+    who.workloads = {{"sum", ""}};
     trainer_ = system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(pool_), who,
       std::shared_ptr<engine>{
-        std::make_shared<training_thread>(registry, "test")});
+        std::make_shared<training_thread>(registry, "test")},
+      [] { return std::string{}; });
   }
 
   turnstile& gate_;

@@ -37,6 +37,8 @@ TRAINERS = 3
 TRAINER_TIMEOUT = 4  # seconds of silence after which a trainer is given up
 DISK_BYTES = 48 << 20
 CHECKPOINT_BUDGET = "8MB"
+EVOLUTION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                         "examples", "client", "evolution.yaml")
 PATIENCE = 240  # seconds in which everything must be complete in the end
 
 LR = {"choice": [
@@ -249,8 +251,7 @@ class Soak:
         if self.options.example:
             self.example = Program(
                 "C++ client",
-                [self.options.example, self.rpc,
-                 os.path.join(os.path.dirname(__file__), "evolution.yaml")],
+                [self.options.example, self.rpc, EVOLUTION],
                 self.path("example.log"))
 
     def drive(self):
@@ -393,11 +394,16 @@ class Soak:
         for thread in self.drivers:
             thread.join(PATIENCE)
             assert not thread.is_alive(), "the Python client is not done"
-        if self.example:
-            code = self.example.process.wait(PATIENCE)
-            assert code == 0, f"the C++ client ended with {code}"
+        # What is not repeated for it ends the example: it may begin anew then.
+        while self.example and self.example.process.wait(PATIENCE) != 0:
+            assert time.monotonic() < deadline, "the C++ client is not done"
+            self.counts["start the C++ client anew"] += 1
+            self.example.start()
         with hippo.connect(self.rpc, timeout=60) as client:
             self.studies = [x.id for x in client.studies()]
+            for x in client.studies():
+                if x.name == "evolution" and not x.ended:
+                    client.study(x.id).close()  # its client is gone
             while True:
                 infos = client.studies()
                 if all(x.ended for x in infos):
