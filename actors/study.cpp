@@ -50,18 +50,6 @@ bool is_new_best(const study_state& st, trial_no no, step_t at,
              && std::pair{no, at} < std::pair{best.trial, best.step});
 }
 
-/// The best of a trial's measurements, if there is one.
-std::optional<stored_best>
-best_of(const study_state& st,
-        const std::vector<trial_measurement>& results) {
-  std::optional<stored_best> best;
-  for (const auto& x : results)
-    if (const auto value = value_of(st, x.values);
-        !std::isnan(value) && (!best || is_better(st, value, best->value)))
-      best = stored_best{x.step, value};
-  return best;
-}
-
 /// The parameters of a trial, none if it is yet to be added: what they will be
 /// is not decided by then, and to ask would decide.
 json shown_params(const study_state& st, trial_no no) {
@@ -95,7 +83,7 @@ stored_trial stored_of(const study_state& st, trial_no no, bool is_new) {
     result.params = shown_params(st, no).dump();
   result.asked_to = x.asked_to;
   result.steps = x.results.empty() ? 0 : x.results.back().step;
-  result.best = best_of(st, x.results);
+  result.best = x.best;
   result.failure = x.failure;
   return result;
 }
@@ -211,8 +199,8 @@ void end_trial(self_ptr self, trial_no no, trial_state how,
   if (!x.results.empty()) {
     event.step = x.results.back().step;
     if (how == trial_state::complete) {
-      const auto best = best_of(st, x.results);
-      event.value = best ? best->value : std::numeric_limits<double>::quiet_NaN();
+      event.value
+        = x.best ? x.best->value : std::numeric_limits<double>::quiet_NaN();
     } else {
       event.value = value_of(st, x.results.back().values);
     }
@@ -333,6 +321,9 @@ void take_result(self_ptr self, trial_no no, step_t at, const metrics& values) {
   trial.results.push_back({at, values});
   st.unsaved.insert(no);
   const auto value = value_of(st, values);
+  if (!std::isnan(value)
+      && (!trial.best || is_better(st, value, trial.best->value)))
+    trial.best = stored_best{at, value};
   if (is_new_best(st, no, at, value))
     st.best = best_record{no, at, value, {}};
 }

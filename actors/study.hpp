@@ -48,6 +48,7 @@ struct study_state {
     step_t asked_to = 0;
     step_t heard = 0; ///< the last state that the merger has delivered
     std::vector<trial_measurement> results;
+    std::optional<stored_best> best; ///< of the results
     std::string failure;
   };
   std::vector<trial_entry> trials; ///< by number
