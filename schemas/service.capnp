@@ -11,7 +11,6 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
-using Depot = import "depot.capnp";
 
 const serviceProtocolVersion :UInt32 = 1;
 # Grows whenever a client of before can no longer be served.
@@ -25,9 +24,9 @@ interface Entrance {
   # resource_exhausted if there are too many clients, and with not_allowed for
   # who shows a trainer's certificate.
 
-  depot @1 () -> (depot :Depot.Depot);
-  # The checkpoints, for trainers that do not see their folder. Fails with
-  # not_allowed for a client's certificate.
+  depot @1 () -> (depot :Capability);
+  # The `Depot` of depot.capnp: checkpoints, for trainers that do not see their
+  # folder. Fails with not_allowed for a client's certificate.
 }
 
 struct ServiceInfo {

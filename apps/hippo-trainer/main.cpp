@@ -230,7 +230,8 @@ private:
       return entrance.castAs<hippo::schema::Entrance>()
         .depotRequest()
         .send()
-        .getDepot();
+        .getDepot()
+        .castAs<hippo::schema::Depot>();
     };
     client_ = std::make_unique<hippo::depot_client>(std::move(where));
     return *client_;

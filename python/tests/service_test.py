@@ -64,7 +64,8 @@ class Service:
     def __init__(self, folder, rpc="127.0.0.1:0"):
         self.process = subprocess.Popen(
             [HIPPO, "serve", "--state", os.path.join(folder, "state"),
-             "--trainers", "2", "--rpc", rpc],
+             "--trainers", "2", "--rpc", rpc, "--listen", "127.0.0.1:0",
+             "--http", "127.0.0.1:0"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
         self.said = []

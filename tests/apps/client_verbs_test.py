@@ -331,8 +331,8 @@ class Service(Asking):
         with open(self.path("service.log"), "w") as log:
             self.service = self.start(
                 "serve", "--state", self.path("s"), "--trainers", 2, "--rpc",
-                "127.0.0.1:0", "--listen", "127.0.0.1:0",
-                stdout=subprocess.DEVNULL, stderr=log)
+                "127.0.0.1:0", "--listen", "127.0.0.1:0", "--http",
+                "127.0.0.1:0", stdout=subprocess.DEVNULL, stderr=log)
 
         def address():
             with open(self.path("service.log")) as text:

@@ -233,7 +233,8 @@ class Service(NodeCase):
         with open(self.path("stderr"), "w"):
             pass  # what the last one said
         service = self.start("serve", "--state", self.path("state"),
-                             "--listen", address, "--trainers", 0, *args)
+                             "--listen", address, "--rpc", "127.0.0.1:0",
+                             "--http", "127.0.0.1:0", "--trainers", 0, *args)
         pattern = re.compile(r"trainers connect to (127\.0\.0\.1:\d+)")
 
         def find():
