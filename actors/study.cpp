@@ -105,19 +105,34 @@ std::vector<journal_record> take_unsaved(self_ptr self) {
   return result;
 }
 
-/// Stores what has changed. Tells of the study's end once that is stored.
+/// Answers a promise once all that has changed by now is stored: a client must
+/// find what it is told.
+template <class T>
+void answer_later(study_state& st, caf::typed_response_promise<T> promise,
+                  T answer) {
+  st.answers.push_back(
+    [promise, answer = std::move(answer)]() mutable {
+      promise.deliver(std::move(answer));
+    });
+}
+
+/// Stores what has changed. Tells of it, and of the study's end, once it is
+/// stored.
 void save(self_ptr self) {
   auto& st = self->state;
   auto records = take_unsaved(self);
   const bool ends
     = has_ended(st.options.stored.state) && !std::exchange(st.end_is_told, true);
-  if (records.empty() && !ends)
+  auto answers = std::exchange(st.answers, {});
+  if (records.empty() && !ends && answers.empty())
     return;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
               journal_entry{std::move(records), {}})
     .then(
-      [self, ends](std::uint64_t) {
+      [self, ends, answers = std::move(answers)](std::uint64_t) {
+        for (const auto& answer : answers)
+          answer();
         const auto& stored = self->state.options.stored;
         if (ends)
           self->send(self->state.observer, told_atom::value,
@@ -156,7 +171,7 @@ void answer_waiters(self_ptr self, trial_no no) {
   const auto [first, last] = st.waiters.equal_range(no);
   for (auto i = first; i != last;)
     if (is_there(st, no, i->second.to)) {
-      i->second.promise.deliver(answer_of(st, no, i->second.to));
+      answer_later(st, i->second.promise, answer_of(st, no, i->second.to));
       i = st.waiters.erase(i);
     } else {
       ++i;
@@ -485,7 +500,7 @@ void hear(self_ptr self, const study_command& x, study_orders& orders) {
   if (!waiting)
     return;
   if (answer)
-    waiting.mapped().deliver(std::move(*answer));
+    answer_later(self->state, waiting.mapped(), std::move(*answer));
   else
     waiting.mapped().deliver(
       caf::make_error(answer.failure().code, answer.failure().message));
@@ -678,9 +693,12 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       auto& st = self->state;
       if (const auto why = find_missing(st, no))
         return caf::make_error(why->code, why->message);
-      if (is_there(st, no, to))
-        return answer_of(st, no, to);
       auto promise = self->make_response_promise<trained_answer>();
+      if (is_there(st, no, to)) {
+        answer_later(st, promise, answer_of(st, no, to));
+        save(self);
+        return promise;
+      }
       if (st.trials[no].asked_to >= to) {
         st.waiters.emplace(no, study_state::trained_waiter{to, promise});
         return promise;
@@ -692,11 +710,13 @@ study_actor::behavior_type study(self_ptr self, study_options options,
         .then(
           [self, no, to, promise](const command_answer&) mutable {
             auto& now = self->state;
-            if (is_there(now, no, to))
-              promise.deliver(answer_of(now, no, to));
-            else
+            if (is_there(now, no, to)) {
+              answer_later(now, promise, answer_of(now, no, to));
+              save(self);
+            } else {
               now.waiters.emplace(
                 no, study_state::trained_waiter{to, promise});
+            }
           },
           [promise](caf::error& err) mutable {
             promise.deliver(std::move(err));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,6 +76,8 @@ struct study_state {
     caf::typed_response_promise<trained_answer> promise;
   };
   std::multimap<trial_no, trained_waiter> waiters;
+  /// Answers that may go out once what they tell of is stored.
+  std::vector<std::function<void()>> answers;
 };
 
 /// Runs a study: asks the merger for what the algorithm wants, tells the

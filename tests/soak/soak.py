@@ -201,6 +201,9 @@ class Soak:
         self.trained = 0        # steps, over all lives of the service
         self.trained_now = 0    # in this life
         self.studies = []
+        self.trainers = []
+        self.clients = []
+        self.example = None
 
     # -- what runs ------------------------------------------------------------
 
@@ -217,14 +220,13 @@ class Soak:
     def start(self):
         self.service = Program("service", self.serve_command(),
                                self.path("service.log"))
-        self.trainers = []
         for i in range(TRAINERS):
             port = self.proxy.port if i == 0 else self.ports[0]
             self.trainers.append(Program(
                 f"trainer {i}",
                 [TRAINER, "--connect", f"127.0.0.1:{port}"],
                 self.path(f"trainer-{i}.log")))
-        with hippo.connect(self.rpc, timeout=60) as client:
+        with self.again(lambda: hippo.connect(self.rpc, timeout=60)) as client:
             train = self.options.train
             for x in (study("soak-sha", {"sha": {"eta": 3, "min": 1}}, train, 18),
                       study("soak-tpe", {"tpe": {"startup": 4,
@@ -247,7 +249,6 @@ class Soak:
         python = threading.Thread(target=self.drive, daemon=True)
         python.start()
         self.drivers = [python]
-        self.example = None
         if self.options.example:
             self.example = Program(
                 "C++ client",
@@ -260,7 +261,7 @@ class Soak:
         spec = study("soak-client", "client", self.options.train, 12)
         rates = [0.1, 0.05, {"multistep": {"initial": 0.1, "milestones": [3, 6],
                                            "gamma": 0.3}}]
-        client = hippo.connect(self.rpc, timeout=PATIENCE)
+        client = self.again(lambda: hippo.connect(self.rpc, timeout=PATIENCE))
         mine = self.again(lambda: client.submit(spec))
         self.studies.append(mine.id)
         for _ in range(8):
@@ -399,7 +400,7 @@ class Soak:
             assert time.monotonic() < deadline, "the C++ client is not done"
             self.counts["start the C++ client anew"] += 1
             self.example.start()
-        with hippo.connect(self.rpc, timeout=60) as client:
+        with self.again(lambda: hippo.connect(self.rpc, timeout=60)) as client:
             self.studies = [x.id for x in client.studies()]
             for x in client.studies():
                 if x.name == "evolution" and not x.ended:
@@ -418,7 +419,7 @@ class Soak:
     def check_what_was_seen(self):
         """Nothing that a client has seen may be lost or changed."""
         count = 0
-        with hippo.connect(self.rpc, timeout=60) as client:
+        with self.again(lambda: hippo.connect(self.rpc, timeout=60)) as client:
             self.results = {}
             for number in self.studies:
                 x = client.study(number)
@@ -451,7 +452,8 @@ class Soak:
             self.path("alone.log"))
         compared = 0
         try:
-            with hippo.connect(f"127.0.0.1:{port}", timeout=60) as client:
+            with self.again(lambda: hippo.connect(
+                    f"127.0.0.1:{port}", timeout=60)) as client:
                 spec = study("alone", "client", self.options.train,
                              len(self.results) + 1)
                 evolved = study("evolved", "client", 2048, 100)
