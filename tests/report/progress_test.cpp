@@ -207,7 +207,8 @@ TEST(TrialLine, TellsOtherEndsToo) {
   x.best.reset();
   EXPECT_EQ(trial_line(x), "Trial 7 cancelled at step 3 with value: 0.91.");
   x.state = trial_state::failed;
-  x.failure = "diverged\nat \x1bstep 3";
+  // What follows the first line is the trainer's log.
+  x.failure = "diverged at \x1bstep 3\nmore";
   EXPECT_EQ(trial_line(x), "Trial 7 failed: diverged at  step 3");
 }
 

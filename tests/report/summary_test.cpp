@@ -111,7 +111,7 @@ TEST(Summary, TellsEachFailureOnce) {
   auto run = sample_run();
   for (auto& trial : run.studies[0].trials) {
     trial.state = trial_state::failed;
-    trial.failure = "diverged\nat step 3: " + std::string(200, 'x');
+    trial.failure = "diverged at step 3: " + std::string(200, 'x') + "\nmore";
   }
   const auto text = summary_text(run);
   expect_narrow(text);

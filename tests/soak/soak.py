@@ -433,7 +433,7 @@ class Soak:
                     if values:
                         self.results.setdefault(
                             (number, trial),
-                            (x.info.workload, trials[trial].params, {})
+                            (x.info().workload, trials[trial].params, {})
                         )[2][step] = values
                 failed = [t for t in trials.values() if t.state == "FAILED"]
                 assert not failed, [(t.number, t.failure) for t in failed]
@@ -465,7 +465,7 @@ class Soak:
                     wanted[workload, key].update(results)
                 pending = []
                 for (workload, key), results in wanted.items():
-                    place = one if workload == one.info.workload else other
+                    place = one if workload == one.info().workload else other
                     trial = place.ask(json.loads(key))
                     pending.append((trial, place, results,
                                     trial.train_async(max(results))))

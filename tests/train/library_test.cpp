@@ -84,7 +84,7 @@ TEST(Library, OfAnotherVersion) {
   const auto failure = load_workloads(OLD_LIBRARY, registry);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, errc::incompatible_version);
-  EXPECT_NE(failure->message.find("workload interface 0, this is 1"),
+  EXPECT_NE(failure->message.find("workload interface 0, this is 2"),
             std::string::npos);
 }
 
