@@ -84,7 +84,9 @@ TEST(Library, OfAnotherVersion) {
   const auto failure = load_workloads(OLD_LIBRARY, registry);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->code, errc::incompatible_version);
-  EXPECT_NE(failure->message.find("workload interface 0, this is 2"),
+  const auto versions = std::to_string(HIPPO_WORKLOAD_ABI - 1) + ", this is "
+                        + std::to_string(HIPPO_WORKLOAD_ABI);
+  EXPECT_NE(failure->message.find("workload interface " + versions),
             std::string::npos);
 }
 
