@@ -75,11 +75,10 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   auto& st = self->state;
   welcome result;
   if (x.protocol != protocol_version) {
-    result.refusal
-      = error{errc::incompatible_version,
-              "this service speaks version " + std::to_string(protocol_version)
-                + " and the trainer version " + std::to_string(x.protocol)
-                + ": run the same release of both"};
+    std::string why = "this service speaks version ";
+    why += std::to_string(protocol_version) + " and the trainer version "
+           + std::to_string(x.protocol) + ": run the same release of both";
+    result.refusal = error{errc::incompatible_version, std::move(why)};
     return result;
   }
   const auto number = st.trainers.size() + 1;
