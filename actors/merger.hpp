@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/fair_shares.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "messages.hpp"
@@ -20,7 +21,6 @@ struct merger_options {
   workload_spec workload;
   std::string folder; ///< where this workload's checkpoints lie
   hippo::policy policy = hippo::policy::critical_path;
-  double weight = 1; ///< share of the trainers, relative to other mergers
   bool merge = true; ///< false: every trial is trained alone
   /// The hyper-parameters that affect a step's time.
   std::vector<std::string> speed_names;
@@ -64,6 +64,8 @@ struct merger_state {
     bool is_told_rested = false;
   };
   std::vector<study_entry> studies; ///< by `study_no`
+  fair_shares shares;               ///< of the studies
+  caf::actor_clock::time_point shared_until; ///< what `shares` know of
   std::vector<std::uint64_t> number_in_study; ///< by `trial_id`
 
   struct lease_entry {
@@ -73,8 +75,12 @@ struct merger_state {
     std::vector<std::string> speed_keys; ///< of the stages
     step_t reached = 0;
     step_t saved = 0; ///< the last state that has a checkpoint
+    caf::actor_clock::time_point granted;
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
+    /// The studies that wait for what it trains, and the parts of the trainer
+    /// that count as theirs.
+    std::vector<std::pair<study_no, double>> holders;
     bool outranked = false; ///< by what was waiting at the last report
   };
   std::map<std::uint64_t, lease_entry> leases; ///< by number
@@ -89,7 +95,8 @@ struct merger_state {
 
   bool going = false;
   bool halted = false;
-  std::uint64_t told_paths = 0; ///< to the pool
+  double told_weight = 0;       ///< to the pool
+  std::uint64_t told_paths = 0; ///< likewise
   std::vector<journal_record> unwritten;
   std::uint64_t commits_under_way = 0;
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;

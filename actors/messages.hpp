@@ -56,6 +56,7 @@ using told_atom = caf::atom_constant<caf::atom("told")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using train_atom = caf::atom_constant<caf::atom("train")>;
 using weight_atom = caf::atom_constant<caf::atom("weight")>;
+using yield_atom = caf::atom_constant<caf::atom("yield")>;
 
 // -- what crosses nodes -------------------------------------------------------
 
@@ -80,7 +81,8 @@ using trainer_actor = caf::typed_actor<
   // Train this; report to the owner. A lease that is already running is
   // cancelled first.
   caf::reacts_to<lease_atom, lease_wire, lease_owner_actor>,
-  // Stop there as well, unless it is passed or another lease runs.
+  // Stop there as well, unless it is passed or another lease runs. If the lease
+  // is to end there and it is passed, after the present step.
   caf::reacts_to<stop_atom, stop_wire>,
   // End the lease after the present step.
   caf::reacts_to<cancel_atom, cancel_wire>>;
@@ -168,6 +170,9 @@ struct merger_overview {
   std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
   std::vector<busy_record> timeline;
   bool timeline_is_whole = true; ///< else it got too long
+  /// For how long trainers worked for each study, added up over them; what
+  /// several waited for is divided among them by weight.
+  std::vector<double> study_seconds;
   double busy_seconds = 0;
   double load_seconds = 0;
   double train_seconds = 0;
@@ -270,17 +275,22 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, std::uint64_t>,
+  // From the pool: others need trainer `number` more. It is to be released as
+  // soon as that pays.
+  caf::reacts_to<yield_atom, std::uint64_t>,
   caf::replies_to<status_atom>::with<merger_status>,
   caf::replies_to<status_atom, told_atom>::with<merger_overview>>;
 
 /// Owns the trainers and shares them among the mergers.
 using pool_actor = registrar_actor::extend<
-  // A merger of that weight could lease so many paths now.
+  // A merger of that weight, which may change, could lease so many paths now.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.
   caf::reacts_to<tick_atom>,
+  // Looks whether a merger must give a trainer back. Sent by the pool to itself.
+  caf::reacts_to<yield_atom>,
   caf::replies_to<status_atom>::with<pool_status>>;
 
 /// Hears what people want to be told.

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "hippo/schedule/fair_shares.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -24,24 +25,29 @@ struct pool_state {
     trainer_actor handle;
     trainer_record record;
     merger_actor holder; ///< null: idle
+    merger_actor heir;   ///< for whom it was asked back; null: it was not
+    caf::actor_clock::time_point granted;
     caf::actor_clock::time_point heard;
     bool gone = false;
   };
 
   struct merger_entry {
     merger_actor handle;
-    double weight = 1;
-    std::uint64_t paths = 0;    ///< that it could lease
-    std::uint64_t trainers = 0; ///< that it holds
+    std::uint64_t paths = 0; ///< that it could lease
   };
 
   pool_options options;
   std::map<std::uint64_t, trainer_entry> trainers; ///< by number, for ever
   std::vector<merger_entry> mergers;
+  fair_shares shares; ///< of the mergers, by their places above
+  caf::actor_clock::time_point shared_until; ///< what `shares` know of
+  bool looking = false; ///< whether a look at who must give back is to come
 };
 
-/// Shares trainers among mergers: an idle one goes to the merger that holds the
-/// fewest for its weight, of those that have something to train.
+/// Shares trainers among mergers: an idle one goes to the merger that has had
+/// the least device time for its weight, of those that have something to train.
+/// Where that falls far behind all the same, because others train on without an
+/// end, it asks them for a trainer.
 pool_actor::behavior_type
 pool(pool_actor::stateful_pointer<pool_state> self, pool_options options);
 
