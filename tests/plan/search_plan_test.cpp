@@ -338,7 +338,7 @@ TEST(SearchPlan, DroppedTrialsWaitForNothing) {
   plan.ask(b, 4);
   plan.drop(a);
   EXPECT_EQ(plan.node(1).wants.size(), 2u); // b still needs 1 and 2
-  EXPECT_EQ(plan.node(1).wants.at(1).live, 1u);
+  EXPECT_EQ(plan.node(1).wants.at(1).live.size(), 1u);
   plan.drop(b);
   EXPECT_TRUE(plan.node(1).wants.empty());
   EXPECT_TRUE(plan.node(2).wants.empty());
