@@ -266,6 +266,17 @@ TEST(SearchPlan, AdoptsWhatBelongsToItAndIsNotThereYet) {
   EXPECT_TRUE(plan.take_deliveries().empty());
 }
 
+TEST(SearchPlan, WhatIsAdoptedIsNoLongerWaitedFor) {
+  search_plan plan;
+  const auto study = plan.add_study({2, {8}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
+  for (step_t at : {2, 4, 6, 8}) {
+    EXPECT_TRUE(plan.is_waiting(study));
+    EXPECT_TRUE(plan.adopt(late_report(plan, at <= 4 ? 1 : 2, at)));
+  }
+  EXPECT_FALSE(plan.is_waiting(study));
+}
+
 TEST(SearchPlan, AdoptsNothingThatBelongsElsewhere) {
   search_plan plan;
   const auto study = plan.add_study({2, {8}});
