@@ -534,6 +534,21 @@ TEST(Collect, GivesUpWhatIsCheapAndNeverWhatIsNeeded) {
   EXPECT_EQ(collect(0).size(), 0u);
 }
 
+TEST(Collect, KeepsWhatALeaseHasJustReached) {
+  simulation sim{policy::critical_path};
+  sim.add(sim.plan.add_study({20, {4, 6, 20}}), {{0, lr(.1)}});
+  sim.ask(0, 20);
+  ASSERT_TRUE(sim.dispatch());
+  const auto collected = [&] {
+    return collect_checkpoints(sim.plan, sim.chooser.tree(), 100);
+  };
+  sim.advance(1);
+  EXPECT_TRUE(collected().empty()); // what is left would go on from state 4
+  sim.advance(1);
+  ASSERT_EQ(collected().size(), 1u);
+  EXPECT_EQ(collected()[0].at, 4u);
+}
+
 struct SchedulerSimulation
   : testing::TestWithParam<std::tuple<policy, unsigned>> {
   std::mt19937 rng{std::get<1>(GetParam())};
