@@ -25,7 +25,8 @@ public:
   virtual void start(const lease& x, engine_sink sink) = 0;
 
   /// Asks for a further stop; without effect if it is passed or another lease
-  /// runs.
+  /// runs. One at which the lease is to end comes after the present step at the
+  /// earliest.
   virtual void add_stop(std::uint64_t lease, const stop_point& stop) = 0;
 
   /// Asks for the lease to end soon; without effect if another one runs.

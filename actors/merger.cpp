@@ -42,6 +42,19 @@ constexpr double stall_steps = 10;
 /// have stood still.
 constexpr double beat_gap_max = 10;
 
+/// The longest path goes first as long as that puts no study behind its share
+/// by more than so many quanta for each trainer: of two studies, by less than
+/// 4 % of what is due in an hour.
+constexpr double quanta_behind_max = 2;
+
+/// A study that is behind others by more than so many is not interrupted for
+/// longer work of theirs: it has just been served, and would be again soon.
+constexpr double quanta_interrupted_max = 1;
+
+/// For the sake of fair shares a lease ends early once it has lasted so many
+/// times as long as a hand-over: these cost a tenth of the time at most.
+constexpr double handover_lasting_min = 10;
+
 /// The timeline keeps so many entries and then stops growing.
 constexpr std::size_t timeline_entries_max = 200'000;
 
@@ -205,6 +218,31 @@ void commit(self_ptr self, journal_entry entry) {
       });
 }
 
+/// Follows which studies have something to lease.
+void note_waiting(merger_state& st) {
+  for (study_no i = 0; i < st.studies.size(); ++i)
+    st.shares.set_waiting(i, st.chooser->is_runnable(i));
+}
+
+/// Tells the pool how much could be leased, and for studies of what weight.
+void tell_demand(self_ptr self) {
+  auto& st = self->state;
+  const auto paths
+    = st.going && !st.halted ? st.chooser->runnable_count() : 0;
+  double weight = 0;
+  for (study_no i = 0; i < st.studies.size(); ++i)
+    if (st.plan.is_waiting(i))
+      weight += st.shares.weight(i);
+  if (weight == 0)
+    weight = st.told_weight; // nothing waits, and nothing will be leased
+  if (weight == 0 || (paths == st.told_paths && weight == st.told_weight))
+    return;
+  st.told_paths = paths;
+  st.told_weight = weight;
+  self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
+             weight, std::uint64_t{paths});
+}
+
 /// Passes on everything that a change of the plan has brought about. Every
 /// handler that touches the plan ends with this.
 void settle(self_ptr self) {
@@ -224,13 +262,8 @@ void settle(self_ptr self) {
       || !st.unwanted_files.empty())
     commit(self, std::move(entry));
   try_to_retire(st);
-  const auto paths
-    = st.going && !st.halted ? st.chooser->runnable_count() : 0;
-  if (paths != st.told_paths) {
-    st.told_paths = paths;
-    self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
-               st.options.weight, std::uint64_t{paths});
-  }
+  note_waiting(st);
+  tell_demand(self);
 }
 
 /// Gives a trainer back; it has ended its lease or was not needed.
@@ -300,10 +333,75 @@ bool has_failed_at(const merger_state& st, std::uint64_t trainer,
   return std::any_of(x.stages.begin(), x.stages.end(), failed_on);
 }
 
+/// Books the device time of studies until now. Whatever changes who holds what,
+/// or with which weight, begins with this.
+void catch_up(self_ptr self) {
+  auto& st = self->state;
+  const auto now = self->clock().now();
+  st.shares.advance(seconds_between(st.shared_until, now));
+  st.shared_until = now;
+}
+
+void take_from_holders(merger_state& st, merger_state::lease_entry& entry) {
+  for (const auto& [study, part] : std::exchange(entry.holders, {}))
+    st.shares.hold(study, -part);
+}
+
+/// Counts the trainer of a lease as that of the studies which wait for what it
+/// trains now. It is divided among them by weight, so that it brings all of
+/// them on equally: none falls back because others want the same.
+void note_holders(merger_state& st, merger_state::lease_entry& entry,
+                  const std::vector<study_no>& waiting) {
+  if (waiting.empty())
+    return; // it ends soon; until then it is theirs who wanted it
+  take_from_holders(st, entry);
+  double sum = 0;
+  for (auto study : waiting)
+    sum += st.shares.weight(study);
+  for (auto study : waiting) {
+    const auto part = st.shares.weight(study) / sum;
+    entry.holders.emplace_back(study, part);
+    st.shares.hold(study, part);
+  }
+}
+
+/// So many quanta for each trainer that trains here.
+double device_seconds_of(const merger_state& st, double quanta) {
+  const auto trainers = std::max<std::size_t>(st.leases.size(), 1);
+  return quanta * fair_shares::quantum_seconds * static_cast<double>(trainers);
+}
+
+/// The study that would be left behind if a trainer went to `others`, the
+/// studies that a path is for: behind all of them by more than the scheduler may
+/// put it.
+std::optional<study_no> left_behind(const merger_state& st,
+                                    const fair_shares& shares,
+                                    const std::vector<study_no>& others) {
+  const auto slack = device_seconds_of(st, quanta_behind_max);
+  const auto first = shares.next();
+  if (!first || std::any_of(others.begin(), others.end(), [&](study_no x) {
+        return shares.lag(*first, x) <= slack;
+      }))
+    return std::nullopt;
+  return static_cast<study_no>(*first);
+}
+
+/// The longest path, or the longest for a study that it would leave behind.
+std::optional<path> next_path(const merger_state& st) {
+  auto result = st.chooser->choose();
+  if (!result)
+    return std::nullopt;
+  const auto& first = result->stages.front();
+  if (const auto study = left_behind(
+        st, st.shares, st.chooser->waiting_for(first, first.begin)))
+    return st.chooser->choose_for(*study);
+  return result;
+}
+
 /// The path for a trainer, if there is one that suits it.
 std::optional<path> path_for(self_ptr self, std::uint64_t trainer) {
   auto& st = self->state;
-  auto result = st.chooser->choose();
+  auto result = next_path(st);
   const auto now = self->clock().now();
   if (!result || !has_failed_at(st, trainer, *result, now))
     return result;
@@ -317,6 +415,7 @@ std::optional<path> path_for(self_ptr self, std::uint64_t trainer) {
 
 void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   auto& st = self->state;
+  catch_up(self);
   auto chosen
     = st.going && !st.halted ? path_for(self, trainer) : std::nullopt;
   st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
@@ -329,8 +428,11 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   entry.trainer = trainer;
   entry.handle = handle;
   entry.work = make_lease(st, std::move(*chosen), entry.speed_keys);
-  entry.reached = entry.saved = entry.work.stages.front().begin;
-  entry.since = entry.beat_since = self->clock().now();
+  const auto& first = entry.work.stages.front();
+  entry.reached = entry.saved = first.begin;
+  entry.granted = entry.since = entry.beat_since = st.shared_until;
+  st.shares.pass_turns();
+  note_holders(st, entry, st.chooser->waiting_for(first, first.begin));
   self->send(handle, lease_atom::value, encode(entry.work),
              caf::actor_cast<lease_owner_actor>(self));
   st.plan.begin_lease(entry.work);
@@ -399,24 +501,101 @@ double handover_seconds(const merger_state& st) {
          + st.totals.dispatch_seconds / static_cast<double>(leases);
 }
 
-/// Ends a lease early for work that is farther from its end: shared out like
-/// this, all of it comes to its end at about the same time (the level algorithm
-/// of Muntz and Coffman 1969). Nothing is lost, since the lease leaves a
-/// checkpoint.
-void make_room(self_ptr self, merger_state::lease_entry& entry) {
-  auto& st = self->state;
-  const auto at = entry.reached + 1; // the present step is not cut short
-  const auto waiting = st.chooser->longest_waiting();
-  const bool outranked
-    = st.options.policy == policy::critical_path && waiting
-      && at < entry.work.stages.back().end && st.estimates.has_saved()
-      && *waiting - st.chooser->seconds_left(entry.work.stages, entry.reached)
-           > handover_gain_min * handover_seconds(st);
-  // A free trainer would have taken what waited at the last report.
-  if (std::exchange(entry.outranked, outranked) && outranked)
+/// Ends a lease at state `at`, or after the present step if that is passed.
+/// Nothing is lost, since it leaves a checkpoint.
+void end_early(self_ptr self, const merger_state::lease_entry& entry,
+               step_t at) {
+  if (at < entry.work.stages.back().end)
     self->send(entry.handle, stop_atom::value,
                encode(stop_request{entry.work.number,
                                    {.at = at, .save = true, .last = true}}));
+}
+
+/// Whether work waits that is so much farther from its end than a lease that
+/// its trainer had better take that: shared out like this, all comes to its end
+/// at about the same time (the level algorithm of Muntz and Coffman 1969).
+bool is_nearer_its_end(const merger_state& st,
+                       const merger_state::lease_entry& entry) {
+  const auto waiting = st.chooser->longest_waiting();
+  return st.options.policy == policy::critical_path && waiting
+         && st.estimates.has_saved()
+         && *waiting
+                - st.chooser->seconds_left(entry.work.stages, entry.reached)
+              > handover_gain_min * handover_seconds(st);
+}
+
+/// The studies that a lease is for.
+std::vector<study_no> holders_of(const merger_state::lease_entry& entry) {
+  std::vector<study_no> result;
+  for (const auto& kvp : entry.holders)
+    result.push_back(kvp.first);
+  return result;
+}
+
+/// How much longer a lease must last so that ending it early costs little.
+double seconds_to_last(const merger_state& st,
+                       const merger_state::lease_entry& entry) {
+  return handover_lasting_min * handover_seconds(st)
+         - seconds_between(entry.granted, st.shared_until);
+}
+
+/// Ends a lease early if its trainer is needed for other work: for a study that
+/// would be left behind if it went on, or because longer work waits.
+void make_room(self_ptr self, merger_state::lease_entry& entry) {
+  auto& st = self->state;
+  const auto next = entry.reached + 1;
+  const bool was_outranked = std::exchange(entry.outranked, false);
+  if (st.chooser->runnable_count() == 0)
+    return;
+  auto shares = st.shares; // as they will be when it has ended
+  for (const auto& [study, part] : entry.holders) {
+    shares.set_waiting(study, true);
+    shares.hold(study, -part);
+  }
+  const auto holders = holders_of(entry);
+  if (left_behind(st, shares, holders)) {
+    if (seconds_to_last(st, entry) <= 0)
+      end_early(self, entry, next);
+    return;
+  }
+  if (!is_nearer_its_end(st, entry))
+    return;
+  const auto slack = device_seconds_of(st, quanta_interrupted_max);
+  const auto longest = st.chooser->choose();
+  const auto& first = longest->stages.front();
+  const auto others = st.chooser->waiting_for(first, first.begin);
+  entry.outranked
+    = std::none_of(holders.begin(), holders.end(), [&](study_no x) {
+        return std::all_of(others.begin(), others.end(), [&](study_no y) {
+          return shares.lag(x, y) > slack;
+        });
+      });
+  // A free trainer would have taken what waited at the last report.
+  if (was_outranked && entry.outranked)
+    end_early(self, entry, next);
+}
+
+/// Ends the lease of a trainer that others need more, once it has lasted long
+/// enough.
+void yield(self_ptr self, std::uint64_t trainer) {
+  auto& st = self->state;
+  const auto i
+    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
+        return kvp.second.trainer == trainer;
+      });
+  if (i == st.leases.end())
+    return; // it is being released
+  catch_up(self);
+  const auto& entry = i->second;
+  auto at = entry.reached + 1;
+  if (const auto left = seconds_to_last(st, entry); left > 0) {
+    const auto& stages = entry.work.stages;
+    const auto& where = stages[stage_index(entry.work, at)];
+    const auto span = left + seconds_between(entry.since, st.shared_until);
+    at += static_cast<step_t>(
+      span / st.chooser->tree().seconds_per_step(where.node));
+  }
+  end_early(self, entry, at);
 }
 
 /// Writes down what of a report is new. A checkpoint that is not needed goes.
@@ -477,7 +656,8 @@ void take_report(self_ptr self, stop_report x) {
   auto& entry = i->second;
   self->send(st.pool, told_atom::value, entry.trainer);
   const auto index = stage_index(entry.work, x.at);
-  account(st, entry, x, entry.work.stages[index], self->clock().now());
+  catch_up(self);
+  account(st, entry, x, entry.work.stages[index], st.shared_until);
   entry.still_seconds = 0;
   learn(st, entry.speed_keys[index], x);
   st.trained_steps += x.trained_steps;
@@ -490,6 +670,8 @@ void take_report(self_ptr self, stop_report x) {
   keep(st, x, news);
   st.owed.emplace_back(entry.handle, ack{x.lease, x.at});
   settle(self);
+  const auto& next = entry.work.stages[stage_index(entry.work, x.at + 1)];
+  note_holders(st, entry, st.chooser->waiting_for(next, x.at));
   make_room(self, entry);
 }
 
@@ -612,6 +794,7 @@ void take_end(self_ptr self, const lease_end& x) {
   auto entry = st.leases.extract(x.lease);
   if (!entry)
     return;
+  catch_up(self);
   if (!x.failure)
     st.rests.erase(entry.mapped().trainer);
   if (x.failure) {
@@ -621,6 +804,7 @@ void take_end(self_ptr self, const lease_end& x) {
   st.plan.end_lease(x.lease);
   suspend_held(st);
   settle(self);
+  take_from_holders(st, entry.mapped());
   release(self, entry.mapped().trainer);
 }
 
@@ -631,10 +815,12 @@ void give_lease_up(self_ptr self,
   auto& st = self->state;
   spdlog::info("merger: lease {} is free again from step {}", i->first,
                i->second.reached);
-  st.plan.end_lease(i->first);
-  st.leases.erase(i);
+  catch_up(self);
+  auto entry = st.leases.extract(i);
+  st.plan.end_lease(entry.key());
   suspend_held(st);
   settle(self);
+  take_from_holders(st, entry.mapped());
 }
 
 void forget_trainer(self_ptr self, std::uint64_t trainer) {
@@ -728,6 +914,19 @@ void halt(self_ptr self) {
     self->send(x.handle, cancel_atom::value, encode(cancel_request{number}));
 }
 
+void set_weight(self_ptr self, std::uint64_t study, double weight) {
+  auto& st = self->state;
+  if (study >= st.studies.size() || !(weight > 0) || std::isinf(weight)) {
+    spdlog::warn("merger: ignored the weight {} for study {} of {}: it must be "
+                 "a number greater than 0",
+                 weight, study, st.studies.size());
+    return;
+  }
+  catch_up(self);
+  st.shares.set_weight(study, weight);
+  settle(self);
+}
+
 merger_status status_of(const merger_state& st) {
   merger_status result;
   result.figures = st.plan.figures();
@@ -757,6 +956,8 @@ merger_overview overview_of(const merger_state& st) {
   result.status = status_of(st);
   result.workload_key = st.workload_key;
   result.stages = overview(st.plan);
+  for (study_no i = 0; i < st.studies.size(); ++i)
+    result.study_seconds.push_back(st.shares.seconds(i));
   const auto shared = st.plan.shared_steps();
   for (const auto& x : st.studies) {
     auto& trials = result.trials.emplace_back();
@@ -792,7 +993,7 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
   state.pool = std::move(pool);
   state.journal = std::move(journal);
   state.next_lease = state.options.first_lease;
-  state.begun = self->clock().now();
+  state.begun = state.shared_until = self->clock().now();
   state.estimates = time_estimates{state.options.speed_names};
   state.checkpoint_bytes
     = restore(state.plan, std::exchange(state.options.known, {}));
@@ -819,11 +1020,15 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
            const trial_owner_actor& owner) {
       auto& st = self->state;
       st.studies.push_back({x.id, owner, {}, x.held, {}, {}, false});
+      st.shares.add(x.weight);
       return std::uint64_t{st.plan.add_study(x.when)};
     },
     [self](order_atom, std::uint64_t study, const study_orders& x) {
       carry_out(self->state, static_cast<study_no>(study), x);
       settle(self);
+    },
+    [self](weight_atom, std::uint64_t study, double weight) {
+      set_weight(self, study, weight);
     },
     [self](go_atom) {
       self->state.going = true;
@@ -838,7 +1043,6 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       doubt_all_leases(self->state);
       settle(self);
     },
-    [self](weight_atom, std::uint64_t, double) {}, // FAIR
     [self](retire_atom) -> caf::result<std::uint64_t> {
       auto promise = self->make_response_promise<std::uint64_t>();
       self->state.retiring = promise;
@@ -858,8 +1062,12 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](resent_atom, const stop_report& x, const trainer_actor& from) {
       take_late(self, x, from);
     },
+    [self](yield_atom, std::uint64_t trainer) { yield(self, trainer); },
     [self](status_atom) { return status_of(self->state); },
-    [self](status_atom, told_atom) { return overview_of(self->state); },
+    [self](status_atom, told_atom) {
+      catch_up(self);
+      return overview_of(self->state);
+    },
   };
 }
 

@@ -11,6 +11,7 @@
 
 #include "hippo/core/backoff.hpp"
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/fair_shares.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/wire/messages.hpp"
@@ -27,7 +28,6 @@ struct merger_options {
   std::string folder_token; ///< left in the folder above it; see `lease`
   std::uint16_t depot_port = 0; ///< for trainers that do not see it; 0: none
   hippo::policy policy = hippo::policy::critical_path;
-  double weight = 1; ///< share of the trainers, relative to other mergers
   bool merge = true; ///< false: every trial is trained alone
   /// The hyper-parameters that affect a step's time.
   std::vector<std::string> speed_names;
@@ -74,6 +74,8 @@ struct merger_state {
     bool is_told_rested = false;
   };
   std::vector<study_entry> studies; ///< by `study_no`
+  fair_shares shares;               ///< of the studies
+  caf::actor_clock::time_point shared_until; ///< what `shares` know of
   std::vector<std::uint64_t> number_in_study; ///< by `trial_id`
 
   struct lease_entry {
@@ -83,8 +85,12 @@ struct merger_state {
     std::vector<std::string> speed_keys; ///< of the stages
     step_t reached = 0;
     step_t saved = 0; ///< the last state that has a checkpoint
+    caf::actor_clock::time_point granted;
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
+    /// The studies that wait for what it trains, and the parts of the trainer
+    /// that count as theirs.
+    std::vector<std::pair<study_no, double>> holders;
     bool outranked = false; ///< by what was waiting at the last report
     step_t beat_at = 0; ///< the state that its last beat told of
     caf::actor_clock::time_point beat_since; ///< when that came
@@ -110,7 +116,8 @@ struct merger_state {
 
   bool going = false;
   bool halted = false;
-  std::uint64_t told_paths = 0; ///< to the pool
+  double told_weight = 0;       ///< to the pool
+  std::uint64_t told_paths = 0; ///< likewise
   std::vector<journal_record> unwritten;
   /// Reports to acknowledge once that is written.
   std::vector<std::pair<trainer_actor, ack>> owed;

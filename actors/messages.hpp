@@ -64,6 +64,7 @@ using told_atom = caf::atom_constant<caf::atom("told")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using train_atom = caf::atom_constant<caf::atom("train")>;
 using weight_atom = caf::atom_constant<caf::atom("weight")>;
+using yield_atom = caf::atom_constant<caf::atom("yield")>;
 
 // -- what crosses nodes -------------------------------------------------------
 
@@ -91,7 +92,8 @@ using trainer_actor = caf::typed_actor<
   // Train this; report to the owner. A lease that is already running is
   // cancelled first.
   caf::reacts_to<lease_atom, lease_wire, lease_owner_actor>,
-  // Stop there as well, unless it is passed or another lease runs.
+  // Stop there as well, unless it is passed or another lease runs. If the lease
+  // is to end there and it is passed, after the present step.
   caf::reacts_to<stop_atom, stop_wire>,
   // End the lease after the present step.
   caf::reacts_to<cancel_atom, cancel_wire>,
@@ -189,6 +191,9 @@ struct merger_overview {
   std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
   std::vector<busy_record> timeline;
   bool timeline_is_whole = true; ///< else it got too long
+  /// For how long trainers worked for each study, added up over them; what
+  /// several waited for is divided among them by weight.
+  std::vector<double> study_seconds;
   double busy_seconds = 0;
   double load_seconds = 0;
   double train_seconds = 0;
@@ -310,6 +315,9 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<beat_atom, std::uint64_t, std::uint64_t, step_t>,
   // From the pool: a report that nobody has acknowledged to that trainer.
   caf::reacts_to<resent_atom, stop_report, trainer_actor>,
+  // From the pool: others need trainer `number` more. It is to be released as
+  // soon as that pays.
+  caf::reacts_to<yield_atom, std::uint64_t>,
   caf::replies_to<status_atom>::with<merger_status>,
   caf::replies_to<status_atom, told_atom>::with<merger_overview>>;
 
@@ -317,7 +325,7 @@ using merger_actor = lease_owner_actor::extend<
 using pool_actor = registrar_actor::extend<
   // What trainers a merger can use; without this, it is given any.
   caf::reacts_to<introduce_atom, merger_actor, workload_need>,
-  // A merger of that weight could lease so many paths now.
+  // A merger of that weight, which may change, could lease so many paths now.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,
@@ -332,6 +340,8 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<rest_atom>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.
   caf::reacts_to<tick_atom>,
+  // Looks whether a merger must give a trainer back. Sent by the pool to itself.
+  caf::reacts_to<yield_atom>,
   caf::replies_to<status_atom>::with<pool_status>>;
 
 /// Hears what people want to be told.

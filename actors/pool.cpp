@@ -1,6 +1,7 @@
 #include "pool.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -13,11 +14,19 @@ namespace {
 
 using self_ptr = pool_actor::stateful_pointer<pool_state>;
 
-pool_state::merger_entry* merger_of(pool_state& st, const merger_actor& x) {
+/// How often the pool looks whether a merger must give a trainer back while
+/// others wait: often beside the time by which they may be behind.
+constexpr auto look_interval = std::chrono::seconds(3);
+
+/// The place of a merger, or nothing if it has never wanted any trainer.
+std::optional<std::size_t> place_of(const pool_state& st,
+                                    const merger_actor& x) {
   const auto i
     = std::find_if(st.mergers.begin(), st.mergers.end(),
                    [&](const auto& entry) { return entry.handle == x; });
-  return i == st.mergers.end() ? nullptr : &*i;
+  if (i == st.mergers.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(i - st.mergers.begin());
 }
 
 const workload_need* need_of(const pool_state& st, const merger_actor& x) {
@@ -40,10 +49,15 @@ bool suits(const pool_state& st, const pool_state::trainer_entry& x,
   return need == nullptr || can_train(x, *need);
 }
 
+/// Whether a trainer may be given work, now or later.
+bool is_there(const pool_state::trainer_entry& x) {
+  return !x.gone && !x.leaving;
+}
+
 /// Whether a trainer can be given work now.
 bool is_idle(const pool_state::trainer_entry& x,
              caf::actor_clock::time_point now) {
-  return !x.gone && !x.leaving && !x.holder && x.ready && x.rests_until <= now;
+  return is_there(x) && !x.holder && x.ready && x.rests_until <= now;
 }
 
 /// Says why no trainer can train what a merger needs.
@@ -51,7 +65,7 @@ std::string why_stuck(const pool_state& st, const workload_need& need) {
   std::size_t trainers = 0;
   std::string others; // versions
   for (const auto& [number, x] : st.trainers) {
-    if (x.gone || x.leaving)
+    if (!is_there(x))
       continue;
     ++trainers;
     if (const auto i = x.workloads.find(need.name); i != x.workloads.end())
@@ -69,17 +83,22 @@ std::string why_stuck(const pool_state& st, const workload_need& need) {
   return result;
 }
 
+/// Whether a trainer could be given to a merger, now or later.
+bool has_trainer_for(const pool_state& st, const merger_actor& merger) {
+  return std::any_of(st.trainers.begin(), st.trainers.end(),
+                     [&](const auto& kvp) {
+                       const auto& x = kvp.second;
+                       return is_there(x) && suits(st, x, merger);
+                     });
+}
+
 /// The mergers that have something to train, which no trainer can.
 std::vector<pool_state::need_entry*> stuck_ones(pool_state& st) {
   std::vector<pool_state::need_entry*> result;
   for (auto& x : st.needs) {
-    const auto* merger = merger_of(st, x.handle);
-    if (merger != nullptr && merger->paths > 0
-        && std::none_of(st.trainers.begin(), st.trainers.end(),
-                        [&](const auto& kvp) {
-                          const auto& y = kvp.second;
-                          return !y.gone && !y.leaving && can_train(y, x.need);
-                        }))
+    const auto merger = place_of(st, x.handle);
+    if (merger && st.mergers[*merger].paths > 0
+        && !has_trainer_for(st, x.handle))
       result.push_back(&x);
     else
       x.is_told_stuck = false;
@@ -87,34 +106,58 @@ std::vector<pool_state::need_entry*> stuck_ones(pool_state& st) {
   return result;
 }
 
-/// The merger to serve next with a trainer, or null if none has anything for it.
-pool_state::merger_entry* neediest(pool_state& st,
-                                   const pool_state::trainer_entry& trainer) {
-  const auto share = [](const pool_state::merger_entry& x) {
-    return static_cast<double>(x.trainers) / x.weight;
-  };
-  pool_state::merger_entry* result = nullptr;
-  for (auto& x : st.mergers)
-    if (x.paths > 0 && suits(st, trainer, x.handle)
-        && (result == nullptr || share(x) < share(*result)))
-      result = &x;
-  return result;
+/// Books the device time until now. Whatever changes who holds what, or with
+/// which weight, begins with this.
+void catch_up(self_ptr self) {
+  auto& st = self->state;
+  const auto now = self->clock().now();
+  st.shares.advance(
+    std::chrono::duration<double>(now - st.shared_until).count());
+  st.shared_until = now;
+}
+
+/// Follows which mergers wait. One that no trainer is of use to has no turns
+/// that it could miss. While there are no trainers, nobody has any.
+void note_waiting(pool_state& st) {
+  if (std::none_of(st.trainers.begin(), st.trainers.end(),
+                   [](const auto& kvp) { return is_there(kvp.second); }))
+    return;
+  for (std::size_t i = 0; i < st.mergers.size(); ++i) {
+    const auto& x = st.mergers[i];
+    st.shares.set_waiting(i, x.paths > 0 && has_trainer_for(st, x.handle));
+  }
+}
+
+/// The merger whose turn it is of those that a trainer is of use to.
+std::optional<std::size_t> next_for(const pool_state& st,
+                                    const pool_state::trainer_entry& trainer) {
+  auto shares = st.shares;
+  while (const auto result = shares.next()) {
+    if (suits(st, trainer, st.mergers[*result].handle))
+      return result;
+    shares.set_waiting(*result, false);
+  }
+  return std::nullopt;
 }
 
 /// Hands idle trainers to mergers until either run out.
-void share(self_ptr self) {
+void grant_idle(self_ptr self) {
   auto& st = self->state;
   const auto now = self->clock().now();
   for (auto& [number, x] : st.trainers) {
     if (!is_idle(x, now))
       continue;
-    auto* merger = neediest(st, x);
-    if (merger == nullptr)
+    const auto first = next_for(st, x);
+    if (!first)
       continue;
-    x.holder = merger->handle;
-    ++merger->trainers;
-    --merger->paths; // until the merger says how many are left
-    self->send(merger->handle, grant_atom::value, number, x.handle);
+    st.shares.pass_turns();
+    auto& merger = st.mergers[*first];
+    x.holder = merger.handle;
+    x.granted = st.shared_until;
+    --merger.paths; // until the merger says how many are left
+    st.shares.hold(*first, 1);
+    st.shares.set_waiting(*first, merger.paths > 0);
+    self->send(merger.handle, grant_atom::value, number, x.handle);
   }
   for (auto* x : stuck_ones(st))
     if (!std::exchange(x->is_told_stuck, true))
@@ -122,10 +165,122 @@ void share(self_ptr self) {
                    why_stuck(st, x->need));
 }
 
+/// The shares as they will be once every trainer that was asked back is with
+/// whom it was asked for.
+struct outlook {
+  fair_shares shares;
+  std::vector<std::uint64_t> paths; ///< by merger
+  std::vector<std::size_t> passed;  ///< mergers that are asked for no more
+
+  explicit outlook(const pool_state& st) : shares(st.shares) {
+    for (const auto& x : st.mergers)
+      paths.push_back(x.paths);
+    for (const auto& [number, x] : st.trainers)
+      if (x.holder && x.heir && is_there(x))
+        move(*place_of(st, x.holder), *place_of(st, x.heir));
+  }
+
+  void move(std::size_t from, std::size_t to) {
+    shares.hold(from, -1);
+    shares.hold(to, 1);
+    if (paths[to] > 0)
+      shares.set_waiting(to, --paths[to] > 0);
+  }
+
+  /// Nothing can be asked back for that merger.
+  void pass(std::size_t merger) {
+    shares.set_waiting(merger, false);
+    passed.push_back(merger);
+  }
+
+  /// Whether a trainer would first be given to one that was passed.
+  bool is_spoken_for(const pool_state& st,
+                     const pool_state::trainer_entry& x) const {
+    return std::any_of(passed.begin(), passed.end(), [&](std::size_t merger) {
+      return suits(st, x, st.mergers[merger].handle);
+    });
+  }
+};
+
+/// A trainer that a merger may be asked for.
+struct candidate {
+  std::uint64_t number = 0;
+  pool_state::trainer_entry* trainer = nullptr;
+  std::size_t from = 0; ///< the merger
+};
+
+/// Finds the trainer that can best be asked back for a merger: of those that are
+/// of use to it, one of whoever is ahead the most, and there the one that was
+/// granted first.
+std::optional<candidate> candidate_for(pool_state& st, const outlook& next,
+                                       std::size_t to) {
+  std::optional<candidate> result;
+  for (auto& [number, x] : st.trainers) {
+    if (!x.holder || x.heir || !is_there(x)
+        || !suits(st, x, st.mergers[to].handle)
+        || next.is_spoken_for(st, x))
+      continue;
+    const auto from = *place_of(st, x.holder);
+    if (from == to)
+      continue;
+    if (!result
+        || (from == result->from ? x.granted < result->trainer->granted
+                                 : next.shares.lag(result->from, from) > 0))
+      result = candidate{number, &x, from};
+  }
+  return result;
+}
+
+/// Asks mergers for trainers for the one whose turn it is, as long as it stays
+/// behind them even with one more.
+void ask_back(self_ptr self) {
+  auto& st = self->state;
+  outlook next{st};
+  while (const auto to = next.shares.next()) {
+    if (const auto x = candidate_for(st, next, *to)) {
+      auto after = next;
+      after.move(x->from, *to);
+      if (after.shares.lag(*to, x->from) > 0) {
+        next = std::move(after);
+        x->trainer->heir = st.mergers[*to].handle;
+        self->send(x->trainer->holder, yield_atom::value, x->number);
+        continue;
+      }
+    }
+    next.pass(*to);
+  }
+}
+
+/// Whether a merger waits while another one trains.
+bool is_contended(const pool_state& st) {
+  std::size_t holding = 0;
+  for (std::size_t i = 0; i < st.mergers.size(); ++i)
+    holding += st.shares.devices(i) > 0;
+  for (std::size_t i = 0; i < st.mergers.size(); ++i)
+    if (st.shares.waits(i) && holding > (st.shares.devices(i) > 0 ? 1u : 0u))
+      return true;
+  return false;
+}
+
+/// Sees to it that every merger gets its share. Follows whatever changes what
+/// they want and hold.
+void share(self_ptr self) {
+  auto& st = self->state;
+  catch_up(self);
+  note_waiting(st);
+  grant_idle(self);
+  if (!is_contended(st))
+    return;
+  ask_back(self);
+  if (!std::exchange(st.looking, true))
+    self->delayed_send(self, look_interval, yield_atom::value);
+}
+
 void take_back(pool_state& st, pool_state::trainer_entry& x) {
-  if (auto* merger = merger_of(st, x.holder))
-    --merger->trainers;
+  if (const auto merger = place_of(st, x.holder))
+    st.shares.hold(*merger, -1);
   x.holder = nullptr;
+  x.heir = nullptr;
 }
 
 /// Forgets those who have been gone for the longest.
@@ -144,6 +299,7 @@ void part_from(self_ptr self, std::uint64_t number,
   auto& st = self->state;
   x.gone = true;
   if (x.holder) {
+    catch_up(self);
     self->send(x.holder, lost_atom::value, number);
     take_back(st, x);
   }
@@ -164,10 +320,10 @@ void lose(self_ptr self, std::uint64_t number, const std::string& why) {
   share(self);
 }
 
-/// Lets a trainer go that has taken leave, unless it still works for a merger.
+/// Lets a trainer go that has taken leave.
 void let_go(self_ptr self, std::uint64_t number) {
   auto& x = self->state.trainers.at(number);
-  if (x.gone || x.holder)
+  if (x.gone)
     return;
   spdlog::info("pool: trainer {} ({}) has left", number, x.record.name);
   x.record.left = true;
@@ -243,12 +399,10 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   auto& st = self->state;
   welcome result;
   if (x.protocol != protocol_version) {
-    result.refusal
-      = error{errc::incompatible_version,
-              std::string{"this service speaks version "}
-                + std::to_string(protocol_version)
-                + " and the trainer version " + std::to_string(x.protocol)
-                + ": run the same release of both"};
+    std::string why = "this service speaks version ";
+    why += std::to_string(protocol_version) + " and the trainer version "
+           + std::to_string(x.protocol) + ": run the same release of both";
+    result.refusal = error{errc::incompatible_version, std::move(why)};
     return result;
   }
   for (auto& [known, y] : st.trainers)
@@ -281,7 +435,7 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
 
 pool_actor::behavior_type pool(self_ptr self, pool_options options) {
   self->state.options = options;
-  self->state.ticked = self->clock().now();
+  self->state.ticked = self->state.shared_until = self->clock().now();
   self->set_down_handler([self](const caf::down_msg& msg) {
     auto& st = self->state;
     std::erase_if(st.needs, [&](const auto& x) {
@@ -289,7 +443,10 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     });
     for (auto& [number, x] : st.trainers)
       if (!x.gone && x.handle.address() == msg.source) {
-        lose(self, number, self->system().render(msg.reason));
+        if (x.leaving && !msg.reason) // its merger has yet to release it
+          let_go(self, number);
+        else
+          lose(self, number, self->system().render(msg.reason));
         return;
       }
   });
@@ -320,7 +477,8 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       if (i == self->state.trainers.end())
         return;
       i->second.leaving = true;
-      let_go(self, x->trainer);
+      if (!i->second.holder)
+        let_go(self, x->trainer);
     },
     [self](introduce_atom, const merger_actor& who, const workload_need& need) {
       auto& needs = self->state.needs;
@@ -334,10 +492,14 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](demand_atom, const merger_actor& who, double weight,
            std::uint64_t paths) {
       auto& st = self->state;
-      if (auto* known = merger_of(st, who))
-        known->paths = paths;
-      else
-        st.mergers.push_back({who, weight, paths, 0});
+      catch_up(self);
+      auto place = place_of(st, who);
+      if (!place) {
+        place = st.shares.add(weight);
+        st.mergers.push_back({who, 0});
+      }
+      st.mergers[*place].paths = paths;
+      st.shares.set_weight(*place, weight);
       share(self);
     },
     [self](release_atom, std::uint64_t number) {
@@ -345,6 +507,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       auto i = st.trainers.find(number);
       if (i == st.trainers.end() || i->second.gone)
         return;
+      catch_up(self);
       take_back(st, i->second);
       if (i->second.leaving)
         let_go(self, number);
@@ -365,6 +528,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       if (i == st.trainers.end() || i->second.gone)
         return;
       spdlog::warn("pool: trainer {} stalls: {}", number, why);
+      catch_up(self);
       i->second.ready = false;
       i->second.record.stalled = why;
       take_back(st, i->second);
@@ -379,6 +543,10 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       look(self);
       self->delayed_send(self, self->state.options.beat_interval,
                          tick_atom::value);
+    },
+    [self](yield_atom) {
+      self->state.looking = false;
+      share(self);
     },
     [self](status_atom) {
       pool_status result;

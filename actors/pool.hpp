@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/schedule/fair_shares.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -35,6 +36,8 @@ struct pool_state {
     trainer_record record;
     merger_actor holder; ///< null: idle
     std::map<std::string, std::string> workloads; ///< versions, by name
+    merger_actor heir;   ///< for whom it was asked back; null: it was not
+    caf::actor_clock::time_point granted;
     caf::actor_clock::time_point heard;
     caf::actor_clock::time_point rests_until;
     bool ready = false;   ///< whether it has said that it is idle
@@ -44,9 +47,7 @@ struct pool_state {
 
   struct merger_entry {
     merger_actor handle;
-    double weight = 1;
-    std::uint64_t paths = 0;    ///< that it could lease
-    std::uint64_t trainers = 0; ///< that it holds
+    std::uint64_t paths = 0; ///< that it could lease
   };
 
   /// A merger that has introduced itself.
@@ -70,10 +71,15 @@ struct pool_state {
   std::deque<waiting_report> reports; ///< for mergers that are not there
   caf::actor_clock::time_point ticked;
   std::vector<merger_entry> mergers;
+  fair_shares shares; ///< of the mergers, by their places above
+  caf::actor_clock::time_point shared_until; ///< what `shares` know of
+  bool looking = false; ///< whether a look at who must give back is to come
 };
 
-/// Shares trainers among mergers: an idle one goes to the merger that holds the
-/// fewest for its weight, of those that have something to train.
+/// Shares trainers among mergers: an idle one goes to the merger that has had
+/// the least device time for its weight, of those that have something to train.
+/// Where that falls far behind all the same, because others train on without an
+/// end, it asks them for a trainer.
 pool_actor::behavior_type
 pool(pool_actor::stateful_pointer<pool_state> self, pool_options options);
 

@@ -1,18 +1,20 @@
 // How the cost of inserting a trial and of a scheduling decision grows with
 // the size of the search plan.
 //
-//   plan_scale [TRIALS...]      default: 10000 100000 1000000
+//   plan_scale [--studies N] [TRIALS...]    default: 1 10000 100000 1000000
 //
 // Trials have one of 64 learning-rate schedules over 100 steps with a
 // continuous weight decay from step 60 on, so that they share much and yet
-// every one brings a node of its own. A decision is: choose a path, lease it,
-// take in the report of its end.
+// every one brings a node of its own. Those of several studies alternate. A
+// decision is: choose a path, lease it, take in the report of its end.
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "hippo/core/hash.hpp"
@@ -57,15 +59,17 @@ struct costs {
   double decision_us = 0;
 };
 
-costs measure(std::uint64_t trials) {
+costs measure(std::uint64_t trials, std::uint64_t studies) {
   search_plan plan;
   time_estimates estimates{{"batch_size"}};
   scheduler chooser{plan, estimates, policy::critical_path};
-  const auto study = plan.add_study({last_step, {last_step}});
+  for (std::uint64_t i = 0; i < studies; ++i)
+    plan.add_study({last_step, {last_step}});
   costs result;
   auto begin = clock_type::now();
   for (std::uint64_t i = 0; i < trials; ++i) {
-    plan.ask(plan.add_trial(study, segments_of(i)), last_step);
+    plan.ask(plan.add_trial(static_cast<study_no>(i % studies), segments_of(i)),
+             last_step);
     chooser.update(plan.take_changed());
   }
   result.insert_us = seconds_since(begin) * 1e6 / static_cast<double>(trials);
@@ -109,13 +113,17 @@ costs measure(std::uint64_t trials) {
 
 int main(int argc, char** argv) {
   std::vector<std::uint64_t> sizes;
+  std::uint64_t studies = 1;
   for (int i = 1; i < argc; ++i)
-    sizes.push_back(std::strtoull(argv[i], nullptr, 10));
+    if (std::strcmp(argv[i], "--studies") == 0 && i + 1 < argc)
+      studies = std::max(std::strtoull(argv[++i], nullptr, 10), 1ull);
+    else
+      sizes.push_back(std::strtoull(argv[i], nullptr, 10));
   if (sizes.empty())
     sizes = {10'000, 100'000, 1'000'000};
   std::vector<costs> all;
   for (auto n : sizes)
-    all.push_back(measure(n));
+    all.push_back(measure(n, studies));
   std::printf("largest against smallest: insert x %.2f, decision x %.2f\n",
               all.back().insert_us / all.front().insert_us,
               all.back().decision_us / all.front().decision_us);

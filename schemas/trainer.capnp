@@ -91,7 +91,8 @@ struct Lease {
 }
 
 struct Stop {
-  # Pool to trainer: stop there as well.
+  # Pool to trainer: stop there as well. If the lease is to end there and that
+  # is passed, after the present step.
   lease @0 :UInt64;     # number of the lease; 0 = malformed
   point @1 :StopPoint;  # unset = malformed: it must evaluate or save
 }

@@ -195,6 +195,10 @@ int submit(const submit_arguments& x) {
   auto service = x.server.connect();
   if (!service)
     return refuse(service.failure());
+  if (sources->size() > 1) // none starts if another is not valid
+    for (const auto& source : *sources)
+      if (const auto valid = service->preview(source.text, source.name); !valid)
+        return refuse(valid.failure());
   std::vector<study_handle> studies;
   for (const auto& source : *sources) {
     const auto done = service->submit(source.text, source.name);

@@ -99,6 +99,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     study_index[x.merger][x.no] = result.studies.size();
     x.record.unique_steps = merger.status.by_study[x.no].unique_steps;
     sum_of_studies += x.record.unique_steps;
+    x.record.device_seconds = merger.study_seconds[x.no];
     const auto& known = merger.trials[x.no];
     for (auto& trial : x.record.trials)
       if (trial.id < known.size())

@@ -1,6 +1,8 @@
 #include "pool.hpp"
 
+#include <chrono>
 #include <map>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -10,14 +12,19 @@
 namespace hippo {
 namespace {
 
+using namespace std::chrono_literals;
+
 struct PoolTest : test::actor_test {
-  pool_actor trainers = spawn(pool, pool_options{});
+  pool_actor trainers = spawn(pool, pool_options{1h, 10h});
   std::map<std::string, std::uint64_t> held;
+  std::map<std::string, std::vector<std::uint64_t>> asked_back;
 
   /// A merger that takes every trainer.
   merger_actor greedy(const std::string& name) {
     auto* count = &held[name];
-    return spawn([count](merger_actor::pointer) -> merger_actor::behavior_type {
+    auto* asked = &asked_back[name];
+    return spawn([count,
+                  asked](merger_actor::pointer) -> merger_actor::behavior_type {
       return {
         [](report_atom, const stop_report_wire&) {},
         [](ended_atom, const lease_end_wire&) {},
@@ -34,6 +41,9 @@ struct PoolTest : test::actor_test {
         [count](lost_atom, std::uint64_t) { --*count; },
         [](beat_atom, std::uint64_t, std::uint64_t, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},
+        [asked](yield_atom, std::uint64_t number) {
+          asked->push_back(number);
+        },
         [](status_atom) { return merger_status{}; },
         [](status_atom, told_atom) { return merger_overview{}; },
       };
@@ -45,19 +55,47 @@ struct PoolTest : test::actor_test {
     run();
   }
 
-  trainer_actor join() {
+  /// A merger that takes every trainer that can train a workload.
+  merger_actor greedy_for(const std::string& workload) {
+    auto result = greedy(workload);
+    self->send(trainers, introduce_atom::value, result,
+               workload_need{workload, workload, ""});
+    run();
+    return result;
+  }
+
+  void release(std::uint64_t number) {
+    self->send(trainers, release_atom::value, number);
+    run();
+  }
+
+  /// Trainers stay silent.
+  void pass(std::chrono::seconds span) {
+    for (; span.count() > 0; span -= 1s) {
+      sched.clock().advance_time(1s);
+      run();
+    }
+  }
+
+  /// A trainer that is of use to the mergers that need one of these, and to
+  /// those that have not said what they need. Ends when it is cancelled.
+  trainer_actor join(const std::vector<std::string>& workloads = {}) {
     auto handle
-      = spawn([](trainer_actor::pointer) -> trainer_actor::behavior_type {
+      = spawn([](trainer_actor::pointer ptr) -> trainer_actor::behavior_type {
           return {
             [](lease_atom, const lease_wire&, const lease_owner_actor&) {},
             [](stop_atom, const stop_wire&) {},
-            [](cancel_atom, const cancel_wire&) {},
+            [ptr](cancel_atom, const cancel_wire&) {
+              ptr->quit();
+            },
             [](ack_atom, const ack_wire&) {},
             [](lost_atom) {},
           };
         });
     hello x;
     x.device = "test";
+    for (const auto& name : workloads)
+      x.workloads[name];
     auto welcomed = ask<welcome_wire>(trainers, register_atom::value, encode(x),
                                       handle);
     EXPECT_TRUE(welcomed);
@@ -78,6 +116,178 @@ TEST_F(PoolTest, SharesTrainersByWeight) {
     join();
   EXPECT_EQ(held["light"], 2u);
   EXPECT_EQ(held["heavy"], 6u);
+}
+
+TEST_F(PoolTest, GrantsByTheTimeThatMergersHaveHadTrainers) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  join();
+  want(first, 1, 9);
+  pass(20s);
+  want(other, 1, 9); // has not waited until now
+  pass(10s);
+  EXPECT_EQ(held["other"], 0u);
+  release(1); // 10 s more for the first
+  EXPECT_EQ(held["other"], 1u);
+  pass(5s);
+  release(1);
+  EXPECT_EQ(held["other"], 2u);
+  pass(6s);
+  release(1); // 11 s for the other
+  EXPECT_EQ(held["other"], 2u);
+}
+
+TEST_F(PoolTest, AsksATrainerBackForWhoHasFallenBehind) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  join();
+  want(first, 2, 9);
+  pass(1h); // nobody else
+  want(other, 1, 9);
+  // Behind by a quantum when the first has had two more, of twice the weight.
+  pass(59s);
+  EXPECT_TRUE(asked_back["first"].empty());
+  pass(6s);
+  EXPECT_EQ(asked_back["first"], (std::vector<std::uint64_t>{1}));
+  pass(1h);
+  EXPECT_EQ(asked_back["first"].size(), 1u) << "it was asked once";
+  release(1);
+  EXPECT_EQ(held["other"], 1u);
+  want(first, 2, 0);
+  pass(3h);
+  EXPECT_TRUE(asked_back["other"].empty());
+}
+
+TEST_F(PoolTest, AsksForSoManyThatBothHaveTheirShare) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  for (int i = 0; i < 9; ++i)
+    join();
+  want(first, 2, 100);
+  pass(1s);
+  want(other, 1, 2);
+  EXPECT_EQ(asked_back["first"].size(), 2u);
+  want(other, 1, 0); // the two are on their way
+  want(other, 1, 2);
+  EXPECT_EQ(asked_back["first"].size(), 2u);
+  for (auto number : std::vector{asked_back["first"]})
+    release(number);
+  EXPECT_EQ(held["other"], 2u);
+  want(other, 1, 100);
+  pass(3s);
+  ASSERT_EQ(asked_back["first"].size(), 3u);
+  release(asked_back["first"][2]);
+  EXPECT_EQ(held["other"], 3u);
+  pass(30min);
+  EXPECT_EQ(asked_back["first"].size(), 3u);
+  EXPECT_TRUE(asked_back["other"].empty());
+}
+
+TEST_F(PoolTest, AsksForThoseThatAreHeldForTheLongestTime) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  for (int i = 0; i < 3; ++i)
+    join();
+  want(first, 1, 100);
+  for (std::uint64_t number : {1, 3}) {
+    pass(1s);
+    release(number);
+  }
+  want(other, 1, 1);
+  EXPECT_EQ(asked_back["first"], (std::vector<std::uint64_t>{2}));
+}
+
+TEST_F(PoolTest, AsksNoTrainerBackForWhoCannotUseIt) {
+  const auto a = greedy_for("a");
+  const auto b = greedy_for("b");
+  const auto c = greedy_for("c");
+  join({"a", "c"});
+  want(a, 1, 9);
+  want(b, 1, 9);
+  pass(1h);
+  EXPECT_TRUE(asked_back["a"].empty());
+  want(c, 1, 9);
+  pass(2min);
+  EXPECT_EQ(asked_back["a"], (std::vector<std::uint64_t>{1}));
+  release(1);
+  EXPECT_EQ(held["c"], 1u);
+}
+
+TEST_F(PoolTest, AsksForATrainerThatIsOfUseBesideOneThatIsNot) {
+  const auto a = greedy_for("a");
+  const auto b = greedy_for("b");
+  const auto c = greedy_for("c");
+  join({"a", "b"});
+  join({"c"});
+  want(a, 1, 9);
+  want(c, 1, 9);
+  pass(1s);
+  want(b, 1, 9);
+  pass(2min);
+  EXPECT_EQ(asked_back["a"], (std::vector<std::uint64_t>{1}));
+  EXPECT_TRUE(asked_back["c"].empty());
+}
+
+TEST_F(PoolTest, WhoNoTrainerIsOfUseToSavesUpNoTurns) {
+  const auto a = greedy_for("a");
+  const auto b = greedy_for("b");
+  const auto c = greedy_for("c");
+  join({"a", "c"});
+  want(b, 1, 9);
+  want(a, 1, 9);
+  pass(1h);
+  want(c, 1, 9); // does not go on from where the one that is stuck is
+  pass(40s);
+  release(1);
+  EXPECT_EQ(held["c"], 1u);
+  pass(41s);
+  release(1);
+  EXPECT_EQ(held["a"], 2u);
+  join({"b", "c"});
+  EXPECT_EQ(held["b"], 1u);
+}
+
+TEST_F(PoolTest, ATrainerThatLeavesIsNotAskedBack) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  join();
+  want(first, 1, 9);
+  self->send(trainers, leave_atom::value, encode(goodbye{1}));
+  run();
+  want(other, 1, 9);
+  pass(1h);
+  EXPECT_TRUE(asked_back["first"].empty());
+}
+
+TEST_F(PoolTest, ATrainerThatEndsBeforeItsMergerReleasesItHasLeft) {
+  const auto one = greedy("one");
+  const auto well_behaved = join();
+  const auto other = join();
+  want(one, 1, 9);
+  for (std::uint64_t number : {1, 2})
+    self->send(trainers, leave_atom::value, encode(goodbye{number}));
+  run();
+  self->send(well_behaved, cancel_atom::value, encode(cancel_request{}));
+  self->send_exit(other, caf::exit_reason::kill);
+  run();
+  const auto known = ask<pool_status>(trainers, status_atom::value)->trainers;
+  EXPECT_TRUE(known.at(0).left);
+  EXPECT_EQ(known.at(0).lost, "");
+  EXPECT_FALSE(known.at(1).left);
+  EXPECT_NE(known.at(1).lost, "");
+  EXPECT_EQ(held["one"], 0u); // told in both cases
+}
+
+TEST_F(PoolTest, AWeightThatChangesCountsFromThen) {
+  const auto first = greedy("first");
+  const auto other = greedy("other");
+  want(first, 1, 100);
+  want(other, 1, 100);
+  want(other, 3, 100);
+  for (int i = 0; i < 8; ++i)
+    join();
+  EXPECT_EQ(held["first"], 2u);
+  EXPECT_EQ(held["other"], 6u);
 }
 
 TEST_F(PoolTest, GrantsNoMoreThanIsWanted) {

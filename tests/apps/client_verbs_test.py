@@ -380,6 +380,9 @@ class Service(Asking):
         file = self.write("x.yaml", "study: x\nworkload: {name: fashion-mpl}")
         self.assertIn("did you mean 'fashion-mlp'?",
                       self.ask("submit", file, code=2).err)
+        good, = self.studies(study("good", SHA))
+        self.assertEqual(self.ask("submit", good, file, code=2).out, "")
+        self.assertEqual(self.json("ls"), [])
 
     def test_end_early(self):
         file, = self.studies(study("long", "grid", steps=2000, every=1000))

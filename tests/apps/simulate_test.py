@@ -111,6 +111,35 @@ class Simulations(Simulating):
                 self.assertGreater(x["merge_rate"], 1.4)
                 self.assertEqual(len(x["trainers"]), 40)
 
+    def check_shares(self, trainers, **other):
+        """Of an hour on a few trainers, with weights of 2 and 1."""
+        def hour(name, weight, rates, **more):
+            grid = {"lr": {"uniform": rates, "points": 20}}
+            return study(name, "grid", 10, 1000, **{
+                "space": grid, "weight": weight, "budget": {"seconds": 3600},
+                **more})
+
+        files = self.studies(hour("heavy", 2, [0.01, 0.02]),
+                             hour("light", 1, [0.03, 0.04], **other))
+        x = self.simulated("shares", *files, trainers=trainers)
+        heavy, light = (y["device_seconds"] for y in x["studies"])
+        due = 1200 * trainers
+        self.assertAlmostEqual(heavy, 2 * due, delta=0.05 * 2 * due)
+        self.assertAlmostEqual(light, due, delta=0.05 * due)
+        # The whole does not count what was lost when the hour was over.
+        self.assertGreaterEqual(heavy + light, x["device_seconds"])
+
+    def test_workloads_share_the_time_of_trainers_by_weight(self):
+        for trainers in [1, 3]:
+            with self.subTest(trainers=trainers):
+                self.check_shares(trainers, workload={
+                    "name": "resnet56-cifar10", "seed": 2})
+
+    def test_studies_of_one_tree_share_the_time_of_trainers_by_weight(self):
+        for trainers in [1, 3]:
+            with self.subTest(trainers=trainers):
+                self.check_shares(trainers)
+
     def test_times_are_the_profiles(self):
         """One trainer, one trial, every number of the profile a round one."""
         profile = self.profile(

@@ -266,6 +266,17 @@ TEST(SearchPlan, AdoptsWhatBelongsToItAndIsNotThereYet) {
   EXPECT_TRUE(plan.take_deliveries().empty());
 }
 
+TEST(SearchPlan, WhatIsAdoptedIsNoLongerWaitedFor) {
+  search_plan plan;
+  const auto study = plan.add_study({2, {8}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
+  for (step_t at : {2, 4, 6, 8}) {
+    EXPECT_TRUE(plan.is_waiting(study));
+    EXPECT_TRUE(plan.adopt(late_report(plan, at <= 4 ? 1 : 2, at)));
+  }
+  EXPECT_FALSE(plan.is_waiting(study));
+}
+
 TEST(SearchPlan, AdoptsNothingThatBelongsElsewhere) {
   search_plan plan;
   const auto study = plan.add_study({2, {8}});
@@ -338,7 +349,7 @@ TEST(SearchPlan, DroppedTrialsWaitForNothing) {
   plan.ask(b, 4);
   plan.drop(a);
   EXPECT_EQ(plan.node(1).wants.size(), 2u); // b still needs 1 and 2
-  EXPECT_EQ(plan.node(1).wants.at(1).live, 1u);
+  EXPECT_EQ(plan.node(1).wants.at(1).live.size(), 1u);
   plan.drop(b);
   EXPECT_TRUE(plan.node(1).wants.empty());
   EXPECT_TRUE(plan.node(2).wants.empty());

@@ -17,8 +17,10 @@ namespace {
 /// A plan with trainers that the test moves by hand. Training is the hash model
 /// of workload_model.hpp, so that a wrong order or a wrong checkpoint shows.
 struct simulation {
-  explicit simulation(policy x) : chooser(plan, estimates, x) {}
+  explicit simulation(policy x)
+    : chooser_policy(x), chooser(plan, estimates, x) {}
 
+  policy chooser_policy;
   search_plan plan;
   time_estimates estimates;
   scheduler chooser;
@@ -148,6 +150,64 @@ struct simulation {
     EXPECT_EQ(fresh.runnables(), chooser.tree().runnables());
     for (node_id id = 0; id < plan.size(); ++id)
       expect_wants_are_served(id);
+    for (study_no i = 0; i < plan.studies(); ++i)
+      expect_study_is_served(i, all);
+  }
+
+  [[nodiscard]] bool waits(const test::model_trial& x) const {
+    return x.delivered.empty() ? x.asked_to > 0
+                               : x.delivered.rbegin()->first < x.asked_to;
+  }
+
+  /// The states that one study waits for on a node.
+  [[nodiscard]] std::set<step_t> wanted_by(study_no study, node_id id) const {
+    std::set<step_t> result;
+    for (const auto& [at, want] : plan.node(id).wants)
+      for (auto trial : want.waiters)
+        if (plan.study_of(trial) == study)
+          result.insert(at);
+    return result;
+  }
+
+  /// What is chosen for a study must be the best of a tree that is built afresh
+  /// and knows of no other.
+  void expect_study_is_served(study_no study, const std::set<node_id>& all) {
+    EXPECT_EQ(plan.is_waiting(study),
+              std::any_of(trials.begin(), trials.end(), [&](const auto& x) {
+                return x.study == study && waits(x);
+              }));
+    stage_tree fresh{
+      plan,
+      [this](node_id id) { return chooser.tree().seconds_per_step(id); },
+      study};
+    fresh.update(all);
+    for (node_id id = 0; id < plan.size(); ++id)
+      for (const auto& x : fresh.items_from_begin(id))
+        EXPECT_EQ(x.wanted, wanted_by(study, id).count(x.at) > 0);
+    const auto chosen = chooser.choose_for(study);
+    EXPECT_EQ(chosen.has_value(), !fresh.runnables().empty());
+    EXPECT_EQ(chooser.is_runnable(study), chosen.has_value());
+    if (!chosen)
+      return;
+    const auto& first = chosen->stages.front();
+    const auto& last = chosen->stages.back();
+    const auto wanted = wanted_by(study, last.node);
+    EXPECT_TRUE(wanted.count(last.end) > 0 || fresh.is_waited_for(last.node, 0));
+    const auto waiting = chooser.waiting_for(first, first.begin);
+    EXPECT_EQ(std::count(waiting.begin(), waiting.end(), study), 1);
+    if (chooser_policy != policy::critical_path)
+      return;
+    double longest = 0;
+    for (const auto& kvp : fresh.runnables())
+      longest = std::max(longest, kvp.second.seconds);
+    // From where it starts, which is a state of its node or its parent's.
+    const auto at_own = fresh.runnables().find({first.node, first.begin});
+    const auto at_parent
+      = fresh.runnables().find({plan.node(first.node).parent, first.begin});
+    EXPECT_TRUE((at_own != fresh.runnables().end()
+                 && at_own->second.seconds == longest)
+                || (at_parent != fresh.runnables().end()
+                    && at_parent->second.seconds == longest));
   }
 
   /// What is measured next on a node, from where: worked out want by want.
@@ -280,6 +340,66 @@ TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
   EXPECT_EQ(left(13), 27); // beyond the end of the lease
 }
 
+TEST(Scheduler, ChoosesForOneStudyWhatItWaitsFor) {
+  simulation sim{policy::critical_path};
+  const auto a = sim.plan.add_study({1, {20}});
+  sim.add(a, {{0, lr(.1)}, {8, lr(.01)}});
+  sim.ask(0, 20);
+  sim.settle(); // while there is one study
+  const auto b = sim.plan.add_study({2, {12}});
+  sim.add(b, {{0, lr(.1)}, {6, lr(.02)}});
+  sim.add(b, {{0, lr(.3)}});
+  sim.ask(1, 12);
+  sim.ask(2, 10);
+  sim.settle();
+  const auto ends = [](const std::optional<path>& x) {
+    std::vector<step_t> result;
+    for (const auto& stage : x->stages)
+      result.push_back(stage.end);
+    return result;
+  };
+  EXPECT_EQ(ends(sim.chooser.choose()), (std::vector<step_t>{8, 20}));
+  EXPECT_EQ(ends(sim.chooser.choose_for(a)), (std::vector<step_t>{8, 20}));
+  EXPECT_EQ(ends(sim.chooser.choose_for(b)), (std::vector<step_t>{6, 12}));
+  const stage both{1, 0, 8, {}};
+  using studies = std::vector<study_no>;
+  EXPECT_EQ(sim.chooser.waiting_for(both, 0), (studies{a, b}));
+  EXPECT_EQ(sim.chooser.waiting_for(both, 5), (studies{a, b}));
+  EXPECT_EQ(sim.chooser.waiting_for(both, 6), (studies{a})); // b has left
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_FALSE(sim.chooser.is_runnable(a));
+  // State 6 is coming.
+  EXPECT_EQ(ends(sim.chooser.choose_for(b)), (std::vector<step_t>{10}));
+  sim.plan.drop(sim.trials[1].id);
+  sim.plan.drop(sim.trials[2].id);
+  sim.settle();
+  EXPECT_FALSE(sim.chooser.choose_for(b));
+  EXPECT_EQ(sim.chooser.waiting_for(both, 0), (studies{a}));
+}
+
+TEST(Scheduler, KnowsWhoWaitsForAMeasurementAlone) {
+  simulation sim{policy::critical_path};
+  const auto a = sim.plan.add_study({20, {20}});
+  sim.add(a, {{0, lr(.1)}, {4, lr(.01)}});
+  sim.ask(0, 20);
+  while (sim.dispatch() || !sim.jobs.empty())
+    if (!sim.jobs.empty())
+      sim.advance(sim.jobs.begin()->first);
+  const auto b = sim.plan.add_study({4, {4}});
+  sim.add(b, {{0, lr(.1)}});
+  sim.ask(1, 4);
+  sim.settle();
+  const stage measured{1, 4, 4, {}};
+  EXPECT_EQ(sim.chooser.waiting_for(measured, 4), (std::vector<study_no>{b}));
+  EXPECT_TRUE(sim.chooser.is_runnable(b));
+  EXPECT_FALSE(sim.chooser.is_runnable(a));
+  sim.add(a, {{0, lr(.3)}});
+  sim.ask(2, 20); // for something else
+  sim.settle();
+  EXPECT_TRUE(sim.chooser.is_runnable(a));
+  EXPECT_EQ(sim.chooser.waiting_for(measured, 4), (std::vector<study_no>{b}));
+}
+
 TEST(Scheduler, BreadthFirstTakesOneStageAtATime) {
   simulation sim{policy::breadth_first};
   const auto study = sim.plan.add_study({20, {20}});
@@ -325,6 +445,35 @@ TEST(Scheduler, FollowsWhatIsLearnedOfTimes) {
   sim.estimates.learn_step("128;", 9, 90);
   sim.settle();
   EXPECT_EQ(sim.chooser.choose()->stages[0].node, 2u);
+}
+
+TEST(Scheduler, FollowsWhatIsLearnedOfTimesOnTheWayAndForOneStudy) {
+  simulation sim{policy::critical_path};
+  sim.estimates = time_estimates{{"batch_size"}};
+  const auto study = sim.plan.add_study({5, {5, 20}});
+  const auto other = sim.plan.add_study({5, {5, 20}});
+  for (auto x : {study, other})
+    for (double size : {64, 128})
+      sim.add(x, {{0, {{"batch_size", form::constant(size)}}}});
+  for (std::size_t i = 0; i < 4; ++i)
+    sim.ask(i, 20);
+  for (std::uint64_t lease : {1, 2})
+    ASSERT_TRUE(sim.dispatch()) << lease;
+  for (std::uint64_t lease : {1, 2}) { // both are at state 5, and saved
+    sim.advance(lease);
+    sim.lose(lease);
+  }
+  const auto expect_first = [&](node_id node) {
+    sim.settle();
+    EXPECT_EQ(sim.chooser.choose()->stages[0].node, node);
+    EXPECT_EQ(sim.chooser.choose_for(study)->stages[0].node, node);
+    EXPECT_EQ(sim.chooser.choose_for(other)->stages[0].node, node);
+  };
+  sim.estimates.learn_step("64;", 1, 4);
+  sim.estimates.learn_step("128;", 1, 2);
+  expect_first(1);
+  sim.estimates.learn_step("128;", 9, 90);
+  expect_first(2);
 }
 
 TEST(Scheduler, DoesNotWaitForATrainerThatHasPassed) {
@@ -383,6 +532,21 @@ TEST(Collect, GivesUpWhatIsCheapAndNeverWhatIsNeeded) {
   sim.advance(2);
   EXPECT_EQ(collect(100).back(), 20u);
   EXPECT_EQ(collect(0).size(), 0u);
+}
+
+TEST(Collect, KeepsWhatALeaseHasJustReached) {
+  simulation sim{policy::critical_path};
+  sim.add(sim.plan.add_study({20, {4, 6, 20}}), {{0, lr(.1)}});
+  sim.ask(0, 20);
+  ASSERT_TRUE(sim.dispatch());
+  const auto collected = [&] {
+    return collect_checkpoints(sim.plan, sim.chooser.tree(), 100);
+  };
+  sim.advance(1);
+  EXPECT_TRUE(collected().empty()); // what is left would go on from state 4
+  sim.advance(1);
+  ASSERT_EQ(collected().size(), 1u);
+  EXPECT_EQ(collected()[0].at, 4u);
 }
 
 struct SchedulerSimulation

@@ -315,6 +315,18 @@ TEST_F(SimulatedTrainingTest, RefusesStopsThatArePassed) {
   EXPECT_FALSE(training.add_stop({9, true, false}, 500s));
 }
 
+TEST_F(SimulatedTrainingTest, AStopThatIsMadeTheLastIsNeverTooLate) {
+  auto training = begin(ten_steps());
+  EXPECT_FALSE(training.add_stop({1, false, true}, 1s + 25s));
+  EXPECT_TRUE(training.add_stop({1, false, true, true}, 1s + 25s));
+  EXPECT_EQ(training.next_time(), 1s + 30s + 3s); // the third step, and saving
+  const auto told = finish(training);
+  ASSERT_EQ(told.reports.size(), 1u);
+  EXPECT_EQ(told.reports[0].second.at, 3u);
+  EXPECT_TRUE(told.reports[0].second.saved);
+  EXPECT_FALSE(told.end.failure);
+}
+
 // -- cancelling ---------------------------------------------------------------
 
 TEST_F(SimulatedTrainingTest, EndsAfterThePresentStepWhenCancelled) {

@@ -389,6 +389,17 @@ TEST(LeaseControl, AStopThatIsMadeTheLastTakesAwayWhatFollows) {
   EXPECT_TRUE(y.done());
 }
 
+TEST(LeaseControl, AStopThatIsMadeTheLastIsNeverTooLate) {
+  lease_control x{{{3, true, false}, {9, true, true}}};
+  EXPECT_TRUE(x.take(3));
+  EXPECT_FALSE(x.take(4));
+  EXPECT_FALSE(x.add({4, false, true}));
+  EXPECT_TRUE(x.add({4, false, true, true}));
+  EXPECT_EQ(x.take(5), (stop_point{5, false, true, true}));
+  EXPECT_TRUE(x.done());
+  EXPECT_FALSE(x.add({4, false, true, true})) << "it has ended";
+}
+
 TEST(LeaseControl, RefusesStopsBehindAndBeyond) {
   lease_control x{{{5, true, true}}};
   EXPECT_FALSE(x.add({6, true, false})) << "ends before it";

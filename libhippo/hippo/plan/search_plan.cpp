@@ -29,6 +29,11 @@ std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t lane,
 
 } // namespace
 
+bool want::is_of(study_no study) const {
+  return std::any_of(live.begin(), live.end(),
+                     [&](const auto& x) { return x.first == study; });
+}
+
 search_plan::search_plan() {
   nodes_.emplace_back();
   nodes_[0].checkpoints.emplace(0, checkpoint{}); // the initial state
@@ -206,10 +211,7 @@ void search_plan::go_on(trial_id id) {
     auto& x = nodes_[i->node];
     if (x.results.count(t) != 0)
       continue;
-    auto& w = x.wants[t];
-    if (w.live++ == 0)
-      w.order = order;
-    w.waiters.push_back(id);
+    add_waiter(x.wants[t], id, order);
     x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
   }
@@ -227,7 +229,8 @@ void search_plan::stop_waiting(trial_id id, step_t to) {
     const auto i = wants.find(t);
     if (i == wants.end())
       continue;
-    if (--i->second.live == 0)
+    remove_waiter(i->second, trial.study);
+    if (i->second.live.empty())
       wants.erase(i);
     changed_.insert(at);
   }
@@ -268,6 +271,30 @@ step_t search_plan::suspend(trial_id id) {
   }
   stop_waiting(id, kept);
   return kept;
+}
+
+void search_plan::add_waiter(want& x, trial_id trial, std::uint64_t order) {
+  if (x.live.empty())
+    x.order = order;
+  x.waiters.push_back(trial);
+  const auto study = study_of(trial);
+  const auto i = std::find_if(x.live.begin(), x.live.end(),
+                              [&](const auto& y) { return y.first == study; });
+  if (i != x.live.end()) {
+    ++i->second;
+    return;
+  }
+  x.live.emplace_back(study, 1);
+  ++studies_[study].wants;
+}
+
+void search_plan::remove_waiter(want& x, study_no study) {
+  const auto i = std::find_if(x.live.begin(), x.live.end(),
+                              [&](const auto& y) { return y.first == study; });
+  if (--i->second > 0)
+    return;
+  x.live.erase(i);
+  --studies_[study].wants;
 }
 
 void search_plan::flush(trial_id id) {
@@ -380,9 +407,12 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
     changed_.insert(at);
   if (!result.measured)
     return result;
-  if (auto w = x.wants.extract(report.at))
+  if (auto w = x.wants.extract(report.at)) {
+    for (const auto& kvp : w.mapped().live)
+      --studies_[kvp.first].wants;
     for (auto trial : w.mapped().waiters)
       flush(trial);
+  }
   return result;
 }
 

@@ -54,8 +54,13 @@ struct running_range {
 /// Who waits for the measurement of one state.
 struct want {
   std::vector<trial_id> waiters; ///< those included that have ceased to wait
-  std::uint64_t live = 0;        ///< waiters that have not
-  std::uint64_t order = 0;       ///< lowest request number among the waiters
+  /// Their studies, each with the number of waiters that have not; without those
+  /// that have none.
+  std::vector<std::pair<study_no, std::uint32_t>> live;
+  std::uint64_t order = 0; ///< lowest request number among the waiters
+
+  /// Whether a trial of the study waits. O(studies that wait).
+  [[nodiscard]] bool is_of(study_no study) const;
 };
 
 /// Training under one configuration from `begin` on. It has no end: children
@@ -243,6 +248,10 @@ public:
   [[nodiscard]] study_no study_of(trial_id trial) const {
     return trials_[trial].study;
   }
+  /// Whether a trial of the study waits for a measurement. O(1).
+  [[nodiscard]] bool is_waiting(study_no study) const {
+    return studies_[study].wants > 0;
+  }
   /// The last node of the trial's chain.
   [[nodiscard]] node_id leaf_of(trial_id trial) const {
     return trials_[trial].leaf;
@@ -271,6 +280,7 @@ private:
   struct study_state {
     std::uint32_t measuring = 0;
     merge_figures figures;
+    std::uint64_t wants = 0; ///< states that its trials wait for
   };
 
   struct trial_state {
@@ -303,6 +313,9 @@ private:
   /// Keeps the result and checkpoint of a state that belongs to node `at`.
   recorded keep(node_id at, const stop_report& x);
   void announce_stops(node_id at, const measuring& when);
+  void add_waiter(want& x, trial_id trial, std::uint64_t order);
+  /// Takes away one trial of the study.
+  void remove_waiter(want& x, study_no study);
   void flush(trial_id trial);
   /// Lets a trial no longer wait for what is beyond state `to`.
   void stop_waiting(trial_id trial, step_t to);

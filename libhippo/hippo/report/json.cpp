@@ -54,6 +54,7 @@ json to_json(const study_record& x) {
           {"direction", up ? "maximize" : "minimize"},
           {"asked_steps", x.asked_steps},
           {"unique_steps", x.unique_steps},
+          {"device_seconds", x.device_seconds},
           {"best", std::move(best)},
           {"trials", std::move(trials)}};
 }

@@ -44,6 +44,9 @@ struct study_record {
   hippo::direction direction = direction::maximize;
   std::uint64_t asked_steps = 0;  ///< what its trials ask for, added up
   std::uint64_t unique_steps = 0; ///< what it would train if merged alone
+  /// For how long trainers worked for it, added up over them; what several
+  /// studies waited for is divided among them by weight.
+  double device_seconds = 0;
   std::optional<best_record> best;
   std::vector<trial_record> trials;
 };

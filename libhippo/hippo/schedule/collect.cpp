@@ -13,13 +13,17 @@ struct candidate {
   plan_checkpoint what;
 };
 
-/// The states that running leases may still have to load.
-std::set<std::pair<node_id, step_t>> starts_of_leases(const search_plan& plan) {
+/// The states that running leases may still have to load, and those that they
+/// have reached: what is left goes on from there if one ends early.
+std::set<std::pair<node_id, step_t>> states_of_leases(const search_plan& plan) {
   std::set<std::pair<node_id, step_t>> result;
   for (node_id id = 1; id < plan.size(); ++id) {
     const auto& x = plan.node(id);
-    for (const auto& r : x.running)
+    for (const auto& r : x.running) {
       result.emplace(r.from > x.begin ? id : x.parent, r.from);
+      if (r.reached > r.from)
+        result.emplace(id, r.reached);
+    }
   }
   return result;
 }
@@ -29,7 +33,7 @@ std::set<std::pair<node_id, step_t>> starts_of_leases(const search_plan& plan) {
 std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
                                                  const stage_tree& tree,
                                                  std::uint64_t bytes) {
-  const auto starts = starts_of_leases(plan);
+  const auto leased = states_of_leases(plan);
   std::vector<candidate> candidates;
   for (node_id id = 1; id < plan.size(); ++id) {
     const auto& x = plan.node(id);
@@ -37,7 +41,7 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
     for (const auto& [at, file] : x.checkpoints) {
       const auto steps = static_cast<double>(at - before);
       before = at;
-      if (tree.runnables().count({id, at}) == 0 && starts.count({id, at}) == 0)
+      if (tree.runnables().count({id, at}) == 0 && leased.count({id, at}) == 0)
         candidates.push_back(
           {steps * tree.seconds_per_step(id), {id, at, file}});
     }

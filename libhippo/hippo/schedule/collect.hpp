@@ -16,7 +16,8 @@ struct plan_checkpoint {
 
 /// Returns the checkpoints to give up so that `bytes` become free: those that
 /// take the least time to train again from the one before, first. What a
-/// runnable path or a running lease starts from is never among them.
+/// runnable path or a running lease starts from, or that a lease has just
+/// reached, is never among them.
 /// @returns fewer bytes than asked for if nothing else can go
 /// @complexity O(nodes + checkpoints log checkpoints)
 std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,

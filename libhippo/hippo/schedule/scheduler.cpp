@@ -20,19 +20,24 @@ std::optional<policy> policy_from(const std::string& text) {
   return std::nullopt;
 }
 
+scheduler::view::view(const scheduler& owner, std::optional<study_no> study)
+  : tree(
+    owner.plan_,
+    [&owner](node_id id) { return owner.seconds_per_step(id); }, study) {
+  tree.observe([this, &owner](const runnable& r, bool appears) {
+    if (appears)
+      ranking.insert(owner.rank_of(r));
+    else
+      ranking.erase(owner.rank_of(r));
+  });
+}
+
 scheduler::scheduler(const search_plan& plan, const time_estimates& estimates,
                      policy x)
   : plan_(plan),
     estimates_(estimates),
     policy_(x),
-    tree_(plan, [this](node_id id) { return seconds_per_step(id); }) {
-  tree_.observe([this](const runnable& r, bool appears) {
-    if (appears)
-      ranking_.insert(rank_of(r));
-    else
-      ranking_.erase(rank_of(r));
-  });
-}
+    all_(*this, std::nullopt) {}
 
 double scheduler::seconds_per_step(node_id id) const {
   if (id == 0)
@@ -66,17 +71,47 @@ scheduler::rank scheduler::rank_of(const runnable& x) const {
 }
 
 void scheduler::update(const std::set<node_id>& changed) {
-  tree_.update(changed);
+  all_.tree.update(changed);
+  if (has_several_) {
+    update_studies(changed);
+  } else if (plan_.studies() > 1) {
+    has_several_ = true;
+    std::set<node_id> every;
+    for (node_id id = 1; id < plan_.size(); ++id)
+      every.insert(every.end(), id);
+    update_studies(every);
+  }
   if (estimated_version_ == estimates_.version())
     return;
   estimated_version_ = estimates_.version();
-  tree_.reestimate();
+  all_.tree.reestimate();
+  for (const auto& kvp : by_study_)
+    kvp.second->tree.reestimate();
 }
 
-const tree_item& scheduler::pick(node_id id, step_t from,
+void scheduler::update_studies(const std::set<node_id>& changed) {
+  std::map<study_no, std::set<node_id>> by_study;
+  for (auto id : changed)
+    for (const auto& kvp : plan_.node(id).asked_by)
+      if (plan_.is_waiting(kvp.first) || by_study_.count(kvp.first) > 0)
+        by_study[kvp.first].insert(id);
+  for (const auto& [study, nodes] : by_study) {
+    if (!plan_.is_waiting(study)) {
+      by_study_.erase(study); // its tree is empty now
+      continue;
+    }
+    auto& x = by_study_[study];
+    if (!x)
+      x = std::make_unique<view>(*this, study);
+    x->tree.update(nodes);
+  }
+}
+
+const tree_item& scheduler::pick(const stage_tree& tree, node_id id,
+                                 step_t from,
                                  const std::vector<tree_item>& items) const {
   const auto seconds = [&](const tree_item& x) {
-    return tree_.seconds_to(id, from, x);
+    return tree.seconds_to(id, from, x);
   };
   switch (policy_) {
     case policy::critical_path:
@@ -95,9 +130,9 @@ const tree_item& scheduler::pick(node_id id, step_t from,
 }
 
 std::optional<double> scheduler::longest_waiting() const {
-  if (ranking_.empty())
+  if (all_.ranking.empty())
     return std::nullopt;
-  return -std::get<0>(*ranking_.begin());
+  return -std::get<0>(*all_.ranking.begin());
 }
 
 double scheduler::seconds_left(const std::vector<stage>& leased,
@@ -108,35 +143,67 @@ double scheduler::seconds_left(const std::vector<stage>& leased,
     if (x.end < reached)
       continue;
     const auto from = std::max(x.begin, reached);
-    result = std::max(result, before + tree_.seconds_after(x.node, from));
+    result = std::max(result, before + tree().seconds_after(x.node, from));
     before
-      += static_cast<double>(x.end - from) * tree_.seconds_per_step(x.node);
+      += static_cast<double>(x.end - from) * tree().seconds_per_step(x.node);
   }
   return result;
 }
 
-std::optional<path> scheduler::choose() const {
-  if (ranking_.empty())
+bool scheduler::is_runnable(study_no study) const {
+  if (!has_several_)
+    return !all_.ranking.empty();
+  const auto i = by_study_.find(study);
+  return i != by_study_.end() && !i->second->ranking.empty();
+}
+
+std::vector<study_no> scheduler::waiting_for(const stage& leased,
+                                             step_t reached) const {
+  const auto from = std::max(leased.begin, reached);
+  std::vector<study_no> result;
+  for (const auto& kvp : plan_.node(leased.node).asked_by) {
+    const auto i = by_study_.find(kvp.first);
+    if (!has_several_
+        || (i != by_study_.end()
+            && (i->second->tree.is_waited_for(leased.node, from)
+                || (leased.begin == leased.end
+                    && i->second->tree.is_wanted(leased.node, leased.end)))))
+      result.push_back(kvp.first);
+  }
+  return result;
+}
+
+std::optional<path> scheduler::choose_for(study_no study) const {
+  if (!has_several_)
+    return choose();
+  const auto i = by_study_.find(study);
+  return i == by_study_.end() ? std::nullopt : choose(*i->second);
+}
+
+std::optional<path> scheduler::choose(const view& among) const {
+  if (among.ranking.empty())
     return std::nullopt;
-  return path_from(*ranking_.begin());
+  return path_from(among, *among.ranking.begin());
 }
 
 std::optional<path>
 scheduler::choose(const std::function<bool(const path&)>& fits) const {
-  auto i = ranking_.begin();
-  for (auto left = choices_max; left > 0 && i != ranking_.end(); --left, ++i)
-    if (auto x = path_from(*i); fits(x))
+  auto i = all_.ranking.begin();
+  for (auto left = choices_max; left > 0 && i != all_.ranking.end();
+       --left, ++i)
+    if (auto x = path_from(all_, *i); fits(x))
       return x;
   return std::nullopt;
 }
 
-path scheduler::path_from(const rank& first) const {
+path scheduler::path_from(const view& among, const rank& first) const {
+  const auto& tree = among.tree;
   auto [key, order, id, from] = first;
   path result;
   result.start = plan_.node(id).checkpoints.at(from);
-  auto items = tree_.items_from(id, from);
+  auto items = tree.items_from(id, from);
   for (;;) {
-    const auto& item = pick(id, from, items);
+    const auto& item = pick(tree, id, from, items);
     if (item.at > from || item.wanted)
       result.stages.push_back({id, from, item.at, {}});
     const bool whole = policy_ != policy::breadth_first;
@@ -145,10 +212,10 @@ path scheduler::path_from(const rank& first) const {
                           && item.below->order != item.order);
     if (done)
       return result;
-    id = policy_ == policy::critical_path ? tree_.longest_child(id, item.at)
-                                          : tree_.earliest_child(id, item.at);
+    id = policy_ == policy::critical_path ? tree.longest_child(id, item.at)
+                                          : tree.earliest_child(id, item.at);
     from = item.at;
-    items = tree_.items_from_begin(id);
+    items = tree.items_from_begin(id);
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +37,10 @@ struct path {
 ///
 /// Choosing the longest path first is list scheduling by critical path: on m
 /// equal trainers it is within a factor 2 - 1/m of the best (Graham 1969).
+///
+/// As soon as a plan has several studies, each one that waits for something has
+/// a stage tree of its own as well, so that the best path for it is found as
+/// that for all of them is.
 class scheduler {
 public:
   /// REQUIRES: `plan` and `estimates` outlive the scheduler.
@@ -44,13 +50,26 @@ public:
   scheduler& operator=(const scheduler&) = delete;
 
   /// Follows the plan. Call after anything was done to it.
-  /// @complexity that of `stage_tree::update`
+  /// @complexity that of `stage_tree::update`, once for all studies and once
+  ///             for each that waits for something on the nodes that changed
   void update(const std::set<node_id>& changed);
 
   /// Returns the path to train next, or nothing if none can be trained now.
   /// The caller leases it, which takes it out of what is runnable.
   /// @complexity O(states waited for on the nodes of the path)
-  [[nodiscard]] std::optional<path> choose() const;
+  [[nodiscard]] std::optional<path> choose() const { return choose(all_); }
+
+  /// The same of what one study waits for.
+  [[nodiscard]] std::optional<path> choose_for(study_no study) const;
+
+  /// Whether `choose_for` returns anything. O(log studies).
+  [[nodiscard]] bool is_runnable(study_no study) const;
+
+  /// Returns the studies that wait for what a leased stage reaches beyond state
+  /// `reached`, or for what starts there.
+  /// @complexity O(studies that asked for the stage * states waited for there)
+  [[nodiscard]] std::vector<study_no> waiting_for(const stage& leased,
+                                                  step_t reached) const;
 
   /// Returns the best path for which `fits` is true, of the best
   /// `choices_max`.
@@ -60,7 +79,7 @@ public:
 
   /// How many paths could be leased now, if they were independent.
   [[nodiscard]] std::size_t runnable_count() const noexcept {
-    return ranking_.size();
+    return all_.ranking.size();
   }
 
   /// Returns the estimated time to the end of the longest path that could be
@@ -74,15 +93,26 @@ public:
   [[nodiscard]] double seconds_left(const std::vector<stage>& leased,
                                     step_t reached) const;
 
-  [[nodiscard]] const stage_tree& tree() const noexcept { return tree_; }
+  [[nodiscard]] const stage_tree& tree() const noexcept { return all_.tree; }
 
 private:
   /// Smaller goes first.
   using rank = std::tuple<double, std::uint64_t, node_id, step_t>;
-  [[nodiscard]] path path_from(const rank& first) const;
+
+  /// A stage tree and what is runnable in it, in order.
+  struct view {
+    view(const scheduler& owner, std::optional<study_no> study);
+    stage_tree tree;
+    std::set<rank> ranking;
+  };
+
+  void update_studies(const std::set<node_id>& changed);
+  [[nodiscard]] std::optional<path> choose(const view& among) const;
+  [[nodiscard]] path path_from(const view& among, const rank& first) const;
   [[nodiscard]] rank rank_of(const runnable& x) const;
   [[nodiscard]] const tree_item&
-  pick(node_id id, step_t from, const std::vector<tree_item>& items) const;
+  pick(const stage_tree& tree, node_id id, step_t from,
+       const std::vector<tree_item>& items) const;
   [[nodiscard]] double seconds_per_step(node_id id) const;
   /// Computed once a node: a node's configuration never changes.
   [[nodiscard]] const std::string& speed_key_of(node_id id) const;
@@ -91,8 +121,10 @@ private:
   const time_estimates& estimates_;
   policy policy_;
   std::uint64_t estimated_version_ = 0;
-  stage_tree tree_;
-  std::set<rank> ranking_;
+  view all_;
+  /// Those that wait for something; none while the plan has one study only.
+  std::map<study_no, std::unique_ptr<view>> by_study_;
+  bool has_several_ = false; ///< studies
   mutable std::set<std::string> distinct_speed_keys_;
   mutable std::vector<const std::string*> speed_keys_;
 };

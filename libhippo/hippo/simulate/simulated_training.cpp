@@ -218,12 +218,14 @@ lease_end simulated_training::finish() {
 
 // -- requests -----------------------------------------------------------------
 
-bool simulated_training::add_stop(const stop_point& x, duration now) {
-  if (ended_ || cancelled_ || !now_.stop || x.at > lease_.stops.back().at)
+bool simulated_training::add_stop(stop_point x, duration now) {
+  if (ended_ || cancelled_ || !now_.stop)
     return false;
   // Until training begins nothing is passed, not even the first state.
   const auto passed = now < begin_ ? at_ : reached(now) + 1;
-  if (x.at < passed)
+  if (x.last)
+    x.at = std::max(x.at, passed);
+  if (x.at < passed || x.at > lease_.stops.back().at)
     return false;
   const auto changes_now = x.at <= now_.stop->at;
   merge_stop(lease_.stops, next_stop_, x);

@@ -52,9 +52,10 @@ public:
   /// REQUIRES: the lease has not ended
   simulated_event take();
 
-  /// Asks for a further stop, or for more at one that is asked for already.
+  /// Asks for a further stop, or for more at one that is asked for already. One
+  /// at which the lease is to end comes after the present step at the earliest.
   /// @returns false if training has passed `x.at`, or ends before it
-  bool add_stop(const stop_point& x, duration now);
+  bool add_stop(stop_point x, duration now);
 
   /// Asks for the lease to end after the present step.
   void cancel(duration now);

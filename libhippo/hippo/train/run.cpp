@@ -212,8 +212,10 @@ void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
 lease_control::lease_control(std::vector<stop_point> stops)
   : stops_(std::move(stops)) {}
 
-bool lease_control::add(const stop_point& x) {
+bool lease_control::add(stop_point x) {
   const std::lock_guard guard{mutex_};
+  if (x.last)
+    x.at = std::max(x.at, passed_);
   if (x.at < passed_ || stops_.empty() || x.at > stops_.back().at)
     return false;
   merge_stop(stops_, 0, x);

@@ -24,10 +24,11 @@ class lease_control {
 public:
   explicit lease_control(std::vector<stop_point> stops);
 
-  /// Asks for a further stop, or for more at one that is asked for already.
+  /// Asks for a further stop, or for more at one that is asked for already. One
+  /// at which the lease is to end comes after the present step at the earliest.
   /// @returns false if training has passed `x.at`, or ends before it
   /// REQUIRES: `x.at` is not before the lease's first step.
-  bool add(const stop_point& x);
+  bool add(stop_point x);
 
   /// Asks for the lease to end after the present step.
   void cancel() noexcept { cancelled_ = true; }

@@ -32,8 +32,33 @@ step_t coming_after(const plan_node& x, std::optional<step_t> source) {
 
 } // namespace
 
-stage_tree::stage_tree(const search_plan& plan, step_seconds seconds)
-  : plan_(plan), seconds_(std::move(seconds)) {}
+const stage_tree::node_state&
+stage_tree::node_states::operator[](node_id id) const {
+  static const node_state empty;
+  const auto i = id / page_nodes;
+  return i < pages_.size() && pages_[i] ? (*pages_[i])[id % page_nodes] : empty;
+}
+
+stage_tree::node_state& stage_tree::node_states::make(node_id id) {
+  const auto i = id / page_nodes;
+  if (pages_.size() <= i)
+    pages_.resize(i + 1);
+  if (!pages_[i])
+    pages_[i] = std::make_unique<page>();
+  return (*pages_[i])[id % page_nodes];
+}
+
+template <class F>
+void stage_tree::node_states::for_each(F&& f) const {
+  for (std::size_t i = 0; i < pages_.size(); ++i)
+    if (pages_[i])
+      for (std::size_t j = 0; j < page_nodes; ++j)
+        f(node_id{i * page_nodes + j}, (*pages_[i])[j]);
+}
+
+stage_tree::stage_tree(const search_plan& plan, step_seconds seconds,
+                       std::optional<study_no> study)
+  : plan_(plan), seconds_(std::move(seconds)), study_(study) {}
 
 std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
   const auto& x = plan_.node(id);
@@ -41,7 +66,11 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
   std::vector<group> result;
   auto w = x.wants.begin();
   auto c = cuts.begin();
-  while (w != x.wants.end() || c != cuts.end()) {
+  const auto skip_others = [&] {
+    while (w != x.wants.end() && !counts(w->second))
+      ++w;
+  };
+  for (skip_others(); w != x.wants.end() || c != cuts.end(); skip_others()) {
     tree_item item;
     item.at = c == cuts.end()       ? w->first
               : w == x.wants.end() ? c->first
@@ -87,11 +116,12 @@ double stage_tree::seconds_to(node_id id, step_t from,
 double stage_tree::seconds_after(node_id id, step_t from) const {
   double result = 0;
   const auto& wants = plan_.node(id).wants;
-  if (!wants.empty() && wants.rbegin()->first > from) {
-    // The farthest is farthest from its end, too.
-    const tree_item last{.at = wants.rbegin()->first, .wanted = true};
-    result = seconds_to(id, from, last);
-  }
+  const auto last
+    = std::find_if(wants.rbegin(), wants.rend(),
+                   [this](const auto& x) { return counts(x.second); });
+  // The farthest is farthest from its end, too.
+  if (last != wants.rend() && last->first > from)
+    result = seconds_to(id, from, {.at = last->first, .wanted = true});
   const auto& cuts = nodes_[id].cuts;
   for (auto c = cuts.upper_bound(from); c != cuts.end(); ++c) {
     tree_item x{.at = c->first};
@@ -113,7 +143,7 @@ demand stage_tree::needs(node_id id, step_t from,
 
 void stage_tree::set_cut(node_id parent, step_t at, node_id child,
                          const std::optional<demand>& x) {
-  auto& cuts = nodes_[parent].cuts;
+  auto& cuts = nodes_.make(parent).cuts;
   auto& entry = cuts[at];
   if (auto i = entry.needs.find(child); i != entry.needs.end()) {
     entry.by_seconds.erase({i->second.seconds, child});
@@ -130,7 +160,7 @@ void stage_tree::set_cut(node_id parent, step_t at, node_id child,
 }
 
 bool stage_tree::follow(node_id id) {
-  auto& state = nodes_[id];
+  auto& state = nodes_.make(id);
   const auto announce = [&](step_t from, const demand& x, bool appears) {
     if (observer_)
       observer_({id, from, x}, appears);
@@ -174,7 +204,6 @@ void stage_tree::follow_all(std::set<std::pair<std::uint32_t, node_id>> queue) {
 }
 
 void stage_tree::update(const std::set<node_id>& changed) {
-  nodes_.resize(plan_.size());
   std::set<std::pair<std::uint32_t, node_id>> queue;
   for (auto id : changed)
     queue.emplace(plan_.node(id).depth, id);
@@ -183,9 +212,10 @@ void stage_tree::update(const std::set<node_id>& changed) {
 
 void stage_tree::reestimate() {
   std::set<std::pair<std::uint32_t, node_id>> queue;
-  for (node_id id = 0; id < nodes_.size(); ++id)
-    if (!nodes_[id].cuts.empty() || !plan_.node(id).wants.empty())
+  nodes_.for_each([&](node_id id, const node_state& x) {
+    if (x.from_begin || !x.runnable_from.empty())
       queue.emplace(plan_.node(id).depth, id);
+  });
   follow_all(std::move(queue));
 }
 
@@ -204,10 +234,17 @@ std::vector<tree_item> stage_tree::items_from_begin(node_id id) const {
 }
 
 bool stage_tree::is_waited_for(node_id id, step_t from) const {
-  const auto any_after = [&](const auto& by_state) {
-    return by_state.upper_bound(from) != by_state.end();
-  };
-  return any_after(plan_.node(id).wants) || any_after(nodes_[id].cuts);
+  const auto& wants = plan_.node(id).wants;
+  const auto& cuts = nodes_[id].cuts;
+  return cuts.upper_bound(from) != cuts.end()
+         || std::any_of(wants.upper_bound(from), wants.end(),
+                        [this](const auto& x) { return counts(x.second); });
+}
+
+bool stage_tree::is_wanted(node_id id, step_t at) const {
+  const auto& wants = plan_.node(id).wants;
+  const auto i = wants.find(at);
+  return i != wants.end() && counts(i->second);
 }
 
 node_id stage_tree::longest_child(node_id id, step_t at) const {

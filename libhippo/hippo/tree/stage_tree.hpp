@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -38,7 +40,7 @@ struct runnable {
 };
 
 /// The stage tree: the stages that pending requests need now, derived from the
-/// search plan.
+/// search plan. That of one study has what its own requests need.
 ///
 /// Nobody builds it anew for a decision; it follows the plan. An update costs
 /// O(i log n) for each changed node and for each of its ancestors whose demand
@@ -49,8 +51,10 @@ public:
   /// Estimated seconds of training one step on a node.
   using step_seconds = std::function<double(node_id)>;
 
+  /// @param study the one whose requests count; nothing: all do
   /// REQUIRES: `plan` outlives the tree.
-  stage_tree(const search_plan& plan, step_seconds seconds);
+  stage_tree(const search_plan& plan, step_seconds seconds,
+             std::optional<study_no> study = std::nullopt);
 
   /// Follows the plan after `changed` (of `search_plan::take_changed`).
   void update(const std::set<node_id>& changed);
@@ -82,8 +86,13 @@ public:
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
   /// Returns whether something waits for a state of node `id` after `from`: a
-  /// measurement, or children that start there. O(log states).
+  /// measurement, or children that start there.
+  /// @complexity O(log states), in the tree of one study O(states waited for)
   [[nodiscard]] bool is_waited_for(node_id id, step_t from) const;
+
+  /// Returns whether the measurement of state `at` of node `id` is waited for.
+  /// O(log states).
+  [[nodiscard]] bool is_wanted(node_id id, step_t at) const;
 
   /// Estimates the time from state `from` of node `id` through one of its items
   /// to the end of what is or may be asked for there: a trial that waits for a
@@ -114,12 +123,33 @@ private:
     std::optional<demand> from_begin;  ///< what it needs of its parent
   };
 
+  /// The states of nodes, in pages: takes memory for the parts of the plan that
+  /// the tree is about. The nodes of a study mostly lie together.
+  class node_states {
+  public:
+    /// Returns that of a node, an empty one if it has none.
+    [[nodiscard]] const node_state& operator[](node_id id) const;
+    /// The same, to be written to.
+    [[nodiscard]] node_state& make(node_id id);
+    /// Calls `f` for all in pages that there are.
+    template <class F>
+    void for_each(F&& f) const;
+
+  private:
+    static constexpr std::size_t page_nodes = 128;
+    using page = std::array<node_state, page_nodes>;
+    std::vector<std::unique_ptr<page>> pages_;
+  };
+
   /// Items that one source serves; no source: the state the node begins with.
   struct group {
     std::optional<step_t> source;
     std::vector<tree_item> items;
   };
 
+  [[nodiscard]] bool counts(const want& x) const {
+    return !study_ || x.is_of(*study_);
+  }
   [[nodiscard]] std::vector<group> groups(node_id id) const;
   [[nodiscard]] demand needs(node_id id, step_t from,
                              const std::vector<tree_item>& items) const;
@@ -131,7 +161,8 @@ private:
 
   const search_plan& plan_;
   step_seconds seconds_;
-  std::vector<node_state> nodes_;
+  std::optional<study_no> study_;
+  node_states nodes_;
   std::map<std::pair<node_id, step_t>, demand> runnables_;
   observer observer_;
 };

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace hippo {
+
+/// Shares devices among parties by weight, by the time for which they have
+/// them.
+///
+/// Each party has a *virtual time*: the device seconds that it has had, divided
+/// by its weight. Whoever waits with the least is next (stride scheduling,
+/// Waldspurger 1995; start-time fair queueing, Goyal et al. 1996). Devices that
+/// are held count while they are, and each stands for a quantum to come, so
+/// that many that are free at once are shared by weight too. A turn cannot be
+/// saved up: see `set_waiting` and `pass_turns`.
+///
+/// Holds no clock: `advance` says how time goes on. All operations are
+/// O(parties) or O(1).
+class fair_shares {
+public:
+  /// Numbered from 0 as they are added.
+  using party = std::size_t;
+
+  /// Two parties may be apart by about this much device time for each device
+  /// before one has to make room: long beside what that costs, and short beside
+  /// the hour in which shares are to be within 5 %.
+  static constexpr double quantum_seconds = 30;
+
+  /// REQUIRES: `weight > 0`, here as below
+  party add(double weight);
+
+  /// From now on; what was had before counts as it did.
+  void set_weight(party x, double weight);
+
+  /// Whether the party could use a device more than it holds. Who neither
+  /// waited nor held any has had no use for its turns until now: it goes on
+  /// from the virtual time of the one that has had the least of all that do.
+  void set_waiting(party x, bool waiting);
+
+  /// Lets a party have so many devices more, or fewer. A device that several
+  /// have in common is held by each in part.
+  void hold(party x, double devices);
+
+  /// Notes that a free device is given to one that waits. Who does not had no use
+  /// for it, and its turns up to that of `next` are over.
+  void pass_turns();
+
+  /// Time goes on.
+  void advance(double seconds);
+
+  /// Returns the party whose turn it is, or nothing if none waits.
+  [[nodiscard]] std::optional<party> next() const;
+
+  /// Returns the device seconds by which `x` is behind `other`, less than 0 if
+  /// it is ahead. What both hold counts for a quantum more.
+  [[nodiscard]] double lag(party x, party other) const;
+
+  [[nodiscard]] bool waits(party x) const { return parties_[x].waiting; }
+  [[nodiscard]] double weight(party x) const { return parties_[x].weight; }
+  /// Device seconds that the party has had.
+  [[nodiscard]] double seconds(party x) const { return parties_[x].seconds; }
+  [[nodiscard]] double devices(party x) const { return parties_[x].devices; }
+  [[nodiscard]] std::size_t size() const noexcept { return parties_.size(); }
+
+private:
+  struct entry {
+    double weight = 1;
+    double virtual_time = 0;
+    double devices = 0;
+    double seconds = 0;
+    bool waiting = false;
+
+    [[nodiscard]] bool active() const;
+    /// Virtual time, a quantum further for each device.
+    [[nodiscard]] double turn() const {
+      return virtual_time + devices * quantum_seconds / weight;
+    }
+  };
+
+  [[nodiscard]] double virtual_time_now() const;
+
+  std::vector<entry> parties_;
+};
+
+} // namespace hippo
