@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "collection.hpp"
 #include "hippo/core/hash.hpp"
 #include "merger.hpp"
 #include "study.hpp"
@@ -20,8 +21,14 @@ using id_promise = caf::typed_response_promise<std::uint64_t>;
 /// How many leases a generation may have.
 constexpr std::uint64_t leases_per_generation = 1ull << 32;
 
-/// How often idle mergers are looked for.
+/// How often idle mergers are looked for, and the space for checkpoints is
+/// divided.
 constexpr auto look_interval = std::chrono::seconds(10);
+
+/// Once so much of the space for checkpoints is full, workloads without studies
+/// give up theirs until one part of so many is free.
+constexpr double full_from = 0.95;
+constexpr std::uint64_t reserve_divisor = 10;
 
 /// How long a study may take to start.
 constexpr auto start_timeout = std::chrono::minutes(10);
@@ -108,6 +115,71 @@ void retire_idle(self_ptr self) {
     if (x.live_studies == 0 && !x.retiring && x.waiting.empty()
         && now - x.idle_since >= st.options.idle_merger_max)
       retire(self, key);
+}
+
+// -- checkpoints --------------------------------------------------------------
+
+/// Gives up checkpoints of a workload that has no merger.
+void trim_idle(self_ptr self, const std::string& key, std::uint64_t bytes) {
+  auto& st = self->state;
+  auto known = st.options.known->load_plan(key);
+  if (!known) {
+    spdlog::warn("coordinator: cannot give up checkpoints of {}: {}", key,
+                 known.failure().message);
+    return;
+  }
+  journal_entry entry;
+  std::vector<std::string> files;
+  for (const auto& x : collect_idle(std::move(*known), bytes)) {
+    entry.records.emplace_back(checkpoint_removed{key, x.what.node, x.what.at});
+    files.push_back(st.options.checkpoints + '/' + hash_text(key) + '/'
+                    + x.what.file.file);
+  }
+  st.collecting = true;
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value, std::move(entry))
+    .then(
+      [self, key, files = std::move(files)](std::uint64_t) {
+        self->state.collecting = false;
+        std::error_code ignored; // `hippo gc` finds what is left
+        for (const auto& file : files)
+          std::filesystem::remove(file, ignored);
+        spdlog::info("coordinator: gave up {} checkpoints of {}, which is idle",
+                     files.size(), key);
+      },
+      [self](const caf::error&) { self->state.collecting = false; });
+}
+
+bool limits_space(const coordinator_state& st) {
+  return st.options.known && st.options.checkpoint_bytes_max != UINT64_MAX;
+}
+
+/// Keeps the checkpoints of all workloads together within their space.
+void divide_space(self_ptr self) {
+  auto& st = self->state;
+  if (st.collecting || st.submissions_under_way > 0)
+    return; // plans that are read must agree with the files
+  auto stored = st.options.known->load_checkpoint_bytes();
+  if (!stored)
+    return; // the journal says what is wrong
+  std::vector<checkpoint_user> users;
+  std::uint64_t total = 0;
+  for (const auto& [key, bytes] : *stored) {
+    users.push_back({bytes, st.mergers.count(key) > 0});
+    total += bytes;
+  }
+  const auto bytes_max = st.options.checkpoint_bytes_max;
+  const auto is_full
+    = static_cast<double>(total) > full_from * static_cast<double>(bytes_max);
+  const auto space = divide_checkpoint_space(
+    users, bytes_max, is_full ? bytes_max / reserve_divisor : 0);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    const auto& key = (*stored)[i].first;
+    if (users[i].live)
+      self->send(st.mergers.at(key).handle, budget_atom::value, space[i]);
+    else if (space[i] < users[i].bytes)
+      trim_idle(self, key, users[i].bytes - space[i]);
+  }
 }
 
 // -- studies ------------------------------------------------------------------
@@ -213,14 +285,19 @@ void submit(self_ptr self, study_submission x, id_promise promise) {
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.
   records.emplace_back(generation_begun{st.last_generation + 1});
+  ++st.submissions_under_way;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
               journal_entry{std::move(records), {}})
     .then(
       [self, x = std::move(x), promise](std::uint64_t) mutable {
+        --self->state.submissions_under_way;
         start(self, std::move(x), promise);
       },
-      [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+      [self, promise](caf::error& err) mutable {
+        --self->state.submissions_under_way;
+        promise.deliver(std::move(err));
+      });
 }
 
 coordinator_status status_of(const coordinator_state& st) {
@@ -279,7 +356,7 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
     for (const auto& f : waiting)
       f();
   });
-  if (!state.options.keep_ended)
+  if (!state.options.keep_ended || limits_space(state))
     self->delayed_send(self, look_interval, tick_atom::value);
   return {
     [self](told_atom, const trial_event& x) {
@@ -318,7 +395,10 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
         self->send(x.handle, halt_atom::value);
     },
     [self](tick_atom) {
-      retire_idle(self);
+      if (!self->state.options.keep_ended)
+        retire_idle(self);
+      if (limits_space(self->state))
+        divide_space(self);
       self->delayed_send(self, look_interval, tick_atom::value);
     },
     [self](status_atom) { return status_of(self->state); },

@@ -19,7 +19,7 @@ struct coordinator_options {
   std::vector<workload_descriptor> workloads; ///< that studies may name
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true; ///< false: every trial is trained alone
-  std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of one workload
+  std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of all workloads
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
   /// Where results of before are; null: nowhere.
@@ -67,6 +67,8 @@ struct coordinator_state {
   std::uint64_t last_study = 0;                  ///< id
   std::uint64_t last_generation = 0;             ///< of leases
   bool going = false;
+  std::uint64_t submissions_under_way = 0;
+  bool collecting = false; ///< checkpoints of a workload that is idle
 };
 
 /// Runs the studies that are submitted to it, those with one workload key on one

@@ -8,7 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/schedule/collect.hpp"
+#include "collection.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -972,19 +972,6 @@ merger_overview overview_of(const merger_state& st) {
 
 } // namespace
 
-std::uint64_t restore(search_plan& plan, stored_plan known) {
-  std::uint64_t bytes = 0;
-  for (auto& x : known.nodes)
-    plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
-  for (auto& x : known.results)
-    plan.restore_result(x.node, x.step, std::move(x.values));
-  for (auto& x : known.checkpoints) {
-    bytes += x.file.bytes;
-    plan.restore_checkpoint(x.node, x.step, std::move(x.file));
-  }
-  return bytes;
-}
-
 merger_actor::behavior_type merger(self_ptr self, merger_options options,
                                    pool_actor pool, journal_actor journal) {
   auto& state = self->state;
@@ -1041,6 +1028,12 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](hold_atom, std::uint64_t study, bool held) {
       hold(self->state, static_cast<study_no>(study), held);
       doubt_all_leases(self->state);
+      settle(self);
+    },
+    [self](budget_atom, std::uint64_t bytes) {
+      auto& st = self->state;
+      st.options.checkpoint_bytes_max = bytes;
+      st.checkpoint_bytes_needed = 0;
       settle(self);
     },
     [self](retire_atom) -> caf::result<std::uint64_t> {

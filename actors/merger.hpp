@@ -133,10 +133,6 @@ struct merger_state {
   std::uint64_t trained_steps = 0;
 };
 
-/// Puts what is stored into a plan that is empty. @returns the bytes of its
-/// checkpoints
-std::uint64_t restore(search_plan& plan, stored_plan known);
-
 /// Merges the trials of its studies into one search plan, leases the paths of
 /// its stage tree to the trainers that the pool grants, and tells the studies
 /// what came of it once the journal has it.

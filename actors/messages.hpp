@@ -29,6 +29,7 @@ namespace hippo {
 
 using ack_atom = caf::atom_constant<caf::atom("ack")>;
 using beat_atom = caf::atom_constant<caf::atom("beat")>;
+using budget_atom = caf::atom_constant<caf::atom("budget")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
 using command_atom = caf::atom_constant<caf::atom("command")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
@@ -307,6 +308,8 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<hold_atom, std::uint64_t, bool>,
   // Halts for good. Replies once nothing runs and all that is known is durable.
   caf::replies_to<retire_atom>::with<std::uint64_t>,
+  // Its checkpoints may take so many bytes from now on.
+  caf::reacts_to<budget_atom, std::uint64_t>,
   // From the pool: trainer `number` is the merger's until it is released.
   caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
   // From the pool: trainer `number` is gone.
@@ -407,7 +410,8 @@ using coordinator_actor = observer_actor::extend<
   caf::reacts_to<go_atom>,
   // Nothing more is leased, and what runs is cancelled.
   caf::reacts_to<halt_atom>,
-  // Lets mergers go that have been idle for long. Sent to itself.
+  // Lets mergers go that have been idle for long, and divides the space for
+  // checkpoints. Sent to itself.
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<coordinator_status>>;
 

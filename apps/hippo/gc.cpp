@@ -8,11 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "collection.hpp"
 #include "hippo/core/hash.hpp"
-#include "hippo/schedule/collect.hpp"
-#include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_folder.hpp"
-#include "merger.hpp"
 #include "outcome.hpp"
 
 namespace hippo {
@@ -33,11 +31,7 @@ struct unknown_file {
 /// What is to become of one workload's checkpoints.
 struct workload_plan {
   state_folder::usage usage;
-  struct victim {
-    plan_checkpoint what;
-    step_t steps = 0; ///< to train it again from the one before
-  };
-  std::vector<victim> victims;
+  std::vector<idle_checkpoint> victims;
   std::vector<unknown_file> unknown;
 };
 
@@ -48,14 +42,6 @@ std::uint64_t freed_by(const workload_plan& x) {
   for (const auto& y : x.unknown)
     result += y.bytes;
   return result;
-}
-
-/// Steps from the checkpoint before, or the node's begin.
-step_t steps_to(const search_plan& plan, const plan_checkpoint& x) {
-  const auto& node = plan.node(x.node);
-  const auto i = node.checkpoints.find(x.at);
-  return x.at
-         - (i == node.checkpoints.begin() ? node.begin : std::prev(i)->first);
 }
 
 std::vector<unknown_file> find_unknown(const std::string& folder,
@@ -71,9 +57,10 @@ std::vector<unknown_file> find_unknown(const std::string& folder,
   return result;
 }
 
+/// @param bytes that are to become free
 expected<workload_plan> plan_for(state_folder& store,
                                  state_folder::usage usage,
-                                 std::uint64_t bytes_max) {
+                                 std::uint64_t bytes) {
   auto known = store.load_plan(usage.workload_key);
   if (!known)
     return known.failure();
@@ -83,54 +70,51 @@ expected<workload_plan> plan_for(state_folder& store,
     files.insert(x.file.file);
   result.unknown = find_unknown(
     store.checkpoints() + '/' + hash_text(usage.workload_key), files);
-  search_plan plan;
-  const auto bytes = restore(plan, std::move(*known));
-  const time_estimates estimates{{}};
-  scheduler chooser{plan, estimates, policy::critical_path};
-  chooser.update(plan.take_changed());
-  if (bytes > bytes_max)
-    for (auto& x :
-         collect_checkpoints(plan, chooser.tree(), bytes - bytes_max)) {
-      const auto steps = steps_to(plan, x);
-      result.victims.push_back({std::move(x), steps});
-    }
+  if (bytes > 0)
+    result.victims = collect_idle(std::move(*known), bytes);
   result.usage = std::move(usage);
   return result;
 }
 
+std::string megabytes(std::uint64_t bytes) {
+  return std::to_string((bytes + 500'000) / 1'000'000) + " MB";
+}
+
 void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
-  const auto megabytes = [](std::uint64_t bytes) {
-    return std::to_string((bytes + 500'000) / 1'000'000) + " MB";
-  };
-  const auto* would = o.dry_run ? "would give up " : "gave up ";
+  std::uint64_t bytes = 0;
+  std::uint64_t freed = 0;
   for (const auto& x : plans) {
+    bytes += x.usage.checkpoint_bytes;
+    freed += freed_by(x);
     std::cout << x.usage.workload_key << "\n  " << x.usage.checkpoints
               << " checkpoints, " << megabytes(x.usage.checkpoint_bytes)
-              << "; the budget is " << megabytes(o.checkpoint_bytes_max)
               << '\n';
     step_t steps = 0;
     for (const auto& y : x.victims)
       steps += y.steps;
     if (!x.victims.empty())
-      std::cout << "  " << would << x.victims.size() << " of them: at most "
-                << steps << " steps to train again, if ever needed\n";
+      std::cout << (o.dry_run ? "  would give up " : "  gave up ")
+                << x.victims.size() << " of them: at most " << steps
+                << " steps to train again, if ever needed\n";
     for (const auto& y : x.victims)
       std::cout << "    node " << y.what.node << " at step " << y.what.at
                 << ": " << y.what.file.file << ", "
                 << megabytes(y.what.file.bytes) << ", " << y.steps
                 << " steps\n";
     if (!x.unknown.empty())
-      std::cout << "  " << (o.dry_run ? "would delete " : "deleted ")
+      std::cout << (o.dry_run ? "  would delete " : "  deleted ")
                 << x.unknown.size() << " files that no checkpoint is in\n";
     for (const auto& y : x.unknown)
       std::cout << "    " << y.path << ", " << megabytes(y.bytes) << '\n';
-    std::cout << "  " << (o.dry_run ? "would free " : "freed ")
-              << megabytes(freed_by(x)) << '\n';
   }
+  std::cout << "in all " << megabytes(bytes) << "; the budget is "
+            << megabytes(o.checkpoint_bytes_max)
+            << (o.dry_run ? "; would free " : "; freed ") << megabytes(freed)
+            << '\n';
 }
 
 void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
-  auto result = nlohmann::ordered_json::array();
+  auto workloads = nlohmann::ordered_json::array();
   for (const auto& x : plans) {
     auto victims = nlohmann::ordered_json::array();
     for (const auto& y : x.victims)
@@ -142,15 +126,16 @@ void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
     auto unknown = nlohmann::ordered_json::array();
     for (const auto& y : x.unknown)
       unknown.push_back({{"file", y.path}, {"bytes", y.bytes}});
-    result.push_back({{"workload", x.usage.workload_key},
-                      {"checkpoints", x.usage.checkpoints},
-                      {"bytes", x.usage.checkpoint_bytes},
-                      {"budget", o.checkpoint_bytes_max},
-                      {"dry_run", o.dry_run},
-                      {"given_up", std::move(victims)},
-                      {"unknown_files", std::move(unknown)},
-                      {"freed_bytes", freed_by(x)}});
+    workloads.push_back({{"workload", x.usage.workload_key},
+                         {"checkpoints", x.usage.checkpoints},
+                         {"bytes", x.usage.checkpoint_bytes},
+                         {"given_up", std::move(victims)},
+                         {"unknown_files", std::move(unknown)},
+                         {"freed_bytes", freed_by(x)}});
   }
+  const nlohmann::ordered_json result{{"budget", o.checkpoint_bytes_max},
+                                      {"dry_run", o.dry_run},
+                                      {"workloads", std::move(workloads)}};
   std::cout << result.dump(2) << '\n';
 }
 
@@ -184,9 +169,15 @@ int gc(const gc_options& options) {
   auto usages = (*store)->load_usage();
   if (!usages)
     return fail(usages.failure(), exit_failed);
+  std::vector<checkpoint_user> users;
+  for (const auto& x : *usages)
+    users.push_back({x.checkpoint_bytes, false});
+  const auto space
+    = divide_checkpoint_space(users, options.checkpoint_bytes_max, 0);
   std::vector<workload_plan> plans;
-  for (auto& x : *usages) {
-    auto plan = plan_for(**store, std::move(x), options.checkpoint_bytes_max);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    auto plan = plan_for(**store, std::move((*usages)[i]),
+                         users[i].bytes - space[i]);
     if (!plan)
       return fail(plan.failure(), exit_failed);
     if (!options.dry_run)

@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 namespace hippo {
 
 namespace {
 
-using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 /// How long all of them together may take to end once there is no service.
 constexpr auto farewell_patience = 2s;
+
+/// How long a trainer stays down before it is started again: at first, and at
+/// most.
+constexpr auto rest_first = 1s;
+constexpr auto rest_last = 60s;
 
 /// Lines of a dead trainer's log that are shown.
 constexpr std::size_t last_words_lines = 5;
@@ -33,43 +38,62 @@ std::optional<error> local_trainers::start(const workload_catalogue& catalogue,
     command.insert(command.end(),
                    {"--connect", "127.0.0.1:" + std::to_string(port),
                     "--parent", std::to_string(::getpid())});
-    auto started = child_process::start(
-      command, logs + "/trainer-" + std::to_string(i) + ".log");
+    auto log = logs + "/trainer-" + std::to_string(i) + ".log";
+    auto started = child_process::start(command, log);
     if (!started)
       return started.failure();
-    processes_.push_back(std::move(*started));
-    mourned_.push_back(false);
+    trainers_.push_back({"trainer " + std::to_string(i), std::move(command),
+                         std::move(log), std::move(*started), false,
+                         backoff{rest_first, rest_last}, {}});
   }
   return std::nullopt;
 }
 
-bool local_trainers::look_after(
-  const std::function<void(const std::string&)>& say) {
+void local_trainers::mourn(entry& x, const std::string& and_then,
+                           const say_function& say) {
+  const auto end = x.process.ended();
+  if (!end || std::exchange(x.mourned, true))
+    return;
+  x.due = clock::now() + x.patience.next();
+  auto words = x.process.last_words(last_words_lines);
+  if (!words.empty())
+    words = "\n" + words;
+  if (!words.empty() && words.back() == '\n')
+    words.pop_back();
+  say(x.name + " died with " + *end + and_then + words);
+}
+
+bool local_trainers::look_after(const say_function& say) {
   const bool any_left
-    = std::any_of(processes_.begin(), processes_.end(),
-                  [](auto& x) { return !x.ended(); });
-  for (std::size_t i = 0; i < processes_.size(); ++i) {
-    const auto end = processes_[i].ended();
-    if (!end || mourned_[i])
-      continue;
-    mourned_[i] = true;
-    auto words = processes_[i].last_words(last_words_lines);
-    if (!words.empty())
-      words = "\n" + words;
-    if (!words.empty() && words.back() == '\n')
-      words.pop_back();
-    say("trainer " + std::to_string(i + 1) + " died with " + *end
-        + (any_left ? "; the others take over its work" : "") + words);
-  }
+    = std::any_of(trainers_.begin(), trainers_.end(),
+                  [](auto& x) { return !x.process.ended(); });
+  for (auto& x : trainers_)
+    mourn(x, any_left ? "; the others take over its work" : "", say);
   return any_left;
+}
+
+void local_trainers::revive(const say_function& say) {
+  for (auto& x : trainers_) {
+    mourn(x, "; it is started again", say);
+    if (!x.mourned || clock::now() < x.due)
+      continue;
+    if (auto started = child_process::start(x.command, x.log)) {
+      x.process = std::move(*started);
+      x.mourned = false;
+    } else {
+      x.due = clock::now() + x.patience.next();
+      say(started.failure().message);
+    }
+  }
 }
 
 void local_trainers::wait() {
   const auto deadline = clock::now() + farewell_patience;
-  for (auto& x : processes_)
-    x.wait(std::max(std::chrono::duration_cast<std::chrono::milliseconds>(
-                      deadline - clock::now()),
-                    0ms));
+  for (auto& x : trainers_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - clock::now());
+    x.process.wait(std::max(left, 0ms));
+  }
 }
 
 } // namespace hippo

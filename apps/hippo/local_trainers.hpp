@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "child_process.hpp"
+#include "hippo/core/backoff.hpp"
 #include "studies.hpp"
 
 namespace hippo {
@@ -14,21 +16,43 @@ namespace hippo {
 /// Trainer processes on this machine, which end with this one.
 class local_trainers {
 public:
+  using clock = std::chrono::steady_clock;
+
   /// Starts so many trainers, which connect to a port of this machine.
   /// @param logs folder for what they say, made if missing
   std::optional<error> start(const workload_catalogue& catalogue,
                              unsigned count, std::uint16_t port,
                              const std::string& logs);
 
+  /// Called for a sentence about what happened to a trainer.
+  using say_function = std::function<void(const std::string&)>;
+
   /// Says which have died. @returns whether any is left
-  bool look_after(const std::function<void(const std::string&)>& say);
+  bool look_after(const say_function& say);
+
+  /// Says which have died, and starts each again after a while that grows.
+  void revive(const say_function& say);
 
   /// Waits for a moment until they have ended, and ends those that have not.
   void wait();
 
 private:
-  std::vector<child_process> processes_;
-  std::vector<bool> mourned_; ///< those whose death was told
+  struct entry {
+    std::string name; ///< for people
+    std::vector<std::string> command;
+    std::string log;
+    child_process process;
+    bool mourned = false; ///< whether its death was told
+    backoff patience;
+    clock::time_point due; ///< when it is started again, once it is mourned
+  };
+
+  /// Says how a trainer ended, if it has and that is news. @param and_then what
+  /// follows from it
+  static void mourn(entry& x, const std::string& and_then,
+                    const say_function& say);
+
+  std::vector<entry> trainers_;
 };
 
 } // namespace hippo

@@ -250,7 +250,7 @@ void add_run(verb_table& verbs) {
                    "folder)");
   add_schedule_options(*verb, x->merge, x->policy);
   verb->add_option("--checkpoint-budget", x->run.checkpoint_bytes_max,
-                   "Disk space for checkpoints of one workload, e.g. 20GB")
+                   "Disk space for checkpoints, e.g. 20GB")
     ->transform(CLI::AsSizeValue(false))
     ->capture_default_str();
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
@@ -293,7 +293,7 @@ void add_serve(verb_table& verbs) {
     ->capture_default_str();
   add_schedule_options(*verb, x->merge, x->policy);
   verb->add_option("--checkpoint-budget", x->serve.checkpoint_bytes_max,
-                   "Disk space for checkpoints of one workload, e.g. 50GB")
+                   "Disk space for checkpoints, e.g. 50GB")
     ->transform(CLI::AsSizeValue(false))
     ->capture_default_str();
   verb->add_option("--log-format", x->log_format, "Form of log lines")
@@ -314,7 +314,7 @@ void add_gc(verb_table& verbs) {
     });
   verb->add_option("--state", x->state, "State folder")->capture_default_str();
   verb->add_option("--checkpoint-budget", x->checkpoint_bytes_max,
-                   "Disk space for checkpoints of one workload, e.g. 50GB")
+                   "Disk space for checkpoints, e.g. 50GB")
     ->transform(CLI::AsSizeValue(false))
     ->capture_default_str();
   verb->add_flag("--dry-run", x->dry_run,

@@ -18,7 +18,7 @@ struct run_options {
   unsigned trainers = 1;
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
-  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   bool quiet = false;
   /// Whether studies go on where the state folder has them, ended or not.
   bool resume = false;

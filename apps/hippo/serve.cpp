@@ -94,7 +94,7 @@ std::optional<error> follow(service& svc, local_trainers& trainers) {
                                            + to_string(msg.reason)};
                         },
                         caf::after(look_interval) >> [] {});
-    trainers.look_after(say);
+    trainers.revive(say);
   }
   return broken;
 }

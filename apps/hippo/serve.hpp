@@ -27,7 +27,7 @@ struct serve_options {
   std::chrono::milliseconds stall_timeout{600'000};
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
-  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< for each workload
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   log_format log = log_format::text;
 };
 

@@ -2,6 +2,7 @@
 // dies and comes back, the disk refuses.
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 
 #include "actors/service_fixture.hpp"
 #include "coordinator.hpp"
+#include "hippo/core/hash.hpp"
 
 namespace hippo {
 namespace {
@@ -79,22 +81,37 @@ private:
   std::string path_;
 };
 
+/// Two that train the same.
+std::vector<workload_descriptor> workloads() {
+  std::vector<workload_descriptor> result(2, test::model_workload());
+  result[1].name = "twin";
+  return result;
+}
+
+/// A study of the other workload.
+std::string of_twin(std::string study) {
+  const std::string name = "{name: model}";
+  return study.replace(study.find(name), name.size(), "{name: twin}");
+}
+
 /// A service on a state folder, until it dies.
 class stored_service : public test::actor_test {
 public:
   explicit stored_service(const scratch_folder& where,
                           std::shared_ptr<test::fake_engine::folder> checkpoints
                           = std::make_shared<test::fake_engine::folder>(),
-                          std::chrono::milliseconds retry = 0ms)
+                          std::chrono::milliseconds retry = 0ms,
+                          std::uint64_t checkpoint_bytes_max = UINT64_MAX)
     : files(std::move(checkpoints)) {
     store = std::move(*state_folder::open(where.state()));
     log = spawn(journal, store, retry);
     trainers_pool = spawn(pool, pool_options{});
     coordinator_options options;
-    options.workloads = {test::model_workload()};
+    options.workloads = workloads();
     options.known = std::move(*state_folder::open_read_only(where.state()));
     options.checkpoints = store->checkpoints();
     options.keep_ended = false;
+    options.checkpoint_bytes_max = checkpoint_bytes_max;
     boss = spawn(coordinator, options, trainers_pool, log,
                  caf::actor_cast<observer_actor>(self));
     run();
@@ -102,7 +119,8 @@ public:
     for (int i = 0; i < 2; ++i) {
       hello x;
       x.device = "model";
-      x.workloads["model"];
+      for (const auto& y : workloads())
+        x.workloads[y.name];
       devices.push_back(std::make_shared<test::fake_engine>(files));
       spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
             std::static_pointer_cast<engine>(devices.back()), nullptr);
@@ -113,8 +131,8 @@ public:
 
   std::uint64_t submit(const std::string& text,
                        std::optional<stored_study> stored = std::nullopt) {
-    auto read = load_study(text, "test.yaml", {test::model_workload()}, true);
-    EXPECT_TRUE(read.study);
+    auto read = load_study(text, "test.yaml", workloads(), true);
+    EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
     auto id = ask<std::uint64_t>(boss, submit_atom::value,
                                  study_submission{*read.study, stored});
     EXPECT_TRUE(id) << sys.render(id.error());
@@ -224,6 +242,70 @@ TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
   later.run_all();
   EXPECT_EQ(later.trained(), 0u);
   EXPECT_EQ(outcome_of(*later.store, 3), before);
+}
+
+TEST(StoredService, IdleWorkloadsGiveUpCheckpointsForThoseThatAreLive) {
+  const scratch_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::string path;
+  std::uint64_t idle_bytes = 0;
+  {
+    stored_service x{where, files};
+    x.submit(sha_study);
+    x.run_all();
+    const auto taken = *x.store->load_checkpoint_bytes();
+    ASSERT_EQ(taken.size(), 1u);
+    idle_bytes = taken[0].second; // each checkpoint is one byte long
+    path = x.store->checkpoints() + '/' + hash_text(taken[0].first);
+    const auto plan = *x.store->load_plan(taken[0].first);
+    for (const auto& y : plan.checkpoints)
+      std::ofstream{path + '/' + y.file.file} << 'x';
+  }
+  const auto files_left = [&] {
+    std::uint64_t result = 0;
+    for ([[maybe_unused]] const auto& x :
+         std::filesystem::directory_iterator{path})
+      ++result;
+    return result;
+  };
+  ASSERT_EQ(files_left(), idle_bytes);
+  ASSERT_GE(idle_bytes, 10u);
+  const auto budget = idle_bytes + 5;
+  stored_service x{where, files, 0ms, budget};
+  x.sched.advance_time(10s);
+  x.run();
+  EXPECT_EQ(x.store->load_checkpoint_bytes()->at(0).second, idle_bytes);
+  x.submit(of_twin(sha_study));
+  x.run_all();
+  const auto needed = x.store->load_checkpoint_bytes()->at(1).second;
+  EXPECT_GT(needed, 5u); // until the space is divided it has all of it
+  x.sched.advance_time(10s);
+  x.run();
+  const auto taken = *x.store->load_checkpoint_bytes();
+  EXPECT_EQ(taken[1].second, needed);
+  EXPECT_EQ(taken[0].second, budget - budget / 10 - needed);
+  EXPECT_EQ(files_left(), taken[0].second);
+  x.submit(of_twin(sha_study));
+  x.run_all();
+  x.expect_all_complete();
+}
+
+TEST(StoredService, LiveWorkloadsShareTheSpaceForCheckpoints) {
+  const scratch_folder where;
+  stored_service x{where, std::make_shared<test::fake_engine::folder>(), 0ms,
+                   12};
+  x.submit(sha_study);
+  x.submit(of_twin(sha_study));
+  x.run_all();
+  for (int i = 0; i < 2; ++i) {
+    x.sched.advance_time(10s);
+    x.run();
+  }
+  x.expect_all_complete();
+  const auto taken = *x.store->load_checkpoint_bytes();
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_LE(taken[0].second, 6u);
+  EXPECT_LE(taken[1].second, 6u);
 }
 
 TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {

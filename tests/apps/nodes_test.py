@@ -10,8 +10,8 @@ import sqlite3
 import unittest
 
 import programs
-from programs import (HIPPO, PATIENCE, SHA, TRAINER, Case, results, send,
-                      study, trainers, wait_for)
+from programs import (HIPPO, PATIENCE, SHA, TRAINER, Case, is_alive, results,
+                      send, study, trainers, wait_for)
 
 # One step of these takes about 25 ms.
 TRAIN = 1024
@@ -228,13 +228,14 @@ class Service(NodeCase):
         self.finish(run, 130)
         self.before = self.results()
 
-    def serve(self, address="127.0.0.1:0", *args):
-        """Starts a service without trainers of its own."""
+    def serve(self, address="127.0.0.1:0", own_trainers=0):
+        """Starts a service."""
         with open(self.path("stderr"), "w"):
             pass  # what the last one said
         service = self.start("serve", "--state", self.path("state"),
                              "--listen", address, "--rpc", "127.0.0.1:0",
-                             "--http", "127.0.0.1:0", "--trainers", 0, *args)
+                             "--http", "127.0.0.1:0", "--trainers",
+                             own_trainers)
         pattern = re.compile(r"trainers connect to (127\.0\.0\.1:\d+)")
 
         def find():
@@ -274,6 +275,18 @@ class Service(NodeCase):
         service = self.serve(address)
         self.await_word(early, "registered as number 1")
         self.await_end()
+        self.assert_as_reference(service)
+
+    def test_own_trainers_are_started_again(self):
+        service = self.serve(own_trainers=1)
+        for _ in range(2):
+            first = wait_for("a trainer", lambda: trainers(service.pid))
+            os.kill(first[0], signal.SIGKILL)
+            wait_for("its end", lambda: not is_alive(first[0]))
+        self.await_end()
+        self.assertEqual(self.stderr().count("trainer 1 died with signal 9 "
+                                             "(Killed); it is started again"),
+                         2)
         self.assert_as_reference(service)
 
     def test_trainers_outlive_their_service(self):

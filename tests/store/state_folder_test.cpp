@@ -292,6 +292,13 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   EXPECT_EQ(usage[0].results, 1u);
   EXPECT_EQ(usage[0].checkpoints, 2u);
   EXPECT_EQ(usage[0].checkpoint_bytes, 150u);
+  commit(*folder, {node_added{"other", node(1)},
+                   checkpoint_added{"other", {1, 2, {"a", 7, 1}}},
+                   node_added{"without", node(1)}});
+  const auto bytes = *folder->load_checkpoint_bytes();
+  const std::vector<std::pair<std::string, std::uint64_t>> known{{key, 150},
+                                                                 {"other", 7}};
+  EXPECT_EQ(bytes, known);
 }
 
 // -- versions -----------------------------------------------------------------

@@ -61,4 +61,38 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
   return result;
 }
 
+std::vector<std::uint64_t>
+divide_checkpoint_space(const std::vector<checkpoint_user>& users,
+                        std::uint64_t bytes_max, std::uint64_t reserve) {
+  std::uint64_t live_bytes = 0;
+  std::uint64_t other_bytes = 0;
+  std::uint64_t live = 0;
+  for (const auto& x : users) {
+    (x.live ? live_bytes : other_bytes) += x.bytes;
+    live += x.live;
+  }
+  const auto others_max
+    = bytes_max - std::min(bytes_max, live_bytes + reserve);
+  auto excess = other_bytes - std::min(other_bytes, others_max);
+  std::vector<std::uint64_t> result;
+  for (const auto& x : users) {
+    const auto given_up = x.live ? 0 : std::min(excess, x.bytes);
+    excess -= given_up;
+    other_bytes -= given_up;
+    result.push_back(x.bytes - given_up);
+  }
+  const auto space = bytes_max - std::min(bytes_max, other_bytes);
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    if (!users[i].live)
+      continue;
+    const auto part = static_cast<double>(users[i].bytes)
+                      / static_cast<double>(live_bytes);
+    result[i] = live_bytes <= space
+                  ? users[i].bytes + (space - live_bytes) / live
+                  : static_cast<std::uint64_t>(
+                    part * static_cast<double>(space));
+  }
+  return result;
+}
+
 } // namespace hippo

@@ -24,4 +24,19 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
                                                  const stage_tree& tree,
                                                  std::uint64_t bytes);
 
+/// A workload whose checkpoints take space.
+struct checkpoint_user {
+  std::uint64_t bytes = 0;
+  bool live = false; ///< whether studies of it go on
+};
+
+/// Divides the space for checkpoints, `bytes_max`, among workloads. Those that
+/// are not live give up theirs, in the order given, until `reserve` is free. The
+/// live ones have what is free, in equal parts; if they take too much, each
+/// gives up the same part of its own.
+/// @returns for each the bytes that it may take
+std::vector<std::uint64_t>
+divide_checkpoint_space(const std::vector<checkpoint_user>& users,
+                        std::uint64_t bytes_max, std::uint64_t reserve);
+
 } // namespace hippo

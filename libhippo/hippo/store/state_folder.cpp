@@ -814,6 +814,19 @@ expected<std::vector<state_folder::usage>> state_folder::load_usage() {
     });
 }
 
+expected<std::vector<std::pair<std::string, std::uint64_t>>>
+state_folder::load_checkpoint_bytes() {
+  using row = std::pair<std::string, std::uint64_t>;
+  return read_all<row>(
+    database_.prepare("SELECT key, sum(bytes) FROM workloads w"
+                      " JOIN checkpoints c ON c.workload = w.id"
+                      " GROUP BY w.id ORDER BY w.id"),
+    [](sql_statement&) {},
+    [](const sql_statement& x) -> expected<row> {
+      return row{std::string{x.text(0)}, x.number(1)};
+    });
+}
+
 expected<std::uint64_t> state_folder::read_number(const char* sql) {
   auto query = database_.prepare(sql);
   if (!query)

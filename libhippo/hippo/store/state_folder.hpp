@@ -140,6 +140,11 @@ public:
   };
   expected<std::vector<usage>> load_usage();
 
+  /// Returns the bytes of each workload's checkpoints by its key, in the order in
+  /// which the workloads came. Cheaper than `load_usage`.
+  expected<std::vector<std::pair<std::string, std::uint64_t>>>
+  load_checkpoint_bytes();
+
   /// Returns the last id that a study has, and the last generation of leases.
   expected<std::uint64_t> last_study();
   expected<std::uint64_t> last_generation();
