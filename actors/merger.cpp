@@ -94,6 +94,13 @@ std::map<study_no, study_news> collect_news(merger_state& st) {
 /// Turns what studies are to hear into what the journal is asked to do.
 journal_entry make_entry(merger_state& st) {
   journal_entry result{std::exchange(st.unwritten, {}), {}};
+  if (const auto steps = st.trained_steps - st.stored_steps; steps > 0) {
+    result.records.emplace_back(
+      steps_trained{st.workload_key, steps,
+                    st.totals.busy_seconds - st.stored_device_seconds});
+    st.stored_steps = st.trained_steps;
+    st.stored_device_seconds = st.totals.busy_seconds;
+  }
   for (auto& [no, news] : collect_news(st)) {
     const auto& study = st.studies[no];
     for (const auto& x : news)

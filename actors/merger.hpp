@@ -131,6 +131,8 @@ struct merger_state {
   caf::actor_clock::time_point begun;
   merger_overview totals; ///< times and the timeline; the rest is left out
   std::uint64_t trained_steps = 0;
+  std::uint64_t stored_steps = 0;    ///< of these
+  double stored_device_seconds = 0;  ///< of the time that was booked
 };
 
 /// Merges the trials of its studies into one search plan, leases the paths of

@@ -144,7 +144,7 @@ struct StudyInfo {
   }
   activeSeconds @15 :Float64;  # for how long it has been worked on
   savedSeconds  @16 :Float64;  # device time that the shared steps would have
-                               # taken, an estimate; 0 if it is not running
+                               # taken, by the mean of its workload
 }
 
 struct TrialInfo {

@@ -111,8 +111,17 @@ expected<study_view> archive::view_of(stored_study study) {
   const auto best = store_->load_best(study);
   if (!best)
     return best.failure();
-  study_view result{std::move(study), known->algorithm, known->workload_key,
-                    *counts,          (*shared)->shared, std::nullopt};
+  const auto step_seconds = store_->load_step_seconds(known->workload_key);
+  if (!step_seconds)
+    return step_seconds.failure();
+  study_view result;
+  result.study = std::move(study);
+  result.algorithm = known->algorithm;
+  result.workload_key = known->workload_key;
+  result.counts = *counts;
+  result.shared_steps = (*shared)->shared;
+  result.saved_seconds
+    = static_cast<double>(result.shared_steps) * *step_seconds;
   if (*best) {
     const auto& trial = (**best).trial;
     result.best = trial_view{trial, (*shared)->of(trial.trial)};

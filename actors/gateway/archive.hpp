@@ -27,6 +27,7 @@ struct study_view {
   std::string workload_key;
   state_folder::trial_counts counts;
   std::uint64_t shared_steps = 0; ///< of its trials, added up
+  double saved_seconds = 0; ///< device time that these would have taken, about
   std::optional<trial_view> best;
 };
 

@@ -46,7 +46,6 @@ struct live_view {
 struct live_study_view {
   study_view stored;
   double active_seconds = 0;
-  double saved_seconds = 0; ///< 0 if it is not running
 };
 
 /// A trainer, and what it trains now.

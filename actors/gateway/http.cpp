@@ -168,7 +168,7 @@ json shown(const live_study_view& x) {
           {"shared_steps", x.stored.shared_steps},
           {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
           {"active_seconds", x.active_seconds},
-          {"saved_seconds", x.saved_seconds}};
+          {"saved_seconds", x.stored.saved_seconds}};
 }
 
 json shown(const stored_event& x) {

@@ -102,13 +102,17 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("leases_running", "gauge", "Paths that are being trained.")
     .sample(leases);
 
-  double idle = number(live.pool.idle), lost = 0;
-  for (const auto& x : live.pool.trainers)
+  double idle = number(live.pool.idle), lost = 0, left = 0;
+  for (const auto& x : live.pool.trainers) {
     lost += x.lost.empty() ? 0 : 1;
+    left += x.left ? 1 : 0;
+  }
   out.metric("trainers", "gauge", "Trainers by state, all that ever joined.")
-    .sample("state", "busy", number(live.pool.trainers.size()) - lost - idle)
+    .sample("state", "busy",
+            number(live.pool.trainers.size()) - lost - left - idle)
     .sample("state", "idle", idle)
-    .sample("state", "lost", lost);
+    .sample("state", "lost", lost)
+    .sample("state", "left", left);
 
   out.metric("journal_commits_total", "counter", "Commits to the store.")
     .sample(number(live.journal.commits));
@@ -120,12 +124,19 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("journal_healthy", "gauge", "Whether the store can be written.")
     .sample(live.journal.trouble.empty() ? 1 : 0);
 
-  double checkpoints = 0, bytes = 0, results = 0;
+  double checkpoints = 0, bytes = 0, results = 0, all_steps = 0, all_seconds = 0;
   for (const auto& x : stored.workloads) {
     checkpoints += number(x.checkpoints);
     bytes += number(x.checkpoint_bytes);
     results += number(x.results);
+    all_steps += number(x.trained_steps);
+    all_seconds += x.device_seconds;
   }
+  out.metric("trained_steps_total", "counter",
+             "Steps trained in the life of the state folder.")
+    .sample(all_steps);
+  out.metric("device_seconds_total", "counter", "Time that they have taken.")
+    .sample(all_seconds);
   out.metric("results", "gauge", "Results in the store.").sample(results);
   out.metric("checkpoints", "gauge", "Checkpoints in the store.")
     .sample(checkpoints);

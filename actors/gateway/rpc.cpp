@@ -89,7 +89,7 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   if (x.stored.best)
     fill(to.initBest().initTrial(), *x.stored.best);
   to.setActiveSeconds(x.active_seconds);
-  to.setSavedSeconds(x.saved_seconds);
+  to.setSavedSeconds(x.stored.saved_seconds);
 }
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {

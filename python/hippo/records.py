@@ -57,8 +57,8 @@ class StudyInfo:
         shared_steps: how many of them were not trained for it alone.
         best_trial: None before the first result.
         active_seconds: for how long it has been worked on.
-        saved_seconds: device time that sharing has avoided, an estimate; 0 if
-            it is not running.
+        saved_seconds: device time that sharing has avoided, an estimate by
+            the mean step of its workload.
     """
 
     id: int

@@ -94,7 +94,7 @@ public:
     coordinating.known = std::move(*state_folder::open_read_only(folder));
     coordinating.keep_ended = false;
     journal_ = system_.spawn<caf::detached>(journal, store,
-                                            std::chrono::milliseconds{0});
+                                            std::chrono::milliseconds{50});
     pool_ = system_.spawn(pool, pool_options{});
     coordinator_ = system_.spawn<caf::detached>(
       coordinator, coordinating, pool_, journal_,

@@ -10,6 +10,8 @@
 #include <capnp/serialize.h>
 #include <nlohmann/json.hpp>
 
+#include "actors/run_sql.hpp"
+
 namespace hippo::test {
 namespace {
 
@@ -555,6 +557,9 @@ TEST_F(HttpTest, ShowsStudies) {
               .size(),
             1u);
   EXPECT_EQ(body_of(get("/api/trainers"), 200).at(0).at("device"), "test");
+  const auto study = body_of(get("/api/studies/1"), 200);
+  EXPECT_EQ(study.at("shared_steps"), 2);
+  EXPECT_GT(study.at("saved_seconds"), 0.0); // although it has ended
   const auto tree = body_of(get("/api/tree"), 200);
   ASSERT_EQ(tree.size(), 1u);
   EXPECT_EQ(tree[0].at("trained_steps"), 10);
@@ -572,10 +577,30 @@ TEST_F(HttpTest, CountsForPrometheus) {
         "hippo_studies{state=\"RUNNING\"} 0\n",
         "hippo_trials{state=\"COMPLETE\"} 3\n", "hippo_asked_steps 12\n",
         "hippo_unique_steps 10\n", "hippo_shared_steps 2\n",
-        "hippo_trained_steps 10\n", "hippo_trainers{state=\"lost\"} 0\n",
+        "hippo_trained_steps 10\n", "hippo_trained_steps_total 10\n",
+        "hippo_trainers{state=\"lost\"} 0\n",
+        "hippo_trainers{state=\"left\"} 0\n",
         "hippo_clients 1\n", "hippo_journal_healthy 1\n",
         "# TYPE hippo_journal_commits_total counter\n"})
     EXPECT_NE(answer.find(line), std::string::npos) << line << answer;
+}
+
+TEST_F(HttpTest, SaysWhenNothingCanBeWritten) {
+  open();
+  auto me = enter();
+  refuse_events(folder.path);
+  auto study = submit(me, grid_text);
+  std::string answer;
+  do
+    answer = get("/healthz");
+  while (answer.starts_with("HTTP/1.1 200"));
+  EXPECT_NE(body_of(answer, 503).dump().find("the disk is full"),
+            std::string::npos);
+  EXPECT_NE(get("/metrics").find("hippo_journal_healthy 0\n"),
+            std::string::npos);
+  accept_events(folder.path);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
 }
 
 TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {

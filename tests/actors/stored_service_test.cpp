@@ -6,11 +6,12 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
+#include "actors/run_sql.hpp"
 #include "actors/service_fixture.hpp"
 #include "coordinator.hpp"
 #include "hippo/core/hash.hpp"
+#include "train/temporary_folder.hpp"
 
 namespace hippo {
 namespace {
@@ -47,40 +48,6 @@ algorithm: {tpe: {startup: 3, concurrent: 3}}
 budget: {trials: 7}
 )";
 
-/// A folder that is gone with its user.
-class scratch_folder {
-public:
-  scratch_folder() {
-    auto name
-      = (std::filesystem::temp_directory_path() / "hippo_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      ADD_FAILURE() << "cannot make " << name;
-    path_ = name;
-  }
-  ~scratch_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-
-  [[nodiscard]] std::string state() const { return path_ + "/state"; }
-
-  /// Runs SQL behind the service's back.
-  void run_sql(const std::string& sql) const {
-    sqlite3* database = nullptr;
-    ASSERT_EQ(sqlite3_open((state() + "/hippo.db").c_str(), &database),
-              SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr),
-              SQLITE_OK)
-      << sqlite3_errmsg(database);
-    sqlite3_close(database);
-  }
-
-private:
-  std::string path_;
-};
-
 /// Two that train the same.
 std::vector<workload_descriptor> workloads() {
   std::vector<workload_descriptor> result(2, test::model_workload());
@@ -97,18 +64,18 @@ std::string of_twin(std::string study) {
 /// A service on a state folder, until it dies.
 class stored_service : public test::actor_test {
 public:
-  explicit stored_service(const scratch_folder& where,
+  explicit stored_service(const temporary_folder& where,
                           std::shared_ptr<test::fake_engine::folder> checkpoints
                           = std::make_shared<test::fake_engine::folder>(),
                           std::chrono::milliseconds retry = 0ms,
                           std::uint64_t checkpoint_bytes_max = UINT64_MAX)
     : files(std::move(checkpoints)) {
-    store = std::move(*state_folder::open(where.state()));
+    store = std::move(*state_folder::open(where.path));
     log = spawn(journal, store, retry);
     trainers_pool = spawn(pool, pool_options{});
     coordinator_options options;
     options.workloads = workloads();
-    options.known = std::move(*state_folder::open_read_only(where.state()));
+    options.known = std::move(*state_folder::open_read_only(where.path));
     options.checkpoints = store->checkpoints();
     options.keep_ended = false;
     options.checkpoint_bytes_max = checkpoint_bytes_max;
@@ -199,7 +166,7 @@ std::string outcome_of(state_folder& store, std::uint64_t study) {
 }
 
 TEST(StoredService, StudiesOfOneWorkloadShareAMergerAndAreLetGoOf) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where};
   const auto first = x.submit(sha_study), second = x.submit(tpe_study);
   EXPECT_EQ(first, 1u);
@@ -222,7 +189,7 @@ TEST(StoredService, StudiesOfOneWorkloadShareAMergerAndAreLetGoOf) {
 }
 
 TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
-  const scratch_folder where;
+  const temporary_folder where;
   const auto files = std::make_shared<test::fake_engine::folder>();
   std::string before;
   {
@@ -232,6 +199,7 @@ TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
     EXPECT_GT(x.trained(), 0u);
     before = outcome_of(*x.store, 1);
     const auto trained = x.trained();
+    EXPECT_EQ(x.store->load_usage()->at(0).trained_steps, trained);
     x.submit(sha_study);
     x.run_all();
     EXPECT_EQ(x.trained(), trained);
@@ -245,7 +213,7 @@ TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
 }
 
 TEST(StoredService, IdleWorkloadsGiveUpCheckpointsForThoseThatAreLive) {
-  const scratch_folder where;
+  const temporary_folder where;
   const auto files = std::make_shared<test::fake_engine::folder>();
   std::string path;
   std::uint64_t idle_bytes = 0;
@@ -291,7 +259,7 @@ TEST(StoredService, IdleWorkloadsGiveUpCheckpointsForThoseThatAreLive) {
 }
 
 TEST(StoredService, LiveWorkloadsShareTheSpaceForCheckpoints) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where, std::make_shared<test::fake_engine::folder>(), 0ms,
                    12};
   x.submit(sha_study);
@@ -309,7 +277,7 @@ TEST(StoredService, LiveWorkloadsShareTheSpaceForCheckpoints) {
 }
 
 TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
-  const scratch_folder where;
+  const temporary_folder where;
   std::uint64_t before = 0;
   for (int life = 0; life < 3; ++life) {
     stored_service x{where};
@@ -321,7 +289,7 @@ TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
 }
 
 TEST(StoredService, AnUnknownWorkloadIsRefused) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where};
   auto read = load_study(sha_study, "test.yaml", {test::model_workload()});
   read.study->spec.workload.name = "other";
@@ -338,7 +306,7 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
   const auto seed = GetParam();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 rng{seed};
-  const scratch_folder where, alone;
+  const temporary_folder where, alone;
   const auto files = std::make_shared<test::fake_engine::folder>();
   std::vector<stored_event> heard;
   for (int life = 0; life < 5; ++life) {
@@ -375,11 +343,10 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
 INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, testing::Range(1u, 13u));
 
 TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where, std::make_shared<test::fake_engine::folder>(), 1s};
   x.submit(sha_study);
-  where.run_sql("CREATE TRIGGER refuse BEFORE INSERT ON events"
-                " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
+  test::refuse_events(where.path);
   x.run_all();
   EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
   auto status = *x.ask<journal_status>(x.log, status_atom::value);
@@ -390,7 +357,7 @@ TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
   x.sched.advance_time(2s);
   x.run_all();
   EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
-  where.run_sql("DROP TRIGGER refuse");
+  test::accept_events(where.path);
   x.sched.advance_time(2s);
   x.run_all();
   status = *x.ask<journal_status>(x.log, status_atom::value);
@@ -399,11 +366,10 @@ TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
 }
 
 TEST(StoredService, WithoutRetriesTheServiceEndsAndSaysWhy) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where};
   x.submit(sha_study);
-  where.run_sql("CREATE TRIGGER refuse BEFORE INSERT ON events"
-                " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END");
+  test::refuse_events(where.path);
   x.self->monitor(x.boss);
   for (int i = 0; i < 10; ++i) {
     x.run();
@@ -417,7 +383,7 @@ TEST(StoredService, WithoutRetriesTheServiceEndsAndSaysWhy) {
 }
 
 TEST(StoredService, WhatIsAskedForAtOnceIsCommittedTogether) {
-  const scratch_folder where;
+  const temporary_folder where;
   stored_service x{where};
   for (std::uint64_t i = 1; i <= 50; ++i)
     x.self->send(x.log, commit_atom::value,
@@ -430,7 +396,7 @@ TEST(StoredService, WhatIsAskedForAtOnceIsCommittedTogether) {
 }
 
 TEST(StoredService, CommandsLastAndAreHeardAgain) {
-  const scratch_folder where;
+  const temporary_folder where;
   {
     stored_service x{where};
     x.submit(sha_study);

@@ -198,8 +198,7 @@ class Soak:
         self.rpc = f"127.0.0.1:{self.ports[1]}"
         self.proxy = Proxy(self.ports[0])
         self.counts = collections.Counter()
-        self.trained = 0        # steps, over all lives of the service
-        self.trained_now = 0    # in this life
+        self.rounds = 0
         self.studies = []
         self.trainers = []
         self.clients = []
@@ -302,8 +301,6 @@ class Soak:
         return result
 
     def kill_service(self):
-        self.trained += self.trained_now
-        self.trained_now = 0
         self.service.kill()
         time.sleep(self.random.random())
         self.service.start()
@@ -364,22 +361,37 @@ class Soak:
         time.sleep(2 + 2 * self.random.random())
         os.remove(path)
 
-    def figures(self):
-        try:
-            with urllib.request.urlopen(
-                    f"http://127.0.0.1:{self.ports[2]}/metrics",
-                    timeout=2) as page:
-                for line in page.read().decode().splitlines():
-                    if line.startswith("hippo_trained_steps"):
-                        self.trained_now = int(float(line.split()[-1]))
-        except OSError:
-            pass
+    def figure(self, name):
+        with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=10) as page:
+            for line in page.read().decode().splitlines():
+                if line.startswith(name + " "):
+                    return int(float(line.split()[-1]))
+        raise AssertionError(f"no figure {name}")
+
+    def keep_busy(self):
+        """Submits one more study when there is little left to do."""
+        with self.again(lambda: hippo.connect(self.rpc, timeout=60)) as client:
+            if sum(not x.ended for x in self.again(client.studies)) > 2:
+                return
+            self.rounds += 1
+            algorithm = [{"sha": {"eta": 3, "min": 1}},
+                         {"asha": {"eta": 3, "min": 1}},
+                         {"tpe": {"startup": 4, "concurrent": 4}}][
+                             self.rounds % 3]
+            more = study(f"soak-{self.rounds}", algorithm, self.options.train,
+                         14)
+            more["space"]["lr"] = {"multistep": {
+                "initial": {"log_uniform": [0.01, 0.2], "points": 4},
+                "milestones": [self.random.randrange(2, 8)],
+                "gamma": {"choice": [0.1, 0.3, self.random.uniform(0.4, 0.9)]}}}
+            self.studies.append(self.again(lambda: client.submit(more)).id)
 
     def torment(self):
         faults = self.faults()
         end = time.monotonic() + self.options.seconds
         while time.monotonic() < end:
-            self.figures()
+            self.keep_busy()
             name, _, f = self.random.choices(
                 faults, [weight for _, weight, _ in faults])[0]
             self.counts[name] += 1
@@ -414,7 +426,8 @@ class Soak:
                 time.sleep(0.5)
             for x in infos:
                 assert x.state == "COMPLETE", (x.name, x.state, x.reason)
-        self.figures()
+        self.trained = self.figure("hippo_trained_steps_total")
+        self.measured = self.figure("hippo_results")
 
     def check_what_was_seen(self):
         """Nothing that a client has seen may be lost or changed."""
@@ -544,9 +557,6 @@ def main():
                         lines = log.read().splitlines()[-15:]
                     print(f"-- {name}", *lines, sep="\n", file=sys.stderr)
         soak.clean()
-    unique = len({(workload, json.dumps(params, sort_keys=True), step)
-                  for workload, params, results in soak.results.values()
-                  for step in results})
     print(f"\nseed {options.seed}, {time.monotonic() - begin:.0f} s in all")
     for name, count in sorted(soak.counts.items()):
         print(f"  {count:4}  {name}")
@@ -554,8 +564,9 @@ def main():
         print("        (no disk to fill: no right to mount one)")
     print(f"events that clients saw, all there in the end: {seen}")
     print(f"results equal to training alone, bit for bit:  {compared}")
-    print(f"steps trained (as far as was seen): {soak.trained + soak.trained_now}"
-          f"; distinct results: {unique}")
+    # Each step is measured, so more steps than results were trained again.
+    print(f"studies: {len(soak.studies)}; steps trained: {soak.trained}, of them "
+          f"again: {soak.trained - soak.measured}")
     print(f"database {database >> 10} KiB, checkpoints {checkpoints >> 10} KiB")
 
 

@@ -284,7 +284,8 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   commit(*folder, {node_added{key, node(1)}, node_added{key, node(2, 1)},
                    result_added{key, {2, 20, {{"acc", 0.5}}, ""}},
                    checkpoint_added{key, {2, 20, {"a", 100, 1}}},
-                   checkpoint_added{key, {2, 21, {"b", 50, 1}}}});
+                   checkpoint_added{key, {2, 21, {"b", 50, 1}}},
+                   steps_trained{key, 6, 1.5}, steps_trained{key, 4, 2.5}});
   const auto usage = *folder->load_usage();
   ASSERT_EQ(usage.size(), 1u);
   EXPECT_EQ(usage[0].workload_key, key);
@@ -292,6 +293,10 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   EXPECT_EQ(usage[0].results, 1u);
   EXPECT_EQ(usage[0].checkpoints, 2u);
   EXPECT_EQ(usage[0].checkpoint_bytes, 150u);
+  EXPECT_EQ(usage[0].trained_steps, 10u);
+  EXPECT_EQ(usage[0].device_seconds, 4.0);
+  EXPECT_EQ(*folder->load_step_seconds(key), 0.4);
+  EXPECT_EQ(*folder->load_step_seconds("other"), 0.0);
   commit(*folder, {node_added{"other", node(1)},
                    checkpoint_added{"other", {1, 2, {"a", 7, 1}}},
                    node_added{"without", node(1)}});

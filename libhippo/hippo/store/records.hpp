@@ -188,6 +188,13 @@ struct event_added {
   study_event what;
 };
 
+/// Trainers have worked on a workload.
+struct steps_trained {
+  std::string workload_key;
+  std::uint64_t steps = 0;
+  double device_seconds = 0; ///< added up over trainers
+};
+
 /// The numbers of a generation of leases are taken; none of before holds.
 struct generation_begun {
   std::uint64_t number = 0;
@@ -196,7 +203,7 @@ struct generation_begun {
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
                  checkpoint_removed, study_saved, trial_saved, event_added,
-                 generation_begun>;
+                 steps_trained, generation_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

@@ -11,7 +11,9 @@ namespace {
 
 constexpr auto tables_sql = R"(
   CREATE TABLE workloads (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+    trained_steps INTEGER NOT NULL DEFAULT 0,
+    device_seconds REAL NOT NULL DEFAULT 0
   ) STRICT;
   -- Node 0 of each workload is the root of its plan and has no parent.
   CREATE TABLE nodes (
@@ -79,7 +81,7 @@ constexpr auto set_version_1_aside_sql = R"(
 )";
 
 constexpr auto from_version_1_sql = R"(
-  INSERT INTO workloads SELECT id, key FROM old_workloads;
+  INSERT INTO workloads (id, key) SELECT id, key FROM old_workloads;
   INSERT INTO nodes SELECT id, 0, NULL, 0, 0, x'' FROM old_workloads;
   INSERT INTO nodes SELECT workload, node, parent, begin, root_tag,
     configuration FROM old_nodes ORDER BY workload, node;

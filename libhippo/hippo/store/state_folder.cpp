@@ -360,6 +360,9 @@ expected<std::monostate> state_folder::prepare_writers() {
   const std::pair<sql_statement*, const char*> all[] = {
     {&writers_.add_workload, "INSERT INTO workloads (key) VALUES (?)"},
     {&writers_.find_workload, "SELECT id FROM workloads WHERE key = ?"},
+    {&writers_.add_trained,
+     "UPDATE workloads SET trained_steps = trained_steps + ?2,"
+     " device_seconds = device_seconds + ?3 WHERE id = ?1"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
@@ -517,6 +520,16 @@ expected<std::monostate> state_folder::write(const study_saved& x) {
     .bind_real(8, study.weight)
     .bind_real(9, study.active_seconds)
     .bind_text(10, study.reason)
+    .run();
+}
+
+expected<std::monostate> state_folder::write(const steps_trained& x) {
+  auto workload = workload_id(x.workload_key);
+  if (!workload)
+    return workload.failure();
+  return writers_.add_trained.bind(1, *workload)
+    .bind(2, x.steps)
+    .bind_real(3, x.device_seconds)
     .run();
 }
 
@@ -806,11 +819,12 @@ expected<std::vector<state_folder::usage>> state_folder::load_usage() {
       " (SELECT count(*) FROM results WHERE workload = w.id),"
       " (SELECT count(*) FROM checkpoints WHERE workload = w.id),"
       " (SELECT coalesce(sum(bytes), 0) FROM checkpoints"
-      "  WHERE workload = w.id) FROM workloads w ORDER BY id"),
+      "  WHERE workload = w.id), trained_steps, device_seconds"
+      " FROM workloads w ORDER BY id"),
     [](sql_statement&) {},
     [](const sql_statement& x) -> expected<usage> {
       return usage{std::string{x.text(0)}, x.number(1), x.number(2),
-                   x.number(3), x.number(4)};
+                   x.number(3), x.number(4), x.number(5), x.real(6)};
     });
 }
 
@@ -825,6 +839,19 @@ state_folder::load_checkpoint_bytes() {
     [](const sql_statement& x) -> expected<row> {
       return row{std::string{x.text(0)}, x.number(1)};
     });
+}
+
+expected<double>
+state_folder::load_step_seconds(const std::string& workload_key) {
+  auto query = database_.prepare("SELECT device_seconds / trained_steps"
+                                 " FROM workloads WHERE key = ?"
+                                 " AND trained_steps > 0");
+  if (!query)
+    return query.failure();
+  auto found = query->bind_text(1, workload_key).step();
+  if (!found)
+    return found.failure();
+  return *found ? query->real(0) : 0.0;
 }
 
 expected<std::uint64_t> state_folder::read_number(const char* sql) {

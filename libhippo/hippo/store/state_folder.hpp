@@ -137,6 +137,8 @@ public:
     std::uint64_t results = 0;
     std::uint64_t checkpoints = 0;
     std::uint64_t checkpoint_bytes = 0;
+    std::uint64_t trained_steps = 0;
+    double device_seconds = 0; ///< that trainers worked on it, added up
   };
   expected<std::vector<usage>> load_usage();
 
@@ -144,6 +146,10 @@ public:
   /// which the workloads came. Cheaper than `load_usage`.
   expected<std::vector<std::pair<std::string, std::uint64_t>>>
   load_checkpoint_bytes();
+
+  /// Returns the mean device time of a step of a workload, in seconds; 0 if none
+  /// was trained.
+  expected<double> load_step_seconds(const std::string& workload_key);
 
   /// Returns the last id that a study has, and the last generation of leases.
   expected<std::uint64_t> last_study();
@@ -154,7 +160,7 @@ private:
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, add_checkpoint, remove_checkpoint, save_study, save_trial,
-      add_event, set_generation;
+      add_event, add_trained, set_generation;
   };
 
   state_folder(std::string path, sql_database database,
@@ -167,6 +173,7 @@ private:
   expected<std::monostate> write(const checkpoint_removed& x);
   expected<std::monostate> write(const study_saved& x);
   expected<std::monostate> write(const trial_saved& x);
+  expected<std::monostate> write(const steps_trained& x);
   expected<std::monostate> write(const event_added& x);
   expected<std::monostate> write(const generation_begun& x);
   expected<std::uint64_t> workload_id(const std::string& key);

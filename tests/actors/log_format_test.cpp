@@ -1,0 +1,54 @@
+#include "log_format.hpp"
+
+#include <regex>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/sinks/ostream_sink.h>
+
+namespace hippo {
+namespace {
+
+struct LogFormatTest : testing::Test {
+  ~LogFormatTest() override { spdlog::set_default_logger(before); }
+
+  /// Returns the line that a message becomes.
+  std::string line(log_format format, const std::string& message) {
+    std::ostringstream out;
+    log_to(std::make_shared<spdlog::sinks::ostream_sink_st>(out), "test",
+           format);
+    spdlog::warn("{}", message);
+    return out.str();
+  }
+
+  std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+};
+
+TEST_F(LogFormatTest, TextIsForPeople) {
+  EXPECT_TRUE(std::regex_match(
+    line(log_format::text, "pool: trainer 1 is gone"),
+    std::regex{R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} warning pool: )"
+               R"(trainer 1 is gone\n)"}));
+}
+
+TEST_F(LogFormatTest, EveryLineOfJsonIsAnObject) {
+  for (const std::string message :
+       {"plain", "a \"quoted\" one\\", "two\nlines\tand \x01", "{}", "µ",
+        "no UTF-8: \xff"}) {
+    const auto text = line(log_format::json, message);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+    const auto x = nlohmann::json::parse(text);
+    EXPECT_EQ(x.size(), 3u);
+    EXPECT_EQ(x.at("level"), "warning");
+    EXPECT_TRUE(std::regex_match(
+      x.at("time").get<std::string>(),
+      std::regex{R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"}));
+    if (message.back() != '\xff') {
+      EXPECT_EQ(x.at("message"), message);
+    }
+  }
+}
+
+} // namespace
+} // namespace hippo
