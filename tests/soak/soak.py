@@ -485,7 +485,12 @@ class Soak:
                     pending.append((trial, place, results,
                                     trial.train_async(max(results))))
                 for trial, place, results, future in pending:
-                    future.result(PATIENCE)
+                    try:
+                        future.result(PATIENCE)
+                    except hippo.TrialFailed as why:
+                        raise AssertionError(
+                            f"alone it fails: {trial.params} has {results}"
+                        ) from why
                 for place in (one, other):
                     truth = collections.defaultdict(dict)
                     for e in place.events():
@@ -564,9 +569,10 @@ def main():
         print("        (no disk to fill: no right to mount one)")
     print(f"events that clients saw, all there in the end: {seen}")
     print(f"results equal to training alone, bit for bit:  {compared}")
-    # Each step is measured, so more steps than results were trained again.
-    print(f"studies: {len(soak.studies)}; steps trained: {soak.trained}, of them "
-          f"again: {soak.trained - soak.measured}")
+    # Each step is measured. More steps than results were trained again: their
+    # reports or checkpoints were lost or given up, or they diverge.
+    print(f"studies: {len(soak.studies)}; steps trained: {soak.trained}; "
+          f"distinct results: {soak.measured}")
     print(f"database {database >> 10} KiB, checkpoints {checkpoints >> 10} KiB")
 
 

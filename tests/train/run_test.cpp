@@ -293,7 +293,7 @@ TEST_F(Run, DivergenceIsReportedThenFails) {
   EXPECT_EQ(end.failure->message, "diverged: sum is nan at step 3");
   EXPECT_EQ(end.at, 3);
   ASSERT_EQ(reports.size(), 1);
-  EXPECT_EQ(reports[0].values, (metrics{{"other", 1}}));
+  EXPECT_TRUE(reports[0].values.empty()) << "nothing of it is a result";
   EXPECT_EQ(reports[0].trained_steps, 3);
   EXPECT_FALSE(reports[0].saved);
   EXPECT_TRUE(folder.names().empty());

@@ -189,9 +189,8 @@ stop_report simulated_training::report() {
   result.lease = lease_.number;
   result.at = stop.at;
   result.device = profile_->device;
-  result.values = now_.values;
-  std::erase_if(result.values,
-                [](const auto& x) { return !std::isfinite(x.second); });
+  if (!now_.diverged)
+    result.values = now_.values;
   result.load_ns = ns(load_);
   if (!now_.step_ends.empty())
     result.train_ns = ns(now_.step_ends.back() - begin_);

@@ -159,8 +159,10 @@ private:
         failure =
           error{errc::diverged, "diverged: " + name + " is " + to_text(value)
                                   + " at step " + std::to_string(at_)};
-    std::erase_if(next_.values,
-                  [](const auto& x) { return !std::isfinite(x.second); });
+    // The rest must not count as a result either: whoever comes by later, after
+    // a restart of the service say, is to find out the same.
+    if (failure)
+      next_.values.clear();
     return failure;
   }
 

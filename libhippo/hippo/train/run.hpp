@@ -60,8 +60,8 @@ struct lease_progress {
 /// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
 /// where `control` says, evaluates, saves, and reports each stop. Ends at the
 /// last stop (or at one that was made so), at the first failure, or when
-/// cancelled. A metric that is not finite is the failure `errc::diverged`,
-/// reported after the stop's other values; such a stop saves nothing.
+/// cancelled. A metric that is not finite is the failure `errc::diverged`; such a
+/// stop is reported without values and saves nothing.
 /// Checkpoints are named by `checkpoint_name`.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
