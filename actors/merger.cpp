@@ -701,7 +701,10 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
     return;
   }
   if (why.code == errc::diverged) {
-    st.plan.fail(stages[stage_index(entry.work, x.at)].node, x.at, why);
+    const auto node = stages[stage_index(entry.work, x.at)].node;
+    // What is said of one state twice is not about measuring it.
+    if (!st.plan.diverge(node, x.at, why))
+      st.plan.fail(node, x.at, why);
     return;
   }
   if (why.code == errc::bad_checkpoint && !entry.work.start.file.empty()) {

@@ -331,6 +331,22 @@ void let_go(self_ptr self, std::uint64_t number) {
   share(self);
 }
 
+/// Forgets a merger that has ended; its trainers are free.
+void forget_merger(self_ptr self, std::size_t place) {
+  auto& st = self->state;
+  catch_up(self);
+  const auto handle = st.mergers[place].handle;
+  for (auto& [number, x] : st.trainers) {
+    if (x.holder == handle)
+      take_back(st, x);
+    if (x.heir == handle)
+      x.heir = nullptr;
+  }
+  st.shares.remove(place);
+  st.mergers.erase(st.mergers.begin() + static_cast<std::ptrdiff_t>(place));
+  share(self);
+}
+
 /// Passes on what came before the merger did.
 void pass_reports(self_ptr self, const std::string& key,
                   const merger_actor& merger) {
@@ -438,9 +454,15 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
   self->state.ticked = self->state.shared_until = self->clock().now();
   self->set_down_handler([self](const caf::down_msg& msg) {
     auto& st = self->state;
-    std::erase_if(st.needs, [&](const auto& x) {
-      return x.handle.address() == msg.source;
-    });
+    const auto is_source
+      = [&](const auto& x) { return x.handle.address() == msg.source; };
+    std::erase_if(st.needs, is_source);
+    if (const auto i
+        = std::find_if(st.mergers.begin(), st.mergers.end(), is_source);
+        i != st.mergers.end()) {
+      forget_merger(self, static_cast<std::size_t>(i - st.mergers.begin()));
+      return;
+    }
     for (auto& [number, x] : st.trainers)
       if (!x.gone && x.handle.address() == msg.source) {
         if (x.leaving && !msg.reason) // its merger has yet to release it

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <utility>
 #include <vector>
@@ -12,6 +14,14 @@
 #include "messages.hpp"
 
 namespace hippo::test {
+
+/// The seeds 1 to `count`, or HIPPO_SEEDS times as many where the environment
+/// says so.
+inline auto seeds(unsigned count) {
+  const char* const text = std::getenv("HIPPO_SEEDS");
+  const auto times = text == nullptr ? 1 : std::max(1, std::atoi(text));
+  return testing::Range(1u, 1 + count * static_cast<unsigned>(times));
+}
 
 /// A config that makes CAF run on the calling thread with a virtual clock.
 struct config : caf::actor_system_config {

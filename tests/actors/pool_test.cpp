@@ -313,6 +313,24 @@ TEST_F(PoolTest, ATrainerThatComesBackIsGrantedAgain) {
   EXPECT_EQ(held["other"], 2u);
 }
 
+TEST_F(PoolTest, AMergerThatEndsIsForgottenAndItsTrainersAreFree) {
+  const auto first = greedy_for("first");
+  const auto other = greedy_for("other");
+  join({"first", "other", "last"});
+  want(first, 1, 9);
+  want(other, 1, 9);
+  EXPECT_EQ(held["first"], 1u);
+  EXPECT_EQ(held["other"], 0u);
+  self->send_exit(first, caf::exit_reason::kill);
+  run();
+  EXPECT_EQ(held["other"], 1u);
+  const auto last = greedy_for("last");
+  want(last, 1, 9);
+  pass(10s);
+  release(1);
+  EXPECT_EQ(held["last"], 1u); // the other one has had 10 s
+}
+
 TEST_F(PoolTest, TheDeathOfATrainerIsToldToItsMerger) {
   const auto one = greedy("one");
   want(one, 1, 5);

@@ -89,6 +89,11 @@ public:
     x.train_ns = 1'000'000 * x.trained_steps;
     if (stop.evaluate)
       x.values = state_.evaluate();
+    if (diverges(x.values)) {
+      x.values.clear();
+      sink_(x);
+      return end(error{errc::diverged, "not finite"});
+    }
     if (stop.save) {
       const auto* where = stage_reaching(work_, stop.at);
       const auto name = checkpoint_name(where == nullptr ? 0 : where->node,
@@ -102,6 +107,9 @@ public:
     return true;
   }
 
+  /// Whether what was measured stands for something that is not finite.
+  std::function<bool(const metrics&)> diverges
+    = [](const metrics&) { return false; };
   std::uint64_t trained = 0; ///< steps, lost ones included
   /// Returns a failure for configurations that cannot be trained.
   std::function<const error*(const configuration&)> poison
@@ -222,6 +230,9 @@ public:
   merger_actor merging;
   std::vector<study_spec> specs;
   std::vector<study_actor> studies;
+  /// Of the trainers that are added from now on.
+  std::function<bool(const metrics&)> diverges
+    = [](const metrics&) { return false; };
 
   struct trainer_entry {
     training_actor handle;
@@ -280,6 +291,7 @@ public:
     x.device = "model";
     x.workloads["model"];
     auto device = std::make_shared<fake_engine>(files);
+    device->diverges = diverges;
     auto handle = spawn(trainer,
                         caf::actor_cast<registrar_actor>(trainers_pool), x,
                         std::static_pointer_cast<engine>(device),
@@ -427,8 +439,8 @@ public:
   }
 
   /// Every result of every trial must be what training it alone gives, there
-  /// must be one for each state that is measured, and every trial must have
-  /// ended.
+  /// must be one for each state that is measured, up to where it diverges, and
+  /// every trial must have ended.
   void expect_results_as_alone(std::size_t i) {
     const auto record = record_of(i);
     const measuring when{specs[i].objective.every,
@@ -449,8 +461,14 @@ public:
           state.train(alone.at(at), at, at + 1);
         EXPECT_EQ(x.values, state.evaluate())
           << "trial " << trial.id << " at " << at;
+        EXPECT_FALSE(diverges(x.values)) << trial.id << " at " << at;
       }
       EXPECT_EQ(at, trial.steps) << trial.id;
+      if (trial.failure.find("not finite") == std::string::npos)
+        continue;
+      for (const auto next = when.next(at); at < next; ++at)
+        state.train(alone.at(at), at, at + 1);
+      EXPECT_TRUE(diverges(state.evaluate())) << trial.id << " at " << at;
     }
     auto ended = ask<study_status>(studies[i], status_atom::value);
     ASSERT_TRUE(ended);

@@ -310,6 +310,35 @@ TEST_F(ServiceTest, ATrialThatDivergesFailsAloneWithAReason) {
   EXPECT_EQ(failed, 4);
 }
 
+TEST_F(ServiceTest, WhoPassesADivergedStateUnmeasuredGoesOn) {
+  const auto text = [](const char* name, int every) {
+    return std::string{"study: "} + name
+           + "\nworkload: {name: model}\nobjective: {metric: value, every: "
+           + std::to_string(every)
+           + "}\nsteps: {max: 6}\nspace: {lr: {choice: [0.1]}, batch_size: "
+             "{choice: [64]}}\nalgorithm: grid\n";
+  };
+  test::model_state second;
+  second.train({{"batch_size", form::constant(64)}, {"lr", form::constant(0.1)}},
+               0, 2);
+  diverges = [&](const metrics& xs) { return xs == second.evaluate(); };
+  open();
+  add_study(text("often", 1).c_str());
+  add_study(text("seldom", 3).c_str());
+  go();
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+  expect_results_as_alone(1);
+  const auto often = record_of(0).trials.at(0);
+  EXPECT_EQ(often.state, trial_state::failed);
+  EXPECT_EQ(often.steps, 1u);
+  EXPECT_NE(often.failure.find("not finite"), std::string::npos);
+  const auto seldom = record_of(1).trials.at(0);
+  EXPECT_EQ(seldom.state, trial_state::complete);
+  EXPECT_EQ(seldom.results.size(), 2u);
+}
+
 TEST_F(ServiceTest, AStageThatKeepsFailingIsGivenUpAfterSomeAttempts) {
   open();
   add_study(grid_study);
@@ -679,6 +708,12 @@ TEST_F(ServiceTest, ATrainerOfAnotherVersionIsRefused) {
   EXPECT_EQ(reason, errc::incompatible_version);
 }
 
+/// One state of 23, whoever comes by.
+bool diverges_here_and_there(const metrics& xs) {
+  return !xs.empty()
+         && static_cast<std::uint64_t>(xs.begin()->second) % 23 == 0;
+}
+
 // Any interleaving, trainers that die or fall silent at random: first nothing
 // may be wrong, then everything must be done. A failure prints its seed.
 struct ServiceSimulation
@@ -695,8 +730,10 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   options.merge = seed % 5 != 0;
   if (seed % 3 == 0)
     options.checkpoint_bytes_max = 6; // each counts as one byte here
-  const bool diverges = seed % 4 == 0;
-  const error diverged{errc::diverged, "loss is nan"};
+  const bool breaks = seed % 4 == 0;
+  const error broken{errc::diverged, "loss is nan"};
+  if (seed % 4 == 1)
+    diverges = diverges_here_and_there;
   open(std::move(options));
   for (const auto& name : std::get<2>(GetParam()))
     add_study(text_of(name));
@@ -704,9 +741,9 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   std::vector<std::size_t> alive;
   const auto join = [&] {
     add_trainer().device->poison = [&](const configuration& x) {
-      return diverges && x.at("batch_size") == form::constant(128)
+      return breaks && x.at("batch_size") == form::constant(128)
                  && x.at("lr") == form::constant(0.1)
-               ? &diverged
+               ? &broken
                : nullptr;
     };
     alive.push_back(trainers.size() - 1);
@@ -730,7 +767,7 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
   run_all(); // from here on nothing fails
   for (std::size_t i = 0; i < studies.size(); ++i)
     expect_results_as_alone(i);
-  if (!diverges) {
+  if (seed % 4 > 1) {
     EXPECT_GE(trained(), status().figures.unique_steps);
   }
 }
@@ -738,7 +775,10 @@ TEST_P(ServiceSimulation, EveryResultIsAsAloneWhateverHappens) {
 /// A service that goes on from what another one has left.
 struct ServiceAgain : test::service_test {
   explicit ServiceAgain(std::shared_ptr<test::remains> x,
-                        const std::vector<const char*>& texts) {
+                        const std::vector<const char*>& texts,
+                        bool some_diverge) {
+    if (some_diverge)
+      diverges = diverges_here_and_there;
     merger_options options;
     options.known = x->plan();
     options.first_lease = 1 + 1000 * x->records.size();
@@ -781,6 +821,7 @@ struct ServiceRestart : testing::TestWithParam<unsigned> {};
 
 TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
   const auto seed = GetParam();
+  const bool some_diverge = seed % 2 == 1;
   std::mt19937_64 rng{seed};
   const std::vector texts{pbt_study, plateau_pbt_study, sha_study,  grid_study,
                           tpe_study, asha_study,        bohb_study, plateau_study};
@@ -788,7 +829,7 @@ TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
   const auto left = std::make_shared<test::remains>();
   std::vector<study_record> before(texts.size());
   for (int life = 0; life < 4; ++life) {
-    ServiceAgain x{left, texts};
+    ServiceAgain x{left, texts, some_diverge};
     x.run();
     for (std::size_t i = 0; i < texts.size(); ++i)
       expect_goes_on(before[i], x.record_of(i));
@@ -801,11 +842,11 @@ TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
     for (std::size_t i = 0; i < texts.size(); ++i)
       before[i] = x.record_of(i);
   }
-  ServiceAgain last{left, texts},
-    whole{std::make_shared<test::remains>(), texts};
+  ServiceAgain last{left, texts, some_diverge},
+    whole{std::make_shared<test::remains>(), texts, some_diverge};
   last.run_all();
   whole.run_all();
-  ServiceAgain again{left, texts};
+  ServiceAgain again{left, texts, some_diverge};
   again.run_all();
   EXPECT_EQ(again.trained(), 0u);
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -823,13 +864,13 @@ TEST_P(ServiceRestart, LosesNothingWhenItDiesAtAnyMoment) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ServiceRestart, testing::Range(1u, 41u));
+INSTANTIATE_TEST_SUITE_P(Seeds, ServiceRestart, test::seeds(40));
 
 INSTANTIATE_TEST_SUITE_P(
   Seeds, ServiceSimulation,
   testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
                                    policy::trial),
-                   testing::Range(1u, 101u),
+                   test::seeds(100),
                    testing::Values(
                      std::vector<std::string>{"sha", "asha"},
                      std::vector<std::string>{"pbt", "plateau", "tpe"},

@@ -340,7 +340,7 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
     EXPECT_EQ(x.steps, 6u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, testing::Range(1u, 13u));
+INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, test::seeds(12));
 
 TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
   const temporary_folder where;

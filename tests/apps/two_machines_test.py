@@ -111,6 +111,17 @@ class TwoMachines(Case):
         self.assertIn("hippo keys init", done.err)
         self.assertFalse(os.path.exists(self.path("state")))
 
+    def test_insecure_lets_everybody_in_and_warns(self):
+        self.launch(
+            self.near, "service.log", HIPPO, "serve", "--insecure", "--state",
+            self.path("state"), "--listen", f"{SERVICE}:4848", "--rpc",
+            f"{SERVICE}:4849", "--http", "127.0.0.1:4850")
+        wait_for("the service", lambda: "clients connect to"
+                 in self.said("service.log"))
+        self.assertIn("warning serve: --insecure: everybody",
+                      self.said("service.log"))
+        self.assertEqual(self.ask("ls", "-f", "json").stdout.strip(), "[]")
+
 
 if __name__ == "__main__":
     main()

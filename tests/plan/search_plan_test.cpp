@@ -363,7 +363,7 @@ TEST(SearchPlan, AFailureReachesAllThatPassThroughAndNobodyElse) {
   const auto trunk = plan.add_trial(study, {{0, lr(.1)}});
   for (auto x : {before, after, trunk})
     plan.ask(x, 8);
-  plan.fail(1, 4, {errc::diverged, "loss is nan"});
+  plan.fail(1, 4, {errc::training_failed, "out of memory"});
   std::set<trial_id> failed;
   for (auto& f : plan.take_failures())
     failed.insert(f.trial);
@@ -372,6 +372,75 @@ TEST(SearchPlan, AFailureReachesAllThatPassThroughAndNobodyElse) {
   plan.ask(late, 8);
   EXPECT_EQ(plan.take_failures().size(), 1u);
   EXPECT_EQ(plan.node(1).wants.size(), 1u); // state 2, for `before`
+}
+
+TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
+  search_plan plan;
+  const auto often = plan.add_study({1, {6}});
+  const auto seldom = plan.add_study({3, {6}});
+  const auto a = plan.add_trial(often, {{0, lr(.1)}});
+  const auto b = plan.add_trial(seldom, {{0, lr(.1)}});
+  plan.ask(a, 6);
+  plan.ask(b, 6);
+  const error why{errc::diverged, "loss is nan"};
+  EXPECT_TRUE(plan.diverge(1, 2, why));
+  EXPECT_TRUE(plan.take_failures().empty()) << "1 comes first";
+  lease running;
+  running.number = 1;
+  running.stages = {{1, 0, 1, {}}};
+  plan.begin_lease(running);
+  stop_report report;
+  report.lease = 1;
+  report.at = 1;
+  report.values = {{"loss", 1}};
+  plan.record(report);
+  EXPECT_EQ(plan.take_deliveries().size(), 1u);
+  const auto failed = plan.take_failures();
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].trial, a);
+  EXPECT_EQ(failed[0].at, 2u);
+  EXPECT_EQ(failed[0].reason.message, why.message);
+  // What is left is the other one's, and nobody looks at state 2 again.
+  EXPECT_EQ(plan.node(1).wants.size(), 2u);
+  EXPECT_FALSE(plan.is_waiting(often));
+  EXPECT_TRUE(plan.is_waiting(seldom));
+  for (const auto& stop : plan.stops_of(1, 0, 6, 0))
+    EXPECT_NE(stop.at, 2u);
+  EXPECT_FALSE(plan.diverge(1, 2, why)) << "known";
+  EXPECT_TRUE(plan.diverge(1, 1, why)) << "the result came first";
+  EXPECT_TRUE(plan.take_failures().empty());
+}
+
+TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
+  search_plan plan;
+  const auto study = plan.add_study({1, {6}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}});
+  const auto b = plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}});
+  plan.ask(a, 1);
+  lease running;
+  running.number = 1;
+  running.stages = {{1, 0, 2, {}}};
+  plan.begin_lease(running);
+  stop_report report;
+  report.lease = 1;
+  report.at = 1;
+  report.values = {{"loss", 1}};
+  plan.record(report);
+  EXPECT_TRUE(plan.diverge(1, 2, {errc::diverged, "loss is nan"}));
+  plan.take_deliveries();
+  plan.ask(a, 1);
+  EXPECT_TRUE(plan.take_failures().empty());
+  plan.ask(b, 6);
+  EXPECT_EQ(plan.take_deliveries().size(), 1u);
+  plan.ask(a, 3);
+  EXPECT_TRUE(plan.take_deliveries().empty());
+  const auto failed = plan.take_failures();
+  ASSERT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[0].trial, b);
+  EXPECT_EQ(failed[1].trial, a);
+  EXPECT_FALSE(plan.is_waiting(study));
+  EXPECT_TRUE(plan.node(1).wants.empty());
+  EXPECT_TRUE(plan.node(2).wants.empty());
 }
 
 struct SearchPlanProperties : testing::TestWithParam<unsigned> {};

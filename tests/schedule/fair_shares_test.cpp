@@ -43,6 +43,21 @@ TEST(FairShares, ManyDevicesAtOnceGoByWeight) {
   EXPECT_EQ(x.devices(2), 6);
 }
 
+TEST(FairShares, WhoIsRemovedLeavesTheOthersAsTheyWere) {
+  auto x = waiting({1, 2, 4});
+  x.hold(0, 1);
+  x.hold(2, 1);
+  x.advance(100);
+  x.hold(0, -1);
+  x.remove(0);
+  ASSERT_EQ(x.size(), 2u);
+  EXPECT_EQ(x.weight(0), 2);
+  EXPECT_EQ(x.seconds(0), 0);
+  EXPECT_EQ(x.weight(1), 4);
+  EXPECT_EQ(x.seconds(1), 100);
+  EXPECT_EQ(x.next(), 0u);
+}
+
 TEST(FairShares, WhoWaitsForNothingHasNoTurn) {
   auto x = waiting({1, 1});
   x.set_waiting(0, false);

@@ -146,7 +146,7 @@ void search_plan::announce_stops(node_id at, const measuring& when) {
   for (const auto& r : x.running)
     for (auto t = when.next(r.reached); t != 0 && t <= r.to; t = when.next(t))
       added_stops_.push_back(
-        {r.lease, {t, x.results.count(t) == 0, when.keeps(t)}});
+        {r.lease, {t, !is_measured(x, t), when.keeps(t)}});
   for (const auto& r : x.running)
     for (auto t : when.branches)
       if (t > r.reached && t <= r.to)
@@ -201,6 +201,9 @@ void search_plan::go_on(trial_id id) {
       return;
     }
   }
+  if (const auto t = trial.waits_to;
+      t > 0 && nodes_[node_at(id, t)].diverged.count(t) > 0)
+    return; // as below
   const auto order = ++requests_;
   const auto& when = measuring_of(id);
   auto i = passed.begin();
@@ -211,6 +214,11 @@ void search_plan::go_on(trial_id id) {
     auto& x = nodes_[i->node];
     if (x.results.count(t) != 0)
       continue;
+    if (x.diverged.count(t) != 0) {
+      trial.waits_to = t; // it fails once it has been told what comes before
+      flush(id);
+      return;
+    }
     add_waiter(x.wants[t], id, order);
     x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
@@ -309,8 +317,14 @@ void search_plan::flush(trial_id id) {
     const auto at = node_at(id, t);
     const auto& results = nodes_[at].results;
     const auto i = results.find(t);
-    if (i == results.end())
+    if (i == results.end()) {
+      const auto& diverged = nodes_[at].diverged;
+      if (const auto d = diverged.find(t); d != diverged.end()) {
+        failures_.push_back({id, t, d->second});
+        drop(id);
+      }
       return;
+    }
     deliveries_.push_back({id, at, t, i->second});
     delivered_steps_ += t - trial.delivered_to;
     studies_[trial.study].figures.delivered_steps += t - trial.delivered_to;
@@ -350,7 +364,7 @@ std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
       stop_at(t).save = true;
   std::vector<stop_point> result;
   for (auto& [t, stop] : stops) {
-    stop.evaluate = stop.evaluate && x.results.count(t) == 0;
+    stop.evaluate = stop.evaluate && !is_measured(x, t);
     stop.save = stop.save && x.checkpoints.count(t) == 0;
     if (stop.evaluate || stop.save || t == to)
       result.push_back(stop);
@@ -405,15 +419,23 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
     result.measured = x.results.try_emplace(report.at, report.values).second;
   if (result.saved || result.measured)
     changed_.insert(at);
-  if (!result.measured)
-    return result;
-  if (auto w = x.wants.extract(report.at)) {
-    for (const auto& kvp : w.mapped().live)
-      --studies_[kvp.first].wants;
-    for (auto trial : w.mapped().waiters)
-      flush(trial);
-  }
+  if (result.measured)
+    answer(at, report.at);
   return result;
+}
+
+bool search_plan::is_measured(const plan_node& x, step_t at) {
+  return x.results.count(at) > 0 || x.diverged.count(at) > 0;
+}
+
+void search_plan::answer(node_id at, step_t step) {
+  const auto w = nodes_[at].wants.extract(step);
+  if (!w)
+    return;
+  for (const auto& kvp : w.mapped().live)
+    --studies_[kvp.first].wants;
+  for (auto trial : w.mapped().waiters)
+    flush(trial);
 }
 
 std::optional<recorded> search_plan::adopt(const stop_report& report) {
@@ -439,6 +461,17 @@ void search_plan::end_lease(std::uint64_t number) {
     running.erase(gone, running.end());
     changed_.insert(s.node);
   }
+}
+
+bool search_plan::diverge(node_id at, step_t step, const error& reason) {
+  auto& x = nodes_[at];
+  if (x.results.count(step) > 0)
+    return true; // what came first counts
+  if (!x.diverged.emplace(step, reason).second)
+    return false;
+  changed_.insert(at);
+  answer(at, step);
+  return true;
 }
 
 void search_plan::fail(node_id at, step_t from, const error& reason) {

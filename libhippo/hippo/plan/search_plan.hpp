@@ -78,6 +78,8 @@ struct plan_node {
   std::vector<std::uint32_t> measurings; ///< of the trials that pass, sorted
   std::map<step_t, metrics> results;
   std::map<step_t, checkpoint> checkpoints;
+  /// States whose measurement is not finite, and why.
+  std::map<step_t, error> diverged;
   std::map<step_t, want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
@@ -188,6 +190,12 @@ public:
 
   /// Ends a lease: what it has not reached is to be trained again.
   void end_lease(std::uint64_t number);
+
+  /// Says that the measurement of a state is not finite: every trial that is
+  /// measured there fails. One that passes it unmeasured goes on, as it would
+  /// alone.
+  /// @returns false if that was known already
+  bool diverge(node_id at, step_t step, const error& reason);
 
   /// Says that training node `at` cannot reach state `from`: every trial that
   /// waits for it or for something beyond fails.
@@ -310,12 +318,17 @@ private:
                    configuration_pool::compact config);
   node_id add_node(node_id parent, step_t begin, std::uint64_t lane,
                    configuration_pool::compact config);
+  /// Whether the outcome of measuring a state is known.
+  [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
+  /// Tells those who wait for the outcome of measuring a state.
+  void answer(node_id at, step_t step);
   /// Keeps the result and checkpoint of a state that belongs to node `at`.
   recorded keep(node_id at, const stop_report& x);
   void announce_stops(node_id at, const measuring& when);
   void add_waiter(want& x, trial_id trial, std::uint64_t order);
   /// Takes away one trial of the study.
   void remove_waiter(want& x, study_no study);
+  /// Tells a trial what is known of the states it waits for, in their order.
   void flush(trial_id trial);
   /// Lets a trial no longer wait for what is beyond state `to`.
   void stop_waiting(trial_id trial, step_t to);

@@ -24,6 +24,11 @@ fair_shares::party fair_shares::add(double weight) {
   return parties_.size() - 1;
 }
 
+void fair_shares::remove(party x) {
+  assert(parties_[x].devices < rounding);
+  parties_.erase(parties_.begin() + static_cast<std::ptrdiff_t>(x));
+}
+
 void fair_shares::set_weight(party x, double weight) {
   assert(weight > 0);
   parties_[x].weight = weight;

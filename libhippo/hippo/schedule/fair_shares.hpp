@@ -31,6 +31,10 @@ public:
   /// REQUIRES: `weight > 0`, here as below
   party add(double weight);
 
+  /// Forgets a party. Those that were added after it are numbered one less.
+  /// REQUIRES: it holds nothing.
+  void remove(party x);
+
   /// From now on; what was had before counts as it did.
   void set_weight(party x, double weight);
 
