@@ -205,7 +205,7 @@ struct TrainerInfo {
   number @0 :UInt64;
   name   @1 :Text;     # host and process
   device @2 :Text;     # kind of device: decides the bits of results
-  lost   @3 :Text;     # why it left; empty if it has not
+  lost   @3 :Text;     # why it is gone; empty if it is there
   lease :union {
     idle    @4 :Void;
     running @5 :LeaseInfo;

@@ -52,6 +52,11 @@ struct live_study_view {
 struct trainer_view {
   trainer_record trainer;
   std::optional<merger_status::running_lease> lease;
+
+  /// Why it is gone; empty if it is there.
+  [[nodiscard]] std::string gone() const {
+    return trainer.left ? "has left" : trainer.lost;
+  }
 };
 
 /// Answers the questions of all clients, however they come. Nothing blocks:

@@ -201,7 +201,7 @@ json shown(const trainer_view& x) {
   return {{"number", x.trainer.number},
           {"name", x.trainer.name},
           {"device", x.trainer.device},
-          {"lost", text_or_null(x.trainer.lost)},
+          {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }
 

@@ -128,7 +128,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setNumber(x.trainer.number);
   to.setName(to_text(x.trainer.name));
   to.setDevice(to_text(x.trainer.device));
-  to.setLost(to_text(x.trainer.lost));
+  to.setLost(to_text(x.gone()));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

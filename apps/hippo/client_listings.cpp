@@ -126,25 +126,25 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
   listing result;
   result.columns = {{"number", cell_look::number},
                     {"name"},
-                    {"device"},
                     {"state"},
                     {"what"},
                     {"step", cell_look::number},
                     {"to", cell_look::number},
                     {"steps/s", cell_look::number},
+                    {"device"},
                     {"lost", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
-    const auto* const state = !x.lost.empty() ? "lost"
+    const auto* const state = !x.lost.empty() ? "gone"
                               : x.lease       ? "busy"
                                               : "idle";
-    result.rows.push_back({x.number, x.name, x.device, state,
+    result.rows.push_back({x.number, x.name, state,
                            x.lease ? json(x.lease->what) : json(),
                            x.lease ? json(x.lease->at) : json(),
                            x.lease ? json(x.lease->to) : json(),
                            x.lease ? json(x.lease->steps_per_second) : json(),
-                           text_or_null(x.lost)});
+                           x.device, text_or_null(x.lost)});
   }
   return result;
 }

@@ -18,8 +18,6 @@
 #include "common_options.hpp"
 #include "follow.hpp"
 #include "hippo/client/client.hpp"
-#include "hippo/core/endpoint.hpp"
-#include "hippo/keys/handshake.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/text.hpp"
@@ -71,9 +69,6 @@ std::string setting(const char* name, const char* fallback) {
   return set != nullptr && *set != '\0' ? set : fallback;
 }
 
-/// How long a service may take to say who it is.
-constexpr std::chrono::seconds handshake_patience{10};
-
 /// Which service is asked.
 struct service_address {
   std::string text = setting("HIPPO_SERVER", default_service_address);
@@ -98,21 +93,7 @@ struct service_address {
     client_options options;
     options.name = "hippo command line, process " + std::to_string(::getpid());
     options.credentials = keys;
-    auto result = client::connect(text, std::move(options));
-    if (!result && !keys.empty())
-      if (auto why = find_refusal())
-        return *why;
-    return result;
-  }
-
-private:
-  /// What TLS says does not come with the failure of a connection.
-  [[nodiscard]] std::optional<error> find_refusal() const {
-    const auto where = parse_endpoint(text);
-    const auto shown = load_credentials(keys, key_role::client, now_seconds());
-    if (!where || !shown)
-      return std::nullopt;
-    return why_refused(where->host, where->port, *shown, handshake_patience);
+    return client::connect(text, std::move(options));
   }
 };
 

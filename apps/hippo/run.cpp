@@ -168,7 +168,7 @@ progress_view local_service::view(double elapsed_seconds) {
   std::map<std::uint64_t, trainer_progress> trainers;
   if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
     for (const auto& x : pool->trainers)
-      if (x.lost.empty())
+      if (x.lost.empty() && !x.left)
         trainers[x.number].number = x.number;
   double seconds_to_train = 0;
   for (const auto& x : known.mergers) {

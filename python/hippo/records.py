@@ -134,7 +134,7 @@ class TrainerInfo:
         number: in the order in which they came.
         name: host and process.
         device: its kind of device, which decides the bits of results.
-        lost: why it left; empty if it has not.
+        lost: why it is gone; empty if it is there.
         lease: None if it is idle.
     """
 

@@ -127,6 +127,12 @@ public:
 
   gateway& door() { return *gateway_; }
 
+  /// Lets the trainer take leave, and waits for that.
+  void send_trainer_away() {
+    self_->send(trainer_, leave_atom::value);
+    self_->wait_for(trainer_);
+  }
+
   /// Why the gateway is not open, if so.
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
 

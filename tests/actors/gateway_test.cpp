@@ -566,6 +566,19 @@ TEST_F(HttpTest, ShowsStudies) {
   EXPECT_EQ(tree[0].at("stages").size(), 4u);
 }
 
+TEST_F(HttpTest, ATrainerThatHasLeftIsGone) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  EXPECT_TRUE(body_of(get("/api/trainers"), 200).at(0).at("lost").is_null());
+  node->send_trainer_away();
+  EXPECT_EQ(body_of(get("/api/trainers"), 200).at(0).at("lost"), "has left");
+  EXPECT_NE(get("/metrics").find("hippo_trainers{state=\"left\"} 1\n"),
+            std::string::npos);
+  const auto answer = me.service.trainersRequest().send().wait(scope);
+  EXPECT_EQ(answer.getTrainers()[0].getLost(), "has left");
+}
+
 TEST_F(HttpTest, CountsForPrometheus) {
   open();
   auto me = enter();

@@ -211,7 +211,7 @@ class Fake(Asking):
             "     1  alpha/100  busy   lr 0.1, batch_size 64     3  12\n"
             "     2  alpha/101  idle   -                         -   -\n")
         self.assertEqual([x["state"] for x in self.json("top", "--all")],
-                         ["busy", "idle", "lost"])
+                         ["busy", "idle", "gone"])
         text = self.on_terminal("top", until=lambda x: x.count("busy") > 1)
         self.assertRegex(text, r"\x1b\[3A")
         self.assertLessEqual(max(map(len, re.split(

@@ -141,7 +141,7 @@ expected<client> client::connect(const std::string& address,
     return secure.failure();
   const auto x = std::make_shared<impl>(address, options, *secure);
   if (const auto why = x->open())
-    return *why;
+    return find_refusal(address, options).value_or(*why);
   return client{x};
 }
 

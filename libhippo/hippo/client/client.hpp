@@ -91,7 +91,7 @@ struct trainer_summary {
   std::uint64_t number = 0;
   std::string name;                   ///< host and process
   std::string device;                 ///< kind of device
-  std::string lost;                   ///< why it left; empty if it has not
+  std::string lost;                   ///< why it is gone; empty if it is there
   std::optional<lease_summary> lease; ///< nothing if it is idle
 };
 

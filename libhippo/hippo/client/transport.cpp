@@ -1,11 +1,21 @@
 #include "hippo/client/transport.hpp"
 
+#include <chrono>
 #include <memory>
 
+#include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
+#include "hippo/keys/handshake.hpp"
 #include "hippo/keys/rpc_tls.hpp"
 
 namespace hippo {
+
+namespace {
+
+/// How long a service may take to say who it is.
+constexpr std::chrono::seconds handshake_patience{10};
+
+} // namespace
 
 expected<transport> make_transport(const client_options& options) {
   if (options.credentials.empty())
@@ -23,6 +33,18 @@ expected<transport> make_transport(const client_options& options) {
   return transport{[peer](kj::Own<kj::AsyncIoStream> stream) {
     return peer->connect(kj::mv(stream)).attach(peer);
   }};
+}
+
+std::optional<error> find_refusal(const std::string& address,
+                                  const client_options& options) {
+  if (options.credentials.empty())
+    return std::nullopt;
+  const auto where = parse_endpoint(address);
+  const auto shown
+    = load_credentials(options.credentials, key_role::client, now_seconds());
+  if (!where || !shown)
+    return std::nullopt;
+  return why_refused(where->host, where->port, *shown, handshake_patience);
 }
 
 } // namespace hippo
