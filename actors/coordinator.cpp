@@ -300,6 +300,21 @@ void submit(self_ptr self, study_submission x, id_promise promise) {
       });
 }
 
+caf::error not_running(std::uint64_t study) {
+  return caf::make_error(errc::unknown_study, "study " + std::to_string(study)
+                                                + " is not running");
+}
+
+/// Answers those who asked for studies while these were being restored.
+void answer_early(coordinator_state& st) {
+  for (auto& [id, promise] : std::exchange(st.asked_early, {})) {
+    if (const auto i = st.studies.find(id); i != st.studies.end())
+      promise.deliver(i->second.handle);
+    else
+      promise.deliver(not_running(id));
+  }
+}
+
 coordinator_status status_of(const coordinator_state& st) {
   coordinator_status result;
   for (const auto& [id, x] : st.studies)
@@ -375,18 +390,21 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
       return promise;
     },
     [self](find_atom, std::uint64_t id) -> caf::result<study_actor> {
-      const auto i = self->state.studies.find(id);
-      if (i == self->state.studies.end())
-        return caf::make_error(errc::unknown_study,
-                               "study " + std::to_string(id)
-                                 + " is not running");
-      return i->second.handle;
+      auto& st = self->state;
+      if (const auto i = st.studies.find(id); i != st.studies.end())
+        return i->second.handle;
+      if (st.going)
+        return not_running(id);
+      auto promise = self->make_response_promise<study_actor>();
+      st.asked_early.emplace_back(id, promise);
+      return promise;
     },
     [self](depot_atom, std::uint16_t port) {
       self->state.options.depot_port = port;
     },
     [self](go_atom) {
       self->state.going = true;
+      answer_early(self->state);
       for (const auto& [key, x] : self->state.mergers)
         self->send(x.handle, go_atom::value);
     },

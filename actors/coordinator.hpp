@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/schedule/scheduler.hpp"
@@ -67,6 +68,9 @@ struct coordinator_state {
   std::uint64_t last_study = 0;                  ///< id
   std::uint64_t last_generation = 0;             ///< of leases
   bool going = false;
+  /// Who asked for studies before then: they may be restored yet.
+  std::vector<std::pair<std::uint64_t, caf::typed_response_promise<study_actor>>>
+    asked_early;
   std::uint64_t submissions_under_way = 0;
   bool collecting = false; ///< checkpoints of a workload that is idle
 };

@@ -400,8 +400,9 @@ struct coordinator_status {
 using coordinator_actor = observer_actor::extend<
   // Runs a study. Replies with its id once it is durable.
   caf::replies_to<submit_atom, study_submission>::with<std::uint64_t>,
-  // Replies with the study of that id. Errors: `errc::unknown_study` if it is
-  // not in memory, because it has ended or never was.
+  // Replies with the study of that id, if leasing has not begun then once it has:
+  // studies are being restored. Errors: `errc::unknown_study` if it is not in
+  // memory, because it has ended or never was.
   caf::replies_to<find_atom, std::uint64_t>::with<study_actor>,
   // The port at which trainers that do not see the checkpoints get them; said
   // before the first study comes.

@@ -343,7 +343,8 @@ kj::Promise<std::string> desk::preview(std::string text, std::string name) {
 }
 
 kj::Promise<study_actor> desk::find_live(std::uint64_t study) {
-  return asker_.request<study_actor>(sources_.coordinator, status_timeout,
+  // A service that has just begun restores its studies first.
+  return asker_.request<study_actor>(sources_.coordinator, submit_timeout,
                                      find_atom::value, study);
 }
 

@@ -68,7 +68,8 @@ public:
                           std::shared_ptr<test::fake_engine::folder> checkpoints
                           = std::make_shared<test::fake_engine::folder>(),
                           std::chrono::milliseconds retry = 0ms,
-                          std::uint64_t checkpoint_bytes_max = UINT64_MAX)
+                          std::uint64_t checkpoint_bytes_max = UINT64_MAX,
+                          bool goes = true)
     : files(std::move(checkpoints)) {
     store = std::move(*state_folder::open(where.path));
     log = spawn(journal, store, retry);
@@ -82,7 +83,8 @@ public:
     boss = spawn(coordinator, options, trainers_pool, log,
                  caf::actor_cast<observer_actor>(self));
     run();
-    self->send(boss, go_atom::value);
+    if (goes)
+      self->send(boss, go_atom::value);
     for (int i = 0; i < 2; ++i) {
       hello x;
       x.device = "model";
@@ -274,6 +276,29 @@ TEST(StoredService, LiveWorkloadsShareTheSpaceForCheckpoints) {
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_LE(taken[0].second, 6u);
   EXPECT_LE(taken[1].second, 6u);
+}
+
+TEST(StoredService, WhoAsksForAStudyThatIsYetToBeRestoredWaits) {
+  const temporary_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  stored_service{where, files}.submit(sha_study);
+  stored_service x{where, files, 0ms, UINT64_MAX, false};
+  std::vector<caf::error> answers(2);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    answers[i] = caf::make_error(errc::cancelled); // none
+    x.spawn([&x, &answer = answers[i], id = i + 1](caf::event_based_actor* me) {
+      me->request(x.boss, caf::infinite, find_atom::value, id)
+        .then([&](const study_actor&) { answer = caf::error{}; },
+              [&](caf::error& why) { answer = std::move(why); });
+    });
+  }
+  x.run();
+  EXPECT_EQ(answers[0], errc::cancelled) << "it waits";
+  x.restore();
+  x.self->send(x.boss, go_atom::value);
+  x.run();
+  EXPECT_FALSE(answers[0]);
+  EXPECT_EQ(answers[1], errc::unknown_study);
 }
 
 TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
