@@ -415,8 +415,9 @@ class Soak:
         with self.again(lambda: hippo.connect(self.rpc, timeout=60)) as client:
             self.studies = [x.id for x in client.studies()]
             for x in client.studies():
-                if x.name == "evolution" and not x.ended:
-                    client.study(x.id).close()  # its client is gone
+                if x.name in ("evolution", "soak-client") and not x.ended:
+                    # Its client is gone, or never heard of its submission.
+                    self.again(client.study(x.id).close)
             while True:
                 infos = client.studies()
                 if all(x.ended for x in infos):
