@@ -15,6 +15,7 @@ Python client (python/). Filling the disk needs the right to mount one.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import random
@@ -417,7 +418,8 @@ class Soak:
             for x in client.studies():
                 if x.name in ("evolution", "soak-client") and not x.ended:
                     # Its client is gone, or never heard of its submission.
-                    self.again(client.study(x.id).close)
+                    with contextlib.suppress(hippo.InvalidArgument):  # it ended
+                        self.again(client.study(x.id).close)
             while True:
                 infos = client.studies()
                 if all(x.ended for x in infos):
