@@ -374,6 +374,19 @@ TEST(SearchPlan, AFailureReachesAllThatPassThroughAndNobodyElse) {
   EXPECT_EQ(plan.node(1).wants.size(), 1u); // state 2, for `before`
 }
 
+/// Leases node 1 up to `end` and reports a loss at state 1.
+void measure_first_state(search_plan& plan, step_t end) {
+  lease running;
+  running.number = 1;
+  running.stages = {{1, 0, end, {}}};
+  plan.begin_lease(running);
+  stop_report report;
+  report.lease = 1;
+  report.at = 1;
+  report.values = {{"loss", 1}};
+  plan.record(report);
+}
+
 TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
   search_plan plan;
   const auto often = plan.add_study({1, {6}});
@@ -385,15 +398,7 @@ TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
   const error why{errc::diverged, "loss is nan"};
   EXPECT_TRUE(plan.diverge(1, 2, why));
   EXPECT_TRUE(plan.take_failures().empty()) << "1 comes first";
-  lease running;
-  running.number = 1;
-  running.stages = {{1, 0, 1, {}}};
-  plan.begin_lease(running);
-  stop_report report;
-  report.lease = 1;
-  report.at = 1;
-  report.values = {{"loss", 1}};
-  plan.record(report);
+  measure_first_state(plan, 1);
   EXPECT_EQ(plan.take_deliveries().size(), 1u);
   const auto failed = plan.take_failures();
   ASSERT_EQ(failed.size(), 1u);
@@ -417,15 +422,7 @@ TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
   const auto a = plan.add_trial(study, {{0, lr(.1)}});
   const auto b = plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}});
   plan.ask(a, 1);
-  lease running;
-  running.number = 1;
-  running.stages = {{1, 0, 2, {}}};
-  plan.begin_lease(running);
-  stop_report report;
-  report.lease = 1;
-  report.at = 1;
-  report.values = {{"loss", 1}};
-  plan.record(report);
+  measure_first_state(plan, 2);
   EXPECT_TRUE(plan.diverge(1, 2, {errc::diverged, "loss is nan"}));
   plan.take_deliveries();
   plan.ask(a, 1);
