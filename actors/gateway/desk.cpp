@@ -246,8 +246,8 @@ kj::Promise<live_view> desk::live() {
       for (const auto& x : known.mergers)
         answers.add(take(asker_.request<merger_status>(
                            x.handle, status_timeout, status_atom::value),
-                         [=, key = x.workload_key](merger_status y) {
-                           result->mergers.push_back({key, std::move(y)});
+                         [=](merger_status y) {
+                           result->mergers.push_back(std::move(y));
                          }));
       return kj::joinPromises(answers.releaseAsArray()).then([result] {
         return std::move(*result);
@@ -261,7 +261,7 @@ kj::Promise<std::vector<trainer_view>> desk::trainers() {
     for (auto& x : now.pool.trainers)
       result.push_back({std::move(x), std::nullopt});
     for (auto& merger : now.mergers)
-      for (auto& lease : merger.status.running)
+      for (auto& lease : merger.running)
         for (auto& x : result)
           if (x.trainer.number == lease.trainer)
             x.lease = lease;

@@ -35,11 +35,7 @@ struct live_view {
   pool_status pool;
   journal_status journal;
   std::map<std::uint64_t, study_status> studies; ///< by id
-  struct merger_entry {
-    std::string workload_key;
-    merger_status status;
-  };
-  std::vector<merger_entry> mergers;
+  std::vector<merger_status> mergers;
 };
 
 /// A study, and what is known of it only while it runs.

@@ -65,7 +65,7 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   merge_figures steps;
   double trained = 0, reused = 0, device_seconds = 0, saved_seconds = 0;
   double leases = 0;
-  for (const auto& [key, x] : live.mergers) {
+  for (const auto& x : live.mergers) {
     steps.asked_steps += x.figures.asked_steps;
     steps.unique_steps += x.figures.unique_steps;
     steps.delivered_steps += x.figures.delivered_steps;
