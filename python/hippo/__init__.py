@@ -15,11 +15,13 @@ from .errors import (Cancelled, Closed, Disconnected, Error,
 from .records import (Event, LeaseInfo, ServiceInfo, StudyInfo, TrainerInfo,
                       TrialInfo)
 from .study import Study, Trial
+from .workload import HyperParameters, Workload
 
 __all__ = [
     "Cancelled", "Client", "Closed", "Disconnected", "Error", "Event",
-    "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
+    "HyperParameters", "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
     "MissingData", "NotAllowed", "ResourceExhausted", "ServiceInfo", "Study",
     "StudyInfo", "Timeout", "TrainerInfo", "Trial", "TrialFailed",
-    "TrialInfo", "UnknownStudy", "UnknownWorkload", "connect",
+    "TrialInfo", "UnknownStudy", "UnknownWorkload", "Workload",
+    "connect",
 ]

@@ -1,4 +1,5 @@
-"""The interface of the service, as pycapnp loads it."""
+"""The interfaces of the service and of workload processes, as pycapnp loads
+them."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ from typing import Any
 
 import capnp
 
+# pycapnp brings the files that schemas import as /capnp/NAME.
+_parser = capnp.SchemaParser()
+_imports = [os.path.dirname(os.path.dirname(capnp.__file__))]
 
-def _load() -> Any:
+
+def _load(name: str) -> Any:
     here = os.path.dirname(__file__)
-    # pycapnp brings the files that the schema imports as /capnp/NAME.
-    shared = os.path.dirname(os.path.dirname(capnp.__file__))
-    return capnp.SchemaParser().load(
-        os.path.join(here, "service.capnp"), imports=[shared])
+    return _parser.load(os.path.join(here, name), imports=_imports)
 
 
-service: Any = _load()
+service: Any = _load("service.capnp")
+process: Any = _load("process.capnp")

@@ -1,0 +1,194 @@
+"""Runs a workload beside its trainer: `python -m hippo.workload_process
+FILE.py:CLASS`. Trainers start it; schemas/process.capnp is what they say."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+import traceback
+from typing import Any, BinaryIO
+
+from hippo._schema import process
+from hippo.workload import HyperParameters, Value, Workload
+
+SOCKET = "HIPPO_SOCKET"
+
+
+class BadWorkload(Exception):
+    """What is named is not a workload. The text says what to do about it."""
+
+
+def find_class(name: str) -> type[Workload]:
+    """Imports the class that FILE.py:CLASS names."""
+    path, colon, attribute = name.rpartition(":")
+    if not colon or not path or not attribute:
+        raise BadWorkload(f"'{name}' is not of the form FILE.py:CLASS")
+    spec = importlib.util.spec_from_file_location(
+        os.path.splitext(os.path.basename(path))[0], path)
+    if spec is None or spec.loader is None:
+        raise BadWorkload(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # pickle looks classes up there
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec.loader.exec_module(module)
+    found = getattr(module, attribute, None)
+    if not isinstance(found, type) or not issubclass(found, Workload):
+        known = ", ".join(sorted(
+            key for key, value in vars(module).items()
+            if isinstance(value, type) and issubclass(value, Workload)
+            and value is not Workload)) or "none"
+        raise BadWorkload(f"{path} has no subclass of hippo.Workload that is "
+                          f"called {attribute}; it has: {known}")
+    return found
+
+
+def versions(packages: list[str]) -> dict[str, str]:
+    """The versions of the interpreter and of packages, "" where unknown."""
+    result = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            result[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            result[name] = ""
+    return dict(sorted(result.items()))
+
+
+class Server:
+    """Answers the trainer's requests, one after the other."""
+
+    def __init__(self, workload: Workload, stream: BinaryIO,
+                 packages: list[str]) -> None:
+        self._workload = workload
+        self._stream = stream
+        self._packages = packages
+
+    def run(self) -> None:
+        """Works until it is told to end or the trainer is gone."""
+        while True:
+            try:
+                request = process.Request.read(self._stream)
+            except Exception:  # pycapnp says EOF in several ways
+                return
+            if request.which() == "shutdown":
+                return
+            answer = process.Answer.new_message(number=request.number)
+            try:
+                getattr(self, "_" + request.which())(request, answer)
+            except Exception as why:
+                answer.init("failed")
+                answer.failed.message = _one_line(why)
+                answer.failed.details = _without_us(why)
+            try:
+                answer.write(self._stream)
+            except OSError:
+                return
+
+    def _describe(self, request: Any, answer: Any) -> None:
+        if request.describe != process.processProtocolVersion:
+            raise BadWorkload(
+                f"the trainer speaks version {request.describe} of the "
+                f"interface of workload processes, this package "
+                f"{process.processProtocolVersion}: install the same release")
+        known = versions(self._packages)
+        described = answer.init("description")
+        described.protocol = process.processProtocolVersion
+        described.name = type(self._workload).__name__
+        for to, (name, version) in zip(
+                described.init("versions", len(known)), known.items()):
+            to.name, to.version = name, version
+
+    def _setup(self, request: Any, answer: Any) -> None:
+        x = request.setup
+        if x.threads:
+            _limit_threads(x.threads)
+        args: dict[str, Value] = {}
+        for option in x.args:
+            which = option.value.which()
+            args[option.name] = getattr(option.value, which)
+        self._workload.setup(x.seed, x.device, args)
+        answer.done = None
+
+    def _init(self, request: Any, answer: Any) -> None:
+        self._workload.init()
+        answer.done = None
+
+    def _train(self, request: Any, answer: Any) -> None:
+        x = request.train
+        values: dict[str, list[float] | str] = {
+            y.name: y.word if y.which() == "word" else list(y.numbers)
+            for y in x.values}
+        start, stop = getattr(x, "from"), x.to
+        self._workload.train(start, stop,
+                             HyperParameters(start, stop, values))
+        answer.done = None
+
+    def _evaluate(self, request: Any, answer: Any) -> None:
+        measured = self._workload.evaluate()
+        for to, (name, value) in zip(answer.init("metrics", len(measured)),
+                                     sorted(measured.items())):
+            to.name, to.value = name, float(value)
+
+    def _save(self, request: Any, answer: Any) -> None:
+        self._workload.save(request.save)
+        answer.done = None
+
+    def _load(self, request: Any, answer: Any) -> None:
+        self._workload.load(request.load)
+        answer.done = None
+
+
+def _one_line(why: BaseException) -> str:
+    return " ".join(traceback.format_exception_only(why)[-1].split())
+
+
+def _without_us(why: BaseException) -> str:
+    """The traceback from the first line of the user's code on."""
+    frames = traceback.extract_tb(why.__traceback__)
+    own = [x for x in frames if os.path.dirname(x.filename)
+           != os.path.dirname(__file__)] or list(frames)
+    return "".join(["Traceback (most recent call last):\n",
+                    *traceback.format_list(own),
+                    *traceback.format_exception_only(why)])
+
+
+def _limit_threads(threads: int) -> None:
+    """Before the libraries that heed it are imported, where that is so."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(threads)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    names = sys.argv[1:] if arguments is None else arguments
+    number = os.environ.get(SOCKET, "")
+    if not names or not number.isdigit():
+        print("usage: python -m hippo.workload_process FILE.py:CLASS "
+              f"[PACKAGE...]\nTrainers start this, with {SOCKET} set.",
+              file=sys.stderr)
+        return 2
+    with os.fdopen(int(number), "r+b", buffering=0) as stream:
+        try:
+            workload = find_class(names[0])()
+        except Exception as why:
+            return _refuse(stream, why)
+        Server(workload, stream, names[1:]).run()
+    return 0
+
+
+def _refuse(stream: BinaryIO, why: Exception) -> int:
+    """Says why there is no workload to the first request."""
+    request = process.Request.read(stream)
+    answer = process.Answer.new_message(number=request.number)
+    failed = answer.init("failed")
+    failed.message = str(why) if isinstance(why, BadWorkload) else _one_line(why)
+    failed.details = "" if isinstance(why, BadWorkload) else _without_us(why)
+    answer.write(stream)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

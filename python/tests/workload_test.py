@@ -1,0 +1,199 @@
+"""Workloads in processes of their own, driven as a trainer drives them."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import hippo
+from hippo._schema import process
+
+SUM = """
+    import hippo
+
+    class Sum(hippo.Workload):
+        def setup(self, seed, device, args):
+            self.seed, self.device, self.args = seed, device, args
+
+        def init(self):
+            self.total = 0.0
+
+        def train(self, start, stop, hp):
+            for step in range(start, stop):
+                if hp.lr(step) < 0:
+                    raise ValueError("a negative rate")
+                self.total += hp["lr"](step)
+
+        def evaluate(self):
+            return {"total": self.total, "scaled":
+                    self.total * self.args["scale"]}
+
+        def state_dict(self):
+            return {"total": self.total}
+
+        def load_state_dict(self, state):
+            self.total = state["total"]
+
+    class NoWorkload:
+        pass
+"""
+
+
+class Trainer:
+    """The other end of a workload process."""
+
+    def __init__(self, *command):
+        ours, theirs = socket.socketpair()
+        self.stream = ours.makefile("rwb", buffering=0)
+        self.socket = ours
+        self.process = subprocess.Popen(
+            [sys.executable, "-B", "-m", "hippo.workload_process", *command],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "HIPPO_SOCKET": str(theirs.fileno())})
+        theirs.close()
+        self.number = 0
+
+    def ask(self, what, fill=None):
+        self.number += 1
+        request = process.Request.new_message(number=self.number)
+        if fill is None:
+            setattr(request, what, None)
+        elif callable(fill):
+            fill(request.init(what))
+        else:
+            setattr(request, what, fill)
+        request.write(self.stream)
+        answer = process.Answer.read(self.stream)
+        assert answer.number == self.number
+        return answer
+
+    def setup(self, **args):
+        def fill(x):
+            x.seed, x.device, x.threads = 3, "cpu", 1
+            for to, (name, value) in zip(x.init("args", len(args)),
+                                         sorted(args.items())):
+                to.name = name
+                to.value.number = value
+        return self.ask("setup", fill)
+
+    def train(self, start, stop, **values):
+        def fill(x):
+            setattr(x, "from", start)
+            x.to = stop
+            for to, (name, value) in zip(x.init("values", len(values)),
+                                         sorted(values.items())):
+                to.name = name
+                to.numbers = value
+        return self.ask("train", fill)
+
+    def metrics(self):
+        return {x.name: x.value for x in self.ask("evaluate").metrics}
+
+    def close(self):
+        self.stream.close()
+        self.socket.close()
+        return self.process.wait(30)
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "train.py")
+        with open(self.path, "w") as file:
+            file.write(textwrap.dedent(SUM))
+
+    def start(self, name="Sum", *packages):
+        trainer = Trainer(f"{self.path}:{name}", *packages)
+        self.addCleanup(trainer.close)
+        return trainer
+
+    def ready(self):
+        trainer = self.start()
+        trainer.ask("describe", process.processProtocolVersion)
+        self.assertEqual(trainer.setup(scale=10).which(), "done")
+        self.assertEqual(trainer.ask("init").which(), "done")
+        return trainer
+
+    def test_describes_itself(self):
+        said = self.start("Sum", "pycapnp", "no-such-package").ask(
+            "describe", process.processProtocolVersion).description
+        self.assertEqual(said.name, "Sum")
+        versions = {x.name: x.version for x in said.versions}
+        self.assertEqual(versions["python"], sys.version.split()[0])
+        self.assertNotEqual(versions["pycapnp"], "")
+        self.assertEqual(versions["no-such-package"], "")
+
+    def test_trains_and_measures(self):
+        trainer = self.ready()
+        self.assertEqual(trainer.train(0, 3, lr=[1, 2, 4]).which(), "done")
+        self.assertEqual(trainer.train(3, 5, lr=[0.5]).which(), "done")
+        self.assertEqual(trainer.metrics(), {"total": 8.0, "scaled": 80.0})
+
+    def test_goes_on_in_another_process(self):
+        first, other = self.ready(), self.ready()
+        file = os.path.join(self.folder.name, "state")
+        first.train(0, 3, lr=[1, 2, 4])
+        self.assertEqual(first.ask("save", file).which(), "done")
+        other.train(0, 1, lr=[100])
+        self.assertEqual(other.ask("load", file).which(), "done")
+        other.train(3, 4, lr=[1])
+        self.assertEqual(other.metrics()["total"], 8.0)
+
+    def test_an_exception_is_told_with_its_traceback(self):
+        trainer = self.ready()
+        failed = trainer.train(0, 1, lr=[-1]).failed
+        self.assertEqual(failed.message, "ValueError: a negative rate")
+        self.assertIn('train.py", line', failed.details)
+        self.assertNotIn("workload_process.py", failed.details)
+        trainer.ask("init")  # it is as good as ever
+        self.assertEqual(trainer.metrics()["total"], 0.0)
+
+    def test_an_unknown_hyper_parameter(self):
+        failed = self.ready().train(0, 1, rate=[1]).failed
+        self.assertIn("the study has no hyper-parameter 'lr'; it has: rate",
+                      failed.message)
+
+    def test_what_is_no_workload(self):
+        for name, why in {"Sam": "no subclass of hippo.Workload that is called "
+                                 "Sam; it has: Sum",
+                          "NoWorkload": "it has: Sum"}.items():
+            said = self.start(name).ask("describe", 1)
+            self.assertIn(why, said.failed.message)
+
+    def test_another_version_is_refused(self):
+        said = self.start().ask("describe", 999)
+        self.assertIn("install the same release", said.failed.message)
+
+    def test_ends_with_its_trainer(self):
+        self.assertEqual(self.ready().close(), 0)
+
+
+class Values(unittest.TestCase):
+    hp = hippo.HyperParameters(4, 8, {"lr": [1.0, 2.0], "kind": "adam"})
+
+    def test_ways_to_ask(self):
+        self.assertEqual(self.hp.lr(4), 1.0)
+        self.assertEqual(self.hp["lr"](7), 2.0)
+        self.assertEqual(self.hp.at(5), {"kind": "adam", "lr": 2.0})
+        self.assertEqual(list(self.hp), ["kind", "lr"])
+
+    def test_other_steps_and_names(self):
+        for step in (3, 8):
+            with self.assertRaisesRegex(IndexError, r"not in \[4, 8\)"):
+                self.hp.lr(step)
+        with self.assertRaises(KeyError):
+            self.hp["rate"]
+        self.assertFalse(hasattr(self.hp, "rate"))
+
+    def test_what_was_read(self):
+        hp = hippo.HyperParameters(0, 1, {"lr": [1.0], "momentum": [0.9]})
+        hp.lr(0)
+        self.assertEqual(hp.read, {"lr"})
+
+
+if __name__ == "__main__":
+    unittest.main()
