@@ -1,0 +1,137 @@
+// A workload process in C++: its state is the sum of its learning rates. The
+// word in args.trouble says what goes wrong once a rate is negative.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include "process.capnp.h"
+
+namespace {
+
+using namespace hippo::schema;
+
+double total = 0;
+std::string trouble;
+double scale = 1;
+
+[[noreturn]] void stay() {
+  for (;;)
+    ::pause();
+}
+
+void be_in_trouble(ProcessAnswer::Builder answer) {
+  if (trouble == "crash")
+    ::raise(SIGSEGV);
+  if (trouble == "exit")
+    std::_Exit(7);
+  if (trouble == "hang")
+    stay();
+  if (trouble == "number")
+    answer.setNumber(answer.getNumber() + 1);
+  auto failed = answer.initFailed();
+  failed.setMessage("a negative rate");
+  failed.setDetails("in the third line");
+}
+
+void train(Train::Reader x, ProcessAnswer::Builder answer) {
+  for (auto values : x.getValues()) {
+    if (values.getName() != "lr")
+      continue;
+    const auto numbers = values.getNumbers();
+    for (auto step = x.getFrom(); step < x.getTo(); ++step) {
+      const auto lr = numbers[std::min<unsigned>(
+        static_cast<unsigned>(step - x.getFrom()), numbers.size() - 1)];
+      if (lr < 0) {
+        be_in_trouble(answer);
+        return;
+      }
+      total += lr * scale;
+    }
+  }
+  answer.setDone();
+}
+
+void set_up(Setup::Reader x) {
+  for (auto arg : x.getArgs()) {
+    if (arg.getName() == "scale")
+      scale = arg.getValue().getNumber();
+    if (arg.getName() == "trouble")
+      trouble = arg.getValue().getWord().cStr();
+  }
+  std::cout << "seed " << x.getSeed() << " on " << x.getDevice().cStr()
+            << std::endl;
+  if (trouble == "child" && ::fork() == 0) {
+    std::cout << "child " << ::getpid() << std::endl;
+    ::close(3);
+    stay();
+  }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const int socket = std::atoi(std::getenv("HIPPO_SOCKET"));
+  if (argc > 1 && std::string{argv[1]} == "--silent")
+    return 3;
+  for (;;) {
+    kj::Own<capnp::StreamFdMessageReader> in;
+    if (kj::runCatchingExceptions([&] {
+          in = kj::heap<capnp::StreamFdMessageReader>(socket);
+        }) != nullptr)
+      return 0;
+    const auto request = in->getRoot<ProcessRequest>();
+    capnp::MallocMessageBuilder out;
+    auto answer = out.initRoot<ProcessAnswer>();
+    answer.setNumber(request.getNumber());
+    switch (request.which()) {
+      case ProcessRequest::DESCRIBE: {
+        auto x = answer.initDescription();
+        x.setProtocol(request.getDescribe());
+        x.setName("sum");
+        x.initMetrics(1).set(0, "total");
+        break;
+      }
+      case ProcessRequest::SETUP:
+        set_up(request.getSetup());
+        answer.setDone();
+        break;
+      case ProcessRequest::INIT:
+        total = 0;
+        answer.setDone();
+        break;
+      case ProcessRequest::TRAIN:
+        train(request.getTrain(), answer);
+        break;
+      case ProcessRequest::EVALUATE: {
+        auto x = answer.initMetrics(1);
+        x[0].setName("total");
+        x[0].setValue(total);
+        break;
+      }
+      case ProcessRequest::SAVE:
+        std::ofstream{request.getSave().cStr()} << std::hexfloat << total;
+        answer.setDone();
+        break;
+      case ProcessRequest::LOAD: {
+        std::string text;
+        std::ifstream{request.getLoad().cStr()} >> text;
+        total = std::strtod(text.c_str(), nullptr);
+        answer.setDone();
+        break;
+      }
+      case ProcessRequest::SHUTDOWN:
+        return 0;
+    }
+    capnp::writeMessageToFd(socket, out);
+  }
+}
