@@ -8,6 +8,8 @@
 
 #include "collection.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "hippo/train/checkpoint_file.hpp"
 #include "merger.hpp"
 #include "study.hpp"
 
@@ -48,13 +50,22 @@ const workload_descriptor* find_workload(const coordinator_state& st,
 
 // -- mergers ------------------------------------------------------------------
 
+/// Leaves what a workload runs where its trainers look for checkpoints.
+expected<checkpoint> leave_code(const std::string& folder,
+                                const std::string& code) {
+  if (code.empty())
+    return checkpoint{};
+  return write_checkpoint(folder, code_file_name, code);
+}
+
 expected<merger_options> options_for(coordinator_state& st,
-                                     const workload_spec& workload) {
+                                     const study_spec& study) {
+  const auto& workload = study.workload;
   const auto key = key_of(workload);
   merger_options result;
   result.workload = workload;
   result.policy = st.options.policy;
-  result.merge = st.options.merge;
+  result.merge = st.options.merge && may_share(workload);
   result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
   result.stall_max = st.options.stall_max;
   const auto& known = *find_workload(st, workload.name);
@@ -72,6 +83,10 @@ expected<merger_options> options_for(coordinator_state& st,
   std::filesystem::create_directories(result.folder, failed);
   if (failed)
     return error{errc::io_failed, result.folder + ": " + failed.message()};
+  auto code = leave_code(result.folder, study.code);
+  if (!code)
+    return code.failure();
+  result.code = std::move(*code);
   auto stored = st.options.known->load_plan(key);
   if (!stored)
     return stored.failure();
@@ -79,14 +94,17 @@ expected<merger_options> options_for(coordinator_state& st,
   return result;
 }
 
-/// Finds the merger of a workload key or makes one.
-expected<coordinator_state::merger_entry*>
-merger_for(self_ptr self, const workload_spec& workload) {
+/// Finds the merger of a study's workload key or makes one.
+expected<coordinator_state::merger_entry*> merger_for(self_ptr self,
+                                                      const study_spec& study) {
   auto& st = self->state;
-  const auto key = key_of(workload);
-  if (const auto i = st.mergers.find(key); i != st.mergers.end())
+  const auto key = key_of(study.workload);
+  if (const auto i = st.mergers.find(key); i != st.mergers.end()) {
+    // Whoever came last says how it is run.
+    self->send(i->second.handle, settings_atom::value, study.workload);
     return &i->second;
-  auto options = options_for(st, workload);
+  }
+  auto options = options_for(st, study);
   if (!options)
     return options.failure();
   auto& entry = st.mergers[key];
@@ -221,7 +239,7 @@ void start(self_ptr self, study_submission x, id_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study.spec;
   const auto& stored = *x.stored;
-  auto entry = merger_for(self, spec.workload);
+  auto entry = merger_for(self, spec);
   if (!entry) {
     promise.deliver(to_caf(entry.failure()));
     return;

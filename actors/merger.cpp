@@ -294,6 +294,7 @@ lease make_lease(merger_state& st, path x,
   result.number = st.next_lease++;
   result.workload = st.options.workload;
   result.folder = st.options.folder;
+  result.code = st.options.code;
   result.token = st.options.folder_token;
   result.depot = st.options.depot_port;
   result.start = std::move(x.start);
@@ -608,6 +609,9 @@ void yield(self_ptr self, std::uint64_t trainer) {
 /// Writes down what of a report is new. A checkpoint that is not needed goes.
 void keep(merger_state& st, const stop_report& x,
           const std::optional<recorded>& news) {
+  if (news && !x.output.empty())
+    st.unwritten.push_back(
+      output_added{st.workload_key, {news->node, x.at, x.output}});
   if (news && news->measured)
     st.unwritten.push_back(
       result_added{st.workload_key, {news->node, x.at, x.values, x.device}});
@@ -1039,6 +1043,9 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       hold(self->state, static_cast<study_no>(study), held);
       doubt_all_leases(self->state);
       settle(self);
+    },
+    [self](settings_atom, const workload_spec& x) {
+      self->state.options.workload.settings = x.settings;
     },
     [self](budget_atom, std::uint64_t bytes) {
       auto& st = self->state;

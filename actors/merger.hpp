@@ -25,6 +25,7 @@ struct merger_options {
   /// Of the workload: only trainers that know this one are used; empty: all.
   std::string workload_version;
   std::string folder; ///< where this workload's checkpoints lie
+  checkpoint code;    ///< what it runs, a file there; no file: it is built in
   std::string folder_token; ///< left in the folder above it; see `lease`
   std::uint16_t depot_port = 0; ///< for trainers that do not see it; 0: none
   hippo::policy policy = hippo::policy::critical_path;

@@ -57,6 +57,7 @@ using rest_atom = caf::atom_constant<caf::atom("rest")>;
 using rested_atom = caf::atom_constant<caf::atom("rested")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
 using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
+using settings_atom = caf::atom_constant<caf::atom("settings")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
@@ -310,6 +311,8 @@ using merger_actor = lease_owner_actor::extend<
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
+  // Its workload is run with the settings of this one from the next lease on.
+  caf::reacts_to<settings_atom, workload_spec>,
   // From the pool: trainer `number` is the merger's until it is released.
   caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
   // From the pool: trainer `number` is gone.
@@ -467,6 +470,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_spec)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)

@@ -56,18 +56,17 @@ void training_thread::cancel(std::uint64_t lease) {
 }
 
 lease_end training_thread::train(const job& x) {
-  const auto key = key_of(x.work.workload);
-  if (!workload_ || key != workload_key_) {
-    workload_.reset(); // two at a time may not fit
+  const auto store = stores_(x.work);
+  if (!made_ || x.work.workload != spec_) {
+    made_.reset(); // two at a time may not fit
     present_.reset();
-    auto made = registry_.make(x.work.workload);
+    auto made = make_workload(registry_, x.work, *store);
     if (!made)
       return {x.work.number, x.work.stages.front().begin, made.failure()};
-    workload_ = std::move(*made);
-    workload_key_ = key;
+    made_ = std::move(*made);
+    spec_ = x.work.workload;
   }
-  const auto store = stores_(x.work);
-  return run(*workload_, present_, x.work, *store, device_, *x.control,
+  return run(*made_->work, present_, x.work, *store, device_, *x.control,
              progress_, now_ns,
              [&](const stop_report& report) { x.sink(report); });
 }

@@ -9,6 +9,7 @@
 
 #include "engine.hpp"
 #include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/made_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -57,9 +58,9 @@ private:
   bool closing_ = false;
 
   // The thread's own.
-  std::unique_ptr<workload> workload_;
-  std::string workload_key_;
-  std::optional<checkpoint> present_; ///< the state that `workload_` is in
+  std::optional<made_workload> made_;
+  workload_spec spec_;                ///< of `made_`
+  std::optional<checkpoint> present_; ///< the state that `made_` is in
 
   std::thread thread_; ///< last: it uses all of the above
 };

@@ -48,7 +48,16 @@ struct Request $Cxx.name("ProcessRequest") {
 
     shutdown @8 :Void;
     # End. No answer.
+
+    compare @9 :Compare;
+    # Say in which parts two saved states differ. For `hippo check` alone; it
+    # changes nothing. Answer: differences.
   }
+}
+
+struct Compare {
+  path  @0 :Text;  # of a file that `save` wrote; empty = malformed
+  other @1 :Text;  # of another; empty = malformed
 }
 
 struct Setup {
@@ -87,6 +96,12 @@ struct Answer $Cxx.name("ProcessAnswer") {
     progress    @3 :UInt64;       # the state that has been reached
     metrics     @4 :List(Metric);
     failed      @5 :Problem;      # instead of any other: it cannot be done
+    differences :group {
+      union {
+        unknown @6 :Void;         # it cannot tell: bytes are compared
+        found   @7 :List(Text);   # a sentence for each part; empty = equal
+      }
+    }
   }
 }
 
@@ -110,4 +125,16 @@ struct Metric $Cxx.name("ProcessMetric") {
 struct Problem {
   message @0 :Text;  # one sentence for people; empty = malformed
   details @1 :Text;  # e.g. a traceback; empty = none
+}
+
+struct FolderState {
+  # What is kept of a program that reads and writes files: the folder that it
+  # has saved. No message: it is what a checkpoint holds.
+  files    @0 :List(StateFile);  # sorted by path; empty = the folder is
+  measured @1 :List(Metric);     # of that state, sorted by name; empty = nothing
+}
+
+struct StateFile {
+  path    @0 :Text;  # relative, '/' between folders; empty = malformed
+  content @1 :Data;  # empty = an empty file
 }

@@ -115,6 +115,14 @@ interface Study {
 
   close @14 () -> ();
   # Nothing more will be asked for; the study ends when its trials have.
+
+  output @15 (trial :UInt64, firstStep :UInt64)
+    -> (text :Text, nextStep :UInt64, ended :Bool);
+  # What the workload has printed while it trained a trial, also what it did so
+  # for others that share that training: on the way to states from `firstStep`
+  # on, as far as the trial has been measured. A part of it: `nextStep` is the
+  # `firstStep` of the next call, the same if there was nothing. `ended`: the
+  # trial has ended.
 }
 
 struct Metric {

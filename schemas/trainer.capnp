@@ -88,6 +88,9 @@ struct Lease {
   depot    @7 :UInt16;                 # port of the service for those who do
                                        # not (service.capnp, Entrance.depot); 0
                                        # = there is none
+  code     @8 :Checkpoint;             # what the study has brought to be run, a
+                                       # file beside the checkpoints; unset =
+                                       # nothing
 }
 
 struct Stop {
@@ -124,6 +127,8 @@ struct StopReport {
   trainedSteps  @9 :UInt64;        # steps since the stop before; 0 = none
   node          @10 :UInt64;       # of the stage that led here; 0 = unknown
   identity      @11 :UInt64;       # the stage's; 0 = unknown
+  output        @12 :Text;         # that the workload has printed since the
+                                   # stop before; empty = none
 }
 
 struct Ack {

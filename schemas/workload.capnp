@@ -21,4 +21,5 @@ struct WorkloadSpec {
   name    @0 :Text;          # as the registry of workloads knows it; empty =
                              # malformed
   options @1 :List(Option);  # sorted by name, strictly; empty = none
+  settings @2 :List(Option); # how it is run, likewise: decides no result
 }

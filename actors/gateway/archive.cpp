@@ -220,6 +220,28 @@ expected<archive::progress_view> archive::progress(std::uint64_t study,
   return result;
 }
 
+expected<archive::output_view> archive::output(std::uint64_t study,
+                                                std::uint64_t trial,
+                                                step_t first) {
+  // In this order: whatever comes before the end is there when it has ended.
+  auto trials = store_->load_trials(study, trial, 1);
+  if (!trials)
+    return trials.failure();
+  if (trials->empty() || trials->front().trial != trial)
+    return {errc::invalid_argument,
+            "there is no trial " + std::to_string(trial)};
+  const auto parts
+    = store_->load_output(study, trial, first, outputs_per_call_max);
+  if (!parts)
+    return parts.failure();
+  output_view result{{}, first, has_ended(trials->front().state)};
+  for (const auto& x : *parts) {
+    result.text += x.text;
+    result.next = x.step + 1;
+  }
+  return result;
+}
+
 expected<study_record> archive::record(std::uint64_t id) {
   const auto view = describe(id);
   if (!view)

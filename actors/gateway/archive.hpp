@@ -80,6 +80,16 @@ public:
   expected<progress_view> progress(std::uint64_t study, std::uint64_t trial,
                                    step_t step);
 
+  /// A part of what a workload has printed while a trial was trained.
+  struct output_view {
+    std::string text;
+    step_t next = 0; ///< the step from which to ask on
+    bool ended = false; ///< whether the trial has
+  };
+  /// @returns `errc::invalid_argument` if there is no such trial
+  expected<output_view> output(std::uint64_t study, std::uint64_t trial,
+                               step_t first);
+
   /// All that is known of a study.
   /// @returns `errc::resource_exhausted` if that is more than
   ///          `exported_results_max` results

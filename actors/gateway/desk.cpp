@@ -207,6 +207,12 @@ kj::Promise<desk::log_part> desk::logs(std::uint64_t after) {
     [file = sources_.log_file, after] { return read_log(file, after); });
 }
 
+kj::Promise<archive::output_view>
+desk::output(std::uint64_t study, std::uint64_t trial, step_t first) {
+  return read<archive::output_view>(
+    [=](archive& x) { return x.output(study, trial, first); });
+}
+
 kj::Promise<archive::totals> desk::count() {
   return read<archive::totals>([](archive& x) { return x.count(); });
 }

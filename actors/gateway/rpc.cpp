@@ -231,6 +231,19 @@ public:
     });
   }
 
+  kj::Promise<void> output(OutputContext context) override {
+    return call(context, [this, context]() mutable {
+      const auto params = context.getParams();
+      return desk_.output(id_, params.getTrial(), params.getFirstStep())
+        .then([context](archive::output_view x) mutable {
+          auto to = context.getResults();
+          to.setText(to_text(x.text));
+          to.setNextStep(x.next);
+          to.setEnded(x.ended);
+        });
+    });
+  }
+
   kj::Promise<void> ask(AskContext context) override {
     auto params = to_string(context.getParams().getParams());
     return command(context, {verb::ask, 0, 0, std::move(params), 0},

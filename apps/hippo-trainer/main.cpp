@@ -31,12 +31,16 @@
 #include "hippo/keys/credentials.hpp"
 #include "hippo/keys/handshake.hpp"
 #include "hippo/keys/rpc_tls.hpp"
+#include "hippo/process/process_workload.hpp"
+#include "hippo/prove/proof.hpp"
 #include "hippo/train/folder_token.hpp"
 #include "hippo/train/library.hpp"
+#include "hippo/train/made_workload.hpp"
 #include "hippo/train/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/transfer/depot_client.hpp"
+#include "hippo/tune/loaded_study.hpp"
 #include "hippo/wire/codec.hpp"
 #include "log_format.hpp"
 #include "network.hpp"
@@ -67,8 +71,11 @@ struct options {
   std::vector<std::string> devices{"cpu"};
   unsigned threads = 1; ///< of a CPU
   bool describe = false;
-  std::string check;                 ///< name of a workload
-  std::vector<std::string> settings; ///< of the workload to check
+  std::string check; ///< file of a study, perhaps with its code
+  std::string prove; ///< likewise
+  hippo::proof_options proof;
+  std::string python = "python3";    ///< for studies that name none
+  bool no_code = false;              ///< run nothing that studies bring
   std::string recipe;                ///< file with an encoded lease
   std::string weights;               ///< where to export to
   long parent = 0;                   ///< end with this process
@@ -87,34 +94,80 @@ int fail(const hippo::error& why, int code) {
   return code;
 }
 
-/// Reads `name=value`, a number where it is one.
-std::optional<std::pair<std::string, hippo::scalar>>
-parse_setting(const std::string& text) {
-  const auto i = text.find('=');
-  if (i == std::string::npos || i == 0)
-    return std::nullopt;
-  const auto value = text.substr(i + 1);
-  char* end = nullptr;
-  const auto number = std::strtod(value.c_str(), &end);
-  if (!value.empty() && *end == '\0')
-    return std::pair{text.substr(0, i), hippo::scalar{number}};
-  return std::pair{text.substr(0, i), hippo::scalar{value}};
+/// Adds what can be trained on a device.
+/// @returns why a library cannot be used
+std::optional<hippo::error> add_workloads(const options& opts,
+                                          const std::string& device,
+                                          unsigned threads,
+                                          hippo::workload_registry& registry) {
+  hippo::add_built_in_workloads(registry, device);
+  if (!opts.no_code)
+    hippo::add_process_workloads(registry, {device, threads, opts.python});
+  for (const auto& path : opts.libraries)
+    if (auto why = hippo::load_workloads(path, registry))
+      return why;
+  return std::nullopt;
 }
 
-/// Makes the workload and throws it away: whether it can be trained here.
+/// Reads a study, perhaps with its code, as `hippo` has checked it already.
+hippo::expected<hippo::study_spec>
+read_checked(const std::string& path,
+             const hippo::workload_registry& registry) {
+  const auto text = hippo::read_study_text(path);
+  if (!text)
+    return text.failure();
+  auto read = hippo::read_study(*text, path, registry.descriptors());
+  if (!read.study)
+    return {hippo::errc::invalid_study, to_text(read.errors.front())};
+  return std::move(*read.study);
+}
+
+/// Makes a study's workload and throws it away: whether it can be trained here.
 int check(const options& opts, const hippo::workload_registry& registry) {
-  hippo::workload_spec spec;
-  spec.name = opts.check;
-  for (const auto& x : opts.settings) {
-    auto setting = parse_setting(x);
-    if (!setting)
-      return fail({hippo::errc::invalid_argument,
-                   "--option takes name=value, not '" + x + "'"},
-                  exit_usage);
-    spec.options.insert(std::move(*setting));
+  const auto study = read_checked(opts.check, registry);
+  if (!study)
+    return fail(study.failure(), exit_usage);
+  auto made = hippo::make_workload(registry, study->workload, study->code);
+  if (!made)
+    return fail(made.failure(), exit_usage);
+  try {
+    made->work->prepare();
+    return 0;
+  } catch (const std::exception& why) {
+    return fail({hippo::errc::training_failed, why.what()}, exit_usage);
   }
-  auto made = registry.make(spec);
-  return made ? 0 : fail(made.failure(), exit_usage);
+}
+
+/// Says whether trials of a study's workload may share training.
+int prove(options opts, std::vector<device_entry> devices) {
+  auto& device = devices.front();
+  const auto study = read_checked(opts.prove, device.registry);
+  if (!study)
+    return fail(study.failure(), exit_usage);
+  const auto maker = [&](unsigned threads)
+    -> hippo::expected<hippo::made_workload> {
+    hippo::workload_registry registry;
+    if (auto why = add_workloads(opts, device.name, threads, registry))
+      return *why;
+    return hippo::make_workload(registry, study->workload, study->code);
+  };
+  opts.proof.threads = opts.threads;
+  if (study->code.empty() && !opts.proof.other_threads.empty())
+    return fail({hippo::errc::invalid_argument,
+                 "--other-threads is for code that a study brings"},
+                exit_usage);
+  std::map<std::string, hippo::sequence> defaults;
+  for (const auto& x : device.registry.descriptors())
+    if (x.name == study->workload.name)
+      defaults = hippo::defaults_of(x);
+  const auto told = hippo::prove(
+    *study, defaults, opts.proof, maker, [](const hippo::proof_finding& x) {
+      std::cout << hippo::proof_text(x) << std::flush;
+    });
+  if (!told)
+    return fail(told.failure(), exit_failed);
+  std::cout << hippo::proof_summary(*told) << std::flush;
+  return hippo::holds(*told) ? 0 : exit_failed;
 }
 
 hippo::expected<hippo::lease> read_recipe(const std::string& path) {
@@ -134,20 +187,20 @@ int export_weights(const options& opts,
   const auto recipe = read_recipe(opts.recipe);
   if (!recipe)
     return fail(recipe.failure(), exit_usage);
-  auto made = registry.make(recipe->workload);
+  hippo::folder_store store{recipe->folder};
+  auto made = hippo::make_workload(registry, *recipe, store);
   if (!made)
     return fail(made.failure(), exit_failed);
   hippo::lease_control control{recipe->stops};
   hippo::lease_progress progress;
   std::optional<hippo::checkpoint> present;
-  hippo::folder_store store{recipe->folder};
   const auto end = hippo::run(
-    **made, present, *recipe, store, device, control, progress,
+    *made->work, present, *recipe, store, device, control, progress,
     [] { return 0; }, [](const hippo::stop_report&) {});
   if (end.failure)
     return fail(*end.failure, exit_failed);
   try {
-    (*made)->export_weights(opts.weights);
+    made->work->export_weights(opts.weights);
   } catch (const std::exception& e) {
     return fail({hippo::errc::io_failed, e.what()}, exit_failed);
   }
@@ -427,10 +480,8 @@ hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
     if (!kind)
       return kind.failure();
     auto& x = result.emplace_back(device_entry{name, *kind, {}});
-    hippo::add_built_in_workloads(x.registry, name);
-    for (const auto& path : opts.libraries)
-      if (auto why = hippo::load_workloads(path, x.registry))
-        return *why;
+    if (auto why = add_workloads(opts, name, opts.threads, x.registry))
+      return *why;
   }
   return result;
 }
@@ -467,12 +518,29 @@ int main(int argc, char** argv) {
   auto* describe = app.add_flag(
     "--describe", opts.describe,
     "Print, as JSON, the workloads that this trainer knows, and exit");
-  auto* check_name
+  auto* check_study
     = app.add_option("--check", opts.check,
-                     "Try whether this workload can be trained, and exit");
-  app.add_option("--option", opts.settings,
-                 "An option name=value of the workload to check (repeatable)")
-    ->needs(check_name);
+                     "Try whether the workload of this study can be trained, "
+                     "and exit");
+  auto* prove_study = app.add_option(
+    "--prove", opts.prove,
+    "Try whether trials of this study may share training, and exit");
+  app.add_option("--steps", opts.proof.steps,
+                 "How far to train for --prove")
+    ->check(CLI::Range(hippo::step_t{2}, hippo::step_t{100'000}))
+    ->needs(prove_study)
+    ->capture_default_str();
+  app.add_option("--other-threads", opts.proof.other_threads,
+                 "For --prove: results are to be the same with so many threads "
+                 "(repeatable)")
+    ->check(CLI::Range(1u, threads_max))
+    ->needs(prove_study);
+  app.add_option("--python", opts.python,
+                 "The interpreter for studies that name none")
+    ->capture_default_str();
+  app.add_flag("--no-code", opts.no_code,
+               "Train only what is built in or in a library, no code that "
+               "studies bring");
   auto* weights = app.add_option(
     "--export", opts.weights,
     "Write the weights that --recipe leads to into this file, and exit");
@@ -488,11 +556,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : exit_usage;
   }
-  if (connect->empty() && describe->empty() && check_name->empty()
-      && weights->empty())
+  if (connect->empty() && describe->empty() && check_study->empty()
+      && prove_study->empty() && weights->empty())
     return fail({hippo::errc::invalid_argument,
-                 "one of --connect, --describe, --check and --export is "
-                 "needed"},
+                 "one of --connect, --describe, --check, --prove and --export "
+                 "is needed"},
                 exit_usage);
   const auto log_tail = start_log(opts);
   if (opts.parent != 0) {
@@ -510,6 +578,8 @@ int main(int argc, char** argv) {
   }
   if (!opts.check.empty())
     return check(opts, first.registry);
+  if (!opts.prove.empty())
+    return prove(std::move(opts), std::move(*devices));
   if (!opts.weights.empty())
     return export_weights(opts, first.registry, first.kind);
   return serve(opts, std::move(*devices), log_tail);

@@ -7,15 +7,15 @@
 #include <optional>
 #include <unordered_map>
 
-#include <unistd.h>
-
 #include "child_process.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/train/checkpoint_file.hpp"
+#include "hippo/train/study_code.hpp"
 #include "hippo/wire/codec.hpp"
 #include "outcome.hpp"
+#include "temporary_file.hpp"
 
 namespace hippo {
 
@@ -71,26 +71,6 @@ lease make_recipe(const stored_plan& plan, std::uint64_t last, step_t step,
   return result;
 }
 
-/// A file that is gone when its user is done.
-class temporary_file {
-public:
-  explicit temporary_file(const std::string& name)
-    : path_((std::filesystem::temp_directory_path()
-             / (name + '-' + std::to_string(::getpid())))
-              .string()) {}
-  ~temporary_file() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-private:
-  std::string path_;
-};
-
 std::optional<error> export_best(const best_options& options,
                                  state_folder& state, const stored_study& x,
                                  std::uint64_t last, step_t step) {
@@ -112,15 +92,17 @@ std::optional<error> export_best(const best_options& options,
     std::filesystem::absolute(state.checkpoints()).string() + '/'
       + hash_text(key));
   recipe.workload = spec.workload;
-  const temporary_file file{"hippo-recipe"};
-  {
-    const auto message = encode(recipe);
-    const auto bytes = message.words().asChars();
-    std::ofstream out(file.path(), std::ios::binary);
-    out.write(bytes.begin(), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush())
-      return error{errc::io_failed, "cannot write " + file.path()};
+  if (!spec.code.empty()) {
+    auto code = write_checkpoint(recipe.folder, code_file_name, spec.code);
+    if (!code)
+      return code.failure();
+    recipe.code = *code;
   }
+  const temporary_file file{"hippo-recipe"};
+  const auto message = encode(recipe);
+  const auto bytes = message.words().asChars();
+  if (!file.write({bytes.begin(), bytes.size()}))
+    return error{errc::io_failed, "cannot write " + file.path()};
   auto command = catalogue->trainer_command();
   command.insert(command.end(), {"--export", options.weights, "--recipe",
                                  file.path()});

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,78 +14,9 @@
 #include <thread>
 #include <utility>
 
-extern char** environ;
+#include "hippo/process/spawn_plan.hpp"
 
 namespace hippo {
-
-namespace {
-
-std::vector<char*> pointers(const std::vector<std::string>& command) {
-  std::vector<char*> result;
-  for (const auto& x : command)
-    result.push_back(const_cast<char*>(x.c_str())); // execve reads only
-  result.push_back(nullptr);
-  return result;
-}
-
-/// What is done between fork and exec.
-class spawn_plan {
-public:
-  spawn_plan() {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawnattr_init(&attributes_);
-  }
-  ~spawn_plan() {
-    ::posix_spawn_file_actions_destroy(&files_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  spawn_plan(const spawn_plan&) = delete;
-  spawn_plan& operator=(const spawn_plan&) = delete;
-
-  void open(int fd, const char* path, int flags) {
-    ::posix_spawn_file_actions_addopen(&files_, fd, path, flags, 0644);
-  }
-  void copy(int from, int to) {
-    ::posix_spawn_file_actions_adddup2(&files_, from, to);
-  }
-  void own_group() {
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    flags_ |= POSIX_SPAWN_SETPGROUP;
-  }
-
-  expected<pid_t> start(const std::vector<std::string>& command) {
-    // The program starts without the signals that this one has blocked.
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setflags(
-      &attributes_, static_cast<short>(flags_ | POSIX_SPAWN_SETSIGMASK));
-    pid_t pid = -1;
-    auto arguments = pointers(command);
-    const auto code = ::posix_spawn(&pid, command[0].c_str(), &files_,
-                                    &attributes_, arguments.data(), environ);
-    if (code != 0)
-      return {errc::io_failed,
-              "cannot start " + command[0] + ": " + std::strerror(code)};
-    return pid;
-  }
-
-private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-  short flags_ = 0;
-};
-
-std::string describe(int status) {
-  if (WIFSIGNALED(status)) {
-    const auto number = WTERMSIG(status);
-    return "signal " + std::to_string(number) + " (" + ::strsignal(number)
-           + ")";
-  }
-  return "exit code " + std::to_string(WEXITSTATUS(status));
-}
-
-} // namespace
 
 child_process::child_process(pid_t pid, std::string log)
   : pid_(pid), log_(std::move(log)) {}
@@ -123,7 +53,7 @@ std::optional<std::string> child_process::ended() {
   int status = 0;
   if (pid_ > 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) {
     pid_ = -1;
-    ended_ = describe(status);
+    ended_ = describe_end(status);
   }
   return ended_;
 }

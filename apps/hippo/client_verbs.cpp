@@ -21,9 +21,12 @@
 #include "hippo/report/progress.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/text.hpp"
+#include "hippo/train/study_code.hpp"
+#include "hippo/train/workload_spec.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "terminal.hpp"
+#include "trial_output.hpp"
 
 namespace hippo {
 
@@ -185,6 +188,10 @@ int submit(const submit_arguments& x) {
     const auto done = service->submit(source.text, source.name);
     if (!done)
       return refuse(done.failure());
+    if (const auto read
+        = load_study(source.text, source.name, built_in_workloads(), true);
+        read.study)
+      warn_unchecked(read.study->spec);
     for (const auto& warning : done->warnings)
       std::cerr << warning << '\n';
     std::cout << done->id << std::endl;
@@ -277,21 +284,48 @@ std::string render_row(const listing& x) {
   return result;
 }
 
+/// Says with which other studies a study shares training, and why not with those
+/// of the same kind. @returns the exit code
+int say_who_shares(client& service, const study_summary& x) {
+  const auto others = service.studies();
+  if (!others)
+    return refuse(others.failure());
+  for (const auto& y : *others) {
+    if (y.id == x.id)
+      continue;
+    const auto name = std::to_string(y.id) + " (" + y.name + ')';
+    if (y.workload == x.workload) {
+      std::cout << "shares with " << name << '\n';
+      continue;
+    }
+    const auto why = key_differences(x.workload, y.workload);
+    if (why.empty())
+      continue;
+    std::cout << "does not share with " << name << ":\n";
+    for (const auto& line : why)
+      std::cout << "  " << line << '\n';
+  }
+  return exit_done;
+}
+
 int show(const show_arguments& x) {
-  auto study = x.of.find();
+  auto service = x.of.server.connect();
+  if (!service)
+    return refuse(service.failure());
+  auto study = service->study(x.of.study);
   if (!study)
     return refuse(study.failure());
   const auto known = study->describe();
   if (!known)
     return refuse(known.failure());
   if (x.text) {
-    std::cout << known->text;
+    std::cout << split(known->text).study;
     return exit_done;
   }
   const auto all = list_studies({known->summary});
   if (x.format == "table") {
     std::cout << render_row(all);
-    return exit_done;
+    return say_who_shares(*service, known->summary);
   }
   auto fields = json::object();
   for (std::size_t i = 0; i < all.columns.size(); ++i)
@@ -392,13 +426,39 @@ void add_best(verb_table& verbs) {
 
 struct logs_arguments {
   service_address server;
+  std::string state;
+  std::string study;
+  std::optional<std::uint64_t> trial;
   bool follow = false;
 };
 
 int logs(const logs_arguments& x) {
+  if (x.study.empty() == x.trial.has_value())
+    return fail({errc::invalid_argument,
+                 "give a study and the number of one of its trials"},
+                exit_bad_input);
+  if (!x.state.empty() && !x.trial)
+    return fail({errc::invalid_argument,
+                 "--state goes with a study and one of its trials; the log of a "
+                 "service is hippo.log in that folder"},
+                exit_bad_input);
+  if (!x.state.empty())
+    return refuse(print_stored_output(x.state, x.study, *x.trial, x.follow));
   auto service = x.server.connect();
   if (!service)
     return refuse(service.failure());
+  if (x.trial) {
+    auto study = service->study(x.study);
+    if (!study)
+      return refuse(study.failure());
+    return refuse(print_output(
+      x.follow, [&](step_t first) -> expected<trial_output> {
+        auto part = study->output(*x.trial, first);
+        if (!part)
+          return part.failure();
+        return trial_output{std::move(part->text), part->next, part->ended};
+      }));
+  }
   for (std::uint64_t after = 0;;) {
     const auto part = service->logs(after);
     if (!part)
@@ -417,8 +477,14 @@ int logs(const logs_arguments& x) {
 
 void add_logs(verb_table& verbs) {
   const auto x = std::make_shared<logs_arguments>();
-  auto* verb = verbs.add(group, "logs", "Print a service's log",
-                         "hippo logs -f", [x] { return logs(*x); });
+  auto* verb = verbs.add(group, "logs",
+                         "Print a service's log, or what a trial has printed",
+                         "hippo logs -f lr-schedules 7",
+                         [x] { return logs(*x); });
+  verb->add_option("study", x->study, "Number or name of a study");
+  verb->add_option("trial", x->trial,
+                   "One of its trials: what the training code has printed");
+  verb->add_option("--state", x->state, "Look into this state folder instead");
   verb->add_flag("-f,--follow", x->follow, "Go on with what is yet to come");
   x->server.add_to(*verb);
 }

@@ -11,6 +11,7 @@
 #include "collection.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "hippo/train/study_code.hpp"
 #include "outcome.hpp"
 
 namespace hippo {
@@ -65,7 +66,7 @@ expected<workload_plan> plan_for(state_folder& store,
   if (!known)
     return known.failure();
   workload_plan result;
-  std::set<std::string> files;
+  std::set<std::string> files{code_file_name};
   for (const auto& x : known->checkpoints)
     files.insert(x.file.file);
   result.unknown = find_unknown(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client_verbs.hpp"
+#include "check.hpp"
 #include "common_options.hpp"
 #include "gc.hpp"
 #include "hippo/preview/preview.hpp"
@@ -420,6 +421,69 @@ void add_sequence(verb_table& verbs) {
     ->capture_default_str();
 }
 
+struct check_arguments {
+  common_options common;
+  check_options check;
+  step_t steps = 4;
+  std::string device = "cpu";
+  unsigned threads = 1;
+  std::vector<unsigned> other_threads;
+};
+
+int check(check_arguments& x) {
+  auto& flags = x.check.flags;
+  const auto add = [&](const char* flag, const auto& value) {
+    flags.emplace_back(flag);
+    if constexpr (std::is_integral_v<std::decay_t<decltype(value)>>)
+      flags.push_back(std::to_string(value));
+    else
+      flags.push_back(value);
+  };
+  add("--steps", x.steps);
+  add("--device", x.device);
+  add("--threads", x.threads);
+  for (const auto n : x.other_threads)
+    add("--other-threads", n);
+  x.check.trainer_program = x.common.program();
+  x.check.libraries = x.common.libraries;
+  return hippo::check(x.check);
+}
+
+void add_check(verb_table& verbs) {
+  const auto x = std::make_shared<check_arguments>();
+  auto* verb = verbs.add(
+    group, "check",
+    "Try whether trials of a workload may share training",
+    "hippo check study.yaml, or hippo check train.py --set lr=0.1,0.01",
+    [x] { return check(*x); });
+  verb->add_option("file", x->check.file, "A study file, or FILE.py[:CLASS]")
+    ->required();
+  verb
+    ->add_option("--set", x->check.values,
+                 "Values of a hyper-parameter to try with FILE.py, "
+                 "NAME=VALUE,VALUE... (repeatable)")
+    ->allow_extra_args(false);
+  verb
+    ->add_option("--args", x->check.args,
+                 "An argument of FILE.py, NAME=VALUE (repeatable)")
+    ->allow_extra_args(false);
+  verb->add_option("--steps", x->steps, "How far to train each time")
+    ->check(CLI::Range(step_t{2}, step_t{100'000}))
+    ->capture_default_str();
+  verb->add_option("--device", x->device, "cpu or cuda:N")
+    ->capture_default_str();
+  verb->add_option("--threads", x->threads, "Threads that a CPU trains with")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+  verb
+    ->add_option("--other-threads", x->other_threads,
+                 "Results are to be the same with so many threads as well "
+                 "(repeatable)")
+    ->check(CLI::Range(1u, trainers_max))
+    ->allow_extra_args(false);
+  x->common.add_to(*verb);
+}
+
 } // namespace
 
 void add_local_verbs(verb_table& verbs) {
@@ -428,6 +492,7 @@ void add_local_verbs(verb_table& verbs) {
   add_gc(verbs);
   add_simulate(verbs);
   add_preview(verbs);
+  add_check(verbs);
   add_sequence(verbs);
 }
 

@@ -11,6 +11,7 @@
 
 #include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/space/own_workload.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
@@ -298,6 +299,8 @@ std::optional<error> follow(local_service& svc, console& out,
 int run(run_options options) {
   if (!check_workloads(options.studies, options.catalogue))
     return exit_bad_input;
+  for (const auto& x : options.studies)
+    warn_unchecked(x.spec);
   auto store = state_folder::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
@@ -325,6 +328,13 @@ int run(run_options options) {
   out.clear();
   std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
             << "report: " << folder << '\n';
+  for (const auto& x : options.studies)
+    if (!is_exact(x.spec.workload))
+      std::cout << "study " << x.spec.name << " is not exact, as it says: "
+                << (may_share(x.spec.workload)
+                      ? "its results depend on which trials shared training\n"
+                      : "its results depend on how training was cut, and no "
+                        "two trials shared any\n");
   if (broken)
     return fail(*broken, exit_failed);
   if (interrupt_guard::count() > 0) {

@@ -5,7 +5,9 @@
 #include <set>
 
 #include "child_process.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "packing.hpp"
+#include "temporary_file.hpp"
 
 namespace hippo {
 
@@ -76,6 +78,9 @@ read_sources(const std::vector<std::string>& files) {
     auto text = read_study_text(file);
     if (!text)
       return text.failure();
+    text = pack_study(std::move(*text), file);
+    if (!text)
+      return text.failure();
     result.push_back({file, std::move(*text)});
   }
   return result;
@@ -109,6 +114,14 @@ load_studies(const std::vector<study_source>& sources,
   return result;
 }
 
+void warn_unchecked(const study_spec& study) {
+  if (is_exact(study.workload) && !is_known_exact(study.workload))
+    print({locate(study, "workload",
+                  "nobody has tried yet whether trials of this code may share "
+                  "training; hippo check " + study.file + " does")},
+          "warning");
+}
+
 bool check_workloads(const std::vector<loaded_study>& studies,
                      const workload_catalogue& catalogue) {
   std::set<std::string> seen;
@@ -117,11 +130,13 @@ bool check_workloads(const std::vector<loaded_study>& studies,
     const auto& workload = x.spec.workload;
     if (!seen.insert(key_of(workload)).second)
       continue;
+    const temporary_file study{"hippo-study"};
     auto command = catalogue.trainer_command();
-    command.insert(command.end(), {"--check", workload.name});
-    for (const auto& [name, value] : workload.options)
-      command.insert(command.end(), {"--option", name + '=' + to_text(value)});
-    const auto said = run_program(command);
+    command.insert(command.end(), {"--check", study.path()});
+    const auto said
+      = study.write(x.text)
+          ? run_program(command)
+          : error{errc::io_failed, "cannot write " + study.path()};
     if (!said)
       errors.push_back(locate(x.spec, "workload", said.failure().message));
     else if (said->exit_code != 0)

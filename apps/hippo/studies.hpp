@@ -34,7 +34,7 @@ struct study_source {
   std::string text;
 };
 
-/// Reads files as they are.
+/// Reads files, and the code that they bring.
 /// @returns the sources, or which file cannot be read
 expected<std::vector<study_source>>
 read_sources(const std::vector<std::string>& files);
@@ -45,6 +45,10 @@ read_sources(const std::vector<std::string>& files);
 std::optional<std::vector<loaded_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue);
+
+/// Says on stderr if a study's trials will share training though nobody has tried
+/// whether they may.
+void warn_unchecked(const study_spec& study);
 
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can

@@ -130,7 +130,11 @@ class Workload(abc.ABC):
         with open(path, "wb") as file:
             pickle.dump(self.state_dict(), file, protocol=5)
 
+    def read(self, path: str) -> Any:
+        """Returns the state that `save` wrote, as `state_dict` gave it."""
+        with open(path, "rb") as file:
+            return pickle.load(file)
+
     def load(self, path: str) -> None:
         """Restores a state that `save` wrote."""
-        with open(path, "rb") as file:
-            self.load_state_dict(pickle.load(file))  # noqa: S301
+        self.load_state_dict(self.read(path))

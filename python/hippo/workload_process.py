@@ -1,16 +1,22 @@
 """Runs a workload beside its trainer: `python -m hippo.workload_process
-FILE.py:CLASS`. Trainers start it; schemas/process.capnp is what they say."""
+FILE.py[:CLASS]`. Trainers start it; schemas/process.capnp is what they say."""
 
 from __future__ import annotations
 
+import ctypes
+import importlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
+import signal
 import sys
 import traceback
+import types
 from typing import Any, BinaryIO
 
+from hippo._compare import differences
 from hippo._schema import process
 from hippo.workload import HyperParameters, Value, Workload
 
@@ -22,33 +28,45 @@ class BadWorkload(Exception):
 
 
 def find_class(name: str) -> type[Workload]:
-    """Imports the class that FILE.py:CLASS names."""
-    path, colon, attribute = name.rpartition(":")
-    if not colon or not path or not attribute:
-        raise BadWorkload(f"'{name}' is not of the form FILE.py:CLASS")
+    """Imports the class that FILE.py:CLASS or MODULE:CLASS names.
+
+    Without a class it is the only one that the file has.
+    """
+    path, _, attribute = name.partition(":")
+    module = _import_file(path) if path.endswith(".py") \
+        else importlib.import_module(path)
+    found = {key: value for key, value in vars(module).items()
+             if isinstance(value, type) and issubclass(value, Workload)
+             and value.__module__ == module.__name__}
+    if attribute in found:
+        return found[attribute]
+    if not attribute and len(found) == 1:
+        return next(iter(found.values()))
+    known = ", ".join(sorted(found)) or "none"
+    if attribute:
+        raise BadWorkload(f"{path} has no subclass of hippo.Workload that is "
+                          f"called {attribute}; it has: {known}")
+    raise BadWorkload(f"{path} must have one subclass of hippo.Workload, or "
+                      f"one must be named as {path}:CLASS; it has: {known}")
+
+
+def _import_file(path: str) -> types.ModuleType:
     spec = importlib.util.spec_from_file_location(
         os.path.splitext(os.path.basename(path))[0], path)
-    if spec is None or spec.loader is None:
+    if spec is None or spec.loader is None or not os.path.exists(path):
         raise BadWorkload(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # pickle looks classes up there
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     spec.loader.exec_module(module)
-    found = getattr(module, attribute, None)
-    if not isinstance(found, type) or not issubclass(found, Workload):
-        known = ", ".join(sorted(
-            key for key, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, Workload)
-            and value is not Workload)) or "none"
-        raise BadWorkload(f"{path} has no subclass of hippo.Workload that is "
-                          f"called {attribute}; it has: {known}")
-    return found
+    return module
 
 
 def versions(packages: list[str]) -> dict[str, str]:
-    """The versions of the interpreter and of packages, "" where unknown."""
+    """The versions of the interpreter, of this package and of others, ""
+    where unknown."""
     result = {"python": platform.python_version()}
-    for name in packages:
+    for name in {"hippo", *packages} - {"python"}:
         try:
             result[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -106,8 +124,7 @@ class Server:
             _limit_threads(x.threads)
         args: dict[str, Value] = {}
         for option in x.args:
-            which = option.value.which()
-            args[option.name] = getattr(option.value, which)
+            args[option.name] = _value(option.value)
         self._workload.setup(x.seed, x.device, args)
         answer.done = None
 
@@ -139,6 +156,18 @@ class Server:
         self._workload.load(request.load)
         answer.done = None
 
+    def _compare(self, request: Any, answer: Any) -> None:
+        x = request.compare
+        answer.init("differences").found = differences(
+            self._workload.read(x.path), self._workload.read(x.other))
+
+
+def _value(x: Any) -> Value:
+    """An argument as it stands in the study file: 64 is no 64.0 there."""
+    if x.which() == "word":
+        return str(x.word)
+    return int(x.number) if x.number.is_integer() else float(x.number)
+
 
 def _one_line(why: BaseException) -> str:
     return " ".join(traceback.format_exception_only(why)[-1].split())
@@ -162,14 +191,28 @@ def _limit_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
+def _end_with_parent() -> None:
+    """Lets the kernel end this process when its trainer dies in the midst of a
+    long step; Linux only."""
+    try:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    except (OSError, AttributeError):
+        pass
+
+
 def main(arguments: list[str] | None = None) -> int:
     names = sys.argv[1:] if arguments is None else arguments
+    if names[:1] == ["--versions"]:
+        print(json.dumps(versions(names[1:])))
+        return 0
     number = os.environ.get(SOCKET, "")
     if not names or not number.isdigit():
-        print("usage: python -m hippo.workload_process FILE.py:CLASS "
-              f"[PACKAGE...]\nTrainers start this, with {SOCKET} set.",
+        print("usage: python -m hippo.workload_process FILE.py[:CLASS] "
+              f"[PACKAGE...]\nTrainers start this, with {SOCKET} set.\n"
+              "       python -m hippo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
+    _end_with_parent()
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
         try:
             workload = find_class(names[0])()

@@ -428,4 +428,16 @@ std::optional<error> study_handle::close() {
   });
 }
 
+expected<output_part> study_handle::output(std::uint64_t trial, step_t first) {
+  return impl_->call<output_part>(repeating::yes, [=, this](session& x) {
+    auto request = x.study(id_).outputRequest();
+    request.setTrial(trial);
+    request.setFirstStep(first);
+    return request.send().then([](auto&& answer) {
+      return output_part{answer.getText(), answer.getNextStep(),
+                         answer.getEnded()};
+    });
+  });
+}
+
 } // namespace hippo

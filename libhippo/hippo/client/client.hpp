@@ -149,6 +149,13 @@ struct log_part {
   std::uint64_t next = 0; ///< where the next part begins
 };
 
+/// A part of what a workload has printed while a trial was trained.
+struct output_part {
+  std::string text; ///< empty: nothing new
+  step_t next = 0;  ///< the step from which to ask on
+  bool ended = false; ///< whether the trial has ended
+};
+
 class study_handle;
 
 /// A connection to a service, which serves any number of studies and threads.
@@ -275,6 +282,12 @@ public:
 
   /// Nothing more will be asked for; the study ends when its trials have.
   std::optional<error> close();
+
+  /// Returns a part of what the workload has printed while it trained a trial,
+  /// shared training included, on the way to states from `first` on; as far as
+  /// the trial has been measured.
+  /// @returns `errc::invalid_argument` if there is no such trial
+  expected<output_part> output(std::uint64_t trial, step_t first);
 
 private:
   friend class client;

@@ -1,11 +1,14 @@
 #include "hippo/process/process_workload.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <optional>
 #include <utility>
+
+#include "hippo/process/exchange_folder.hpp"
+#include "hippo/process/workload_process.hpp"
 
 namespace hippo {
 
@@ -13,36 +16,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder for states that come and go.
-class exchange_folder {
-public:
-  exchange_folder()
-    : path_((fs::temp_directory_path() / "hippo-states-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw std::runtime_error("cannot make " + path_);
-  }
-  ~exchange_folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  exchange_folder(const exchange_folder&) = delete;
-  exchange_folder& operator=(const exchange_folder&) = delete;
+std::string read_state(const std::string& path) {
+  std::ifstream in{path, std::ios::binary};
+  if (!in)
+    throw std::runtime_error("the workload has saved nothing in " + path);
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
 
-  [[nodiscard]] std::string file() const { return path_ + "/state"; }
-
-private:
-  std::string path_;
-};
+void write_state(const std::string& path, const std::string& bytes) {
+  std::ofstream out{path, std::ios::binary | std::ios::trunc};
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out)
+    throw std::runtime_error("cannot write " + path);
+}
 
 class process_workload final : public workload {
 public:
-  process_workload(process_options options, std::uint64_t seed,
-                   std::map<std::string, scalar> args)
-    : options_(std::move(options)), seed_(seed), args_(std::move(args)) {
+  process_workload(process_options options, process_setup setup)
+    : options_(std::move(options)), setup_(std::move(setup)) {
     start();
   }
 
-  void init() override { running().init(); }
+  void prepare() override {
+    if (!started_.valid() && !process_->alive())
+      start();
+    if (started_.valid())
+      started_.get();
+  }
+
+  void init() override { process_->init(); }
 
   void train(const configuration& config, step_t from, step_t to) override {
     process_->train(config, from, to);
@@ -51,56 +54,68 @@ public:
   metrics evaluate() override { return process_->evaluate(); }
 
   std::string save() override {
-    const auto path = folder_.file();
+    const auto path = folder_.file("state");
     fs::remove(path);
     process_->save(path);
-    std::ifstream in{path, std::ios::binary};
-    if (!in)
-      throw std::runtime_error("the workload has saved nothing in " + path);
-    std::string result{std::istreambuf_iterator<char>{in}, {}};
+    auto result = read_state(path);
     fs::remove(path);
     return result;
   }
 
   void load(const std::string& bytes) override {
-    const auto path = folder_.file();
-    std::ofstream out{path, std::ios::binary | std::ios::trunc};
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out)
-      throw std::runtime_error("cannot write " + path);
-    running().load(path);
+    const auto path = folder_.file("state");
+    write_state(path, bytes);
+    process_->load(path);
     fs::remove(path);
   }
 
-private:
-  void start() {
-    process_.emplace(options_);
-    process_->describe();
-    process_->setup(seed_, args_);
+  std::string take_output() override { return process_->take_output(); }
+
+  std::vector<std::string> differences(const std::string& x,
+                                       const std::string& y) override {
+    const auto one = folder_.file("one");
+    const auto other = folder_.file("other");
+    write_state(one, x);
+    write_state(other, y);
+    auto found = process_->compare(one, other);
+    return found ? std::move(*found) : workload::differences(x, y);
   }
 
-  /// The process, in no particular state.
-  workload_process& running() {
-    if (!process_->alive())
-      start();
-    return *process_;
+private:
+  /// Starts the process, which goes on starting while others do their part.
+  void start() {
+    process_.emplace(options_);
+    started_ = std::async(std::launch::async, [this] {
+      check_versions(process_->describe());
+      process_->setup(setup_.seed, setup_.args);
+    });
+  }
+
+  void check_versions(const workload_process::description& said) const {
+    for (const auto& [name, wanted] : setup_.versions) {
+      const auto i = said.versions.find(name);
+      if (i != said.versions.end() && i->second != wanted)
+        throw std::runtime_error(
+          "this trainer has "
+          + (i->second.empty() ? "no " + name : name + ' ' + i->second)
+          + ", the study was made for " + name + ' ' + wanted
+          + ": results would not be the same");
+    }
   }
 
   process_options options_;
-  std::uint64_t seed_;
-  std::map<std::string, scalar> args_;
+  process_setup setup_;
   exchange_folder folder_;
-  std::optional<workload_process> process_;
+  std::optional<workload_process> process_; ///< set but while constructed
+  std::future<void> started_; ///< valid until somebody has waited for it
 };
 
 } // namespace
 
-std::unique_ptr<workload>
-make_process_workload(process_options options, std::uint64_t seed,
-                      std::map<std::string, scalar> args) {
-  return std::make_unique<process_workload>(std::move(options), seed,
-                                            std::move(args));
+std::unique_ptr<workload> make_process_workload(process_options options,
+                                                process_setup setup) {
+  return std::make_unique<process_workload>(std::move(options),
+                                            std::move(setup));
 }
 
 } // namespace hippo

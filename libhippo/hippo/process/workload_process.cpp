@@ -1,14 +1,11 @@
 #include "hippo/process/workload_process.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -18,6 +15,7 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include "hippo/core/number.hpp"
 #include "hippo/wire/codec.hpp"
 #include "process.capnp.h"
 #include "sequence.capnp.h"
@@ -34,47 +32,6 @@ constexpr std::chrono::milliseconds last_breath{1000};
 
 /// Of an answer, in bytes: metrics and tracebacks, nothing large.
 constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
-
-std::string last_error(const std::string& what) {
-  return what + ": " + std::strerror(errno);
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& xs) {
-  std::vector<char*> result;
-  for (const auto& x : xs)
-    result.push_back(const_cast<char*>(x.c_str()));
-  result.push_back(nullptr);
-  return result;
-}
-
-/// The environment of this program and the number of the process's socket.
-std::vector<std::string> environment(int socket, std::uint32_t threads) {
-  const std::map<std::string, std::string> set{
-    {"HIPPO_SOCKET", std::to_string(socket)},
-    {"OMP_NUM_THREADS", std::to_string(threads)},
-    {"PYTHONUNBUFFERED", "1"}};
-  std::vector<std::string> result;
-  for (char** x = environ; *x != nullptr; ++x) {
-    const std::string entry{*x};
-    if (!set.contains(entry.substr(0, entry.find('='))))
-      result.push_back(entry);
-  }
-  for (const auto& [name, value] : set)
-    result.push_back(name + '=' + value);
-  return result;
-}
-
-std::string describe_end(int status) {
-  if (WIFSIGNALED(status)) {
-    const auto number = WTERMSIG(status);
-    auto result = "signal " + std::to_string(number) + " ("
-                  + ::strsignal(number) + ")";
-    if (number == SIGKILL)
-      result += "; the system kills like this what takes too much memory";
-    return result;
-  }
-  return "exit code " + std::to_string(WEXITSTATUS(status));
-}
 
 } // namespace
 
@@ -96,9 +53,13 @@ public:
           capnp::writeMessageToFd(owner_.socket_, out_);
         });
         !sent)
-      owner_.give_up("ended with " + owner_.end());
+      owner_.mourn();
     for (;;) {
-      owner_.await_answer();
+      const auto patience = owner_.options_.silence_max;
+      if (!owner_.child_->wait(owner_.socket_, patience))
+        owner_.give_up("said nothing for "
+                       + to_text(static_cast<double>(patience.count()) / 1000)
+                       + " s and was killed");
       capnp::ReaderOptions limits;
       limits.traversalLimitInWords = answer_words_max;
       if (const auto came = try_to([&] {
@@ -106,7 +67,7 @@ public:
               owner_.socket_, limits);
           });
           !came)
-        owner_.give_up("ended with " + owner_.end());
+        owner_.mourn();
       const auto result = in_->getRoot<schema::ProcessAnswer>();
       if (result.getNumber() != owner_.number_)
         owner_.give_up("answered what it was not asked");
@@ -141,106 +102,40 @@ private:
 
 workload_process::workload_process(process_options options)
   : options_(std::move(options)) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw std::runtime_error(last_error("no socket for a workload's process"));
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw std::runtime_error(std::string{"no socket for a workload's process: "}
+                             + std::strerror(errno));
   socket_ = ends[0];
   // It must not be the number that it is copied to, or it stays closed.
-  const int theirs = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
-  ::close(ends[1]);
   constexpr int theirs_as = 3;
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null",
-                                     O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(
-    &files, STDOUT_FILENO,
-    options_.log.empty() ? "/dev/null" : options_.log.c_str(),
-    O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, theirs, theirs_as);
-  if (!options_.folder.empty())
-    ::posix_spawn_file_actions_addchdir_np(&files, options_.folder.c_str());
-  // A group of its own: whatever it starts ends with it.
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  const auto words = environment(theirs_as, options_.threads);
-  const auto arguments = pointers(options_.command);
-  const auto variables = pointers(words);
-  const auto code
-    = ::posix_spawnp(&pid_, options_.command[0].c_str(), &files, &attributes,
-                     arguments.data(), variables.data());
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&attributes);
+  const int theirs = ::fcntl(ends[1], F_DUPFD_CLOEXEC, theirs_as + 1);
+  ::close(ends[1]);
+  spawn_plan plan;
+  plan.copy(theirs, theirs_as);
+  plan.set("HIPPO_SOCKET", std::to_string(theirs_as));
+  try {
+    child_.emplace(plan, options_);
+  } catch (...) {
+    ::close(theirs);
+    ::close(socket_);
+    throw;
+  }
   ::close(theirs);
-  if (code == 0)
-    return;
-  pid_ = -1;
-  ::close(socket_);
-  throw std::runtime_error("cannot start " + options_.command[0] + ": "
-                           + std::strerror(code));
 }
 
 workload_process::~workload_process() {
   ::close(socket_); // tells it to end
-  const auto deadline = std::chrono::steady_clock::now() + farewell_patience;
-  while (pid_ > 0 && std::chrono::steady_clock::now() < deadline) {
-    if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
-      ::kill(-pid_, SIGKILL); // what it has left
-      pid_ = -1;
-      return;
-    }
-    ::usleep(1000);
-  }
-  kill_all();
-}
-
-void workload_process::kill_all() noexcept {
-  if (pid_ <= 0)
-    return;
-  ::kill(-pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-  pid_ = -1;
+  child_->end(farewell_patience);
 }
 
 void workload_process::give_up(const std::string& why) {
-  kill_all();
+  child_->kill();
   throw std::runtime_error("the workload's process " + why);
 }
 
-std::string workload_process::end() {
-  const auto deadline = std::chrono::steady_clock::now() + last_breath;
-  int status = 0;
-  while (std::chrono::steady_clock::now() < deadline) {
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      ::kill(-pid_, SIGKILL);
-      pid_ = -1;
-      return describe_end(status);
-    }
-    ::usleep(1000);
-  }
-  return "its connection closed";
-}
-
-void workload_process::await_answer() {
-  pollfd x{socket_, POLLIN, 0};
-  const auto patience
-    = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options_.silence_max);
-  int ready = 0;
-  do
-    ready = ::poll(&x, 1, static_cast<int>(patience.count()));
-  while (ready < 0 && errno == EINTR);
-  if (ready == 0)
-    give_up("said nothing for "
-            + std::to_string(options_.silence_max.count())
-            + " s and was killed");
+void workload_process::mourn() {
+  give_up("ended with " + child_->end(last_breath));
 }
 
 workload_process::description workload_process::describe() {
@@ -335,6 +230,21 @@ void workload_process::load(const std::string& path) {
   exchange x{*this};
   x.request().setLoad(path);
   x.answer(schema::ProcessAnswer::DONE);
+}
+
+std::optional<std::vector<std::string>>
+workload_process::compare(const std::string& path, const std::string& other) {
+  exchange x{*this};
+  auto request = x.request().initCompare();
+  request.setPath(path);
+  request.setOther(other);
+  const auto said = x.answer(schema::ProcessAnswer::DIFFERENCES);
+  if (said.getDifferences().isUnknown())
+    return std::nullopt;
+  std::vector<std::string> result;
+  for (auto line : said.getDifferences().getFound())
+    result.emplace_back(line.cStr());
+  return result;
 }
 
 } // namespace hippo

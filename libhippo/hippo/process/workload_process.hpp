@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -11,21 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "hippo/process/child.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
-
-/// How a workload process is started.
-struct process_options {
-  std::vector<std::string> command; ///< program and arguments
-  std::string folder;  ///< to work in; empty: that of this program
-  std::string log;     ///< what it prints is appended here; empty: discarded
-  std::string device = "cpu"; ///< that it is to train on
-  std::uint32_t threads = 1;  ///< that it is to train with
-  /// A process that says nothing for so long is taken for hung, and killed.
-  std::chrono::seconds silence_max{600};
-};
 
 /// A process that trains (schemas/process.capnp). It is started by the
 /// constructor and ended, with all that it has started, by the destructor.
@@ -56,22 +44,26 @@ public:
   void save(const std::string& path);
   void load(const std::string& path);
 
-  [[nodiscard]] bool alive() const noexcept { return pid_ > 0; }
-  [[nodiscard]] pid_t id() const noexcept { return pid_; }
+  /// Says in which parts two saved states differ, and by how much; empty if
+  /// they do not, nothing if the process cannot tell.
+  std::optional<std::vector<std::string>> compare(const std::string& path,
+                                                  const std::string& other);
+
+  [[nodiscard]] bool alive() const noexcept { return child_->alive(); }
+
+  /// Returns what it has printed since the last call.
+  std::string take_output() { return child_->take_output(); }
 
 private:
   class exchange;
 
   /// Ends the process and says why in an exception.
   [[noreturn]] void give_up(const std::string& why);
-  /// Waits until there is something to read.
-  void await_answer();
-  /// Waits for the end of a process that has closed its socket.
-  std::string end();
-  void kill_all() noexcept;
+  /// Likewise, for one that has closed its socket.
+  [[noreturn]] void mourn();
 
   process_options options_;
-  pid_t pid_ = -1; ///< also that of its process group; -1: it has ended
+  std::optional<child> child_; ///< set but while this is constructed
   int socket_ = -1;
   std::uint64_t number_ = 0; ///< of the last request
 };

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <yaml-cpp/yaml.h>
 
+#include "hippo/core/utf8.hpp"
 #include "hippo/space/diagnostic.hpp"
 
 namespace hippo {
@@ -34,32 +35,11 @@ std::optional<T> whole(const std::string& text) {
   return value;
 }
 
-/// Returns the length of the UTF-8 character at `at`, or 0 if there is none.
-std::size_t character_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto first = byte(0);
-  if (first < 0x80)
-    return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0) != 0x80)
-      return 0;
-  // Overlong forms, halves of surrogate pairs and what is above U+10FFFF.
-  const auto second = byte(1);
-  const bool bad =
-    first < 0xc2 || first > 0xf4 || (first == 0xe0 && second < 0xa0)
-    || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90)
-    || (first == 0xf4 && second > 0x8f);
-  return bad ? 0 : length;
-}
-
 /// Returns where `text` stops being UTF-8, or nothing if it never does.
 std::optional<mark> not_utf8(std::string_view text) {
   mark now{1, 1};
   for (std::size_t at = 0; at < text.size();) {
-    const auto length = character_length(text, at);
+    const auto length = utf8_length(text, at);
     if (length == 0)
       return now;
     if (text[at] == '\n')

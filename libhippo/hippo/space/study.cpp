@@ -13,35 +13,31 @@
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
+#include "hippo/space/own_workload.hpp"
 #include "hippo/space/space_reader.hpp"
+#include "hippo/space/value_reader.hpp"
 
 namespace hippo {
 
 namespace {
 
-using json = nlohmann::ordered_json;
 using kind = document::kind;
 
 /// The most characters of a study's name.
 constexpr std::size_t name_length_max = 100;
-
-/// Turns a scalar of the file into one of the domain; truth values are 1 and 0.
-scalar to_scalar(const json& x) {
-  if (x.is_string())
-    return x.get<std::string>();
-  return x.is_boolean() ? static_cast<double>(x.get<bool>()) : x.get<double>();
-}
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
          || (c >= '0' && c <= '9');
 }
 
-class study_reader {
+class study_reader : value_reader {
 public:
-  study_reader(const document& root, diagnostics& notes,
+  /// @param code that has come with the study
+  study_reader(const document& root, const study_code& code, diagnostics& notes,
                const std::vector<workload_descriptor>& workloads)
-    : root_(&root), notes_(&notes), workloads_(&workloads) {}
+    : value_reader(notes), root_(&root), code_(&code), notes_(&notes),
+      workloads_(&workloads) {}
 
   study_spec read() {
     study_.file = notes_->file();
@@ -76,58 +72,6 @@ private:
       collect_marks(entry.value);
   }
 
-  void known_keys(const document& x, const std::string& what,
-                  const std::vector<std::string>& known) {
-    for (const auto& entry : x.entries)
-      if (std::find(known.begin(), known.end(), entry.key) == known.end())
-        notes_->unknown_key(entry, what, known);
-  }
-
-  const document* required(const document& x, const std::string& key) {
-    const auto* result = x.find(key);
-    if (result == nullptr)
-      notes_->error(x, "'" + key + "' is missing");
-    return result;
-  }
-
-  /// Returns whether `x` is a map, and notes an error if it is not.
-  bool is_map(const document& x, const std::string& what) {
-    if (x.type == kind::map)
-      return true;
-    notes_->error(x, "must be a map of " + what + ", found " + x.found());
-    return false;
-  }
-
-  std::optional<std::string> word(const document& x) {
-    if (x.type == kind::leaf && !x.text.empty())
-      return x.text;
-    notes_->error(x, "must be a word, found " + x.found());
-    return {};
-  }
-
-  std::optional<std::uint64_t> whole(const document& x, std::uint64_t least,
-                                     std::uint64_t most) {
-    const auto value = x.type == kind::leaf ? x.meaning() : json{};
-    const auto number = value.is_number() ? value.get<double>() : -1;
-    // Written so that NaN is refused too.
-    if (number >= static_cast<double>(least)
-        && number <= static_cast<double>(most) && std::floor(number) == number)
-      return static_cast<std::uint64_t>(number);
-    notes_->error(x, "must be a whole number from " + std::to_string(least)
-                       + " to " + std::to_string(most) + ", found "
-                       + x.found());
-    return {};
-  }
-
-  std::optional<double> positive(const document& x) {
-    const auto value = x.type == kind::leaf ? x.meaning() : json{};
-    const auto number = value.is_number() ? value.get<double>() : -1;
-    if (number > 0 && std::isfinite(number))
-      return number;
-    notes_->error(x, "must be a finite number above 0, found " + x.found());
-    return {};
-  }
-
   void read_name() {
     const auto* x = required(*root_, "study");
     if (x == nullptr)
@@ -154,9 +98,17 @@ private:
     const auto* x = required(*root_, "workload");
     if (x == nullptr)
       return;
+    if (is_own_workload(*x)) {
+      study_.workload = read_own_workload(*x, *code_, *notes_);
+      workload_ = find_descriptor(study_.workload.name);
+      if (workload_ == nullptr)
+        notes_->error(*x, "this service runs no code of its studies");
+      return;
+    }
     const auto* name = x;
     if (x->type != kind::leaf) {
-      if (!is_map(*x, "'name' and the workload's options"))
+      if (!is_map(*x, "'name' and the workload's options, or of 'python', "
+                      "'command' or 'files' and what goes with it"))
         return;
       name = required(*x, "name");
     }
@@ -175,13 +127,22 @@ private:
       return;
     study_.workload.name = *name;
     std::vector<std::string> known;
-    for (const auto& candidate : *workloads_) {
-      if (candidate.name == *name)
-        workload_ = &candidate;
-      known.push_back(candidate.name);
-    }
-    if (workload_ == nullptr)
+    for (const auto& candidate : *workloads_)
+      if (!candidate.open)
+        known.push_back(candidate.name);
+    if (std::find(known.begin(), known.end(), *name) != known.end())
+      workload_ = find_descriptor(*name);
+    else
       notes_->error(x, unknown_text("workload", *name, known));
+  }
+
+  const workload_descriptor* find_descriptor(const std::string& name) const {
+    const auto i
+      = std::find_if(workloads_->begin(), workloads_->end(),
+                     [&](const auto& candidate) {
+                       return candidate.name == name;
+                     });
+    return i == workloads_->end() ? nullptr : &*i;
   }
 
   /// Reads the options in a map of which all names begin with `prefix`.
@@ -224,7 +185,7 @@ private:
                              const parameter_descriptor& option) {
     if (std::holds_alternative<std::string>(option.fallback))
       return x.text;
-    auto value = to_scalar(x.meaning());
+    auto value = to_scalar(x);
     if (auto* number = std::get_if<double>(&value); number && !option.integer)
       *number = canonical(*number);
     return value;
@@ -269,6 +230,8 @@ private:
     known_keys(*x, "key", {"metric", "direction", "every"});
     if (const auto* metric = required(*x, "metric"))
       read_metric(*metric);
+    if (workload_ != nullptr && workload_->open)
+      required(*x, "direction"); // nobody else knows
     if (const auto* way = x->find("direction")) {
       const auto name = word(*way);
       if (name == "maximize")
@@ -288,7 +251,7 @@ private:
     if (!name)
       return;
     study_.objective.metric = *name;
-    if (workload_ == nullptr)
+    if (workload_ == nullptr || workload_->open)
       return;
     std::vector<std::string> known;
     for (const auto& metric : workload_->metrics) {
@@ -332,7 +295,7 @@ private:
     for (const auto& option : body.entries)
       if (option.value.type == kind::leaf)
         study_.algorithm.options[option.key] =
-          to_scalar(option.value.meaning());
+          to_scalar(option.value);
       else
         notes_->error(option.value, "must be a number or a word, found "
                                       + option.value.found());
@@ -349,15 +312,17 @@ private:
       study_.budget.seconds = positive(*seconds);
   }
 
-  /// The workload with the limits that its options set, or null.
+  /// The workload with the limits that its options set, or null: they are not
+  /// known.
   const workload_descriptor* limits() {
-    if (workload_ == nullptr)
+    if (workload_ == nullptr || workload_->open)
       return nullptr;
     limited_ = limited_by(*workload_, study_.workload);
     return &limited_;
   }
 
   const document* root_;
+  const study_code* code_;
   diagnostics* notes_;
   const std::vector<workload_descriptor>* workloads_;
   const workload_descriptor* workload_ = nullptr;
@@ -390,8 +355,18 @@ study_file read_study(const std::string& text, const std::string& name,
                       const std::vector<workload_descriptor>& workloads) {
   study_file result;
   diagnostics notes{name, result};
-  if (const auto root = read_document(text, notes)) {
-    auto study = study_reader{*root, notes, workloads}.read();
+  const auto parts = split(text);
+  study_code code;
+  if (!parts.code.empty()) {
+    auto read = study_code_from_json(parts.code);
+    if (!read)
+      notes.error({}, "", read.failure().message);
+    else
+      code = std::move(*read);
+  }
+  if (const auto root = read_document(parts.study, notes)) {
+    auto study = study_reader{*root, code, notes, workloads}.read();
+    study.code = parts.code;
     if (result.errors.empty())
       result.study = std::move(study);
   }
@@ -405,7 +380,8 @@ read_parameters(const std::string& text, step_t max_steps,
   diagnostics notes{"", found};
   std::optional<search_space> space;
   if (const auto root = read_document(text, notes, "trial"))
-    space = search_space{read_space(*root, max_steps, &workload, notes)};
+    space = search_space{read_space(
+      *root, max_steps, workload.open ? nullptr : &workload, notes)};
   std::string why;
   for (const auto& x : found.errors)
     why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")

@@ -149,6 +149,7 @@ struct study_spec {
   std::string name;
   std::string file; ///< where it came from, for messages
   workload_spec workload;
+  std::string code; ///< `study_code` as JSON; empty: it brings none
   hippo::objective objective;
   step_t max_steps = 1; ///< how far a trial may be trained
   search_space space;
@@ -182,7 +183,8 @@ expected<trial_parameters> read_parameters(const std::string& text,
                                            step_t max_steps,
                                            const workload_descriptor& workload);
 
-/// Reads and checks the text of a study file. Every error that can be told
+/// Reads and checks the text of a study file, perhaps with the code that it
+/// brings (`study_text`). Every error that can be told
 /// independently is told, not just the first.
 /// @param name stands for the file in messages
 /// @param workloads what may be trained; gives hyper-parameters and options

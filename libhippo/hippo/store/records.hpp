@@ -40,6 +40,14 @@ struct stored_checkpoint {
                          const stored_checkpoint&) = default;
 };
 
+/// What a workload has printed on the way to a state of a node.
+struct stored_output {
+  std::uint64_t node = 0; ///< 0: the root
+  step_t step = 0;
+  std::string text;
+  friend bool operator==(const stored_output&, const stored_output&) = default;
+};
+
 /// Where a study stands. The names are those that people see, in capitals.
 enum class study_phase : std::uint8_t {
   running,
@@ -166,6 +174,12 @@ struct checkpoint_removed {
   step_t step = 0;
 };
 
+/// Of all that is printed only the last is kept (`outputs_max`).
+struct output_added {
+  std::string workload_key;
+  stored_output output;
+};
+
 /// Adds a study, or changes where the one of that id stands: its name, file and
 /// text stay what they were.
 struct study_saved {
@@ -202,7 +216,7 @@ struct generation_begun {
 
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
-                 checkpoint_removed, study_saved, trial_saved, event_added,
+                 checkpoint_removed, output_added, study_saved, trial_saved, event_added,
                  steps_trained, generation_begun>;
 
 /// All that is stored of one workload key.

@@ -322,7 +322,13 @@ state_folder::open(const std::string& path) {
                                "PRAGMA foreign_keys = ON;"
                                // Older programs need not know of it.
                                "CREATE INDEX IF NOT EXISTS events_by_result"
-                               " ON events (workload, node, step);");
+                               " ON events (workload, node, step);"
+                               "CREATE TABLE IF NOT EXISTS outputs ("
+                               " id INTEGER PRIMARY KEY,"
+                               " workload INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL, step INTEGER NOT NULL,"
+                               " text TEXT NOT NULL,"
+                               " UNIQUE (workload, node, step)) STRICT;");
       !set)
     return set.failure();
   std::unique_ptr<state_folder> result{
@@ -374,6 +380,11 @@ expected<std::monostate> state_folder::prepare_writers() {
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
                                   " AND node = ? AND step = ?"},
+    {&writers_.add_output,
+     "INSERT INTO outputs (workload, node, step, text) VALUES (?, ?, ?, ?)"
+     " ON CONFLICT DO NOTHING"},
+    {&writers_.forget_outputs,
+     "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
     {&writers_.save_study,
      "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
@@ -505,6 +516,20 @@ expected<std::monostate> state_folder::write(const checkpoint_removed& x) {
     .bind(2, x.node)
     .bind(3, x.step)
     .run();
+}
+
+expected<std::monostate> state_folder::write(const output_added& x) {
+  auto workload = workload_id(x.workload_key);
+  if (!workload)
+    return workload.failure();
+  if (auto done = writers_.add_output.bind(1, *workload)
+                    .bind(2, x.output.node)
+                    .bind(3, x.output.step)
+                    .bind_text(4, x.output.text)
+                    .run();
+      !done)
+    return done;
+  return writers_.forget_outputs.bind(1, outputs_max).run();
 }
 
 expected<std::monostate> state_folder::write(const study_saved& x) {
@@ -766,6 +791,36 @@ expected<metrics> state_folder::load_metrics(std::uint64_t study,
       return result;
     result.emplace(query->text(0), exact_real(*query, 1));
   }
+}
+
+expected<std::vector<stored_output>>
+state_folder::load_output(std::uint64_t study, std::uint64_t trial,
+                          step_t first, std::size_t most) {
+  // From the node of the last measurement to the root: of each node the states
+  // between its begin and that of the next one.
+  return read_all<stored_output>(
+    database_.prepare(
+      "WITH RECURSIVE last AS (SELECT workload, node, step FROM events"
+      "  WHERE study = ?1 AND trial = ?2 AND kind = ?5"
+      "  ORDER BY step DESC LIMIT 1),"
+      " way (workload, node, parent, begin, until) AS ("
+      "  SELECT n.workload, n.node, n.parent, n.begin, l.step FROM last l"
+      "  JOIN nodes n ON n.workload = l.workload AND n.node = l.node"
+      "  UNION ALL"
+      "  SELECT n.workload, n.node, n.parent, n.begin, w.begin FROM way w"
+      "  JOIN nodes n ON n.workload = w.workload AND n.node = w.parent)"
+      " SELECT o.node, o.step, o.text FROM way w JOIN outputs o"
+      " ON o.workload = w.workload AND o.node = w.node AND o.step <= w.until"
+      " AND (o.step > w.begin OR w.begin = 0)"
+      " WHERE o.step >= ?3 ORDER BY o.step LIMIT ?4"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, trial).bind(3, first).bind(4, most);
+      x.bind_text(5, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<stored_output> {
+      return stored_output{row.number(0), row.number(1),
+                           std::string{row.text(2)}};
+    });
 }
 
 expected<state_folder::trial_counts>

@@ -16,6 +16,9 @@
 
 namespace hippo {
 
+/// How many outputs of workloads are kept, the last ones.
+inline constexpr std::uint64_t outputs_max = 100'000;
+
 /// The durable state of a service: a folder with a database (`hippo.db`), the
 /// checkpoints and the report.
 ///
@@ -111,6 +114,13 @@ public:
   expected<metrics> load_metrics(std::uint64_t study, std::uint64_t trial,
                                  step_t step);
 
+  /// Returns what was printed while a trial was trained, shared training
+  /// included, as far as it has been measured; by step, from `first` on.
+  expected<std::vector<stored_output>> load_output(std::uint64_t study,
+                                                   std::uint64_t trial,
+                                                   step_t first,
+                                                   std::size_t most);
+
   /// The trials of a study, counted.
   struct trial_counts {
     std::uint64_t trials = 0;
@@ -159,7 +169,8 @@ private:
   /// The statements that write, prepared once.
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
-      add_metric, add_checkpoint, remove_checkpoint, save_study, save_trial,
+      add_metric, add_checkpoint, remove_checkpoint, add_output,
+      forget_outputs, save_study, save_trial,
       add_event, add_trained, set_generation;
   };
 
@@ -171,6 +182,7 @@ private:
   expected<std::monostate> write(const result_added& x);
   expected<std::monostate> write(const checkpoint_added& x);
   expected<std::monostate> write(const checkpoint_removed& x);
+  expected<std::monostate> write(const output_added& x);
   expected<std::monostate> write(const study_saved& x);
   expected<std::monostate> write(const trial_saved& x);
   expected<std::monostate> write(const steps_trained& x);

@@ -127,6 +127,19 @@ workload_descriptor fashion(std::string name, std::string meaning,
   return x;
 }
 
+/// The version of the interface to the processes that train for the next ones.
+constexpr const char* process_version = "process 1";
+
+workload_descriptor open_workload(std::string name, std::string meaning) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.version = process_version;
+  x.meaning = std::move(meaning);
+  x.unit = "step";
+  x.open = true;
+  return x;
+}
+
 /// A number as JSON, which has no infinities: those become `{"number": text}`.
 json number_json(double x) {
   if (std::isfinite(x))
@@ -210,6 +223,7 @@ json to_json(const workload_descriptor& x) {
     {"meaning", x.meaning},
     {"unit", x.unit},
     {"version", x.version},
+    {"open", x.open},
     {"metrics", std::move(measured)},
     {"hyper_parameters", to_json(x.hyper_parameters)},
     {"options", to_json(x.options)},
@@ -222,6 +236,7 @@ workload_descriptor workload_of(const json& j) {
   x.meaning = j.at("meaning");
   x.unit = j.at("unit");
   x.version = j.at("version");
+  x.open = j.value("open", false);
   for (const auto& m : j.at("metrics"))
     x.metrics.push_back(
       {m.at("name"),
@@ -286,6 +301,12 @@ const std::vector<workload_descriptor>& built_in_workloads() {
             "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
             "minutes",
             true),
+    open_workload(python_workload, "a Python class that the study brings"),
+    open_workload(command_workload,
+                  "a program that the study names, which answers messages"),
+    open_workload(files_workload,
+                  "a program that the study names, which reads and writes "
+                  "files"),
   };
   return result;
 }

@@ -46,6 +46,9 @@ struct workload_descriptor {
   /// Decides its results beside spec and device: trainers that know another one
   /// get none of its work. Empty: fits all.
   std::string version;
+  /// Whether studies bring the code: nothing is known of its hyper-parameters,
+  /// metrics and options before it runs, and the lists below are empty.
+  bool open = false;
   std::vector<metric_descriptor> metrics;
   std::vector<parameter_descriptor> hyper_parameters;
   std::vector<parameter_descriptor> options; ///< nested ones with dots
@@ -56,8 +59,14 @@ struct workload_descriptor {
 workload_descriptor limited_by(workload_descriptor x,
                                const workload_spec& spec);
 
-/// The workloads that come with Hippo. They are described here, without
-/// LibTorch, so that a study can be checked where nothing can be trained.
+/// How a study brings its own code; also the names of the workloads.
+inline constexpr const char* python_workload = "python";   ///< a class
+inline constexpr const char* command_workload = "command"; ///< a program
+inline constexpr const char* files_workload = "files"; ///< that reads files
+
+/// The workloads that come with Hippo, those included that stand for code which
+/// studies bring. They are described here, without LibTorch, so that a study can
+/// be checked where nothing can be trained.
 const std::vector<workload_descriptor>& built_in_workloads();
 
 /// Descriptors as JSON: how `hippo-trainer --describe` tells of workloads from

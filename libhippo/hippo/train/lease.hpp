@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,10 +54,14 @@ struct lease {
   /// everybody does.
   std::string token{};
   std::uint16_t depot = 0; ///< port for those who do not; 0: there is none
+  checkpoint code{};  ///< `study_code` as JSON; no file: the study brings none
   checkpoint start;   ///< the state at the first stage's begin
   std::vector<stage> stages;
   std::vector<stop_point> stops;
 };
+
+/// How much of what a workload prints between two stops is kept.
+inline constexpr std::size_t output_bytes_max = 32 << 10;
 
 /// What a trainer tells of one stop point, as soon as it has passed it.
 struct stop_report {
@@ -75,6 +80,9 @@ struct stop_report {
   // is known no longer. The trainer fills them in.
   std::uint64_t node = 0; ///< 0: unknown
   std::uint64_t identity = 0;
+  /// What the workload has printed since the stop before, of the end of it at
+  /// most `output_bytes_max`.
+  std::string output{};
 };
 
 /// How a lease ended, from the trainer's side; its last message on it.

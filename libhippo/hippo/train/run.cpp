@@ -11,6 +11,13 @@ namespace hippo {
 
 namespace {
 
+/// How long a call of a workload is to last: others want to be heard between
+/// two, and each costs a little.
+constexpr std::uint64_t call_ns = 100'000'000;
+
+/// How much of what a workload has printed last is told along with its failure.
+constexpr std::size_t last_words_bytes_max = 4096;
+
 bool before(const stop_point& x, step_t at) {
   return x.at < at;
 }
@@ -50,6 +57,8 @@ public:
     progress_.at = at_;
     progress_.lease = lease_.number;
     auto failure = run_stages();
+    if (failure && failure->code != errc::cancelled)
+      add_last_words(*failure);
     return {lease_.number, at_, std::move(failure)};
   }
 
@@ -61,7 +70,7 @@ private:
       return failure;
     for (const auto& x : lease_.stages)
       while (at_ < x.end) {
-        if (auto failure = train_step(x))
+        if (auto failure = train_some(x))
           return failure;
         if (auto failure = pass_stop(x))
           return failure;
@@ -83,6 +92,19 @@ private:
     return failure;
   }
 
+  /// Adds what the workload has printed since the last report.
+  void add_last_words(error& to) {
+    std::string printed;
+    if (guarded([&] { printed = work_.take_output(); }) || printed.empty())
+      return;
+    if (printed.size() > last_words_bytes_max) {
+      const auto line
+        = printed.find('\n', printed.size() - last_words_bytes_max);
+      printed.erase(0, line == printed.npos ? 0 : line + 1);
+    }
+    to.message += "\nprinted before that:\n" + printed;
+  }
+
   /// Brings the workload into the lease's first state.
   std::optional<error> start() {
     if (lease_.start.file.empty()) {
@@ -91,38 +113,55 @@ private:
                      "no checkpoint to start from at step "
                        + std::to_string(at_)};
       present_.reset();
-      return timed(next_.load_ns, [this] { work_.init(); });
+      return timed(next_.load_ns, [this] {
+        work_.prepare();
+        work_.init();
+      });
     }
     if (present_ == lease_.start)
       return std::nullopt;
     present_.reset();
+    std::string bytes;
     std::optional<error> unreadable;
-    auto refused = timed(next_.load_ns, [&] {
-      auto bytes = store_.read(lease_.start);
-      if (bytes)
-        work_.load(*bytes);
-      else
-        unreadable = bytes.failure();
+    auto failure = timed(next_.load_ns, [&] {
+      auto read = store_.read(lease_.start);
+      if (!read) {
+        unreadable = read.failure();
+        return;
+      }
+      bytes = std::move(*read);
+      work_.prepare(); // it has had the time to read
     });
-    if (!refused && !unreadable)
-      present_ = lease_.start;
-    if (refused)
+    if (failure || unreadable)
+      return failure ? failure : unreadable;
+    failure = timed(next_.load_ns, [&] { work_.load(bytes); });
+    if (failure)
       return error{errc::bad_checkpoint,
                    "checkpoint " + lease_.start.file
-                     + " does not fit the workload: " + refused->message};
-    return unreadable;
+                     + " does not fit the workload: " + failure->message};
+    present_ = lease_.start;
+    return std::nullopt;
   }
 
-  std::optional<error> train_step(const stage& x) {
+  /// Trains towards the next stop, as far as one call goes.
+  std::optional<error> train_some(const stage& x) {
     if (control_.cancelled())
       return cancelled();
     present_.reset();
-    auto failure =
-      timed(next_.train_ns, [&] { work_.train(x.config, at_, at_ + 1); });
+    const auto most = work_.trains_in_one_go() ? x.end : at_ + steps_a_call_;
+    const auto to = control_.claim(at_, std::min(x.end, most));
+    const auto before_ns = next_.train_ns;
+    auto failure
+      = timed(next_.train_ns, [&] { work_.train(x.config, at_, to); });
     if (failure)
       return failure;
-    progress_.at = ++at_;
-    ++next_.trained_steps;
+    const auto ns = next_.train_ns - before_ns;
+    if (ns > call_ns)
+      steps_a_call_ = std::max<step_t>(steps_a_call_ / 2, 1);
+    else if (ns <= call_ns / 2 && to - at_ == steps_a_call_)
+      steps_a_call_ *= 2;
+    next_.trained_steps += to - at_;
+    progress_.at = at_ = to;
     return control_.cancelled() ? std::optional{cancelled()} : std::nullopt;
   }
 
@@ -141,6 +180,8 @@ private:
       failure = save(x);
     if (failure && failure->code != errc::diverged)
       return failure;
+    if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
+      return silent;
     report_(next_);
     stop_report fresh;
     fresh.lease = next_.lease;
@@ -192,7 +233,8 @@ private:
   const std::function<std::uint64_t()>& now_ns_;
   const std::function<void(const stop_report&)>& report_;
   step_t at_;
-  stop_report next_; ///< of the stop that comes next
+  step_t steps_a_call_ = 1; ///< follows how long steps take
+  stop_report next_;        ///< of the stop that comes next
 };
 
 } // namespace
@@ -233,6 +275,16 @@ std::optional<stop_point> lease_control::peek(step_t at) const {
   const std::lock_guard guard{mutex_};
   const auto i = std::lower_bound(stops_.begin(), stops_.end(), at, before);
   return i == stops_.end() ? std::nullopt : std::optional{*i};
+}
+
+step_t lease_control::claim(step_t at, step_t most) {
+  const std::lock_guard guard{mutex_};
+  const auto i = std::upper_bound(
+    stops_.begin(), stops_.end(), at,
+    [](step_t y, const stop_point& x) { return y < x.at; });
+  const auto to = i == stops_.end() ? most : std::min(most, i->at);
+  passed_ = std::max(passed_, to);
+  return to;
 }
 
 std::optional<stop_point> lease_control::take(step_t at) {

@@ -25,7 +25,7 @@ public:
   explicit lease_control(std::vector<stop_point> stops);
 
   /// Asks for a further stop, or for more at one that is asked for already. One
-  /// at which the lease is to end comes after the present step at the earliest.
+  /// at which the lease is to end comes after what is claimed at the earliest.
   /// @returns false if training has passed `x.at`, or ends before it
   /// REQUIRES: `x.at` is not before the lease's first step.
   bool add(stop_point x);
@@ -37,6 +37,10 @@ public:
   /// Returns the first stop at or after `at`, which stays changeable, or
   /// nothing after the last one.
   [[nodiscard]] std::optional<stop_point> peek(step_t at) const;
+
+  /// Takes the steps from `at` up to the next stop for training, but none beyond
+  /// `most`: later `add`s for states between fail. @returns the state to reach
+  [[nodiscard]] step_t claim(step_t at, step_t most);
 
   /// Takes the stop at `at`: later `add`s for it or anything before it fail.
   [[nodiscard]] std::optional<stop_point> take(step_t at);
@@ -57,8 +61,8 @@ struct lease_progress {
   std::atomic<step_t> at{0};
 };
 
-/// Runs `work` on `x`: loads its start (or inits), trains step by step, stops
-/// where `control` says, evaluates, saves, and reports each stop. Ends at the
+/// Runs `work` on `x`: loads its start (or inits), trains a few steps at a time
+/// (so that it can be reached several times a second), stops where `control` says, evaluates, saves, and reports each stop. Ends at the
 /// last stop (or at one that was made so), at the first failure, or when
 /// cancelled. A metric that is not finite is the failure `errc::diverged`; such a
 /// stop is reported without values and saves nothing.

@@ -1,10 +1,21 @@
 #include "hippo/train/workload.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
 
 namespace hippo {
+
+std::vector<std::string> workload::differences(const std::string& x,
+                                               const std::string& y) {
+  if (x == y)
+    return {};
+  const auto [i, j] = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
+  return {"the saved states differ from byte " + std::to_string(i - x.begin())
+          + " on (of " + std::to_string(x.size()) + " and "
+          + std::to_string(y.size()) + " bytes)"};
+}
 
 void workload::export_weights(const std::string&) {
   throw std::runtime_error("this workload cannot export its weights");

@@ -36,6 +36,10 @@ class workload {
 public:
   virtual ~workload() = default;
 
+  /// Waits until it can be used, if that takes a while. Called before each
+  /// `init` and `load`.
+  virtual void prepare() {}
+
   /// Puts the workload into its state at step 0.
   virtual void init() = 0;
 
@@ -53,6 +57,18 @@ public:
 
   /// Restores a state that `save` wrote, perhaps in another process.
   virtual void load(const std::string& bytes) = 0;
+
+  /// Whether each call of `train` costs much beside its steps, so that as many
+  /// of them as may be are to be trained in one.
+  [[nodiscard]] virtual bool trains_in_one_go() const { return false; }
+
+  /// Returns what it has printed since the last call.
+  virtual std::string take_output() { return {}; }
+
+  /// Says in which parts two saved states differ, a sentence for each; empty if
+  /// they do not. The default compares bytes.
+  virtual std::vector<std::string> differences(const std::string& x,
+                                               const std::string& y);
 
   /// Writes the present state's weights to `path` in a form that Python's
   /// `torch.load(path, weights_only=True)` reads as a dict of tensors.
@@ -93,7 +109,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 2
+#define HIPPO_WORKLOAD_ABI 3
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

@@ -1,5 +1,7 @@
 #include "hippo/train/workload_spec.hpp"
 
+#include <set>
+
 #include "hippo/core/number.hpp"
 
 namespace hippo {
@@ -17,7 +19,53 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
+/// Takes a key apart: names and values as `escaped`, the workload's under "".
+std::map<std::string, std::string> parts_of(const std::string& key) {
+  std::map<std::string, std::string> result;
+  std::string part;
+  const auto add = [&] {
+    const auto i = part.find('=');
+    if (result.empty() || i == part.npos)
+      result.emplace("", part);
+    else
+      result.emplace(part.substr(0, i), part.substr(i + 1));
+    part.clear();
+  };
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] == ';') {
+      add();
+      continue;
+    }
+    if (key[i] == '\\' && i + 1 < key.size())
+      ++i;
+    part += key[i];
+  }
+  add();
+  return result;
+}
+
 } // namespace
+
+std::vector<std::string> key_differences(const std::string& x,
+                                         const std::string& y) {
+  const auto ours = parts_of(x);
+  const auto theirs = parts_of(y);
+  if (ours.at("") != theirs.at(""))
+    return {};
+  std::set<std::string> names;
+  for (const auto* parts : {&ours, &theirs})
+    for (const auto& [name, value] : *parts)
+      names.insert(name);
+  const auto shown = [](const auto& parts, const std::string& name) {
+    const auto i = parts.find(name);
+    return i == parts.end() ? std::string{"none"} : i->second;
+  };
+  std::vector<std::string> result;
+  for (const auto& name : names)
+    if (const auto a = shown(ours, name), b = shown(theirs, name); a != b)
+      result.push_back(name + ": " + a + " and " + b);
+  return result;
+}
 
 std::string key_of(const workload_spec& x) {
   auto result = escaped(x.name);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "hippo/core/types.hpp"
 
@@ -14,11 +15,19 @@ struct workload_spec {
   /// that the study leaves out are filled in with their defaults, so that equal
   /// meaning is equal spelling.
   std::map<std::string, scalar> options;
+  /// How it is run, where that decides no result: it is no part of the key.
+  std::map<std::string, scalar> settings{};
 
   friend bool operator==(const workload_spec&, const workload_spec&) = default;
 };
 
 /// The workload key: `name;option=value;...`. Only trials of equal keys share.
 std::string key_of(const workload_spec& x);
+
+/// Says in what two workload keys differ, a few words for each option
+/// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are of
+/// different workloads.
+std::vector<std::string> key_differences(const std::string& x,
+                                         const std::string& y);
 
 } // namespace hippo

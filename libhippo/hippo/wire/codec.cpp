@@ -52,19 +52,25 @@ void put(schema::Configuration::Builder out, const configuration& x) {
   }
 }
 
-void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
-  out.setName(x.name);
-  auto list = out.initOptions(count(x.options.size()));
+void put(capnp::List<schema::Option>::Builder out,
+         const std::map<std::string, scalar>& x) {
   unsigned i = 0;
-  for (const auto& [name, value] : x.options) {
-    list[i].setName(name);
-    auto to = list[i].initValue();
+  for (const auto& [name, value] : x) {
+    out[i].setName(name);
+    auto to = out[i].initValue();
     if (auto* number = std::get_if<double>(&value))
       to.setNumber(*number);
     else
       to.setWord(std::get<std::string>(value));
     ++i;
   }
+}
+
+void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
+  out.setName(x.name);
+  put(out.initOptions(count(x.options.size())), x.options);
+  if (!x.settings.empty())
+    put(out.initSettings(count(x.settings.size())), x.settings);
 }
 
 void put(schema::Checkpoint::Builder out, const checkpoint& x) {
@@ -105,6 +111,8 @@ void put(schema::StopReport::Builder out, const stop_report& x) {
   out.setTrainedSteps(x.trained_steps);
   out.setNode(x.node);
   out.setIdentity(x.identity);
+  if (!x.output.empty())
+    out.setOutput(x.output);
 }
 
 /// Makes a message by letting `fill` write its root.
@@ -289,12 +297,14 @@ bool get(schema::Scalar::Reader in, scalar& out, complaint& why) {
 }
 
 bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
+  const auto value = [](schema::Option::Reader x, scalar& to, complaint& y) {
+    return get(x.getValue(), to, y);
+  };
   return get_name(in.getName(), out.name, "the workload's name", why)
          && get_map(in.getOptions(), out.options, max_workload_options,
-                    "the workload's options", why,
-                    [](schema::Option::Reader x, scalar& to, complaint& y) {
-                      return get(x.getValue(), to, y);
-                    });
+                    "the workload's options", why, value)
+         && get_map(in.getSettings(), out.settings, max_workload_options,
+                    "the workload's settings", why, value);
 }
 
 bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
@@ -432,6 +442,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get(in.getToken(), out.token, max_name_bytes, emptiness::allowed,
                 "the token", why)
          && get(in.getStart(), out.start, emptiness::allowed, why)
+         && get(in.getCode(), out.code, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
          && why.require(!out.start.file.empty()
                           || out.stages.front().begin == 0,
@@ -470,6 +481,8 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
          && get_duration(in.getSaveNanos(), out.save_ns, why)
          && get_step(in.getTrainedSteps(), out.trained_steps,
                      "the number of trained steps", why)
+         && get(in.getOutput(), out.output, max_text_bytes, emptiness::allowed,
+                "the output", why)
          && why.require(out.trained_steps <= out.at, "the stop",
                         "lies before the steps that were trained");
 }
@@ -575,6 +588,8 @@ wire<schema::Lease> encode(const lease& x) {
     out.setToken(x.token);
     out.setDepot(x.depot);
     put(out.initStart(), x.start);
+    if (!x.code.file.empty())
+      put(out.initCode(), x.code);
     auto stages = out.initStages(count(x.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
       stages[i].setNode(x.stages[i].node);

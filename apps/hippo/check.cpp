@@ -1,0 +1,147 @@
+#include "check.hpp"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <iostream>
+#include <iterator>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/process/spawn_plan.hpp"
+#include "outcome.hpp"
+#include "packing.hpp"
+#include "studies.hpp"
+#include "temporary_file.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// How far the trials go of a study that is made for a class.
+constexpr step_t class_steps = 1000;
+
+/// Returns a value as it would stand in a study file.
+json value_of(const std::string& text) {
+  auto number = json::parse(text, nullptr, false);
+  return number.is_number() ? number : json(text);
+}
+
+json values_of(const std::string& text) {
+  auto result = json::array();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    result.push_back(value_of(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return result;
+}
+
+/// Splits `name=value`.
+expected<std::pair<std::string, std::string>>
+split_setting(const std::string& flag, const std::string& text) {
+  const auto i = text.find('=');
+  if (i == text.npos || i == 0 || i + 1 == text.size())
+    return {errc::invalid_argument,
+            flag + " takes NAME=VALUE, found '" + text + "'"};
+  return std::pair{text.substr(0, i), text.substr(i + 1)};
+}
+
+bool is_class(const std::string& file) {
+  return file.ends_with(".py") || file.find(".py:") != file.npos;
+}
+
+/// Makes up a study for a class.
+expected<study_source> study_of_class(const check_options& x) {
+  if (x.values.empty())
+    return {errc::invalid_argument,
+            "say which hyper-parameters " + x.file
+              + " reads, and values to try: --set lr=0.1,0.01"};
+  const auto slash = x.file.rfind('/');
+  const auto name = slash == x.file.npos ? x.file : x.file.substr(slash + 1);
+  json workload{{"python", name}};
+  for (const auto& text : x.args) {
+    auto setting = split_setting("--args", text);
+    if (!setting)
+      return setting.failure();
+    workload["args"][setting->first] = value_of(setting->second);
+  }
+  json space;
+  for (const auto& text : x.values) {
+    auto setting = split_setting("--set", text);
+    if (!setting)
+      return setting.failure();
+    space[setting->first]["choice"] = values_of(setting->second);
+  }
+  const json study{{"study", "check"},
+                   {"workload", workload},
+                   {"objective", {{"metric", "any"}, {"direction", "maximize"}}},
+                   {"steps", {{"max", class_steps}}},
+                   {"space", space}};
+  auto text = pack_study(study.dump(1), x.file);
+  if (!text)
+    return text.failure();
+  return study_source{x.file, std::move(*text)};
+}
+
+expected<study_source> read_source(const check_options& x) {
+  if (is_class(x.file))
+    return study_of_class(x);
+  if (!x.values.empty() || !x.args.empty())
+    return {errc::invalid_argument,
+            "--set and --args are for a Python file; a study says it itself"};
+  auto sources = read_sources({x.file});
+  if (!sources)
+    return sources.failure();
+  return std::move(sources->front());
+}
+
+/// Runs a program in this one's place, as far as people see.
+/// @returns its exit code, or nothing if a signal ended it
+expected<std::optional<int>> run_in_front(const std::vector<std::string>& x) {
+  spawn_plan plan;
+  const auto pid = plan.start(x);
+  if (!pid)
+    return pid.failure();
+  int status = 0;
+  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  return WIFEXITED(status) ? std::optional{WEXITSTATUS(status)} : std::nullopt;
+}
+
+} // namespace
+
+int check(const check_options& options) {
+  const auto source = read_source(options);
+  if (!source)
+    return fail(source.failure(), exit_bad_input);
+  auto catalogue = make_catalogue(options.trainer_program, options.libraries);
+  if (!catalogue)
+    return fail(catalogue.failure(), exit_bad_input);
+  const auto studies = load_studies({*source}, *catalogue);
+  if (!studies)
+    return exit_bad_input;
+  const auto& study = studies->front();
+  const temporary_file text{"hippo-study"};
+  if (!text.write(study.text))
+    return fail({errc::io_failed, "cannot write " + text.path()}, exit_failed);
+  auto command = catalogue->trainer_command();
+  command.insert(command.end(), {"--prove", text.path()});
+  std::copy(options.flags.begin(), options.flags.end(),
+            std::back_inserter(command));
+  const auto code = run_in_front(command);
+  if (!code)
+    return fail(code.failure(), exit_failed);
+  if (!*code)
+    return fail({errc::training_failed, "the trainer program crashed"},
+                exit_failed);
+  if (**code == exit_done)
+    mark_exact(study.spec.workload);
+  return **code;
+}
+
+} // namespace hippo

@@ -1,0 +1,125 @@
+#include "packing.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "child_process.hpp"
+#include "hippo/core/hash.hpp"
+#include "hippo/space/document.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/train/study_code.hpp"
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The interpreter of studies that name none.
+constexpr auto usual_python = "python3";
+
+std::optional<code_file> read_code(const fs::path& path) {
+  std::error_code failed;
+  if (!fs::is_regular_file(path, failed)
+      || fs::file_size(path, failed) > document_bytes_max)
+    return {};
+  std::ifstream in{path, std::ios::binary};
+  code_file result;
+  result.bytes.assign(std::istreambuf_iterator<char>{in}, {});
+  const auto mode = fs::status(path, failed).permissions();
+  result.executable = (mode & fs::perms::owner_exec) != fs::perms::none;
+  return in ? std::optional{std::move(result)} : std::nullopt;
+}
+
+/// Asks an interpreter what it has.
+expected<std::map<std::string, std::string>>
+versions_of(const std::string& python,
+            const std::vector<std::string>& packages) {
+  std::vector<std::string> command{python, "-m", "hippo.workload_process",
+                                   "--versions"};
+  command.insert(command.end(), packages.begin(), packages.end());
+  const auto said = run_program(command);
+  if (said && said->exit_code == 0) {
+    const auto read = nlohmann::json::parse(said->out, nullptr, false);
+    if (read.is_object())
+      return read.get<std::map<std::string, std::string>>();
+  }
+  auto why = said ? said->err : said.failure().message;
+  while (!why.empty() && why.back() == '\n')
+    why.pop_back();
+  return {errc::invalid_study,
+          python + " cannot run workloads: " + why.substr(why.rfind('\n') + 1)
+            + ". Install Hippo's Python package for it (pip install ./python), "
+              "or name another one under python_executable"};
+}
+
+fs::path mark_of(const workload_spec& x) {
+  const auto variable = [](const char* name) {
+    const char* const set = std::getenv(name);
+    return fs::path{set != nullptr ? set : ""};
+  };
+  auto folder = variable("XDG_STATE_HOME");
+  if (folder.empty())
+    folder = variable("HOME") / ".local" / "state";
+  return folder / "hippo" / "exact" / hash_text(key_of(x));
+}
+
+} // namespace
+
+expected<std::string> pack_study(std::string text, const std::string& file) {
+  const auto request = requested_code(text);
+  if (!request.own || !split(text).code.empty())
+    return text;
+  const auto folder = fs::path{file}.parent_path();
+  study_code code;
+  for (const auto& name : request.files)
+    if (auto read = read_code(folder / name))
+      code.files.emplace(name, std::move(*read));
+  if (request.runs_python) {
+    code.python = request.python;
+    if (code.python.find('/') != std::string::npos)
+      code.python = fs::absolute(folder / code.python).lexically_normal();
+    auto versions = versions_of(
+      code.python.empty() ? usual_python : code.python, request.packages);
+    if (!versions)
+      return error{errc::invalid_study,
+                   file + ": workload: " + versions.failure().message};
+    code.versions = std::move(*versions);
+  }
+  auto packed = join({text, to_json(code)});
+  if (packed.size() > document_bytes_max)
+    return error{errc::invalid_study,
+                 file + ": workload: the study and its files have "
+                   + std::to_string(packed.size()) + " bytes together, at most "
+                   + std::to_string(document_bytes_max)
+                   + " travel: leave data where trainers find them, and give "
+                     "their path in 'args'"};
+  return packed;
+}
+
+void mark_exact(const workload_spec& x) {
+  const auto path = mark_of(x);
+  std::error_code ignored; // it is only a warning that comes back
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream{path} << key_of(x) << '\n';
+}
+
+bool is_known_exact(const workload_spec& x) {
+  const auto& known = built_in_workloads();
+  const auto is_open = std::any_of(known.begin(), known.end(),
+                                   [&](const auto& y) {
+                                     return y.name == x.name && y.open;
+                                   });
+  std::error_code failed;
+  return !is_open || fs::exists(mark_of(x), failed);
+}
+
+} // namespace hippo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/train/workload_spec.hpp"
+
+namespace hippo {
+
+/// Adds to the text of a study file the code that it brings, from the folder
+/// that the file lies in, and the versions of what its interpreter has. Text
+/// that brings none, or has it already, stays as it is.
+/// @param file path of the study file
+/// @returns the text, or `errc::invalid_study` if the interpreter is of no use
+///          or the code is too large; a file that is missing is left for
+///          `read_study` to tell
+expected<std::string> pack_study(std::string text, const std::string& file);
+
+/// Remembers, for this user on this machine, that `hippo check` has found a
+/// workload exact.
+void mark_exact(const workload_spec& x);
+
+/// Whether it has. What comes with Hippo is exact.
+bool is_known_exact(const workload_spec& x);
+
+} // namespace hippo

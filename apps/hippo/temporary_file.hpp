@@ -1,0 +1,39 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace hippo {
+
+/// A file that is gone when its user is done.
+class temporary_file {
+public:
+  explicit temporary_file(const std::string& name)
+    : path_((std::filesystem::temp_directory_path()
+             / (name + '-' + std::to_string(::getpid())))
+              .string()) {}
+  ~temporary_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// @returns whether all of it is there now
+  [[nodiscard]] bool write(std::string_view bytes) const {
+    std::ofstream out(path_, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return static_cast<bool>(out.flush());
+  }
+
+private:
+  std::string path_;
+};
+
+} // namespace hippo

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hippo {
+
+/// Returns the length of the UTF-8 character at `at`, or 0 if there is none.
+std::size_t utf8_length(std::string_view text, std::size_t at);
+
+/// Returns bytes as UTF-8 text: those that are none, and zero bytes, become
+/// question marks.
+std::string to_utf8(std::string_view bytes);
+
+} // namespace hippo

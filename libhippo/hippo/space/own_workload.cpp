@@ -1,0 +1,301 @@
+#include "hippo/space/own_workload.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/number.hpp"
+#include "hippo/space/study.hpp"
+#include "hippo/space/value_reader.hpp"
+#include "hippo/train/descriptor.hpp"
+
+namespace hippo {
+
+namespace {
+
+using kind = document::kind;
+
+/// The largest seed, as for the built-in workloads.
+constexpr std::uint64_t seed_max = 999'999'999'999;
+
+const std::vector<std::string> kinds{python_workload, command_workload,
+                                     files_workload};
+
+/// Takes "./" off the front of a path.
+std::string plain_path(std::string path) {
+  while (path.starts_with("./"))
+    path.erase(0, 2);
+  return path;
+}
+
+/// Whether a program's name is that of a file beside the study.
+bool is_file_beside(const std::string& program) {
+  return program.front() != '/' && program.find('/') != std::string::npos;
+}
+
+/// A class as `python` names it.
+struct class_name {
+  std::string where; ///< FILE.py, or a module's name
+  std::string name;  ///< empty: the only one in the file
+
+  [[nodiscard]] bool is_file() const { return where.ends_with(".py"); }
+
+  [[nodiscard]] std::string text() const {
+    return name.empty() ? where : where + ':' + name;
+  }
+};
+
+std::optional<class_name> parse_class(const std::string& text) {
+  const auto colon = text.rfind(':');
+  class_name result{plain_path(text.substr(0, colon)),
+                    colon == text.npos ? "" : text.substr(colon + 1)};
+  const bool is_whole = colon == text.npos ? result.is_file()
+                                           : !result.name.empty();
+  if (result.where.empty() || !is_whole)
+    return {};
+  return result;
+}
+
+class own_workload_reader {
+public:
+  own_workload_reader(const document& x, const study_code& code,
+                      diagnostics& notes)
+    : x_(&x), code_(&code), values_(notes) {}
+
+  workload_spec read() {
+    for (const auto& name : kinds)
+      if (x_->find(name) != nullptr && result_.name.empty())
+        result_.name = name;
+    read_what_runs();
+    read_listed_files();
+    read_packages();
+    read_rest();
+    request_.own = true;
+    return std::move(result_);
+  }
+
+  [[nodiscard]] const code_request& request() const { return request_; }
+
+private:
+  [[nodiscard]] bool is(const char* name) const { return result_.name == name; }
+
+  void read_what_runs() {
+    std::vector<std::string> known{result_.name, "args",   "seed",
+                                   "packages",   "silence_seconds",
+                                   "exact",      "share"};
+    if (!is(files_workload))
+      known.emplace_back("files");
+    if (is(python_workload))
+      known.emplace_back("python_executable");
+    values_.known_keys(*x_, "key", known);
+    const auto& what = *x_->find(result_.name);
+    if (is(python_workload))
+      read_class(what);
+    else if (is(command_workload))
+      read_command(what);
+  }
+
+  void read_class(const document& x) {
+    const auto text = values_.word(x);
+    if (!text)
+      return;
+    const auto found = parse_class(*text);
+    if (!found) {
+      values_.notes().error(x, "must be FILE.py, FILE.py:CLASS, or "
+                               "MODULE:CLASS of an installed package, found "
+                                 + x.found());
+      return;
+    }
+    result_.options["class"] = found->text();
+    if (found->is_file())
+      add_file(x, found->where);
+    else
+      installed_ = &x;
+  }
+
+  void read_command(const document& x) {
+    auto words = values_.words(x);
+    if (!words)
+      return;
+    auto& program = words->front();
+    if (is_file_beside(program)) {
+      add_file(x.items.front(), plain_path(program));
+      program = "./" + plain_path(program);
+    } else {
+      installed_ = &x;
+    }
+    result_.options["command"] = nlohmann::json(*words).dump();
+  }
+
+  void read_listed_files() {
+    const auto* list = x_->find("files");
+    if (list == nullptr)
+      return;
+    const auto words = values_.words(*list);
+    if (!words)
+      return;
+    if (is(files_workload))
+      result_.options["program"] = "./" + plain_path(words->front());
+    for (std::size_t i = 0; i < words->size(); ++i)
+      add_file(list->items[i], plain_path((*words)[i]));
+  }
+
+  /// Makes a file part of the workload.
+  void add_file(const document& where, const std::string& path) {
+    if (!is_code_path(path)) {
+      values_.notes().error(where, "must be a path within the study's folder, "
+                                   "found "
+                                     + where.found());
+      return;
+    }
+    request_.files.push_back(path);
+    const auto file = code_->files.find(path);
+    if (file != code_->files.end())
+      result_.options["file." + path] = digest_of(file->second);
+    else
+      values_.notes().error(where, "there is no file " + path
+                                     + " beside the study file");
+  }
+
+  void read_packages() {
+    std::set<std::string> sought;
+    if (is(python_workload)) {
+      request_.runs_python = true;
+      sought = {"hippo", "python"};
+    }
+    if (const auto* x = x_->find("packages")) {
+      if (x->type == kind::map)
+        read_versions(*x);
+      else if (!is(python_workload))
+        values_.notes().error(*x, "must be a map of versions by name, found "
+                                    + x->found());
+      else if (const auto words = values_.words(*x))
+        for (std::size_t i = 0; i < words->size(); ++i) {
+          sought.insert((*words)[i]);
+          check_package(x->items[i], (*words)[i]);
+        }
+    }
+    for (const auto& name : sought)
+      if (!result_.options.contains("version." + name)) {
+        request_.packages.push_back(name);
+        if (const auto i = code_->versions.find(name);
+            i != code_->versions.end())
+          result_.options["version." + name] = i->second;
+      }
+    if (installed_ != nullptr && x_->find("packages") == nullptr)
+      values_.notes().error(
+        *installed_, "what is installed already does not travel with the "
+                     "study: name what decides its results under 'packages'");
+  }
+
+  void read_versions(const document& x) {
+    for (const auto& entry : x.entries)
+      if (const auto version = values_.word(entry.value))
+        result_.options["version." + entry.key] = *version;
+  }
+
+  /// Whether whoever sent the study has such a package.
+  void check_package(const document& where, const std::string& name) {
+    const auto found = code_->versions.find(name);
+    if (!code_->versions.empty()
+        && (found == code_->versions.end() || found->second.empty()))
+      values_.notes().error(where, "the interpreter has no package '" + name
+                                     + "'; install it, or give its version as "
+                                       "'name: version'");
+  }
+
+  void read_rest() {
+    result_.options["seed"] = 1.0;
+    if (const auto* x = x_->find("seed"))
+      if (const auto seed = values_.whole(*x, 0, seed_max))
+        result_.options["seed"] = static_cast<double>(*seed);
+    if (const auto* x = x_->find("args"))
+      if (values_.is_map(*x, "arguments"))
+        read_args(*x, "args.");
+    if (const auto* x = x_->find("python_executable"))
+      request_.python = values_.word(*x).value_or("");
+    const auto& python
+      = code_->python.empty() ? request_.python : code_->python;
+    if (!python.empty())
+      result_.settings["python_executable"] = python;
+    if (const auto* x = x_->find("silence_seconds"))
+      if (const auto seconds = values_.positive(*x))
+        result_.settings["silence_seconds"] = *seconds;
+    read_exactness();
+  }
+
+  void read_args(const document& x, const std::string& prefix) {
+    for (const auto& entry : x.entries) {
+      const auto name = prefix + entry.key;
+      if (entry.value.type == kind::map)
+        read_args(entry.value, name + '.');
+      else if (entry.value.type == kind::leaf)
+        result_.options[name] = to_scalar(entry.value);
+      else
+        values_.notes().error(entry.value,
+                              "must be a number, a word or a map of such, found "
+                                + entry.value.found());
+    }
+  }
+
+  void read_exactness() {
+    const auto* exact = x_->find("exact");
+    const auto* share = x_->find("share");
+    const bool is_claimed
+      = exact == nullptr || values_.truth(*exact).value_or(true);
+    if (!is_claimed)
+      result_.options["exact"] = 0.0;
+    if (share == nullptr)
+      return;
+    if (values_.word(*share) != "always")
+      values_.notes().error(*share, "must be 'always', found "
+                                      + share->found());
+    else if (is_claimed)
+      values_.notes().error(*share, "an exact workload is always shared: this "
+                                    "goes with 'exact: false'");
+    else
+      result_.options["share"] = std::string{"always"};
+  }
+
+  const document* x_;
+  const study_code* code_;
+  value_reader values_;
+  workload_spec result_;
+  code_request request_;
+  const document* installed_ = nullptr; ///< names what is not in its files
+};
+
+} // namespace
+
+bool is_own_workload(const document& x) {
+  return std::any_of(kinds.begin(), kinds.end(), [&](const std::string& name) {
+    return x.find(name) != nullptr;
+  });
+}
+
+workload_spec read_own_workload(const document& x, const study_code& code,
+                                diagnostics& notes) {
+  return own_workload_reader{x, code, notes}.read();
+}
+
+code_request requested_code(const std::string& text) {
+  study_file ignored;
+  diagnostics notes{"", ignored};
+  const auto root = read_document(text, notes);
+  const auto* workload = root ? root->find("workload") : nullptr;
+  if (workload == nullptr || !is_own_workload(*workload))
+    return {};
+  own_workload_reader reader{*workload, {}, notes};
+  reader.read();
+  return reader.request();
+}
+
+bool is_exact(const workload_spec& x) { return !x.options.contains("exact"); }
+
+bool may_share(const workload_spec& x) {
+  return is_exact(x) || x.options.contains("share");
+}
+
+} // namespace hippo

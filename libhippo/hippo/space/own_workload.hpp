@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hippo/space/diagnostic.hpp"
+#include "hippo/space/document.hpp"
+#include "hippo/train/study_code.hpp"
+#include "hippo/train/workload_spec.hpp"
+
+namespace hippo {
+
+/// Whether the `workload` of a study file names code of its own: it has one of
+/// the keys `python`, `command` and `files`.
+bool is_own_workload(const document& x);
+
+/// Reads such a workload. What decides its results becomes options, and so part
+/// of the workload key: the digests of its files (`file.NAME`), the versions of
+/// its packages (`version.NAME`), its arguments (`args.NAME`) and seed.
+/// @param code that has come with the study
+workload_spec read_own_workload(const document& x, const study_code& code,
+                                diagnostics& notes);
+
+/// What a study file needs from the folder that it lies in.
+struct code_request {
+  bool own = false;               ///< whether it brings code at all
+  std::vector<std::string> files; ///< paths relative to the folder
+  /// Packages of the interpreter whose versions are to be found out.
+  std::vector<std::string> packages;
+  std::string python; ///< the interpreter as it is named; empty: it is not
+  bool runs_python = false;
+};
+
+/// Reads the text of a study file only as far as whoever sends it must know.
+/// What is wrong with it is left for `read_study` to tell.
+code_request requested_code(const std::string& text);
+
+/// Whether trials of a workload may share training: it is exact, or somebody
+/// has asked for it all the same.
+bool may_share(const workload_spec& x);
+
+/// Whether the results of a workload are what training alone gives. If not, the
+/// study file has said so (`exact: false`).
+bool is_exact(const workload_spec& x);
+
+} // namespace hippo

@@ -1,0 +1,103 @@
+#include "hippo/space/value_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using kind = document::kind;
+
+json meaning_of(const document& x) {
+  return x.type == kind::leaf ? x.meaning() : json{};
+}
+
+} // namespace
+
+scalar to_scalar(const document& x) {
+  const auto value = x.meaning();
+  if (value.is_string())
+    return value.get<std::string>();
+  return value.is_boolean() ? static_cast<double>(value.get<bool>())
+                            : value.get<double>();
+}
+
+void value_reader::known_keys(const document& x, const std::string& what,
+                              const std::vector<std::string>& known) const {
+  for (const auto& entry : x.entries)
+    if (std::find(known.begin(), known.end(), entry.key) == known.end())
+      notes_->unknown_key(entry, what, known);
+}
+
+const document* value_reader::required(const document& x,
+                                       const std::string& key) const {
+  const auto* result = x.find(key);
+  if (result == nullptr)
+    notes_->error(x, "'" + key + "' is missing");
+  return result;
+}
+
+bool value_reader::is_map(const document& x, const std::string& what) const {
+  if (x.type == kind::map)
+    return true;
+  notes_->error(x, "must be a map of " + what + ", found " + x.found());
+  return false;
+}
+
+std::optional<std::string> value_reader::word(const document& x) const {
+  if (x.type == kind::leaf && !x.text.empty())
+    return x.text;
+  notes_->error(x, "must be a word, found " + x.found());
+  return {};
+}
+
+std::optional<bool> value_reader::truth(const document& x) const {
+  if (const auto value = meaning_of(x); value.is_boolean())
+    return value.get<bool>();
+  notes_->error(x, "must be true or false, found " + x.found());
+  return {};
+}
+
+std::optional<std::vector<std::string>>
+value_reader::words(const document& x) const {
+  if (x.type != kind::list || x.items.empty()) {
+    notes_->error(x, "must be a list of at least one word, found " + x.found());
+    return {};
+  }
+  std::vector<std::string> result;
+  for (const auto& item : x.items)
+    if (auto text = word(item))
+      result.push_back(std::move(*text));
+  if (result.size() != x.items.size())
+    return {};
+  return result;
+}
+
+std::optional<std::uint64_t> value_reader::whole(const document& x,
+                                                 std::uint64_t least,
+                                                 std::uint64_t most) const {
+  const auto value = meaning_of(x);
+  const auto number = value.is_number() ? value.get<double>() : -1;
+  // Written so that NaN is refused too.
+  if (number >= static_cast<double>(least)
+      && number <= static_cast<double>(most) && std::floor(number) == number)
+    return static_cast<std::uint64_t>(number);
+  notes_->error(x, "must be a whole number from " + std::to_string(least)
+                     + " to " + std::to_string(most) + ", found " + x.found());
+  return {};
+}
+
+std::optional<double> value_reader::positive(const document& x) const {
+  const auto value = meaning_of(x);
+  const auto number = value.is_number() ? value.get<double>() : -1;
+  if (number > 0 && std::isfinite(number))
+    return number;
+  notes_->error(x, "must be a finite number above 0, found " + x.found());
+  return {};
+}
+
+} // namespace hippo

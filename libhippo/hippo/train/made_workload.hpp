@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/lease.hpp"
+#include "hippo/train/study_code.hpp"
+#include "hippo/train/workload.hpp"
+
+namespace hippo {
+
+/// A workload, and where the code lies that it runs.
+struct made_workload {
+  std::optional<unpacked_code> code; ///< nothing: it is built in
+  std::unique_ptr<workload> work;    ///< gone before its code is
+};
+
+/// Makes the workload of a spec.
+/// @param code `study_code` as JSON, which the spec's setting "folder" will lead
+///             to; empty: there is none
+/// @returns as `workload_registry::make`, and as `unpacked_code::make`
+expected<made_workload> make_workload(const workload_registry& registry,
+                                      workload_spec spec,
+                                      const std::string& code);
+
+/// Makes the workload of a lease. @param store where the lease's code is
+expected<made_workload> make_workload(const workload_registry& registry,
+                                      const lease& x, checkpoint_store& store);
+
+} // namespace hippo
