@@ -97,7 +97,7 @@ class Case:
 
 CASES = {
     "pytorch-cnn": Case(
-        "Net", {"train": 500, "validation": 100},
+        "Net", {"train": 500, "validation": 100, "folder": FASHION_MNIST},
         {"lr": [0.1, 0.1, 0.02, 0.01], "batch_size": [32, 32, 50, 64],
          "momentum": [0.9, 0.9, 0.9, 0.8], "dropout": [0.1, 0.3, 0.3, 0.1]},
         {"lr": 0.03, "batch_size": 100, "momentum": 0.5, "dropout": 0.4},

@@ -108,6 +108,15 @@ class Loading(unittest.TestCase):
         self.assertNotEqual(order(1, 4, 4), first)
         self.assertNotEqual(order(2, 3, 4), first)
 
+    def test_what_a_batch_draws_has_an_address(self):
+        def noise(seed, epoch, batch):
+            loader = self.load(None, seed, epoch, 5, shuffle=False)
+            return list(loader)[batch][:, 1:].flatten().tolist()
+        first = noise(1, 3, 1)
+        self.assertEqual(noise(1, 3, 1), first)
+        for other in ((2, 3, 1), (1, 4, 1), (1, 3, 0)):
+            self.assertFalse(set(noise(*other)) & set(first))
+
     def test_workers_do_not_matter(self):
         alone = stacked(self.load())
         for workers in (1, 2):

@@ -24,7 +24,7 @@ class Net:
 
     def build(self):
         self.model = cnn().to(self.device)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1,
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05,
                                          momentum=0.9)
 
     def train_step(self, epoch):
@@ -49,9 +49,9 @@ class Net:
 if __name__ == "__main__":
     torch.manual_seed(1)
     net = Net()
-    net.setup("cuda" if torch.cuda.is_available() else "cpu", 8000, 2000)
+    net.setup("cuda" if torch.cuda.is_available() else "cpu", 6000, 2000)
     net.build()
-    schedule = torch.optim.lr_scheduler.MultiStepLR(net.optimizer, [3], 0.1)
+    schedule = torch.optim.lr_scheduler.MultiStepLR(net.optimizer, [4], 0.1)
     for epoch in range(6):
         net.train_step(epoch)
         schedule.step()

@@ -27,7 +27,7 @@ class Net(hippo.torch.Workload):
 
     def build(self):
         self.model = cnn().to(self.device)
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1,
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05,
                                          momentum=0.9)
 
     def train_step(self, epoch, hp):
