@@ -1,8 +1,6 @@
 """Workloads in processes of their own, driven as a trainer drives them."""
 
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -10,6 +8,7 @@ import unittest
 
 import hippo
 from hippo._schema import process
+from trainer_end import Trainer
 
 SUM = """
     import hippo
@@ -40,62 +39,6 @@ SUM = """
     class NoWorkload:
         pass
 """
-
-
-class Trainer:
-    """The other end of a workload process."""
-
-    def __init__(self, *command):
-        ours, theirs = socket.socketpair()
-        self.stream = ours.makefile("rwb", buffering=0)
-        self.socket = ours
-        self.process = subprocess.Popen(
-            [sys.executable, "-B", "-m", "hippo.workload_process", *command],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, "HIPPO_SOCKET": str(theirs.fileno())})
-        theirs.close()
-        self.number = 0
-
-    def ask(self, what, fill=None):
-        self.number += 1
-        request = process.Request.new_message(number=self.number)
-        if fill is None:
-            setattr(request, what, None)
-        elif callable(fill):
-            fill(request.init(what))
-        else:
-            setattr(request, what, fill)
-        request.write(self.stream)
-        answer = process.Answer.read(self.stream)
-        assert answer.number == self.number
-        return answer
-
-    def setup(self, **args):
-        def fill(x):
-            x.seed, x.device, x.threads = 3, "cpu", 1
-            for to, (name, value) in zip(x.init("args", len(args)),
-                                         sorted(args.items())):
-                to.name = name
-                to.value.number = value
-        return self.ask("setup", fill)
-
-    def train(self, start, stop, **values):
-        def fill(x):
-            setattr(x, "from", start)
-            x.to = stop
-            for to, (name, value) in zip(x.init("values", len(values)),
-                                         sorted(values.items())):
-                to.name = name
-                to.numbers = value
-        return self.ask("train", fill)
-
-    def metrics(self):
-        return {x.name: x.value for x in self.ask("evaluate").metrics}
-
-    def close(self):
-        self.stream.close()
-        self.socket.close()
-        return self.process.wait(30)
 
 
 class Processes(unittest.TestCase):

@@ -1,0 +1,396 @@
+"""What makes PyTorch training exact, in few lines.
+
+    import hippo.torch
+
+    class Net(hippo.torch.Workload):
+        def build(self):
+            self.model = CNN().to(self.device)
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def train_step(self, epoch, hp):
+            hippo.torch.apply(self.optimizer, hp, epoch)
+            self.model.train()
+            for x, y in hippo.torch.data_loader(
+                    self.data, self.seed, epoch, hp.batch_size(epoch)):
+                ...
+
+        def evaluate(self): return {"val_accuracy": ...}
+
+Whatever is random is a function of an address, (seed, step) or (seed, epoch,
+batch), and of nothing that was drawn before. All of it may also be used without
+`Workload`: `seed_step`, `data_loader`, `State`, `apply`, `set_dropout`,
+`deterministic`. Works with PyTorch 1.13 and 2.x; `import hippo` does not import
+this module.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import copy
+import hashlib
+import importlib
+import os
+import random
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.utils.data
+
+from .workload import HyperParameters, Value
+from .workload import Workload as _Workload
+
+numpy: Any
+try:
+    numpy = importlib.import_module("numpy")
+except ImportError:  # torch does without
+    numpy = None
+
+__all__ = ["RandomState", "State", "Workload", "apply", "data_loader",
+           "deterministic", "seed_step", "set_dropout"]
+
+
+def _number(*address: int | str) -> int:
+    """A number of 63 bits for each address."""
+    digest = hashlib.blake2b(repr(address).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+def _seed_cpu(number: int) -> None:
+    random.seed(number)
+    if numpy is not None:
+        numpy.random.seed(number % 2**32)
+    torch.default_generator.manual_seed(number)
+
+
+def seed_step(seed: int, step: int) -> None:
+    """Makes what is drawn from now on a function of the seed and the step.
+
+    Seeds the global generators of `random`, numpy and torch, those of all
+    devices included. So dropout, augmentation and new weights are the same
+    whatever was drawn before.
+
+    Args:
+        step: any whole number; `Workload` takes -1 for the initial state.
+    """
+    number = _number("step", int(seed), int(step))
+    _seed_cpu(number)
+    torch.manual_seed(number)
+
+
+def deterministic() -> None:
+    """Makes operations give the same bits each time.
+
+    An operation of which PyTorch has no such kernel raises RuntimeError from
+    now on. To be called before anything is computed on a GPU.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+
+
+class RandomState:
+    """The state of the global generators, for code that needs a stream.
+
+    A part for `State`. Who calls `seed_step` at each step needs none.
+    """
+
+    def state_dict(self) -> dict[str, Any]:
+        state = _cpu_random()
+        if torch.cuda.is_initialized():
+            state["cuda"] = torch.cuda.get_rng_state()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        _set_cpu_random(state)
+        if "cuda" in state:
+            torch.cuda.set_rng_state(state["cuda"])
+
+
+def _cpu_random() -> dict[str, Any]:
+    state = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    if numpy is not None:
+        state["numpy"] = numpy.random.get_state()
+    return state
+
+
+def _set_cpu_random(state: Mapping[str, Any]) -> None:
+    random.setstate(state["python"])
+    torch.set_rng_state(state["torch"])
+    if numpy is not None and "numpy" in state:
+        numpy.random.set_state(state["numpy"])
+
+
+@contextlib.contextmanager
+def _drawing_from(number: int) -> Iterator[None]:
+    """Draws from a number inside, and outside as if nothing had been drawn."""
+    before = _cpu_random()
+    _seed_cpu(number)
+    try:
+        yield
+    finally:
+        _set_cpu_random(before)
+
+
+class _Batches:
+    """A data set whose items are batches: (number, indices) names one."""
+
+    def __init__(self, dataset: Any, collate: Any, seed: int,
+                 epoch: int) -> None:
+        self._dataset = dataset
+        self._collate = collate
+        self._address = ("batch", seed, epoch)
+
+    def __getitem__(self, batch: tuple[int, list[int]]) -> Any:
+        number, indices = batch
+        with _drawing_from(_number(*self._address, number)):
+            return self._collate([self._dataset[i] for i in indices])
+
+
+def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
+                shuffle: bool = True, drop_last: bool = False, start: int = 0,
+                collate_fn: Any = None, **options: Any) -> Any:
+    """Returns a torch.utils.data.DataLoader of one epoch.
+
+    The order is a function of (seed, epoch). What the data set draws while it
+    makes a batch is one of (seed, epoch, number of the batch), whichever worker
+    process makes it, and if there are none; the generators of the training code
+    do not notice.
+
+    Args:
+        dataset: with a length and items by index.
+        batch_size: in samples, as a hyper-parameter gives it: 64.0 is 64.
+        start: how many batches to leave out, for who begins inside an epoch
+            because a step is a batch.
+        options: of DataLoader, e.g. num_workers or pin_memory.
+    Raises:
+        ValueError: if the batch size is not a whole number of at least 1.
+        TypeError: if the data set is an IterableDataset, which has no order.
+    """
+    if isinstance(dataset, torch.utils.data.IterableDataset):
+        raise TypeError("an IterableDataset has an order of its own: give a "
+                        "data set with __len__ and __getitem__")
+    if isinstance(batch_size, str) or batch_size < 1 or batch_size % 1:
+        raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
+                         "number of at least 1")
+    samples, size = len(dataset), int(batch_size)
+    generator = torch.Generator()
+    generator.manual_seed(_number("order", int(seed), int(epoch)))
+    order = (torch.randperm(samples, generator=generator).tolist() if shuffle
+             else list(range(samples)))
+    end = samples - samples % size if drop_last else samples
+    batches = [(i // size, order[i:i + size]) for i in range(0, end, size)]
+    collate = collate_fn or torch.utils.data.default_collate
+    return torch.utils.data.DataLoader(
+        _Batches(dataset, collate, int(seed), int(epoch)), batch_size=None,
+        sampler=batches[start:], collate_fn=_as_it_is, generator=generator,
+        **options)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def apply(optimizer: Any, hp: HyperParameters, step: int,
+          groups: Any = None) -> None:
+    """Sets the optimiser's options to the hyper-parameters of those names.
+
+    E.g. lr, momentum, weight_decay; beta1 and beta2 are the two of `betas`.
+    Hyper-parameters that the optimiser does not know are left alone, and count
+    as not read: see `Workload.train`.
+
+    Args:
+        groups: of the optimiser's `param_groups`, which to change; None: all.
+    Raises:
+        ValueError: if a value is a word.
+    """
+    for group in optimizer.param_groups if groups is None else groups:
+        for name in hp:
+            if name in group:
+                group[name] = _like(group[name], name, hp[name](step))
+            elif name in ("beta1", "beta2") and "betas" in group:
+                betas = list(group["betas"])
+                betas[name == "beta2"] = _like(0.0, name, hp[name](step))
+                group["betas"] = tuple(betas)
+
+
+def _like(old: Any, name: str, value: Value) -> Any:
+    if isinstance(value, str):
+        raise ValueError(f"{name} is {value!r}: an option of an optimiser must "
+                         "be a number")
+    if isinstance(old, torch.Tensor):
+        return torch.full_like(old, value)
+    return bool(value) if isinstance(old, bool) else value
+
+
+def set_dropout(model: Any, p: Value) -> None:
+    """Sets the probability of all dropout in a model.
+
+    Raises:
+        ValueError: if it is not in [0, 1], or the model has no dropout.
+    """
+    if isinstance(p, str) or not 0 <= p <= 1:
+        raise ValueError(f"dropout is {p!r}: it must be in [0, 1]")
+    found = False
+    for module in model.modules():
+        if isinstance(module, torch.nn.modules.dropout._DropoutNd):
+            module.p, found = p, True
+        elif isinstance(module, (torch.nn.RNNBase,
+                                 torch.nn.MultiheadAttention)):
+            module.dropout, found = p, True
+    if not found:
+        raise ValueError("the model has no dropout to set")
+
+
+def _copied(value: Any) -> Any:
+    """A copy on the CPU that shares nothing, so that equal states give equal
+    bytes when they are saved."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, str):
+        return sys.intern(value)  # pickle writes an object once
+    if type(value) in (dict, OrderedDict):
+        copied = type(value)((_copied(k), _copied(v)) for k, v in value.items())
+        if (metadata := getattr(value, "_metadata", None)) is not None:
+            setattr(copied, "_metadata", _copied(metadata))
+        return copied
+    if type(value) in (list, tuple):
+        return type(value)(_copied(x) for x in value)
+    return copy.deepcopy(value)
+
+
+class State:
+    """All that a later step reads, of several objects:
+
+        State(model=model, optimizer=optimizer, scaler=scaler)
+
+    Args:
+        parts: whatever has `state_dict` and `load_state_dict`: modules,
+            optimisers, schedulers, scalers, a `RandomState`.
+    """
+
+    def __init__(self, **parts: Any) -> None:
+        self._parts = parts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns copies, on the CPU, which later training leaves alone."""
+        return {name: _copied(part.state_dict())
+                for name, part in self._parts.items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores each part, on the device where it is. No gradients remain.
+
+        Raises:
+            KeyError: if the state is not one of these parts.
+        """
+        if state.keys() != self._parts.keys():
+            raise KeyError(f"the state is one of {', '.join(sorted(state))}; "
+                           f"there are {', '.join(sorted(self._parts))}")
+        for name, part in self._parts.items():
+            part.load_state_dict(copy.deepcopy(state[name]))
+            if isinstance(part, torch.nn.Module):
+                for parameter in part.parameters():
+                    parameter.grad = None
+
+
+def _stateful(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The objects in a value that have a state, by name."""
+    if isinstance(value, Mapping):
+        items: Any = value.items()
+    elif isinstance(value, (list, tuple)):
+        items = enumerate(value)
+    else:
+        if (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
+                and not isinstance(value, type)):
+            yield name, value
+        return
+    for key, x in items:
+        yield from _stateful(f"{name}.{key}", x)
+
+
+class Workload(_Workload):
+    """A workload of PyTorch: `build`, `train_step` and `evaluate` are yours.
+
+    The state is that of all attributes which have a `state_dict`: the model,
+    the optimiser, schedulers, scalers, also in lists and maps. If there is more
+    that a later step reads, say so in `parts`, or in `state_dict` and
+    `load_state_dict`. `setup` gives it these attributes:
+
+    Attributes:
+        seed: of all randomness.
+        device: a torch.device.
+        args: the study file's `args`; numbers are floats.
+    """
+
+    _built = False
+
+    def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
+        """Notes what is constant. Who overrides it, to load data, calls it."""
+        self.seed, self.args = seed, args
+        self.device = torch.device(device)
+        deterministic()
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+
+    @abc.abstractmethod
+    def build(self) -> None:
+        """Makes the model, the optimiser and all else that has a state anew."""
+
+    @abc.abstractmethod
+    def train_step(self, step: int, hp: HyperParameters) -> None:
+        """Goes from state `step` to the next one.
+
+        All generators have been seeded with `seed_step` just before.
+        """
+
+    def parts(self) -> dict[str, Any]:
+        """Returns what the state is made of, by name."""
+        found: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            found.update(_stateful(name, value))
+        return found
+
+    def init(self) -> None:
+        """Goes to the state at step 0, whatever there was before."""
+        seed_step(self.seed, -1)
+        self.build()
+        self._built = True
+
+    def train(self, start: int, stop: int, hp: HyperParameters) -> None:
+        """Trains from state `start`, the present one, to state `stop`.
+
+        Raises:
+            ValueError: if nothing has read a hyper-parameter of the study: a
+                slip of the pen, mostly, and trials that differ in it alone
+                would be trained for nothing.
+        """
+        for step in range(start, stop):
+            seed_step(self.seed, step)
+            self.train_step(step, hp)
+        if unread := sorted(set(hp) - hp.read):
+            raise ValueError(
+                f"nothing has read {', '.join(unread)} in the steps from "
+                f"{start} to {stop}: read it in train_step, or take it out of "
+                "the study")
+
+    def state_dict(self) -> dict[str, Any]:
+        return State(**self.parts()).state_dict()
+
+    def load_state_dict(self, state: Any) -> None:
+        if not self._built:
+            self.init()
+        State(**self.parts()).load_state_dict(state)
+
+    def save(self, path: str) -> None:
+        """Writes the present state to a file, with torch.save."""
+        with open(path, "wb") as file:  # a path would become a part of it
+            torch.save(self.state_dict(), file)
+
+    def load(self, path: str) -> None:
+        """Restores a state that `save` wrote."""
+        with open(path, "rb") as file:
+            self.load_state_dict(
+                torch.load(file, map_location="cpu", weights_only=False))

@@ -1,0 +1,368 @@
+"""What hippo.torch makes exact, piece by piece."""
+
+import io
+import os
+import random
+import tempfile
+import unittest
+
+import hippo
+
+try:
+    import torch
+except ImportError:
+    torch = None
+else:
+    import hippo.torch
+    from torch import nn
+    from torch.utils.data import TensorDataset
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+needs_torch = unittest.skipIf(torch is None, "torch is not installed")
+
+
+class Noisy:
+    """A data set that augments with all three global generators."""
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        drawn = [random.random(), torch.rand(()).item()]
+        if numpy is not None:
+            drawn.append(numpy.random.rand())
+        return torch.tensor([float(i), *drawn])
+
+
+def stacked(loader):
+    return torch.cat(list(loader))
+
+
+def drawn():
+    """Draws from each global generator."""
+    return (random.random(), torch.rand(3).tolist(),
+            numpy is None or numpy.random.rand())
+
+
+def net():
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5),
+                         nn.Linear(8, 1))
+
+
+def learn(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.randn(6, 4)).pow(2).mean().backward()
+    optimizer.step()
+
+
+def bits(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    return file.getvalue()
+
+
+@needs_torch
+class Seeds(unittest.TestCase):
+    def test_a_step_has_an_address(self):
+        hippo.torch.seed_step(1, 5)
+        first = drawn()
+        torch.rand(7), random.random()
+        hippo.torch.seed_step(1, 5)
+        self.assertEqual(drawn(), first)
+        for seed, step in ((1, 6), (2, 5), (5, 1), (1, -1)):
+            hippo.torch.seed_step(seed, step)
+            self.assertNotEqual(drawn()[1], first[1])
+
+    def test_large_seeds(self):
+        hippo.torch.seed_step(2**64 - 1, 10**9)
+
+    def test_a_stream_can_be_saved(self):
+        hippo.torch.seed_step(1, 0)
+        state = hippo.torch.State(rng=hippo.torch.RandomState())
+        drawn()
+        saved = state.state_dict()
+        first = drawn()
+        state.load_state_dict(saved)
+        self.assertEqual(drawn(), first)
+
+
+@needs_torch
+class Loading(unittest.TestCase):
+    def load(self, dataset=None, seed=1, epoch=0, batch_size=4, **options):
+        return hippo.torch.data_loader(dataset or Noisy(), seed, epoch,
+                                       batch_size, **options)
+
+    def test_order_is_a_function_of_seed_and_epoch(self):
+        def order(seed, epoch, size):
+            return stacked(self.load(None, seed, epoch, size))[:, 0].tolist()
+        first = order(1, 3, 4)
+        self.assertEqual(sorted(first), list(range(10)))
+        torch.rand(5)
+        self.assertEqual(order(1, 3, 4), first)
+        self.assertEqual(order(1, 3, 5.0), first)  # another batch size
+        self.assertNotEqual(order(1, 4, 4), first)
+        self.assertNotEqual(order(2, 3, 4), first)
+
+    def test_what_a_batch_draws_has_an_address(self):
+        def noise(seed, epoch, batch):
+            loader = self.load(None, seed, epoch, 5, shuffle=False)
+            return list(loader)[batch][:, 1:].flatten().tolist()
+        first = noise(1, 3, 1)
+        self.assertEqual(noise(1, 3, 1), first)
+        for other in ((2, 3, 1), (1, 4, 1), (1, 3, 0)):
+            self.assertFalse(set(noise(*other)) & set(first))
+
+    def test_workers_do_not_matter(self):
+        alone = stacked(self.load())
+        for workers in (1, 2):
+            self.assertTrue(torch.equal(
+                stacked(self.load(num_workers=workers)), alone))
+
+    def test_who_trains_draws_as_if_nothing_was_loaded(self):
+        hippo.torch.seed_step(1, 1)
+        first = drawn()
+        hippo.torch.seed_step(1, 1)
+        stacked(self.load())
+        self.assertEqual(drawn(), first)
+
+    def test_begins_inside_an_epoch(self):
+        whole, rest = list(self.load()), list(self.load(start=1))
+        self.assertEqual((len(whole), len(rest)), (3, 2))
+        self.assertTrue(torch.equal(torch.cat(whole[1:]), torch.cat(rest)))
+
+    def test_lengths(self):
+        self.assertEqual(len(self.load()), 3)
+        self.assertEqual(len(self.load(drop_last=True)), 2)
+        self.assertEqual(len(list(self.load(drop_last=True))), 2)
+
+    def test_collates(self):
+        data = TensorDataset(torch.arange(10.), torch.arange(10))
+        x, y = next(iter(self.load(data, shuffle=False)))
+        self.assertEqual(x.tolist(), [0, 1, 2, 3])
+        self.assertEqual(y.dtype, torch.int64)
+        batch = next(iter(self.load(data, shuffle=False, collate_fn=len)))
+        self.assertEqual(batch, 4)
+
+    def test_bad_batch_sizes_and_data(self):
+        for size in (0, 1.5, "64"):
+            with self.assertRaisesRegex(ValueError, "whole number"):
+                self.load(batch_size=size)
+        with self.assertRaises(TypeError):
+            self.load(type("Endless", (torch.utils.data.IterableDataset,),
+                           {"__len__": lambda self: 3})())
+
+
+@needs_torch
+class States(unittest.TestCase):
+    def parts(self, kind):
+        torch.manual_seed(1)
+        model = net()
+        optimizer = {
+            "sgd": lambda x: torch.optim.SGD(x, lr=0.1, momentum=0.9),
+            "adam": lambda x: torch.optim.AdamW(x, lr=0.1),
+        }[kind](model.parameters())
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        return model, optimizer, schedule
+
+    def test_goes_on_from_a_file(self):
+        for kind in ("sgd", "adam"):
+            model, optimizer, schedule = self.parts(kind)
+            state = hippo.torch.State(model=model, optimizer=optimizer,
+                                      schedule=schedule)
+            for _ in range(2):
+                learn(model, optimizer)
+                schedule.step()
+            saved = bits(state.state_dict())
+            torch.manual_seed(7)
+            learn(model, optimizer)
+
+            others = self.parts(kind)
+            other = hippo.torch.State(model=others[0], optimizer=others[1],
+                                      schedule=others[2])
+            learn(*others[:2])
+            other.load_state_dict(torch.load(io.BytesIO(saved),
+                                             weights_only=False))
+            self.assertEqual(bits(other.state_dict()), saved)
+            torch.manual_seed(7)
+            learn(*others[:2])
+            self.assertEqual(bits(other.state_dict()),
+                             bits(state.state_dict()))
+
+    def test_later_training_leaves_it_alone(self):
+        model, optimizer, _ = self.parts("sgd")
+        state = hippo.torch.State(model=model, optimizer=optimizer)
+        learn(model, optimizer)
+        saved = state.state_dict()
+        before = bits(saved)
+        learn(model, optimizer)
+        self.assertEqual(bits(saved), before)
+        state.load_state_dict(saved)
+        learn(model, optimizer)
+        self.assertEqual(bits(saved), before)
+
+    def test_no_gradients_remain(self):
+        model, optimizer, _ = self.parts("sgd")
+        state = hippo.torch.State(model=model)
+        learn(model, optimizer)
+        state.load_state_dict(state.state_dict())
+        self.assertTrue(all(x.grad is None for x in model.parameters()))
+
+    def test_parts_that_are_not_there(self):
+        model, optimizer, _ = self.parts("sgd")
+        saved = hippo.torch.State(model=model).state_dict()
+        with self.assertRaisesRegex(KeyError, "there are model, optimizer"):
+            hippo.torch.State(model=model,
+                              optimizer=optimizer).load_state_dict(saved)
+
+
+@needs_torch
+class Options(unittest.TestCase):
+    def hp(self, **values):
+        return hippo.HyperParameters(
+            0, 2, {k: v if isinstance(v, (list, str)) else [v]
+                   for k, v in values.items()})
+
+    def test_all_groups(self):
+        a, b = nn.Linear(1, 1), nn.Linear(1, 1)
+        optimizer = torch.optim.SGD([{"params": a.parameters()},
+                                     {"params": b.parameters()}], lr=1)
+        hp = self.hp(lr=[0.1, 0.2], momentum=0.9, nesterov=1, batch_size=64)
+        hippo.torch.apply(optimizer, hp, 1)
+        for group in optimizer.param_groups:
+            self.assertEqual((group["lr"], group["momentum"]), (0.2, 0.9))
+            self.assertIs(group["nesterov"], True)
+            self.assertNotIn("batch_size", group)
+        self.assertEqual(hp.read, {"lr", "momentum", "nesterov"})
+
+    def test_some_groups(self):
+        a, b = nn.Linear(1, 1), nn.Linear(1, 1)
+        optimizer = torch.optim.SGD(
+            [{"params": a.parameters()},
+             {"params": b.parameters(), "weight_decay": 0}], lr=1)
+        hippo.torch.apply(optimizer, self.hp(weight_decay=0.1), 0,
+                          optimizer.param_groups[:1])
+        self.assertEqual([x["weight_decay"] for x in optimizer.param_groups],
+                         [0.1, 0])
+
+    def test_betas(self):
+        optimizer = torch.optim.Adam(nn.Linear(1, 1).parameters())
+        hippo.torch.apply(optimizer, self.hp(beta1=0.8, eps=1e-6), 0)
+        self.assertEqual(optimizer.param_groups[0]["betas"], (0.8, 0.999))
+        hippo.torch.apply(optimizer, self.hp(beta2=0.9), 0)
+        self.assertEqual(optimizer.param_groups[0]["betas"], (0.8, 0.9))
+        self.assertEqual(optimizer.param_groups[0]["eps"], 1e-6)
+
+    def test_words(self):
+        optimizer = torch.optim.Adam(nn.Linear(1, 1).parameters())
+        with self.assertRaisesRegex(ValueError, "lr is 'high'"):
+            hippo.torch.apply(optimizer, self.hp(lr="high"), 0)
+
+    def test_dropout(self):
+        model = nn.Sequential(nn.Dropout(0.1), nn.Dropout2d(0.1),
+                              nn.LSTM(2, 2, 2))
+        hippo.torch.set_dropout(model, 0.3)
+        self.assertEqual((model[0].p, model[1].p, model[2].dropout),
+                         (0.3, 0.3, 0.3))
+        with self.assertRaisesRegex(ValueError, r"\[0, 1\]"):
+            hippo.torch.set_dropout(model, 1.5)
+        with self.assertRaisesRegex(ValueError, "no dropout"):
+            hippo.torch.set_dropout(nn.Linear(1, 1), 0.3)
+
+
+def pair():
+    class Pair(hippo.torch.Workload):
+        """Two models with their optimisers, in a list and a map."""
+
+        def build(self):
+            self.models = [net(), net()]
+            self.optimizers = {
+                "first": torch.optim.SGD(self.models[0].parameters(), 0.1,
+                                         momentum=0.9),
+                "second": torch.optim.Adam(self.models[1].parameters())}
+
+        def train_step(self, step, hp):
+            for model, optimizer in zip(self.models, self.optimizers.values()):
+                hippo.torch.apply(optimizer, hp, step)
+                learn(model, optimizer)
+
+        def evaluate(self):
+            return {}
+
+    workload = Pair()
+    workload.setup(3, "cpu", {})
+    return workload
+
+
+@needs_torch
+class Workloads(unittest.TestCase):
+    def setUp(self):
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "state")
+
+    def train(self, workload, start, stop, **more):
+        workload.train(start, stop, hippo.HyperParameters(
+            start, stop, {"lr": [0.01], **more}))
+
+    def test_finds_what_has_a_state(self):
+        workload = pair()
+        self.assertEqual(workload.parts(), {})
+        workload.init()
+        self.assertEqual(sorted(workload.parts()),
+                         ["models.0", "models.1", "optimizers.first",
+                          "optimizers.second"])
+
+    def test_init_is_the_same_whatever_was_before(self):
+        workload, other = pair(), pair()
+        workload.init()
+        first = bits(workload.state_dict())
+        self.train(workload, 0, 2)
+        workload.init()
+        self.assertEqual(bits(workload.state_dict()), first)
+        drawn()
+        other.init()
+        self.assertEqual(bits(other.state_dict()), first)
+
+    def test_goes_on_from_a_file(self):
+        workload, other = pair(), pair()
+        workload.init()
+        self.train(workload, 0, 2)
+        workload.save(self.path)
+        self.train(workload, 2, 4)
+        other.load(self.path)  # without init
+        self.train(other, 2, 3)
+        drawn()
+        self.train(other, 3, 4)
+        self.assertEqual(bits(other.state_dict()),
+                         bits(workload.state_dict()))
+
+    def test_files_of_equal_states_are_equal(self):
+        workload, other = pair(), pair()
+        workload.init()
+        self.train(workload, 0, 2)
+        workload.save(self.path)
+        other.load(self.path)
+        other.save(self.path + "2")
+        with open(self.path, "rb") as one, open(self.path + "2", "rb") as two:
+            self.assertEqual(one.read(), two.read())
+
+    def test_tells_what_nothing_reads(self):
+        workload = pair()
+        workload.init()
+        with self.assertRaisesRegex(ValueError, "has read weight_dekay in"):
+            self.train(workload, 0, 1, weight_dekay=[0.1])
+
+    def test_setup_asks_for_exact_operations(self):
+        pair()
+        self.assertTrue(torch.are_deterministic_algorithms_enabled())
+        self.assertIn("CUBLAS_WORKSPACE_CONFIG", os.environ)
+
+
+if __name__ == "__main__":
+    unittest.main()
