@@ -34,13 +34,19 @@ def _compare(x: Any, y: Any, name: str, found: list[str]) -> None:
                 _compare(x[key], y[key], f"{name}.{key}", found)
             else:
                 found.append(f"{name}.{key} is in one state only")
-    elif isinstance(x, Sequence) and not isinstance(x, (str, bytes)):
+    elif isinstance(x, (bytes, bytearray)):
+        if x != y:
+            at = next((i for i, (a, b) in enumerate(zip(x, y)) if a != b),
+                      min(len(x), len(y)))
+            found.append(f"{name} differs from byte {at} on (of {len(x)} and "
+                         f"{len(y)})")
+    elif isinstance(x, Sequence) and not isinstance(x, str):
         if len(x) != len(y):
             found.append(f"{name} has {len(x)} parts in one state and "
                          f"{len(y)} in the other")
         for i, (a, b) in enumerate(zip(x, y)):
             _compare(a, b, f"{name}[{i}]", found)
-    elif isinstance(x, (str, bytes, bytearray)):
+    elif isinstance(x, str):
         if x != y:
             found.append(f"{name} is {_brief(x)} in one state and {_brief(y)} "
                          "in the other")

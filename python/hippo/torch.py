@@ -322,7 +322,7 @@ class Workload(_Workload):
     Attributes:
         seed: of all randomness.
         device: a torch.device.
-        args: the study file's `args`; numbers are floats.
+        args: the study file's `args`.
     """
 
     _built = False
@@ -389,8 +389,7 @@ class Workload(_Workload):
         with open(path, "wb") as file:  # a path would become a part of it
             torch.save(self.state_dict(), file)
 
-    def load(self, path: str) -> None:
-        """Restores a state that `save` wrote."""
+    def read(self, path: str) -> Any:
+        """Returns the state that `save` wrote, on the CPU."""
         with open(path, "rb") as file:
-            self.load_state_dict(
-                torch.load(file, map_location="cpu", weights_only=False))
+            return torch.load(file, map_location="cpu", weights_only=False)

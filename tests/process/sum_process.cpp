@@ -129,6 +129,9 @@ int main(int argc, char** argv) {
         answer.setDone();
         break;
       }
+      case ProcessRequest::COMPARE:
+        answer.initDifferences().setUnknown();
+        break;
       case ProcessRequest::SHUTDOWN:
         return 0;
     }

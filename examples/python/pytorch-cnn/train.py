@@ -22,7 +22,7 @@ class Net(hippo.torch.Workload):
     def setup(self, seed, device, args):
         super().setup(seed, device, args)
         self.train_set, self.validation_set = data.load(
-            int(args["train"]), int(args["validation"]),
+            args["train"], args["validation"],
             args.get("folder", data.FOLDER))
 
     def build(self):

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,14 +80,16 @@ child::child(spawn_plan& plan, const process_options& options) {
     throw std::runtime_error(pid.failure().message);
   }
   pid_ = *pid;
+  // Debian 12's header declares pidfd_open for C alone.
+  end_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   output_ = pipe[0];
   ::fcntl(output_, F_SETFL, O_NONBLOCK);
 }
 
 child::~child() {
   kill();
-  if (output_ >= 0)
-    ::close(output_);
+  ::close(end_);
+  ::close(output_);
 }
 
 bool child::drain() {
@@ -102,32 +105,29 @@ bool child::drain() {
   }
 }
 
-bool child::wait(int other, std::chrono::milliseconds silence_max) {
-  std::array<pollfd, 2> ready{
-    {{output_, POLLIN, 0}, {other > 0 ? other : -1, POLLIN, 0}}};
+child::event child::wait(int fd, std::chrono::milliseconds silence_max) {
+  constexpr std::int64_t poll_ms_max = 3'600'000;
+  std::array<pollfd, 3> ready{
+    {{fd, POLLIN, 0}, {end_, POLLIN, 0}, {output_, POLLIN, 0}}};
   auto deadline = clock::now() + silence_max;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       deadline - clock::now());
     if (left.count() < 0)
-      return false;
-    const auto heard = ::poll(ready.data(), ready.size(),
-                              static_cast<int>(std::min<std::int64_t>(
-                                left.count() + 1, 3'600'000)));
-    if (heard < 0 && errno != EINTR)
-      return false;
-    if (heard <= 0)
-      continue;
-    if (ready[0].revents != 0) {
+      return event::silence;
+    const auto patience = std::min<std::int64_t>(left.count() + 1, poll_ms_max);
+    if (::poll(ready.data(), ready.size(), static_cast<int>(patience)) <= 0)
+      continue; // the time is over, or a signal came
+    if (ready[2].revents != 0) {
       deadline = clock::now() + silence_max;
-      if (!drain()) {
-        if (other <= 0)
-          return true;
-        ready[0].fd = -1; // poll passes it over from now on
-      }
+      if (!drain())
+        ready[2].fd = -1; // poll passes it over from now on
     }
+    // What it has said before its end counts.
+    if (ready[0].revents != 0)
+      return event::readable;
     if (ready[1].revents != 0)
-      return true;
+      return event::ended;
   }
 }
 
@@ -162,8 +162,7 @@ void child::kill() noexcept {
 }
 
 std::string child::take_output() {
-  if (output_ >= 0)
-    drain();
+  drain();
   return tail_.take();
 }
 

@@ -51,10 +51,16 @@ public:
   /// Whether its end has not been heard of.
   [[nodiscard]] bool alive() const noexcept { return pid_ > 0; }
 
-  /// Waits until `other` can be read; 0: until the program has ended and said
-  /// all. Takes in what it prints meanwhile.
-  /// @returns false if nothing was heard of it for `silence_max`
-  bool wait(int other, std::chrono::milliseconds silence_max);
+  /// What was waited for.
+  enum class event : std::uint8_t {
+    readable, ///< the descriptor can be read
+    ended,    ///< the program has ended, though what it started may live on
+    silence,  ///< nothing was heard of it for too long
+  };
+
+  /// Waits until `fd` can be read (-1: for nothing of the kind) or something
+  /// else happens. Takes in what the program prints meanwhile.
+  event wait(int fd, std::chrono::milliseconds silence_max);
 
   /// Waits a moment for a program that is about to end, and ends it otherwise.
   /// @returns how it ended: `exit code 1`
@@ -71,6 +77,7 @@ private:
   bool drain();
 
   pid_t pid_ = -1;   ///< also that of its process group; -1: it has ended
+  int end_ = -1;     ///< can be read once it has ended (a pidfd)
   int output_ = -1;  ///< what it prints comes out here
   output_tail tail_;
 };

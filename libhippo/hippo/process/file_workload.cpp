@@ -199,12 +199,13 @@ private:
     options.command.insert(options.command.end(), {request, answer});
     spawn_plan plan;
     child program{plan, options};
-    const auto in_time = program.wait(0, options.silence_max);
-    if (!in_time)
+    const bool is_hung
+      = program.wait(-1, options.silence_max) == child::event::silence;
+    if (is_hung)
       program.kill();
     const auto how = program.end(last_breath);
     tail_.add(program.take_output());
-    if (!in_time)
+    if (is_hung)
       throw std::runtime_error(
         "the program printed nothing for "
         + std::to_string(options.silence_max.count() / 1000)

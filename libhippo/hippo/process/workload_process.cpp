@@ -56,7 +56,10 @@ public:
       owner_.mourn();
     for (;;) {
       const auto patience = owner_.options_.silence_max;
-      if (!owner_.child_->wait(owner_.socket_, patience))
+      const auto heard = owner_.child_->wait(owner_.socket_, patience);
+      if (heard == child::event::ended)
+        owner_.mourn();
+      if (heard == child::event::silence)
         owner_.give_up("said nothing for "
                        + to_text(static_cast<double>(patience.count()) / 1000)
                        + " s and was killed");

@@ -18,14 +18,13 @@ namespace {
 using trial = std::map<std::string, sequence>;
 using result = proof_finding::result;
 
-/// How many trials are drawn to find some that differ.
+/// How many trials are drawn to find out what values there are, and how many
+/// values of each hyper-parameter are looked at.
 constexpr std::uint64_t draws_max = 256;
-
-/// How many trials are tried for a hyper-parameter to make a difference.
-constexpr std::size_t bases_max = 3;
+constexpr std::size_t values_max = 8;
 
 /// How many differences are told of a broken finding.
-constexpr std::size_t details_max = 5;
+constexpr std::size_t details_max = 3;
 
 // What usually lies behind it.
 constexpr auto unseeded
@@ -34,7 +33,8 @@ constexpr auto unseeded
     "kernels that are not deterministic (cuDNN's autotuning, atomic additions)";
 constexpr auto parts_differ
   = "something happens once in each call of train() or save() instead of once a "
-    "step: data are shuffled anew, a generator is seeded, a scheduler is stepped";
+    "step: a hyper-parameter is read, data are shuffled anew, a generator is "
+    "seeded, a scheduler is stepped";
 constexpr auto incomplete
   = "something that a later step reads is not in the saved state: the "
     "optimiser's moments, normalisation statistics, a generator, a counter";
@@ -48,16 +48,7 @@ constexpr auto threads_matter
   = "sums are formed in another order with more threads: do not claim that "
     "their number does not matter";
 constexpr auto unread
-  = "the code never reads it: its name is misspelt, or its value is read once "
-    "instead of at each step";
-
-/// Whether two sequences have one value at every step below `end`.
-bool equal_below(const sequence& x, const sequence& y, step_t end) {
-  for (step_t at = 0; at < end; ++at)
-    if (x.at(at) != y.at(at))
-      return false;
-  return true;
-}
+  = "the code never reads it, or nothing comes of what it reads";
 
 /// Says how two measurements of one state differ.
 std::vector<std::string> differences(const metrics& x, const metrics& y) {
@@ -81,14 +72,16 @@ public:
          const proof_options& options, const workload_maker& make,
          const std::function<void(const proof_finding&)>& tell)
     : options_(options), make_(make), tell_(tell), defaults_(defaults),
-      steps_(std::min(options.steps, study.max_steps)) {
-    draw_trials(study.space);
+      steps_(options.steps) {
+    draw_trials(study);
   }
 
   std::vector<proof_finding> run() {
     begin();
-    try_in_one_go();
     try_another_process();
+    if (!holds(findings_))
+      return std::move(findings_); // all else would differ as well
+    try_in_one_go();
     try_resuming();
     try_after_others();
     try_evaluating();
@@ -102,29 +95,74 @@ public:
 private:
   // -- trials ------------------------------------------------------------------
 
-  /// Finds trials that differ from each other in as much as may be.
-  void draw_trials(const search_space& space) {
-    for (std::uint64_t i = 0; i < draws_max; ++i) {
-      auto values = space.sample(0, i).sequences;
-      values.insert(defaults_.begin(), defaults_.end());
-      drawn_.push_back(std::move(values));
+  /// What a hyper-parameter may be in the study's space.
+  struct domain {
+    std::vector<scalar> values; ///< the first few that there are
+    bool varies = false;        ///< within a trial
+  };
+
+  /// Makes up two trials of few steps that differ in all they can: values are
+  /// those of the study's trials, but change as early as may be.
+  void draw_trials(const study_spec& study) {
+    std::map<std::string, domain> domains;
+    for (std::uint64_t i = 0; i < draws_max; ++i)
+      for (const auto& [name, x] : study.space.sample(0, i).sequences)
+        look_at(x, study.max_steps, domains[name]);
+    main_ = other_ = defaults_;
+    for (const auto& [name, x] : domains) {
+      main_[name] = short_sequence(x, 0);
+      other_[name] = short_sequence(x, 1);
     }
-    main_ = drawn_.front();
-    std::size_t most = 0;
-    for (const auto& x : drawn_)
-      if (const auto n = differing(main_, x); n > most) {
-        most = n;
-        other_ = x;
-      }
   }
 
-  [[nodiscard]] std::size_t differing(const trial& x, const trial& y) const {
-    std::size_t n = 0;
-    for (const auto& [name, values] : x)
-      if (const auto i = y.find(name);
-          i == y.end() || !equal_below(values, i->second, steps_))
-        ++n;
-    return n;
+  /// Adds what values a sequence has.
+  static void look_at(const sequence& x, step_t end, domain& to) {
+    std::vector<step_t> steps;
+    for (const auto& piece : x.pieces())
+      if (piece.begin < end)
+        steps.push_back(piece.begin);
+    for (const auto part : {1, 2, 3}) // a curve's between its pieces
+      steps.push_back((end - 1) * part / 3);
+    std::set<scalar> own;
+    for (const auto at : steps) {
+      const auto value = x.at(at);
+      own.insert(value);
+      if (to.values.size() < values_max
+          && std::find(to.values.begin(), to.values.end(), value)
+               == to.values.end())
+        to.values.push_back(value);
+    }
+    to.varies = to.varies || own.size() > 1;
+  }
+
+  /// Returns a sequence whose values differ from those of another `shift`, if
+  /// there are several. Fractions change at each step, within one closed form;
+  /// whole numbers and words change once, and only where the study changes them.
+  [[nodiscard]] sequence short_sequence(const domain& x,
+                                        std::size_t shift) const {
+    const auto& first = x.values[shift % x.values.size()];
+    const auto& second = x.values[(shift + 1) % x.values.size()];
+    if (first == second || !x.varies)
+      return sequence{form_of(first)};
+    if (!is_fraction(first) && !is_fraction(second))
+      return sequence{std::vector<piece>{{0, form_of(first)},
+                                         {(steps_ + 1) / 2, form_of(second)}}};
+    form line;
+    line.kind = form_kind::polynomial;
+    line.a = {std::get<double>(first), std::get<double>(second),
+              static_cast<double>(steps_), 1};
+    return sequence{line};
+  }
+
+  static form form_of(const scalar& x) {
+    const auto* number = std::get_if<double>(&x);
+    return number != nullptr ? form::constant(*number)
+                             : form::text(std::get<std::string>(x));
+  }
+
+  static bool is_fraction(const scalar& x) {
+    const auto* number = std::get_if<double>(&x);
+    return number != nullptr && std::floor(*number) != *number;
   }
 
   // -- training ----------------------------------------------------------------
@@ -156,7 +194,8 @@ private:
     for (auto at = from; at < steps_; ++at) {
       train(work, main_, at, at + 1);
       if (auto found = compare(states_[at + 1], work.save()); !found.empty())
-        return since(at + 1, std::move(found));
+        return put("from step " + std::to_string(at + 1) + " on: ",
+                   std::move(found));
     }
     return differences(measured_, work.evaluate());
   }
@@ -167,10 +206,11 @@ private:
                   : reference_->work->differences(x, y);
   }
 
-  static std::vector<std::string> since(step_t at,
-                                        std::vector<std::string> found) {
+  /// Puts a few words in front of each.
+  static std::vector<std::string> put(const std::string& words,
+                                      std::vector<std::string> found) {
     for (auto& x : found)
-      x = "from step " + std::to_string(at) + " on: " + x;
+      x.insert(0, words);
     return found;
   }
 
@@ -226,7 +266,8 @@ private:
       const auto x = make();
       x->work->init();
       train(*x->work, main_, 0, steps_);
-      return since(steps_, compare(states_[steps_], x->work->save()));
+      return put("at step " + std::to_string(steps_) + ": ",
+                 compare(states_[steps_], x->work->save()));
     });
   }
 
@@ -235,15 +276,15 @@ private:
       const auto x = make();
       x->work->init();
       if (auto found = compare(states_[0], x->work->save()); !found.empty())
-        return since(0, std::move(found));
+        return put("the initial state: ", std::move(found));
       return follow(*x->work, 0);
     });
   }
 
   void try_resuming() {
     for (const auto at : std::set<step_t>{1, steps_ / 2, steps_ - 1}) {
-      if (at == 0 || at >= steps_)
-        continue;
+      if (!holds(findings_))
+        return; // one of a kind is enough
       const auto step = "step " + std::to_string(at);
       const auto x = make();
       note("what is loaded at " + step + " is what was saved", incomplete, [&] {
@@ -256,24 +297,18 @@ private:
   }
 
   void try_after_others() {
-    const auto fresh = "a fresh start after another trial in that process";
-    const auto resumed = "a resumed trial after another one in that process";
-    if (!other_) {
-      skip(fresh, "the study's trials are all alike over these steps");
-      return;
-    }
     const auto x = make();
     const auto train_other = [&] {
       x->work->init();
-      train(*x->work, *other_, 0, steps_);
+      train(*x->work, other_, 0, steps_);
       static_cast<void>(x->work->evaluate());
     };
-    note(fresh, leftovers, [&] {
+    note("a fresh start after another trial in that process", leftovers, [&] {
       train_other();
       x->work->init();
       return follow(*x->work, 0);
     });
-    note(resumed, leftovers, [&] {
+    note("a resumed trial after another one in that process", leftovers, [&] {
       train_other();
       x->work->load(states_[1]);
       return follow(*x->work, 1);
@@ -287,15 +322,14 @@ private:
       for (step_t at = 0; at < steps_; ++at) {
         const auto once = x->work->evaluate();
         auto found = differences(once, x->work->evaluate());
-        if (!found.empty()) {
-          for (auto& text : found)
-            text += ", measured twice";
-          return since(at, std::move(found));
-        }
+        if (!found.empty())
+          return put("measured twice at step " + std::to_string(at) + ": ",
+                     std::move(found));
         train(*x->work, main_, at, at + 1);
         found = compare(states_[at + 1], x->work->save());
         if (!found.empty())
-          return since(at + 1, std::move(found));
+          return put("from step " + std::to_string(at + 1) + " on: ",
+                     std::move(found));
       }
       return differences(measured_, x->work->evaluate());
     });
@@ -312,61 +346,43 @@ private:
 
   void try_hyper_parameter(const std::string& name) {
     const auto what = "another value of " + name + " makes a difference";
-    std::size_t tried = 0;
+    if (main_.at(name) == other_.at(name)) {
+      skip(what, "the study has one value for it");
+      return;
+    }
+    // With what goes along with it one way or the other.
     std::string trouble;
-    for (const auto& base : drawn_) {
-      if (tried == bases_max)
-        break;
-      const auto changed = with_other_value(base, name);
-      if (!changed)
-        continue;
-      ++tried;
+    for (const auto* base : {&main_, &other_})
       try {
-        if (makes_difference(base, *changed)) {
+        if (makes_difference(*base, name)) {
           add({what, result::holds, {}, {}});
           return;
         }
       } catch (const std::exception& why) {
-        trouble = why.what(); // these two do not go together, perhaps
+        trouble = why.what(); // these values do not go together, perhaps
       }
-    }
-    if (tried == 0)
-      skip(what, "the study has one value for it over these steps");
-    else if (!trouble.empty())
-      skip(what, "it could not be trained alone with another value: "
-                   + trouble);
-    else
+    if (trouble.empty())
       add({what, result::broken,
            {"states are the same with other values of " + name}, unread});
+    else
+      skip(what, "it could not be trained alone with another value: "
+                   + trouble);
   }
 
-  /// Returns a trial that differs from another one in one hyper-parameter.
-  [[nodiscard]] std::optional<trial>
-  with_other_value(const trial& base, const std::string& name) const {
-    const auto present = base.find(name);
-    if (present == base.end())
-      return {};
-    for (const auto& x : drawn_)
-      if (const auto i = x.find(name);
-          i != x.end() && !equal_below(present->second, i->second, steps_)) {
-        auto changed = base;
-        changed[name] = i->second;
-        return changed;
-      }
-    return {};
+  bool makes_difference(const trial& base, const std::string& name) {
+    auto changed = base;
+    changed[name] = &base == &main_ ? other_.at(name) : main_.at(name);
+    return !compare(end_of(base), end_of(changed)).empty();
   }
 
-  bool makes_difference(const trial& x, const trial& y) {
+  std::string end_of(const trial& x) {
+    if (&x == &main_)
+      return states_[steps_];
     auto& work = *reference_->work;
     work.prepare();
-    const auto end_of = [&](const trial& values) {
-      if (values == main_)
-        return states_[steps_];
-      work.init();
-      train(work, values, 0, steps_);
-      return work.save();
-    };
-    return !compare(end_of(x), end_of(y)).empty();
+    work.init();
+    train(work, x, 0, steps_);
+    return work.save();
   }
 
   const proof_options& options_;
@@ -374,9 +390,8 @@ private:
   const std::function<void(const proof_finding&)>& tell_;
   const trial& defaults_;
   const step_t steps_;
-  std::vector<trial> drawn_;
-  trial main_;                 ///< of which all states are compared
-  std::optional<trial> other_; ///< trained before it; nothing: all are alike
+  trial main_;  ///< of which all states are compared
+  trial other_; ///< trained before it
   std::unique_ptr<made_workload> reference_;
   std::vector<std::string> states_; ///< of the main trial, by step
   metrics measured_;                ///< at its end

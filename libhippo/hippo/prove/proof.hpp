@@ -14,7 +14,7 @@ namespace hippo {
 
 /// How thoroughly a workload is looked at.
 struct proof_options {
-  step_t steps = 4; ///< that are trained each time, as far as a trial goes
+  step_t steps = 4; ///< that are trained each time, at least 2
   unsigned threads = 1;
   /// Results are to be the same with so many threads as well.
   std::vector<unsigned> other_threads;
@@ -37,7 +37,7 @@ using workload_maker
   = std::function<expected<made_workload>(unsigned threads)>;
 
 /// Tries whether the states of a study's workload are a function of its key and
-/// of hyper-parameter values alone: with trials of the study's space it trains
+/// of hyper-parameter values alone: with values of the study's space it trains
 /// the same steps in one go and in parts, in one process and in several, after
 /// other training, with evaluations in between, and compares all states bit for
 /// bit; and whether every hyper-parameter makes a difference.
