@@ -37,6 +37,7 @@ struct PoolTest : test::actor_test {
         [](halt_atom) {},
         [](hold_atom, std::uint64_t, bool) {},
         [](budget_atom, std::uint64_t) {},
+        [](settings_atom, const workload_spec&) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },
         [count](lost_atom, std::uint64_t) { --*count; },

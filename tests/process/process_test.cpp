@@ -2,14 +2,12 @@
 
 #include <signal.h>
 
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <thread>
 
 #include <gtest/gtest.h>
 
-#include "train/temporary_folder.hpp"
+#include "hippo/train/lease.hpp"
 
 namespace hippo {
 namespace {
@@ -17,22 +15,16 @@ namespace {
 using namespace std::chrono_literals;
 
 struct ProcessTest : testing::Test {
-  temporary_folder folder;
-
   process_options options() {
     process_options result;
     result.command = {SUM_PROCESS};
-    result.log = folder.path + "/log";
     return result;
   }
 
   std::unique_ptr<workload> make(std::map<std::string, scalar> args = {}) {
-    return make_process_workload(options(), 5, std::move(args));
-  }
-
-  [[nodiscard]] std::string log() const {
-    std::ifstream in{folder.path + "/log"};
-    return {std::istreambuf_iterator<char>{in}, {}};
+    auto result = make_process_workload(options(), {5, std::move(args), {}});
+    result->prepare();
+    return result;
   }
 
   /// Returns what a call fails with.
@@ -59,7 +51,8 @@ TEST_F(ProcessTest, TrainsWithTheValuesOfEachStep) {
   work->train(lr(form::constant(0.25)), 3, 5);
   EXPECT_EQ(work->evaluate(),
             (metrics{{"total", 2 * (1 + 0.5 + 0.25 + 0.25 + 0.25)}}));
-  EXPECT_EQ(log(), "seed 5 on cpu\n");
+  EXPECT_EQ(work->take_output(), "seed 5 on cpu\n");
+  EXPECT_EQ(work->take_output(), "");
 }
 
 TEST_F(ProcessTest, AnotherProcessGoesOnFromWhatOneHasSaved) {
@@ -98,6 +91,7 @@ TEST_F(ProcessTest, ACrashIsToldFromAnExitAndItIsStartedAgain) {
     EXPECT_NE(why.find(said), std::string::npos) << why;
     EXPECT_NE(failure_of([&] { work->evaluate(); }).find("has ended"),
               std::string::npos);
+    work->prepare();
     work->init();
     work->train(lr(form::constant(1)), 0, 1);
     EXPECT_EQ(work->evaluate().at("total"), 1);
@@ -107,7 +101,9 @@ TEST_F(ProcessTest, ACrashIsToldFromAnExitAndItIsStartedAgain) {
 TEST_F(ProcessTest, ASilentOneIsKilled) {
   auto x = options();
   x.silence_max = 1s;
-  const auto work = make_process_workload(x, 1, {{"trouble", "hang"}});
+  const auto work
+    = make_process_workload(x, {1, {{"trouble", std::string{"hang"}}}, {}});
+  work->prepare();
   work->init();
   const auto why
     = failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); });
@@ -115,28 +111,104 @@ TEST_F(ProcessTest, ASilentOneIsKilled) {
     << why;
 }
 
-TEST_F(ProcessTest, WhatItHasStartedEndsWithIt) {
-  make({{"trouble", "child"}});
-  const auto said = log();
-  std::smatch found;
-  ASSERT_TRUE(std::regex_search(said, found, std::regex{"child (\\d+)"}));
-  const auto child = std::stoi(found[1]);
-  for (int i = 0; i < 500 && ::kill(child, 0) == 0; ++i)
+/// Waits until a process that is no child of this one has ended.
+bool ends(pid_t id) {
+  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i)
     std::this_thread::sleep_for(10ms);
-  EXPECT_NE(::kill(child, 0), 0);
+  return ::kill(id, 0) != 0;
+}
+
+/// Returns the number that follows a word.
+pid_t number_after(const std::string& word, const std::string& text) {
+  std::smatch found;
+  return std::regex_search(text, found, std::regex{word + " (\\d+)"})
+           ? std::stoi(found[1])
+           : 0;
+}
+
+TEST_F(ProcessTest, WhatItHasStartedEndsWithIt) {
+  auto work = make({{"trouble", "child"}});
+  const auto child = number_after("child", work->take_output());
+  ASSERT_GT(child, 0);
+  work.reset();
+  EXPECT_TRUE(ends(child));
+}
+
+TEST_F(ProcessTest, ItsEndIsSeenThoughAChildHoldsItsOutputAndSocket) {
+  const auto work = make({{"trouble", "heir"}});
+  work->init();
+  const auto why
+    = failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); });
+  EXPECT_NE(why.find("ended with exit code 9"), std::string::npos) << why;
+  const auto child = number_after("child", work->take_output());
+  ASSERT_GT(child, 0);
+  EXPECT_TRUE(ends(child));
+}
+
+TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {
+  const auto work = make({{"trouble", "chatter"}});
+  work->init();
+  EXPECT_EQ(failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); }),
+            "a negative rate\nin the third line");
+  const auto said = work->take_output();
+  EXPECT_LE(said.size(), output_bytes_max);
+  EXPECT_GT(said.size(), output_bytes_max - 200);
+  EXPECT_NE(said.find("bytes are left out]\n"), std::string::npos);
+  EXPECT_TRUE(said.ends_with("line 99999\n")) << said.substr(said.size() - 99);
+}
+
+TEST_F(ProcessTest, OtherVersionsAreRefused) {
+  for (const auto& [version, why] : std::map<std::string, std::string>{
+         {"1.0", ""}, {"2.0", "this trainer has summing 1.0, the study was made "
+                              "for summing 2.0"}}) {
+    const auto work
+      = make_process_workload(options(), {1, {}, {{"summing", version}}});
+    const auto said = failure_of([&] { work->prepare(); });
+    EXPECT_EQ(said.substr(0, why.size()), why);
+    EXPECT_EQ(said.empty(), why.empty());
+  }
+}
+
+TEST_F(ProcessTest, WhoCannotCompareHasItsBytesCompared) {
+  const auto work = make();
+  work->init();
+  const auto zero = work->save();
+  work->train(lr(form::constant(1)), 0, 1);
+  EXPECT_EQ(work->differences(zero, zero), std::vector<std::string>{});
+  EXPECT_EQ(work->differences(zero, work->save()).size(), 1);
 }
 
 TEST_F(ProcessTest, WhatCannotBeStartedIsTold) {
   auto x = options();
   x.command = {"/no/such/program"};
-  EXPECT_NE(failure_of([&] { make_process_workload(x, 1, {}); })
+  EXPECT_NE(failure_of([&] { make_process_workload(x, {}); })
               .find("cannot start /no/such/program"),
             std::string::npos);
   x = options();
   x.command.emplace_back("--silent");
-  EXPECT_NE(failure_of([&] { make_process_workload(x, 1, {}); })
-              .find("ended with exit code 3"),
+  const auto work = make_process_workload(x, {});
+  EXPECT_NE(failure_of([&] { work->prepare(); }).find("ended with exit code 3"),
             std::string::npos);
+  // It is tried again, and said again.
+  EXPECT_NE(failure_of([&] { work->prepare(); }).find("ended with exit code 3"),
+            std::string::npos);
+}
+
+TEST(OutputTail, KeepsTextAndNothingElse) {
+  output_tail x;
+  x.add("a\xff\xfe" "b");
+  x.add(std::string_view{"\0\xc3\xa9", 3});
+  EXPECT_EQ(x.take(), "a??b?\xc3\xa9");
+  EXPECT_EQ(x.take(), "");
+}
+
+TEST(OutputTail, CutsBetweenCharacters) {
+  output_tail x;
+  for (std::size_t i = 0; i < 2 * output_bytes_max; ++i)
+    x.add("\xc3\xa9");
+  const auto said = x.take();
+  EXPECT_LE(said.size(), output_bytes_max);
+  EXPECT_EQ(said.find('?'), said.npos);
 }
 
 } // namespace

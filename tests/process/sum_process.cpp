@@ -36,6 +36,16 @@ void be_in_trouble(ProcessAnswer::Builder answer) {
     std::_Exit(7);
   if (trouble == "hang")
     stay();
+  if (trouble == "heir") {
+    const auto child = ::fork();
+    if (child == 0)
+      stay();
+    std::cout << "child " << child << std::endl;
+    std::_Exit(9);
+  }
+  if (trouble == "chatter")
+    for (int i = 0; i < 100'000; ++i)
+      std::cout << "line " << i << '\n' << std::flush;
   if (trouble == "number")
     answer.setNumber(answer.getNumber() + 1);
   auto failed = answer.initFailed();
@@ -70,10 +80,11 @@ void set_up(Setup::Reader x) {
   }
   std::cout << "seed " << x.getSeed() << " on " << x.getDevice().cStr()
             << std::endl;
-  if (trouble == "child" && ::fork() == 0) {
-    std::cout << "child " << ::getpid() << std::endl;
-    ::close(3);
-    stay();
+  if (trouble == "child") {
+    const auto child = ::fork();
+    if (child == 0)
+      stay();
+    std::cout << "child " << child << std::endl;
   }
 }
 
@@ -99,6 +110,9 @@ int main(int argc, char** argv) {
         x.setProtocol(request.getDescribe());
         x.setName("sum");
         x.initMetrics(1).set(0, "total");
+        auto version = x.initVersions(1)[0];
+        version.setName("summing");
+        version.setVersion("1.0");
         break;
       }
       case ProcessRequest::SETUP:

@@ -204,7 +204,8 @@ TEST(StudyError, Workload) {
                  "'toy'? Allowed: toy, fashion-cnn"});
   expect_errors(study("[toy]", "{metric: loss}", "{max: 1}"),
                 {"s.yaml:2:11: workload: must be a map of 'name' and the "
-                 "workload's options, found a list"});
+                 "workload's options, or of 'python', 'command' or 'files' and "
+                 "what goes with it, found a list"});
   expect_errors(
     study("{name: toy, sed: 1, data: {trian: 3}, dat: {train: 1}}",
           "{metric: loss}", "{max: 1}"),

@@ -237,6 +237,52 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   EXPECT_EQ(folder->load_events(2, 0, 100)->size(), 1u);
 }
 
+TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {
+  auto folder = open();
+  // Node 1 from the root, 2 and 3 from step 4 of it on.
+  auto second = node(2), third = node(3);
+  second.parent = third.parent = 1;
+  second.begin = third.begin = 4;
+  commit(*folder,
+         {study_saved{some_study(1, "a")}, node_added{key, node(1)},
+          node_added{key, second}, node_added{key, third},
+          result_added{key, {1, 4, {{"acc", 0.1}}, ""}},
+          result_added{key, {2, 6, {{"acc", 0.2}}, ""}},
+          output_added{key, {1, 0, "begin\n"}},
+          output_added{key, {1, 4, "shared\n"}},
+          output_added{key, {1, 5, "of another\n"}},
+          output_added{key, {2, 6, "own\n"}},
+          output_added{key, {2, 6, "again\n"}},
+          output_added{key, {2, 8, "not measured yet\n"}},
+          output_added{key, {3, 6, "of a third\n"}},
+          event_added{1, key, trial_measured{7, 1, 4, {}}},
+          event_added{1, key, trial_measured{8, 1, 4, {}}},
+          event_added{1, key, trial_measured{7, 2, 6, {}}}});
+  using outputs = std::vector<stored_output>;
+  EXPECT_EQ(*folder->load_output(1, 7, 0, 10),
+            (outputs{{1, 0, "begin\n"}, {1, 4, "shared\n"}, {2, 6, "own\n"}}));
+  EXPECT_EQ(*folder->load_output(1, 8, 0, 10),
+            (outputs{{1, 0, "begin\n"}, {1, 4, "shared\n"}}));
+  EXPECT_EQ(*folder->load_output(1, 7, 1, 1), outputs({{1, 4, "shared\n"}}));
+  EXPECT_EQ(*folder->load_output(1, 7, 7, 10), outputs{});
+  EXPECT_EQ(*folder->load_output(1, 9, 0, 10), outputs{});
+}
+
+TEST_F(StateFolderTest, OldOutputsAreForgotten) {
+  auto folder = open();
+  commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)},
+                   result_added{key, {1, 2 * outputs_max, {{"acc", 1}}, ""}},
+                   event_added{1, key,
+                               trial_measured{0, 1, 2 * outputs_max, {}}}});
+  std::vector<journal_record> records;
+  for (step_t at = 1; at <= outputs_max + 5; ++at)
+    records.emplace_back(output_added{key, {1, at, "x"}});
+  ASSERT_TRUE(folder->commit(records));
+  const auto first = *folder->load_output(1, 0, 0, 1);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].step, 6u);
+}
+
 TEST_F(StateFolderTest, AnEventOfAResultThatIsNotThereIsRefused) {
   auto folder = open();
   commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)}});

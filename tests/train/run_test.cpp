@@ -52,6 +52,11 @@ protected:
 
   temporary_folder folder;
   folder_store store{folder.path};
+  /// Lets each step take so long that none is trained along with another.
+  void make_steps_long() {
+    work.on_train = [this](step_t, step_t) { clock += 1'000'000'000; };
+  }
+
   lease x;
   summing_workload work;
   std::optional<checkpoint> present; ///< that `work` is in the state of
@@ -95,11 +100,11 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
   ASSERT_FALSE(run_lease().failure);
   // The clock ticks 10 ns at every look, so everything timed takes 10.
   EXPECT_EQ(reports[0].load_ns, 10);
-  EXPECT_EQ(reports[0].train_ns, 30);
+  EXPECT_EQ(reports[0].train_ns, 20) << "in two calls";
   EXPECT_EQ(reports[0].evaluate_ns, 10);
   EXPECT_EQ(reports[0].save_ns, 10);
   EXPECT_EQ(reports[1].load_ns, 0);
-  EXPECT_EQ(reports[1].train_ns, 20);
+  EXPECT_EQ(reports[1].train_ns, 10);
   EXPECT_EQ(reports[1].save_ns, 0);
 }
 
@@ -237,6 +242,7 @@ TEST_F(Run, OnlyEvaluates) {
 }
 
 TEST_F(Run, ShowsItsProgress) {
+  make_steps_long();
   std::vector<step_t> seen;
   work.on_step = [&](step_t) {
     EXPECT_EQ(progress.lease, 7);
@@ -248,6 +254,7 @@ TEST_F(Run, ShowsItsProgress) {
 }
 
 TEST_F(Run, AcceptsStopsWhileItTrains) {
+  make_steps_long();
   work.on_step = [this](step_t at) {
     if (at == 1) {
       EXPECT_FALSE(control().add({1, true, false})) << "passed already";
@@ -264,6 +271,7 @@ TEST_F(Run, AcceptsStopsWhileItTrains) {
 }
 
 TEST_F(Run, CancelEndsItAfterThePresentStep) {
+  make_steps_long();
   work.on_step = [this](step_t at) {
     if (at == 3)
       control().cancel();
@@ -312,6 +320,35 @@ TEST_F(Run, ExceptionsBecomeFailures) {
   EXPECT_EQ(reports.size(), 1);
 }
 
+TEST_F(Run, AFailureWithinALongCallIsPlacedAtItsStep) {
+  x.stages = {stage_of(1, 0, 30, 1)};
+  x.stops = {{10, true, true}, {30, true, false}};
+  int tries = 0;
+  work.on_step = [&](step_t at) {
+    if (at == 25 && ++tries < 3)
+      throw std::runtime_error("out of memory");
+  };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.at, 25);
+  EXPECT_EQ(tries, 2) << "once among other steps, once alone";
+  EXPECT_EQ(reports.size(), 1) << "stop 10 is reported once";
+}
+
+TEST_F(Run, AFailureThatDoesNotComeAgainIsNone) {
+  x.stages = {stage_of(1, 0, 30, 1)};
+  x.stops = {{10, true, true}, {30, true, false}};
+  int tries = 0;
+  work.on_step = [&](step_t at) {
+    if (at == 25 && ++tries < 2)
+      throw std::runtime_error("out of memory");
+  };
+  EXPECT_FALSE(run_lease().failure);
+  ASSERT_EQ(reports.size(), 2);
+  EXPECT_EQ(reports[1].values.at("sum"), 30);
+  EXPECT_EQ(reports[1].trained_steps, 30) << "the first ten once more";
+}
+
 TEST_F(Run, MissingDataBecomesItsOwnFailure) {
   work.on_step = [](step_t) { throw missing_data_error("shard 3 is gone"); };
   const auto end = run_lease();
@@ -338,6 +375,79 @@ TEST_F(Run, RefusesBadCheckpoints) {
   EXPECT_EQ(failure->code, errc::bad_checkpoint) << "of another kind";
   EXPECT_NE(failure->message.find("no sum"), std::string::npos);
   EXPECT_TRUE(reports.empty());
+}
+
+TEST_F(Run, TrainsSeveralShortStepsInOneCall) {
+  std::vector<std::pair<step_t, step_t>> calls;
+  work.on_train = [&](step_t from, step_t to) { calls.emplace_back(from, to); };
+  x.stages = {stage_of(1, 0, 30, 1)};
+  x.stops = {{20, true, true}, {30, true, false}};
+  EXPECT_FALSE(run_lease().failure);
+  EXPECT_EQ(calls, (std::vector<std::pair<step_t, step_t>>{
+                     {0, 1}, {1, 3}, {3, 7}, {7, 15}, {15, 20}, {20, 30}}));
+  EXPECT_EQ(reports[0].trained_steps, 20);
+  EXPECT_EQ(reports[1].trained_steps, 10);
+}
+
+TEST_F(Run, TrainsLongStepsOneByOne) {
+  std::vector<step_t> calls;
+  work.on_train = [&](step_t from, step_t) {
+    calls.push_back(from);
+    clock += 200'000'000;
+  };
+  EXPECT_FALSE(run_lease().failure);
+  EXPECT_EQ(calls, (std::vector<step_t>{0, 1, 2, 3, 4}));
+}
+
+TEST_F(Run, GoesToTheNextStopAtOnceIfTheWorkloadPrefersThat) {
+  std::vector<step_t> calls;
+  work.in_one_go = true;
+  work.on_train = [&](step_t from, step_t) {
+    calls.push_back(from);
+    clock += 200'000'000;
+  };
+  EXPECT_FALSE(run_lease().failure);
+  EXPECT_EQ(calls, (std::vector<step_t>{0, 3}));
+}
+
+TEST_F(Run, PreparesBeforeItLoadsAndBlamesNoCheckpointForThat) {
+  ASSERT_FALSE(run_lease().failure);
+  lease rest;
+  rest.number = 8;
+  rest.start = *reports[0].saved;
+  rest.stages = {x.stages[1]};
+  rest.stops = {x.stops[1]};
+  work.on_prepare = [] { throw std::runtime_error("no such module"); };
+  const auto end = run_next(rest);
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::training_failed);
+  EXPECT_EQ(end.failure->message, "no such module");
+}
+
+TEST_F(Run, PassesOnWhatIsPrinted) {
+  work.on_step = [this](step_t at) {
+    work.printed += "step " + std::to_string(at) + '\n';
+    if (at == 4)
+      throw std::runtime_error("out of memory");
+  };
+  const auto end = run_lease();
+  ASSERT_EQ(reports.size(), 1);
+  EXPECT_EQ(reports[0].output, "step 0\nstep 1\nstep 2\n");
+  EXPECT_EQ(end.failure->message,
+            "out of memory\nprinted before that:\nstep 3\nstep 4\n");
+}
+
+TEST_F(Run, OfALotThatIsPrintedBeforeAFailureTheEndIsTold) {
+  work.on_step = [this](step_t at) {
+    for (int i = 0; i < 1000; ++i)
+      work.printed += "line " + std::to_string(i) + '\n';
+    if (at == 0)
+      throw std::runtime_error("no");
+  };
+  const auto message = run_lease().failure->message;
+  EXPECT_LT(message.size(), 4200);
+  EXPECT_TRUE(message.ends_with("line 999\n"));
+  EXPECT_NE(message.find("that:\nline "), message.npos);
 }
 
 TEST_F(Run, FolderGone) {
@@ -398,6 +508,20 @@ TEST(LeaseControl, AStopThatIsMadeTheLastIsNeverTooLate) {
   EXPECT_EQ(x.take(5), (stop_point{5, false, true, true}));
   EXPECT_TRUE(x.done());
   EXPECT_FALSE(x.add({4, false, true, true})) << "it has ended";
+}
+
+TEST(LeaseControl, WhatIsClaimedIsOutOfReach) {
+  lease_control x{{{5, true, false}, {9, true, true}}};
+  EXPECT_EQ(x.claim(0, 3), 3);
+  EXPECT_FALSE(x.add({2, false, true}));
+  EXPECT_TRUE(x.add({3, false, true})) << "there it can still stop";
+  EXPECT_TRUE(x.take(3));
+  EXPECT_EQ(x.claim(3, 100), 5) << "not beyond a stop";
+  EXPECT_TRUE(x.take(5));
+  EXPECT_EQ(x.claim(5, 8), 8);
+  EXPECT_TRUE(x.add({6, false, true, true})) << "as soon as may be";
+  EXPECT_EQ(x.take(8), (stop_point{8, false, true, true}));
+  EXPECT_TRUE(x.done());
 }
 
 TEST(LeaseControl, RefusesStopsBehindAndBeyond) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "hippo/core/number.hpp"
 #include "hippo/train/workload.hpp"
@@ -12,9 +13,16 @@ namespace hippo {
 /// A workload whose state is the sum of its learning rates.
 class summing_workload : public workload {
 public:
+  void prepare() override {
+    if (on_prepare)
+      on_prepare();
+  }
+
   void init() override { sum = 0; }
 
   void train(const configuration& config, step_t from, step_t to) override {
+    if (on_train)
+      on_train(from, to);
     for (auto at = from; at < to; ++at) {
       if (on_step)
         on_step(at);
@@ -42,7 +50,15 @@ public:
     sum = std::stod(bytes.substr(4));
   }
 
+  [[nodiscard]] bool trains_in_one_go() const override { return in_one_go; }
+
+  std::string take_output() override { return std::exchange(printed, {}); }
+
   double sum = -1;
+  bool in_one_go = false;
+  std::string printed; ///< and not taken yet
+  std::function<void()> on_prepare;
+  std::function<void(step_t, step_t)> on_train; ///< at the begin of each call
   std::function<void(step_t)> on_step; ///< before each step
   std::function<void()> on_evaluate;   ///< before each of these calls
   std::function<void()> on_save;

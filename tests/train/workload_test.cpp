@@ -93,4 +93,25 @@ TEST(WorkloadKey, WordsCannotPassForOptions) {
   EXPECT_NE(key_of({"x", {{"a", "1\\;b=2"}}}), key_of({"x", {{"a", "1;b=2"}}}));
 }
 
+TEST(WorkloadSpec, SettingsAreNoPartOfTheKey) {
+  workload_spec x{"x", {{"seed", 1.0}}, {{"python_executable", "/a"}}};
+  EXPECT_EQ(key_of(x), "x;seed=1");
+}
+
+TEST(WorkloadSpec, SaysInWhatKeysDiffer) {
+  using lines = std::vector<std::string>;
+  const auto key = [](std::map<std::string, scalar> options) {
+    return key_of({"python", std::move(options)});
+  };
+  const auto one = key({{"args.a", "x;y\\"}, {"file.a.py", "12"}, {"seed", 1.0}});
+  EXPECT_EQ(key_differences(one, one), lines{});
+  EXPECT_EQ(key_differences(one, key({{"args.a", "x;y\\"}, {"seed", 2.0}})),
+            (lines{"file.a.py: 12 and none", "seed: 1 and 2"}));
+  EXPECT_EQ(key_differences(one, key({{"args.a", "a=b"}, {"file.a.py", "12"},
+                                      {"seed", 1.0}})),
+            lines{"args.a: x;y\\ and a=b"});
+  EXPECT_EQ(key_differences(one, key_of({"other", {}})), lines{});
+}
+
+
 } // namespace hippo

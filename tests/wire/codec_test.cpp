@@ -65,6 +65,7 @@ TEST(Codec, LeaseRoundTrips) {
   EXPECT_EQ(y.token, x.token);
   EXPECT_EQ(y.depot, x.depot);
   EXPECT_EQ(y.start, x.start);
+  EXPECT_EQ(y.code, x.code);
   EXPECT_EQ(y.stops, x.stops);
   ASSERT_EQ(y.stages.size(), x.stages.size());
   for (std::size_t i = 0; i < x.stages.size(); ++i) {
@@ -96,6 +97,7 @@ TEST(Codec, StopReportRoundTripsBitForBit) {
   EXPECT_EQ(y.node, x.node);
   EXPECT_EQ(y.identity, x.identity);
   EXPECT_EQ(y.trained_steps, 2u);
+  EXPECT_EQ(y.output, x.output);
   ASSERT_EQ(y.values.size(), x.values.size());
   for (const auto& [name, value] : x.values)
     EXPECT_EQ(std::bit_cast<std::uint64_t>(y.values.at(name)),
@@ -217,6 +219,8 @@ TEST(Codec, RefusesBrokenLeases) {
   refused([](lease& x) { x.workload.options[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.workload.options["data.train"] = std::nan(""); },
           "option is not finite");
+  refused([](lease& x) { x.workload.settings[""] = 1.0; }, "name is empty");
+  refused([](lease& x) { x.code.file = "../code"; }, "leads out");
   refused([](lease& x) { x.stages.clear(); }, "no stages");
   refused([](lease& x) { x.stops.clear(); }, "no stops");
   refused([](lease& x) { x.stages[1].begin = 13; }, "where the one before");

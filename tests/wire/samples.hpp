@@ -46,7 +46,9 @@ inline configuration config(step_t origin = 0) {
 inline lease path() {
   lease x;
   x.number = 7;
-  x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}}};
+  x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}},
+                {{"silence_seconds", 5.0}}};
+  x.code = {"code.json", 300, 0xc0de};
   x.folder = "/tmp/checkpoints";
   x.token = ".hippo-0123";
   x.depot = 4849;
@@ -73,6 +75,7 @@ inline stop_report report() {
   x.trained_steps = 2;
   x.node = 5;
   x.identity = 0xfeedfacefeedface;
+  x.output = "epoch 12\n";
   return x;
 }
 

@@ -64,6 +64,20 @@ public:
 
 private:
   std::optional<error> run_stages() {
+    auto failure = pass_through();
+    if (!failure || !failed_in_long_call_)
+      return failure;
+    // At which of its steps nobody knows, and only trials that come by that one
+    // are to fail: once more, step by step. What was reported stays reported.
+    step_by_step_ = true;
+    at_ = lease_.stages.front().begin;
+    next_.load_ns = next_.train_ns = next_.evaluate_ns = next_.save_ns = 0;
+    next_.trained_steps = 0;
+    drop_output();
+    return pass_through();
+  }
+
+  std::optional<error> pass_through() {
     if (auto failure = start())
       return failure;
     if (auto failure = pass_stop(lease_.stages.front()))
@@ -90,6 +104,10 @@ private:
     if (failure)
       present_.reset();
     return failure;
+  }
+
+  void drop_output() {
+    static_cast<void>(guarded([this] { work_.take_output(); }));
   }
 
   /// Adds what the workload has printed since the last report.
@@ -148,13 +166,14 @@ private:
     if (control_.cancelled())
       return cancelled();
     present_.reset();
-    const auto most = work_.trains_in_one_go() ? x.end : at_ + steps_a_call_;
-    const auto to = control_.claim(at_, std::min(x.end, most));
+    const auto to = control_.claim(at_, std::min(x.end, at_ + steps_wanted()));
     const auto before_ns = next_.train_ns;
     auto failure
       = timed(next_.train_ns, [&] { work_.train(x.config, at_, to); });
-    if (failure)
+    if (failure) {
+      failed_in_long_call_ = to - at_ > 1;
       return failure;
+    }
     const auto ns = next_.train_ns - before_ns;
     if (ns > call_ns)
       steps_a_call_ = std::max<step_t>(steps_a_call_ / 2, 1);
@@ -162,7 +181,16 @@ private:
       steps_a_call_ *= 2;
     next_.trained_steps += to - at_;
     progress_.at = at_ = to;
+    if (at_ <= reported_)
+      drop_output(); // it is there from the first time
     return control_.cancelled() ? std::optional{cancelled()} : std::nullopt;
+  }
+
+  /// How many steps to train in the next call.
+  [[nodiscard]] step_t steps_wanted() const {
+    if (step_by_step_)
+      return 1;
+    return work_.trains_in_one_go() ? lease_.stages.back().end : steps_a_call_;
   }
 
   /// Does what the control asks for at the present step, of which `x` is the
@@ -183,6 +211,7 @@ private:
     if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
       return silent;
     report_(next_);
+    reported_ = at_;
     stop_report fresh;
     fresh.lease = next_.lease;
     fresh.device = std::move(next_.device);
@@ -234,6 +263,9 @@ private:
   const std::function<void(const stop_report&)>& report_;
   step_t at_;
   step_t steps_a_call_ = 1; ///< follows how long steps take
+  step_t reported_ = 0;     ///< the last stop that was passed
+  bool failed_in_long_call_ = false;
+  bool step_by_step_ = false; ///< whatever they take
   stop_report next_;        ///< of the stop that comes next
 };
 

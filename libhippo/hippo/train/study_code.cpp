@@ -126,6 +126,8 @@ expected<study_code> study_code_from_json(std::string_view text) {
   study_code result;
   try {
     const auto read = json::parse(text);
+    if (!read.at("files").is_object())
+      return {errc::malformed_message, "malformed code: 'files' is no map"};
     for (const auto& [name, file] : read.at("files").items()) {
       if (!is_code_path(name))
         return {errc::malformed_message,

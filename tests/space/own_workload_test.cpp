@@ -1,0 +1,222 @@
+#include "hippo/space/own_workload.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hippo/space/study.hpp"
+#include "space/fixtures.hpp"
+
+namespace hippo {
+namespace {
+
+using lines = std::vector<std::string>;
+using options = std::map<std::string, scalar>;
+
+study_code code() {
+  study_code x;
+  x.files["train.py"] = {"class Net: pass\n", false};
+  x.files["data.py"] = {"", false};
+  x.files["mine"] = {"#!/bin/sh\n", true};
+  x.versions = {{"hippo", "0.1.0"}, {"python", "3.11.2"}, {"torch", "2.11.0"},
+                {"absent", ""}};
+  return x;
+}
+
+/// Reads a study with this `workload`, which stands in line 2.
+study_file read(const std::string& workload,
+                const std::string& objective = "{metric: any, direction: "
+                                               "minimize}",
+                const study_code& with = code()) {
+  return read_study(
+    join({"study: s\nworkload: " + workload + "\nobjective: " + objective
+            + "\nsteps: {max: 4}\nspace: {lr: 0.1, my_own: {choice: [a, b]}}\n",
+          to_json(with)}),
+    "s.yaml", built_in_workloads());
+}
+
+workload_spec spec_of(const std::string& workload) {
+  const auto file = read(workload);
+  EXPECT_EQ(test::texts(file.errors), lines{});
+  return file.study ? file.study->workload : workload_spec{};
+}
+
+void expect_errors(const std::string& workload, const lines& errors) {
+  EXPECT_EQ(test::texts(read(workload).errors), errors);
+}
+
+TEST(OwnWorkload, AClassIsKnownByAllThatDecidesItsResults) {
+  const auto spec
+    = spec_of("{python: ./train.py:Net, files: [data.py], seed: 3, args: {a: 1, "
+              "b: word, deep: {c: true}}, packages: [torch]}");
+  EXPECT_EQ(spec.name, "python");
+  EXPECT_EQ(spec.options, (options{{"args.a", 1.0},
+                                   {"args.b", "word"},
+                                   {"args.deep.c", 1.0},
+                                   {"class", "train.py:Net"},
+                                   {"file.data.py", digest_of({"", false})},
+                                   {"file.train.py",
+                                    digest_of({"class Net: pass\n", false})},
+                                   {"seed", 3.0},
+                                   {"version.hippo", "0.1.0"},
+                                   {"version.python", "3.11.2"},
+                                   {"version.torch", "2.11.0"}}));
+  EXPECT_TRUE(spec.settings.empty());
+  EXPECT_TRUE(is_exact(spec));
+  EXPECT_TRUE(may_share(spec));
+}
+
+TEST(OwnWorkload, HowItIsRunIsNoPartOfTheKey) {
+  const auto plain = spec_of("{python: train.py}");
+  auto spec = spec_of("{python: train.py, python_executable: /opt/python, "
+                      "silence_seconds: 2.5}");
+  EXPECT_EQ(key_of(spec), key_of(plain));
+  EXPECT_EQ(spec.settings, (options{{"python_executable", "/opt/python"},
+                                    {"silence_seconds", 2.5}}));
+  auto resolved = code();
+  resolved.python = "/home/me/.venv/bin/python";
+  const auto file
+    = read("{python: train.py, python_executable: .venv/bin/python}",
+           "{metric: any, direction: minimize}", resolved);
+  EXPECT_EQ(file.study->workload.settings.at("python_executable"),
+            scalar{"/home/me/.venv/bin/python"});
+}
+
+TEST(OwnWorkload, ACommandAndAProgramOfFiles) {
+  EXPECT_EQ(spec_of("{command: [./mine, --flag], files: [data.py]}").options,
+            (options{{"command", R"(["./mine","--flag"])"},
+                     {"file.data.py", digest_of({"", false})},
+                     {"file.mine", digest_of({"#!/bin/sh\n", true})},
+                     {"seed", 1.0}}));
+  EXPECT_EQ(spec_of("{command: [julia, t.jl], packages: {julia: 1.10}}").options,
+            (options{{"command", R"(["julia","t.jl"])"},
+                     {"seed", 1.0},
+                     {"version.julia", "1.10"}}));
+  EXPECT_EQ(spec_of("{files: [mine, data.py]}").options,
+            (options{{"file.data.py", digest_of({"", false})},
+                     {"file.mine", digest_of({"#!/bin/sh\n", true})},
+                     {"program", "./mine"},
+                     {"seed", 1.0}}));
+}
+
+TEST(OwnWorkload, WhatIsInstalledNamesItsVersions) {
+  EXPECT_EQ(spec_of("{python: 'nets.cnn:Net', packages: {nets: 2}}")
+              .options.at("version.nets"),
+            scalar{"2"});
+  const auto error
+    = [](const std::string& path) {
+        return "s.yaml:2:" + path
+               + ": what is installed already does not travel with the study: "
+                 "name what decides its results under 'packages'";
+      };
+  expect_errors("{python: 'nets.cnn:Net'}", {error("20: workload.python")});
+  expect_errors("{command: [julia]}", {error("21: workload.command")});
+}
+
+TEST(OwnWorkload, WhatIsNotExactSharesOnRequestAlone) {
+  const auto alone = spec_of("{python: train.py, exact: false}");
+  EXPECT_FALSE(is_exact(alone));
+  EXPECT_FALSE(may_share(alone));
+  const auto shared
+    = spec_of("{python: train.py, exact: false, share: always}");
+  EXPECT_FALSE(is_exact(shared));
+  EXPECT_TRUE(may_share(shared));
+  const auto exact = spec_of("{python: train.py, exact: true}");
+  EXPECT_EQ(exact, spec_of("{python: train.py}"));
+  EXPECT_NE(key_of(alone), key_of(exact));
+  EXPECT_NE(key_of(alone), key_of(shared));
+  expect_errors("{python: train.py, share: always}",
+                {"s.yaml:2:37: workload.share: an exact workload is always "
+                 "shared: this goes with 'exact: false'"});
+  expect_errors("{python: train.py, exact: maybe, share: never}",
+                {"s.yaml:2:37: workload.exact: must be true or false, found "
+                 "'maybe'",
+                 "s.yaml:2:51: workload.share: must be 'always', found "
+                 "'never'"});
+}
+
+TEST(OwnWorkload, FilesAreThereAndStayInTheFolder) {
+  expect_errors("{python: tran.py:Net, files: [data.py, ../x, /etc/x, y]}",
+                {"s.yaml:2:20: workload.python: there is no file tran.py beside "
+                 "the study file",
+                 "s.yaml:2:50: workload.files[1]: must be a path within the "
+                 "study's folder, found '../x'",
+                 "s.yaml:2:56: workload.files[2]: must be a path within the "
+                 "study's folder, found '/etc/x'",
+                 "s.yaml:2:64: workload.files[3]: there is no file y beside the "
+                 "study file"});
+}
+
+TEST(OwnWorkload, PackagesAreThere) {
+  for (const auto* name : {"absent", "unheard"})
+    expect_errors("{python: train.py, packages: [torch, " + std::string{name}
+                    + "]}",
+                  {"s.yaml:2:48: workload.packages[1]: the interpreter has no "
+                   "package '"
+                   + std::string{name}
+                   + "'; install it, or give its version as 'name: version'"});
+}
+
+TEST(OwnWorkload, BadValuesAreTold) {
+  expect_errors("{python: Net}",
+                {"s.yaml:2:20: workload.python: must be FILE.py, FILE.py:CLASS, "
+                 "or MODULE:CLASS of an installed package, found 'Net'"});
+  EXPECT_EQ(read("{python: 'train.py:'}").errors.size(), 1u);
+  EXPECT_EQ(read("{python: ':Net'}").errors.size(), 1u);
+  expect_errors("{python: train.py, arg: {}, args: {a: [1]}, seed: -1}",
+                {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
+                 "'args'? Allowed: python, args, seed, packages, "
+                 "silence_seconds, exact, share, files, python_executable",
+                 "s.yaml:2:61: workload.seed: must be a whole number from 0 to "
+                 "999999999999, found '-1'",
+                 "s.yaml:2:49: workload.args.a: must be a number, a word or a "
+                 "map of such, found a list"});
+  expect_errors("{command: [./mine], packages: [a]}",
+                {"s.yaml:2:41: workload.packages: must be a map of versions by "
+                 "name, found a list"});
+  expect_errors("{command: []}",
+                {"s.yaml:2:21: workload.command: must be a list of at least one "
+                 "word, found an empty list"});
+}
+
+TEST(OwnWorkload, ItsMetricsAndHyperParametersAreAnyButSaidWhichWayIsBetter) {
+  EXPECT_EQ(test::texts(read("{python: train.py}", "{metric: any}").errors),
+            lines{"s.yaml:3:12: objective: 'direction' is missing"});
+  const auto study = read("{python: train.py}").study;
+  ASSERT_TRUE(study);
+  EXPECT_EQ(study->objective.direction, direction::minimize);
+  EXPECT_EQ(study->space.size(), 2u);
+}
+
+TEST(OwnWorkload, ItsNameAloneNamesNone) {
+  EXPECT_EQ(read("python").errors.size(), 1u);
+  EXPECT_EQ(read("{name: python}").errors.size(), 1u);
+}
+
+TEST(OwnWorkload, CodeThatIsDamagedIsTold) {
+  const auto file = read_study("study: s\n--- # code\n{\n", "s.yaml",
+                               built_in_workloads());
+  ASSERT_FALSE(file.errors.empty());
+  EXPECT_NE(file.errors[0].message.find("malformed code"), std::string::npos);
+}
+
+TEST(RequestedCode, IsWhatWhoeverSendsItMustAdd) {
+  const auto x = requested_code(
+    "study: s\nworkload: {python: ./a/train.py:Net, files: [data.py], "
+    "packages: [torch], python_executable: .venv/bin/python}\n");
+  EXPECT_TRUE(x.own);
+  EXPECT_TRUE(x.runs_python);
+  EXPECT_EQ(x.files, (lines{"a/train.py", "data.py"}));
+  EXPECT_EQ(x.packages, (lines{"hippo", "python", "torch"}));
+  EXPECT_EQ(x.python, ".venv/bin/python");
+  EXPECT_EQ(requested_code("workload: {python: 'a:B', packages: {torch: 2}}")
+              .packages,
+            (lines{"hippo", "python"}));
+  EXPECT_FALSE(
+    requested_code("workload: {files: [a, b]}").runs_python);
+  EXPECT_FALSE(requested_code("workload: fashion-mlp").own);
+  EXPECT_FALSE(requested_code("workload: {name: fashion-mlp}").own);
+  EXPECT_FALSE(requested_code("not: [a study").own);
+  EXPECT_FALSE(requested_code("").own);
+}
+
+} // namespace
+} // namespace hippo
