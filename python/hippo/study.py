@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ._packing import study_of
 from .errors import InvalidArgument, Timeout, TrialFailed
 from .progress import Progress
 from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
@@ -70,7 +71,7 @@ class Study:
     def text(self) -> str:
         """The study file."""
         return self._call("describe", lambda x: x.describe(),
-                          lambda x: str(x.text))
+                          lambda x: study_of(str(x.text)))
 
     @property
     def name(self) -> str:
@@ -332,6 +333,27 @@ class Study:
         self._call(f"tell of trial {number} of",
                    lambda x: x.tell(trial=number, outcome=outcome), _nothing,
                    repeatable=False)
+
+    def output(self, trial: Trial | int) -> str:
+        """Returns what the training code has printed for a trial, shared
+        training included, as far as the trial has been measured.
+
+        Raises:
+            InvalidArgument: there is no such trial.
+        """
+        number = _number(trial)
+        text, first = "", 0
+        while True:
+            step = first
+
+            def take(answer: Any) -> tuple[str, int]:
+                return str(answer.text), int(answer.nextStep)
+            part, first = self._call(
+                f"output of trial {number} of",
+                lambda x: x.output(trial=number, firstStep=step), take)
+            text += part
+            if first == step:
+                return text
 
     def close(self) -> None:
         """Says that no more trials will be asked for. The study ends when its

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ._packing import pack
 from .errors import InvalidArgument
 
 # What `Client.submit` and `Client.preview` take for a study.
@@ -36,12 +37,20 @@ def json_of(what: str, x: Mapping[str, Any], indent: int | None = None) -> str:
 
 
 def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
-    """Returns the text of a study file, and what messages call it."""
+    """Returns the text of a study file, with the code that it brings, and what
+    messages call it. The files of a map or a text are looked for in the working
+    directory."""
+    folder = ""
     if isinstance(study, Mapping):
         own = study.get("study")
-        return (json_of("the study", study, indent=1),
-                name or (own if isinstance(own, str) else "study"))
-    if isinstance(study, str) and "\n" in study:
-        return study, name or "study"
-    with open(study, encoding="utf-8") as file:
-        return file.read(), name or os.fspath(study)
+        text = json_of("the study", study, indent=1)
+        name = name or (own if isinstance(own, str) else "study")
+    elif isinstance(study, str) and "\n" in study:
+        text = study
+        name = name or "study"
+    else:
+        folder = os.path.dirname(study)
+        name = name or os.fspath(study)
+        with open(study, encoding="utf-8") as file:
+            text = file.read()
+    return pack(text, name, folder), name

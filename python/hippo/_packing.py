@@ -1,0 +1,130 @@
+"""Puts the code that a study brings beside its text, as `hippo submit` does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from .errors import InvalidStudy
+from .workload_process import versions
+
+# Stands between a study file and its code.
+DIVIDER = "\n--- # code\n"
+
+# The most bytes of a study with its code.
+BYTES_MAX = 1 << 20
+
+
+def study_of(text: str) -> str:
+    """Returns a study's text without the code that came with it."""
+    study, divider, _ = text.partition(DIVIDER)
+    return study + "\n" if divider else text
+
+
+def pack(text: str, name: str, folder: str) -> str:
+    """Adds the files that a study's `workload` names, and the versions of what
+    its interpreter has. Text that needs none stays as it is; so does what is no
+    study, for the service to tell.
+
+    Args:
+        name: what messages call the study.
+        folder: in which the files are.
+
+    Raises:
+        InvalidStudy: the interpreter is of no use, or there is too much.
+    """
+    try:
+        study = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    workload = study.get("workload") if isinstance(study, Mapping) else None
+    if not isinstance(workload, Mapping) or DIVIDER in text:
+        return text
+    if not {"python", "command", "files"} & workload.keys():
+        return text
+    code: dict[str, Any] = {
+        "files": {path: found for path in _paths(workload)
+                  if (found := _read(os.path.join(folder, path))) is not None},
+        "versions": {}}
+    if "python" in workload:
+        _add_interpreter(code, workload, name, folder)
+    packed = text.rstrip("\n") + DIVIDER + json.dumps(
+        code, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    if (size := len(packed.encode())) > BYTES_MAX:
+        raise InvalidStudy(
+            f"{name}: workload: the study and its files have {size} bytes "
+            f"together, at most {BYTES_MAX} travel: leave data where trainers "
+            "find them, and give their path in 'args'")
+    return packed
+
+
+def _paths(workload: Mapping[str, Any]) -> list[str]:
+    """The paths that may be meant, without "./" in front."""
+    named: list[Any] = []
+    if isinstance(python := workload.get("python"), str):
+        path = python.rpartition(":")[0] if ":" in python else python
+        if path.endswith(".py"):
+            named.append(path)
+    if isinstance(command := workload.get("command"), list) and command:
+        if "/" in str(command[0]) and not str(command[0]).startswith("/"):
+            named.append(command[0])
+    if isinstance(files := workload.get("files"), list):
+        named += files
+    found = []
+    for path in named:
+        path = str(path)
+        while path.startswith("./"):
+            path = path[2:]
+        parts = path.split("/")
+        if not {"", ".", ".."} & set(parts):
+            found.append(path)
+    return found
+
+
+def _read(path: str) -> dict[str, Any] | None:
+    """A file as JSON has it; None where there is none."""
+    try:
+        if os.path.getsize(path) > BYTES_MAX:
+            return None
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    result: dict[str, Any]
+    try:
+        result = {"text": content.decode()}
+    except UnicodeDecodeError:
+        result = {"hex": content.hex()}
+    if os.access(path, os.X_OK):
+        result["executable"] = True
+    return result
+
+
+def _add_interpreter(code: dict[str, Any], workload: Mapping[str, Any],
+                     name: str, folder: str) -> None:
+    listed = workload.get("packages")
+    packages = [x for x in listed if isinstance(x, str)] \
+        if isinstance(listed, list) else []
+    python = workload.get("python_executable")
+    if not isinstance(python, str):
+        code["versions"] = versions(packages)
+        return
+    if "/" in python:
+        python = os.path.abspath(os.path.join(folder, python))
+    code["python"] = python
+    try:
+        said = subprocess.run(
+            [python, "-m", "hippo.workload_process", "--versions", *packages],
+            capture_output=True, text=True, check=True)
+        code["versions"] = json.loads(said.stdout)
+    except (OSError, ValueError, subprocess.CalledProcessError) as why:
+        told = getattr(why, "stderr", None) or str(why)
+        raise InvalidStudy(
+            f"{name}: workload: {python} cannot run workloads: "
+            f"{told.strip().splitlines()[-1]}. Install Hippo's Python package "
+            "for it, or name another one under python_executable") from None
