@@ -50,4 +50,8 @@ void log_to(spdlog::sink_ptr sink, const std::string& name,
   spdlog::set_default_logger(std::move(logger));
 }
 
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 } // namespace hippo

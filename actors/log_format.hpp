@@ -7,6 +7,9 @@
 
 namespace hippo {
 
+/// Returns the first line of a text: the log has one for each event.
+std::string first_line(const std::string& text);
+
 /// How log lines look.
 enum class log_format {
   text, ///< `2026-01-31 12:00:00.000 info pool: trainer 1 is ...`

@@ -10,6 +10,7 @@
 
 #include "collection.hpp"
 #include "hippo/wire/codec.hpp"
+#include "log_format.hpp"
 
 namespace hippo {
 
@@ -693,7 +694,7 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
   const auto& why = *x.failure;
   const auto& stages = entry.work.stages;
   spdlog::warn("merger: lease {} of trainer {} failed at step {}: {}", x.lease,
-               entry.trainer, x.at, why.message);
+               entry.trainer, x.at, first_line(why.message));
   if (why.code == errc::cancelled)
     return;
   if (why.code == errc::io_failed) {

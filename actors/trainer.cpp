@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/wire/codec.hpp"
+#include "log_format.hpp"
 
 namespace hippo {
 
@@ -175,7 +176,7 @@ void take_end(self_ptr self, lease_end x) {
   const auto from = *std::exchange(st.running, std::nullopt);
   if (x.failure && x.failure->code != errc::cancelled)
     spdlog::warn("trainer: lease {} failed at step {}: {}", x.lease, x.at,
-                 x.failure->message);
+                 first_line(x.failure->message));
   const bool is_current = from.registration == st.registrations;
   if (x.failure && st.log_tail)
     x.log = st.log_tail();

@@ -46,10 +46,7 @@ struct Request $Cxx.name("ProcessRequest") {
     # Restore the state that `save` wrote to that file, perhaps in another
     # process. Answer: done.
 
-    shutdown @8 :Void;
-    # End. No answer.
-
-    compare @9 :Compare;
+    compare @8 :Compare;
     # Say in which parts two saved states differ. For `hippo check` alone; it
     # changes nothing. Answer: differences.
   }

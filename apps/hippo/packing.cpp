@@ -28,15 +28,18 @@ constexpr auto usual_python = "python3";
 
 std::optional<code_file> read_code(const fs::path& path) {
   std::error_code failed;
-  if (!fs::is_regular_file(path, failed)
-      || fs::file_size(path, failed) > document_bytes_max)
+  if (!fs::is_regular_file(path, failed))
     return {};
   std::ifstream in{path, std::ios::binary};
   code_file result;
-  result.bytes.assign(std::istreambuf_iterator<char>{in}, {});
+  // One byte more than may travel tells that it is too much.
+  result.bytes.resize(document_bytes_max + 1);
+  in.read(result.bytes.data(),
+          static_cast<std::streamsize>(result.bytes.size()));
+  result.bytes.resize(static_cast<std::size_t>(in.gcount()));
   const auto mode = fs::status(path, failed).permissions();
   result.executable = (mode & fs::perms::owner_exec) != fs::perms::none;
-  return in ? std::optional{std::move(result)} : std::nullopt;
+  return in.bad() ? std::nullopt : std::optional{std::move(result)};
 }
 
 /// Asks an interpreter what it has.
@@ -97,11 +100,10 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   auto packed = join({text, to_json(code)});
   if (packed.size() > document_bytes_max)
     return error{errc::invalid_study,
-                 file + ": workload: the study and its files have "
-                   + std::to_string(packed.size()) + " bytes together, at most "
+                 file + ": workload: the study and its files have more than "
                    + std::to_string(document_bytes_max)
-                   + " travel: leave data where trainers find them, and give "
-                     "their path in 'args'"};
+                   + " bytes together: leave data where trainers find them, "
+                     "and give their path in 'args'"};
   return packed;
 }
 

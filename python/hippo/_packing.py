@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
+from ._versions import versions
 from .errors import InvalidStudy
-from .workload_process import versions
 
 # Stands between a study file and its code.
 DIVIDER = "\n--- # code\n"
 
 # The most bytes of a study with its code.
 BYTES_MAX = 1 << 20
+
+# What JSON needs six bytes for.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def study_of(text: str) -> str:
@@ -55,11 +59,11 @@ def pack(text: str, name: str, folder: str) -> str:
         _add_interpreter(code, workload, name, folder)
     packed = text.rstrip("\n") + DIVIDER + json.dumps(
         code, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    if (size := len(packed.encode())) > BYTES_MAX:
+    if len(packed.encode()) > BYTES_MAX:
         raise InvalidStudy(
-            f"{name}: workload: the study and its files have {size} bytes "
-            f"together, at most {BYTES_MAX} travel: leave data where trainers "
-            "find them, and give their path in 'args'")
+            f"{name}: workload: the study and its files have more than "
+            f"{BYTES_MAX} bytes together: leave data where trainers find them, "
+            "and give their path in 'args'")
     return packed
 
 
@@ -89,15 +93,15 @@ def _paths(workload: Mapping[str, Any]) -> list[str]:
 def _read(path: str) -> dict[str, Any] | None:
     """A file as JSON has it; None where there is none."""
     try:
-        if os.path.getsize(path) > BYTES_MAX:
-            return None
         with open(path, "rb") as file:
-            content = file.read()
+            content = file.read(BYTES_MAX + 1)  # what is more is too much
     except OSError:
         return None
     result: dict[str, Any]
     try:
-        result = {"text": content.decode()}
+        text = content.decode()
+        result = {"hex": content.hex()} if _CONTROLS.search(text) \
+            else {"text": text}
     except UnicodeDecodeError:
         result = {"hex": content.hex()}
     if os.access(path, os.X_OK):

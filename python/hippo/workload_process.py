@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
-import platform
 import signal
 import sys
 import traceback
@@ -18,6 +16,7 @@ from typing import Any, BinaryIO
 
 from hippo._compare import differences
 from hippo._schema import process
+from hippo._versions import versions
 from hippo.workload import HyperParameters, Value, Workload
 
 SOCKET = "HIPPO_SOCKET"
@@ -62,18 +61,6 @@ def _import_file(path: str) -> types.ModuleType:
     return module
 
 
-def versions(packages: list[str]) -> dict[str, str]:
-    """The versions of the interpreter, of this package and of others, ""
-    where unknown."""
-    result = {"python": platform.python_version()}
-    for name in {"hippo", *packages} - {"python"}:
-        try:
-            result[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            result[name] = ""
-    return dict(sorted(result.items()))
-
-
 class Server:
     """Answers the trainer's requests, one after the other."""
 
@@ -89,8 +76,6 @@ class Server:
             try:
                 request = process.Request.read(self._stream)
             except Exception:  # pycapnp says EOF in several ways
-                return
-            if request.which() == "shutdown":
                 return
             answer = process.Answer.new_message(number=request.number)
             try:

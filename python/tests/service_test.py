@@ -6,6 +6,7 @@ import math
 import os
 import queue
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -246,6 +247,60 @@ class Examples(Case):
             _, shown = run_cells(notebook_cells())
         self.assertEqual("COMPLETE", shown[2].state)
         self.assertIn("val_accuracy", shown[-2])
+
+
+class OwnCode(Case):
+    """Code that a study brings, sent by this package and by the command
+    line."""
+
+    TRAIN = """import hippo
+
+class Sum(hippo.Workload):
+    def init(self):
+        self.total = 0.0
+    def train(self, start, stop, hp):
+        for step in range(start, stop):
+            self.total += hp.lr(step)
+            print("step", step)
+    def evaluate(self):
+        return {"total": self.total}
+    def state_dict(self):
+        return self.total
+    def load_state_dict(self, state):
+        self.total = state
+"""
+
+    def test_runs_and_shares(self):
+        os.mkdir(folder := os.path.join(self.folder, "mine"))
+        with open(os.path.join(folder, "train.py"), "w") as file:
+            file.write(self.TRAIN)
+        study = {
+            "study": "own",
+            "workload": {"python": "train.py:Sum",
+                         "python_executable": sys.executable},
+            "objective": {"metric": "total", "direction": "maximize"},
+            "steps": {"max": 4},
+            "space": {"lr": {"choice": [0.5, {"piecewise": [[0, 0.5],
+                                                            [2, 1]]}]}},
+            "algorithm": "grid"}
+        path = os.path.join(folder, "study.yaml")
+        with open(path, "w") as file:
+            json.dump(study, file)
+        own = self.client.submit(path)
+        own.wait()
+        self.assertEqual(own.best_value, 3.0)
+        self.assertEqual(json.loads(own.text), study)
+        for trial in (0, 1):
+            self.assertEqual(own.output(trial),
+                             "".join(f"step {i}\n" for i in range(4)))
+        with self.assertRaisesRegex(hippo.InvalidArgument, "no trial 2"):
+            own.output(2)
+        done = subprocess.run([HIPPO, "submit", "--server",
+                               self.service.address, path],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        again = self.client.study(int(done.stdout))
+        self.assertEqual(again.info().workload, own.info().workload)
 
 
 if __name__ == "__main__":

@@ -146,8 +146,6 @@ int main(int argc, char** argv) {
       case ProcessRequest::COMPARE:
         answer.initDifferences().setUnknown();
         break;
-      case ProcessRequest::SHUTDOWN:
-        return 0;
     }
     capnp::writeMessageToFd(socket, out);
   }

@@ -152,7 +152,8 @@ TEST(OwnWorkload, PackagesAreThere) {
                   {"s.yaml:2:48: workload.packages[1]: the interpreter has no "
                    "package '"
                    + std::string{name}
-                   + "'; install it, or give its version as 'name: version'"});
+                   + "'; install it, or, if only trainers have it, give its "
+                     "version as 'name: version'"});
 }
 
 TEST(OwnWorkload, BadValuesAreTold) {

@@ -5,6 +5,7 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/space/own_workload.hpp"
 #include "hippo/tune/tuner.hpp"
 
 namespace hippo {
@@ -13,6 +14,9 @@ namespace {
 
 /// Runs of each algorithm on made-up results.
 constexpr std::uint64_t estimate_runs = 16;
+
+/// The numbers of trials of one study that lanes are told apart by.
+constexpr std::uint64_t lanes_per_study = 1ull << 32;
 
 /// The trials of one study: what they are and how far they go.
 struct study_trials {
@@ -89,8 +93,12 @@ outcome merge(const std::vector<loaded_study>& studies,
     const auto no
       = plan.add_study({1, {std::max<step_t>(studies[i].spec.max_steps, 1)}});
     where.emplace_back(&plan, no);
-    for (std::size_t j = 0; j < trials[i].segments.size(); ++j)
-      plan.cover(plan.add_trial(no, trials[i].segments[j]), trials[i].ends[j]);
+    const bool shares = may_share(studies[i].spec.workload);
+    for (std::size_t j = 0; j < trials[i].segments.size(); ++j) {
+      const auto lane = shares ? 0 : (i + 1) * lanes_per_study + j;
+      plan.cover(plan.add_trial(no, trials[i].segments[j], lane),
+                 trials[i].ends[j]);
+    }
   }
   outcome result;
   std::uint64_t sum_of_studies = 0;

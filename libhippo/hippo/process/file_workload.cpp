@@ -9,6 +9,7 @@
 
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/process_workload.hpp"
+#include "hippo/process/workload_process.hpp"
 #include "hippo/train/study_code.hpp"
 #include "process.capnp.h"
 
@@ -238,6 +239,7 @@ private:
                           ? std::numeric_limits<double>::quiet_NaN()
                           : value.get<double>();
     }
+    check_metrics(measured_);
   }
 
   process_options options_;

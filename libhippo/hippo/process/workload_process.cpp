@@ -35,6 +35,20 @@ constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 
 } // namespace
 
+void check_metrics(const metrics& x) {
+  if (x.empty())
+    throw std::runtime_error("the workload has measured nothing");
+  if (x.size() > max_metrics)
+    throw std::runtime_error("the workload has measured "
+                             + std::to_string(x.size()) + " metrics, more than "
+                             + std::to_string(max_metrics));
+  for (const auto& [name, value] : x)
+    if (name.empty() || name.size() > max_name_bytes)
+      throw std::runtime_error("a metric's name has 1 to "
+                               + std::to_string(max_name_bytes)
+                               + " bytes, not " + std::to_string(name.size()));
+}
+
 /// One request and the answer to it.
 class workload_process::exchange {
 public:
@@ -218,8 +232,7 @@ metrics workload_process::evaluate() {
   metrics result;
   for (auto y : x.answer(schema::ProcessAnswer::METRICS).getMetrics())
     result[y.getName().cStr()] = y.getValue();
-  if (result.empty())
-    throw std::runtime_error("the workload has measured nothing");
+  check_metrics(result);
   return result;
 }
 

@@ -15,6 +15,9 @@
 
 namespace hippo {
 
+/// @throws std::runtime_error if these are no metrics that can be reported
+void check_metrics(const metrics& x);
+
 /// A process that trains (schemas/process.capnp). It is started by the
 /// constructor and ended, with all that it has started, by the destructor.
 ///

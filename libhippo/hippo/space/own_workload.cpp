@@ -202,8 +202,9 @@ private:
     if (!code_->versions.empty()
         && (found == code_->versions.end() || found->second.empty()))
       values_.notes().error(where, "the interpreter has no package '" + name
-                                     + "'; install it, or give its version as "
-                                       "'name: version'");
+                                     + "'; install it, or, if only trainers have "
+                                       "it, give its version as 'name: "
+                                       "version'");
   }
 
   void read_rest() {

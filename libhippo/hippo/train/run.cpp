@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/core/utf8.hpp"
 
 namespace hippo {
 
@@ -18,8 +19,20 @@ constexpr std::uint64_t call_ns = 100'000'000;
 /// How much of what a workload has printed last is told along with its failure.
 constexpr std::size_t last_words_bytes_max = 4096;
 
+/// How much is told of a failure in all.
+constexpr std::size_t failure_bytes_max = 32 << 10;
+
 bool before(const stop_point& x, step_t at) {
   return x.at < at;
+}
+
+/// Leaves out the middle of a text that is too long to be told.
+std::string shortened(std::string text) {
+  if (text.size() <= failure_bytes_max)
+    return text;
+  const auto half = failure_bytes_max / 2;
+  return to_utf8(text.substr(0, half)) + "\n[...]\n"
+         + to_utf8(text.substr(text.size() - half));
 }
 
 /// Calls `f` and returns what it threw as an error.
@@ -57,8 +70,10 @@ public:
     progress_.at = at_;
     progress_.lease = lease_.number;
     auto failure = run_stages();
-    if (failure && failure->code != errc::cancelled)
+    if (failure && failure->code != errc::cancelled) {
       add_last_words(*failure);
+      failure->message = shortened(to_utf8(failure->message));
+    }
     return {lease_.number, at_, std::move(failure)};
   }
 

@@ -1,5 +1,6 @@
 #include "hippo/train/study_code.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,14 @@ using nlohmann::json;
 /// it cannot hold this.
 constexpr std::string_view divider = "\n--- # code\n";
 
+/// Whether JSON holds the bytes without much ado.
 bool is_text(const std::string& bytes) {
+  const bool has_controls
+    = std::any_of(bytes.begin(), bytes.end(), [](char c) {
+        return c >= 0 && c < ' ' && c != '\n' && c != '\t' && c != '\r';
+      });
+  if (has_controls)
+    return false;
   try {
     static_cast<void>(json(bytes).dump());
     return true;

@@ -151,9 +151,10 @@ std::uint64_t memory_of(const std::string& device) {
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device) {
   for (const auto& x : built_in_workloads())
-    registry.add(x, [device](const workload_spec& spec) {
-      return make_fashion_workload(spec, device);
-    });
+    if (!x.open)
+      registry.add(x, [device](const workload_spec& spec) {
+        return make_fashion_workload(spec, device);
+      });
 }
 
 } // namespace hippo

@@ -1,0 +1,111 @@
+"""How the code that a study brings gets into its text."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import hippo
+from hippo._packing import BYTES_MAX, DIVIDER, pack, study_of
+
+HIPPO = os.environ.get("HIPPO", "")
+
+STUDY = """study: s
+workload: {workload}
+objective: {{metric: total, direction: minimize}}
+steps: {{max: 4}}
+space: {{lr: {{choice: [0.1, 0.2]}}}}
+algorithm: grid
+"""
+
+
+class Packing(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, content="", mode=0o644):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes)
+                       else content.encode())
+        os.chmod(path, mode)
+
+    def pack(self, workload):
+        """Returns the text of a study and the code beside it."""
+        text = STUDY.format(workload=workload)
+        packed = pack(text, "s.yaml", self.folder)
+        self.assertEqual(study_of(packed), text)
+        return packed, json.loads(packed.partition(DIVIDER)[2])
+
+    def test_what_brings_no_code_stays(self):
+        for text in ("", "not: [yaml", "- a", "workload: fashion-mlp",
+                     "workload: {name: fashion-mlp, seed: 1}", "a\n---\nb",
+                     STUDY.format(workload="toy")):
+            self.assertEqual(pack(text, "s.yaml", self.folder), text)
+            self.assertEqual(study_of(text), text)
+
+    def test_a_class(self):
+        self.write("train.py", "# caf\u00e9\n")
+        self.write("lib/data.bin", b"\xff\x00")
+        self.write("run", "#!/bin/sh\n", 0o755)
+        packed, code = self.pack("{python: ./train.py:Net, files: "
+                                 "[lib/data.bin, run, ../x, absent], "
+                                 "packages: [pycapnp, no-such-package]}")
+        self.assertEqual(code["files"], {
+            "train.py": {"text": "# caf\u00e9\n"},
+            "lib/data.bin": {"hex": "ff00"},
+            "run": {"text": "#!/bin/sh\n", "executable": True}})
+        self.assertEqual(code["versions"]["python"], sys.version.split()[0])
+        self.assertIn("hippo", code["versions"])
+        self.assertTrue(code["versions"]["pycapnp"])
+        self.assertEqual(code["versions"]["no-such-package"], "")
+        self.assertNotIn("python", code)
+        self.assertEqual(pack(packed, "s.yaml", self.folder), packed)
+
+    def test_programs(self):
+        self.write("mine", "x")
+        self.assertEqual(self.pack("{command: [./mine, --flag]}")[1],
+                         {"files": {"mine": {"text": "x"}}, "versions": {}})
+        self.assertEqual(self.pack("{files: [mine]}")[1]["files"],
+                         {"mine": {"text": "x"}})
+        self.assertEqual(self.pack("{command: [julia, mine]}")[1]["files"], {})
+
+    def test_another_interpreter(self):
+        self.write("train.py")
+        self.write("python", f'#!/bin/sh\nexec {sys.executable} "$@"\n', 0o755)
+        code = self.pack("{python: train.py, python_executable: ./python}")[1]
+        self.assertEqual(code["python"], os.path.join(self.folder, "python"))
+        self.assertEqual(code["versions"]["python"], sys.version.split()[0])
+        for name in ("./absent", "/bin/false"):
+            with self.assertRaisesRegex(hippo.InvalidStudy,
+                                        "s.yaml: workload: .* cannot run "
+                                        "workloads: .*Install Hippo's Python"):
+                self.pack(f"{{python: train.py, python_executable: {name}}}")
+
+    def test_too_much(self):
+        for size in (BYTES_MAX, 3 * BYTES_MAX):
+            self.write("train.py", "x" * size)
+            with self.assertRaisesRegex(hippo.InvalidStudy,
+                                        "more than 1048576 bytes together"):
+                self.pack("{python: train.py}")
+
+    @unittest.skipUnless(os.path.exists(HIPPO), "HIPPO names no program")
+    def test_hippo_reads_it(self):
+        self.write("train.py", "# \u2028 \U0001f600 \x1b \x7f\n")
+        packed, _ = self.pack("{python: train.py:Net, packages: [pycapnp]}")
+        self.write("packed.yaml", packed)
+        done = subprocess.run(
+            [HIPPO, "preview", "-f", "json",
+             os.path.join(self.folder, "packed.yaml")],
+            capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(json.loads(done.stdout)["asked_steps"], 8)
+
+
+if __name__ == "__main__":
+    unittest.main()
