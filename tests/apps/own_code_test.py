@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,8 +153,9 @@ class Changes(OwnCode):
 
 
 def without_log(failure):
-    """What a trainer says of a failure; its log goes along, for crashes."""
-    return failure.partition("\nlog of trainer")[0]
+    """What a trainer says of a failure; what was printed and its log go along."""
+    return failure.partition("\nprinted before that:")[0].partition(
+        "\nlog of trainer")[0]
 
 
 class Failures(OwnCode):
@@ -243,10 +245,17 @@ class Processes(OwnCode):
                    head="import subprocess")
         self.run_study(study(workload=python(args={"pid": self.path("pid")}),
                              lr=0.1))
-        pids = self.read("pid").split()
-        self.assertEqual(len(pids), 6)
-        wait_for("their end",
-                 lambda: not any(is_alive(int(x)) for x in pids))
+        self.assert_gone(6)
+
+    def assert_gone(self, count):
+        """Expects that nothing runs any more whose number is in the file."""
+        pids = [int(x) for x in self.read("pid").split()]
+        self.assertEqual(len(pids), count)
+        try:
+            wait_for("their end", lambda: not any(map(is_alive, pids)), 5)
+        finally:
+            for pid in filter(is_alive, pids):
+                os.kill(pid, signal.SIGKILL)
 
     def test_child_of_a_workload_that_crashes(self):
         self.after("child = subprocess.Popen(['sleep', '1000'])",
@@ -255,8 +264,7 @@ class Processes(OwnCode):
                    head="import os\nimport subprocess")
         self.run_study(study(workload=python(args={"pid": self.path("pid")}),
                              lr=0.1), code=1)
-        wait_for("their end", lambda: not any(
-            is_alive(int(x)) for x in self.read("pid").split()))
+        self.assert_gone(len(self.read("pid").split()))
 
     def at_work(self):
         """@returns a run in the midst of a long step, and the process of its
@@ -692,23 +700,50 @@ class Service(Serving):
     def test_trainer_that_takes_no_code(self):
         self.serve()
         self.trainer("--no-code")
+        self.await_line("pool: trainer 1 is")
         self.submit(study(lr=0.1))
         self.await_line("none of the 1 trainers can train 'python'")
-        self.assertIn("--no-code", self.stderr())
         self.assertEqual(self.listed("s")["state"], "RUNNING")
         self.trainer()
         self.await_end()
 
-    def test_trainer_with_another_version(self):
-        """The interpreter of the service's side is not that of the client."""
+    def test_why_it_waits_is_told_anew(self):
+        """First nobody is there, then somebody who takes no code."""
+        self.serve()
+        self.submit(study(lr=0.1))
+        self.await_line("has to wait: no trainer is connected")
+        self.trainer("--no-code")
+        self.await_line("pool: trainer 1 is")
+        self.submit(study("other", lr=0.1))
+        wait_for("the reason", lambda: re.search(
+            r"has to wait: .*--no-code", self.stderr()), 5)
+
+    def assert_refused(self, workload, *texts):
+        """Expects that a trainer cannot begin with a workload, whoever tries
+        again, and says why."""
         self.serve()
         self.trainer()
-        self.submit(study(workload=python(packages={"hippo": "9.9"}), lr=0.1))
-        self.await_end()
+        done = self.submit(study(workload=workload, lr=0.1), "--wait", code=1)
         trial = json.loads(self.hippo("trials", "s", "-f", "json").out)[0]
-        self.assertEqual(trial["state"], "FAILED")
-        self.assertRegex(self.stderr(), r"this trainer has hippo \d[.\d]*, "
-                                        r"the study was made for hippo 9\.9")
+        self.assertEqual((trial["state"], trial["steps"]), ("FAILED", 0))
+        for text in texts:
+            self.assertIn(text, done.err)
+        told = [x for x in self.stderr().splitlines() if " failed at " in x]
+        self.assertGreater(len(told), 1)
+        for line in told:
+            self.assertIn(texts[0], line)
+
+    def test_trainer_with_another_version(self):
+        """It takes part in nothing that was made for other packages."""
+        self.assert_refused(python(packages={"hippo": "9.9"}),
+                  "the study was made for hippo 9.9", "this trainer has hippo")
+
+    def test_trainer_that_cannot_set_up(self):
+        """Nothing is trained then, not even at the second attempt."""
+        self.change("self.seed, self.args = seed, args", "self.x = args['x']")
+        self.change("import hippo\n",
+                    "import hippo\n\nSEED = args = None\n")
+        self.assert_refused(python(), "KeyError: 'x'")
 
     def test_bad_study(self):
         """The client tells it, with the place, and nothing is submitted."""
@@ -791,7 +826,7 @@ while True:
         with open(request.load) as file:
             total = float(file.read())
     elif what == "compare":
-        answer.differences.unknown = None
+        answer.init("differences").unknown = None
     answer.write(stream)
 '''
 
@@ -850,6 +885,17 @@ class OtherLanguages(OwnCode):
         why = self.failure("__import__('time').sleep(1000)")
         self.assertIn("printed nothing for", why)
         self.assertIn("0.5 s", why)
+
+    def test_what_a_program_prints_before_it_fails(self):
+        """Why it cannot start is in there."""
+        self.program("mine", "#!/bin/sh\necho no library for that >&2\n"
+                     "exit 1\n")
+        self.write("s.yaml", study(workload={"command": ["./mine"]}))
+        said = self.hippo("run", "s.yaml", "--state", "state", code=2).err
+        self.assertIn("exit code 1", said)
+        self.assertIn("no library for that", said)
+        said = self.hippo("check", "s.yaml", code=1).err
+        self.assertIn("no library for that", said)
 
     def test_program_that_cannot_be_run(self):
         x = self.files()
