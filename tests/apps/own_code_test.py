@@ -697,12 +697,27 @@ class Service(Serving):
         text = self.hippo("show", "one", "--text").out
         self.assertEqual(json.loads(text)["workload"]["args"], {"n": 1})
 
+    def test_bad_study(self):
+        """The client tells it, with the place, and nothing is submitted."""
+        self.serve()
+        said = self.submit(study(workload=python(files=["none.py"])),
+                           code=2).err
+        self.assertIn("there is no file none.py", said)
+        self.assertIn("s.yaml:", said)
+        self.assertEqual(json.loads(self.hippo("ls", "-f", "json").out), [])
+
+
+class Refusals(Serving):
+    """Trainers that cannot train what a study brings."""
+
     def test_trainer_that_takes_no_code(self):
         self.serve()
         self.trainer("--no-code")
         self.await_line("pool: trainer 1 is")
         self.submit(study(lr=0.1))
-        self.await_line("none of the 1 trainers can train 'python'")
+        wait_for("the reason", lambda: "none of the 1 trainers can train "
+                 "'python'" in self.stderr() or " failed at " in self.stderr())
+        self.assertNotIn(" failed at ", self.stderr())
         self.assertEqual(self.listed("s")["state"], "RUNNING")
         self.trainer()
         self.await_end()
@@ -745,14 +760,15 @@ class Service(Serving):
                     "import hippo\n\nSEED = args = None\n")
         self.assert_refused(python(), "KeyError: 'x'")
 
-    def test_bad_study(self):
-        """The client tells it, with the place, and nothing is submitted."""
+    def test_program_that_ends_at_once(self):
+        """It takes no trainer with it."""
         self.serve()
-        said = self.submit(study(workload=python(files=["none.py"])),
-                           code=2).err
-        self.assertIn("there is no file none.py", said)
-        self.assertIn("s.yaml:", said)
-        self.assertEqual(json.loads(self.hippo("ls", "-f", "json").out), [])
+        trainer = self.trainer()
+        self.program("mine", "#!/bin/sh\nexit 1\n")
+        self.submit(study(workload={"command": ["./mine"]}, lr=0.1))
+        wait_for("the end of s", lambda: trainer.poll() is not None
+                 or self.listed("s")["state"] == "FAILED")
+        self.assertIsNone(trainer.poll(), self.stderr())
 
 
 # Adds what the values say to a sum that is in a folder of its state.
@@ -866,16 +882,19 @@ class OtherLanguages(OwnCode):
         self.change("json.dump(", f"if request['to'] == 2:\n        {line}\n"
                                   "    json.dump(", "sum.py")
         report, _ = self.run_study(x, code=1)
-        return without_log(report["studies"][0]["trials"][0]["failure"])
+        why = without_log(report["studies"][0]["trials"][0]["failure"])
+        where, _, what = why.partition(": ")
+        self.assertRegex(where, r"^at step [12]$")
+        return what
 
     def test_error_of_its_own(self):
         why = self.failure("sys.exit(json.dump({'error': 'no luck', "
                            "'details': 'here'}, file))")
-        self.assertEqual(why, "at step 1: no luck\nhere")
+        self.assertEqual(why, "no luck\nhere")
 
     def test_exit_code(self):
         self.assertEqual(self.failure("sys.exit(3)"),
-                         "at step 1: the program ended with exit code 3")
+                         "the program ended with exit code 3")
 
     def test_no_answer(self):
         self.assertIn("no JSON object with 'metrics'",
@@ -891,11 +910,11 @@ class OtherLanguages(OwnCode):
         self.program("mine", "#!/bin/sh\necho no library for that >&2\n"
                      "exit 1\n")
         self.write("s.yaml", study(workload={"command": ["./mine"]}))
-        said = self.hippo("run", "s.yaml", "--state", "state", code=2).err
-        self.assertIn("exit code 1", said)
-        self.assertIn("no library for that", said)
-        said = self.hippo("check", "s.yaml", code=1).err
-        self.assertIn("no library for that", said)
+        for verb, code in [(("run", "--state", "state"), 2), (("check",), 1)]:
+            said = self.hippo(*verb, "s.yaml", code=code).err
+            self.assertIn("the workload's process ended with exit code 1",
+                          said)
+            self.assertIn("no library for that", said)
 
     def test_program_that_cannot_be_run(self):
         x = self.files()
