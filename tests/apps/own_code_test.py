@@ -153,7 +153,7 @@ class Changes(OwnCode):
 
 
 def without_log(failure):
-    """What a trainer says of a failure; what was printed and its log go along."""
+    """What a trainer says of a failure, without what was printed and its log."""
     return failure.partition("\nprinted before that:")[0].partition(
         "\nlog of trainer")[0]
 
@@ -582,7 +582,8 @@ class Prints(Serving):
                     "os.path.exists(self.args['gate']):\n"
                     "            time.sleep(0.01)\n\n"
                     "    def evaluate(self):")
-        self.change("import random\n", "import os\nimport random\nimport time\n")
+        self.change("import random\n",
+                    "import os\nimport random\nimport time\n")
         self.serve()
         self.trainer()
         self.submit(study(workload=python(args={"gate": self.path("gate")}),
@@ -812,8 +813,6 @@ while True:
     except Exception:
         break
     what = request.which()
-    if what == "shutdown":
-        break
     answer = schema.Answer.new_message(number=request.number)
     answer.done = None
     if what == "describe":
