@@ -153,7 +153,7 @@ class Changes(OwnCode):
 
 
 def without_log(failure):
-    """What a trainer says of a failure, without what was printed and its log."""
+    """What a trainer says of a failure, without output and log."""
     return failure.partition("\nprinted before that:")[0].partition(
         "\nlog of trainer")[0]
 
