@@ -161,7 +161,8 @@ def _one_line(why: BaseException) -> str:
 def _without_us(why: BaseException) -> str:
     """The traceback from the first line of the user's code on."""
     frames = traceback.extract_tb(why.__traceback__)
-    own = [x for x in frames if os.path.dirname(x.filename)
+    own = [x for x in frames if not x.filename.startswith("<frozen ")
+           and os.path.dirname(x.filename)
            != os.path.dirname(__file__)] or list(frames)
     return "".join(["Traceback (most recent call last):\n",
                     *traceback.format_list(own),
