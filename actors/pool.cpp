@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/train/descriptor.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -60,6 +61,14 @@ bool is_idle(const pool_state::trainer_entry& x,
   return is_there(x) && !x.holder && x.ready && x.rests_until <= now;
 }
 
+/// Whether a workload stands for code that studies bring.
+bool is_open(const std::string& workload) {
+  const auto& known = built_in_workloads();
+  return std::any_of(known.begin(), known.end(), [&](const auto& x) {
+    return x.name == workload && x.open;
+  });
+}
+
 /// Says why no trainer can train what a merger needs.
 std::string why_stuck(const pool_state& st, const workload_need& need) {
   std::size_t trainers = 0;
@@ -79,7 +88,8 @@ std::string why_stuck(const pool_state& st, const workload_need& need) {
     result += " in its version '" + need.version + "', only '" + others
               + "': run the same release or library everywhere";
   else
-    result += ": start one with the library that it is in";
+    result += is_open(need.name) ? ": start one without --no-code"
+                                 : ": start one with the library that it is in";
   return result;
 }
 
@@ -101,7 +111,7 @@ std::vector<pool_state::need_entry*> stuck_ones(pool_state& st) {
         && !has_trainer_for(st, x.handle))
       result.push_back(&x);
     else
-      x.is_told_stuck = false;
+      x.told_stuck.clear();
   }
   return result;
 }
@@ -160,9 +170,10 @@ void grant_idle(self_ptr self) {
     self->send(merger.handle, grant_atom::value, number, x.handle);
   }
   for (auto* x : stuck_ones(st))
-    if (!std::exchange(x->is_told_stuck, true))
-      spdlog::warn("pool: {} has to wait: {}", x->need.key,
-                   why_stuck(st, x->need));
+    if (auto why = why_stuck(st, x->need); why != x->told_stuck) {
+      spdlog::warn("pool: {} has to wait: {}", x->need.key, why);
+      x->told_stuck = std::move(why);
+    }
 }
 
 /// The shares as they will be once every trainer that was asked back is with
@@ -508,7 +519,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
         return x.need.key == need.key;
       });
       self->monitor(who);
-      needs.push_back({who, need, false});
+      needs.push_back({who, need, {}});
       pass_reports(self, need.key, who);
     },
     [self](demand_atom, const merger_actor& who, double weight,

@@ -54,7 +54,7 @@ struct pool_state {
   struct need_entry {
     merger_actor handle;
     workload_need need;
-    bool is_told_stuck = false;
+    std::string told_stuck; ///< why it has to wait, as the log has it
   };
 
   /// A report that is to be passed on.

@@ -33,6 +33,13 @@ double value_of(const study_state& st, const metrics& values) {
                            : i->second;
 }
 
+std::string names_of(const metrics& xs) {
+  std::string result;
+  for (const auto& [name, value] : xs)
+    result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
 bool is_better(const study_state& st, double x, double y) {
   return st.options.spec.objective.direction == direction::maximize ? x > y
                                                                     : x < y;
@@ -350,6 +357,15 @@ void hear(self_ptr self, const trial_measured& x, study_orders& orders) {
   trial.heard = std::max(trial.heard, x.at);
   if (has_ended(trial.state))
     return;
+  if (const auto& wanted = st.options.spec.objective.metric;
+      !x.values.contains(wanted)) {
+    give_up(self, no, trial_state::failed, orders,
+            "at step " + std::to_string(x.at)
+              + ": the workload does not measure '" + wanted + "'; it measures "
+              + names_of(x.values));
+    take_turn(self, st.decisions->on_failure(no), orders);
+    return;
+  }
   take_result(self, no, x.at, x.values);
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once

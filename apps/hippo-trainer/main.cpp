@@ -82,6 +82,13 @@ struct options {
   double grace_seconds = 30; ///< for ending in good order
 };
 
+/// Ends the process without waiting for what it does: a step may be under way.
+[[noreturn]] void leave_at_once(int code) {
+  spdlog::shutdown();
+  hippo::end_children();
+  std::_Exit(code);
+}
+
 /// A device to train on, and what can be trained there.
 struct device_entry {
   std::string name;
@@ -347,8 +354,7 @@ using trainer_list = std::vector<hippo::training_actor>;
     spdlog::warn("trainer: left without the present step: it takes too long");
   else
     spdlog::info("trainer: has left");
-  spdlog::shutdown();
-  std::_Exit(left > 0 ? exit_failed : 0); // a step may be under way
+  leave_at_once(left > 0 ? exit_failed : 0);
 }
 
 /// Keeps the trainers connected, for as long as somebody may come back.
@@ -456,10 +462,8 @@ int serve(const options& opts, std::vector<device_entry> devices,
     if (link.connect(opts.service, *where)) {
       retry.reset();
       const bool lost = link.wait_until_lost();
-      if (!lost || opts.parent != 0) {
-        spdlog::shutdown();
-        std::_Exit(lost ? 0 : exit_failed); // a step may be under way
-      }
+      if (!lost || opts.parent != 0)
+        leave_at_once(lost ? 0 : exit_failed);
     }
     std::this_thread::sleep_for(retry.next(jitter(random)));
   }

@@ -42,6 +42,23 @@ json values_of(const std::string& text) {
   return result;
 }
 
+/// Adds to values a schedule from one to another, if there are fractions: what
+/// such a hyper-parameter is, may follow one.
+json choice_of(json values) {
+  const bool may_vary
+    = values.size() > 1
+      && std::all_of(values.begin(), values.end(),
+                     [](const auto& x) { return x.is_number(); })
+      && std::any_of(values.begin(), values.end(),
+                     [](const auto& x) { return x.is_number_float(); });
+  if (may_vary) {
+    const json end{class_steps / 2, values[1]};
+    values.push_back(
+      {{"piecewise", json::array({json::array({0, values[0]}), end})}});
+  }
+  return values;
+}
+
 /// Splits `name=value`.
 expected<std::pair<std::string, std::string>>
 split_setting(const std::string& flag, const std::string& text) {
@@ -76,7 +93,7 @@ expected<study_source> study_of_class(const check_options& x) {
     auto setting = split_setting("--set", text);
     if (!setting)
       return setting.failure();
-    space[setting->first]["choice"] = values_of(setting->second);
+    space[setting->first]["choice"] = choice_of(values_of(setting->second));
   }
   const json study{{"study", "check"},
                    {"workload", workload},
@@ -142,7 +159,7 @@ int check(const check_options& options) {
                 exit_failed);
   if (**code != exit_done)
     return **code;
-  mark_exact(study.spec.workload);
+  mark_exact(study.spec);
   if (!is_exact(study.spec.workload))
     std::cout << "The study says 'exact: false': it need not.\n";
   return exit_done;

@@ -64,7 +64,24 @@ versions_of(const std::string& python,
               "or name another one under python_executable"};
 }
 
-fs::path mark_of(const workload_spec& x) {
+/// What of a study a proof is about: its workload, and of each hyper-parameter
+/// whether it changes within trials.
+std::string claim_of(const study_spec& x) {
+  constexpr std::uint64_t draws = 256;
+  std::map<std::string, bool> varies;
+  for (std::uint64_t i = 0; i < draws; ++i)
+    for (const auto& [name, values] : x.space.sample(0, i).sequences) {
+      const auto& pieces = values.pieces();
+      auto& known = varies[name];
+      known = known || pieces.size() > 1 || !pieces[0].shape.is_plateau();
+    }
+  auto result = key_of(x.workload);
+  for (const auto& [name, changes] : varies)
+    result += '\n' + name + (changes ? " changes" : " stays");
+  return result;
+}
+
+fs::path mark_of(const std::string& claim) {
   const auto variable = [](const char* name) {
     const char* const set = std::getenv(name);
     return fs::path{set != nullptr ? set : ""};
@@ -72,7 +89,7 @@ fs::path mark_of(const workload_spec& x) {
   auto folder = variable("XDG_STATE_HOME");
   if (folder.empty())
     folder = variable("HOME") / ".local" / "state";
-  return folder / "hippo" / "exact" / hash_text(key_of(x));
+  return folder / "hippo" / "exact" / hash_text(claim);
 }
 
 } // namespace
@@ -81,6 +98,11 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   const auto request = requested_code(text);
   if (!request.own || !split(text).code.empty())
     return text;
+  const auto refused = [&](const std::string& why) {
+    return error{errc::invalid_study,
+                 to_text(diagnostic{file, request.where.line,
+                                    request.where.column, request.path, why})};
+  };
   const auto folder = fs::path{file}.parent_path();
   study_code code;
   for (const auto& name : request.files)
@@ -93,35 +115,34 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
     auto versions = versions_of(
       code.python.empty() ? usual_python : code.python, request.packages);
     if (!versions)
-      return error{errc::invalid_study,
-                   file + ": workload: " + versions.failure().message};
+      return refused(versions.failure().message);
     code.versions = std::move(*versions);
   }
   auto packed = join({text, to_json(code)});
   if (packed.size() > document_bytes_max)
-    return error{errc::invalid_study,
-                 file + ": workload: the study and its files have more than "
+    return refused("the study and its files have more than "
                    + std::to_string(document_bytes_max)
                    + " bytes together: leave data where trainers find them, "
-                     "and give their path in 'args'"};
+                     "and give their path in 'args'");
   return packed;
 }
 
-void mark_exact(const workload_spec& x) {
-  const auto path = mark_of(x);
+void mark_exact(const study_spec& x) {
+  const auto claim = claim_of(x);
+  const auto path = mark_of(claim);
   std::error_code ignored; // it is only a warning that comes back
   fs::create_directories(path.parent_path(), ignored);
-  std::ofstream{path} << key_of(x) << '\n';
+  std::ofstream{path} << claim << '\n';
 }
 
-bool is_known_exact(const workload_spec& x) {
+bool is_known_exact(const study_spec& x) {
   const auto& known = built_in_workloads();
   const auto is_open = std::any_of(known.begin(), known.end(),
                                    [&](const auto& y) {
-                                     return y.name == x.name && y.open;
+                                     return y.name == x.workload.name && y.open;
                                    });
   std::error_code failed;
-  return !is_open || fs::exists(mark_of(x), failed);
+  return !is_open || fs::exists(mark_of(claim_of(x)), failed);
 }
 
 } // namespace hippo

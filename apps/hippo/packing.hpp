@@ -3,7 +3,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
-#include "hippo/train/workload_spec.hpp"
+#include "hippo/space/study.hpp"
 
 namespace hippo {
 
@@ -16,11 +16,12 @@ namespace hippo {
 ///          `read_study` to tell
 expected<std::string> pack_study(std::string text, const std::string& file);
 
-/// Remembers, for this user on this machine, that `hippo check` has found a
-/// workload exact.
-void mark_exact(const workload_spec& x);
+/// Remembers, for this user on this machine, that `hippo check` has found the
+/// workload of a study exact, for hyper-parameters that change, or do not, as
+/// they do there.
+void mark_exact(const study_spec& x);
 
 /// Whether it has. What comes with Hippo is exact.
-bool is_known_exact(const workload_spec& x);
+bool is_known_exact(const study_spec& x);
 
 } // namespace hippo

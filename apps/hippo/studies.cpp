@@ -115,7 +115,7 @@ load_studies(const std::vector<study_source>& sources,
 }
 
 void warn_unchecked(const study_spec& study) {
-  if (is_exact(study.workload) && !is_known_exact(study.workload))
+  if (is_exact(study.workload) && !is_known_exact(study))
     print({locate(study, "workload",
                   "nobody has tried yet whether trials of this code may share "
                   "training; hippo check " + study.file + " does")},

@@ -55,8 +55,8 @@ struct TrainingThreadTest : testing::Test {
   std::atomic<int> loads{0};
   event_log events;
 
-  /// A registry whose workload waits at step 2 until the gate opens, the first
-  /// time.
+  /// A registry whose workload waits at step 1 until the gate opens, the first
+  /// time. It is trained in one call with step 2.
   workload_registry registry() {
     workload_registry result;
     workload_descriptor x;
@@ -66,7 +66,7 @@ struct TrainingThreadTest : testing::Test {
       auto work = std::make_unique<summing_workload>();
       work->on_load = [this] { ++loads; };
       work->on_step = [this](step_t at) {
-        if (at == 2 && !waited_.exchange(true)) {
+        if (at == 1 && !waited_.exchange(true)) {
           started.set_value();
           gate.wait();
         }
@@ -94,7 +94,7 @@ TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
   training_thread device{registry(), "test"};
   device.start(make_lease(7, 6), events.sink());
   started.get_future().wait();
-  EXPECT_EQ(device.reached(), 2u);
+  EXPECT_EQ(device.reached(), 1u);
   device.add_stop(7, {4, true, false});
   device.add_stop(8, {5, true, false}); // of another lease
   may_go_on.set_value();

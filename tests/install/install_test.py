@@ -100,8 +100,11 @@ class Install(unittest.TestCase):
         for program in "exporting", "hiding":
             said = run(self.folder / "loader" / program, library)
             self.assertEqual(said, "missing_data: the moons are gone\n")
+        study = self.folder / "lost.yaml"
+        study.write_text("study: s\nworkload: lost\nobjective: {metric: m}\n"
+                         "steps: {max: 1}\nspace: {x: 1}\n")
         said = run(self.prefix / "bin/hippo-trainer", "--workload", library,
-                   "--check", "lost", code=2)
+                   "--check", study, code=2)
         self.assertIn("the moons are gone", said)
 
 

@@ -145,6 +145,15 @@ TEST(OwnWorkload, FilesAreThereAndStayInTheFolder) {
                  "study file"});
 }
 
+TEST(OwnWorkload, ProgramsCanBeRun) {
+  expect_errors("{files: [data.py, mine]}",
+                {"s.yaml:2:20: workload.files[0]: the file cannot be run: chmod "
+                 "+x data.py"});
+  expect_errors("{command: [./data.py]}",
+                {"s.yaml:2:22: workload.command[0]: the file cannot be run: "
+                 "chmod +x data.py"});
+}
+
 TEST(OwnWorkload, PackagesAreThere) {
   for (const auto* name : {"absent", "unheard"})
     expect_errors("{python: train.py, packages: [torch, " + std::string{name}

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -25,6 +27,17 @@ using clock = std::chrono::steady_clock;
 
 /// How often a program is looked at that is about to end.
 constexpr useconds_t end_look_us = 500;
+
+/// The process groups of all children of this program.
+struct child_groups {
+  std::mutex mutex;
+  std::set<pid_t> ids;
+};
+
+child_groups& groups() {
+  static child_groups result;
+  return result;
+}
 
 } // namespace
 
@@ -56,6 +69,12 @@ std::string output_tail::take() {
   return "[" + std::to_string(left_out) + " bytes are left out]\n" + text;
 }
 
+void end_children() noexcept {
+  const std::lock_guard guard{groups().mutex};
+  for (const auto id : groups().ids)
+    ::kill(-id, SIGKILL);
+}
+
 child::child(spawn_plan& plan, const process_options& options) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
@@ -80,6 +99,10 @@ child::child(spawn_plan& plan, const process_options& options) {
     throw std::runtime_error(pid.failure().message);
   }
   pid_ = *pid;
+  {
+    const std::lock_guard guard{groups().mutex};
+    groups().ids.insert(pid_);
+  }
   // Debian 12's header declares pidfd_open for C alone.
   end_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   output_ = pipe[0];
@@ -145,8 +168,7 @@ std::string child::end(std::chrono::milliseconds patience) {
     ::usleep(end_look_us);
   }
   drain();
-  ::kill(-pid_, SIGKILL); // what it has left
-  pid_ = -1;
+  forget();
   auto result = describe_end(status);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     result += "; the system kills like this what takes too much memory";
@@ -158,6 +180,13 @@ void child::kill() noexcept {
     return;
   ::kill(-pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
+  forget();
+}
+
+void child::forget() noexcept {
+  ::kill(-pid_, SIGKILL);
+  const std::lock_guard guard{groups().mutex};
+  groups().ids.erase(pid_);
   pid_ = -1;
 }
 

@@ -37,6 +37,10 @@ private:
   std::uint64_t left_out_ = 0; ///< bytes
 };
 
+/// Ends every `child` there is, with all that they have started; for a program
+/// that ends without its destructors. Thread-safe; no more may be started then.
+void end_children() noexcept;
+
 /// A program that runs beside this one, with all that it starts, which ends with
 /// this object. What it prints is collected.
 class child {
@@ -75,6 +79,9 @@ public:
 private:
   /// Takes in what is there. @returns whether more may come
   bool drain();
+
+  /// Ends what it has left behind.
+  void forget() noexcept;
 
   pid_t pid_ = -1;   ///< also that of its process group; -1: it has ended
   int end_ = -1;     ///< can be read once it has ended (a pidfd)

@@ -7,6 +7,7 @@
 #include <kj/exception.h>
 #include <nlohmann/json.hpp>
 
+#include "hippo/core/number.hpp"
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/process_workload.hpp"
 #include "hippo/process/workload_process.hpp"
@@ -209,7 +210,7 @@ private:
     if (is_hung)
       throw std::runtime_error(
         "the program printed nothing for "
-        + std::to_string(options.silence_max.count() / 1000)
+        + to_text(static_cast<double>(options.silence_max.count()) / 1000)
         + " s and was killed");
     take_answer(answer, how);
     take_state(result);

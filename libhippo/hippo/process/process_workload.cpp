@@ -41,8 +41,16 @@ public:
   void prepare() override {
     if (!started_.valid() && !process_->alive())
       start();
-    if (started_.valid())
+    if (!started_.valid())
+      return;
+    try {
       started_.get();
+    } catch (const std::exception& why) {
+      process_->kill(); // it is not what it should be: the next one begins anew
+      const auto said = process_->take_output();
+      throw std::runtime_error(
+        why.what() + (said.empty() ? said : "\nprinted before that:\n" + said));
+    }
   }
 
   void init() override { process_->init(); }

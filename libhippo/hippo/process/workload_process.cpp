@@ -63,10 +63,7 @@ public:
   schema::ProcessAnswer::Reader answer(schema::ProcessAnswer::Which expected) {
     if (!owner_.alive())
       throw std::runtime_error("the workload's process has ended");
-    if (const auto sent = try_to([&] {
-          capnp::writeMessageToFd(owner_.socket_, out_);
-        });
-        !sent)
+    if (!send())
       owner_.mourn();
     for (;;) {
       const auto patience = owner_.options_.silence_max;
@@ -99,6 +96,21 @@ public:
   }
 
 private:
+  /// Sends the request. A process that has ended must not end this one too:
+  /// hence no SIGPIPE.
+  [[nodiscard]] bool send() {
+    const auto words = capnp::messageToFlatArray(out_);
+    for (auto left = words.asChars(); left.size() > 0;) {
+      const auto n
+        = ::send(owner_.socket_, left.begin(), left.size(), MSG_NOSIGNAL);
+      if (n < 0 && errno != EINTR)
+        return false;
+      if (n > 0)
+        left = left.slice(static_cast<std::size_t>(n), left.size());
+    }
+    return true;
+  }
+
   static bool try_to(const std::function<void()>& f) {
     return kj::runCatchingExceptions([&] { f(); }) == nullptr;
   }

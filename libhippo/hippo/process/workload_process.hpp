@@ -52,6 +52,9 @@ public:
   std::optional<std::vector<std::string>> compare(const std::string& path,
                                                   const std::string& other);
 
+  /// Ends it at once.
+  void kill() noexcept { child_->kill(); }
+
   [[nodiscard]] bool alive() const noexcept { return child_->alive(); }
 
   /// Returns what it has printed since the last call.

@@ -72,7 +72,11 @@ public:
     read_listed_files();
     read_packages();
     read_rest();
+    const auto* named = x_->find("python_executable");
+    const auto& spoken_of = named != nullptr ? *named : *x_;
     request_.own = true;
+    request_.where = spoken_of.where;
+    request_.path = spoken_of.path;
     return std::move(result_);
   }
 
@@ -121,7 +125,7 @@ private:
       return;
     auto& program = words->front();
     if (is_file_beside(program)) {
-      add_file(x.items.front(), plain_path(program));
+      add_program(x.items.front(), plain_path(program));
       program = "./" + plain_path(program);
     } else {
       installed_ = &x;
@@ -139,7 +143,18 @@ private:
     if (is(files_workload))
       result_.options["program"] = "./" + plain_path(words->front());
     for (std::size_t i = 0; i < words->size(); ++i)
-      add_file(list->items[i], plain_path((*words)[i]));
+      if (i == 0 && is(files_workload))
+        add_program(list->items[i], plain_path((*words)[i]));
+      else
+        add_file(list->items[i], plain_path((*words)[i]));
+  }
+
+  /// Makes a file part of the workload that is to be run.
+  void add_program(const document& where, const std::string& path) {
+    add_file(where, path);
+    if (const auto file = code_->files.find(path);
+        file != code_->files.end() && !file->second.executable)
+      values_.notes().error(where, "the file cannot be run: chmod +x " + path);
   }
 
   /// Makes a file part of the workload.

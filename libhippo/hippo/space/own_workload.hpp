@@ -29,6 +29,8 @@ struct code_request {
   std::vector<std::string> packages;
   std::string python; ///< the interpreter as it is named; empty: it is not
   bool runs_python = false;
+  mark where;       ///< of the interpreter's name, or of the workload
+  std::string path; ///< likewise
 };
 
 /// Reads the text of a study file only as far as whoever sends it must know.

@@ -5,6 +5,8 @@
 HIPPO_WORKLOADS(registry) {
   hippo::workload_descriptor x;
   x.name = "lost";
+  x.metrics = {{"m", hippo::direction::maximize, ""}};
+  x.hyper_parameters.emplace_back().name = "x";
   registry.add(x,
                [](const hippo::workload_spec&)
                  -> std::unique_ptr<hippo::workload> {
