@@ -180,8 +180,8 @@ class Fake(Asking):
     def test_bad_study(self):
         done = self.ask("submit", self.write("x.yaml", "nothing\n"), code=2)
         self.assertEqual(done.out, "")
-        self.assertEqual(done.err, "hippo: x.yaml:1:1: study: is missing\n"
-                                   "x.yaml:2:1: space: is missing\n")
+        self.assertEqual(done.err, "error: x.yaml:1:1: study: is missing\n"
+                                   "error: x.yaml:2:1: space: is missing\n")
         done = self.ask("submit", self.path("none.yaml"), code=2)
         self.assertIn("none.yaml: cannot be read", done.err)
 

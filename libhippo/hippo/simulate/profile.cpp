@@ -189,6 +189,8 @@ private:
       return;
     std::vector<std::string> known;
     for (const auto& candidate : *workloads_) {
+      if (candidate.open)
+        continue; // what trains there is not known
       known.push_back(candidate.name);
       if (candidate.name == *name) {
         result_.workload = candidate;
