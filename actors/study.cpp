@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/number.hpp"
+#include "hippo/space/own_workload.hpp"
 
 namespace hippo {
 
@@ -602,6 +603,8 @@ study_record full_record_of(const study_state& st) {
   const auto& spec = st.options.spec;
   result.name = spec.name;
   result.algorithm = spec.algorithm.name;
+  result.workload_key = key_of(spec.workload);
+  result.exact = is_exact(spec.workload);
   result.metric = spec.objective.metric;
   result.direction = spec.objective.direction;
   result.asked_steps = st.asked_steps;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gateway/limits.hpp"
+#include "hippo/space/own_workload.hpp"
 #include "hippo/tune/loaded_study.hpp"
 
 namespace hippo {
@@ -63,6 +64,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
       read.study) {
     result.algorithm = read.study->spec.algorithm.name;
     result.workload_key = key_of(read.study->spec.workload);
+    result.exact = is_exact(read.study->spec.workload);
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -248,7 +250,12 @@ expected<study_record> archive::record(std::uint64_t id) {
     return view.failure();
   study_record result;
   result.name = view->study.name;
+  const auto about = facts_of(view->study);
+  if (!about)
+    return about.failure();
   result.algorithm = view->algorithm;
+  result.workload_key = view->workload_key;
+  result.exact = about->exact;
   result.metric = view->study.metric;
   result.direction = view->study.direction;
   result.asked_steps = view->counts.asked_steps;

@@ -115,6 +115,7 @@ private:
   struct facts {
     std::string algorithm;
     std::string workload_key;
+    bool exact = true;
   };
 
   /// How a study came by its steps, as far as it has been looked at.

@@ -93,10 +93,13 @@ std::optional<error> export_best(const best_options& options,
       + hash_text(key));
   recipe.workload = spec.workload;
   if (!spec.code.empty()) {
-    auto code = write_checkpoint(recipe.folder, code_file_name, spec.code);
-    if (!code)
-      return code.failure();
-    recipe.code = *code;
+    recipe.code = {code_file_name, spec.code.size(),
+                   hash_bytes(spec.code.data(), spec.code.size())};
+    if (!read_checkpoint(recipe.folder, recipe.code))
+      if (auto left
+          = write_checkpoint(recipe.folder, code_file_name, spec.code);
+          !left)
+        return left.failure();
   }
   const temporary_file file{"hippo-recipe"};
   const auto message = encode(recipe);

@@ -3,6 +3,7 @@
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -99,6 +100,16 @@ class Python(OwnCode):
         first, _ = self.run_study(x, env=env)
         own, _ = self.run_study(study(), "other")
         self.assertEqual(results(first), results(own))
+
+    def test_best_state_is_exported(self):
+        self.run_study(study(), "state")
+        told = self.report("state")["studies"][0]
+        self.assertTrue(told["exact"])
+        self.assertTrue(told["workload"].startswith("python;class=train.py:Net"))
+        self.hippo("best", "s", "--state", "state", "--export", "best.bin")
+        with open(self.path("best.bin"), "rb") as file:
+            state = pickle.load(file)
+        self.assertEqual(float(told["best"]["value"]), state["w"] / 3)
 
 
 class Changes(OwnCode):
@@ -950,6 +961,7 @@ class Inexact(OwnCode):
 
     def test_trains_alone(self):
         report, done = self.run_study(study(workload=python(exact=False)))
+        self.assertFalse(report["studies"][0]["exact"])
         self.assertEqual(report["asked_steps"], ASKED)
         self.assertEqual(report["trained_steps"], ASKED)
         self.assertEqual(done.out.splitlines()[-1],

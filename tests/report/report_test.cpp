@@ -38,8 +38,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
   const auto& study = x["studies"][0];
   EXPECT_EQ(keys(study), (std::set<std::string>{
                            "name", "algorithm", "metric", "direction",
-                           "asked_steps", "unique_steps", "device_seconds",
-                           "best", "trials"}));
+                           "workload", "exact", "asked_steps", "unique_steps",
+                           "device_seconds", "best", "trials"}));
   EXPECT_EQ(keys(study["best"]),
             (std::set<std::string>{"trial", "step", "value", "params"}));
   EXPECT_EQ(keys(study["trials"][0]),

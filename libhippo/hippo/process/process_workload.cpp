@@ -77,6 +77,10 @@ public:
     fs::remove(path);
   }
 
+  void export_weights(const std::string& path) override {
+    process_->save(fs::absolute(path)); // the process works elsewhere
+  }
+
   std::string take_output() override { return process_->take_output(); }
 
   std::vector<std::string> differences(const std::string& x,

@@ -50,6 +50,8 @@ json to_json(const study_record& x) {
   const bool up = x.direction == direction::maximize;
   return {{"name", x.name},
           {"algorithm", x.algorithm},
+          {"workload", x.workload_key},
+          {"exact", x.exact},
           {"metric", x.metric},
           {"direction", up ? "maximize" : "minimize"},
           {"asked_steps", x.asked_steps},

@@ -40,6 +40,10 @@ struct best_record {
 struct study_record {
   std::string name;
   std::string algorithm;
+  std::string workload_key{};
+  /// Whether each result is what training that trial alone gives; false if the
+  /// study has said that its workload is not like that.
+  bool exact = true;
   std::string metric;
   hippo::direction direction = direction::maximize;
   std::uint64_t asked_steps = 0;  ///< what its trials ask for, added up

@@ -71,8 +71,8 @@ public:
                                                const std::string& y);
 
   /// Writes the present state's weights to `path` in a form that Python's
-  /// `torch.load(path, weights_only=True)` reads as a dict of tensors.
-  /// The default refuses.
+  /// `torch.load(path, weights_only=True)` reads as a dict of tensors; code that a
+  /// study brings writes its state as it saves it. The default refuses.
   virtual void export_weights(const std::string& path);
 };
 
