@@ -19,7 +19,8 @@ from .workload import HyperParameters, Workload
 
 __all__ = [
     "Cancelled", "Client", "Closed", "Disconnected", "Error", "Event",
-    "HyperParameters", "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
+    "HyperParameters", "IncompatibleVersion", "InvalidArgument", "InvalidStudy",
+    "LeaseInfo",
     "MissingData", "NotAllowed", "ResourceExhausted", "ServiceInfo", "Study",
     "StudyInfo", "Timeout", "TrainerInfo", "Trial", "TrialFailed",
     "TrialInfo", "UnknownStudy", "UnknownWorkload", "Workload",

@@ -81,7 +81,7 @@ TEST_F(ProcessTest, WhatItSaysIsTheErrorAndItLivesOn) {
 
 TEST_F(ProcessTest, ACrashIsToldFromAnExitAndItIsStartedAgain) {
   for (const auto& [trouble, said] : std::map<std::string, std::string>{
-         {"crash", "ended with signal 11"},
+         {"crash", "ended with signal 6"},
          {"exit", "ended with exit code 7"},
          {"number", "answered what it was not asked"}}) {
     const auto work = make({{"trouble", trouble}});

@@ -303,7 +303,8 @@ code_request requested_code(const std::string& text) {
   const auto* workload = root ? root->find("workload") : nullptr;
   if (workload == nullptr || !is_own_workload(*workload))
     return {};
-  own_workload_reader reader{*workload, {}, notes};
+  const study_code none;
+  own_workload_reader reader{*workload, none, notes};
   reader.read();
   return reader.request();
 }

@@ -62,10 +62,12 @@ struct lease_progress {
 };
 
 /// Runs `work` on `x`: loads its start (or inits), trains a few steps at a time
-/// (so that it can be reached several times a second), stops where `control` says, evaluates, saves, and reports each stop. Ends at the
-/// last stop (or at one that was made so), at the first failure, or when
-/// cancelled. A metric that is not finite is the failure `errc::diverged`; such a
-/// stop is reported without values and saves nothing.
+/// (so that it can be reached several times a second), stops where `control`
+/// says, evaluates, saves, and reports each stop. Ends at the last stop (or at
+/// one that was made so), at the first failure, or when cancelled. A metric that
+/// is not finite is the failure `errc::diverged`; such a stop is reported
+/// without values and saves nothing. A failure among several steps is tried
+/// again step by step, so that it is placed at the right one.
 /// Checkpoints are named by `checkpoint_name`.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
