@@ -6,7 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/train/descriptor.hpp"
+#include "hippo/space/own_workload.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -61,14 +61,6 @@ bool is_idle(const pool_state::trainer_entry& x,
   return is_there(x) && !x.holder && x.ready && x.rests_until <= now;
 }
 
-/// Whether a workload stands for code that studies bring.
-bool is_open(const std::string& workload) {
-  const auto& known = built_in_workloads();
-  return std::any_of(known.begin(), known.end(), [&](const auto& x) {
-    return x.name == workload && x.open;
-  });
-}
-
 /// Says why no trainer can train what a merger needs.
 std::string why_stuck(const pool_state& st, const workload_need& need) {
   std::size_t trainers = 0;
@@ -88,7 +80,7 @@ std::string why_stuck(const pool_state& st, const workload_need& need) {
     result += " in its version '" + need.version + "', only '" + others
               + "': run the same release or library everywhere";
   else
-    result += is_open(need.name) ? ": start one without --no-code"
+    result += is_own_workload(need.name) ? ": start one without --no-code"
                                  : ": start one with the library that it is in";
   return result;
 }

@@ -203,13 +203,10 @@ expected<events_view> archive::events(std::uint64_t id, std::uint64_t after,
 expected<archive::progress_view> archive::progress(std::uint64_t study,
                                                    std::uint64_t trial,
                                                    step_t step) {
-  auto trials = store_->load_trials(study, trial, 1);
-  if (!trials)
-    return trials.failure();
-  if (trials->empty() || trials->front().trial != trial)
-    return {errc::invalid_argument,
-            "there is no trial " + std::to_string(trial)};
-  progress_view result{std::move(trials->front()), 0, {}};
+  auto found = find_trial(*store_, study, trial);
+  if (!found)
+    return found.failure();
+  progress_view result{std::move(*found), 0, {}};
   for (const auto at : {step, result.trial.steps}) {
     auto values = store_->load_metrics(study, trial, at);
     if (!values)
@@ -218,28 +215,6 @@ expected<archive::progress_view> archive::progress(std::uint64_t study,
     result.values = std::move(*values);
     if (!result.values.empty())
       break;
-  }
-  return result;
-}
-
-expected<archive::output_view> archive::output(std::uint64_t study,
-                                                std::uint64_t trial,
-                                                step_t first) {
-  // In this order: whatever comes before the end is there when it has ended.
-  auto trials = store_->load_trials(study, trial, 1);
-  if (!trials)
-    return trials.failure();
-  if (trials->empty() || trials->front().trial != trial)
-    return {errc::invalid_argument,
-            "there is no trial " + std::to_string(trial)};
-  const auto parts
-    = store_->load_output(study, trial, first, outputs_per_call_max);
-  if (!parts)
-    return parts.failure();
-  output_view result{{}, first, has_ended(trials->front().state)};
-  for (const auto& x : *parts) {
-    result.text += x.text;
-    result.next = x.step + 1;
   }
   return result;
 }

@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/limits.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_folder.hpp"
+#include "hippo/store/trial_output.hpp"
 #include "hippo/train/descriptor.hpp"
 
 namespace hippo {
@@ -81,14 +83,11 @@ public:
                                    step_t step);
 
   /// A part of what a workload has printed while a trial was trained.
-  struct output_view {
-    std::string text;
-    step_t next = 0; ///< the step from which to ask on
-    bool ended = false; ///< whether the trial has
-  };
   /// @returns `errc::invalid_argument` if there is no such trial
-  expected<output_view> output(std::uint64_t study, std::uint64_t trial,
-                               step_t first);
+  expected<trial_output> output(std::uint64_t study, std::uint64_t trial,
+                                step_t first) {
+    return read_output(*store_, study, trial, first, outputs_per_call_max);
+  }
 
   /// All that is known of a study.
   /// @returns `errc::resource_exhausted` if that is more than

@@ -207,9 +207,9 @@ kj::Promise<desk::log_part> desk::logs(std::uint64_t after) {
     [file = sources_.log_file, after] { return read_log(file, after); });
 }
 
-kj::Promise<archive::output_view>
+kj::Promise<trial_output>
 desk::output(std::uint64_t study, std::uint64_t trial, step_t first) {
-  return read<archive::output_view>(
+  return read<trial_output>(
     [=](archive& x) { return x.output(study, trial, first); });
 }
 

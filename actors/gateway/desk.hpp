@@ -94,7 +94,7 @@ public:
     std::uint64_t next = 0;
   };
   kj::Promise<log_part> logs(std::uint64_t after);
-  kj::Promise<archive::output_view> output(std::uint64_t study,
+  kj::Promise<trial_output> output(std::uint64_t study,
                                            std::uint64_t trial, step_t first);
 
   kj::Promise<archive::totals> count();

@@ -235,7 +235,7 @@ public:
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
       return desk_.output(id_, params.getTrial(), params.getFirstStep())
-        .then([context](archive::output_view x) mutable {
+        .then([context](trial_output x) mutable {
           auto to = context.getResults();
           to.setText(to_text(x.text));
           to.setNextStep(x.next);

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +13,6 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/space/document.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/train/descriptor.hpp"
 #include "hippo/train/study_code.hpp"
 
 namespace hippo {
@@ -136,13 +134,9 @@ void mark_exact(const study_spec& x) {
 }
 
 bool is_known_exact(const study_spec& x) {
-  const auto& known = built_in_workloads();
-  const auto is_open = std::any_of(known.begin(), known.end(),
-                                   [&](const auto& y) {
-                                     return y.name == x.workload.name && y.open;
-                                   });
   std::error_code failed;
-  return !is_open || fs::exists(mark_of(claim_of(x)), failed);
+  return !is_own_workload(x.workload.name)
+         || fs::exists(mark_of(claim_of(x)), failed);
 }
 
 } // namespace hippo

@@ -15,27 +15,6 @@ constexpr auto look_interval = std::chrono::seconds(1);
 /// Outputs that are read at a time.
 constexpr std::size_t outputs_per_read = 100;
 
-expected<trial_output> read_stored(state_folder& state, std::uint64_t study,
-                                   std::uint64_t trial, step_t first) {
-  // In this order: whatever comes before the end is there when it has ended.
-  const auto trials = state.load_trials(study, trial, 1);
-  if (!trials)
-    return trials.failure();
-  if (trials->empty() || trials->front().trial != trial)
-    return {errc::invalid_argument,
-            "there is no trial " + std::to_string(trial)};
-  const auto parts
-    = state.load_output(study, trial, first, outputs_per_read);
-  if (!parts)
-    return parts.failure();
-  trial_output result{{}, first, has_ended(trials->front().state)};
-  for (const auto& x : *parts) {
-    result.text += x.text;
-    result.next = x.step + 1;
-  }
-  return result;
-}
-
 } // namespace
 
 std::optional<error>
@@ -68,7 +47,7 @@ std::optional<error> print_stored_output(const std::string& state,
   if (!found)
     return found.failure();
   return print_output(follow, [&](step_t first) {
-    return read_stored(**folder, found->id, trial, first);
+    return read_output(**folder, found->id, trial, first, outputs_per_read);
   });
 }
 

@@ -5,17 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/types.hpp"
+#include "hippo/store/trial_output.hpp"
 
 namespace hippo {
-
-/// A part of what was printed while a trial was trained.
-struct trial_output {
-  std::string text;
-  step_t next = 0;    ///< the step from which to ask on
-  bool ended = false; ///< whether the trial has
-};
 
 /// Prints all parts.
 /// @param read returns the part from a step on; no progress: there is none yet

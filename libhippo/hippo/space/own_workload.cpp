@@ -291,6 +291,10 @@ bool is_own_workload(const document& x) {
   });
 }
 
+bool is_own_workload(const std::string& name) {
+  return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
+}
+
 workload_spec read_own_workload(const document& x, const study_code& code,
                                 diagnostics& notes) {
   return own_workload_reader{x, code, notes}.read();

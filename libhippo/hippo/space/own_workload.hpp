@@ -14,6 +14,9 @@ namespace hippo {
 /// the keys `python`, `command` and `files`.
 bool is_own_workload(const document& x);
 
+/// Whether the workload of that name is such code.
+bool is_own_workload(const std::string& name);
+
 /// Reads such a workload. What decides its results becomes options, and so part
 /// of the workload key: the digests of its files (`file.NAME`), the versions of
 /// its packages (`version.NAME`), its arguments (`args.NAME`) and seed.

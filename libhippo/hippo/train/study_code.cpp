@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/hash.hpp"
+#include "hippo/core/utf8.hpp"
 
 namespace hippo {
 
@@ -27,14 +28,7 @@ bool is_text(const std::string& bytes) {
     = std::any_of(bytes.begin(), bytes.end(), [](char c) {
         return c >= 0 && c < ' ' && c != '\n' && c != '\t' && c != '\r';
       });
-  if (has_controls)
-    return false;
-  try {
-    static_cast<void>(json(bytes).dump());
-    return true;
-  } catch (const json::exception&) {
-    return false; // not UTF-8
-  }
+  return !has_controls && to_utf8(bytes) == bytes;
 }
 
 std::string to_hex(const std::string& bytes) {

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/core/types.hpp"
+
+namespace hippo {
+
+class state_folder;
+struct stored_trial;
+
+/// A part of what a workload has printed while a trial was trained.
+struct trial_output {
+  std::string text;
+  step_t next = 0;    ///< the step from which to ask on
+  bool ended = false; ///< whether the trial has
+};
+
+/// @returns the trial, or `errc::invalid_argument` if there is no such
+expected<stored_trial> find_trial(state_folder& state, std::uint64_t study,
+                                  std::uint64_t trial);
+
+/// Reads what `state_folder::load_output` gives, at most so many outputs.
+/// @returns it put together, or errors as of `find_trial`
+expected<trial_output> read_output(state_folder& state, std::uint64_t study,
+                                   std::uint64_t trial, step_t first,
+                                   std::size_t most);
+
+} // namespace hippo
