@@ -1,0 +1,191 @@
+"""What every benchmark needs: figures in turn with an opponent's, the table,
+the programs and the Python environment that it runs.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "release"
+VENV = ROOT / ".cache" / "bench-venv"
+PEERS = ROOT / "bench" / "peers"
+
+PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0", "syne-tune==0.16.0",
+            "torch==2.11.0", "pycapnp==2.2.4", "PyYAML==6.0.3",
+            "hatchling==1.33.0", "matplotlib==3.10.8"]
+
+# glibc gives large blocks back to the kernel at every iteration; with these it
+# keeps them, as hippo-trainer does. They suit all peers better.
+KEEPING_MEMORY = {"MALLOC_ARENA_MAX": "1",
+                  "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+                  "MALLOC_TRIM_THRESHOLD_": str(512 << 20)}
+
+
+@dataclasses.dataclass
+class Row:
+    """One line of a table: a figure of ours, and perhaps an opponent's.
+
+    ours, theirs: a figure for each round, measured in turn
+    aim: what ours, or where `aim_of_ratio` says so the ratio, is to reach
+    """
+
+    what: str
+    unit: str
+    ours: list[float]
+    opponent: str = ""
+    theirs: list[float] = dataclasses.field(default_factory=list)
+    more_is_better: bool = True
+    aim: float | None = None
+    aim_of_ratio: bool = False
+
+    def ratios(self):
+        """How many times better ours is, round by round."""
+        pairs = zip(self.ours, self.theirs)
+        return [a / b if self.more_is_better else b / a for a, b in pairs]
+
+    def reached(self):
+        """Whether the aim is reached; None: there is none."""
+        if self.aim is None:
+            return None
+        if self.aim_of_ratio:
+            return statistics.median(self.ratios()) >= self.aim
+        value = statistics.median(self.ours)
+        return value >= self.aim if self.more_is_better else value <= self.aim
+
+
+@dataclasses.dataclass
+class Result:
+    """What a benchmark has found: a table, and curves over sizes to plot, each
+    a list of (size, value) by its label.
+    """
+
+    rows: list[Row]
+    curves: dict[str, list[tuple[float, float]]] = dataclasses.field(
+        default_factory=dict)
+    axes: tuple[str, str] = ("", "")
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+class Bench:
+    """What a benchmark is given.
+
+    rounds: how often to measure each side
+    scratch: a folder that is removed afterwards
+    quick: whether to look only if it works
+    """
+
+    def __init__(self, rounds, scratch, quick):
+        self.rounds = rounds
+        self.scratch = pathlib.Path(scratch)
+        self.quick = quick
+
+    def say(self, text):
+        print(f"  {text}", file=sys.stderr, flush=True)
+
+    def in_turn(self, sides, rounds=None):
+        """Calls each of `sides`, a function by name, once a round, one after the
+        other. Returns their values as lists by name.
+        """
+        values = {name: [] for name in sides}
+        for _ in range(rounds or self.rounds):
+            for name, measure in sides.items():
+                values[name].append(measure())
+        return values
+
+    def program(self, name):
+        """Returns the path of a program of the release build."""
+        for folder in ("bench", "apps/hippo", "apps/hippo-trainer"):
+            path = BUILD / folder / name
+            if path.is_file():
+                return path
+        sys.exit(f"{BUILD} has no program '{name}'")
+
+    def output(self, command, **environment):
+        """Runs a command and returns its standard output."""
+        done = subprocess.run(
+            [str(x) for x in command], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, cwd=self.scratch,
+            env={**os.environ, **environment})
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(map(str, command))} failed:\n"
+                     f"{done.stderr[-4000:]}")
+        return done.stdout
+
+    def json(self, command, **environment):
+        """Runs a command that prints JSON as its last line."""
+        return json.loads(
+            self.output(command, **environment).strip().splitlines()[-1])
+
+    def peer(self, script, *arguments, **environment):
+        """Runs a script of bench/peers, which prints JSON as its last line."""
+        return self.json([VENV / "bin" / "python", PEERS / script, *arguments],
+                         **environment)
+
+
+def prepare_venv():
+    """Makes the environment of the peers, unless it is there."""
+    stamp = VENV / "stamp"
+    wanted = "\n".join(PACKAGES)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    print("making .cache/bench-venv (about 5 GB: PyTorch comes with CUDA)",
+          file=sys.stderr)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
+    pip = [VENV / "bin" / "pip", "install", "--quiet",
+           "--disable-pip-version-check"]
+    subprocess.run([*pip, "--only-binary=:all:", *PACKAGES], check=True)
+    stamp.write_text(wanted)
+
+
+def number(x):
+    """A number with three digits that count."""
+    if x == 0:
+        return "0"
+    if abs(x) >= 1000:
+        return f"{x:,.0f}"
+    return f"{x:.3g}" if abs(x) < 100 else f"{x:.0f}"
+
+
+def table(rows):
+    """The rows as a Markdown table, columns aligned."""
+    head = ["what", "unit", "Hippo", "opponent", "theirs", "ratio", "spread",
+            "aim", ""]
+    lines = []
+    for row in rows:
+        ratios = row.ratios()
+        sample = ratios or row.ours
+        middle = statistics.median(sample)
+        spread = (max(sample) - min(sample)) / middle if middle else 0
+        aim = ""
+        if row.aim is not None:
+            sign = "≥" if row.more_is_better or row.aim_of_ratio else "≤"
+            aim = f"{sign} {number(row.aim)}{' ×' if row.aim_of_ratio else ''}"
+        lines.append([
+            row.what, row.unit, number(statistics.median(row.ours)),
+            row.opponent,
+            number(statistics.median(row.theirs)) if row.theirs else "",
+            f"{middle:.2f}" if ratios else "", f"{100 * spread:.0f} %", aim,
+            {None: "", True: "yes", False: "**no**"}[row.reached()]])
+    widths = [max(len(line[i]) for line in [head, *lines])
+              for i in range(len(head))]
+    rule = ["-" * w for w in widths]
+
+    def text(line):
+        return "| " + " | ".join(x.ljust(w) for x, w in
+                                 zip(line, widths)) + " |"
+
+    return "\n".join(map(text, [head, rule, *lines]))
+
+
+def plot(path, title, result):
+    """Draws the curves of a result, both axes logarithmic."""
+    script = PEERS / "plot.py"
+    subprocess.run([VENV / "bin" / "python", script, path],
+                   input=json.dumps({"title": title, "axes": result.axes,
+                                     "curves": result.curves}),
+                   text=True, check=True)
