@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "hippo/train/torch/kernels.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -45,8 +46,8 @@ public:
                      const dropout_source* drop) override {
     const bool training = drop != nullptr;
     // Pooling first makes normalisation and ReLU four times cheaper.
-    auto x = bn1_(at::max_pool2d(conv1_(images), 2), training).relu_();
-    x = bn2_(at::max_pool2d(conv2_(x), 2), training).relu_();
+    auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
+    x = normalise(conv2_(x), bn2_, {.pool = true}, training);
     return fc_(dropped(flat(x), drop, 0));
   }
 
@@ -80,12 +81,14 @@ public:
   at::Tensor forward(const at::Tensor& images,
                      const dropout_source* drop) override {
     const bool training = drop != nullptr;
-    auto x = bn1_(conv1_(images), training).relu_();
+    auto x = normalise(conv1_(images), bn1_, {}, training);
     for (const auto& b : blocks_) {
-      const auto shortcut =
-        b.shortcut ? b.shortcut_bn(b.shortcut.value()(x), training) : x;
-      x = b.bn1(b.conv1(x), training).relu_();
-      x = b.bn2(b.conv2(x), training).add_(shortcut).relu_();
+      const auto shortcut
+        = b.shortcut ? normalise(b.shortcut.value()(x), b.shortcut_bn,
+                                 {.relu = false}, training)
+                     : x;
+      x = normalise(b.conv1(x), b.bn1, {}, training);
+      x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
     }
     return fc_(dropped(x.mean({2, 3}), drop, 0));
   }
@@ -131,12 +134,6 @@ at::Tensor model::convolution::operator()(const at::Tensor& x) const {
   return at::conv2d(x, weight, {}, stride, weight.size(2) / 2);
 }
 
-at::Tensor model::batch_norm::operator()(const at::Tensor& x,
-                                         bool training) const {
-  return at::batch_norm(x, weight, bias, mean, variance, training, 0.1, 1e-5,
-                        true);
-}
-
 at::Tensor model::add_parameter(const std::string& name, at::IntArrayRef shape,
                                 at::MemoryFormat format) {
   auto x =
@@ -161,7 +158,7 @@ model::convolution model::add_convolution(const std::string& name,
           stride};
 }
 
-model::batch_norm model::add_batch_norm(const std::string& name,
+batch_norm model::add_batch_norm(const std::string& name,
                                         std::int64_t channels) {
   batch_norm x{add_parameter(name + ".weight", {channels}),
                add_parameter(name + ".bias", {channels}),
@@ -179,16 +176,11 @@ at::Tensor model::dropped(const at::Tensor& x, const dropout_source* drop,
   // device and library.
   const random_numbers numbers{
     drop->seed, purpose::dropout, {drop->step, drop->iteration, layer}};
-  const auto limit = static_cast<std::uint32_t>(drop->share * 0x1p32);
-  const auto scale = static_cast<float>(1 / (1 - drop->share));
   auto mask = at::empty(x.sizes(), at::kFloat);
-  auto* out = mask.mutable_data_ptr<float>();
-  const auto size = mask.numel();
-  for (std::int64_t i = 0; i < size; ++i) {
-    const auto both = numbers.at(static_cast<std::uint64_t>(i / 2));
-    const auto number = static_cast<std::uint32_t>(i % 2 ? both >> 32 : both);
-    out[i] = number < limit ? 0 : scale;
-  }
+  kernels::best().dropout_mask(numbers.key(), 0, mask.numel(),
+                        static_cast<std::uint32_t>(drop->share * 0x1p32),
+                        static_cast<float>(1 / (1 - drop->share)),
+                        mask.mutable_data_ptr<float>());
   return x * mask.to(x.device());
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/train/torch/normalisation.hpp"
+
 namespace hippo {
 
 using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
@@ -52,11 +54,6 @@ protected:
     at::Tensor weight;
     std::int64_t stride;
     at::Tensor operator()(const at::Tensor& x) const;
-  };
-
-  struct batch_norm {
-    at::Tensor weight, bias, mean, variance;
-    at::Tensor operator()(const at::Tensor& x, bool training) const;
   };
 
   linear_layer add_linear(const std::string& name, std::int64_t in,

@@ -28,6 +28,15 @@ public:
       key_ = scramble(key_ + (x + 1) * step);
   }
 
+  /// Returns numbers at an address of which `key()` is all that is known.
+  static random_numbers with_key(std::uint64_t key) noexcept {
+    random_numbers result{0, purpose::weights, {}};
+    result.key_ = key;
+    return result;
+  }
+
+  [[nodiscard]] std::uint64_t key() const noexcept { return key_; }
+
   /// Returns the number at `index`.
   [[nodiscard]] std::uint64_t at(std::uint64_t index) const noexcept {
     return scramble(key_ + (index + 1) * step);

@@ -1,0 +1,222 @@
+#include "hippo/train/torch/kernels.hpp"
+
+#include <array>
+#include <cmath>
+
+#include "hippo/train/torch/random.hpp"
+
+// Built once for each generation of CPUs, with HIPPO_KERNELS the name of what
+// it defines. Products and sums are not contracted (-ffp-contract=off), so that
+// all of them give the same bits.
+
+// Vectors never cross a function that is not inlined.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace hippo::kernels {
+
+namespace {
+
+using floats = float __attribute__((vector_size(64)));
+using integers = std::int32_t __attribute__((vector_size(64)));
+using bytes = std::uint8_t __attribute__((vector_size(16)));
+
+// The same in memory, wherever it lies.
+using floats_at = float __attribute__((vector_size(64), aligned(4), may_alias));
+using bytes_at =
+  std::uint8_t __attribute__((vector_size(16), aligned(1), may_alias));
+
+inline floats load(const float* from) {
+  return *reinterpret_cast<const floats_at*>(from);
+}
+
+inline void store(float* to, const floats& x) {
+  *reinterpret_cast<floats_at*>(to) = x;
+}
+
+/// What ReLU lets through of a gradient.
+inline floats passed(const float* dy, const float* y) {
+  const auto x = load(dy);
+  return y == nullptr ? x : load(y) <= 0 ? floats{} : x;
+}
+
+/// Calls `add(accumulator, row)` for all rows, with four accumulators in turn,
+/// and returns their sum: one alone would wait for itself.
+template <class Add, std::size_t N>
+inline void add_rows(std::int64_t rows, std::array<floats, N>& result,
+                     const Add& add) {
+  std::array<std::array<floats, N>, 4> parts{};
+  std::int64_t row = 0;
+  for (; row + 4 <= rows; row += 4) {
+    add(parts[0], row);
+    add(parts[1], row + 1);
+    add(parts[2], row + 2);
+    add(parts[3], row + 3);
+  }
+  for (; row < rows; ++row)
+    add(parts[0], row);
+  for (std::size_t i = 0; i < N; ++i)
+    result[i] = (parts[0][i] + parts[1][i]) + (parts[2][i] + parts[3][i]);
+}
+
+void max_pool(const float* x, std::int64_t images, std::int64_t height,
+              std::int64_t width, std::int64_t channels, float* y,
+              std::uint8_t* which) {
+  const auto line = width * channels;
+  for (std::int64_t i = 0; i < images * height / 2; ++i)
+    for (std::int64_t j = 0; j < width / 2; ++j)
+      for (std::int64_t c = 0; c < channels; c += lanes) {
+        const auto* corner = x + 2 * i * line + 2 * j * channels + c;
+        auto most = load(corner);
+        integers index{};
+        const auto compare = [&](const float* other, std::int32_t number) {
+          const auto value = load(other);
+          const auto more = (value > most) | (value != value);
+          most = more ? value : most;
+          index = more ? integers{} + number : index;
+        };
+        compare(corner + channels, 1);
+        compare(corner + line, 2);
+        compare(corner + line + channels, 3);
+        const auto at = (i * (width / 2) + j) * channels + c;
+        store(y + at, most);
+        *reinterpret_cast<bytes_at*>(which + at) =
+          __builtin_convertvector(index, bytes);
+      }
+}
+
+void max_pool_backward(const float* dy, const std::uint8_t* which,
+                       std::int64_t images, std::int64_t height,
+                       std::int64_t width, std::int64_t channels, float* dx) {
+  const auto line = width * channels;
+  for (std::int64_t i = 0; i < images * height / 2; ++i)
+    for (std::int64_t j = 0; j < width / 2; ++j)
+      for (std::int64_t c = 0; c < channels; c += lanes) {
+        const auto at = (i * (width / 2) + j) * channels + c;
+        const auto value = load(dy + at);
+        const bytes narrow = *reinterpret_cast<const bytes_at*>(which + at);
+        const auto index = __builtin_convertvector(narrow, integers);
+        auto* corner = dx + 2 * i * line + 2 * j * channels + c;
+        store(corner, index == 0 ? value : floats{});
+        store(corner + channels, index == 1 ? value : floats{});
+        store(corner + line, index == 2 ? value : floats{});
+        store(corner + line + channels, index == 3 ? value : floats{});
+      }
+}
+
+void sums(const float* x, std::int64_t rows, std::int64_t channels,
+          const float* about, float* sum, float* sum_of_squares) {
+  for (std::int64_t c = 0; c < channels; c += lanes) {
+    const auto origin = load(about + c);
+    std::array<floats, 2> total{};
+    add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
+      const auto d = load(x + row * channels + c) - origin;
+      to[0] += d;
+      to[1] += d * d;
+    });
+    store(sum + c, total[0]);
+    store(sum_of_squares + c, total[1]);
+  }
+}
+
+void normalise(const float* x, std::int64_t rows, std::int64_t channels,
+               const float* mean, const float* scale, const float* shift,
+               const float* residual, bool relu, float* y) {
+  for (std::int64_t c = 0; c < channels; c += lanes) {
+    const auto origin = load(mean + c);
+    const auto factor = load(scale + c);
+    const auto summand = load(shift + c);
+    for (std::int64_t at = c; at < rows * channels; at += channels) {
+      auto value = (load(x + at) - origin) * factor + summand;
+      if (residual != nullptr)
+        value += load(residual + at);
+      // NaN stays what it is: divergence is to be seen.
+      if (relu)
+        value = value <= 0 ? floats{} : value;
+      store(y + at, value);
+    }
+  }
+}
+
+void gradient_sums(const float* dy, const float* y, const float* x,
+                   std::int64_t rows, std::int64_t channels, const float* mean,
+                   float* sum, float* sum_of_products) {
+  for (std::int64_t c = 0; c < channels; c += lanes) {
+    const auto origin = load(mean + c);
+    std::array<floats, 2> total{};
+    add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
+      const auto at = row * channels + c;
+      const auto d = passed(dy + at, y ? y + at : nullptr);
+      to[0] += d;
+      to[1] += d * (load(x + at) - origin);
+    });
+    store(sum + c, total[0]);
+    store(sum_of_products + c, total[1]);
+  }
+}
+
+void normalise_backward(const float* dy, const float* y, const float* x,
+                        std::int64_t rows, std::int64_t channels,
+                        const float* mean, const float* a, const float* b,
+                        const float* c, float* dx, float* dresidual) {
+  for (std::int64_t first = 0; first < channels; first += lanes) {
+    const auto origin = load(mean + first);
+    const auto of_gradient = load(a + first);
+    const auto of_input = load(b + first);
+    const auto summand = load(c + first);
+    for (std::int64_t at = first; at < rows * channels; at += channels) {
+      const auto d = passed(dy + at, y ? y + at : nullptr);
+      store(dx + at,
+            d * of_gradient + (load(x + at) - origin) * of_input + summand);
+      if (dresidual != nullptr)
+        store(dresidual + at, d);
+    }
+  }
+}
+
+void dropout_mask(std::uint64_t key, std::int64_t first, std::int64_t size,
+                  std::uint32_t limit, float scale, float* mask) {
+  const auto value_of = [&](std::uint64_t bits) {
+    return static_cast<std::uint32_t>(bits) < limit ? 0.0F : scale;
+  };
+  const auto numbers = random_numbers::with_key(key);
+  const auto index = static_cast<std::uint64_t>(first) / 2;
+  const auto pairs = size / 2;
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const auto both = numbers.at(index + static_cast<std::uint64_t>(i));
+    mask[2 * i] = value_of(both);
+    mask[2 * i + 1] = value_of(both >> 32);
+  }
+  if (size % 2 != 0)
+    mask[size - 1] =
+      value_of(numbers.at(index + static_cast<std::uint64_t>(pairs)));
+}
+
+void sgd(float* weight, const float* gradient, float* moment, std::int64_t size,
+         float lr, float momentum, float weight_decay, bool nesterov) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto g = gradient[i] + weight_decay * weight[i];
+    moment[i] = momentum * moment[i] + g;
+    weight[i] -= lr * (nesterov ? g + momentum * moment[i] : moment[i]);
+  }
+}
+
+void adamw(float* weight, const float* gradient, float* first, float* second,
+           std::int64_t size, const adamw_factors& x) {
+  const auto f = x; // nobody else writes to it
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto g = gradient[i];
+    first[i] = f.beta1 * first[i] + (1 - f.beta1) * g;
+    second[i] = f.beta2 * second[i] + (1 - f.beta2) * g * g;
+    const auto spread = std::sqrt(second[i]) / f.root + f.epsilon;
+    weight[i] = weight[i] * f.decay - f.step_size * (first[i] / spread);
+  }
+}
+
+} // namespace
+
+extern const set HIPPO_KERNELS;
+const set HIPPO_KERNELS{
+  max_pool,           max_pool_backward, sums, normalise, gradient_sums,
+  normalise_backward, dropout_mask,      sgd,  adamw};
+
+} // namespace hippo::kernels

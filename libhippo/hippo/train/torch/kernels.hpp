@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+// Loops over activations and weights that LibTorch would make several passes
+// for. Plain arrays, no LibTorch: whoever calls them divides the work among
+// threads.
+//
+// Every operation is rounded as IEEE 754 says and sums have a fixed order, so
+// that results are the same with every compiler and on every CPU.
+//
+// Activations are rows, one for each pixel of each image, of `channels` floats.
+// REQUIRES: `channels` is a multiple of `kernels::lanes`.
+
+namespace hippo::kernels {
+
+inline constexpr std::int64_t lanes = 16;
+
+/// The most rows that are to be added up in one go: sums are floats.
+inline constexpr std::int64_t rows_a_sum = 256;
+
+struct adamw_factors {
+  float decay; ///< what a weight is multiplied by before anything else
+  float beta1, beta2;
+  float step_size; ///< lr / (1 - beta1^count)
+  float root;      ///< sqrt(1 - beta2^count)
+  float epsilon;
+};
+
+/// The loops, built for one generation of CPUs.
+struct set {
+  /// Of each 2 x 2 pixels of `images` images, `height` x `width` pixels each,
+  /// the largest value of every channel, and which of the four it was. NaN
+  /// counts as the largest. REQUIRES: `height` and `width` are even.
+  void (*max_pool)(const float* x, std::int64_t images, std::int64_t height,
+                   std::int64_t width, std::int64_t channels, float* y,
+                   std::uint8_t* which);
+
+  /// The gradient of `max_pool`: `dx` gets `dy` where the largest value was,
+  /// else 0.
+  void (*max_pool_backward)(const float* dy, const std::uint8_t* which,
+                            std::int64_t images, std::int64_t height,
+                            std::int64_t width, std::int64_t channels,
+                            float* dx);
+
+  /// Adds up every channel's differences from `about`, and their squares.
+  void (*sums)(const float* x, std::int64_t rows, std::int64_t channels,
+               const float* about, float* sum, float* sum_of_squares);
+
+  /// `y = (x - mean) * scale + shift` in every channel; then adds `residual`
+  /// (unless null), then ReLU (if so asked).
+  void (*normalise)(const float* x, std::int64_t rows, std::int64_t channels,
+                    const float* mean, const float* scale, const float* shift,
+                    const float* residual, bool relu, float* y);
+
+  /// Adds up every channel's gradient, and its products with `x - mean`. What
+  /// ReLU has cut off counts as 0.
+  /// @param y the output of `normalise`; null: without ReLU
+  void (*gradient_sums)(const float* dy, const float* y, const float* x,
+                        std::int64_t rows, std::int64_t channels,
+                        const float* mean, float* sum, float* sum_of_products);
+
+  /// The gradient of `normalise` where mean and variance are those of `x`:
+  /// `dx = dy * a + (x - mean) * b + c` in every channel.
+  /// @param y as for `gradient_sums`
+  /// @param dresidual gets the gradient of the residual, unless null
+  void (*normalise_backward)(const float* dy, const float* y, const float* x,
+                             std::int64_t rows, std::int64_t channels,
+                             const float* mean, const float* a, const float* b,
+                             const float* c, float* dx, float* dresidual);
+
+  /// A mask of dropout: 0 or `scale`. Two numbers of 32 bits come from each of
+  /// the 64 bits that `random_numbers` with this key has; those below `limit`
+  /// drop out.
+  /// @param first where the mask begins; even
+  void (*dropout_mask)(std::uint64_t key, std::int64_t first, std::int64_t size,
+                       std::uint32_t limit, float scale, float* mask);
+
+  /// One update by stochastic gradient descent with momentum, as PyTorch's
+  /// `SGD` (dampening 0) does it.
+  void (*sgd)(float* weight, const float* gradient, float* moment,
+              std::int64_t size, float lr, float momentum, float weight_decay,
+              bool nesterov);
+
+  /// One update of `AdamW` (Loshchilov and Hutter, 2019), as PyTorch does it.
+  void (*adamw)(float* weight, const float* gradient, float* first,
+                float* second, std::int64_t size, const adamw_factors& factors);
+};
+
+/// Returns all that the CPU which this runs on can run, the fastest one last.
+std::vector<const set*> usable();
+
+/// Returns the fastest of them.
+const set& best();
+
+} // namespace hippo::kernels

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <torch/torch.h>
+
+namespace hippo {
+
+/// Batch normalisation (Ioffe and Szegedy, 2015) of one layer.
+struct batch_norm {
+  at::Tensor weight, bias;
+  at::Tensor mean, variance; ///< running ones, which evaluation uses
+};
+
+/// What happens beside normalisation, in this order.
+struct normalisation {
+  bool pool = false;   ///< first, the largest of each 2 x 2 pixels is taken
+  at::Tensor residual{}; ///< added, if there is one
+  bool relu = true;    ///< last
+};
+
+/// Normalises `x` (images x channels x height x width) by the statistics of the
+/// batch when training, which go into the running ones with momentum 0.1, else
+/// by the running ones.
+at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
+                     const normalisation& how, bool training);
+
+} // namespace hippo
