@@ -1,25 +1,52 @@
 #include "hippo/plan/configuration_pool.hpp"
 
+#include "hippo/core/hash.hpp"
+
 namespace hippo {
 
 namespace {
 
-std::string text_of(const std::string& name, const form& shape) {
-  return name + '=' + to_text(shape);
+std::uint64_t hash_of(const std::string& x, std::uint64_t seed) {
+  return hash_bytes(x.data(), x.size(), seed);
+}
+
+/// What an entry is found by. Equal forms have equal bytes, since their numbers
+/// are canonical.
+std::uint64_t key_of(const std::string& name, const form& x) {
+  const std::uint64_t head[]{static_cast<std::uint64_t>(x.kind), x.origin};
+  auto key = hash_of(name, hash_bytes(head, sizeof(head)));
+  key = hash_bytes(x.a.data(), sizeof(x.a), key);
+  return x.word.empty() ? key : hash_of(x.word, key);
 }
 
 } // namespace
+
+std::optional<std::uint32_t>
+configuration_pool::find(std::uint64_t key, const std::string& name,
+                         const form& shape) const {
+  const auto [first, last] = by_key_.equal_range(key);
+  for (auto i = first; i != last; ++i) {
+    const auto& x = entries_[i->second];
+    if (x.name == name && x.shape == shape)
+      return i->second;
+  }
+  return std::nullopt;
+}
 
 configuration_pool::compact
 configuration_pool::intern(const configuration& x) {
   compact result;
   result.reserve(x.size());
   for (const auto& [name, shape] : x) {
-    const auto [i, added] = by_text_.try_emplace(
-      text_of(name, shape), static_cast<std::uint32_t>(entries_.size()));
-    if (added)
-      entries_.push_back({name, shape});
-    result.push_back(i->second);
+    const auto key = key_of(name, shape);
+    auto found = find(key, name, shape);
+    if (!found) {
+      found = static_cast<std::uint32_t>(entries_.size());
+      const auto text = name + '=' + to_text(shape);
+      entries_.push_back({name, shape, hash_of(text, 0)});
+      by_key_.emplace(key, *found);
+    }
+    result.push_back(*found);
   }
   return result;
 }
@@ -29,10 +56,10 @@ configuration_pool::find(const configuration& x) const {
   compact result;
   result.reserve(x.size());
   for (const auto& [name, shape] : x) {
-    const auto i = by_text_.find(text_of(name, shape));
-    if (i == by_text_.end())
+    const auto found = find(key_of(name, shape), name, shape);
+    if (!found)
       return std::nullopt;
-    result.push_back(i->second);
+    result.push_back(*found);
   }
   return result;
 }
@@ -41,6 +68,13 @@ configuration configuration_pool::restore(const compact& x) const {
   configuration result;
   for (auto i : x)
     result.emplace(entries_[i].name, entries_[i].shape);
+  return result;
+}
+
+std::uint64_t configuration_pool::digest_of(const compact& x) const {
+  std::uint64_t result = 0;
+  for (auto i : x)
+    result = hash_bytes(&entries_[i].digest, sizeof(entries_[i].digest), result);
   return result;
 }
 

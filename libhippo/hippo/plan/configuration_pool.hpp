@@ -26,13 +26,23 @@ public:
 
   [[nodiscard]] configuration restore(const compact& x) const;
 
+  /// Returns a hash of what `x` stands for, the same in every pool and every
+  /// run. O(hyper-parameters).
+  [[nodiscard]] std::uint64_t digest_of(const compact& x) const;
+
 private:
   struct entry {
     std::string name;
     form shape;
+    std::uint64_t digest = 0; ///< of both, as text
   };
+
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t key,
+                                                  const std::string& name,
+                                                  const form& shape) const;
+
   std::vector<entry> entries_;
-  std::unordered_map<std::string, std::uint32_t> by_text_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
 };
 
 } // namespace hippo

@@ -11,8 +11,8 @@ namespace hippo {
 namespace {
 
 /// Inserts `x` into a short sorted vector; returns whether it was not there.
-template <class T>
-bool insert_sorted(std::vector<T>& xs, const T& x) {
+template <class Vector>
+bool insert_sorted(Vector& xs, const typename Vector::value_type& x) {
   const auto i = std::lower_bound(xs.begin(), xs.end(), x);
   if (i != xs.end() && *i == x)
     return false;
@@ -32,6 +32,13 @@ std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t lane,
 bool want::is_of(study_no study) const {
   return std::any_of(live.begin(), live.end(),
                      [&](const auto& x) { return x.first == study; });
+}
+
+const error* plan_node::divergence_at(step_t at) const {
+  if (!troubles)
+    return nullptr;
+  const auto i = troubles->diverged.find(at);
+  return i == troubles->diverged.end() ? nullptr : &i->second;
 }
 
 search_plan::search_plan() {
@@ -66,12 +73,13 @@ node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
   made.begin = begin;
   made.asked_to = begin;
   made.lane = lane;
-  const std::uint64_t way[]{nodes_[parent].identity, begin, lane};
-  const auto text = to_text(pool_.restore(config));
-  made.identity
-    = hash_bytes(text.data(), text.size(), hash_bytes(way, sizeof(way)));
+  auto& above = nodes_[parent];
+  const std::uint64_t way[]{above.identity, begin, lane,
+                            pool_.digest_of(config)};
+  made.identity = hash_bytes(way, sizeof(way));
   made.config = std::move(config);
-  nodes_[parent].children[begin].push_back(id);
+  made.next_sibling = std::exchange(above.first_child, id);
+  insert_sorted(above.cuts, begin);
   return id;
 }
 
@@ -194,15 +202,15 @@ void search_plan::go_on(trial_id id) {
     return;
   const auto passed = passages(id, trial.asked_to);
   for (const auto& [at, end] : passed) {
-    const auto& x = nodes_[at];
-    if (x.failed_at && *x.failed_at <= end) {
-      failures_.push_back({id, *x.failed_at, x.failure});
+    const auto* x = nodes_[at].troubles.get();
+    if (x != nullptr && x->failed_at && *x->failed_at <= end) {
+      failures_.push_back({id, *x->failed_at, x->failure});
       drop(id);
       return;
     }
   }
   if (const auto t = trial.waits_to;
-      t > 0 && nodes_[node_at(id, t)].diverged.count(t) > 0)
+      t > 0 && nodes_[node_at(id, t)].divergence_at(t) != nullptr)
     return; // as below
   const auto order = ++requests_;
   const auto& when = measuring_of(id);
@@ -214,7 +222,7 @@ void search_plan::go_on(trial_id id) {
     auto& x = nodes_[i->node];
     if (x.results.count(t) != 0)
       continue;
-    if (x.diverged.count(t) != 0) {
+    if (x.divergence_at(t) != nullptr) {
       trial.waits_to = t; // it fails once it has been told what comes before
       flush(id);
       return;
@@ -318,9 +326,8 @@ void search_plan::flush(trial_id id) {
     const auto& results = nodes_[at].results;
     const auto i = results.find(t);
     if (i == results.end()) {
-      const auto& diverged = nodes_[at].diverged;
-      if (const auto d = diverged.find(t); d != diverged.end()) {
-        failures_.push_back({id, t, d->second});
+      if (const auto* why = nodes_[at].divergence_at(t)) {
+        failures_.push_back({id, t, *why});
         drop(id);
       }
       return;
@@ -343,9 +350,9 @@ std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
     return stops.try_emplace(t, stop_point{t, false, false}).first->second;
   };
   stop_at(to).save = true;
-  for (auto i = x.children.upper_bound(from);
-       i != x.children.end() && i->first <= to; ++i)
-    stop_at(i->first).save = true;
+  for (auto i = std::upper_bound(x.cuts.begin(), x.cuts.end(), from);
+       i != x.cuts.end() && *i <= to; ++i)
+    stop_at(*i).save = true;
   for (auto no : x.measurings) {
     const auto& when = measurings_[no];
     for (auto t = when.next(from); t != 0 && t <= to; t = when.next(t)) {
@@ -425,17 +432,27 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
 }
 
 bool search_plan::is_measured(const plan_node& x, step_t at) {
-  return x.results.count(at) > 0 || x.diverged.count(at) > 0;
+  return x.results.count(at) > 0 || x.divergence_at(at) != nullptr;
 }
 
 void search_plan::answer(node_id at, step_t step) {
-  const auto w = nodes_[at].wants.extract(step);
-  if (!w)
+  auto& wants = nodes_[at].wants;
+  const auto i = wants.find(step);
+  if (i == wants.end())
     return;
-  for (const auto& kvp : w.mapped().live)
+  const auto answered = std::move(i->second);
+  wants.erase(i);
+  for (const auto& kvp : answered.live)
     --studies_[kvp.first].wants;
-  for (auto trial : w.mapped().waiters)
+  for (auto trial : answered.waiters)
     flush(trial);
+}
+
+trouble& search_plan::troubles_of(node_id at) {
+  auto& x = nodes_[at].troubles;
+  if (!x)
+    x = std::make_unique<trouble>();
+  return *x;
 }
 
 std::optional<recorded> search_plan::adopt(const stop_report& report) {
@@ -467,7 +484,7 @@ bool search_plan::diverge(node_id at, step_t step, const error& reason) {
   auto& x = nodes_[at];
   if (x.results.count(step) > 0)
     return true; // what came first counts
-  if (!x.diverged.emplace(step, reason).second)
+  if (!troubles_of(at).diverged.emplace(step, reason).second)
     return false;
   changed_.insert(at);
   answer(at, step);
@@ -475,10 +492,10 @@ bool search_plan::diverge(node_id at, step_t step, const error& reason) {
 }
 
 void search_plan::fail(node_id at, step_t from, const error& reason) {
-  auto& x = nodes_[at];
-  if (!x.failed_at || from < *x.failed_at) {
-    x.failed_at = from;
-    x.failure = reason;
+  auto& known = troubles_of(at);
+  if (!known.failed_at || from < *known.failed_at) {
+    known.failed_at = from;
+    known.failure = reason;
   }
   std::set<trial_id> lost;
   const auto collect = [&](const plan_node& y, step_t first) {
@@ -487,16 +504,18 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
         if (!trials_[trial].ended)
           lost.insert(trial);
   };
-  collect(x, from);
   std::vector<node_id> below;
-  for (auto i = x.children.lower_bound(from); i != x.children.end(); ++i)
-    below.insert(below.end(), i->second.begin(), i->second.end());
+  const auto descend = [&](const plan_node& y, step_t first) {
+    collect(y, first);
+    for (auto i = y.first_child; i != 0; i = nodes_[i].next_sibling)
+      if (nodes_[i].begin >= first)
+        below.push_back(i);
+  };
+  descend(nodes_[at], from);
   while (!below.empty()) {
-    const auto& y = nodes_[below.back()];
+    const auto id = below.back();
     below.pop_back();
-    collect(y, 0);
-    for (const auto& kvp : y.children)
-      below.insert(below.end(), kvp.second.begin(), kvp.second.end());
+    descend(nodes_[id], 0);
   }
   for (auto trial : lost) {
     drop(trial);

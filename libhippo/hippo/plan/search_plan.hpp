@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include <boost/container/flat_map.hpp>
+#include <boost/container/small_vector.hpp>
 
 #include "hippo/core/error.hpp"
 #include "hippo/plan/configuration_pool.hpp"
@@ -53,15 +57,29 @@ struct running_range {
 
 /// Who waits for the measurement of one state.
 struct want {
-  std::vector<trial_id> waiters; ///< those included that have ceased to wait
+  /// Those included that have ceased to wait.
+  boost::container::small_vector<trial_id, 1> waiters;
   /// Their studies, each with the number of waiters that have not; without those
   /// that have none.
-  std::vector<std::pair<study_no, std::uint32_t>> live;
+  boost::container::small_vector<std::pair<study_no, std::uint32_t>, 1> live;
   std::uint64_t order = 0; ///< lowest request number among the waiters
 
   /// Whether a trial of the study waits. O(studies that wait).
   [[nodiscard]] bool is_of(study_no study) const;
 };
+
+/// Why states of a node cannot be had.
+struct trouble {
+  /// States whose measurement is not finite, and why.
+  std::map<step_t, error> diverged;
+  std::optional<step_t> failed_at; ///< no state from here on can be reached
+  error failure;
+};
+
+/// Something for each of a few steps, in order. What comes last is added in
+/// O(1), anything else in O(steps).
+template <class T>
+using by_step = boost::container::flat_map<step_t, T>;
 
 /// Training under one configuration from `begin` on. It has no end: children
 /// leave it where their configurations differ.
@@ -74,20 +92,24 @@ struct plan_node {
   /// root. Equal chains have equal ones, in every plan and every run.
   std::uint64_t identity = 0;
   configuration_pool::compact config;
-  std::map<step_t, std::vector<node_id>> children; ///< by their begin
-  std::vector<std::uint32_t> measurings; ///< of the trials that pass, sorted
-  std::map<step_t, metrics> results;
-  std::map<step_t, checkpoint> checkpoints;
-  /// States whose measurement is not finite, and why.
-  std::map<step_t, error> diverged;
-  std::map<step_t, want> wants; ///< states without a result that trials wait on
+  node_id first_child = 0;  ///< the youngest; 0: none
+  node_id next_sibling = 0; ///< the next older one; 0: none
+  std::vector<step_t> cuts; ///< begins of the children, each once, sorted
+  /// Those of the trials that pass, sorted.
+  boost::container::small_vector<std::uint32_t, 1> measurings;
+  by_step<metrics> results;
+  by_step<checkpoint> checkpoints;
+  by_step<want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
   step_t goal = 0; ///< the farthest that trials which asked may yet ask for
   step_t restored_to = 0; ///< the farthest state known from an earlier run
-  std::vector<std::pair<study_no, step_t>> asked_by; ///< the same by study
-  std::optional<step_t> failed_at; ///< no state from here on can be reached
-  error failure;
+  /// The same as `asked_to`, by study.
+  boost::container::small_vector<std::pair<study_no, step_t>, 1> asked_by;
+  std::unique_ptr<trouble> troubles; ///< null: none
+
+  /// Whether the measurement of a state is known not to be finite, and why.
+  [[nodiscard]] const error* divergence_at(step_t at) const;
 };
 
 /// What of a report was not known before.
@@ -322,6 +344,7 @@ private:
   [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
   /// Tells those who wait for the outcome of measuring a state.
   void answer(node_id at, step_t step);
+  [[nodiscard]] trouble& troubles_of(node_id at);
   /// Keeps the result and checkpoint of a state that belongs to node `at`.
   recorded keep(node_id at, const stop_report& x);
   void announce_stops(node_id at, const measuring& when);

@@ -141,22 +141,22 @@ demand stage_tree::needs(node_id id, step_t from,
   return result;
 }
 
-void stage_tree::set_cut(node_id parent, step_t at, node_id child,
-                         const std::optional<demand>& x) {
-  auto& cuts = nodes_.make(parent).cuts;
-  auto& entry = cuts[at];
-  if (auto i = entry.needs.find(child); i != entry.needs.end()) {
-    entry.by_seconds.erase({i->second.seconds, child});
-    entry.by_order.erase({i->second.order, child});
-    entry.needs.erase(i);
+void stage_tree::set_cut(node_id child, const std::optional<demand>& before,
+                         const std::optional<demand>& now) {
+  const auto& x = plan_.node(child);
+  auto& cuts = nodes_.make(x.parent).cuts;
+  const auto i = cuts.try_emplace(x.begin).first;
+  auto& entry = i->second;
+  if (before) {
+    entry.by_seconds.erase({before->seconds, child});
+    entry.by_order.erase({before->order, child});
   }
-  if (x) {
-    entry.needs.emplace(child, *x);
-    entry.by_seconds.emplace(x->seconds, child);
-    entry.by_order.emplace(x->order, child);
+  if (now) {
+    entry.by_seconds.emplace(now->seconds, child);
+    entry.by_order.emplace(now->order, child);
   }
-  if (entry.needs.empty())
-    cuts.erase(at);
+  if (entry.by_order.empty())
+    cuts.erase(i);
 }
 
 bool stage_tree::follow(node_id id) {
@@ -185,6 +185,8 @@ bool stage_tree::follow(node_id id) {
   }
   if (from_begin == state.from_begin)
     return false;
+  if (id != 0)
+    set_cut(id, state.from_begin, from_begin);
   state.from_begin = from_begin;
   return true;
 }
@@ -197,9 +199,8 @@ void stage_tree::follow_all(std::set<std::pair<std::uint32_t, node_id>> queue) {
     queue.erase(last);
     if (!follow(id) || id == 0)
       continue;
-    const auto& x = plan_.node(id);
-    set_cut(x.parent, x.begin, id, nodes_[id].from_begin);
-    queue.emplace(plan_.node(x.parent).depth, x.parent);
+    const auto parent = plan_.node(id).parent;
+    queue.emplace(plan_.node(parent).depth, parent);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -112,13 +111,12 @@ public:
 private:
   /// The children that need one state of their parent.
   struct cut {
-    std::unordered_map<node_id, demand> needs;
     std::set<std::pair<double, node_id>> by_seconds;
     std::set<std::pair<std::uint64_t, node_id>> by_order;
   };
 
   struct node_state {
-    std::map<step_t, cut> cuts;
+    by_step<cut> cuts;
     std::vector<step_t> runnable_from; ///< its keys in `runnables_`
     std::optional<demand> from_begin;  ///< what it needs of its parent
   };
@@ -153,11 +151,13 @@ private:
   [[nodiscard]] std::vector<group> groups(node_id id) const;
   [[nodiscard]] demand needs(node_id id, step_t from,
                              const std::vector<tree_item>& items) const;
-  /// Returns whether what the node needs of its parent has changed.
+  /// Takes in what has changed at a node. If what it needs of its parent has, the
+  /// parent gets to know, and the result is true.
   bool follow(node_id id);
   void follow_all(std::set<std::pair<std::uint32_t, node_id>> queue);
-  void set_cut(node_id parent, step_t at, node_id child,
-               const std::optional<demand>& x);
+  /// Changes what a parent knows of the needs of one of its children.
+  void set_cut(node_id child, const std::optional<demand>& before,
+               const std::optional<demand>& now);
 
   const search_plan& plan_;
   step_seconds seconds_;
