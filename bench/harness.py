@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 VENV = ROOT / ".cache" / "bench-venv"
 PEERS = ROOT / "bench" / "peers"
+CLIENTS = ROOT / "bench" / "clients"
 
 PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0", "syne-tune==0.16.0",
             "torch==2.11.0", "pycapnp==2.2.4", "PyYAML==6.0.3",
@@ -126,20 +127,29 @@ class Bench:
         return self.json([VENV / "bin" / "python", PEERS / script, *arguments],
                          **environment)
 
+    def client(self, script, *arguments):
+        """Runs a script of bench/clients, which prints JSON as its last line."""
+        return self.json([VENV / "bin" / "python", CLIENTS / script,
+                          *arguments])
+
 
 def prepare_venv():
-    """Makes the environment of the peers, unless it is there."""
+    """Makes the environment of the peers, unless it is there, and installs the
+    present Python client into it.
+    """
     stamp = VENV / "stamp"
     wanted = "\n".join(PACKAGES)
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
-    print("making .cache/bench-venv (about 5 GB: PyTorch comes with CUDA)",
-          file=sys.stderr)
-    subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
     pip = [VENV / "bin" / "pip", "install", "--quiet",
            "--disable-pip-version-check"]
-    subprocess.run([*pip, "--only-binary=:all:", *PACKAGES], check=True)
-    stamp.write_text(wanted)
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print("making .cache/bench-venv (about 5 GB: PyTorch comes with CUDA)",
+              file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV],
+                       check=True)
+        subprocess.run([*pip, "--only-binary=:all:", *PACKAGES], check=True)
+        stamp.write_text(wanted)
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation",
+                    "--force-reinstall", ROOT / "python"], check=True)
 
 
 def number(x):

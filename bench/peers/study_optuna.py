@@ -15,8 +15,8 @@ import training
 
 
 def work(given):
-    """Runs trials while any are left. Returns (time, accuracy) of the epochs."""
-    folder, study, layout = given
+    """Runs trials while any are left. Returns (time, accuracy) of epochs."""
+    folder, study = given
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     data = fashion.read_data(study["train"], study["validation"])
     configurations = study["configurations"]
@@ -27,7 +27,7 @@ def work(given):
             trial.study.stop()
             raise optuna.TrialPruned
         index = trial.suggest_int("index", 0, len(configurations) - 1)
-        model = training.Trial(configurations[index], data, layout)
+        model = training.Trial(configurations[index], data)
         for epoch in range(1, study["epochs"] + 1):
             accuracy = model.train()
             history.append((time.time(), accuracy))
@@ -61,8 +61,7 @@ def main():
         for index in range(len(study["configurations"])):
             queue.enqueue_trial({"index": index})
         with multiprocessing.get_context("spawn").Pool(2) as pool:
-            histories = pool.map(work, [(folder, study, args.layout)] * 2,
-                                 chunksize=1)
+            histories = pool.map(work, [(folder, study)] * 2, chunksize=1)
     training.tell(cost, sum(histories, []))
 
 

@@ -13,16 +13,14 @@ import training
 
 
 class Trainable(tune.Trainable):
-    def setup(self, config, data, layout):
+    def setup(self, config, data):
         # Arrays come without a copy from the memory that workers share.
         self.data = [[torch.from_numpy(x.copy()) for x in part]
                      for part in data]
-        self.layout = layout
         self.reset_config(config)
 
     def reset_config(self, new_config):
-        self.trial = training.Trial(new_config["configuration"], self.data,
-                                    self.layout)
+        self.trial = training.Trial(new_config["configuration"], self.data)
         return True
 
     def step(self):
@@ -54,8 +52,7 @@ def main():
         history = History()
         results = tune.Tuner(
             tune.with_resources(
-                tune.with_parameters(Trainable, data=data,
-                                     layout=args.layout), {"cpu": 1}),
+                tune.with_parameters(Trainable, data=data), {"cpu": 1}),
             param_space={"configuration": tune.grid_search(
                 study["configurations"])},
             tune_config=tune.TuneConfig(

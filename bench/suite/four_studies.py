@@ -19,10 +19,10 @@ def run(bench):
     given = [studies.for_peers(bench, *pair)
              for pair in zip(paths, report["studies"])]
     bench.say("Ray Tune")
-    ray = studies.peer(bench, "study_ray.py", given, "--reuse-actors",
-                       **studies.BEST)
+    ray = studies.peer(bench, "study_ray.py", given, "--reuse-actors")
     p = report["merge_rate"]
     return Result(
         studies.rows("Ray Tune", ours, ray, aim=1.25 * p),
         notes=[f"p was {p:.2f} and q {report['k_wise_merge_rate']:.2f}: the "
-               f"trials asked for {report['asked_steps']} epochs. One round."])
+               f"trials asked for {report['asked_steps']} epochs. Measured "
+               "once."])

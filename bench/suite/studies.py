@@ -20,8 +20,6 @@ from peers import schedules
 STUDIES = ROOT / "bench" / "studies"
 LOOK_SECONDS = 0.2
 
-PLAIN = {"OMP_NUM_THREADS": "1"}
-BEST = {**PLAIN, **KEEPING_MEMORY}
 
 
 @dataclasses.dataclass
@@ -123,8 +121,9 @@ def best_accuracy(database):
     try:
         state = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
         with contextlib.closing(state):
-            return state.execute("SELECT max(value) FROM metrics "
-                                 "WHERE name = 'val_accuracy'").fetchone()[0] or 0
+            (best,), = state.execute("SELECT max(value) FROM metrics "
+                                     "WHERE name = 'val_accuracy'")
+            return best or 0
     except sqlite3.OperationalError:  # it is not there yet
         return 0
 
@@ -138,7 +137,7 @@ def for_peers(bench, path, study):
     def number(key):
         return int(re.search(rf"\b{key}: (\d+)", text)[1])
 
-    asha = re.search(r"asha: {eta: (\d+), min: (\d+)}", text)
+    asha = re.search(r"asha: {eta: (\d+), min: (\d+)", text)
     configurations = [
         {name: trial["params"][name] for name in
          ("lr", "batch_size", "momentum", "weight_decay")}
@@ -169,14 +168,14 @@ def check_schedules(bench, configurations, epochs):
                      f"bench/peers/schedules.py, {theirs}")
 
 
-def peer(bench, script, paths, *flags, **environment):
+def peer(bench, script, paths, *flags):
     """Runs studies one after the other in a peer; the seconds begin when the
     peer is ready for the study.
     """
     result = None
     for path in paths:
         part = Outcome(**bench.peer(script, "--study", path, *flags,
-                                    **environment))
+                                    OMP_NUM_THREADS="1", **KEEPING_MEMORY))
         result = result.then(part) if result else part
     return result
 

@@ -30,8 +30,8 @@ public:
     return i->second;
   }
 
-  expected<checkpoint> write(const std::string& name,
-                             const std::string& bytes) override {
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability) override {
     ++files_.writes;
     if (files_.full)
       return {errc::io_failed, "full"};

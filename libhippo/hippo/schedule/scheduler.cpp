@@ -4,6 +4,15 @@
 
 namespace hippo {
 
+namespace {
+
+/// New estimates are taken in once so many times what was followed, and so many
+/// nodes more, are no fewer than all nodes that wait.
+constexpr std::uint64_t reestimate_share = 4;
+constexpr std::uint64_t reestimate_always = 1000;
+
+} // namespace
+
 const char* to_string(policy x) noexcept {
   switch (x) {
     case policy::critical_path: return "critical-path";
@@ -81,8 +90,11 @@ void scheduler::update(const std::set<node_id>& changed) {
       every.insert(every.end(), id);
     update_studies(every);
   }
-  if (estimated_version_ == estimates_.version())
+  followed_ += changed.size();
+  if (estimated_version_ == estimates_.version()
+      || followed_ * reestimate_share + reestimate_always < all_.tree.size())
     return;
+  followed_ = 0;
   estimated_version_ = estimates_.version();
   all_.tree.reestimate();
   for (const auto& kvp : by_study_)

@@ -50,6 +50,8 @@ public:
   scheduler& operator=(const scheduler&) = delete;
 
   /// Follows the plan. Call after anything was done to it.
+  /// New estimates are taken in once that costs no more than a few times what
+  /// has been followed since the last ones, or little.
   /// @complexity that of `stage_tree::update`, once for all studies and once
   ///             for each that waits for something on the nodes that changed
   void update(const std::set<node_id>& changed);
@@ -121,6 +123,7 @@ private:
   const time_estimates& estimates_;
   policy policy_;
   std::uint64_t estimated_version_ = 0;
+  std::uint64_t followed_ = 0; ///< changes since then
   view all_;
   /// Those that wait for something; none while the plan has one study only.
   std::map<study_no, std::unique_ptr<view>> by_study_;

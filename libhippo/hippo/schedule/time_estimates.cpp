@@ -1,5 +1,6 @@
 #include "hippo/schedule/time_estimates.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "hippo/core/number.hpp"
@@ -13,6 +14,10 @@ constexpr double memory = 0.9;
 
 /// An estimate that moves by more than this share is announced.
 constexpr double drift = 0.2;
+
+/// Steps that are shorter count as if they took so many seconds: handing one
+/// over takes longer, and how long they take says more of the clock than of them.
+constexpr double shortest_step = 1e-3;
 
 } // namespace
 
@@ -38,7 +43,7 @@ void time_estimates::learn_step(const std::string& speed_key,
   any_step_.learn(seconds, static_cast<double>(steps));
   auto& x = steps_[speed_key];
   x.seconds.learn(seconds, static_cast<double>(steps));
-  const auto now = x.seconds.value(0);
+  const auto now = std::max(x.seconds.value(0), shortest_step);
   if (std::abs(now - x.announced) <= drift * x.announced)
     return;
   x.announced = now;

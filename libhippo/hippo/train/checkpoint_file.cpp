@@ -108,12 +108,13 @@ checkpoint checkpoint_writer::written() const {
   return {name_, bytes_, hasher_.digest()};
 }
 
-std::optional<error> checkpoint_writer::commit() {
-  auto code = sync(file_);
+std::optional<error> checkpoint_writer::commit(durability how) {
+  const bool synced = how == durability::synced;
+  auto code = synced ? sync(file_) : 0;
   const auto path = fs::path{folder_} / name_;
   if (code == 0 && ::rename(part_.c_str(), path.c_str()) != 0)
     code = errno;
-  if (code == 0) {
+  if (code == 0 && synced) {
     part_ = path; // to be removed if the folder cannot be synced
     code = sync(file_descriptor{
       ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)});
@@ -182,13 +183,14 @@ std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
 
 expected<checkpoint> write_checkpoint(const std::string& folder,
                                       const std::string& name,
-                                      const std::string& bytes) {
+                                      const std::string& bytes,
+                                      durability how) {
   auto writer = checkpoint_writer::open(folder, name);
   if (!writer)
     return writer.failure();
   auto failed = writer->append(bytes.data(), bytes.size());
   if (!failed)
-    failed = writer->commit();
+    failed = writer->commit(how);
   if (failed)
     return *failed;
   return writer->written();

@@ -21,6 +21,13 @@ inline constexpr std::size_t checkpoint_name_bytes_max = 240;
 /// front) and is neither empty nor too long.
 bool is_checkpoint_name(const std::string& name) noexcept;
 
+/// What a checkpoint is to survive.
+enum class durability : std::uint8_t {
+  synced, ///< the end of the machine: it is on the disk
+  cached, ///< the end of the process: the system writes it when it likes to.
+          ///< What a power failure damages is found out when it is read.
+};
+
 /// A checkpoint while it is written, in parts. Until it is committed it has a
 /// temporary name that ends in `.part` and is no other writer's; whatever is
 /// not committed is removed.
@@ -42,10 +49,12 @@ public:
   /// Returns the size and digest of what has been written so far.
   [[nodiscard]] checkpoint written() const;
 
-  /// Gives the file its name, replacing what was there, once all of it is on
-  /// the disk; returns once the name is there as well. May take seconds.
+  /// Gives the file its name, replacing what was there. If it is to be `synced`,
+  /// all of it is on the disk before, and the name when this returns, which may
+  /// take seconds.
   /// @returns nothing, or `errc::io_failed`: the file is gone then
-  [[nodiscard]] std::optional<error> commit();
+  [[nodiscard]] std::optional<error>
+  commit(durability how = durability::synced);
 
 private:
   checkpoint_writer(std::string folder, std::string name, std::string part,
@@ -89,12 +98,13 @@ private:
 };
 
 /// Writes `bytes` to the file `name` of `folder`, replacing what was there. The
-/// name appears only once all of it is on the disk; a failure leaves no file.
+/// name appears only once all of it is written; a failure leaves no file.
 /// @returns its size and digest, `errc::invalid_argument` if `name` is not that
 ///          of a checkpoint, or `errc::io_failed`
 expected<checkpoint> write_checkpoint(const std::string& folder,
                                       const std::string& name,
-                                      const std::string& bytes);
+                                      const std::string& bytes,
+                                      durability how = durability::synced);
 
 /// Reads a checkpoint of `folder` and checks its size and digest.
 /// @returns the bytes, `errc::bad_checkpoint` if the file is missing or is not

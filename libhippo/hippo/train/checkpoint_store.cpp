@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "hippo/train/checkpoint_file.hpp"
-
 namespace hippo {
 
 folder_store::folder_store(std::string folder) : folder_(std::move(folder)) {}
@@ -13,8 +11,9 @@ expected<std::string> folder_store::read(const checkpoint& x) {
 }
 
 expected<checkpoint> folder_store::write(const std::string& name,
-                                         const std::string& bytes) {
-  return write_checkpoint(folder_, name, bytes);
+                                         const std::string& bytes,
+                                         durability how) {
+  return write_checkpoint(folder_, name, bytes, how);
 }
 
 std::unique_ptr<checkpoint_store> folder_of(const lease& x) {

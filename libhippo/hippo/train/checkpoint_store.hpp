@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/train/checkpoint_file.hpp"
 #include "hippo/train/lease.hpp"
 
 namespace hippo {
@@ -20,12 +21,13 @@ public:
   ///          `x` says, or `errc::io_failed`
   virtual expected<std::string> read(const checkpoint& x) = 0;
 
-  /// Writes `bytes` under `name`, replacing what was there. When this returns,
-  /// all of it is on the disk; a failure leaves nothing.
+  /// Writes `bytes` under `name`, replacing what was there; a failure leaves
+  /// nothing. It survives what `how` says, or more.
   /// @returns its size and digest, `errc::invalid_argument` if `name` is not
   ///          that of a checkpoint, or `errc::io_failed`
   virtual expected<checkpoint> write(const std::string& name,
-                                     const std::string& bytes)
+                                     const std::string& bytes,
+                                     durability how = durability::synced)
     = 0;
 };
 
@@ -35,8 +37,8 @@ public:
   explicit folder_store(std::string folder);
 
   expected<std::string> read(const checkpoint& x) override;
-  expected<checkpoint> write(const std::string& name,
-                             const std::string& bytes) override;
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how = durability::synced) override;
 
 private:
   const std::string folder_;

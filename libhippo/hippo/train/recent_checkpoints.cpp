@@ -20,9 +20,9 @@ public:
     return result;
   }
 
-  expected<checkpoint> write(const std::string& name,
-                             const std::string& bytes) override {
-    auto result = behind_->write(name, bytes);
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how) override {
+    auto result = behind_->write(name, bytes, how);
     if (result)
       recent_.keep(folder_, *result, bytes);
     return result;

@@ -16,6 +16,10 @@ namespace {
 /// two, and each costs a little.
 constexpr std::uint64_t call_ns = 100'000'000;
 
+/// A checkpoint is synced once so much training lies behind it: what a power
+/// failure may cost then is little, and so is what syncing costs.
+constexpr std::uint64_t sync_after_ns = 1'000'000'000;
+
 /// How much of what a workload has printed last is told along with its failure.
 constexpr std::size_t last_words_bytes_max = 4096;
 
@@ -190,6 +194,7 @@ private:
       return failure;
     }
     const auto ns = next_.train_ns - before_ns;
+    unsynced_ns_ += ns;
     if (ns > call_ns)
       steps_a_call_ = std::max<step_t>(steps_a_call_ / 2, 1);
     else if (ns <= call_ns / 2 && to - at_ == steps_a_call_)
@@ -254,8 +259,12 @@ private:
   std::optional<error> save(const stage& x) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
+      const auto how = unsynced_ns_ >= sync_after_ns ? durability::synced
+                                                     : durability::cached;
       auto saved = store_.write(checkpoint_name(x.node, at_, lease_.number),
-                                work_.save());
+                                work_.save(), how);
+      if (how == durability::synced)
+        unsynced_ns_ = 0;
       if (saved)
         present_ = next_.saved = *saved;
       else
@@ -279,6 +288,7 @@ private:
   step_t at_;
   step_t steps_a_call_ = 1; ///< follows how long steps take
   step_t reported_ = 0;     ///< the last stop that was passed
+  std::uint64_t unsynced_ns_ = 0; ///< trained since a checkpoint was synced
   bool failed_in_long_call_ = false;
   bool step_by_step_ = false; ///< whatever they take
   stop_report next_;        ///< of the stop that comes next

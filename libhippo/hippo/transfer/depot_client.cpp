@@ -283,7 +283,8 @@ expected<std::string> remote_store::read(const checkpoint& x) {
 }
 
 expected<checkpoint> remote_store::write(const std::string& name,
-                                         const std::string& bytes) {
+                                         const std::string& bytes,
+                                         durability) {
   return client_.store(folder_, name, bytes);
 }
 

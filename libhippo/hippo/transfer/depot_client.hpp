@@ -95,8 +95,9 @@ public:
   remote_store(depot_client& client, std::string folder);
 
   expected<std::string> read(const checkpoint& x) override;
-  expected<checkpoint> write(const std::string& name,
-                             const std::string& bytes) override;
+  /// A depot syncs whatever it is given.
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how = durability::synced) override;
 
 private:
   depot_client& client_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace hippo {
 
@@ -161,6 +162,7 @@ void stage_tree::set_cut(node_id child, const std::optional<demand>& before,
 
 bool stage_tree::follow(node_id id) {
   auto& state = nodes_.make(id);
+  size_ -= state.is_waiting();
   const auto announce = [&](step_t from, const demand& x, bool appears) {
     if (observer_)
       observer_({id, from, x}, appears);
@@ -183,11 +185,12 @@ bool stage_tree::follow(node_id id) {
     runnables_.emplace(std::pair{id, from}, x);
     announce(from, x, true);
   }
-  if (from_begin == state.from_begin)
+  const auto before = std::exchange(state.from_begin, from_begin);
+  size_ += state.is_waiting();
+  if (from_begin == before)
     return false;
   if (id != 0)
-    set_cut(id, state.from_begin, from_begin);
-  state.from_begin = from_begin;
+    set_cut(id, before, from_begin);
   return true;
 }
 
@@ -214,7 +217,7 @@ void stage_tree::update(const std::set<node_id>& changed) {
 void stage_tree::reestimate() {
   std::set<std::pair<std::uint32_t, node_id>> queue;
   nodes_.for_each([&](node_id id, const node_state& x) {
-    if (x.from_begin || !x.runnable_from.empty())
+    if (x.is_waiting())
       queue.emplace(plan_.node(id).depth, id);
   });
   follow_all(std::move(queue));

@@ -58,6 +58,9 @@ public:
   /// Follows the plan after `changed` (of `search_plan::take_changed`).
   void update(const std::set<node_id>& changed);
 
+  /// How many nodes wait for something.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
   /// Computes all times anew, after estimates have changed. O(waiting nodes).
   void reestimate();
 
@@ -119,6 +122,10 @@ private:
     by_step<cut> cuts;
     std::vector<step_t> runnable_from; ///< its keys in `runnables_`
     std::optional<demand> from_begin;  ///< what it needs of its parent
+
+    [[nodiscard]] bool is_waiting() const {
+      return from_begin || !runnable_from.empty();
+    }
   };
 
   /// The states of nodes, in pages: takes memory for the parts of the plan that
@@ -163,6 +170,7 @@ private:
   step_seconds seconds_;
   std::optional<study_no> study_;
   node_states nodes_;
+  std::size_t size_ = 0; ///< nodes of which `is_waiting()` is true
   std::map<std::pair<node_id, step_t>, demand> runnables_;
   observer observer_;
 };
