@@ -1,5 +1,7 @@
 #include "journal.hpp"
 
+#include <iterator>
+
 #include <spdlog/spdlog.h>
 
 namespace hippo {
@@ -10,17 +12,13 @@ using self_ptr = journal_actor::stateful_pointer<journal_state>;
 
 /// Writes what waits. @returns why that is not possible
 std::optional<error> write(journal_state& st) {
-  std::vector<journal_record> records;
-  for (auto& x : st.waiting)
-    records.insert(records.end(), x.entry.records.begin(),
-                   x.entry.records.end());
-  if (!st.store || records.empty())
+  if (!st.store || st.unwritten.empty())
     return std::nullopt;
   const auto begin = std::chrono::steady_clock::now();
-  if (auto done = st.store->commit(records); !done)
+  if (auto done = st.store->commit(st.unwritten); !done)
     return done.failure();
   ++st.status.commits;
-  st.status.records += records.size();
+  st.status.records += st.unwritten.size();
   st.status.commit_seconds
     += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
          .count();
@@ -42,14 +40,15 @@ void flush(self_ptr self) {
   if (!st.status.trouble.empty())
     spdlog::info("journal: writing goes on");
   st.status.trouble.clear();
+  st.unwritten = {};
   for (auto& x : std::exchange(st.waiting, {})) {
     if (trouble) {
       x.promise.deliver(caf::make_error(trouble->code, trouble->message));
       continue;
     }
-    for (auto& [owner, news] : x.entry.news)
+    for (auto& [owner, news] : x.news)
       self->send(owner, outcome_atom::value, std::move(news));
-    x.promise.deliver(std::uint64_t{x.entry.records.size()});
+    x.promise.deliver(std::uint64_t{x.records});
   }
   if (trouble)
     spdlog::critical("journal: {}", trouble->message);
@@ -63,14 +62,19 @@ journal_actor::behavior_type journal(self_ptr self,
   self->state.store = std::move(store);
   self->state.retry = retry;
   return {
-    [self](commit_atom, const journal_entry& x) -> caf::result<std::uint64_t> {
+    // Entries may be large: whoever sent this one has no use for it any more.
+    [self](commit_atom, journal_entry& x) -> caf::result<std::uint64_t> {
       auto& waiting = self->state.waiting;
+      auto& unwritten = self->state.unwritten;
       auto promise = self->make_response_promise<std::uint64_t>();
       // What is in the mailbox already comes before this, and is committed
       // along with it.
       if (waiting.empty())
         self->send(self, flush_atom::value);
-      waiting.push_back({x, promise});
+      waiting.push_back({x.records.size(), std::move(x.news), promise});
+      unwritten.insert(unwritten.end(),
+                       std::make_move_iterator(x.records.begin()),
+                       std::make_move_iterator(x.records.end()));
       return promise;
     },
     [self](flush_atom) { flush(self); },

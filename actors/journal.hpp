@@ -20,11 +20,14 @@ struct journal_state {
   /// who asked for it hear that it failed.
   std::chrono::milliseconds retry{0};
 
+  /// What is passed on once the records of an entry are written.
   struct waiting_entry {
-    journal_entry entry;
+    std::size_t records = 0; ///< how many
+    std::vector<std::pair<trial_owner_actor, study_news>> news;
     caf::typed_response_promise<std::uint64_t> promise;
   };
-  std::vector<waiting_entry> waiting; ///< in the order in which they came
+  std::vector<journal_record> unwritten; ///< in the order in which they came
+  std::vector<waiting_entry> waiting;    ///< for these, likewise
   journal_status status;
 };
 

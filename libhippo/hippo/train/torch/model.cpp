@@ -194,9 +194,9 @@ void model::init(std::uint64_t seed) {
       x.fill_(name.ends_with(".weight") ? 1 : 0);
       continue;
     }
-    // Uniform with the variance of He et al. (2015), 2 / inputs.
+    // As PyTorch begins with its Linear and Conv2d.
     const auto inputs = x[0].numel();
-    const auto bound = std::sqrt(6.0 / static_cast<double>(inputs));
+    const auto bound = 1 / std::sqrt(static_cast<double>(inputs));
     random_numbers numbers{seed, purpose::weights, {index}};
     auto values = at::empty(x.sizes(), at::kFloat);
     auto* out = values.mutable_data_ptr<float>();

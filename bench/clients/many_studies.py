@@ -1,0 +1,31 @@
+"""Runs studies of 1,000 trials that cost nothing, one after the other.
+
+    many_studies.py SERVER STUDIES PID
+
+Prints the memory of the process PID in MB after each.
+"""
+
+import json
+import re
+import sys
+
+import hippo
+
+server, studies, pid = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+memory = []
+with hippo.connect(server) as client:
+    for i in range(studies):
+        study = client.submit({
+            "study": f"short-{i}",
+            "workload": {"name": "fashion-mlp"},
+            "objective": {"metric": "val_accuracy", "direction": "maximize"},
+            "steps": {"max": 1},
+            "space": {"lr": {"log_uniform": [1e-6, 0.1]}},
+            "seed": i,
+            "budget": {"trials": 1000},
+        })
+        study.wait(progress=False)
+        with open(f"/proc/{pid}/status") as status:
+            memory.append(int(re.search(r"VmRSS:\s+(\d+)",
+                                        status.read())[1]) / 1024)
+print(json.dumps({"memory_mb": memory}))
