@@ -4,8 +4,11 @@
 //
 // Registers so many trainers with a service, all in this process, each with a
 // thread that trains `fashion-mlp`: a step takes as long as said, and metrics are
-// drawn from the hyper-parameters. Runs until it is ended.
+// drawn from the hyper-parameters. Runs until the service has ended; then it
+// prints, as a line of JSON, for how many seconds trainers trained, and waited
+// between two steps: from the first to the last step of each, added up.
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +18,8 @@
 #include <vector>
 
 #include <unistd.h>
+
+#include <spdlog/spdlog.h>
 
 #include "hippo/core/endpoint.hpp"
 #include "hippo/core/hash.hpp"
@@ -28,6 +33,15 @@ namespace {
 
 using namespace hippo;
 
+using clock_type = std::chrono::steady_clock;
+
+std::atomic<std::int64_t> busy_ns{0};
+std::atomic<std::int64_t> idle_ns{0};
+
+std::int64_t ns(clock_type::duration x) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(x).count();
+}
+
 /// Its state is a hash of all that it was trained with.
 class waiting_workload final : public workload {
 public:
@@ -37,6 +51,9 @@ public:
   void init() override { state_ = 0; }
 
   void train(const configuration& config, step_t from, step_t to) override {
+    const auto begin = clock_type::now();
+    if (ended_ != clock_type::time_point{})
+      idle_ns += ns(begin - ended_);
     for (auto at = from; at < to; ++at) {
       for (const auto& [name, shape] : config) {
         state_ = hash_bytes(name.data(), name.size(), state_);
@@ -50,6 +67,8 @@ public:
         std::this_thread::sleep_for(
           std::chrono::duration<double>(step_seconds_));
     }
+    ended_ = clock_type::now();
+    busy_ns += ns(ended_ - begin);
   }
 
   metrics evaluate() override {
@@ -68,6 +87,7 @@ public:
 
 private:
   double step_seconds_;
+  clock_type::time_point ended_; ///< of the last step
   std::uint64_t state_ = 0;
 };
 
@@ -82,6 +102,7 @@ int main(int argc, char** argv) {
                  "usage: simulated_trainers HOST:PORT COUNT STEP_SECONDS\n");
     return 2;
   }
+  spdlog::set_level(spdlog::level::off);
   system_config config;
   caf::actor_system system{config};
   auto pool = find_published<registrar_actor>(system, where->host, where->port);
@@ -112,5 +133,9 @@ int main(int argc, char** argv) {
   caf::scoped_actor guard{system};
   guard->monitor(*pool);
   guard->receive([](const caf::down_msg&) {});
+  std::printf("{\"busy\": %.3f, \"idle\": %.3f}\n",
+              static_cast<double>(busy_ns) * 1e-9,
+              static_cast<double>(idle_ns) * 1e-9);
+  std::fflush(stdout);
   std::_Exit(0);
 }

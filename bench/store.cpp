@@ -1,7 +1,7 @@
 // What it costs that a result is durable before anybody hears of it: commits of
 // the state folder against appending as many bytes to a file, each in groups
 // of several sizes, in turns; and what the database takes and how fast it is
-// read again.
+// read again. Prints a line of JSON.
 //
 //   store [RESULTS] [FOLDER]      default: 20000, the folder for temporary files
 //
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: store [RESULTS] [FOLDER]\n");
     return 2;
   }
-  std::printf("group  results/s  file, results/s  ratio\n");
+  std::printf("{\"groups\": [");
   for (const std::uint64_t group : {1, 10, 100, 1000}) {
     // Small groups are slow: fewer results say as much.
     const auto count = std::min<std::uint64_t>(results, group * 500);
@@ -144,9 +144,10 @@ int main(int argc, char** argv) {
       rate = commit_all(*store, count, group);
     }
     const auto bound = append_all(name + ".txt", count, group);
-    std::printf("%5llu  %9.0f  %15.0f  %5.2f\n",
-                static_cast<unsigned long long>(group), rate, bound,
-                rate / bound);
+    std::printf("%s{\"group\": %llu, \"results_per_second\": %.0f, "
+                "\"file_results_per_second\": %.0f}",
+                group == 1 ? "" : ", ", static_cast<unsigned long long>(group),
+                rate, bound);
   }
   const auto whole = root + "/whole";
   {
@@ -154,23 +155,23 @@ int main(int argc, char** argv) {
     commit_all(*store, results, 1000);
   }
   const auto bytes = fs::file_size(whole + "/hippo.db");
-  std::printf("\n%llu results in %.1f MB: %.0f bytes each\n", results,
-              static_cast<double>(bytes) * 1e-6,
-              static_cast<double>(bytes) / static_cast<double>(results));
   const auto store = checked(state_folder::open(whole));
   const auto rate = [&](double spent) {
     return static_cast<double>(results) / spent;
   };
-  std::printf("plan loaded: %.0f results/s\n", rate(seconds([&] {
-                checked(store->load_plan(key));
-              })));
-  std::printf("events read: %.0f results/s\n", rate(seconds([&] {
-                for (std::uint64_t after = 0;;) {
-                  const auto x = checked(store->load_events(1, after, 10'000));
-                  if (x.empty())
-                    return;
-                  after = x.back().id;
-                }
-              })));
+  const auto loaded
+    = rate(seconds([&] { checked(store->load_plan(key)); }));
+  const auto heard = rate(seconds([&] {
+    for (std::uint64_t after = 0;;) {
+      const auto x = checked(store->load_events(1, after, 10'000));
+      if (x.empty())
+        return;
+      after = x.back().id;
+    }
+  }));
+  std::printf("], \"bytes\": %.0f, \"plan_results_per_second\": %.0f, "
+              "\"events_per_second\": %.0f}\n",
+              static_cast<double>(bytes) / static_cast<double>(results), loaded,
+              heard);
   fs::remove_all(root);
 }

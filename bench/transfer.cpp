@@ -1,7 +1,7 @@
 // What a checkpoint costs over the network: a depot over loopback against the
 // checkpoint folder itself and against copying the file, in turns.
 //
-//   transfer [MIB] [ROUNDS]      default: 256 5
+//   transfer [MIB] [ROUNDS]      default: 256 5; prints medians in MB/s as JSON
 //
 // Both ends are in this process, on threads of their own. A checkpoint is
 // written when it is on the disk; it is read, and the file copied, from and to
@@ -60,12 +60,6 @@ void measure(checkpoint_store& store, const std::string& bytes, rates& out) {
     rate_of(bytes.size(), [&] { return bool{store.read(x)}; }));
 }
 
-void print(const char* what, const std::vector<double>& rate,
-           const std::vector<double>& base) {
-  std::printf("%-13s %7.0f MB/s  ratio %.2f\n", what, median(rate),
-              median(rate) / median(base));
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -100,13 +94,11 @@ int main(int argc, char** argv) {
                              fs::copy_options::overwrite_existing);
       }));
     }
-    std::printf("%llu MiB, %llu rounds, medians, ratio to copying the file\n",
-                mib, rounds);
-    print("copy", copies, copies);
-    print("write, folder", near.writes, copies);
-    print("write, depot", far.writes, copies);
-    print("read, folder", near.reads, copies);
-    print("read, depot", far.reads, copies);
+    std::printf("{\"copy\": %.1f, \"write_folder\": %.1f, "
+                "\"write_depot\": %.1f, \"read_folder\": %.1f, "
+                "\"read_depot\": %.1f}\n",
+                median(copies), median(near.writes), median(far.writes),
+                median(near.reads), median(far.reads));
   }
   fs::remove_all(root);
 }

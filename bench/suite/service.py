@@ -1,6 +1,7 @@
 """A service with trainers that only wait, for as long as a benchmark needs it."""
 
 import contextlib
+import json
 import re
 import subprocess
 import threading
@@ -31,7 +32,6 @@ class Service:
                 break
         self._trainers = where["trainers"]
         self.address = where["clients"]
-        self.http = where["people"]
         self.pid = self._process.pid
         # Nobody reads on, and the pipe must not fill up.
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
@@ -39,12 +39,24 @@ class Service:
     def add_trainers(self, count, step_seconds=0):
         self._children.append(subprocess.Popen(
             [self._bench.program("simulated_trainers"), self._trainers,
-             str(count), str(step_seconds)], stderr=subprocess.DEVNULL))
+             str(count), str(step_seconds)],
+            stdout=subprocess.PIPE, text=True))
 
-    def resident_mb(self):
-        """The memory that the service takes now."""
-        with open(f"/proc/{self.pid}/status") as status:
-            return int(re.search(r"VmRSS:\s+(\d+)", status.read())[1]) / 1024
+    def wait_for_trainers(self, count):
+        self._bench.client("wait_until.py", self.address, str(count))
+
+    def wait_for_lease(self):
+        """Waits until a trainer trains."""
+        self._bench.client("wait_until.py", self.address, "trains")
+
+    def stop(self):
+        """Ends the service. Returns for how many seconds its trainers trained,
+        and waited between two steps, added up.
+        """
+        self._process.kill()
+        self._process.wait()
+        told = [json.loads(child.stdout.read()) for child in self._children]
+        return tuple(sum(x[key] for x in told) for key in ("busy", "idle"))
 
     def close(self):
         for child in self._children:
@@ -61,6 +73,7 @@ def service(bench, state, trainers=0, step_seconds=0, flags=()):
     try:
         if trainers:
             running.add_trainers(trainers, step_seconds)
+            running.wait_for_trainers(trainers)
         yield running
     finally:
         running.close()

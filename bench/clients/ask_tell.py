@@ -1,0 +1,36 @@
+"""Asks a study that a client drives for trials and tells it a value of each.
+
+    ask_tell.py SERVER TRIALS
+
+Prints the medians of both in milliseconds.
+"""
+
+import json
+import statistics
+import sys
+import time
+
+import hippo
+
+server, trials = sys.argv[1], int(sys.argv[2])
+ask, tell = [], []
+with hippo.connect(server) as client:
+    study = client.submit({
+        "study": "ask-and-tell",
+        "workload": {"name": "fashion-mlp"},
+        "objective": {"metric": "val_accuracy", "direction": "maximize"},
+        "steps": {"max": 1},
+        "space": {"lr": {"log_uniform": [1e-6, 0.1]},
+                  "dropout": {"uniform": [0, 0.5]}},
+        "algorithm": "client",
+        "budget": {"trials": trials},
+    })
+    for _ in range(trials):
+        begin = time.perf_counter()
+        trial = study.ask()
+        asked = time.perf_counter()
+        study.tell(trial, 0.5)
+        ask.append(1000 * (asked - begin))
+        tell.append(1000 * (time.perf_counter() - asked))
+print(json.dumps({"ask_ms": statistics.median(ask),
+                  "tell_ms": statistics.median(tell)}))

@@ -1,0 +1,80 @@
+// What a suggestion of the TPE-like sampler costs after so many trials.
+//
+//   suggest TRIALS
+//
+// The space has two logarithmic ranges, two linear ones and two choices of five.
+// Prints a line of JSON with the median of 200 suggestions, each with the result
+// that is told of it.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/space/study.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/tune/tpe_sampler.hpp"
+
+namespace {
+
+using namespace hippo;
+using clock_type = std::chrono::steady_clock;
+
+constexpr std::uint64_t suggestions = 200;
+
+const std::string text = R"(
+study: suggest
+workload: {name: fashion-cnn}
+objective: {metric: val_accuracy, direction: maximize}
+steps: {max: 1}
+space:
+  lr: {log_uniform: [1e-5, 0.1]}
+  weight_decay: {log_uniform: [1e-6, 0.1]}
+  dropout: {uniform: [0, 0.5]}
+  label_smoothing: {uniform: [0, 0.2]}
+  batch_size: {choice: [16, 32, 64, 128, 256]}
+  crop: {choice: [0, 1, 2, 3, 4]}
+budget: {trials: 10000000}
+algorithm: tpe
+)";
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto trials = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;
+  if (trials == 0) {
+    std::fprintf(stderr, "usage: suggest TRIALS\n");
+    return 2;
+  }
+  const auto read = read_study(text, "suggest.yaml", built_in_workloads());
+  if (!read.study) {
+    std::fprintf(stderr, "%s\n", to_text(read.errors.front()).c_str());
+    return 1;
+  }
+  tpe_sampler sampler{read.study->space,   1, 10, 24, direction::maximize, 1,
+                      nullptr};
+  const auto tell = [&](trial_no trial) {
+    const auto draw = hash_bytes(&trial, sizeof(trial));
+    sampler.on_result(trial, 1, static_cast<double>(draw >> 11) * 0x1p-53);
+  };
+  // All drawn before anything is told, so these are random ones and cheap.
+  for (trial_no i = 0; i < trials; ++i)
+    sampler.draw(i);
+  for (trial_no i = 0; i < trials; ++i)
+    tell(i);
+  std::vector<double> times;
+  for (auto i = trials; i < trials + suggestions; ++i) {
+    const auto begin = clock_type::now();
+    sampler.draw(i);
+    tell(i);
+    times.push_back(std::chrono::duration<double, std::milli>(
+                      clock_type::now() - begin)
+                      .count());
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("{\"milliseconds_per_suggestion\": %.4f}\n",
+              times[times.size() / 2]);
+}

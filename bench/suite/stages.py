@@ -1,0 +1,47 @@
+"""What a stage costs beside its steps
+
+Two studies on Fashion-MNIST, those of the demo: where the time of two trainers
+went. And reading and writing a checkpoint of 256 MiB, in a folder and over the
+network, against copying such a file.
+"""
+
+import json
+import subprocess
+
+from harness import ROOT, Result, Row
+
+STUDIES = [ROOT / "examples" / "fashion-mnist" / name
+           for name in ("lr-schedules.yaml", "lr-and-batch.yaml")]
+
+
+def overhead(bench):
+    """Runs the demo; returns the report."""
+    state = bench.scratch / "state"
+    subprocess.run([bench.program("hippo"), "run", *STUDIES, "--trainers", "2",
+                    "--quiet", "--state", state], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return json.loads((state / "report" / "report.json").read_text())
+
+
+def run(bench):
+    report = overhead(bench)
+    spent = report["overhead"]
+    whole = sum(spent.values())
+    beside = spent["load"] + spent["save"] + spent["dispatch"]
+    rows = [
+        Row("load, save and dispatch, of all device time", "%",
+            [100 * beside / whole], more_is_better=False, aim=1),
+        Row("idle, of all device time", "%", [100 * spent["idle"] / whole],
+            more_is_better=False)]
+    rows += [Row(f"{name}, for each step trained", "ms",
+                 [1000 * spent[name] / report["trained_steps"]],
+                 more_is_better=False)
+             for name in ("load", "evaluate", "save", "dispatch")]
+    rounds = "1" if bench.quick else "5"
+    rates = bench.json([bench.program("transfer"), "256", rounds])
+    rows += [Row(f"{what} a checkpoint, {where}", "MB/s",
+                 [rates[f"{what}_{where}"]], "cp", [rates["copy"]])
+             for what in ("write", "read") for where in ("folder", "depot")]
+    return Result(rows, notes=[
+        f"{report['trained_steps']} steps trained, {whole:.1f} s of device "
+        "time. Measured once; transfers are medians of five."])
