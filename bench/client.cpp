@@ -53,7 +53,8 @@ objective: {metric: val_accuracy, direction: maximize}
 steps: {max: 1}
 space: {lr: {log_uniform: [1e-6, 0.1]}, dropout: {uniform: [0, 0.5]}}
 algorithm: client
-budget: {trials: )" + std::to_string(trials) + "}\n";
+budget: {trials: )" + std::to_string(trials)
+                    + "}\n";
   const auto id = checked(client.submit(text, "client.yaml")).id;
   auto study = checked(client.study(std::to_string(id)));
   std::vector<double> ask, tell;

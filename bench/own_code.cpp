@@ -81,12 +81,12 @@ void measure_requests(const task& x, workload& work) {
     evaluates.push_back(milliseconds([&] { work.evaluate(); }));
     saves.push_back(milliseconds([&] { state = work.save(); }));
   }
-  std::printf("state of %zu bytes; medians of %d, ms: load %.3f, train one step "
-              "%.3f, evaluate %.3f, save %.3f; a stage %.3f\n",
-              state.size(), requests, median(loads), median(trains),
-              median(evaluates), median(saves),
-              median(loads) + median(trains) + median(evaluates)
-                + median(saves));
+  std::printf(
+    "state of %zu bytes; medians of %d, ms: load %.3f, train one step "
+    "%.3f, evaluate %.3f, save %.3f; a stage %.3f\n",
+    state.size(), requests, median(loads), median(trains), median(evaluates),
+    median(saves),
+    median(loads) + median(trains) + median(evaluates) + median(saves));
 }
 
 double steps_per_second(const task& x, workload& work) {
@@ -100,12 +100,11 @@ double steps_per_second(const task& x, workload& work) {
   lease_progress progress;
   std::optional<checkpoint> present;
   double result = 0;
-  const auto end = run(
-    work, present, what, store, "cpu", control, progress, now_ns,
-    [&](const stop_report& y) {
-      result = static_cast<double>(x.steps) * 1e9
-               / static_cast<double>(y.train_ns);
-    });
+  const auto end = run(work, present, what, store, "cpu", control, progress,
+                       now_ns, [&](const stop_report& y) {
+                         result = static_cast<double>(x.steps) * 1e9
+                                  / static_cast<double>(y.train_ns);
+                       });
   if (end.failure) {
     std::cerr << end.failure->message << '\n';
     std::exit(1);

@@ -5,8 +5,8 @@
 //
 // Trials take turns through so many combinations of schedules over 100 steps:
 // learning rate, momentum, batch size and, from step 60 on, weight decay. With
-// as many combinations as trials each one brings a node of its own. Prints a line
-// of JSON; times are microseconds, memory is what is allocated in the end.
+// as many combinations as trials each one brings a node of its own. Prints a
+// line of JSON; times are microseconds, memory is what is allocated in the end.
 //
 // A decision is: choose a path, lease it, follow what that changes. It is timed
 // while so many stages wait, or fewer where combinations are fewer.
@@ -44,8 +44,8 @@ std::vector<segment> segments_of(std::uint64_t combination) {
   std::vector<segment> result{{0, x}};
   x["lr"] = form::constant(0.01);
   result.push_back({10 + schedule / 2, x});
-  x["weight_decay"]
-    = form::constant(1e-5 * (1 + static_cast<double>(combination) / 16));
+  x["weight_decay"] =
+    form::constant(1e-5 * (1 + static_cast<double>(combination) / 16));
   result.push_back({60, x});
   return result;
 }
@@ -97,9 +97,9 @@ int main(int argc, char** argv) {
     plan.add_study({last_step, {last_step}});
   auto begin = clock_type::now();
   for (std::uint64_t i = 0; i < trials; ++i)
-    plan.ask(plan.add_trial(static_cast<study_no>(i % studies),
-                            ways[i % ways.size()]),
-             last_step);
+    plan.ask(
+      plan.add_trial(static_cast<study_no>(i % studies), ways[i % ways.size()]),
+      last_step);
   const auto insert = microseconds_since(begin) / static_cast<double>(trials);
   const auto in_plan = (allocated() - before) / static_cast<double>(trials);
 

@@ -3,10 +3,11 @@
 //   simulated_trainers HOST:PORT COUNT STEP_SECONDS
 //
 // Registers so many trainers with a service, all in this process, each with a
-// thread that trains `fashion-mlp`: a step takes as long as said, and metrics are
-// drawn from the hyper-parameters. Runs until the service has ended; then it
-// prints, as a line of JSON, for how many seconds trainers trained, and waited
-// between two steps: from the first to the last step of each, added up.
+// thread that trains `fashion-mlp`: a step takes as long as said, give or take
+// a half, and metrics are drawn from the hyper-parameters. Runs until the
+// service has ended; then it prints, as a line of JSON, for how many seconds
+// trainers trained, and waited between two steps: from the first to the last
+// step of each, added up.
 
 #include <atomic>
 #include <chrono>
@@ -65,16 +66,16 @@ public:
       }
       if (step_seconds_ > 0)
         std::this_thread::sleep_for(
-          std::chrono::duration<double>(step_seconds_));
+          std::chrono::duration<double>(step_seconds_ * (0.5 + value())));
     }
     ended_ = clock_type::now();
     busy_ns += ns(ended_ - begin);
   }
 
   metrics evaluate() override {
-    const auto value = static_cast<double>(state_ >> 11) * 0x1p-53;
-    return {{"val_accuracy", value}, {"val_loss", 1 - value},
-            {"train_loss", 1 - value}};
+    return {{"val_accuracy", value()},
+            {"val_loss", 1 - value()},
+            {"train_loss", 1 - value()}};
   }
 
   std::string save() override {
@@ -86,6 +87,9 @@ public:
   }
 
 private:
+  /// A number of [0, 1).
+  double value() const { return static_cast<double>(state_ >> 11) * 0x1p-53; }
+
   double step_seconds_;
   clock_type::time_point ended_; ///< of the last step
   std::uint64_t state_ = 0;

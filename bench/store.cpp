@@ -3,7 +3,8 @@
 // of several sizes, in turns; and what the database takes and how fast it is
 // read again. Prints a line of JSON.
 //
-//   store [RESULTS] [FOLDER]      default: 20000, the folder for temporary files
+//   store [RESULTS] [FOLDER]      default: 20000, the folder for temporary
+//   files
 //
 // A result is what a merger writes for one measured step: two metrics, the
 // event that its study hears, the trial's row; a node for every tenth, and a
@@ -126,9 +127,9 @@ std::unique_ptr<state_folder> open_with_study(const std::string& path) {
 
 int main(int argc, char** argv) {
   const auto results = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20'000;
-  auto root
-    = (argc > 2 ? fs::path{argv[2]} : fs::temp_directory_path()).string()
-      + "/hippo_XXXXXX";
+  auto root =
+    (argc > 2 ? fs::path{argv[2]} : fs::temp_directory_path()).string()
+    + "/hippo_XXXXXX";
   if (::mkdtemp(root.data()) == nullptr || results == 0) {
     std::fprintf(stderr, "usage: store [RESULTS] [FOLDER]\n");
     return 2;
@@ -159,8 +160,7 @@ int main(int argc, char** argv) {
   const auto rate = [&](double spent) {
     return static_cast<double>(results) / spent;
   };
-  const auto loaded
-    = rate(seconds([&] { checked(store->load_plan(key)); }));
+  const auto loaded = rate(seconds([&] { checked(store->load_plan(key)); }));
   const auto heard = rate(seconds([&] {
     for (std::uint64_t after = 0;;) {
       const auto x = checked(store->load_events(1, after, 10'000));

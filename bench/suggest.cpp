@@ -2,9 +2,9 @@
 //
 //   suggest TRIALS
 //
-// The space has two logarithmic ranges, two linear ones and two choices of five.
-// Prints a line of JSON with the median of 200 suggestions, each with the result
-// that is told of it.
+// The space has two logarithmic ranges, two linear ones and two choices of
+// five. Prints a line of JSON with the median of 200 suggestions, each with the
+// result that is told of it.
 
 #include <algorithm>
 #include <chrono>
@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", to_text(read.errors.front()).c_str());
     return 1;
   }
-  tpe_sampler sampler{read.study->space,   1, 10, 24, direction::maximize, 1,
-                      nullptr};
+  tpe_sampler sampler{read.study->space,   1, 10,     24,
+                      direction::maximize, 1, nullptr};
   const auto tell = [&](trial_no trial) {
     const auto draw = hash_bytes(&trial, sizeof(trial));
     sampler.on_result(trial, 1, static_cast<double>(draw >> 11) * 0x1p-53);
@@ -70,9 +70,9 @@ int main(int argc, char** argv) {
     const auto begin = clock_type::now();
     sampler.draw(i);
     tell(i);
-    times.push_back(std::chrono::duration<double, std::milli>(
-                      clock_type::now() - begin)
-                      .count());
+    times.push_back(
+      std::chrono::duration<double, std::milli>(clock_type::now() - begin)
+        .count());
   }
   std::sort(times.begin(), times.end());
   std::printf("{\"milliseconds_per_suggestion\": %.4f}\n",

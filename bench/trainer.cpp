@@ -16,7 +16,8 @@
 
 int main(int argc, char** argv) {
   if (argc < 4) {
-    std::fprintf(stderr, "usage: trainer WORKLOAD BATCH_SIZE IMAGES [SECONDS]\n");
+    std::fprintf(stderr,
+                 "usage: trainer WORKLOAD BATCH_SIZE IMAGES [SECONDS]\n");
     return 2;
   }
   using clock = std::chrono::steady_clock;
@@ -30,10 +31,12 @@ int main(int argc, char** argv) {
   }
   hippo::workload_registry registry;
   hippo::add_built_in_workloads(registry, "cpu");
-  hippo::workload_spec spec{name, {{"seed", 1.0},
-                                   {"data.train", images},
-                                   {"data.validation", 1000.0},
-                                   {"data.folder", "/usr/share/datasets/fashion-mnist"}}};
+  hippo::workload_spec spec{
+    name,
+    {{"seed", 1.0},
+     {"data.train", images},
+     {"data.validation", 1000.0},
+     {"data.folder", "/usr/share/datasets/fashion-mnist"}}};
   auto made = registry.make(spec);
   if (!made) {
     std::fprintf(stderr, "%s\n", made.failure().message.c_str());
@@ -44,10 +47,10 @@ int main(int argc, char** argv) {
   for (const auto& x : registry.descriptors())
     if (x.name == name)
       for (const auto& y : x.hyper_parameters)
-        config[y.name]
-          = std::holds_alternative<double>(y.fallback)
-              ? hippo::form::constant(std::get<double>(y.fallback))
-              : hippo::form::text(std::get<std::string>(y.fallback));
+        config[y.name] =
+          std::holds_alternative<double>(y.fallback)
+            ? hippo::form::constant(std::get<double>(y.fallback))
+            : hippo::form::text(std::get<std::string>(y.fallback));
   config["batch_size"] = hippo::form::constant(batch_size);
   for (const char* off : {"dropout", "crop", "flip"})
     if (config.contains(off))

@@ -1,0 +1,227 @@
+// The pure hot paths, one at a time, for counting instructions.
+//
+//   hot_paths            names them
+//   hot_paths NAME       prepares one and then calls `hot_path`
+//
+// `bench/run --check` runs each under callgrind, which counts while `hot_path`
+// runs: how many instructions that takes does not depend on the machine's load.
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/space/study.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/tune/tpe_sampler.hpp"
+#include "hippo/wire/codec.hpp"
+
+/// What is counted; found by its name.
+extern "C" [[gnu::noinline]] void hot_path(const std::function<void()>& work) {
+  work();
+}
+
+namespace {
+
+using namespace hippo;
+
+constexpr step_t last_step = 100;
+constexpr std::uint64_t trials = 2000;
+constexpr std::uint64_t decisions = 500;
+
+/// Configurations that share a beginning; the last one is the trial's own.
+std::vector<segment> segments_of(std::uint64_t trial) {
+  const auto schedule = hash_bytes(&trial, sizeof(trial)) % 64;
+  configuration x{{"batch_size", form::constant(64)},
+                  {"lr", form::constant(0.1)},
+                  {"momentum", form::constant(schedule % 2 == 0 ? 0.9 : 0.8)},
+                  {"weight_decay", form::constant(0)}};
+  std::vector<segment> result{{0, x}};
+  x["lr"] = form::constant(0.01);
+  result.push_back({10 + schedule / 2, x});
+  x["weight_decay"] =
+    form::constant(1e-5 * (1 + static_cast<double>(trial) / 16));
+  result.push_back({60, x});
+  return result;
+}
+
+/// A plan in which all trials wait, and what follows it.
+struct waiting_plan {
+  search_plan plan;
+  time_estimates estimates{{"batch_size"}};
+  scheduler chooser{plan, estimates, policy::critical_path};
+
+  void fill() {
+    const auto study = plan.add_study({last_step, {last_step}});
+    for (std::uint64_t i = 0; i < trials; ++i)
+      plan.ask(plan.add_trial(study, segments_of(i)), last_step);
+  }
+
+  void follow() { chooser.update(plan.take_changed()); }
+
+  void decide(std::uint64_t number) {
+    lease work;
+    work.number = number;
+    work.stages = chooser.choose().value().stages;
+    plan.begin_lease(work);
+    follow();
+    for (const auto& stage : work.stages)
+      for (const auto& stop :
+           plan.stops_of(stage.node, stage.begin, stage.end, 0)) {
+        stop_report report;
+        report.lease = work.number;
+        report.at = stop.at;
+        if (stop.evaluate)
+          report.values = {{"value", 1}};
+        if (stop.save)
+          report.saved = checkpoint{"file", 1, 1};
+        plan.record(report);
+      }
+    plan.end_lease(work.number);
+    follow();
+    plan.take_deliveries();
+  }
+};
+
+void insert_trials() {
+  waiting_plan x;
+  hot_path([&] { x.fill(); });
+}
+
+void follow_plan() {
+  waiting_plan x;
+  x.fill();
+  hot_path([&] { x.follow(); });
+}
+
+void decide() {
+  waiting_plan x;
+  x.fill();
+  x.follow();
+  hot_path([&] {
+    for (std::uint64_t i = 1; i <= decisions; ++i)
+      x.decide(i);
+  });
+}
+
+const std::string study_text = R"(
+study: suggest
+workload: {name: fashion-cnn}
+objective: {metric: val_accuracy, direction: maximize}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - log_uniform: [1e-5, 0.1]
+      - multistep: {initial: 0.1, milestones: [3, 6], gamma: 0.1}
+      - warmup: {steps: 2, from: 0.01, to: 0.1, then: {cosine: {horizon: 7}}}
+  weight_decay: {log_uniform: [1e-6, 0.1]}
+  dropout: {uniform: [0, 0.5]}
+  batch_size: {choice: [16, 32, 64, 128, 256]}
+budget: {trials: 10000000}
+algorithm: tpe
+)";
+
+study_spec read_spec() {
+  auto read = read_study(study_text, "study.yaml", built_in_workloads());
+  if (!read.study) {
+    std::fprintf(stderr, "%s\n", to_text(read.errors.front()).c_str());
+    std::abort();
+  }
+  return std::move(*read.study);
+}
+
+void read_studies() {
+  hot_path([] {
+    for (int i = 0; i < 20; ++i)
+      read_spec();
+  });
+}
+
+void suggest() {
+  const auto study = read_spec();
+  tpe_sampler sampler{study.space, 1, 10, 24, direction::maximize, 9, nullptr};
+  const auto tell = [&](trial_no trial) {
+    const auto draw = hash_bytes(&trial, sizeof(trial));
+    sampler.on_result(trial, 9, static_cast<double>(draw >> 11) * 0x1p-53);
+  };
+  for (trial_no i = 0; i < trials; ++i)
+    sampler.draw(i);
+  for (trial_no i = 0; i < trials; ++i)
+    tell(i);
+  hot_path([&] {
+    for (trial_no i = trials; i < trials + 20; ++i) {
+      sampler.draw(i);
+      tell(i);
+    }
+  });
+}
+
+void draw_and_join() {
+  const auto study = read_spec();
+  tpe_sampler sampler{study.space, 1, 10, 24, direction::maximize, 9, nullptr};
+  hot_path([&] {
+    for (trial_no i = 0; i < 1000; ++i)
+      join(sampler.draw(i).sequences, 9);
+  });
+}
+
+void code_messages() {
+  lease work;
+  work.number = 1;
+  work.workload.name = "fashion-cnn";
+  work.folder = "/checkpoints";
+  step_t at = 0;
+  for (const auto& x : segments_of(1)) {
+    work.stages.push_back({1, at, at + 10, x.config});
+    at += 10;
+  }
+  work.stops = {{at, true, true}};
+  stop_report report;
+  report.lease = 1;
+  report.at = 10;
+  report.device = "cpu";
+  report.values = {{"val_accuracy", 0.5}, {"val_loss", 0.5}};
+  report.saved = checkpoint{"file", 1, 1};
+  hot_path([&] {
+    for (int i = 0; i < 1000; ++i) {
+      const auto first = decode(encode(work));
+      const auto second = decode(encode(report));
+      if (!first || !second) {
+        const auto& why = first ? second.failure() : first.failure();
+        std::fprintf(stderr, "%s\n", why.message.c_str());
+        std::abort();
+      }
+    }
+  });
+}
+
+const std::map<std::string, void (*)()> paths{
+  {"code messages", code_messages},
+  {"decide", decide},
+  {"draw and join", draw_and_join},
+  {"follow the plan", follow_plan},
+  {"insert trials", insert_trials},
+  {"read studies", read_studies},
+  {"suggest", suggest},
+};
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    for (const auto& kvp : paths)
+      std::printf("%s\n", kvp.first.c_str());
+    return 0;
+  }
+  const auto i = paths.find(argv[1]);
+  if (i == paths.end()) {
+    std::fprintf(stderr, "there is no hot path '%s'\n", argv[1]);
+    return 2;
+  }
+  i->second();
+}
