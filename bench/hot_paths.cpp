@@ -21,7 +21,7 @@
 #include "hippo/wire/codec.hpp"
 
 /// What is counted; found by its name.
-extern "C" [[gnu::noinline]] void hot_path(const std::function<void()>& work) {
+extern "C" [[gnu::noipa]] void hot_path(const std::function<void()>& work) {
   work();
 }
 
