@@ -247,8 +247,20 @@ private:
   live_display display_{std::cerr};
 };
 
+/// Says why something can be trained by none of the trainers that are there;
+/// empty: all can. They are all of one program, so it will not change.
+std::string why_stuck(service& actors) {
+  const auto status
+    = actors.ask<pool_status>(actors.pool(), status_atom::value);
+  const auto is_there = [](const trainer_record& x) { return x.lost.empty(); };
+  if (!status || status->stuck.empty()
+      || std::ranges::none_of(status->trainers, is_there))
+    return {};
+  return status->stuck.front().why;
+}
+
 /// Follows the run until every study has ended, it is interrupted, or nobody is
-/// left to train.
+/// left who could train.
 std::optional<error> follow(local_service& svc, console& out,
                             std::size_t studies, clock::time_point begin) {
   auto left = studies;
@@ -272,6 +284,8 @@ std::optional<error> follow(local_service& svc, console& out,
     if (!svc.trainers().look_after(say))
       return error{errc::training_failed,
                    "no trainer is left; what is done is kept"};
+    if (auto why = why_stuck(svc.actors()); !why.empty())
+      return error{errc::training_failed, std::move(why)};
     if (out.wants_view())
       out.show(svc.view(seconds_since(begin)));
     if (interrupt_guard::count() > 0 && !halted) {

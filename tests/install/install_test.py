@@ -76,6 +76,23 @@ class Install(unittest.TestCase):
         self.assertIn("two-mons", said)
         self.assertIn("did you mean 'two-moons'?", said)
 
+    def test_trainers_without_the_library(self):
+        """Nobody waits for ever for trainers that cannot train."""
+        trainer = self.folder / "forgetful-trainer"
+        trainer.write_text(f"""#!/bin/sh
+            case "$*" in
+              *--connect*)
+                set -- $(printf '%s\\n' "$@" | sed '/^--workload$/,+1d') ;;
+            esac
+            exec {self.prefix}/bin/hippo-trainer "$@"
+            """)
+        trainer.chmod(0o755)
+        said = run(self.hippo, "run", EXAMPLE / "study.yaml", "--workload",
+                   self.library, "--trainer-program", trainer, "--state",
+                   self.folder / "forgetful", "--quiet", code=1)
+        self.assertIn("trainers can train 'two-moons': start one with the "
+                      "library that it is in", said)
+
     def test_headers_need_nothing_else(self):
         include = self.prefix / "include"
         everything = self.folder / "everything.cpp"

@@ -641,5 +641,33 @@ INSTANTIATE_TEST_SUITE_P(
                                    policy::trial),
                    testing::Range(0u, 60u)));
 
+TEST(Scheduler, NewEstimatesWaitForAsMuchOtherWork) {
+  constexpr std::uint64_t trials = 5000;
+  search_plan plan;
+  time_estimates estimates;
+  scheduler chooser{plan, estimates, policy::critical_path};
+  const auto study = plan.add_study({10, {10}});
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const configuration x{{"lr", form::constant(static_cast<double>(i))}};
+    plan.ask(plan.add_trial(study, {{0, x}}), 10);
+  }
+  const auto changed = plan.take_changed();
+  chooser.update(changed);
+  EXPECT_DOUBLE_EQ(*chooser.longest_waiting(), 10);
+  estimates.learn_step("", 1, 5);
+  chooser.update({1});
+  EXPECT_DOUBLE_EQ(*chooser.longest_waiting(), 50)
+    << "all were followed since the last ones";
+  for (int i = 0; i < 50; ++i)
+    estimates.learn_step("", 1, 50);
+  // What changes is computed with them at once, the rest is not.
+  const auto last = std::prev(changed.end());
+  chooser.update({*last});
+  EXPECT_NEAR(*chooser.longest_waiting(), 500, 5);
+  EXPECT_EQ(chooser.choose()->stages.front().node, *last);
+  chooser.update({changed.begin(), std::next(changed.begin(), 2000)});
+  EXPECT_EQ(chooser.choose()->stages.front().node, *changed.begin());
+}
+
 } // namespace
 } // namespace hippo

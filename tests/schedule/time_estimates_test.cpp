@@ -31,5 +31,17 @@ TEST(TimeEstimates, AnnouncesWhatMovesMuch) {
   EXPECT_GT(x.version(), version);
 }
 
+TEST(TimeEstimates, StepsShorterThanAHandOverAreAllAlike) {
+  time_estimates x;
+  x.learn_step("", 1, 1e-6);
+  const auto version = x.version();
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("", 1, 9e-4);
+  EXPECT_EQ(x.version(), version);
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("", 1, 2e-3);
+  EXPECT_GT(x.version(), version);
+}
+
 } // namespace
 } // namespace hippo

@@ -17,6 +17,27 @@ stage stage_of(std::uint64_t node, step_t begin, step_t end, double lr) {
   return {node, begin, end, {{"lr", form::constant(lr)}}};
 }
 
+/// Notes what each checkpoint is to survive.
+class noting_store final : public checkpoint_store {
+public:
+  explicit noting_store(std::string folder) : behind_(std::move(folder)) {}
+
+  expected<std::string> read(const checkpoint& x) override {
+    return behind_.read(x);
+  }
+
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how) override {
+    written.push_back(how);
+    return behind_.write(name, bytes, how);
+  }
+
+  std::vector<durability> written;
+
+private:
+  folder_store behind_;
+};
+
 } // namespace
 
 class Run : public testing::Test {
@@ -51,7 +72,7 @@ protected:
   }
 
   temporary_folder folder;
-  folder_store store{folder.path};
+  noting_store store{folder.path};
   /// Lets each step take so long that none is trained along with another.
   void make_steps_long() {
     work.on_train = [this](step_t, step_t) { clock += 1'000'000'000; };
@@ -106,6 +127,18 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
   EXPECT_EQ(reports[1].load_ns, 0);
   EXPECT_EQ(reports[1].train_ns, 10);
   EXPECT_EQ(reports[1].save_ns, 0);
+}
+
+TEST_F(Run, SyncsOnceASecondOfTrainingLiesBehind) {
+  x.stages = {stage_of(1, 0, 5, 1)};
+  x.stops.clear();
+  for (step_t t = 1; t <= 5; ++t)
+    x.stops.push_back({t, false, true});
+  work.on_train = [this](step_t, step_t) { clock += 400'000'000; };
+  ASSERT_FALSE(run_lease().failure);
+  using enum durability;
+  EXPECT_EQ(store.written,
+            (std::vector{cached, cached, synced, cached, cached}));
 }
 
 TEST_F(Run, GoesOnFromACheckpoint) {
