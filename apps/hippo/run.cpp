@@ -33,6 +33,9 @@ using namespace std::chrono_literals;
 /// How often the view is drawn and the trainers are looked after.
 constexpr auto redraw_interval = 250ms;
 
+/// How long nobody may be there who can train a study, while others are.
+constexpr auto stuck_patience = 10s;
+
 /// How long trainers may take to end their present step.
 constexpr auto trainer_patience = 10s;
 
@@ -248,11 +251,12 @@ private:
 };
 
 /// Says why something can be trained by none of the trainers that are there;
-/// empty: all can. They are all of one program, so it will not change.
+/// empty: all can.
 std::string why_stuck(service& actors) {
   const auto status
     = actors.ask<pool_status>(actors.pool(), status_atom::value);
-  const auto is_there = [](const trainer_record& x) { return x.lost.empty(); };
+  const auto is_there
+    = [](const trainer_record& x) { return x.lost.empty() && !x.left; };
   if (!status || status->stuck.empty()
       || std::ranges::none_of(status->trainers, is_there))
     return {};
@@ -265,6 +269,7 @@ std::optional<error> follow(local_service& svc, console& out,
                             std::size_t studies, clock::time_point begin) {
   auto left = studies;
   auto next_look = clock::now();
+  auto could_train_at = clock::now();
   bool halted = false;
   std::optional<error> broken;
   clock::time_point halted_at;
@@ -284,8 +289,11 @@ std::optional<error> follow(local_service& svc, console& out,
     if (!svc.trainers().look_after(say))
       return error{errc::training_failed,
                    "no trainer is left; what is done is kept"};
-    if (auto why = why_stuck(svc.actors()); !why.empty())
-      return error{errc::training_failed, std::move(why)};
+    auto stuck = why_stuck(svc.actors());
+    if (stuck.empty())
+      could_train_at = clock::now();
+    else if (clock::now() - could_train_at > stuck_patience)
+      return error{errc::training_failed, std::move(stuck)};
     if (out.wants_view())
       out.show(svc.view(seconds_since(begin)));
     if (interrupt_guard::count() > 0 && !halted) {

@@ -1,7 +1,7 @@
 """From the start of a service with a full store to its first dispatch
 
 Studies of which 10,000 trials have run, each measured after every step, are
-killed with their service; another one goes on with them. The trainers do nothing
+killed with their service; another one goes on with them. Its trainers do nothing
 but connect.
 """
 

@@ -1,8 +1,8 @@
 """A thousand trainers on one service
 
-Simulated ones in ten processes on the same machine, whose steps take 0.5
-to 1.5 seconds and do nothing; every stage is one step. Idle is what trainers waited between two
-stages, of all their time: report, checkpoint, decision and dispatch.
+Simulated ones in ten processes on the same machine, whose steps take 0.5 to 1.5
+seconds and do nothing; every stage is one step. Idle is what trainers waited
+between two stages, of all their time: report, checkpoint, decision, dispatch.
 """
 
 from harness import Result, Row

@@ -660,13 +660,14 @@ TEST(Scheduler, NewEstimatesWaitForAsMuchOtherWork) {
     << "all were followed since the last ones";
   for (int i = 0; i < 50; ++i)
     estimates.learn_step("", 1, 50);
-  // What changes is computed with them at once, the rest is not.
-  const auto last = std::prev(changed.end());
-  chooser.update({*last});
+  // What changes is computed with them at once, the rest is not. Of equal ones
+  // the last goes first.
+  const auto one = *std::next(changed.begin(), 2500);
+  chooser.update({one});
   EXPECT_NEAR(*chooser.longest_waiting(), 500, 5);
-  EXPECT_EQ(chooser.choose()->stages.front().node, *last);
+  EXPECT_EQ(chooser.choose()->stages.front().node, one);
   chooser.update({changed.begin(), std::next(changed.begin(), 2000)});
-  EXPECT_EQ(chooser.choose()->stages.front().node, *changed.begin());
+  EXPECT_EQ(chooser.choose()->stages.front().node, *changed.rbegin());
 }
 
 } // namespace

@@ -163,7 +163,7 @@ TEST_F(DepotClient, WaitsForItsTurn) {
   // The first one has the only place until its connection lets it on.
   faulty_proxy proxy{host->port(), {fault::kind::stall, true, mib}};
   auto slow_address = address_of(proxy.port());
-  slow_address.silence_max = std::chrono::milliseconds{300};
+  slow_address.silence_max = std::chrono::milliseconds{500};
   std::promise<void> waiting;
   auto other = std::async(std::launch::async, [&] {
     depot_client slow{slow_address};
@@ -174,7 +174,7 @@ TEST_F(DepotClient, WaitsForItsTurn) {
     std::this_thread::yield();
   {
     auto hasty_address = address;
-    hasty_address.silence_max = std::chrono::milliseconds{5};
+    hasty_address.silence_max = std::chrono::milliseconds{50};
     depot_client hasty{hasty_address};
     fails(hasty.store("w", "b", "x"), errc::io_failed,
           "more than 1 checkpoints at a time");
@@ -182,7 +182,7 @@ TEST_F(DepotClient, WaitsForItsTurn) {
     const auto stored = patient.store("w", "c", "x");
     EXPECT_TRUE(stored) << stored.failure().message;
   }
-  EXPECT_NE(other.get().find("nothing was heard for 300 ms"),
+  EXPECT_NE(other.get().find("nothing was heard for 500 ms"),
             std::string::npos);
   host->await_idle();
   EXPECT_EQ(names(), std::vector<std::string>{"c"});

@@ -73,8 +73,10 @@ configuration configuration_pool::restore(const compact& x) const {
 
 std::uint64_t configuration_pool::digest_of(const compact& x) const {
   std::uint64_t result = 0;
-  for (auto i : x)
-    result = hash_bytes(&entries_[i].digest, sizeof(entries_[i].digest), result);
+  for (auto i : x) {
+    const auto digest = entries_[i].digest;
+    result = hash_bytes(&digest, sizeof(digest), result);
+  }
   return result;
 }
 

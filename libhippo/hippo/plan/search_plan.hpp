@@ -76,8 +76,8 @@ struct trouble {
   error failure;
 };
 
-/// Something for each of a few steps, in order. What comes last is added in
-/// O(1), anything else in O(steps).
+/// Something for each of some steps, in order. What comes last is added in
+/// O(1); adding or taking away anything else is O(steps).
 template <class T>
 using by_step = boost::container::flat_map<step_t, T>;
 
@@ -99,7 +99,7 @@ struct plan_node {
   boost::container::small_vector<std::uint32_t, 1> measurings;
   by_step<metrics> results;
   by_step<checkpoint> checkpoints;
-  by_step<want> wants; ///< states without a result that trials wait on
+  std::map<step_t, want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
   step_t goal = 0; ///< the farthest that trials which asked may yet ask for
