@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "checked.hpp"
 #include "hippo/client/client.hpp"
 
 namespace {
@@ -28,15 +29,6 @@ double median(std::vector<double> xs) {
   return xs[xs.size() / 2];
 }
 
-template <class T>
-T checked(hippo::expected<T> x) {
-  if (!x) {
-    std::fprintf(stderr, "%s\n", x.failure().message.c_str());
-    std::exit(1);
-  }
-  return std::move(*x);
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -45,7 +37,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: client SERVER TRIALS\n");
     return 2;
   }
-  auto client = checked(hippo::client::connect(argv[1]));
+  auto client = hippo::checked(hippo::client::connect(argv[1]));
   const auto text = R"(
 study: client
 workload: {name: fashion-mlp}
@@ -55,14 +47,14 @@ space: {lr: {log_uniform: [1e-6, 0.1]}, dropout: {uniform: [0, 0.5]}}
 algorithm: client
 budget: {trials: )" + std::to_string(trials)
                     + "}\n";
-  const auto id = checked(client.submit(text, "client.yaml")).id;
-  auto study = checked(client.study(std::to_string(id)));
+  const auto id = hippo::checked(client.submit(text, "client.yaml")).id;
+  auto study = hippo::checked(client.study(std::to_string(id)));
   std::vector<double> ask, tell;
   hippo::trial_outcome outcome;
   outcome.value = 0.5;
   for (std::uint64_t i = 0; i < trials; ++i) {
     auto begin = clock_type::now();
-    const auto trial = checked(study.ask()).trial;
+    const auto trial = hippo::checked(study.ask()).trial;
     ask.push_back(milliseconds_since(begin));
     begin = clock_type::now();
     if (const auto why = study.tell(trial, outcome)) {

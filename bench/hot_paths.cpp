@@ -7,18 +7,16 @@
 // runs: how many instructions that takes does not depend on the machine's load.
 
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
+#include "checked.hpp"
 #include "hippo/schedule/scheduler.hpp"
-#include "hippo/space/study.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/tune/tpe_sampler.hpp"
 #include "hippo/wire/codec.hpp"
+#include "told_sampler.hpp"
+#include "waiting_trials.hpp"
 
 /// What is counted; found by its name.
 extern "C" [[gnu::noipa]] void hot_path(const std::function<void()>& work) {
@@ -29,25 +27,8 @@ namespace {
 
 using namespace hippo;
 
-constexpr step_t last_step = 100;
 constexpr std::uint64_t trials = 2000;
 constexpr std::uint64_t decisions = 500;
-
-/// Configurations that share a beginning; the last one is the trial's own.
-std::vector<segment> segments_of(std::uint64_t trial) {
-  const auto schedule = hash_bytes(&trial, sizeof(trial)) % 64;
-  configuration x{{"batch_size", form::constant(64)},
-                  {"lr", form::constant(0.1)},
-                  {"momentum", form::constant(schedule % 2 == 0 ? 0.9 : 0.8)},
-                  {"weight_decay", form::constant(0)}};
-  std::vector<segment> result{{0, x}};
-  x["lr"] = form::constant(0.01);
-  result.push_back({10 + schedule / 2, x});
-  x["weight_decay"] =
-    form::constant(1e-5 * (1 + static_cast<double>(trial) / 16));
-  result.push_back({60, x});
-  return result;
-}
 
 /// A plan in which all trials wait, and what follows it.
 struct waiting_plan {
@@ -69,19 +50,7 @@ struct waiting_plan {
     work.stages = chooser.choose().value().stages;
     plan.begin_lease(work);
     follow();
-    for (const auto& stage : work.stages)
-      for (const auto& stop :
-           plan.stops_of(stage.node, stage.begin, stage.end, 0)) {
-        stop_report report;
-        report.lease = work.number;
-        report.at = stop.at;
-        if (stop.evaluate)
-          report.values = {{"value", 1}};
-        if (stop.save)
-          report.saved = checkpoint{"file", 1, 1};
-        plan.record(report);
-      }
-    plan.end_lease(work.number);
+    finish(plan, work);
     follow();
     plan.take_deliveries();
   }
@@ -126,47 +95,27 @@ budget: {trials: 10000000}
 algorithm: tpe
 )";
 
-study_spec read_spec() {
-  auto read = read_study(study_text, "study.yaml", built_in_workloads());
-  if (!read.study) {
-    std::fprintf(stderr, "%s\n", to_text(read.errors.front()).c_str());
-    std::abort();
-  }
-  return std::move(*read.study);
-}
-
 void read_studies() {
   hot_path([] {
     for (int i = 0; i < 20; ++i)
-      read_spec();
+      spec_of(study_text);
   });
 }
 
 void suggest() {
-  const auto study = read_spec();
-  tpe_sampler sampler{study.space, 1, 10, 24, direction::maximize, 9, nullptr};
-  const auto tell = [&](trial_no trial) {
-    const auto draw = hash_bytes(&trial, sizeof(trial));
-    sampler.on_result(trial, 9, static_cast<double>(draw >> 11) * 0x1p-53);
-  };
-  for (trial_no i = 0; i < trials; ++i)
-    sampler.draw(i);
-  for (trial_no i = 0; i < trials; ++i)
-    tell(i);
+  told_sampler x{spec_of(study_text)};
+  x.fill(trials);
   hot_path([&] {
-    for (trial_no i = trials; i < trials + 20; ++i) {
-      sampler.draw(i);
-      tell(i);
-    }
+    for (trial_no i = trials; i < trials + 20; ++i)
+      x.suggest(i);
   });
 }
 
 void draw_and_join() {
-  const auto study = read_spec();
-  tpe_sampler sampler{study.space, 1, 10, 24, direction::maximize, 9, nullptr};
+  told_sampler x{spec_of(study_text)};
   hot_path([&] {
     for (trial_no i = 0; i < 1000; ++i)
-      join(sampler.draw(i).sequences, 9);
+      join(x.sampler.draw(i).sequences, x.step);
   });
 }
 
@@ -189,13 +138,8 @@ void code_messages() {
   report.saved = checkpoint{"file", 1, 1};
   hot_path([&] {
     for (int i = 0; i < 1000; ++i) {
-      const auto first = decode(encode(work));
-      const auto second = decode(encode(report));
-      if (!first || !second) {
-        const auto& why = first ? second.failure() : first.failure();
-        std::fprintf(stderr, "%s\n", why.message.c_str());
-        std::abort();
-      }
+      checked(decode(encode(work)));
+      checked(decode(encode(report)));
     }
   });
 }

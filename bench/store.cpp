@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "checked.hpp"
 #include "hippo/store/state_folder.hpp"
 
 namespace {
@@ -42,15 +43,6 @@ double seconds(const std::function<void()>& f) {
   const auto begin = clock_type::now();
   f();
   return std::chrono::duration<double>(clock_type::now() - begin).count();
-}
-
-template <class T>
-T checked(expected<T> x) {
-  if (!x) {
-    std::fprintf(stderr, "%s\n", x.failure().message.c_str());
-    std::exit(1);
-  }
-  return std::move(*x);
 }
 
 /// Adds what one measured step writes.

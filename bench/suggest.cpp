@@ -13,10 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/space/study.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/tune/tpe_sampler.hpp"
+#include "told_sampler.hpp"
 
 namespace {
 
@@ -49,27 +46,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: suggest TRIALS\n");
     return 2;
   }
-  const auto read = read_study(text, "suggest.yaml", built_in_workloads());
-  if (!read.study) {
-    std::fprintf(stderr, "%s\n", to_text(read.errors.front()).c_str());
-    return 1;
-  }
-  tpe_sampler sampler{read.study->space,   1, 10,     24,
-                      direction::maximize, 1, nullptr};
-  const auto tell = [&](trial_no trial) {
-    const auto draw = hash_bytes(&trial, sizeof(trial));
-    sampler.on_result(trial, 1, static_cast<double>(draw >> 11) * 0x1p-53);
-  };
-  // All drawn before anything is told, so these are random ones and cheap.
-  for (trial_no i = 0; i < trials; ++i)
-    sampler.draw(i);
-  for (trial_no i = 0; i < trials; ++i)
-    tell(i);
+  told_sampler sampler{spec_of(text)};
+  sampler.fill(trials);
   std::vector<double> times;
   for (auto i = trials; i < trials + suggestions; ++i) {
     const auto begin = clock_type::now();
-    sampler.draw(i);
-    tell(i);
+    sampler.suggest(i);
     times.push_back(
       std::chrono::duration<double, std::milli>(clock_type::now() - begin)
         .count());

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "checked.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
@@ -25,10 +26,7 @@ int main(int argc, char** argv) {
   const double batch_size = std::atof(argv[2]);
   const double images = std::atof(argv[3]);
   const double wanted = argc > 4 ? std::atof(argv[4]) : 2;
-  if (const auto kind = hippo::prepare_device("cpu"); !kind) {
-    std::fprintf(stderr, "%s\n", kind.failure().message.c_str());
-    return 1;
-  }
+  hippo::checked(hippo::prepare_device("cpu"));
   hippo::workload_registry registry;
   hippo::add_built_in_workloads(registry, "cpu");
   hippo::workload_spec spec{
@@ -37,12 +35,8 @@ int main(int argc, char** argv) {
      {"data.train", images},
      {"data.validation", 1000.0},
      {"data.folder", "/usr/share/datasets/fashion-mnist"}}};
-  auto made = registry.make(spec);
-  if (!made) {
-    std::fprintf(stderr, "%s\n", made.failure().message.c_str());
-    return 1;
-  }
-  auto& work = **made;
+  const auto made = hippo::checked(registry.make(spec));
+  auto& work = *made;
   hippo::configuration config;
   for (const auto& x : registry.descriptors())
     if (x.name == name)

@@ -12,19 +12,15 @@ import time
 
 import hippo
 
+import no_op
+
 server, trials = sys.argv[1], int(sys.argv[2])
 ask, tell = [], []
 with hippo.connect(server) as client:
-    study = client.submit({
-        "study": "ask-and-tell",
-        "workload": {"name": "fashion-mlp"},
-        "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": 1},
-        "space": {"lr": {"log_uniform": [1e-6, 0.1]},
-                  "dropout": {"uniform": [0, 0.5]}},
-        "algorithm": "client",
-        "budget": {"trials": trials},
-    })
+    study = client.submit(no_op.study(
+        "ask-and-tell", trials, algorithm="client",
+        space={"lr": {"log_uniform": [1e-6, 0.1]},
+               "dropout": {"uniform": [0, 0.5]}}))
     for _ in range(trials):
         begin = time.perf_counter()
         trial = study.ask()

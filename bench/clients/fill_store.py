@@ -9,19 +9,15 @@ import time
 
 import hippo
 
+import no_op
+
 STEPS = 100
 
 server, results = sys.argv[1], int(sys.argv[2])
 trials = results // STEPS
 with hippo.connect(server) as client:
-    study = client.submit({
-        "study": f"full-{results}",
-        "workload": {"name": "fashion-mlp"},
-        "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": STEPS},
-        "space": {"lr": {"log_uniform": [1e-6, 0.1]}},
-        "budget": {"trials": trials + max(trials // 10, 100)},
-    })
+    study = client.submit(no_op.study(
+        f"full-{results}", trials + max(trials // 10, 100), STEPS))
     while study.info().finished < trials:
         time.sleep(0.1)
     assert study.state == "RUNNING"

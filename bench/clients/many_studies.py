@@ -11,19 +11,13 @@ import sys
 
 import hippo
 
+import no_op
+
 server, studies, pid = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 memory = []
 with hippo.connect(server) as client:
     for i in range(studies):
-        study = client.submit({
-            "study": f"short-{i}",
-            "workload": {"name": "fashion-mlp"},
-            "objective": {"metric": "val_accuracy", "direction": "maximize"},
-            "steps": {"max": 1},
-            "space": {"lr": {"log_uniform": [1e-6, 0.1]}},
-            "seed": i,
-            "budget": {"trials": 1000},
-        })
+        study = client.submit(no_op.study(f"short-{i}", 1000, seed=i))
         study.wait(progress=False)
         with open(f"/proc/{pid}/status") as status:
             memory.append(int(re.search(r"VmRSS:\s+(\d+)",

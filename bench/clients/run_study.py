@@ -12,16 +12,7 @@ import time
 
 import hippo
 
-
-def study(trials):
-    return {
-        "study": f"no-op-{trials}",
-        "workload": {"name": "fashion-mlp"},
-        "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": 1},
-        "space": {"lr": {"log_uniform": [1e-6, 0.1]}},
-        "budget": {"trials": trials},
-    }
+import no_op
 
 
 def main():
@@ -31,7 +22,8 @@ def main():
     args = parser.parse_args()
     with hippo.connect(args.server) as client:
         begin = time.perf_counter()
-        submitted = client.submit(study(args.trials))
+        submitted = client.submit(
+            no_op.study(f"no-op-{args.trials}", args.trials))
         submitted.wait(progress=False)
         seconds = time.perf_counter() - begin
         info = submitted.info()

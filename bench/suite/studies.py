@@ -21,7 +21,6 @@ STUDIES = ROOT / "bench" / "studies"
 LOOK_SECONDS = 0.2
 
 
-
 @dataclasses.dataclass
 class Outcome:
     """What a run of studies came to.
