@@ -56,6 +56,9 @@ constexpr double quanta_interrupted_max = 1;
 /// times as long as a hand-over: these cost a tenth of the time at most.
 constexpr double handover_lasting_min = 10;
 
+/// What the pool is told where a study could start more: as many as it likes.
+constexpr std::uint64_t any_number_of_paths = UINT32_MAX;
+
 /// The timeline keeps so many entries and then stops growing.
 constexpr std::size_t timeline_entries_max = 200'000;
 
@@ -80,6 +83,7 @@ std::map<study_no, study_news> collect_news(merger_state& st) {
         i != running.end()
         && (at >= i->second || std::holds_alternative<trial_failed>(what)))
       running.erase(i);
+    ++st.studies[study].told;
     result[study].push_back(std::move(what));
   };
   for (auto& x : st.plan.take_deliveries())
@@ -226,21 +230,32 @@ void commit(self_ptr self, journal_entry entry) {
       });
 }
 
-/// Follows which studies have something to lease.
+bool is_leasing(const merger_state& st) { return st.going && !st.halted; }
+
+/// Whether a study would start more if it were offered room.
+bool has_more(const merger_state::study_entry& x) {
+  return x.wants_room && !x.held;
+}
+
+/// Follows which studies have something to lease, or would have.
 void note_waiting(merger_state& st) {
   for (study_no i = 0; i < st.studies.size(); ++i)
-    st.shares.set_waiting(i, st.chooser->is_runnable(i));
+    st.shares.set_waiting(i, st.chooser->is_runnable(i)
+                               || has_more(st.studies[i]));
 }
 
 /// Tells the pool how much could be leased, and for studies of what weight.
 void tell_demand(self_ptr self) {
   auto& st = self->state;
-  const auto paths
-    = st.going && !st.halted ? st.chooser->runnable_count() : 0;
+  std::uint64_t paths = is_leasing(st) ? st.chooser->runnable_count() : 0;
   double weight = 0;
-  for (study_no i = 0; i < st.studies.size(); ++i)
-    if (st.plan.is_waiting(i))
+  for (study_no i = 0; i < st.studies.size(); ++i) {
+    const bool more = has_more(st.studies[i]);
+    if (more && is_leasing(st))
+      paths = any_number_of_paths;
+    if (more || st.plan.is_waiting(i))
       weight += st.shares.weight(i);
+  }
   if (weight == 0)
     weight = st.told_weight; // nothing waits, and nothing will be leased
   if (weight == 0 || (paths == st.told_paths && weight == st.told_weight))
@@ -248,12 +263,11 @@ void tell_demand(self_ptr self) {
   st.told_paths = paths;
   st.told_weight = weight;
   self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
-             weight, std::uint64_t{paths});
+             weight, paths);
 }
 
-/// Passes on everything that a change of the plan has brought about. Every
-/// handler that touches the plan ends with this.
-void settle(self_ptr self) {
+/// Passes on everything that a change of the plan has brought about.
+void pass_on(self_ptr self) {
   auto& st = self->state;
   st.chooser->update(st.plan.take_changed());
   collect(st);
@@ -271,7 +285,6 @@ void settle(self_ptr self) {
     commit(self, std::move(entry));
   try_to_retire(st);
   note_waiting(st);
-  tell_demand(self);
 }
 
 /// Gives a trainer back; it has ended its lease or was not needed.
@@ -407,47 +420,118 @@ std::optional<path> next_path(const merger_state& st) {
   return result;
 }
 
-/// The path for a trainer, if there is one that suits it.
-std::optional<path> path_for(self_ptr self, std::uint64_t trainer) {
+/// Leases a path to a trainer.
+void lease_to(self_ptr self, const merger_state::free_trainer& trainer,
+              path chosen) {
   auto& st = self->state;
-  auto result = next_path(st);
-  const auto now = self->clock().now();
-  if (!result || !has_failed_at(st, trainer, *result, now))
-    return result;
-  result = st.chooser->choose([&](const path& x) {
-    return !has_failed_at(st, trainer, x, now);
-  });
-  if (!result)
-    self->send(st.pool, rest_atom::value, trainer, failed_rest_ms);
-  return result;
-}
-
-void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
-  auto& st = self->state;
-  catch_up(self);
-  auto chosen
-    = st.going && !st.halted ? path_for(self, trainer) : std::nullopt;
-  st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
-  if (!chosen) {
-    settle(self);
-    release(self, trainer);
-    return;
-  }
   merger_state::lease_entry entry;
-  entry.trainer = trainer;
-  entry.handle = handle;
-  entry.work = make_lease(st, std::move(*chosen), entry.speed_keys);
+  entry.trainer = trainer.number;
+  entry.handle = trainer.handle;
+  entry.work = make_lease(st, std::move(chosen), entry.speed_keys);
   const auto& first = entry.work.stages.front();
   entry.reached = entry.saved = first.begin;
   entry.granted = entry.since = entry.beat_since = st.shared_until;
   st.shares.pass_turns();
   note_holders(st, entry, st.chooser->waiting_for(first, first.begin));
-  self->send(handle, lease_atom::value, encode(entry.work),
+  self->send(trainer.handle, lease_atom::value, encode(entry.work),
              caf::actor_cast<lease_owner_actor>(self));
   st.plan.begin_lease(entry.work);
   const auto number = entry.work.number;
   st.leases.emplace(number, std::move(entry));
+}
+
+/// Leases a path to a free trainer, or gives one back that has to rest.
+/// @returns whether there was one of either
+bool employ(self_ptr self) {
+  auto& st = self->state;
+  if (st.free_trainers.empty() || !is_leasing(st))
+    return false;
+  catch_up(self);
+  auto chosen = next_path(st);
+  if (!chosen)
+    return false;
+  const auto trainer = st.free_trainers.back();
+  st.free_trainers.pop_back();
+  const auto fails = [&](const path& x) {
+    return has_failed_at(st, trainer.number, x, st.shared_until);
+  };
+  if (fails(*chosen))
+    chosen = st.chooser->choose([&](const path& x) { return !fails(x); });
+  if (chosen) {
+    lease_to(self, trainer, std::move(*chosen));
+  } else {
+    self->send(st.pool, rest_atom::value, trainer.number, failed_rest_ms);
+    release(self, trainer.number);
+  }
+  return true;
+}
+
+/// Divides the free trainers among studies that have more, by their shares.
+/// @returns how many each gets, by `study_no`; none have more: empty
+std::vector<std::uint64_t> rooms(const merger_state& st) {
+  std::vector<std::uint64_t> result(st.studies.size());
+  auto shares = st.shares;
+  for (study_no i = 0; i < st.studies.size(); ++i)
+    shares.set_waiting(i, has_more(st.studies[i]));
+  for (std::size_t n = 0; n < st.free_trainers.size(); ++n) {
+    const auto next = shares.next();
+    if (!next)
+      return {};
+    ++result[*next];
+    shares.hold(*next, 1);
+  }
+  return result;
+}
+
+/// Offers room for as many trials as there are free trainers to studies that
+/// have more. Gives the trainers back if none have.
+void offer_room(self_ptr self) {
+  auto& st = self->state;
+  if (st.free_trainers.empty())
+    return;
+  if (is_leasing(st)
+      && std::any_of(st.studies.begin(), st.studies.end(), [](const auto& x) {
+           return has_more(x) && x.heard < x.must_hear;
+         }))
+    return;
+  const auto offers = is_leasing(st) ? rooms(st) : std::vector<std::uint64_t>{};
+  for (study_no i = 0; i < offers.size(); ++i)
+    if (offers[i] > 0) {
+      auto& study = st.studies[i];
+      study.must_hear = ++study.told;
+      self->send(study.owner, room_atom::value, offers[i]);
+    }
+  if (offers.empty())
+    for (const auto& x : std::exchange(st.free_trainers, {}))
+      release(self, x.number);
+}
+
+/// Sees to what a change of the plan has brought about. Every handler that
+/// touches the plan ends with this.
+void settle(self_ptr self) {
+  do
+    pass_on(self);
+  while (employ(self));
+  offer_room(self);
+  note_waiting(self->state);
+  tell_demand(self);
+}
+
+void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
+  auto& st = self->state;
+  if (st.free_trainers.empty())
+    for (auto& x : st.studies)
+      x.must_hear = x.told;
+  st.free_trainers.push_back({trainer, handle});
+  st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
   settle(self);
+}
+
+/// Forgets a trainer that has no lease. @returns whether it was one
+bool drop_free(merger_state& st, std::uint64_t trainer) {
+  return std::erase_if(st.free_trainers, [&](const auto& x) {
+           return x.number == trainer;
+         }) > 0;
 }
 
 /// Books the time since the last report of a lease.
@@ -554,8 +638,8 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
   auto& st = self->state;
   const auto next = entry.reached + 1;
   const bool was_outranked = std::exchange(entry.outranked, false);
-  if (st.chooser->runnable_count() == 0)
-    return;
+  if (!st.shares.next())
+    return; // nobody waits
   auto shares = st.shares; // as they will be when it has ended
   for (const auto& [study, part] : entry.holders) {
     shares.set_waiting(study, true);
@@ -588,6 +672,10 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
 /// enough.
 void yield(self_ptr self, std::uint64_t trainer) {
   auto& st = self->state;
+  if (drop_free(st, trainer)) {
+    release(self, trainer);
+    return;
+  }
   const auto i
     = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
         return kvp.second.trainer == trainer;
@@ -840,6 +928,7 @@ void give_lease_up(self_ptr self,
 
 void forget_trainer(self_ptr self, std::uint64_t trainer) {
   auto& st = self->state;
+  drop_free(st, trainer);
   st.rests.erase(trainer);
   const auto i
     = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
@@ -902,7 +991,14 @@ void distrust(self_ptr self, const error& why) {
     }
 }
 
+/// Notes what orders say of the study itself.
+void take_word(merger_state::study_entry& study, const study_orders& x) {
+  study.wants_room = x.wants_room;
+  study.heard = x.heard;
+}
+
 void carry_out(merger_state& st, study_no study, const study_orders& x) {
+  take_word(st.studies[study], x);
   auto& trials = st.studies[study].trials;
   for (const auto& y : x.added) {
     if (y.no >= trials.size())
@@ -1021,7 +1117,10 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
       auto& st = self->state;
-      st.studies.push_back({x.id, owner, {}, x.held, {}, {}, false});
+      auto& study = st.studies.emplace_back();
+      study.id = x.id;
+      study.owner = owner;
+      study.held = x.held;
       st.shares.add(x.weight);
       return std::uint64_t{st.plan.add_study(x.when)};
     },

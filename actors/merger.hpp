@@ -73,6 +73,12 @@ struct merger_state {
     std::map<trial_id, step_t> running;
     std::vector<study_orders::request> held_back; ///< until it goes on
     bool is_told_rested = false;
+    bool wants_room = false; ///< whether it would start more if it might
+    std::uint64_t told = 0;  ///< news and offers of room
+    std::uint64_t heard = 0; ///< of these, when it last gave orders
+    /// What it must have heard before room is offered to any study: what it
+    /// starts then may be enough.
+    std::uint64_t must_hear = 0;
   };
   std::vector<study_entry> studies; ///< by `study_no`
   fair_shares shares;               ///< of the studies
@@ -99,6 +105,14 @@ struct merger_state {
   };
   std::map<std::uint64_t, lease_entry> leases; ///< by number
   std::uint64_t next_lease = 1;
+
+  /// A trainer that the pool has granted and that has no lease.
+  struct free_trainer {
+    std::uint64_t number = 0; ///< the pool's
+    trainer_actor handle;
+  };
+  /// They wait while a study may start more; else they are given back.
+  std::vector<free_trainer> free_trainers;
 
   /// Where training has failed.
   struct failure_entry {

@@ -54,6 +54,7 @@ using release_atom = caf::atom_constant<caf::atom("release")>;
 using report_atom = caf::atom_constant<caf::atom("report")>;
 using resent_atom = caf::atom_constant<caf::atom("resent")>;
 using rest_atom = caf::atom_constant<caf::atom("rest")>;
+using room_atom = caf::atom_constant<caf::atom("room")>;
 using rested_atom = caf::atom_constant<caf::atom("rested")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
 using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
@@ -148,7 +149,11 @@ struct study_orders {
   std::vector<trial> rerouted;
   std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
   std::vector<request> asked;
+  bool wants_room = false; ///< whether it would start more if it might
+  /// So much of what the merger has told it the study had heard by then.
+  std::uint64_t heard = 0;
 
+  /// Whether nothing is to be carried out.
   [[nodiscard]] bool empty() const {
     return added.empty() && rerouted.empty() && dropped.empty()
            && asked.empty();
@@ -264,7 +269,10 @@ using trial_owner_actor = caf::typed_actor<
   // News, once they are durable.
   caf::reacts_to<outcome_atom, study_news>,
   // From the merger: the study is held, and nothing of it runs any more.
-  caf::reacts_to<rested_atom>>;
+  caf::reacts_to<rested_atom>,
+  // From the merger: so many trainers have nothing to do, and the study wants
+  // room. Answered with orders.
+  caf::reacts_to<room_atom, std::uint64_t>>;
 
 /// What must last, and who hears of it then.
 struct journal_entry {

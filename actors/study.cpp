@@ -245,6 +245,11 @@ study_orders::trial order_of(const study_state& st, trial_no no) {
           st.decisions->is_responsive(no)};
 }
 
+bool wants_room(const study_state& st) {
+  return st.options.stored.state == study_phase::running
+         && st.decisions->wants_room();
+}
+
 /// Ends a trial that may be on its way.
 void give_up(self_ptr self, trial_no no, trial_state how,
              study_orders& orders, const std::string& why = {}) {
@@ -503,6 +508,9 @@ expected<command_answer> obey(self_ptr self, const study_command& x,
       return steer(self, x);
     case verb::weight:
       return weigh(self, x);
+    case verb::widen:
+      take_turn(self, st.decisions->widen(std::stoull(x.text)), orders);
+      return command_answer{};
     case verb::cancel:
       end_study(self, study_phase::cancelled, trial_state::cancelled, orders,
                 x.text);
@@ -528,7 +536,10 @@ void finish_turn(self_ptr self, study_orders orders) {
   auto& st = self->state;
   if (!has_ended(st.options.stored.state) && st.decisions->done())
     end_study(self, final_state(st), trial_state::pruned, orders);
-  if (!orders.empty())
+  orders.wants_room = wants_room(st);
+  orders.heard = st.heard;
+  const bool wanted = std::exchange(st.told_wants_room, orders.wants_room);
+  if (!orders.empty() || orders.wants_room || wanted)
     self->send(st.merger, order_atom::value, st.number, std::move(orders));
   save(self);
 }
@@ -636,6 +647,12 @@ void store(self_ptr self, study_command x,
           });
 }
 
+/// Whether the merger caused an event.
+bool is_of_merger(const study_event& x) {
+  const auto* command = std::get_if<study_command>(&x);
+  return command == nullptr || command->what == verb::widen;
+}
+
 /// Why there is no trial of that number, if there is none.
 std::optional<error> find_missing(const study_state& st, trial_no no) {
   if (no < st.trials.size())
@@ -662,9 +679,23 @@ study_actor::behavior_type study(self_ptr self, study_options options,
   return {
     [self](outcome_atom, const study_news& news) {
       study_orders orders;
-      for (const auto& x : news)
+      for (const auto& x : news) {
+        self->state.heard += is_of_merger(x);
         std::visit([&](const auto& y) { hear(self, y, orders); }, x);
+      }
       finish_turn(self, std::move(orders));
+    },
+    [self](room_atom, std::uint64_t trainers) {
+      auto& st = self->state;
+      if (wants_room(st)) {
+        study_command x;
+        x.what = verb::widen;
+        x.text = std::to_string(trainers);
+        store(self, std::move(x));
+      } else {
+        ++st.heard;
+        finish_turn(self, {});
+      }
     },
     [self](rested_atom) {
       if (self->state.options.stored.state != study_phase::stopping)

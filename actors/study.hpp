@@ -54,6 +54,8 @@ struct study_state {
   };
   std::vector<trial_entry> trials; ///< by number
   std::uint64_t number = 0;        ///< the merger's of this study
+  std::uint64_t heard = 0;  ///< of what the merger has told
+  bool told_wants_room = false; ///< to the merger
   step_t last_rung = 0;
   std::uint64_t finished = 0;
   std::uint64_t asked_steps = 0;

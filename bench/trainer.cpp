@@ -10,10 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "checked.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/train/torch/training.hpp"
-#include "hippo/train/workload.hpp"
+#include "workloads.hpp"
 
 int main(int argc, char** argv) {
   if (argc < 4) {
@@ -26,29 +23,9 @@ int main(int argc, char** argv) {
   const double batch_size = std::atof(argv[2]);
   const double images = std::atof(argv[3]);
   const double wanted = argc > 4 ? std::atof(argv[4]) : 2;
-  hippo::checked(hippo::prepare_device("cpu"));
-  hippo::workload_registry registry;
-  hippo::add_built_in_workloads(registry, "cpu");
-  hippo::workload_spec spec{
-    name,
-    {{"seed", 1.0},
-     {"data.train", images},
-     {"data.validation", 1000.0},
-     {"data.folder", "/usr/share/datasets/fashion-mnist"}}};
-  const auto made = hippo::checked(registry.make(spec));
+  const auto made = hippo::made(name, images);
   auto& work = *made;
-  hippo::configuration config;
-  for (const auto& x : registry.descriptors())
-    if (x.name == name)
-      for (const auto& y : x.hyper_parameters)
-        config[y.name] =
-          std::holds_alternative<double>(y.fallback)
-            ? hippo::form::constant(std::get<double>(y.fallback))
-            : hippo::form::text(std::get<std::string>(y.fallback));
-  config["batch_size"] = hippo::form::constant(batch_size);
-  for (const char* off : {"dropout", "crop", "flip"})
-    if (config.contains(off))
-      config[off] = hippo::form::constant(0.0);
+  const auto config = hippo::plain(name, batch_size);
   work.init();
   work.train(config, 0, 1);
   const auto begin = clock::now();

@@ -188,7 +188,7 @@ struct Event {
 }
 
 struct Command {
-  verb @0 :Text;  # ask, train, tell, close, pause, resume, stop, cancel, weight
+  verb @0 :Text;  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen
   text @1 :Text;
 }
 

@@ -1,7 +1,9 @@
 """What a stage costs beside its steps
 
 Two studies on Fashion-MNIST, those of the demo: where the time of two trainers
-went. And reading and writing a checkpoint of 256 MiB, in a folder and over the
+went. Each built-in workload by itself: what is between the steps of two stages
+of a path where the first one leaves a checkpoint, and the start from a
+checkpoint. And reading and writing one of 256 MiB, in a folder and over the
 network, against copying such a file.
 """
 
@@ -37,6 +39,15 @@ def run(bench):
                  [1000 * spent[name] / report["trained_steps"]],
                  more_is_better=False)
              for name in ("load", "evaluate", "save", "dispatch")]
+    for name in ("fashion-mlp", "fashion-cnn", "fashion-resnet"):
+        costs = bench.json([bench.program("stages"), name,
+                            "3" if bench.quick else "11"])
+        first = f"{name} ({costs['mib']:.1f} MiB)"
+        rows.append(Row(f"{first}, between two stages of a path", "ms",
+                        [costs["between"]], more_is_better=False, aim=2))
+        rows += [Row(f"{first}, start from {where}", "ms", [costs[where]],
+                     more_is_better=False)
+                 for where in ("memory", "disk", "network")]
     rounds = "1" if bench.quick else "5"
     rates = bench.json([bench.program("transfer"), "256", rounds])
     rows += [Row(f"{what} a checkpoint, {where}", "MB/s",
@@ -44,4 +55,5 @@ def run(bench):
              for what in ("write", "read") for where in ("folder", "depot")]
     return Result(rows, notes=[
         f"{report['trained_steps']} steps trained, {whole:.1f} s of device "
-        "time. Measured once; transfers are medians of five."])
+        "time. Measured once; the costs of workloads are medians of eleven, "
+        "transfers of five."])

@@ -179,11 +179,10 @@ def peer(bench, script, paths, *flags):
     return result
 
 
-def rows(opponent, ours, theirs, aim=None, what_first=""):
+def rows(opponent, ours, theirs, aim=None):
     """The table's lines of two runs.
 
     aim: of the ratios of time and core-seconds
-    what_first: what names of lines begin with
     """
     both = min(ours.best(), theirs.best())
     lines = [
@@ -196,7 +195,7 @@ def rows(opponent, ours, theirs, aim=None, what_first=""):
         ("best accuracy", "", [x.best() for x in (ours, theirs)], True, None),
         (f"time to accuracy {both:.4f}", "s",
          [x.seconds_to(both) for x in (ours, theirs)], False, None)]
-    return [Row(what_first + what, unit, [a], opponent, [b], more, limit,
+    return [Row(what, unit, [a], opponent, [b], more, limit,
                 aim_of_ratio=limit is not None)
             for what, unit, (a, b), more, limit in lines]
 

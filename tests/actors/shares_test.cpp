@@ -99,23 +99,26 @@ public:
   /// with no other. @returns its place in `studies`
   std::size_t add_study(const std::string& workload, double weight,
                         std::size_t trials = 20, step_t steps = 10'000,
-                        step_t every = 10) {
+                        step_t every = 10,
+                        const std::string& algorithm = "grid") {
     std::string rates;
     for (std::size_t i = 0; i < trials; ++i)
       rates += (i == 0 ? "" : ", ")
                + std::to_string(1 + studies.size() * 100 + i) + "e-5";
     return add_study_of(workload, weight, "{choice: [" + rates + "]}", steps,
-                        every);
+                        every, algorithm);
   }
 
   std::size_t add_study_of(const std::string& workload, double weight,
                            const std::string& rates, step_t steps,
-                           step_t every) {
+                           step_t every,
+                           const std::string& algorithm = "grid") {
     const auto text
       = "study: s" + std::to_string(studies.size()) + "\nworkload: " + workload
         + "\nobjective: {metric: loss, every: " + std::to_string(every)
         + "}\nsteps: {max: " + std::to_string(steps) + "}\nspace: {lr: " + rates
-        + "}\nalgorithm: grid\nweight: " + std::to_string(weight) + '\n';
+        + "}\nalgorithm: " + algorithm + "\nweight: " + std::to_string(weight)
+        + '\n';
     const auto read
       = read_study(text, "test.yaml", {profiles->at(workload).workload});
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
@@ -209,6 +212,28 @@ TEST_P(SharesOnTrainersTest, OfStudiesOnOneTreeAreByWeight) {
   add_study("a", 1, GetParam());
   run_to(1h);
   expect_shares(device_seconds(), {2, 1});
+}
+
+/// Draws at random, and starts no more than trainers are free for.
+const char* const cautious = "{tpe: {startup: 1000}}";
+
+TEST_P(SharesOnTrainersTest, OfAStudyThatStartsFewAtATimeAreByWeight) {
+  open(GetParam(), {"a"});
+  add_study("a", 1, GetParam());
+  add_study("a", 2, 20, 500, 10, cautious);
+  run_to(1h);
+  expect_shares(device_seconds(), {1, 2});
+}
+
+TEST_P(SharesOnTrainersTest, OfWorkloadsThatStartFewAtATimeAreByWeight) {
+  open(GetParam(), {"a", "b"});
+  add_study("a", 2, GetParam(), 10'000, 10, cautious);
+  add_study("b", 1, GetParam(), 10'000, 10, cautious);
+  run_to(1h);
+  const auto seconds = device_seconds();
+  expect_shares(seconds, {2, 1});
+  EXPECT_NEAR(seconds[0] + seconds[1],
+              3600 * static_cast<double>(GetParam()), 1);
 }
 
 TEST_P(SharesOnTrainersTest, AreThoseOfTheHeavierOfTwoThatComeLater) {

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
+#include <thread>
 
 #include "hippo/train/checkpoint_file.hpp"
 #include "train/summing_workload.hpp"
@@ -12,6 +16,8 @@
 namespace hippo {
 
 namespace {
+
+using namespace std::chrono_literals;
 
 stage stage_of(std::uint64_t node, step_t begin, step_t end, double lr) {
   return {node, begin, end, {{"lr", form::constant(lr)}}};
@@ -29,10 +35,13 @@ public:
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how) override {
     written.push_back(how);
+    if (on_write)
+      on_write();
     return behind_.write(name, bytes, how);
   }
 
   std::vector<durability> written;
+  std::function<void()> on_write;
 
 private:
   folder_store behind_;
@@ -126,7 +135,68 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
   EXPECT_EQ(reports[0].save_ns, 10);
   EXPECT_EQ(reports[1].load_ns, 0);
   EXPECT_EQ(reports[1].train_ns, 10);
-  EXPECT_EQ(reports[1].save_ns, 0);
+  EXPECT_EQ(reports[1].save_ns, 10) << "waits for what is being written";
+}
+
+TEST_F(Run, TrainsOnWhileACheckpointIsWritten) {
+  std::promise<void> is_behind;
+  auto passed = is_behind.get_future();
+  work.on_step = [&](step_t at) {
+    if (at == 4)
+      is_behind.set_value();
+  };
+  bool trained_on = false;
+  store.on_write = [&] {
+    trained_on = passed.wait_for(10s) == std::future_status::ready;
+  };
+  ASSERT_FALSE(run_lease().failure);
+  EXPECT_TRUE(trained_on);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].at, 3u);
+  EXPECT_TRUE(reports[0].saved);
+  EXPECT_EQ(reports[1].at, 5u);
+}
+
+TEST_F(Run, TheNextStopWaitsForACheckpointThatIsBeingWritten) {
+  x.stops = {{1, true, true}, {2, true, false}, {3, false, true}, {5, true, true}};
+  store.on_write = [] { std::this_thread::sleep_for(5ms); };
+  ASSERT_FALSE(run_lease().failure);
+  std::vector<step_t> order;
+  for (const auto& report : reports) {
+    order.push_back(report.at);
+    EXPECT_EQ(report.saved.has_value(), report.at != 2) << report.at;
+  }
+  EXPECT_EQ(order, (std::vector<step_t>{1, 2, 3, 5}));
+  EXPECT_EQ(present, reports.back().saved);
+}
+
+TEST_F(Run, ACheckpointBeingWrittenWhenTrainingFailsIsReported) {
+  work.on_step = [](step_t at) {
+    if (at == 3)
+      throw std::runtime_error("no");
+  };
+  store.on_write = [] { std::this_thread::sleep_for(5ms); };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::training_failed);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_TRUE(reports[0].saved);
+}
+
+TEST_F(Run, NothingIsTrainedAgainWhenACheckpointCannotBeWritten) {
+  std::filesystem::remove(folder.path);
+  int calls = 0;
+  work.in_one_go = true;
+  work.on_train = [&](step_t from, step_t) { calls += from == 0; };
+  work.on_step = [](step_t at) {
+    if (at == 4)
+      throw std::runtime_error("no");
+  };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::io_failed);
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(reports.empty());
 }
 
 TEST_F(Run, SyncsOnceASecondOfTrainingLiesBehind) {
@@ -488,7 +558,8 @@ TEST_F(Run, FolderGone) {
   const auto end = run_lease();
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::io_failed);
-  EXPECT_EQ(end.at, 3);
+  EXPECT_EQ(end.at, 5); // it has gone on meanwhile
+  EXPECT_TRUE(reports.empty());
 }
 
 TEST(LeaseControl, PeeksAtTheNextStop) {

@@ -38,7 +38,11 @@ TEST(Settings, DefaultsAreSensible) {
   EXPECT_EQ(found.min, 1u);
   EXPECT_EQ(found.max, 81u);
   EXPECT_TRUE(found.may_resume);
-  EXPECT_EQ(found.concurrent, 0u);
+  EXPECT_EQ(found.concurrent, std::nullopt);
+  EXPECT_EQ(read_settings(study(twelve, "{asha: {concurrent: auto}}")).concurrent,
+            std::nullopt);
+  EXPECT_EQ(read_settings(study(twelve, "{asha: {concurrent: 0}}")).concurrent,
+            0u);
 }
 
 TEST(Settings, OptionsAreRead) {
@@ -112,8 +116,12 @@ TEST(Settings, RangesAreChecked) {
                  "found 10"});
   expect_errors(study(twelve, "{asha: {concurrent: -1, eta: 1}}"),
                 {std::string{"algorithm.asha.eta: "} + eta + "1",
-                 "algorithm.asha.concurrent: must be a whole number of at "
-                 "least 0, found -1"});
+                 "algorithm.asha.concurrent: must be `auto` or a whole number "
+                 "of at least 0, found -1"});
+  EXPECT_EQ(check_algorithm(study(twelve, "{client: {concurrent: auto}}"), true)
+              .errors.at(0)
+              .message,
+            "must be a whole number of at least 0, found auto");
 }
 
 TEST(Settings, TheNumberOfTrialsIsFinite) {
@@ -279,16 +287,20 @@ TEST(Settings, PbtIsChecked) {
                 {"algorithm.pbt.sampler: must be random or grid, found tpe"});
 }
 
-TEST(Settings, TpeKeepsFewInFlight) {
+TEST(Settings, TpeStartsNoMoreThanTrainersHaveRoomFor) {
   const auto budget = "budget: {trials: 50}";
-  EXPECT_EQ(read_settings(study(endless, "tpe", budget)).concurrent, 8u);
-  EXPECT_EQ(make_algorithm(study(endless, "tpe", budget))->start().size(), 8u);
-  EXPECT_EQ(
-    read_settings(study(endless, "{asha: {sampler: tpe}}", budget)).concurrent,
-    8u);
-  EXPECT_EQ(read_settings(study(endless, "{median: {sampler: tpe}}", budget))
-              .concurrent,
-            8u);
+  for (const auto* x : {"tpe", "{asha: {sampler: tpe}}",
+                        "{median: {sampler: tpe}}",
+                        "{median: {concurrent: auto}}"}) {
+    EXPECT_EQ(read_settings(study(endless, x, budget)).concurrent,
+              std::nullopt) << x;
+    const auto made = make_algorithm(study(endless, x, budget));
+    EXPECT_EQ(made->start().size(), 1u) << x;
+    EXPECT_TRUE(made->wants_room()) << x;
+    EXPECT_EQ(made->widen(3).size(), 3u) << x;
+    EXPECT_EQ(made->widen(50).size(), 46u) << x;
+    EXPECT_FALSE(made->wants_room()) << x;
+  }
   expect_warnings(study(endless, "{tpe: {concurrent: 0}}", budget),
                   {"algorithm.tpe.concurrent: with 0 all trials start at once, "
                    "before tpe could learn: all will be random"});

@@ -369,7 +369,8 @@ TEST(Tuner, SharesWhatMeasurementsHaveMadeOfTheValues) {
 }
 
 TEST(Tuner, RestsOnARungUntilItMayGoOn) {
-  auto spec = plateau_study("{asha: {eta: 2, min: 20, max: 40}}");
+  auto spec
+    = plateau_study("{asha: {eta: 2, min: 20, max: 40, concurrent: 2}}");
   spec.space = study("{x: {reduce_on_plateau: {initial: 8, factor: 0.5,"
                      " patience: 0}}, y: {choice: [1, 2]}}",
                      "grid")

@@ -45,6 +45,8 @@ const char* to_string(study_command::verb x) noexcept {
       return "cancel";
     case study_command::verb::weight:
       return "weight";
+    case study_command::verb::widen:
+      return "widen";
   }
   return "unknown";
 }

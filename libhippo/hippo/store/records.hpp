@@ -127,6 +127,7 @@ struct study_command {
     stop,   ///< finish what runs, then end
     cancel, ///< end now; `text` says why
     weight, ///< of now on `text`, a number
+    widen,  ///< `text` trials more may be in flight, a number
   };
   verb what = verb::ask;
   std::uint64_t trial = 0;

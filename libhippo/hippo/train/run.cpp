@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <future>
 #include <utility>
 
 #include "hippo/core/number.hpp"
@@ -97,6 +98,15 @@ private:
   }
 
   std::optional<error> pass_through() {
+    auto failure = pass_stages();
+    if (auto unwritten = finish_writing()) {
+      failed_in_long_call_ = false; // to train again would not help
+      return unwritten;
+    }
+    return failure;
+  }
+
+  std::optional<error> pass_stages() {
     if (auto failure = start())
       return failure;
     if (auto failure = pass_stop(lease_.stages.front()))
@@ -223,19 +233,25 @@ private:
     std::optional<error> failure;
     if (stop->evaluate)
       failure = evaluate();
+    if (auto unwritten = finish_writing())
+      return unwritten;
     // Nobody is to start from a state that has diverged.
+    std::optional<image> unsaved;
     if (stop->save && !failure)
-      failure = save(x);
+      failure = save(x, unsaved);
     if (failure && failure->code != errc::diverged)
       return failure;
     if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
       return silent;
-    report_(next_);
     reported_ = at_;
     stop_report fresh;
     fresh.lease = next_.lease;
-    fresh.device = std::move(next_.device);
-    next_ = std::move(fresh);
+    fresh.device = next_.device;
+    auto passed = std::exchange(next_, std::move(fresh));
+    if (unsaved)
+      write_behind(std::move(*unsaved), std::move(passed));
+    else
+      report_(passed);
     return failure;
   }
 
@@ -256,20 +272,61 @@ private:
     return failure;
   }
 
-  std::optional<error> save(const stage& x) {
+  /// A state that is to be written.
+  struct image {
+    std::string name;
+    std::string bytes;
+    durability how = durability::cached;
+  };
+
+  /// Writes a state, and says in a report that it is there.
+  std::optional<error> write(const image& x, stop_report& to) {
+    auto saved = store_.write(x.name, x.bytes, x.how);
+    if (!saved)
+      return saved.failure();
+    to.saved = *saved;
+    return std::nullopt;
+  }
+
+  /// Saves the present state. @param unsaved is given it if it is to be written
+  /// while training goes on
+  std::optional<error> save(const stage& x, std::optional<image>& unsaved) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      const auto how = unsynced_ns_ >= sync_after_ns ? durability::synced
-                                                     : durability::cached;
-      auto saved = store_.write(checkpoint_name(x.node, at_, lease_.number),
-                                work_.save(), how);
-      if (how == durability::synced)
+      unsaved = image{checkpoint_name(x.node, at_, lease_.number),
+                      work_.save()};
+      if (unsynced_ns_ >= sync_after_ns) {
+        unsaved->how = durability::synced;
         unsynced_ns_ = 0;
-      if (saved)
-        present_ = next_.saved = *saved;
-      else
-        unwritten = saved.failure();
+      }
+      if (!control_.done())
+        return;
+      unwritten = write(*unsaved, next_);
+      present_ = next_.saved;
+      unsaved.reset();
     });
+    return failure ? failure : unwritten;
+  }
+
+  /// Writes a state and reports its stop then. Training goes on meanwhile.
+  void write_behind(image x, stop_report passed) {
+    writing_ = std::async(std::launch::async,
+                          [this, x = std::move(x),
+                           passed = std::move(passed)]() mutable {
+                            auto failure = write(x, passed);
+                            if (!failure)
+                              report_(passed);
+                            return failure;
+                          });
+  }
+
+  /// Waits until the stop before has been reported. @returns why it was not
+  std::optional<error> finish_writing() {
+    if (!writing_.valid())
+      return std::nullopt;
+    std::optional<error> unwritten;
+    auto failure
+      = timed(next_.save_ns, [&] { unwritten = writing_.get(); });
     return failure ? failure : unwritten;
   }
 
@@ -292,6 +349,7 @@ private:
   bool failed_in_long_call_ = false;
   bool step_by_step_ = false; ///< whatever they take
   stop_report next_;        ///< of the stop that comes next
+  std::future<std::optional<error>> writing_; ///< what the stop before saved
 };
 
 } // namespace

@@ -68,11 +68,14 @@ struct lease_progress {
 /// is not finite is the failure `errc::diverged`; such a stop is reported
 /// without values and saves nothing. A failure among several steps is tried
 /// again step by step, so that it is placed at the right one.
-/// Checkpoints are named by `checkpoint_name`.
+/// Checkpoints are named by `checkpoint_name`. While one is written, training
+/// goes on up to the next stop; its own stop is reported once it is there.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
-/// @param store where checkpoints are read and written
+/// @param store where checkpoints are read and written, one at a time
 /// @param now_ns a monotonic clock in nanoseconds
+/// @param report called once for each stop, in their order, from this thread or
+///        another one
 lease_end run(workload& work, std::optional<checkpoint>& present,
               const lease& x, checkpoint_store& store,
               const std::string& device, lease_control& control,

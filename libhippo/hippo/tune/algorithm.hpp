@@ -90,6 +90,12 @@ public:
   /// Trial `trial` failed or was cancelled; it gives no further results.
   virtual std::vector<action> on_failure(trial_no trial) = 0;
 
+  /// Whether it would ask for more if more trials might be in flight.
+  [[nodiscard]] virtual bool wants_room() const { return false; }
+
+  /// So many trainers have nothing to do: so many trials more may be in flight.
+  virtual std::vector<action> widen(std::uint64_t /*trials*/) { return {}; }
+
   /// Whether nothing will be asked for any more. True in the end, whatever
   /// fails.
   [[nodiscard]] virtual bool done() const = 0;

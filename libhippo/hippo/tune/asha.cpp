@@ -34,11 +34,11 @@ std::optional<double> cutoff(split_ranking& recorded, std::uint64_t eta) {
 // -- what both have in common -------------------------------------------------
 
 asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-           direction better, std::uint64_t concurrent)
+           direction better, std::optional<std::uint64_t> concurrent)
   : rungs_(std::move(rungs)),
     eta_(eta),
     better_(better),
-    concurrent_(concurrent == 0 ? trials : concurrent),
+    flight_(concurrent),
     trials_(trials) {}
 
 std::vector<action> asha::start() {
@@ -53,7 +53,7 @@ std::vector<action> asha::on_result(trial_no trial, step_t at, double value) {
   auto& x = trials_[trial];
   if (x.phase != trial_phase::training || at != rungs_[x.rung])
     return out;
-  --in_flight_;
+  flight_.leave();
   if (x.rung == last_rung()) {
     x.phase = trial_phase::ended;
   } else {
@@ -69,7 +69,7 @@ std::vector<action> asha::on_failure(trial_no trial) {
   std::vector<action> out;
   const auto before = std::exchange(trials_[trial].phase, trial_phase::ended);
   if (before == trial_phase::training)
-    --in_flight_;
+    flight_.leave();
   if (before == trial_phase::training || before == trial_phase::resting)
     on_lost(trial, before);
   if (started_ && !done_)
@@ -77,10 +77,18 @@ std::vector<action> asha::on_failure(trial_no trial) {
   return out;
 }
 
+std::vector<action> asha::widen(std::uint64_t trials) {
+  std::vector<action> out;
+  flight_.widen(trials);
+  if (!done_)
+    proceed(out);
+  return out;
+}
+
 void asha::train(trial_no trial, std::uint32_t rung, std::vector<action>& out) {
   trials_[trial].phase = trial_phase::training;
   trials_[trial].rung = rung;
-  ++in_flight_;
+  flight_.enter();
   out.emplace_back(advance{trial, rungs_[rung]});
 }
 
@@ -101,10 +109,10 @@ bool asha::start_next(std::vector<action>& out) {
 }
 
 void asha::proceed(std::vector<action>& out) {
-  while (in_flight_ < concurrent_)
+  while (flight_.has_room())
     if (!resume(out) && !start_next(out))
       break;
-  if (in_flight_ > 0)
+  if (!flight_.empty())
     return;
   for (trial_no trial = 0; trial < trials_.size(); ++trial)
     if (trials_[trial].phase == trial_phase::resting)
@@ -116,7 +124,7 @@ void asha::proceed(std::vector<action>& out) {
 
 asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                std::uint64_t eta, direction better,
-                               std::uint64_t concurrent,
+                               std::optional<std::uint64_t> concurrent,
                                const untrained_work* work)
   : asha(trials, std::move(rungs), eta, better, concurrent),
     boards_(last_rung()),
@@ -190,7 +198,7 @@ bool asha_promotion::resume(std::vector<action>& out) {
 
 asha_stopping::asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
                              std::uint64_t eta, direction better,
-                             std::uint64_t concurrent)
+                             std::optional<std::uint64_t> concurrent)
   : asha(trials, std::move(rungs), eta, better, concurrent),
     recorded_(last_rung()) {}
 

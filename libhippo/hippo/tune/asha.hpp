@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/flight.hpp"
 #include "hippo/tune/split_ranking.hpp"
 
 namespace hippo {
@@ -18,10 +20,10 @@ namespace hippo {
 /// promotes too many of them, which costs more than it saves.
 class asha : public algorithm {
 public:
-  /// @param concurrent trials in flight at most; 0: all that there are
+  /// @param concurrent trials in flight at most; see `flight`
   /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
   asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-       direction better, std::uint64_t concurrent);
+       direction better, std::optional<std::uint64_t> concurrent);
 
   [[nodiscard]] std::uint64_t trials() const override {
     return trials_.size();
@@ -31,6 +33,10 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool wants_room() const override {
+    return flight_.is_narrow() && !done_;
+  }
+  std::vector<action> widen(std::uint64_t trials) override;
   [[nodiscard]] bool done() const override { return done_; }
 
 protected:
@@ -79,10 +85,9 @@ private:
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
   direction better_;
-  std::uint64_t concurrent_;
+  flight flight_;
   std::vector<trial_state> trials_;
   trial_no next_ = 0; ///< the first that was not looked at for a start
-  std::uint64_t in_flight_ = 0;
   bool started_ = false;
   bool done_ = false;
 };
@@ -100,7 +105,8 @@ public:
   /// @param work if not null, it outlives this; else the first of equal trials
   ///             goes on
   asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
-                 std::uint64_t eta, direction better, std::uint64_t concurrent,
+                 std::uint64_t eta, direction better,
+                 std::optional<std::uint64_t> concurrent,
                  const untrained_work* work = nullptr);
 
 private:
@@ -131,7 +137,8 @@ private:
 class asha_stopping : public asha {
 public:
   asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
-                std::uint64_t eta, direction better, std::uint64_t concurrent);
+                std::uint64_t eta, direction better,
+                std::optional<std::uint64_t> concurrent);
 
 private:
   void on_rung(trial_no trial, std::vector<action>& out) override;

@@ -11,8 +11,8 @@ constexpr auto closed_text = "the study was closed";
 } // namespace
 
 client_algorithm::client_algorithm(std::uint64_t most, measuring when,
-                                   std::uint64_t concurrent)
-  : most_(most), when_(std::move(when)), concurrent_(concurrent) {}
+                                   std::optional<std::uint64_t> concurrent)
+  : most_(most), when_(std::move(when)), flight_(concurrent) {}
 
 expected<std::vector<action>> client_algorithm::ask() {
   if (closed_)
@@ -42,7 +42,7 @@ expected<std::vector<action>> client_algorithm::train(trial_no trial,
                                       + " is at step " + std::to_string(x.to)
                                       + " already"};
   x = {trial_phase::training, to};
-  ++in_flight_;
+  flight_.enter();
   return std::vector<action>{advance{trial, to}};
 }
 
@@ -78,7 +78,7 @@ std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
     return {prune{trial}};
   }
   x.phase = trial_phase::resting;
-  --in_flight_;
+  flight_.leave();
   return {};
 }
 
@@ -96,9 +96,9 @@ std::string client_algorithm::refuses(step_t to) const {
            + ", where nothing is measured: the nearest step is "
            + std::to_string(to < when_.rungs.back() ? when_.next(to)
                                                     : when_.rungs.back());
-  if (concurrent_ != 0 && in_flight_ == concurrent_)
+  if (!flight_.has_room())
     return "as many trials are in flight as may be: "
-           + std::to_string(in_flight_);
+           + std::to_string(flight_.most());
   return {};
 }
 
@@ -112,7 +112,7 @@ std::string client_algorithm::refuses_trial(trial_no trial) const {
 
 void client_algorithm::end(trial_state& x) {
   if (x.phase == trial_phase::training)
-    --in_flight_;
+    flight_.leave();
   x.phase = trial_phase::ended;
   ++ended_;
 }

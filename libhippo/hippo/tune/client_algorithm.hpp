@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "hippo/core/error.hpp"
 #include "hippo/plan/measuring.hpp"
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/flight.hpp"
 #include "hippo/tune/sampler.hpp"
 
 namespace hippo {
@@ -24,9 +26,9 @@ public:
   /// @param most trials that there may be
   /// @param when at which states a trial is measured: to one of them it may be
   ///             trained
-  /// @param concurrent trials in flight at most; 0: any number
+  /// @param concurrent trials in flight at most; see `flight`
   client_algorithm(std::uint64_t most, measuring when,
-                   std::uint64_t concurrent);
+                   std::optional<std::uint64_t> concurrent);
 
   // -- what a client may want; each answers with an error that says why not, and
   //    changes nothing then
@@ -77,9 +79,8 @@ private:
 
   std::uint64_t most_;
   measuring when_;
-  std::uint64_t concurrent_;
+  flight flight_;
   std::vector<trial_state> states_;
-  std::uint64_t in_flight_ = 0;
   std::uint64_t ended_ = 0;
   bool closed_ = false;
 };

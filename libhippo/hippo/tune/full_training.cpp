@@ -22,17 +22,17 @@ std::vector<action> full_training::end(trial_no trial) {
   ended_[trial] = true;
   ++ended_count_;
   if (trial < next_)
-    --in_flight_;
+    flight_.leave();
   return started_ ? fill() : std::vector<action>{};
 }
 
 std::vector<action> full_training::fill() {
   std::vector<action> actions;
-  while (in_flight_ < concurrent_ && next_ < trials()) {
+  while (flight_.has_room() && next_ < trials()) {
     const auto trial = next_++;
     if (ended_[trial]) // cancelled before its turn
       continue;
-    ++in_flight_;
+    flight_.enter();
     actions.emplace_back(advance{trial, max_});
   }
   return actions;

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/flight.hpp"
 
 namespace hippo {
 
@@ -11,11 +13,10 @@ namespace hippo {
 /// goes. Which of them it is lies in the sampler alone.
 class full_training : public algorithm {
 public:
-  /// @param concurrent trials in flight at most; 0: all that there are
-  full_training(std::uint64_t trials, step_t max, std::uint64_t concurrent = 0)
-    : max_(max),
-      concurrent_(concurrent == 0 ? trials : concurrent),
-      ended_(trials, false) {}
+  /// @param concurrent trials in flight at most; see `flight`
+  full_training(std::uint64_t trials, step_t max,
+                std::optional<std::uint64_t> concurrent = 0)
+    : max_(max), flight_(concurrent), ended_(trials, false) {}
 
   [[nodiscard]] std::uint64_t trials() const override { return ended_.size(); }
   [[nodiscard]] std::vector<step_t> rungs() const override { return {max_}; }
@@ -23,6 +24,13 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool wants_room() const override {
+    return flight_.is_narrow() && next_ < trials();
+  }
+  std::vector<action> widen(std::uint64_t trials) override {
+    flight_.widen(trials);
+    return fill();
+  }
   [[nodiscard]] bool done() const override {
     return ended_count_ == ended_.size();
   }
@@ -32,11 +40,10 @@ private:
   std::vector<action> fill();
 
   step_t max_;
-  std::uint64_t concurrent_;
+  flight flight_;
   std::vector<bool> ended_;
   std::uint64_t ended_count_ = 0;
   trial_no next_ = 0; ///< the first that was not looked at for a start
-  std::uint64_t in_flight_ = 0;
   bool started_ = false;
 };
 

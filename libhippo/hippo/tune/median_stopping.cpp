@@ -19,12 +19,13 @@ double median_of(split_ranking& xs) {
 
 median_stopping::median_stopping(std::uint64_t trials, step_t max,
                                  step_t grace, std::uint64_t min_others,
-                                 direction better, std::uint64_t concurrent)
+                                 direction better,
+                                 std::optional<std::uint64_t> concurrent)
   : max_(max),
     grace_(grace),
     min_others_(min_others),
     better_(better),
-    concurrent_(concurrent == 0 ? trials : concurrent),
+    flight_(concurrent),
     trials_(trials) {}
 
 std::vector<action> median_stopping::start() {
@@ -56,7 +57,7 @@ std::vector<action> median_stopping::on_result(trial_no trial, step_t at,
     actions.emplace_back(prune{trial});
   x.training = false;
   x.ended = true;
-  --in_flight_;
+  flight_.leave();
   const auto more = fill();
   actions.insert(actions.end(), more.begin(), more.end());
   return actions;
@@ -68,7 +69,7 @@ std::vector<action> median_stopping::on_failure(trial_no trial) {
   if (!x.training)
     return {};
   x.training = false;
-  --in_flight_;
+  flight_.leave();
   return fill();
 }
 
@@ -104,12 +105,12 @@ void median_stopping::add_to_means(trial_no trial) {
 
 std::vector<action> median_stopping::fill() {
   std::vector<action> actions;
-  while (started_ && in_flight_ < concurrent_ && next_ < trials_.size()) {
+  while (started_ && flight_.has_room() && next_ < trials_.size()) {
     const auto trial = next_++;
     if (trials_[trial].ended) // cancelled before its turn
       continue;
     trials_[trial].training = true;
-    ++in_flight_;
+    flight_.enter();
     actions.emplace_back(advance{trial, max_});
   }
   return actions;

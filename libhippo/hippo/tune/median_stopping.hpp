@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/flight.hpp"
 #include "hippo/tune/split_ranking.hpp"
 
 namespace hippo {
@@ -23,11 +25,11 @@ namespace hippo {
 ///             same steps; memory O(results)
 class median_stopping : public algorithm {
 public:
-  /// @param concurrent trials in flight at most; 0: all that there are
+  /// @param concurrent trials in flight at most; see `flight`
   /// REQUIRES: `min_others > 0`
   median_stopping(std::uint64_t trials, step_t max, step_t grace,
                   std::uint64_t min_others, direction better,
-                  std::uint64_t concurrent);
+                  std::optional<std::uint64_t> concurrent);
 
   [[nodiscard]] std::uint64_t trials() const override {
     return trials_.size();
@@ -37,8 +39,15 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  [[nodiscard]] bool wants_room() const override {
+    return flight_.is_narrow() && next_ < trials_.size();
+  }
+  std::vector<action> widen(std::uint64_t trials) override {
+    flight_.widen(trials);
+    return fill();
+  }
   [[nodiscard]] bool done() const override {
-    return started_ && in_flight_ == 0 && next_ == trials_.size();
+    return started_ && flight_.empty() && next_ == trials_.size();
   }
 
 private:
@@ -72,12 +81,11 @@ private:
   step_t grace_;
   std::uint64_t min_others_;
   direction better_;
-  std::uint64_t concurrent_;
+  flight flight_;
   std::vector<trial_state> trials_;
   std::map<step_t, split_ranking> means_;
   step_t furthest_ = 0; ///< that any trial has measured at
   trial_no next_ = 0;   ///< the first that was not looked at for a start
-  std::uint64_t in_flight_ = 0;
   bool started_ = false;
 };
 

@@ -93,7 +93,7 @@ public:
     read_steps();
     out_.may_resume
       = word("mode", {"promotion", "stopping"}, "promotion") == "promotion";
-    out_.concurrent = whole("concurrent", 0, most, default_concurrent());
+    read_concurrent();
     out_.prefer_shared = word("prefer_shared", {"on", "off"}, "on") == "on";
     out_.startup = whole("startup", 1, max_trials, out_.startup);
     out_.candidates = whole("candidates", 1, candidates_max, out_.candidates);
@@ -197,12 +197,20 @@ private:
     out_.min = std::min(out_.interval, out_.max);
   }
 
-  /// A sampler that learns must not have to decide everything before it could.
-  [[nodiscard]] std::uint64_t default_concurrent() const {
-    return out_.sampling == sampling_kind::tpe
-               && out_.kind != algorithm_kind::client
-             ? 8
-             : 0;
+  /// What learns from results must not have to decide everything before it
+  /// could.
+  void read_concurrent() {
+    if (out_.kind == algorithm_kind::client) {
+      out_.concurrent = whole("concurrent", 0, most, 0);
+      return;
+    }
+    const auto* x = find("concurrent");
+    const bool learns = out_.sampling == sampling_kind::tpe
+                        || out_.kind == algorithm_kind::asha;
+    if (x == nullptr ? learns : to_text(*x) == "auto")
+      out_.concurrent = std::nullopt;
+    else
+      out_.concurrent = whole("concurrent", 0, most, 0, "`auto` or ");
   }
 
   void read_hyperband() {
@@ -259,7 +267,8 @@ private:
   }
 
   std::uint64_t whole(const std::string& name, std::uint64_t low,
-                      std::uint64_t high, std::uint64_t fallback) {
+                      std::uint64_t high, std::uint64_t fallback,
+                      const std::string& others = {}) {
     const auto* x = find(name);
     if (x == nullptr)
       return fallback;
@@ -269,7 +278,7 @@ private:
         || *number < static_cast<double>(low)
         || *number > static_cast<double>(high)) {
       error(path_of(name),
-            "must be a whole number "
+            "must be " + others + "a whole number "
               + (high == most ? "of at least " + std::to_string(low)
                               : "from " + std::to_string(low) + " to "
                                   + std::to_string(high))

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "hippo/tune/algorithm.hpp"
 
@@ -39,7 +40,8 @@ struct tune_settings {
   step_t min = 1;               ///< the first rung
   step_t max = 1;               ///< the last one
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
-  std::uint64_t concurrent = 0; ///< trials in flight at most; 0: all
+  /// Trials in flight at most; see `flight`.
+  std::optional<std::uint64_t> concurrent = 0;
   /// Of equally good choices the one with the least untrained work.
   bool prefer_shared = true;
 

@@ -144,6 +144,12 @@ turn tuner::on_failure(trial_no trial) {
   return out;
 }
 
+turn tuner::widen(std::uint64_t trials) {
+  turn out;
+  carry_out(algorithm_->widen(trials), out);
+  return out;
+}
+
 expected<client_algorithm*> tuner::client() {
   if (auto* x = dynamic_cast<client_algorithm*>(algorithm_.get()))
     return x;

@@ -48,6 +48,12 @@ public:
   /// Trial `trial` failed or was cancelled.
   turn on_failure(trial_no trial);
 
+  /// Whether it would start more trials if it might.
+  [[nodiscard]] bool wants_room() const { return algorithm_->wants_room(); }
+
+  /// So many trials more may be in flight.
+  turn widen(std::uint64_t trials);
+
   // -- what a client wants of a study whose algorithm is `client`; each answers
   //    with an error that says why not, and changes nothing then
 

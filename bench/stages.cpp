@@ -1,0 +1,140 @@
+// What comes between the steps of a built-in workload: leaving a checkpoint at
+// the end of a stage and going on with the next one, and starting from a
+// checkpoint that lies in memory, on the disk, or behind the network.
+//
+//   stages WORKLOAD [ROUNDS]      default: 11; prints medians in ms as JSON
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <capnp/rpc-twoparty.h>
+
+#include "hippo/train/recent_checkpoints.hpp"
+#include "hippo/train/run.hpp"
+#include "hippo/transfer/depot.hpp"
+#include "hippo/transfer/depot_client.hpp"
+#include "transfer/rpc_host.hpp"
+#include "workloads.hpp"
+
+namespace {
+
+using namespace hippo;
+namespace fs = std::filesystem;
+using clock_type = std::chrono::steady_clock;
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(
+    std::chrono::nanoseconds(clock_type::now().time_since_epoch()).count());
+}
+
+double median_ms(std::vector<std::uint64_t> ns) {
+  std::sort(ns.begin(), ns.end());
+  return static_cast<double>(ns[ns.size() / 2]) * 1e-6;
+}
+
+/// Notes for how long nothing is trained between two calls.
+class noting_workload final : public workload {
+public:
+  explicit noting_workload(std::unique_ptr<workload> behind)
+    : behind_(std::move(behind)) {}
+
+  void init() override { behind_->init(); }
+  void train(const configuration& config, step_t from, step_t to) override {
+    if (ended_ns_ != 0)
+      between_ns.push_back(now_ns() - ended_ns_);
+    behind_->train(config, from, to);
+    ended_ns_ = now_ns();
+  }
+  metrics evaluate() override { return behind_->evaluate(); }
+  std::string save() override { return behind_->save(); }
+  void load(const std::string& bytes) override { behind_->load(bytes); }
+
+  std::vector<std::uint64_t> between_ns;
+
+private:
+  std::unique_ptr<workload> behind_;
+  std::uint64_t ended_ns_ = 0;
+};
+
+std::vector<stop_report> run_lease(workload& work, const lease& x,
+                                   checkpoint_store& store) {
+  std::optional<checkpoint> present;
+  lease_control control{x.stops};
+  lease_progress progress;
+  std::vector<stop_report> result;
+  const auto end
+    = run(work, present, x, store, "cpu", control, progress, now_ns,
+          [&](const stop_report& report) { result.push_back(report); });
+  if (end.failure) {
+    std::fprintf(stderr, "%s\n", end.failure->message.c_str());
+    std::exit(1);
+  }
+  return result;
+}
+
+/// What it takes to start from a checkpoint that `store` has.
+double load_ms(workload& work, lease x, checkpoint_store& store,
+               const checkpoint& start, std::uint64_t rounds) {
+  x.start = start;
+  x.stages = {x.stages.back()};
+  x.stages.front().begin = x.stages.front().end;
+  x.stops = {{x.stages.front().end, false, false, true}};
+  std::vector<std::uint64_t> result;
+  for (std::uint64_t i = 0; i < rounds; ++i)
+    result.push_back(run_lease(work, x, store).back().load_ns);
+  return median_ms(std::move(result));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const auto rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 11;
+  auto root = (fs::temp_directory_path() / "hippo_XXXXXX").string();
+  if (argc < 2 || rounds == 0 || ::mkdtemp(root.data()) == nullptr) {
+    std::fprintf(stderr, "usage: stages WORKLOAD [ROUNDS]\n");
+    return 2;
+  }
+  fs::create_directory(root + "/near");
+  fs::create_directory(root + "/far");
+  {
+    noting_workload work{made(argv[1], 1024)};
+    lease x;
+    x.number = 1;
+    for (step_t at = 0; at <= rounds; ++at) {
+      x.stages.push_back({at, at, at + 1, plain(argv[1], 64)});
+      x.stops.push_back({at + 1, false, true});
+    }
+    folder_store folder{root + "/near"};
+    const auto saved = *run_lease(work, x, folder).back().saved;
+
+    recent_checkpoints recent;
+    const auto memory
+      = recent.over("near", std::make_unique<folder_store>(root + "/near"));
+    checked(memory->read(saved));
+    const rpc_host host{[&](kj::AsyncIoContext& io) {
+      return make_depot(root, io.provider->getTimer());
+    }};
+    depot_address address;
+    address.host = "127.0.0.1";
+    address.port = host.port();
+    depot_client client{address};
+    remote_store remote{client, "far"};
+    const auto far
+      = checked(remote.write(saved.file, checked(folder.read(saved))));
+    std::printf(
+      "{\"between\": %.4f, \"memory\": %.4f, \"disk\": %.4f, "
+      "\"network\": %.4f, \"mib\": %.2f}\n",
+      median_ms(work.between_ns), load_ms(work, x, *memory, saved, rounds),
+      load_ms(work, x, folder, saved, rounds),
+      load_ms(work, x, remote, far, rounds),
+      static_cast<double>(saved.bytes) / (1 << 20));
+  }
+  fs::remove_all(root);
+}
