@@ -410,6 +410,30 @@ TEST(StoredService, AfterARestartAStudySaysOfItselfWhatItSaidBefore) {
     EXPECT_NE(before.find(state), std::string::npos) << state;
 }
 
+TEST(StoredService, TrialsThatAPowerCutHasTakenAreSavedAgain) {
+  const temporary_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::string before;
+  {
+    stored_service x{where, files};
+    x.submit(sha_study);
+    for (int i = 0; i < 10; ++i) {
+      x.run();
+      for (auto& device : x.devices)
+        device->step();
+    }
+    x.run();
+    before = outcome_of(*x.store, 1);
+  }
+  test::run_sql(where.path, "DELETE FROM trials");
+  stored_service x{where, files, 0ms, UINT64_MAX, false};
+  EXPECT_TRUE(outcome_of(*x.store, 1).empty());
+  x.restore();
+  x.run();
+  EXPECT_EQ(outcome_of(*x.store, 1), before);
+  EXPECT_FALSE(before.empty());
+}
+
 TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
   const temporary_folder where;
   stored_service x{where, std::make_shared<test::fake_engine::folder>(), 1s};
