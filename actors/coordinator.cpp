@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -203,14 +204,15 @@ void divide_space(self_ptr self) {
 // -- studies ------------------------------------------------------------------
 
 /// Reads what a study has heard in earlier runs.
-expected<std::vector<stored_event>> history_of(coordinator_state& st,
+/// @param known null: nothing was kept
+expected<std::vector<stored_event>> history_of(state_folder* known,
                                                std::uint64_t id) {
   std::vector<stored_event> result;
-  if (!st.options.known)
+  if (known == nullptr)
     return result;
   for (;;) {
     const auto after = result.empty() ? 0 : result.back().id;
-    auto more = st.options.known->load_events(id, after, events_per_read);
+    auto more = known->load_events(id, after, events_per_read);
     if (!more)
       return more.failure();
     if (more->empty())
@@ -239,6 +241,9 @@ void start(self_ptr self, study_submission x, id_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study.spec;
   const auto& stored = *x.stored;
+  // Reading much takes long: the plan is read meanwhile.
+  auto reading
+    = std::async(std::launch::async, history_of, st.histories.get(), stored.id);
   auto entry = merger_for(self, spec);
   if (!entry) {
     promise.deliver(to_caf(entry.failure()));
@@ -249,7 +254,7 @@ void start(self_ptr self, study_submission x, id_promise promise) {
       [self, x = std::move(x), promise] { start(self, x, promise); });
     return;
   }
-  auto history = history_of(st, stored.id);
+  auto history = reading.get();
   if (!history) {
     promise.deliver(to_caf(history.failure()));
     return;
@@ -333,6 +338,24 @@ void answer_early(coordinator_state& st) {
   }
 }
 
+/// Finds out which numbers earlier runs have given.
+expected<std::monostate> look_back(coordinator_state& st) {
+  auto& known = *st.options.known;
+  const auto study = known.last_study();
+  if (!study)
+    return study.failure();
+  const auto generation = known.last_generation();
+  if (!generation)
+    return generation.failure();
+  auto histories = state_folder::open_read_only(known.path());
+  if (!histories)
+    return histories.failure();
+  st.last_study = *study;
+  st.last_generation = *generation;
+  st.histories = std::move(*histories);
+  return std::monostate{};
+}
+
 coordinator_status status_of(const coordinator_state& st) {
   coordinator_status result;
   for (const auto& [id, x] : st.studies)
@@ -360,17 +383,9 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
   state.pool = std::move(pool);
   state.journal = std::move(journal);
   state.observer = std::move(observer);
-  if (state.options.known) {
-    const auto study = state.options.known->last_study();
-    const auto generation = state.options.known->last_generation();
-    if (!study || !generation) {
-      const auto& why = !study ? study.failure() : generation.failure();
-      self->quit(to_caf(why));
-    } else {
-      state.last_study = *study;
-      state.last_generation = *generation;
-    }
-  }
+  if (state.options.known)
+    if (auto read = look_back(state); !read)
+      self->quit(to_caf(read.failure()));
   self->set_down_handler([self](const caf::down_msg& msg) {
     auto& st = self->state;
     const auto i

@@ -60,6 +60,8 @@ struct coordinator_state {
   };
 
   coordinator_options options;
+  /// The same as `options.known`, to be read at the same time.
+  std::unique_ptr<state_folder> histories;
   pool_actor pool;
   journal_actor journal;
   observer_actor observer;

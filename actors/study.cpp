@@ -343,12 +343,12 @@ void watch_time(self_ptr self) {
 
 // -- what it hears ------------------------------------------------------------
 
-void take_result(self_ptr self, trial_no no, step_t at, const metrics& values) {
+void take_result(self_ptr self, trial_no no, step_t at, metrics values) {
   auto& st = self->state;
   auto& trial = st.trials[no];
-  trial.results.push_back({at, values});
-  st.unsaved.insert(no);
   const auto value = value_of(st, values);
+  trial.results.push_back({at, std::move(values)});
+  st.unsaved.insert(no);
   if (!std::isnan(value)
       && (!trial.best || is_better(st, value, trial.best->value)))
     trial.best = stored_best{at, value};
@@ -356,7 +356,7 @@ void take_result(self_ptr self, trial_no no, step_t at, const metrics& values) {
     st.best = best_record{no, at, value, {}};
 }
 
-void hear(self_ptr self, const trial_measured& x, study_orders& orders) {
+void hear(self_ptr self, trial_measured x, study_orders& orders) {
   auto& st = self->state;
   const auto no = x.trial;
   auto& trial = st.trials[no];
@@ -372,11 +372,11 @@ void hear(self_ptr self, const trial_measured& x, study_orders& orders) {
     take_turn(self, st.decisions->on_failure(no), orders);
     return;
   }
-  take_result(self, no, x.at, x.values);
+  const auto value = value_of(st, x.values);
+  take_result(self, no, x.at, std::move(x.values));
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once
-  const auto next
-    = st.decisions->on_result(no, x.at, value_of(st, x.values));
+  const auto next = st.decisions->on_result(no, x.at, value);
   if (x.at == st.last_rung)
     end_trial(self, no, trial_state::complete);
   take_turn(self, next, orders);
@@ -555,9 +555,8 @@ void replay(self_ptr self) {
   st.replaying = true;
   stored.state = study_phase::running;
   take_turn(self, st.decisions->start(), forgotten);
-  for (const auto& x : st.options.history)
-    std::visit([&](const auto& y) { hear(self, y, forgotten); }, x.what);
-  st.options.history.clear();
+  for (auto& x : std::exchange(st.options.history, {}))
+    std::visit([&](auto& y) { hear(self, std::move(y), forgotten); }, x.what);
   if (!has_ended(stored.state) && st.decisions->done())
     end_study(self, final_state(st), trial_state::pruned, forgotten);
   st.replaying = false;

@@ -367,6 +367,73 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, test::seeds(12));
 
+/// All that a study says of itself, for people to compare.
+std::string record_of(stored_service& x, std::uint64_t id) {
+  const auto study = *x.ask<study_actor>(x.boss, find_atom::value, id);
+  const auto record
+    = *x.ask<study_record>(study, status_atom::value, told_atom::value);
+  auto result = std::to_string(record.asked_steps);
+  if (record.best)
+    result += ' ' + std::to_string(record.best->trial) + ':'
+              + std::to_string(record.best->step);
+  for (const auto& trial : record.trials) {
+    result += std::string{"\n"} + to_string(trial.state) + ' '
+              + trial.params.dump() + ' ' + trial.failure;
+    for (const auto& [step, values] : trial.results)
+      for (const auto& [name, value] : values)
+        result += ' ' + std::to_string(step) + ' ' + name + ' '
+                  + std::to_string(value);
+  }
+  return result;
+}
+
+TEST(StoredService, AfterARestartAStudySaysOfItselfWhatItSaidBefore) {
+  const temporary_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::string before;
+  {
+    stored_service x{where, files};
+    x.submit(sha_study);
+    x.submit(tpe_study);
+    for (int i = 0; i < 20; ++i) {
+      x.run();
+      for (auto& device : x.devices)
+        device->step();
+    }
+    x.run();
+    before = record_of(x, 1) + record_of(x, 2);
+  }
+  stored_service x{where, files, 0ms, UINT64_MAX, false};
+  x.restore();
+  EXPECT_EQ(record_of(x, 1) + record_of(x, 2), before);
+  for (const auto* state : {"RUNNING", "PRUNED", "COMPLETE"})
+    EXPECT_NE(before.find(state), std::string::npos) << state;
+}
+
+TEST(StoredService, TrialsThatAPowerCutHasTakenAreSavedAgain) {
+  const temporary_folder where;
+  const auto files = std::make_shared<test::fake_engine::folder>();
+  std::string before;
+  {
+    stored_service x{where, files};
+    x.submit(sha_study);
+    for (int i = 0; i < 10; ++i) {
+      x.run();
+      for (auto& device : x.devices)
+        device->step();
+    }
+    x.run();
+    before = outcome_of(*x.store, 1);
+  }
+  test::run_sql(where.path, "DELETE FROM trials");
+  stored_service x{where, files, 0ms, UINT64_MAX, false};
+  EXPECT_TRUE(outcome_of(*x.store, 1).empty());
+  x.restore();
+  x.run();
+  EXPECT_EQ(outcome_of(*x.store, 1), before);
+  EXPECT_FALSE(before.empty());
+}
+
 TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
   const temporary_folder where;
   stored_service x{where, std::make_shared<test::fake_engine::folder>(), 1s};

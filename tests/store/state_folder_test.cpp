@@ -1,9 +1,11 @@
 #include "hippo/store/state_folder.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <random>
 
 #include <unistd.h>
 
@@ -235,6 +237,51 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].id, events[2].id);
   EXPECT_EQ(folder->load_events(2, 0, 100)->size(), 1u);
+}
+
+TEST_F(StateFolderTest, EventsHaveTheirMetricsInWhateverOrderTheyCame) {
+  const std::vector<std::string> keys{key, "other"};
+  std::vector<journal_record> records{study_saved{some_study(1, "a")}};
+  // Some measured nothing, and some nobody has heard of.
+  const auto values_of = [](std::uint64_t no, std::uint64_t at, step_t step) {
+    metrics result;
+    for (std::uint64_t i = 0; i < (no + at + step) % 4; ++i)
+      result["metric " + std::to_string(i)]
+        = static_cast<double>(1000 * no + 100 * at + 10 * step + i);
+    return result;
+  };
+  std::vector<trial_measured> all;
+  for (std::uint64_t no = 0; no < keys.size(); ++no)
+    for (std::uint64_t at = 1; at <= 5; ++at) {
+      records.emplace_back(node_added{keys[no], node(at)});
+      for (step_t step = 1; step <= 9; ++step) {
+        const auto values = values_of(no, at, step);
+        records.emplace_back(result_added{keys[no], {at, step, values, ""}});
+        if (step % 3 != 0)
+          all.push_back({no, at, step, values});
+      }
+    }
+  std::shuffle(all.begin(), all.end(), std::mt19937_64{1});
+  for (const auto& x : all)
+    records.emplace_back(event_added{1, keys[x.trial], x});
+  auto folder = open();
+  commit(*folder, records);
+  std::uint64_t last = 0;
+  std::size_t i = 0;
+  for (std::size_t most = 1; i < all.size(); ++most) {
+    const auto events = *folder->load_events(1, last, most);
+    ASSERT_FALSE(events.empty());
+    for (const auto& x : events) {
+      const auto& heard = std::get<trial_measured>(x.what);
+      EXPECT_EQ(heard.trial, all[i].trial);
+      EXPECT_EQ(heard.node, all[i].node);
+      EXPECT_EQ(heard.at, all[i].at);
+      EXPECT_EQ(heard.values, all[i].values);
+      ++i;
+    }
+    last = events.back().id;
+  }
+  EXPECT_EQ(i, all.size());
 }
 
 TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {

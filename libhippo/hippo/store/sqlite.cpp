@@ -74,6 +74,11 @@ expected<std::monostate> sql_statement::run() {
   return std::monostate{};
 }
 
+sql_statement& sql_statement::reset() {
+  sqlite3_reset(handle_.get());
+  return *this;
+}
+
 std::uint64_t sql_statement::number(int column) const {
   return static_cast<std::uint64_t>(
     sqlite3_column_int64(handle_.get(), column));
@@ -101,9 +106,11 @@ void sql_database::closer::operator()(sqlite3* handle) const noexcept {
 
 expected<sql_database> sql_database::open(const std::string& path,
                                           access how) {
-  const int flags = how == access::read
-                      ? SQLITE_OPEN_READONLY
-                      : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  // Without a mutex, which every look at a column would take.
+  const int flags = SQLITE_OPEN_NOMUTEX
+                    | (how == access::read
+                         ? SQLITE_OPEN_READONLY
+                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
   sql_database result;

@@ -34,6 +34,9 @@ public:
   /// Runs a statement that gives no rows, and makes it ready for the next run.
   expected<std::monostate> run();
 
+  /// Ends a run before its last row.
+  sql_statement& reset();
+
   /// The values of the present row; a view lives until the next `step`.
   [[nodiscard]] std::uint64_t number(int column) const;
   [[nodiscard]] double real(int column) const;

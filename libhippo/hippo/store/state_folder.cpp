@@ -1,9 +1,11 @@
 #include "hippo/store/state_folder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
@@ -125,29 +127,94 @@ read_nodes(sql_database& database, std::uint64_t workload,
   }
 }
 
-expected<std::vector<stored_result>>
-read_results(sql_database& database, std::uint64_t workload) {
-  auto query = database.prepare(
-    "SELECT r.node, r.step, r.device, m.name, m.value, m.bits FROM results r"
-    " LEFT JOIN metrics m ON m.workload = r.workload AND m.node = r.node"
-    " AND m.step = r.step WHERE r.workload = ? ORDER BY r.node, r.step");
+/// Reads all rows of a query.
+template <class T, class Bind, class Read>
+expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
+                                  Read&& read) {
   if (!query)
     return query.failure();
-  query->bind(1, workload);
-  std::vector<stored_result> results;
+  bind(*query);
+  std::vector<T> result;
   for (;;) {
     auto more = query->step();
     if (!more)
       return more.failure();
     if (!*more)
-      return results;
-    const auto node = query->number(0), step = query->number(1);
-    if (results.empty() || results.back().node != node
-        || results.back().step != step)
-      results.push_back({node, step, {}, std::string{query->text(2)}});
-    if (!query->is_null(3)) // else it measured nothing
-      results.back().values.emplace(query->text(3), exact_real(*query, 4));
+      return result;
+    auto row = read(*query);
+    if (!row)
+      return row.failure();
+    result.push_back(std::move(*row));
   }
+}
+
+/// Reads what was measured at states. Those that come in the order of the table
+/// cost one pass over it, others a search each.
+class metrics_reader {
+public:
+  static expected<metrics_reader> make(sql_database& database) {
+    auto query = database.prepare(
+      "SELECT workload, node, step, name, value, bits FROM metrics"
+      " WHERE (workload, node, step) >= (?, ?, ?)"
+      " ORDER BY workload, node, step, name");
+    if (!query)
+      return query.failure();
+    return metrics_reader{std::move(*query)};
+  }
+
+  expected<metrics> read(std::uint64_t workload, std::uint64_t node,
+                         step_t step) {
+    const place wanted{workload, node, step};
+    if (next_ != wanted) {
+      query_.reset().bind(1, workload).bind(2, node).bind(3, step);
+      if (auto done = go_on(); !done)
+        return done.failure();
+    }
+    metrics result;
+    while (next_ == wanted) {
+      result.emplace_hint(result.end(), query_.text(3), exact_real(query_, 4));
+      if (auto done = go_on(); !done)
+        return done.failure();
+    }
+    return result;
+  }
+
+private:
+  using place = std::array<std::uint64_t, 3>;
+
+  explicit metrics_reader(sql_statement query) : query_(std::move(query)) {}
+
+  expected<std::monostate> go_on() {
+    auto more = query_.step();
+    if (!more)
+      return more.failure();
+    next_.reset();
+    if (*more)
+      next_ = {query_.number(0), query_.number(1), query_.number(2)};
+    return std::monostate{};
+  }
+
+  sql_statement query_;
+  std::optional<place> next_; ///< of the row that it stands at
+};
+
+expected<std::vector<stored_result>>
+read_results(sql_database& database, std::uint64_t workload) {
+  auto values = metrics_reader::make(database);
+  if (!values)
+    return values.failure();
+  return read_all<stored_result>(
+    database.prepare("SELECT node, step, device FROM results"
+                     " WHERE workload = ? ORDER BY node, step"),
+    [&](sql_statement& x) { x.bind(1, workload); },
+    [&](const sql_statement& row) -> expected<stored_result> {
+      const auto node = row.number(0), step = row.number(1);
+      auto measured = values->read(workload, node, step);
+      if (!measured)
+        return measured.failure();
+      return stored_result{node, step, std::move(*measured),
+                           std::string{row.text(2)}};
+    });
 }
 
 expected<std::vector<stored_checkpoint>>
@@ -188,27 +255,6 @@ bool is_consistent(const stored_plan& plan) {
                         [&known](const auto& x) { return known(x.node); })
          && std::all_of(plan.checkpoints.begin(), plan.checkpoints.end(),
                         [&known](const auto& x) { return known(x.node); });
-}
-
-/// Reads all rows of a query.
-template <class T, class Bind, class Read>
-expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
-                                  Read&& read) {
-  if (!query)
-    return query.failure();
-  bind(*query);
-  std::vector<T> result;
-  for (;;) {
-    auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    auto row = read(*query);
-    if (!row)
-      return row.failure();
-    result.push_back(std::move(*row));
-  }
 }
 
 /// Finds the enumerator of a name, the first being `first` and the last `last`.
@@ -415,6 +461,24 @@ expected<std::monostate> state_folder::prepare_writers() {
 
 expected<std::monostate>
 state_folder::commit(const std::vector<journal_record>& records) {
+  const bool follows
+    = std::all_of(records.begin(), records.end(), [](const auto& x) {
+        return std::holds_alternative<trial_saved>(x);
+      });
+  if (!follows)
+    return write_all(records);
+  // A study that hears all again saves its trials again: no need to wait until
+  // the disk has them.
+  if (auto set = database_.run("PRAGMA synchronous = NORMAL"); !set)
+    return set;
+  auto done = write_all(records);
+  if (auto set = database_.run("PRAGMA synchronous = FULL"); !set)
+    return set;
+  return done;
+}
+
+expected<std::monostate>
+state_folder::write_all(const std::vector<journal_record>& records) {
   if (auto begun = database_.run("BEGIN IMMEDIATE"); !begun)
     return begun;
   const auto undo = [this](error reason) {
@@ -698,34 +762,45 @@ state_folder::load_trials(std::uint64_t study, std::uint64_t first,
 expected<std::vector<stored_event>>
 state_folder::load_events(std::uint64_t study, std::uint64_t after,
                           std::size_t most) {
-  // Metrics come in rows of their own.
-  auto query = database_.prepare(
-    "SELECT e.id, e.time, e.kind, e.trial, e.step, e.node, e.code, e.text,"
-    " m.name, m.value, m.bits FROM (SELECT * FROM events WHERE study = ?"
-    " AND id > ? ORDER BY id LIMIT ?) e LEFT JOIN metrics m"
-    " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
-    " ORDER BY e.id");
-  if (!query)
-    return query.failure();
-  query->bind(1, study).bind(2, after).bind(3, most);
-  std::vector<stored_event> result;
-  for (;;) {
-    auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    if (result.empty() || result.back().id != query->number(0)) {
-      auto event = event_in(*query);
-      if (!event)
-        return damaged(path_, event.failure().message);
-      event->study = study;
-      result.push_back(std::move(*event));
-    }
-    if (auto* x = std::get_if<trial_measured>(&result.back().what);
-        x != nullptr && !query->is_null(8))
-      x->values.emplace(query->text(8), exact_real(*query, 9));
+  struct measured_state {
+    std::uint64_t workload = 0;
+    std::uint64_t node = 0;
+    step_t step = 0;
+    std::size_t event = 0; ///< its place among them
+  };
+  std::vector<measured_state> states;
+  auto result = read_all<stored_event>(
+    database_.prepare("SELECT id, time, kind, trial, step, node, code, text,"
+                      " workload FROM events WHERE study = ? AND id > ?"
+                      " ORDER BY id LIMIT ?"),
+    [&](sql_statement& x) { x.bind(1, study).bind(2, after).bind(3, most); },
+    [&, i = std::size_t{0}](const sql_statement& row) mutable {
+      auto event = event_in(row);
+      if (event) {
+        event->study = study;
+        if (const auto* x = std::get_if<trial_measured>(&event->what))
+          states.push_back({row.number(8), x->node, x->at, i});
+      }
+      ++i;
+      return event;
+    });
+  if (!result)
+    return result;
+  std::sort(states.begin(), states.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.workload, x.node, x.step)
+           < std::tie(y.workload, y.node, y.step);
+  });
+  auto values = metrics_reader::make(database_);
+  if (!values)
+    return values.failure();
+  for (const auto& x : states) {
+    auto measured = values->read(x.workload, x.node, x.step);
+    if (!measured)
+      return measured.failure();
+    std::get<trial_measured>((*result)[x.event].what).values
+      = std::move(*measured);
   }
+  return result;
 }
 
 expected<std::optional<state_folder::best_trial>>
