@@ -19,7 +19,10 @@ def run(bench):
         "Hippo": lambda: studies.hippo(bench, paths, "--merge", "off"),
         "Optuna": lambda: studies.peer(bench, "study_optuna.py", given),
         "Ray Tune, a process a trial":
-            lambda: studies.peer(bench, "study_ray.py", given)}, rounds=1)
+            lambda: studies.peer(bench, "study_ray.py", given),
+        "Ray Tune, memory given back":
+            lambda: studies.peer(bench, "study_ray.py", given,
+                                 "--reuse-actors", memory={})}, rounds=1)
     others = {name: x for name, (x,) in others.items()}
     unmerged = others.pop("Hippo")
     p = ours.report["merge_rate"]

@@ -167,14 +167,16 @@ def check_schedules(bench, configurations, epochs):
                      f"bench/peers/schedules.py, {theirs}")
 
 
-def peer(bench, script, paths, *flags):
+def peer(bench, script, paths, *flags, memory=KEEPING_MEMORY):
     """Runs studies one after the other in a peer; the seconds begin when the
     peer is ready for the study.
+
+    memory: settings of glibc's allocator, as environment variables
     """
     result = None
     for path in paths:
         part = Outcome(**bench.peer(script, "--study", path, *flags,
-                                    OMP_NUM_THREADS="1", **KEEPING_MEMORY))
+                                    OMP_NUM_THREADS="1", **memory))
         result = result.then(part) if result else part
     return result
 

@@ -5,6 +5,8 @@ the same networks. Plain PyTorch is eager mode as one writes it; the best of it
 has channels-last tensors, the fused optimiser and memory that is kept.
 """
 
+import statistics
+
 from harness import KEEPING_MEMORY, Result, Row
 
 BATCHES = [32, 128, 512]
@@ -30,7 +32,7 @@ def run(bench):
                           "--seconds", str(seconds), *flags,
                           **environment)["iterations_per_second"]
 
-    rows = []
+    rows, curves = [], {}
     for name in IMAGES:
         for batch in BATCHES[1:2] if bench.quick else BATCHES:
             flags = ["--channels-last", "--fused"]
@@ -40,6 +42,10 @@ def run(bench):
                 "PyTorch eager, at its best":
                     lambda: theirs(name, batch, *flags, **KEEPING_MEMORY)},
                 min(bench.rounds, 3))
+            for opponent in ("", "PyTorch eager, at its best"):
+                curves.setdefault(
+                    f"{name}, {opponent or 'Hippo'}", []).append(
+                        (batch, batch * statistics.median(values[opponent])))
             own = values.pop("")
             rows += [Row(f"{name}, batch {batch}", "iterations/s", own,
                          opponent, figures, aim=AIM, aim_of_ratio=True)
@@ -51,4 +57,4 @@ def run(bench):
                                     **KEEPING_MEMORY)}, 1)[""]
             rows.append(Row(f"{name}, batch {batch}", "iterations/s", own[:1],
                             "torch.compile", compiled))
-    return Result(rows)
+    return Result(rows, curves, ("batch size", "images/s"))
