@@ -18,6 +18,9 @@ constexpr std::size_t jobs_max = 64;
 /// States of trials that clients wait for, all together.
 constexpr std::size_t trainings_max = 100'000;
 
+/// Studies whose actors are remembered.
+constexpr std::size_t live_studies_max = 1000;
+
 error ended_error(const stored_study& x) {
   return {errc::invalid_argument,
           "study " + x.name + " has ended: " + to_string(x.state)};
@@ -349,9 +352,18 @@ kj::Promise<std::string> desk::preview(std::string text, std::string name) {
 }
 
 kj::Promise<study_actor> desk::find_live(std::uint64_t study) {
+  if (const auto i = live_.find(study); i != live_.end())
+    return i->second;
   // A service that has just begun restores its studies first.
-  return asker_.request<study_actor>(sources_.coordinator, submit_timeout,
-                                     find_atom::value, study);
+  return asker_
+    .request<study_actor>(sources_.coordinator, submit_timeout,
+                          find_atom::value, study)
+    .then([this, study](study_actor x) {
+      if (live_.size() == live_studies_max)
+        live_.clear();
+      live_[study] = x;
+      return x;
+    });
 }
 
 kj::Promise<command_answer> desk::command(std::uint64_t study,
@@ -363,6 +375,7 @@ kj::Promise<command_answer> desk::command(std::uint64_t study,
     })
     .catch_([this, study](kj::Exception&& why) -> kj::Promise<command_answer> {
       // It may have ended since, and is gone then.
+      live_.erase(study);
       return find(std::to_string(study))
         .then([why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<command_answer> {
@@ -409,6 +422,7 @@ kj::Promise<trained_answer> desk::start_training(std::uint64_t study,
                                                      trial, to);
     })
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_answer> {
+      live_.erase(study);
       return find(std::to_string(study))
         .then([=, this, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<trained_answer> {

@@ -153,6 +153,7 @@ private:
 
   /// Reads and checks a study; its workloads are known.
   kj::Promise<study_loading> load(std::string text, std::string name);
+  /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(std::uint64_t study);
   kj::Promise<trained_answer> start_training(std::uint64_t study,
                                              std::uint64_t trial, step_t to);
@@ -165,6 +166,9 @@ private:
   bridge reader_;
   bridge worker_;
   std::size_t jobs_ = 0; ///< of the worker
+  /// Those that have been asked for, by number: to ask the coordinator each time
+  /// changes threads four times more.
+  std::map<std::uint64_t, study_actor> live_;
 
   using training_key = std::tuple<std::uint64_t, std::uint64_t, step_t>;
   /// What is being trained for clients. It stays when they go: the study waits
