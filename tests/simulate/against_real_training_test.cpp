@@ -202,7 +202,9 @@ TEST_P(RealTraining, TellsTheSame) {
     }
     EXPECT_EQ(a.train_ns > 0, b.train_ns > 0);
     EXPECT_EQ(a.evaluate_ns > 0, b.evaluate_ns > 0);
-    EXPECT_EQ(a.save_ns > 0, b.save_ns > 0);
+    if (a.save_ns > 0) { // b may wait for the checkpoint before as well
+      EXPECT_GT(b.save_ns, 0u);
+    }
   }
 }
 
