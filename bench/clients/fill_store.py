@@ -17,7 +17,7 @@ server, results = sys.argv[1], int(sys.argv[2])
 trials = results // STEPS
 with hippo.connect(server) as client:
     study = client.submit(no_op.study(
-        f"full-{results}", trials + max(trials // 10, 100), STEPS))
+        f"full-{results}", 2 * trials + 100, STEPS))
     while study.info().finished < trials:
         time.sleep(0.1)
     assert study.state == "RUNNING"
