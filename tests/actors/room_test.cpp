@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -197,6 +198,31 @@ TEST_F(RoomTest, APausedStudyIsOfferedNothing) {
   run_all();
   expect_results_as_alone(0);
 }
+
+struct InterleavedRoomTest : RoomTest, testing::WithParamInterface<unsigned> {};
+
+TEST_P(InterleavedRoomTest, AnOfferToAStudyThatIsBeingPausedHoldsNothingUp) {
+  open();
+  add_study(apart_study("asha", "{asha: {eta: 3, min: 1}}"));
+  go();
+  run();
+  std::mt19937_64 random{GetParam()};
+  add_trainer();
+  add_trainer();
+  for (auto n = random() % 30; n > 0; --n)
+    run_one(random);
+  self->send(studies[0], command_atom::value,
+             study_command{verb::pause, 0, 0, {}, 0});
+  while (run_one(random))
+    ;
+  ASSERT_TRUE(command(0, verb::resume));
+  run();
+  EXPECT_EQ(busy(), 2);
+  run_all();
+  expect_results_as_alone(0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, InterleavedRoomTest, test::seeds(40));
 
 TEST_F(RoomTest, FreeTrainersAreOfferedUntilTheStudyWantsNoMore) {
   open();
