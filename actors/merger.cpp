@@ -506,15 +506,19 @@ void offer_room(self_ptr self) {
       release(self, x.number);
 }
 
+/// Puts the free trainers to use, and tells the pool what more could be.
+void place_trainers(self_ptr self) {
+  while (employ(self))
+    pass_on(self);
+  offer_room(self);
+  tell_demand(self);
+}
+
 /// Sees to what a change of the plan has brought about. Every handler that
 /// touches the plan ends with this.
 void settle(self_ptr self) {
-  do
-    pass_on(self);
-  while (employ(self));
-  offer_room(self);
-  note_waiting(self->state);
-  tell_demand(self);
+  pass_on(self);
+  place_trainers(self);
 }
 
 void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
@@ -524,7 +528,7 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
       x.must_hear = x.told;
   st.free_trainers.push_back({trainer, handle});
   st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
-  settle(self);
+  place_trainers(self);
 }
 
 /// Forgets a trainer that has no lease. @returns whether it was one
@@ -991,14 +995,9 @@ void distrust(self_ptr self, const error& why) {
     }
 }
 
-/// Notes what orders say of the study itself.
-void take_word(merger_state::study_entry& study, const study_orders& x) {
-  study.wants_room = x.wants_room;
-  study.heard = x.heard;
-}
-
 void carry_out(merger_state& st, study_no study, const study_orders& x) {
-  take_word(st.studies[study], x);
+  st.studies[study].wants_room = x.wants_room;
+  st.studies[study].heard = x.heard;
   auto& trials = st.studies[study].trials;
   for (const auto& y : x.added) {
     if (y.no >= trials.size())

@@ -343,7 +343,8 @@ void watch_time(self_ptr self) {
 
 // -- what it hears ------------------------------------------------------------
 
-void take_result(self_ptr self, trial_no no, step_t at, metrics values) {
+/// Notes a measurement. @returns its objective
+double take_result(self_ptr self, trial_no no, step_t at, metrics values) {
   auto& st = self->state;
   auto& trial = st.trials[no];
   const auto value = value_of(st, values);
@@ -354,6 +355,7 @@ void take_result(self_ptr self, trial_no no, step_t at, metrics values) {
     trial.best = stored_best{at, value};
   if (is_new_best(st, no, at, value))
     st.best = best_record{no, at, value, {}};
+  return value;
 }
 
 void hear(self_ptr self, trial_measured x, study_orders& orders) {
@@ -372,8 +374,7 @@ void hear(self_ptr self, trial_measured x, study_orders& orders) {
     take_turn(self, st.decisions->on_failure(no), orders);
     return;
   }
-  const auto value = value_of(st, x.values);
-  take_result(self, no, x.at, std::move(x.values));
+  const auto value = take_result(self, no, x.at, std::move(x.values));
   if (x.at == trial.asked_to && x.at < st.last_rung)
     trial.state = trial_state::paused; // unless the algorithm goes on at once
   const auto next = st.decisions->on_result(no, x.at, value);

@@ -8,25 +8,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <capnp/rpc-twoparty.h>
-
+#include "checkpoint_places.hpp"
 #include "hippo/train/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
-#include "hippo/transfer/depot.hpp"
-#include "hippo/transfer/depot_client.hpp"
-#include "transfer/rpc_host.hpp"
 #include "workloads.hpp"
 
 namespace {
 
 using namespace hippo;
-namespace fs = std::filesystem;
 using clock_type = std::chrono::steady_clock;
 
 std::uint64_t now_ns() {
@@ -96,45 +90,29 @@ double load_ms(workload& work, lease x, checkpoint_store& store,
 
 int main(int argc, char** argv) {
   const auto rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 11;
-  auto root = (fs::temp_directory_path() / "hippo_XXXXXX").string();
-  if (argc < 2 || rounds == 0 || ::mkdtemp(root.data()) == nullptr) {
+  if (argc < 2 || rounds == 0) {
     std::fprintf(stderr, "usage: stages WORKLOAD [ROUNDS]\n");
     return 2;
   }
-  fs::create_directory(root + "/near");
-  fs::create_directory(root + "/far");
-  {
-    noting_workload work{made(argv[1], 1024)};
-    lease x;
-    x.number = 1;
-    for (step_t at = 0; at <= rounds; ++at) {
-      x.stages.push_back({at, at, at + 1, plain(argv[1], 64)});
-      x.stops.push_back({at + 1, false, true});
-    }
-    folder_store folder{root + "/near"};
-    const auto saved = *run_lease(work, x, folder).back().saved;
-
-    recent_checkpoints recent;
-    const auto memory
-      = recent.over("near", std::make_unique<folder_store>(root + "/near"));
-    checked(memory->read(saved));
-    const rpc_host host{[&](kj::AsyncIoContext& io) {
-      return make_depot(root, io.provider->getTimer());
-    }};
-    depot_address address;
-    address.host = "127.0.0.1";
-    address.port = host.port();
-    depot_client client{address};
-    remote_store remote{client, "far"};
-    const auto far
-      = checked(remote.write(saved.file, checked(folder.read(saved))));
-    std::printf(
-      "{\"between\": %.4f, \"memory\": %.4f, \"disk\": %.4f, "
-      "\"network\": %.4f, \"mib\": %.2f}\n",
-      median_ms(work.between_ns), load_ms(work, x, *memory, saved, rounds),
-      load_ms(work, x, folder, saved, rounds),
-      load_ms(work, x, remote, far, rounds),
-      static_cast<double>(saved.bytes) / (1 << 20));
+  noting_workload work{made(argv[1], 1024)};
+  lease x;
+  x.number = 1;
+  for (step_t at = 0; at <= rounds; ++at) {
+    x.stages.push_back({at, at, at + 1, plain(argv[1], 64)});
+    x.stops.push_back({at + 1, false, true});
   }
-  fs::remove_all(root);
+  checkpoint_places places;
+  const auto saved = *run_lease(work, x, places.near).back().saved;
+  recent_checkpoints recent;
+  const auto memory = recent.over(
+    "near", std::make_unique<folder_store>(places.root + "/near"));
+  const auto bytes = checked(memory->read(saved));
+  const auto far = checked(places.far.write(saved.file, bytes));
+  std::printf("{\"between\": %.4f, \"memory\": %.4f, \"disk\": %.4f, "
+              "\"network\": %.4f, \"mib\": %.2f}\n",
+              median_ms(work.between_ns),
+              load_ms(work, x, *memory, saved, rounds),
+              load_ms(work, x, places.near, saved, rounds),
+              load_ms(work, x, places.far, far, rounds),
+              static_cast<double>(saved.bytes) / (1 << 20));
 }

@@ -16,14 +16,9 @@
 #include <string>
 #include <vector>
 
-#include <capnp/rpc-twoparty.h>
-
+#include "checkpoint_places.hpp"
 #include "hippo/core/hash.hpp"
-#include "hippo/train/checkpoint_store.hpp"
-#include "hippo/transfer/depot.hpp"
-#include "hippo/transfer/depot_client.hpp"
 #include "transfer/random_bytes.hpp"
-#include "transfer/rpc_host.hpp"
 
 namespace {
 
@@ -65,40 +60,26 @@ void measure(checkpoint_store& store, const std::string& bytes, rates& out) {
 int main(int argc, char** argv) {
   const auto mib = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 256;
   const auto rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 5;
-  auto root = (fs::temp_directory_path() / "hippo_XXXXXX").string();
-  if (::mkdtemp(root.data()) == nullptr || mib == 0 || rounds == 0) {
+  if (mib == 0 || rounds == 0) {
     std::fprintf(stderr, "usage: transfer [MIB] [ROUNDS]\n");
     return 2;
   }
-  fs::create_directory(root + "/near");
-  fs::create_directory(root + "/far");
-  {
-    const rpc_host host{[&](kj::AsyncIoContext& io) {
-      return make_depot(root, io.provider->getTimer());
-    }};
-    depot_address address;
-    address.host = "127.0.0.1";
-    address.port = host.port();
-    depot_client client{address};
-    folder_store folder{root + "/near"};
-    remote_store remote{client, "far"};
-    const auto bytes = random_bytes(mib << 20);
-    rates near;
-    rates far;
-    std::vector<double> copies;
-    for (std::uint64_t i = 0; i < rounds; ++i) {
-      measure(folder, bytes, near);
-      measure(remote, bytes, far);
-      copies.push_back(rate_of(bytes.size(), [&] {
-        return fs::copy_file(root + "/near/a", root + "/near/b",
-                             fs::copy_options::overwrite_existing);
-      }));
-    }
-    std::printf("{\"copy\": %.1f, \"write_folder\": %.1f, "
-                "\"write_depot\": %.1f, \"read_folder\": %.1f, "
-                "\"read_depot\": %.1f}\n",
-                median(copies), median(near.writes), median(far.writes),
-                median(near.reads), median(far.reads));
+  checkpoint_places places;
+  const auto bytes = random_bytes(mib << 20);
+  rates near;
+  rates far;
+  std::vector<double> copies;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    measure(places.near, bytes, near);
+    measure(places.far, bytes, far);
+    copies.push_back(rate_of(bytes.size(), [&] {
+      return fs::copy_file(places.root + "/near/a", places.root + "/near/b",
+                           fs::copy_options::overwrite_existing);
+    }));
   }
-  fs::remove_all(root);
+  std::printf("{\"copy\": %.1f, \"write_folder\": %.1f, "
+              "\"write_depot\": %.1f, \"read_folder\": %.1f, "
+              "\"read_depot\": %.1f}\n",
+              median(copies), median(near.writes), median(far.writes),
+              median(near.reads), median(far.reads));
 }

@@ -118,6 +118,15 @@ public:
       }
   }
 
+  /// Delivers all messages and lets every device go to its next stop, so often.
+  void run_rounds(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      run();
+      for (auto& x : devices)
+        x->step();
+    }
+  }
+
   void run_all() {
     for (bool moved = true; moved;) {
       run();
@@ -395,11 +404,7 @@ TEST(StoredService, AfterARestartAStudySaysOfItselfWhatItSaidBefore) {
     stored_service x{where, files};
     x.submit(sha_study);
     x.submit(tpe_study);
-    for (int i = 0; i < 20; ++i) {
-      x.run();
-      for (auto& device : x.devices)
-        device->step();
-    }
+    x.run_rounds(20);
     x.run();
     before = record_of(x, 1) + record_of(x, 2);
   }
@@ -417,11 +422,7 @@ TEST(StoredService, TrialsThatAPowerCutHasTakenAreSavedAgain) {
   {
     stored_service x{where, files};
     x.submit(sha_study);
-    for (int i = 0; i < 10; ++i) {
-      x.run();
-      for (auto& device : x.devices)
-        device->step();
-    }
+    x.run_rounds(10);
     x.run();
     before = outcome_of(*x.store, 1);
   }
@@ -463,11 +464,7 @@ TEST(StoredService, WithoutRetriesTheServiceEndsAndSaysWhy) {
   x.submit(sha_study);
   test::refuse_events(where.path);
   x.self->monitor(x.boss);
-  for (int i = 0; i < 10; ++i) {
-    x.run();
-    for (auto& device : x.devices)
-      device->step();
-  }
+  x.run_rounds(10);
   caf::error why;
   x.self->receive([&](const caf::down_msg& msg) { why = msg.reason; },
                   caf::after(0s) >> [] { FAIL() << "it goes on"; });

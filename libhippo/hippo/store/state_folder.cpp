@@ -774,13 +774,14 @@ state_folder::load_events(std::uint64_t study, std::uint64_t after,
                       " workload FROM events WHERE study = ? AND id > ?"
                       " ORDER BY id LIMIT ?"),
     [&](sql_statement& x) { x.bind(1, study).bind(2, after).bind(3, most); },
-    [&, i = std::size_t{0}](const sql_statement& row) mutable {
+    [&, i = std::size_t{0}](
+      const sql_statement& row) mutable -> expected<stored_event> {
       auto event = event_in(row);
-      if (event) {
-        event->study = study;
-        if (const auto* x = std::get_if<trial_measured>(&event->what))
-          states.push_back({row.number(8), x->node, x->at, i});
-      }
+      if (!event)
+        return damaged(path_, event.failure().message);
+      event->study = study;
+      if (const auto* x = std::get_if<trial_measured>(&event->what))
+        states.push_back({row.number(8), x->node, x->at, i});
       ++i;
       return event;
     });
