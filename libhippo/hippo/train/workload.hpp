@@ -62,6 +62,14 @@ public:
   /// of them as may be are to be trained in one.
   [[nodiscard]] virtual bool trains_in_one_go() const { return false; }
 
+  /// Returns the workloads beside this one that train in one launch with it
+  /// (`laned_workload`), each for a thread of its own; the second time none.
+  virtual std::vector<std::unique_ptr<workload>> take_other_lanes();
+
+  /// Says that nothing is asked of it for a while, the next call aside: nobody
+  /// is to wait for it until then.
+  virtual void rest() {}
+
   /// Returns what it has printed since the last call.
   virtual std::string take_output() { return {}; }
 
@@ -109,7 +117,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 3
+#define HIPPO_WORKLOAD_ABI 4
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.
