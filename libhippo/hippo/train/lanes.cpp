@@ -58,7 +58,7 @@ private:
     std::uint64_t number = 0; ///< in the order in which they came
   };
 
-  struct lane {
+  struct entry {
     bool is_awaited = false;
     request wanted;
   };
@@ -84,7 +84,7 @@ private:
     std::unique_lock<std::mutex>& guard_;
   };
 
-  static bool is_pending(const lane& x) {
+  static bool is_pending(const entry& x) {
     return x.wanted.what != request::kind::nothing;
   }
 
@@ -106,7 +106,7 @@ private:
   }
 
   [[nodiscard]] bool all_are_there() const {
-    return std::all_of(lanes_.begin(), lanes_.end(), [](const lane& x) {
+    return std::all_of(lanes_.begin(), lanes_.end(), [](const entry& x) {
       return !x.is_awaited || is_pending(x);
     });
   }
@@ -157,7 +157,7 @@ private:
   std::unique_ptr<laned_workload> work_;
   std::mutex mutex_; ///< guards what follows
   std::condition_variable changed_;
-  std::vector<lane> lanes_;
+  std::vector<entry> lanes_;
   std::uint64_t requests_ = 0;
   bool is_used_ = false; ///< whether somebody uses `work_`, without the lock
 };
