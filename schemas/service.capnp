@@ -224,5 +224,7 @@ struct LeaseInfo {
   what           @0 :Text;     # the configuration that it trains
   at             @1 :UInt64;   # step
   to             @2 :UInt64;   # step
-  stepsPerSecond @3 :Float64;  # 0 until it has reported
+  stepsPerSecond @3 :Float64;  # of all its lanes; 0 until it has reported
+  lanes          @4 :UInt32;   # how many lanes train; the rest is told of the one
+                               # that is behind the others; 0 = unknown
 }

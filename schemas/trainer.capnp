@@ -91,6 +91,8 @@ struct Lease {
   code     @8 :Checkpoint;             # what the study has brought to be run, a
                                        # file beside the checkpoints; unset =
                                        # nothing
+  lane     @9 :UInt32;                 # of the workload's lanes the one that
+                                       # trains it; 0 = the first
 }
 
 struct Stop {
@@ -159,7 +161,8 @@ struct LeaseEnd {
 }
 
 struct Beat {
-  # Trainer to pool, once in a while: alive, and this far.
+  # Trainer to pool, once in a while: alive, and this far. One for each lease
+  # that it works on.
   trainer @0 :UInt64;  # number of the trainer; 0 = malformed
   lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
   at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle

@@ -194,7 +194,8 @@ json shown(const stored_event& x) {
 json shown(const trainer_view& x) {
   json lease = nullptr;
   if (x.lease)
-    lease = {{"what", x.lease->what},
+    lease = {{"lanes", x.lanes},
+             {"what", x.lease->what},
              {"at", x.lease->at},
              {"to", x.lease->to},
              {"steps_per_second", x.lease->steps_per_second}};

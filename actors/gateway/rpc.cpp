@@ -136,6 +136,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   lease.setAt(x.lease->at);
   lease.setTo(x.lease->to);
   lease.setStepsPerSecond(x.lease->steps_per_second);
+  lease.setLanes(x.lanes);
 }
 
 // -- a study ------------------------------------------------------------------

@@ -47,7 +47,7 @@
 #include "system_config.hpp"
 #include "trainer.hpp"
 #include "service.capnp.h"
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 namespace {
 
@@ -444,7 +444,7 @@ int serve(const options& opts, std::vector<device_entry> devices,
     // Each device has a thread of its own, and thus a route of its own.
     const auto route = std::make_shared<checkpoint_route>(
       where->host, keys ? &*keys : nullptr);
-    auto engine = std::make_shared<hippo::training_thread>(
+    auto engine = std::make_shared<hippo::training_engine>(
       std::move(x.registry), x.kind,
       [route](const hippo::lease& y) { return route->store_of(y); });
     trainers.push_back(system.spawn(hippo::trainer, hippo::registrar_actor{},

@@ -130,6 +130,7 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"what"},
                     {"step", cell_look::number},
                     {"to", cell_look::number},
+                    {"lanes", cell_look::number},
                     {"steps/s", cell_look::number},
                     {"device"},
                     {"lost", cell_look::text, false}};
@@ -143,6 +144,7 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.lease ? json(x.lease->what) : json(),
                            x.lease ? json(x.lease->at) : json(),
                            x.lease ? json(x.lease->to) : json(),
+                           x.lease ? json(x.lease->lanes) : json(),
                            x.lease ? json(x.lease->steps_per_second) : json(),
                            x.device, text_or_null(x.lost)});
   }

@@ -117,13 +117,16 @@ class LeaseInfo:
         what: the configuration that it trains.
         at: the step where it is.
         to: the step where its lease ends.
-        steps_per_second: 0 until it has reported.
+        steps_per_second: of all its lanes; 0 until it has reported.
+        lanes: how many of its lanes train; what, at and to are told of the one
+            that is behind the others.
     """
 
     what: str
     at: int
     to: int
     steps_per_second: float
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
     if message.lease.which() == "running":
         running = message.lease.running
         lease = LeaseInfo(what=running.what, at=running.at, to=running.to,
-                          steps_per_second=running.stepsPerSecond)
+                          steps_per_second=running.stepsPerSecond,
+                          lanes=running.lanes)
     return TrainerInfo(number=message.number, name=message.name,
                        device=message.device, lost=message.lost, lease=lease)
 

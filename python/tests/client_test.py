@@ -345,14 +345,14 @@ class Reading(Case):
         fake = self.start(studies=[], trainers=[
             {"number": 0, "name": "gpu1 7", "device": "cpu",
              "lease": {"running": {"what": "lr 0.1", "at": 3, "to": 9,
-                                   "stepsPerSecond": 2.5}}},
+                                   "stepsPerSecond": 2.5, "lanes": 4}}},
             {"number": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
              "lease": {"idle": None}}])
         busy, lost = self.connect(fake).trainers()
         self.assertEqual(hippo.TrainerInfo(
             number=0, name="gpu1 7", device="cpu", lost="",
             lease=hippo.LeaseInfo(what="lr 0.1", at=3, to=9,
-                                  steps_per_second=2.5)), busy)
+                                  steps_per_second=2.5, lanes=4)), busy)
         self.assertEqual(("killed", None), (lost.lost, lost.lease))
 
     def test_yields_events(self):

@@ -26,7 +26,7 @@
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 #include "trainer.hpp"
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 namespace hippo::test {
 
@@ -174,7 +174,7 @@ private:
     trainer_ = system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(pool_), who,
       std::shared_ptr<engine>{
-        std::make_shared<training_thread>(registry, "test")},
+        std::make_shared<training_engine>(registry, "test")},
       [] { return std::string{}; });
   }
 

@@ -371,6 +371,7 @@ public:
         lease.setAt(all[i].lease->at);
         lease.setTo(all[i].lease->to);
         lease.setStepsPerSecond(all[i].lease->steps_per_second);
+        lease.setLanes(all[i].lease->lanes);
       }
     });
     return kj::READY_NOW;
@@ -498,7 +499,7 @@ void fill(fake_model& x) {
   x.add("study: slow-one\n");
   x.trainers = {
     {1, "alpha/100", "cpu avx2 1 thread", "",
-     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5}},
+     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5, 2}},
     {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt},
     {3, "beta/7", "cpu avx2 1 thread", "connection lost", std::nullopt}};
   x.log = "the first line of the log\nand the second one\n";

@@ -52,6 +52,7 @@ inline lease path() {
   x.folder = "/tmp/checkpoints";
   x.token = ".hippo-0123";
   x.depot = 4849;
+  x.lane = 5;
   x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
   x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
               {9, 20, 20, {{"lr", form::constant(0.5)}}}};

@@ -83,7 +83,9 @@ struct lease_summary {
   std::string what; ///< the configuration that it trains
   step_t at = 0;
   step_t to = 0;
-  double steps_per_second = 0; ///< 0 until it has reported
+  double steps_per_second = 0; ///< of all its lanes; 0 until it has reported
+  /// How many of its lanes train; the rest is of the one behind the others.
+  std::uint32_t lanes = 0;
 };
 
 /// One trainer.

@@ -81,7 +81,8 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),
-                                 lease.getStepsPerSecond()};
+                                 lease.getStepsPerSecond(),
+                                 lease.getLanes()};
   }
   return result;
 }

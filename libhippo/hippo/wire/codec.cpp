@@ -435,6 +435,7 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
 
 bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   out.depot = in.getDepot();
+  out.lane = in.getLane();
   return get_lease_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
          && get(in.getFolder(), out.folder, max_text_bytes, emptiness::allowed,
@@ -444,6 +445,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
+         && why.require(out.lane < lanes_max, "the lane", "is out of range")
          && why.require(!out.start.file.empty()
                           || out.stages.front().begin == 0,
                         "the lease", "begins late, but without a checkpoint");
@@ -587,6 +589,7 @@ wire<schema::Lease> encode(const lease& x) {
     out.setFolder(x.folder);
     out.setToken(x.token);
     out.setDepot(x.depot);
+    out.setLane(x.lane);
     put(out.initStart(), x.start);
     if (!x.code.file.empty())
       put(out.initCode(), x.code);

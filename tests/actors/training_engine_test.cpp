@@ -1,4 +1,4 @@
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 #include <condition_variable>
 #include <future>
@@ -46,7 +46,7 @@ private:
   std::vector<lease_end> ends_;
 };
 
-struct TrainingThreadTest : testing::Test {
+struct TrainingEngineTest : testing::Test {
   temporary_folder folder;
   std::promise<void> started;
   std::promise<void> may_go_on;
@@ -90,11 +90,11 @@ private:
   std::atomic<bool> waited_{false};
 };
 
-TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, AnswersWhileItTrains) {
+  training_engine device{registry(), "test"};
   device.start(make_lease(7, 6), events.sink());
   started.get_future().wait();
-  EXPECT_EQ(device.reached(), 1u);
+  EXPECT_EQ(device.reached(7), 1u);
   device.add_stop(7, {4, true, false});
   device.add_stop(8, {5, true, false}); // of another lease
   may_go_on.set_value();
@@ -110,8 +110,8 @@ TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
   EXPECT_EQ(reports[1].device, "test");
 }
 
-TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, KeepsItsWorkloadFromLeaseToLease) {
+  training_engine device{registry(), "test"};
   may_go_on.set_value();
   for (std::uint64_t i = 1; i <= 3; ++i) {
     device.start(make_lease(i, 3), events.sink());
@@ -120,19 +120,19 @@ TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(TrainingThreadTest, GoesOnWithoutALoadAsItDoesWithOne) {
+TEST_F(TrainingEngineTest, GoesOnWithoutALoadAsItDoesWithOne) {
   may_go_on.set_value();
   auto first = make_lease(1, 3);
   auto second = make_lease(2, 6);
   second.stages = {{1, 3, 6, {{"lr", form::constant(0.1)}}}};
-  training_thread device{registry(), "test"};
+  training_engine device{registry(), "test"};
   device.start(first, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   second.start = *events.reports().back().saved;
   device.start(second, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   EXPECT_EQ(loads, 0);
-  training_thread other{registry(), "test"};
+  training_engine other{registry(), "test"};
   other.start(second, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   EXPECT_EQ(loads, 1);
@@ -142,9 +142,9 @@ TEST_F(TrainingThreadTest, GoesOnWithoutALoadAsItDoesWithOne) {
   EXPECT_EQ(reports[1].saved, reports[2].saved);
 }
 
-TEST_F(TrainingThreadTest, AnotherWorkloadIsInNoStateThatIsKnown) {
+TEST_F(TrainingEngineTest, AnotherWorkloadIsInNoStateThatIsKnown) {
   may_go_on.set_value();
-  training_thread device{registry(), "test"};
+  training_engine device{registry(), "test"};
   device.start(make_lease(1, 3), events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   auto next = make_lease(2, 6);
@@ -157,10 +157,10 @@ TEST_F(TrainingThreadTest, AnotherWorkloadIsInNoStateThatIsKnown) {
   EXPECT_EQ(loads, 1);
 }
 
-TEST_F(TrainingThreadTest, TheFactoryChoosesWhereCheckpointsAre) {
+TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
   may_go_on.set_value();
   const temporary_folder other;
-  training_thread device{
+  training_engine device{
     registry(), "test", [&](const lease& x) {
       return std::make_unique<folder_store>(x.number == 2 ? other.path
                                                           : x.folder);
@@ -173,8 +173,8 @@ TEST_F(TrainingThreadTest, TheFactoryChoosesWhereCheckpointsAre) {
   EXPECT_EQ(other.names(), std::vector<std::string>{"n1-s3-l2.ckpt"});
 }
 
-TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, CancelEndsALeaseAfterItsStep) {
+  training_engine device{registry(), "test"};
   device.start(make_lease(7, 1000), events.sink());
   started.get_future().wait();
   device.cancel(7);
@@ -185,8 +185,8 @@ TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {
   EXPECT_EQ(end.at, 3u);
 }
 
-TEST_F(TrainingThreadTest, AnUnknownWorkloadFailsTheLease) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, AnUnknownWorkloadFailsTheLease) {
+  training_engine device{registry(), "test"};
   auto x = make_lease(7, 3);
   x.workload.name = "suming";
   device.start(x, events.sink());
@@ -195,9 +195,9 @@ TEST_F(TrainingThreadTest, AnUnknownWorkloadFailsTheLease) {
   EXPECT_EQ(end.failure->code, errc::unknown_workload);
 }
 
-TEST_F(TrainingThreadTest, EndsInTheMiddleOfALease) {
+TEST_F(TrainingEngineTest, EndsInTheMiddleOfALease) {
   {
-    training_thread device{registry(), "test"};
+    training_engine device{registry(), "test"};
     device.start(make_lease(7, 1'000'000), events.sink());
     started.get_future().wait();
     may_go_on.set_value();
