@@ -51,7 +51,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
             (std::set<std::string>{"load", "train", "evaluate", "save",
                                    "dispatch", "idle"}));
   EXPECT_EQ(keys(x["trainers"][0]),
-            (std::set<std::string>{"number", "name", "device", "lost"}));
+            (std::set<std::string>{"number", "name", "device", "memory_bytes",
+                                   "driver", "compute_capability", "lost"}));
 }
 
 TEST(ReportJson, HoldsTheRun) {
