@@ -502,7 +502,8 @@ void fill(fake_model& x) {
   x.trainers = {
     {1, "alpha/100", "cpu avx2 1 thread", "",
      lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5}, 17179869184, "", ""},
-    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt},
+    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt, 17179869184, "",
+     ""},
     {3, "beta/7", "cuda H100", "connection lost", std::nullopt, 85899345920,
      "13.0", "9.0"}};
   x.log = "the first line of the log\nand the second one\n";

@@ -32,13 +32,20 @@ class Pack(unittest.TestCase):
         cls.torch.symlink_to(os.environ["HIPPO_TORCH"])
 
     def run_program(self, name, *args, code=0, **variables):
-        """Runs a program with no environment but the given one."""
-        done = subprocess.run(
+        """Runs a program with no environment but the given one.
+
+        Returns:
+            what it has written: to standard output, to standard error, and what
+            of the latter began with the number of its process.
+        """
+        process = subprocess.Popen(
             [self.moved / "bin" / name, *map(str, args)], text=True,
-            timeout=100, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", **variables})
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
+        out, err = process.communicate(timeout=100)
+        self.assertEqual(process.returncode, code, out + err)
+        own = re.findall(rf"(?m)^ *{process.pid}:\s*(.*)$", err)
+        return out, err, own
 
     def test_size(self):
         size = sum(x.stat().st_size for x in self.moved.rglob("*")
@@ -48,8 +55,9 @@ class Pack(unittest.TestCase):
 
     def libraries(self, program, *args):
         """The files that the loader opens."""
-        done = self.run_program(program, *args, LD_DEBUG="files")
-        return re.findall(r"(?m)calling init: (\S+)$", done.stderr)
+        *_, own = self.run_program(program, *args, LD_DEBUG="files")
+        return [x.removeprefix("calling init: ") for x in own
+                if x.startswith("calling init: ")]
 
     def test_programs_bring_their_libraries(self):
         bundled = str(self.moved / "bin/../lib/hippo/")
@@ -69,10 +77,9 @@ class Pack(unittest.TestCase):
                 ([f"--torch-dir={self.torch}"], {}),
                 (["--torch-dir", self.torch], {"HIPPO_TORCH_DIR": "/nowhere"}),
                 ([], {"HIPPO_TORCH_DIR": str(self.torch)})]:
-            told = self.run_program("hippo-trainer", *args, "--describe",
-                                    **variables)
-            self.assertIn("fashion-mlp", {x["name"]
-                                          for x in json.loads(told.stdout)})
+            told, *_ = self.run_program("hippo-trainer", *args, "--describe",
+                                        **variables)
+            self.assertIn("fashion-mlp", {x["name"] for x in json.loads(told)})
 
     def test_torch_of_python(self):
         python = self.folder / "python"
@@ -83,17 +90,16 @@ class Pack(unittest.TestCase):
         version.write_text("__version__ = '2.11.0+cu130'\ncuda = '13.0'\n")
         self.run_program("hippo-trainer", "--describe", PYTHONPATH=str(python))
         version.write_text("__version__ = '2.1.0+cu121'\n")
-        refused = self.run_program("hippo-trainer", "--describe", code=2,
-                                   PYTHONPATH=str(python))
-        self.assertIn("is 2.1.0, and this program needs 2.11.0",
-                      refused.stderr)
+        _, why, _ = self.run_program("hippo-trainer", "--describe", code=2,
+                                     PYTHONPATH=str(python))
+        self.assertIn("is 2.1.0, and this program needs 2.11.0", why)
 
     def test_no_torch(self):
-        for args, why in [
+        for args, expected in [
                 (["--torch-dir", "/nowhere"], "no LibTorch (lib/libtorch_cpu"),
                 (["--torch-dir"], "--torch-dir: give a folder")]:
-            refused = self.run_program("hippo-trainer", *args, code=2)
-            self.assertIn(why, refused.stderr)
+            _, why, _ = self.run_program("hippo-trainer", *args, code=2)
+            self.assertIn(expected, why)
 
     def test_what_is_in_the_way_stays(self):
         mine = self.folder / "mine"

@@ -99,10 +99,8 @@ TEST(CudaKernels, LanesAreUpdatedAsEachAloneOnTheCpu) {
   theirs.of_lane(0, [&](float* w, float* g, float* m, float*, std::int64_t n) {
     cpu.sgd(w, g, m, n, 0.1F, 0.9F, 0.01F, true);
   });
-  theirs.of_lane(
-    1, [&](float* w, float* g, float* m, float* v, std::int64_t n) {
-      cpu.adamw(w, g, m, v, n, factors);
-    });
+  theirs.of_lane(1, [&](float* w, float* g, float* m, float* v,
+                        std::int64_t n) { cpu.adamw(w, g, m, v, n, factors); });
   theirs.of_lane(3, [&](float* w, float* g, float* m, float*, std::int64_t n) {
     cpu.sgd(w, g, m, n, 0.3F, 0.7F, 0, false);
   });
@@ -117,10 +115,9 @@ TEST(CudaKernels, LanesAreUpdatedAsEachAloneOnTheCpu) {
 TEST(CudaKernels, ManyUpdatesStayTheSame) {
   joined_weights ours, theirs;
   for (int count = 1; count <= 50; ++count) {
-    const auto root =
-      static_cast<float>(std::sqrt(1 - std::pow(0.99, count)));
-    const kernels::adamw_factors factors{0.9999F, 0.9F, 0.99F, 0.01F,
-                                         root,    1e-8F};
+    const auto root = static_cast<float>(std::sqrt(1 - std::pow(0.99, count)));
+    const kernels::adamw_factors factors{0.9999F, 0.9F, 0.99F,
+                                         0.01F,   root, 1e-8F};
     ours.update(std::vector(joined_weights::lanes, adamw_rule(factors)), 7);
     for (std::int64_t lane = 0; lane < joined_weights::lanes; ++lane)
       theirs.of_lane(

@@ -30,7 +30,8 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
     return refused("it has no kernels");
   if (const auto version = interface(); version != HIPPO_CUDA_INTERFACE)
     return refused("its interface is " + std::to_string(version)
-                   + ", this program's " + std::to_string(HIPPO_CUDA_INTERFACE));
+                   + ", this program's "
+                   + std::to_string(HIPPO_CUDA_INTERFACE));
   cuda_kernels result{};
   if (!find(loaded, "hippo_cuda_error_text", result.error_text)
       || !find(loaded, "hippo_cuda_dropout_mask", result.dropout_mask)
