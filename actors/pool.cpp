@@ -438,6 +438,8 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   entry.record.name = x.host + ':' + std::to_string(x.process_id);
   entry.record.device = x.device;
   entry.record.memory_bytes = x.memory_bytes;
+  entry.record.driver = x.driver;
+  entry.record.compute_capability = x.compute_capability;
   entry.workloads = x.workloads;
   entry.heard = self->clock().now();
   st.trainers.emplace(number, std::move(entry));

@@ -218,6 +218,10 @@ struct TrainerInfo {
     idle    @4 :Void;
     running @5 :LeaseInfo;
   }
+  memoryBytes @6 :UInt64;  # of its device; 0 = unknown
+  driver @7 :Text;     # of its GPU: the newest CUDA that it can run, as "13.0";
+                       # empty = unknown, or it is no GPU
+  computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
 }
 
 struct LeaseInfo {

@@ -29,6 +29,9 @@ struct Hello {
   workloads @4 :List(Ability);  # sorted by name, strictly; empty = none
   threads   @5 :UInt32;      # that it trains with; 0 = unknown
   memory    @6 :UInt64;      # bytes of its device's memory; 0 = unknown
+  driver    @7 :Text;        # of its GPU: the newest CUDA that it can run, as
+                             # "13.0"; empty = unknown, or it is no GPU
+  computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
 }
 
 struct Welcome {

@@ -202,6 +202,9 @@ json shown(const trainer_view& x) {
   return {{"number", x.trainer.number},
           {"name", x.trainer.name},
           {"device", x.trainer.device},
+          {"memory_bytes", x.trainer.memory_bytes},
+          {"driver", text_or_null(x.trainer.driver)},
+          {"compute_capability", text_or_null(x.trainer.compute_capability)},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }

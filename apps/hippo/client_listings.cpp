@@ -133,7 +133,10 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"lanes", cell_look::number},
                     {"steps/s", cell_look::number},
                     {"device"},
-                    {"lost", cell_look::text, false}};
+                    {"lost", cell_look::text, false},
+                    {"memory_bytes", cell_look::number, false},
+                    {"driver", cell_look::text, false},
+                    {"compute_capability", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
@@ -146,7 +149,9 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.lease ? json(x.lease->to) : json(),
                            x.lease ? json(x.lease->lanes) : json(),
                            x.lease ? json(x.lease->steps_per_second) : json(),
-                           x.device, text_or_null(x.lost)});
+                           x.device, text_or_null(x.lost), x.memory_bytes,
+                           text_or_null(x.driver),
+                           text_or_null(x.compute_capability)});
   }
   return result;
 }

@@ -170,6 +170,9 @@ private:
     hello who;
     who.host = "here";
     who.device = "test";
+    who.memory_bytes = 1000;
+    who.driver = "13.0";
+    who.compute_capability = "9.0";
     who.workloads = {{"sum", ""}};
     trainer_ = system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(pool_), who,

@@ -182,11 +182,14 @@ TEST(Fashion, WeightsThatCannotBeWritten) {
   }
 }
 
-TEST(Device, KindOfCpu) {
-  const auto kind = prepare_device("cpu");
-  ASSERT_TRUE(kind);
-  EXPECT_TRUE(kind->starts_with("cpu ")) << *kind;
-  EXPECT_NE(kind->find(" 1-thread torch-"), std::string::npos) << *kind;
+TEST(Device, TheCpu) {
+  const auto x = prepare_device("cpu");
+  ASSERT_TRUE(x);
+  EXPECT_TRUE(x->kind.starts_with("cpu ")) << x->kind;
+  EXPECT_NE(x->kind.find(" 1-thread torch-"), std::string::npos) << x->kind;
+  EXPECT_GT(x->memory_bytes, 0u);
+  EXPECT_EQ(x->driver + x->compute_capability, "");
+  use_own_stream("cpu"); // there is none to give
 }
 
 TEST(Device, UnknownOnesAreRefused) {

@@ -182,6 +182,11 @@ TEST(Codec, RefusesBrokenHellos) {
           "version is too long");
   refused([](hello& x) { x.host.assign(max_name_bytes + 1, 'h'); },
           "host name is too long");
+  refused([](hello& x) { x.driver.assign(max_name_bytes + 1, 'd'); },
+          "GPU's driver is too long");
+  refused(
+    [](hello& x) { x.compute_capability.assign(max_name_bytes + 1, 'c'); },
+    "compute capability is too long");
   refused(
     [](hello& x) {
       for (std::size_t i = 0; i <= max_workloads; ++i)

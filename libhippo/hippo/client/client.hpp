@@ -95,6 +95,9 @@ struct trainer_summary {
   std::string device;                 ///< kind of device
   std::string lost;                   ///< why it is gone; empty if it is there
   std::optional<lease_summary> lease; ///< nothing if it is idle
+  std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
+  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
+  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client.

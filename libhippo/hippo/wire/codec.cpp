@@ -367,7 +367,11 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
       || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
               "the host name", why)
-      || !get_name(in.getDevice(), out.device, "the kind of device", why))
+      || !get_name(in.getDevice(), out.device, "the kind of device", why)
+      || !get(in.getDriver(), out.driver, max_name_bytes, emptiness::allowed,
+              "the GPU's driver", why)
+      || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
+              emptiness::allowed, "the compute capability", why))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
@@ -560,6 +564,8 @@ wire<schema::Hello> encode(const hello& x) {
     out.setDevice(x.device);
     out.setThreads(x.threads);
     out.setMemory(x.memory_bytes);
+    out.setDriver(x.driver);
+    out.setComputeCapability(x.compute_capability);
     auto list = out.initWorkloads(count(x.workloads.size()));
     unsigned i = 0;
     for (const auto& [name, version] : x.workloads) {
