@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "hippo/train/torch/fashion.hpp"
+#include "hippo/train/torch/image_workload.hpp"
 
 namespace hippo {
 
@@ -153,7 +153,7 @@ void add_built_in_workloads(workload_registry& registry,
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        return make_fashion_workload(spec, device);
+        return first_lane(make_image_workload(spec, device));
       });
 }
 
