@@ -189,7 +189,6 @@ TEST(Device, TheCpu) {
   EXPECT_NE(x->kind.find(" 1-thread torch-"), std::string::npos) << x->kind;
   EXPECT_GT(x->memory_bytes, 0u);
   EXPECT_EQ(x->driver + x->compute_capability, "");
-  use_own_stream("cpu"); // there is none to give
 }
 
 TEST(Device, UnknownOnesAreRefused) {

@@ -169,12 +169,13 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
 }
 
 TEST(Kernels, PoolingPrefersTheFirstOfEqualsAndNaN) {
-  std::vector<float> x(4 * kernels::lanes, 1), y(kernels::lanes);
+  std::vector<float> x(4 * kernels::vector_width, 1), y(kernels::vector_width);
   x[1] = 0;                        // channel 1: the second pixel is larger
-  x[2 * kernels::lanes + 2] = nan; // channel 2, third pixel
-  std::vector<std::uint8_t> which(kernels::lanes);
+  x[2 * kernels::vector_width + 2] = nan; // channel 2, third pixel
+  std::vector<std::uint8_t> which(kernels::vector_width);
   for (const auto* set : kernels::usable()) {
-    set->max_pool(x.data(), 1, 2, 2, kernels::lanes, y.data(), which.data());
+    set->max_pool(x.data(), 1, 2, 2, kernels::vector_width, y.data(),
+                  which.data());
     EXPECT_EQ(which[0], 0);
     EXPECT_EQ(which[1], 1);
     EXPECT_EQ(which[2], 2);
@@ -204,14 +205,14 @@ void compare_updates(update_rule rule, const Options& options) {
   auto theirs = ours.clone();
   for (auto* x : {&ours, &theirs})
     x->set_requires_grad(true);
-  optimizer mine;
+  optimizer mine{{ours}, 1};
   Reference reference{{theirs}, options};
   for (std::uint64_t i = 0; i < 5; ++i) {
     // In another order in memory than the weights: it is the value that counts.
     const auto gradient = tensor({64, 8, 3, 3}, 10 + i);
     ours.mutable_grad() = gradient.clone();
     theirs.mutable_grad() = gradient.clone();
-    mine.update(rule, {ours});
+    mine.update({rule});
     reference.step();
   }
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-7));

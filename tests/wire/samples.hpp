@@ -82,7 +82,7 @@ inline stop_report report() {
 
 inline hello greeting() {
   return {protocol_version, "node7", 4711, "cpu avx2 t1",
-          {{"fashion-cnn", "built-in 2"}, {"toy", ""}}, 2, 1ull << 34,
+          {{"fashion-cnn", "built-in 3"}, {"toy", ""}}, 2, 1ull << 34,
           "13.0", "9.0"};
 }
 

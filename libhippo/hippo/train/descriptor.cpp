@@ -63,6 +63,9 @@ std::vector<parameter_descriptor> fashion_options() {
     integer("data.validation", 5000, 1, 60000,
             "images to measure on: the last of the 60000; with data.train at "
             "most 60000"),
+    integer("lanes", 1, 1, 64,
+            "copies of the model that one launch trains, each for a trial of "
+            "its own; part of what decides the bits"),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
   };
@@ -106,7 +109,7 @@ std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
 
 /// The version of the workloads below: to be raised with every change of what
 /// they give.
-constexpr const char* built_in_version = "built-in 2";
+constexpr const char* built_in_version = "built-in 3";
 
 workload_descriptor fashion(std::string name, std::string meaning,
                             bool augments) {

@@ -64,7 +64,7 @@ void max_pool(const float* x, std::int64_t images, std::int64_t height,
   const auto line = width * channels;
   for (std::int64_t i = 0; i < images * height / 2; ++i)
     for (std::int64_t j = 0; j < width / 2; ++j)
-      for (std::int64_t c = 0; c < channels; c += lanes) {
+      for (std::int64_t c = 0; c < channels; c += vector_width) {
         const auto* corner = x + 2 * i * line + 2 * j * channels + c;
         auto most = load(corner);
         integers index{};
@@ -90,7 +90,7 @@ void max_pool_backward(const float* dy, const std::uint8_t* which,
   const auto line = width * channels;
   for (std::int64_t i = 0; i < images * height / 2; ++i)
     for (std::int64_t j = 0; j < width / 2; ++j)
-      for (std::int64_t c = 0; c < channels; c += lanes) {
+      for (std::int64_t c = 0; c < channels; c += vector_width) {
         const auto at = (i * (width / 2) + j) * channels + c;
         const auto value = load(dy + at);
         const bytes narrow = *reinterpret_cast<const bytes_at*>(which + at);
@@ -105,7 +105,7 @@ void max_pool_backward(const float* dy, const std::uint8_t* which,
 
 void sums(const float* x, std::int64_t rows, std::int64_t channels,
           const float* about, float* sum, float* sum_of_squares) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(about + c);
     std::array<floats, 2> total{};
     add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
@@ -121,7 +121,7 @@ void sums(const float* x, std::int64_t rows, std::int64_t channels,
 void normalise(const float* x, std::int64_t rows, std::int64_t channels,
                const float* mean, const float* scale, const float* shift,
                const float* residual, bool relu, float* y) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(mean + c);
     const auto factor = load(scale + c);
     const auto summand = load(shift + c);
@@ -140,7 +140,7 @@ void normalise(const float* x, std::int64_t rows, std::int64_t channels,
 void gradient_sums(const float* dy, const float* y, const float* x,
                    std::int64_t rows, std::int64_t channels, const float* mean,
                    float* sum, float* sum_of_products) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(mean + c);
     std::array<floats, 2> total{};
     add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
@@ -158,7 +158,7 @@ void normalise_backward(const float* dy, const float* y, const float* x,
                         std::int64_t rows, std::int64_t channels,
                         const float* mean, const float* a, const float* b,
                         const float* c, float* dx, float* dresidual) {
-  for (std::int64_t first = 0; first < channels; first += lanes) {
+  for (std::int64_t first = 0; first < channels; first += vector_width) {
     const auto origin = load(mean + first);
     const auto of_gradient = load(a + first);
     const auto of_input = load(b + first);

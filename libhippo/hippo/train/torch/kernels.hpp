@@ -11,11 +11,11 @@
 // that results are the same with every compiler and on every CPU.
 //
 // Activations are rows, one for each pixel of each image, of `channels` floats.
-// REQUIRES: `channels` is a multiple of `kernels::lanes`.
+// REQUIRES: `channels` is a multiple of `kernels::vector_width`.
 
 namespace hippo::kernels {
 
-inline constexpr std::int64_t lanes = 16;
+inline constexpr std::int64_t vector_width = 16;
 
 /// The most rows that are to be added up in one go: sums are floats.
 inline constexpr std::int64_t rows_a_sum = 256;

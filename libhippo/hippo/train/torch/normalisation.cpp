@@ -245,7 +245,7 @@ public:
 /// Whether the kernels can do it.
 bool fits_kernels(const at::Tensor& x, bool pool) {
   return x.is_cpu() && x.scalar_type() == at::kFloat
-         && x.size(1) % kernels::lanes == 0
+         && x.size(1) % kernels::vector_width == 0
          && (!pool || (x.size(2) % 2 == 0 && x.size(3) % 2 == 0));
 }
 

@@ -4,6 +4,8 @@
 #include <malloc.h>
 #include <unistd.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -12,8 +14,8 @@
 #include <mutex>
 #include <optional>
 
-#include "hippo/train/torch/fashion.hpp"
 #include "hippo/train/torch/gpu_driver.hpp"
+#include "hippo/train/torch/image_workload.hpp"
 
 namespace hippo {
 
@@ -124,6 +126,72 @@ expected<device_info> prepare_cuda(const at::Device& device) {
                      facts.compute_capability};
 }
 
+/// Lanes on a GPU, with a stream of their own, whichever thread they are used
+/// from. PyTorch's caching allocator has a pool for each device, and in it one
+/// for each stream: workloads share no memory while they are there.
+class streamed_workload final : public laned_workload {
+public:
+  streamed_workload(std::unique_ptr<laned_workload> work, at::Device device)
+    : work_(std::move(work)), guard_(device.type()),
+      stream_(guard_.getNewStream(device)) {}
+
+  [[nodiscard]] std::size_t lanes() const override { return work_->lanes(); }
+
+  void check(const part& x) const override { work_->check(x); }
+
+  [[nodiscard]] bool fit(const part& x, const part& y) const override {
+    return work_->fit(x, y);
+  }
+
+  void train(const std::vector<part>& xs) override {
+    const c10::StreamGuard use{stream_};
+    work_->train(xs);
+  }
+
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    const c10::StreamGuard use{stream_};
+    return work_->evaluate(xs);
+  }
+
+  void init(std::size_t lane) override {
+    const c10::StreamGuard use{stream_};
+    work_->init(lane);
+  }
+
+  std::string save(std::size_t lane) override {
+    const c10::StreamGuard use{stream_};
+    return work_->save(lane);
+  }
+
+  void load(std::size_t lane, const std::string& bytes) override {
+    const c10::StreamGuard use{stream_};
+    work_->load(lane, bytes);
+  }
+
+  void export_weights(std::size_t lane, const std::string& path) override {
+    const c10::StreamGuard use{stream_};
+    work_->export_weights(lane, path);
+  }
+
+private:
+  std::unique_ptr<laned_workload> work_;
+  c10::impl::VirtualGuardImpl guard_;
+  c10::Stream stream_;
+};
+
+/// Makes a built-in workload that trains on a device.
+std::unique_ptr<workload> make_built_in(const workload_spec& spec,
+                                        const std::string& device) {
+  auto result = make_image_workload(spec, device);
+  const at::Device x{device};
+  if (x.is_cuda()) {
+    // What it has put on the device so far is there before its stream begins.
+    c10::impl::VirtualGuardImpl{x.type()}.synchronizeDevice(x.index());
+    result = std::make_unique<streamed_workload>(std::move(result), x);
+  }
+  return first_lane(std::move(result));
+}
+
 } // namespace
 
 expected<device_info> prepare_device(const std::string& device,
@@ -158,27 +226,12 @@ device_list all_devices() {
   return result;
 }
 
-void use_own_stream(const std::string& device) {
-  const at::Device x{device};
-  if (!x.is_cuda())
-    return;
-  // PyTorch's caching allocator has a pool for each device, and in it one for
-  // each stream: threads with streams of their own share no memory. Only a
-  // thread's first call takes one of the pool of streams, so that memory is
-  // used again by whatever it trains later.
-  const c10::impl::VirtualGuardImpl guard{x.type()};
-  guard.setDevice(x);
-  if (guard.getStream(x) == guard.getDefaultStream(x))
-    guard.exchangeStream(guard.getNewStream(x));
-}
-
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device) {
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        use_own_stream(device);
-        return make_fashion_workload(spec, device);
+        return make_built_in(spec, device);
       });
 }
 

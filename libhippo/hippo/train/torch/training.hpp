@@ -41,12 +41,6 @@ struct device_list {
 
 device_list all_devices();
 
-/// Gives the calling thread a stream of `device` to itself, unless it has one
-/// already: what this thread launches neither waits for other threads nor holds
-/// them up. Does nothing for `cpu`.
-/// REQUIRES: `prepare_device(device)` was successful.
-void use_own_stream(const std::string& device);
-
 /// Adds the implementations of `built_in_workloads()`, which train on `device`,
 /// on a stream of the thread that makes them.
 /// REQUIRES: `prepare_device(device)` was successful before one is made.

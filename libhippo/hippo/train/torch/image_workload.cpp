@@ -1,0 +1,427 @@
+#include "hippo/train/torch/image_workload.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "hippo/train/torch/fashion_data.hpp"
+#include "hippo/train/torch/lane_of.hpp"
+#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
+#include "hippo/train/torch/weights_file.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr std::int64_t side = image_set::side;
+
+constexpr std::int64_t channels = 1;
+
+constexpr std::int64_t classes = 10;
+
+/// Images at a time when evaluating: fixed, so that sums are always the same.
+constexpr std::int64_t evaluation_batch = 250;
+
+std::uint64_t whole(const scalar& x) {
+  return static_cast<std::uint64_t>(std::get<double>(x));
+}
+
+/// The hyper-parameters of one step.
+struct step_values {
+  update_rule rule;
+  std::uint64_t batch_size = 0;
+  double dropout = 0;
+  double label_smoothing = 0;
+  int crop = 0;    ///< largest shift in pixels
+  double flip = 0; ///< share of images mirrored
+};
+
+step_values values_at(const configuration& config, step_t at) {
+  const auto number = [&](const char* name) {
+    return std::get<double>(config.at(name).at(at));
+  };
+  step_values x;
+  x.rule.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
+                  ? optimizer_kind::sgd
+                  : optimizer_kind::adamw;
+  x.rule.lr = number("lr");
+  x.rule.momentum = number("momentum");
+  x.rule.beta2 = number("beta2");
+  x.rule.weight_decay = number("weight_decay");
+  x.rule.nesterov = number("nesterov") != 0;
+  x.batch_size = static_cast<std::uint64_t>(number("batch_size"));
+  x.dropout = number("dropout");
+  x.label_smoothing = number("label_smoothing");
+  if (config.contains("crop")) {
+    x.crop = static_cast<int>(number("crop"));
+    x.flip = number("flip");
+  }
+  return x;
+}
+
+/// Copies an image, moved down by `dy` and right by `dx`, mirrored first.
+void copy_image(const float* from, float* to, int dy, int dx, bool mirror,
+                float black) {
+  constexpr int n = side;
+  if (dy == 0 && dx == 0 && !mirror) {
+    std::copy_n(from, n * n, to);
+    return;
+  }
+  std::fill_n(to, n * n, black);
+  const auto first = std::max(0, dx);
+  const auto last = std::min(n, n + dx);
+  for (int y = std::max(0, dy); y < std::min(n, n + dy); ++y) {
+    const auto* row = from + (y - dy) * n;
+    auto* out = to + y * n;
+    if (mirror)
+      for (int x = first; x < last; ++x)
+        out[x] = row[n - 1 - (x - dx)];
+    else
+      std::copy_n(row + first - dx, last - first, out + first);
+  }
+}
+
+/// Returns images of all lanes (lanes x images x height x width x channels) as
+/// a model wants them. Channels-last, in which pooling is many times faster:
+/// with one channel in all, the pixels lie the same way in either order, so that
+/// the strides must say which one is meant. A second view makes them do so.
+at::Tensor side_by_side(const at::Tensor& x) {
+  return x.permute({1, 2, 3, 0, 4})
+    .reshape(-1)
+    .view({x.size(1), x.size(2), x.size(3), -1})
+    .permute({0, 3, 1, 2});
+}
+
+/// Keeps what lanes have of some tensors as it is now, whatever happens to it
+/// until the end of its life.
+class kept_lanes {
+public:
+  kept_lanes(const named_tensors& xs, const std::vector<std::size_t>& those,
+             std::size_t lanes) {
+    for (const auto& [name, x] : xs)
+      for (auto i : those) {
+        const auto part = lane_of(x, i, lanes);
+        kept_.emplace_back(part, part.clone());
+      }
+  }
+  kept_lanes(const kept_lanes&) = delete;
+  kept_lanes& operator=(const kept_lanes&) = delete;
+  ~kept_lanes() {
+    for (const auto& [part, before] : kept_)
+      part.copy_(before);
+  }
+
+private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+};
+
+/// An epoch of one lane.
+struct lane_epoch {
+  step_values values;
+  step_t step = 0;
+  std::vector<std::uint32_t> order; ///< of the training images
+};
+
+/// One for each lane; nothing: the lane rests.
+using lane_epochs = std::vector<std::optional<lane_epoch>>;
+
+class image_workload final : public laned_workload {
+public:
+  image_workload(const workload_spec& spec, fashion_data data,
+                 at::Device device, std::size_t lanes)
+    : name_(spec.name), seed_(whole(spec.options.at("seed"))), device_(device),
+      data_(std::move(data)), model_(make_model(spec.name, device, lanes)),
+      weights_(tensors_of(model_->parameters())), optimizer_(weights_, lanes),
+      train_loss_(lanes) {
+    for (std::size_t i = 0; i < lanes; ++i)
+      image_workload::init(i);
+  }
+
+  [[nodiscard]] std::size_t lanes() const override { return model_->lanes(); }
+
+  void check(const part& x) const override {
+    const auto values = values_at(*x.config, x.step);
+    if (const auto size = data_.training.labels.size();
+        values.batch_size > size)
+      throw std::invalid_argument(
+        "batch_size " + std::to_string(values.batch_size)
+        + " is above data.train " + std::to_string(size));
+  }
+
+  [[nodiscard]] bool fit(const part& x, const part& y) const override {
+    return values_at(*x.config, x.step).batch_size
+           == values_at(*y.config, y.step).batch_size;
+  }
+
+  /// Trains one epoch; a last batch that is not full counts as any other.
+  void train(const std::vector<part>& xs) override {
+    lane_epochs epochs(lanes());
+    dropout_sources drop(lanes());
+    std::vector<std::optional<update_rule>> rules(lanes());
+    for (const auto& x : xs) {
+      const auto values = values_at(*x.config, x.step);
+      epochs[x.lane] = {values, x.step, order(x.step)};
+      drop[x.lane] = {seed_, x.step, 0, values.dropout};
+      rules[x.lane] = values.rule;
+    }
+    const kept_lanes kept{model_->buffers(), resting(epochs), lanes()};
+    const auto size = data_.training.labels.size();
+    const auto batch_size = epochs[xs.front().lane]->values.batch_size;
+    auto loss = at::zeros({count()}, on_device(at::kDouble));
+    for (std::size_t first = 0; first < size; first += batch_size) {
+      const auto n = std::min<std::size_t>(batch_size, size - first);
+      const auto [images, targets] = batch(epochs, first, n);
+      const auto means =
+        losses(model_->forward(images, &drop), targets).mean(1);
+      // Each lane's gradient is that of its own mean.
+      means.sum().backward();
+      optimizer_.update(rules);
+      for (auto& weight : weights_)
+        weight.mutable_grad().reset();
+      loss.add_(means.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+      for (auto& lane : drop)
+        if (lane)
+          ++lane->iteration;
+    }
+    const auto sums = loss.to(at::kCPU);
+    for (const auto& x : xs)
+      train_loss_[x.lane] =
+        sums.const_data_ptr<double>()[x.lane] / static_cast<double>(size);
+  }
+
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    const c10::InferenceMode guard;
+    const auto& set = data_.validation;
+    const auto size = static_cast<std::int64_t>(set.labels.size());
+    auto loss = at::zeros({count()}, on_device(at::kDouble));
+    auto right = at::zeros({count()}, on_device(at::kLong));
+    for (std::int64_t first = 0; first < size; first += evaluation_batch) {
+      const auto n = std::min(evaluation_batch, size - first);
+      const auto labels =
+        at::from_blob(const_cast<std::int64_t*>(set.labels.data()) + first, {n},
+                      at::kLong)
+          .to(device_)
+          .expand({count(), n});
+      const auto images =
+        at::from_blob(const_cast<float*>(set.images.data())
+                        + first * side * side * channels,
+                      {n, side, side, channels}, at::kFloat)
+          .to(device_)
+          .expand({count(), n, side, side, channels});
+      const auto scores = model_->forward(side_by_side(images), nullptr);
+      loss.add_(losses(scores, labels).sum(1, false, at::kDouble));
+      right.add_(scores.argmax(2).eq(labels).sum(1));
+    }
+    loss = loss.to(at::kCPU);
+    right = right.to(at::kCPU);
+    std::vector<metrics> result;
+    for (auto i : xs)
+      result.push_back(
+        {{"val_accuracy",
+          static_cast<double>(right.const_data_ptr<std::int64_t>()[i])
+            / static_cast<double>(size)},
+         {"val_loss",
+          loss.const_data_ptr<double>()[i] / static_cast<double>(size)},
+         {"train_loss", train_loss_[i]}});
+    return result;
+  }
+
+  void init(std::size_t lane) override {
+    model_->init(lane, seed_);
+    optimizer_.restart(lane, optimizer_kind::none);
+    train_loss_[lane] = std::log(static_cast<double>(classes));
+  }
+
+  std::string save(std::size_t lane) override {
+    const auto& updates = optimizer_.at(lane);
+    auto tensors = state(lane);
+    tensors["train_loss"] = at::scalar_tensor(train_loss_[lane], at::kDouble);
+    tensors["optimizer.kind"] =
+      at::scalar_tensor(static_cast<int>(updates.kind), at::kLong);
+    tensors["optimizer.count"] =
+      at::scalar_tensor(static_cast<std::int64_t>(updates.count), at::kLong);
+    auto name = at::empty({static_cast<std::int64_t>(name_.size())}, at::kByte);
+    std::memcpy(name.mutable_data_ptr(), name_.data(), name_.size());
+    tensors["workload"] = name;
+    return to_bytes(tensors);
+  }
+
+  void load(std::size_t lane, const std::string& bytes) override {
+    auto tensors = tensors_from_bytes(bytes);
+    const auto take = [&](const char* name) {
+      auto x = tensors.extract(name);
+      if (!x)
+        throw std::runtime_error("a state without " + std::string{name});
+      return x.mapped();
+    };
+    const auto name = take("workload");
+    const std::string writer(static_cast<const char*>(name.const_data_ptr()),
+                             name.nbytes());
+    if (writer != name_)
+      throw std::runtime_error("a state of " + writer + ", not of " + name_);
+    const auto kind = take("optimizer.kind").item<std::int64_t>();
+    if (kind < 0 || kind > static_cast<int>(optimizer_kind::adamw))
+      throw std::runtime_error("a state with an unknown optimizer");
+    const auto updates = take("optimizer.count").item<std::int64_t>();
+    const auto train_loss = take("train_loss").item<double>();
+    optimizer_.restart(lane, static_cast<optimizer_kind>(kind));
+    copy_into(state(lane), tensors);
+    optimizer_.set_count(lane, static_cast<std::uint64_t>(updates));
+    train_loss_[lane] = train_loss;
+  }
+
+  void export_weights(std::size_t lane, const std::string& path) override {
+    named_tensors tensors;
+    // Copies: a file would hold all lanes with what is only a part of them.
+    for (const auto* xs : {&model_->parameters(), &model_->buffers()})
+      for (const auto& [name, x] : *xs)
+        tensors.emplace_back(name, lane_of(x, lane, lanes()).clone());
+    write_weights(path, tensors);
+  }
+
+private:
+  static std::vector<at::Tensor> tensors_of(const named_tensors& xs) {
+    std::vector<at::Tensor> result;
+    for (const auto& [name, x] : xs)
+      result.push_back(x);
+    return result;
+  }
+
+  static std::vector<std::size_t> resting(const lane_epochs& xs) {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      if (!xs[i])
+        result.push_back(i);
+    return result;
+  }
+
+  /// Returns every image's loss (lanes x images).
+  /// @param targets classes, or shares of all classes
+  static at::Tensor losses(const at::Tensor& scores,
+                           const at::Tensor& targets) {
+    return at::cross_entropy_loss(scores.flatten(0, 1), targets.flatten(0, 1),
+                                  {}, at::Reduction::None)
+      .view({scores.size(0), scores.size(1)});
+  }
+
+  [[nodiscard]] std::int64_t count() const {
+    return static_cast<std::int64_t>(lanes());
+  }
+
+  [[nodiscard]] at::TensorOptions on_device(at::ScalarType type) const {
+    return at::TensorOptions(device_).dtype(type);
+  }
+
+  /// Everything in tensors that a step of a lane reads or writes; they share
+  /// memory with the state itself.
+  [[nodiscard]] tensor_map state(std::size_t lane) const {
+    tensor_map result;
+    const auto add = [&](const std::string& name, const at::Tensor& x) {
+      result[name] = lane_of(x, lane, lanes());
+    };
+    for (const auto& [name, x] : model_->buffers())
+      add("model." + name, x);
+    const auto& parameters = model_->parameters();
+    const auto kind = optimizer_.at(lane).kind;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto& name = parameters[i].first;
+      add("model." + name, parameters[i].second);
+      if (kind != optimizer_kind::none)
+        add("optimizer.first." + name, optimizer_.first()[i]);
+      if (kind == optimizer_kind::adamw)
+        add("optimizer.second." + name, optimizer_.second()[i]);
+    }
+    return result;
+  }
+
+  /// The order in which epoch `step` goes through the training images.
+  [[nodiscard]] std::vector<std::uint32_t> order(step_t step) const {
+    std::vector<std::uint32_t> result(data_.training.labels.size());
+    std::iota(result.begin(), result.end(), 0U);
+    random_numbers numbers{seed_, purpose::order, {step}};
+    for (auto n = result.size(); n > 1; --n)
+      std::swap(result[n - 1], result[numbers.below(n)]);
+    return result;
+  }
+
+  /// Returns each lane's images from `first` on in its order, augmented, as the
+  /// model wants them, and what it is to say of them: shares of the classes
+  /// (lanes x images x classes). Lanes that rest get zeros.
+  [[nodiscard]] std::pair<at::Tensor, at::Tensor>
+  batch(const lane_epochs& epochs, std::size_t first, std::size_t size) const {
+    const auto n = static_cast<std::int64_t>(size);
+    auto images = at::empty({count(), n, side, side, channels}, at::kFloat);
+    auto targets = at::empty({count(), n, classes}, at::kFloat);
+    for (std::size_t i = 0; i < lanes(); ++i) {
+      const auto lane = static_cast<std::int64_t>(i);
+      if (epochs[i])
+        fill(*epochs[i], first, size,
+             images.mutable_data_ptr<float>() + lane * images.stride(0),
+             targets.mutable_data_ptr<float>() + lane * targets.stride(0));
+      else {
+        images.select(0, lane).zero_();
+        targets.select(0, lane).zero_();
+      }
+    }
+    return {side_by_side(images.to(device_)), targets.to(device_)};
+  }
+
+  /// Writes one lane's part of a batch.
+  void fill(const lane_epoch& x, std::size_t first, std::size_t size,
+            float* images, float* targets) const {
+    const auto shifts = static_cast<std::uint64_t>(2 * x.values.crop + 1);
+    const auto smoothing = static_cast<float>(x.values.label_smoothing);
+    std::fill_n(targets, size * classes, smoothing / classes);
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto image = x.order[first + i];
+      random_numbers numbers{seed_, purpose::augment, {x.step, image}};
+      const auto dy = static_cast<int>(numbers.below(shifts)) - x.values.crop;
+      const auto dx = static_cast<int>(numbers.below(shifts)) - x.values.crop;
+      const bool mirror = numbers.uniform() < x.values.flip;
+      copy_image(data_.training.images.data() + image * image_set::pixels,
+                 images + i * image_set::pixels, dy, dx, mirror, data_.black);
+      const auto label =
+        static_cast<std::size_t>(data_.training.labels[image]);
+      targets[i * classes + label] += 1 - smoothing;
+    }
+  }
+
+  std::string name_;
+  std::uint64_t seed_;
+  at::Device device_;
+  fashion_data data_;
+  std::unique_ptr<model> model_;
+  std::vector<at::Tensor> weights_; ///< the model's parameters
+  optimizer optimizer_;
+  std::vector<double> train_loss_; ///< each lane's mean over its last epoch
+};
+
+} // namespace
+
+std::unique_ptr<laned_workload> make_image_workload(const workload_spec& spec,
+                                                    const std::string& device) {
+  const auto training = whole(spec.options.at("data.train"));
+  const auto validation = whole(spec.options.at("data.validation"));
+  if (training + validation > 60000)
+    throw std::invalid_argument(
+      "data.train " + std::to_string(training) + " and data.validation "
+      + std::to_string(validation)
+      + " would overlap: there are 60000 images, so together at most 60000");
+  auto data =
+    read_fashion_data(std::get<std::string>(spec.options.at("data.folder")),
+                      training, validation);
+  // Specs from before there were lanes do not name them.
+  const auto lanes = spec.options.find("lanes");
+  return std::make_unique<image_workload>(
+    spec, std::move(data), at::Device{device},
+    lanes == spec.options.end() ? 1 : whole(lanes->second));
+}
+
+} // namespace hippo
