@@ -270,8 +270,7 @@ def main():
     if "--check" in sys.argv:
         with open(FILE) as file:
             wrong = list(differences(json.load(file), found))
-        print(*wrong[:20], sep="\n")
-        sys.exit(1 if wrong else 0)
+        sys.exit("\n".join(wrong[:20]) or 0)
     with open(FILE, "w") as file:
         json.dump(found, file, indent=1)
         file.write("\n")

@@ -45,7 +45,7 @@ augmentation draw_augmentation(random_numbers numbers,
 }
 
 void put_image(const image_data& data, const image_set& set, std::size_t index,
-               const augmentation& how, float* to, std::size_t pixel_stride) {
+               const augmentation& how, float* to) {
   const auto channels = data.form.channels;
   const auto height = static_cast<int>(data.form.height);
   const auto width = static_cast<int>(data.form.width);
@@ -56,8 +56,8 @@ void put_image(const image_data& data, const image_set& set, std::size_t index,
   };
   const auto fill = [&](int row, pixel_range columns, std::size_t channel,
                         float value) {
-    auto* out = to + pixel_of(row, columns.first) * pixel_stride + channel;
-    for (auto i = columns.first; i < columns.last; ++i, out += pixel_stride)
+    auto* out = to + pixel_of(row, columns.first) * channels + channel;
+    for (auto i = columns.first; i < columns.last; ++i, out += channels)
       *out = value;
   };
   const auto rows = within(how.down, height, height);
@@ -74,21 +74,21 @@ void put_image(const image_data& data, const image_set& set, std::size_t index,
       fill(row, {0, columns.first}, c, black);
       fill(row, {columns.last, width}, c, black);
       const auto column = columns.first - how.right;
-      const auto* in = image
-                       + pixel_of(row - how.down,
-                                  how.mirror ? width - 1 - column : column)
-                           * channels
-                       + c;
-      auto* out = to + pixel_of(row, columns.first) * pixel_stride + c;
-      for (auto i = columns.first; i < columns.last; ++i, out += pixel_stride) {
+      const auto* in =
+        image
+        + pixel_of(row - how.down, how.mirror ? width - 1 - column : column)
+            * channels
+        + c;
+      auto* out = to + pixel_of(row, columns.first) * channels + c;
+      for (auto i = columns.first; i < columns.last; ++i, out += channels) {
         *out = values[*in];
         in += how.mirror ? -step : step;
       }
     }
-    const auto cut_columns
-      = within(how.cutout_column - how.cutout / 2, how.cutout, width);
-    const auto cut_rows
-      = within(how.cutout_row - how.cutout / 2, how.cutout, height);
+    const auto cut_columns =
+      within(how.cutout_column - how.cutout / 2, how.cutout, width);
+    const auto cut_rows =
+      within(how.cutout_row - how.cutout / 2, how.cutout, height);
     for (auto row = cut_rows.first; row < cut_rows.last; ++row)
       fill(row, cut_columns, c, 0);
   }

@@ -51,11 +51,11 @@ struct augmentation_strength {
 
 /// How one image is changed, in this order. Without values: not at all.
 struct augmentation {
-  bool mirror = false;  ///< left to right
-  int down = 0;         ///< pixels that it moves; what comes in is black
-  int right = 0;        ///< the same
-  int cutout = 0;       ///< side of a square that becomes the mean, 0 ...
-  int cutout_row = 0;   ///< ... (DeVries and Taylor, 2017), and the pixel ...
+  bool mirror = false;   ///< left to right
+  int down = 0;          ///< pixels that it moves; what comes in is black
+  int right = 0;         ///< the same
+  int cutout = 0;        ///< side of a square that becomes the mean, 0 ...
+  int cutout_row = 0;    ///< ... (DeVries and Taylor, 2017), and the pixel ...
   int cutout_column = 0; ///< ... that is its centre; it may stick out
 };
 
@@ -64,10 +64,10 @@ augmentation draw_augmentation(random_numbers numbers,
                                const augmentation_strength& strength,
                                const image_form& form);
 
-/// Writes image `index` of `set` as a network reads it: pixels row by row, each
-/// `pixel_stride` floats after the one before it and `channels` floats long.
-/// What lies between them is left as it is.
+/// Writes image `index` of `set` as a network reads it: in the order of
+/// `image_set::pixels`.
+/// REQUIRES: it moves by less than its height and width.
 void put_image(const image_data& data, const image_set& set, std::size_t index,
-               const augmentation& how, float* to, std::size_t pixel_stride);
+               const augmentation& how, float* to);
 
 } // namespace hippo

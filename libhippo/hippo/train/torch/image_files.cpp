@@ -53,8 +53,8 @@ public:
 private:
   /// Fills `to` as far as the file goes, and returns how far.
   std::size_t get(std::span<std::uint8_t> to) {
-    const auto got
-      = gzread(file_.get(), to.data(), static_cast<unsigned>(to.size()));
+    const auto got =
+      gzread(file_.get(), to.data(), static_cast<unsigned>(to.size()));
     if (got < 0) {
       int code = 0;
       damaged(gzerror(file_.get(), &code));
@@ -96,8 +96,8 @@ image_data divided(const image_form& form, const image_set& all,
                    const image_split& split,
                    std::vector<normalised_bytes> values) {
   const auto slice = [&](std::size_t first, std::size_t count) {
-    const auto pixels
-      = std::span{all.pixels}.subspan(first * form.size(), count * form.size());
+    const auto pixels =
+      std::span{all.pixels}.subspan(first * form.size(), count * form.size());
     const auto labels = std::span{all.labels}.subspan(first, count);
     return image_set{{pixels.begin(), pixels.end()},
                      {labels.begin(), labels.end()}};
@@ -153,12 +153,13 @@ image_data read_cifar(const std::string& folder, const image_split& split,
   const auto plane = form.height * form.width;
   const auto record = format.labels + form.size();
   image_set all;
-  all.pixels.reserve(paths.size() * format.records * form.size());
+  all.pixels.resize(paths.size() * format.records * form.size());
+  auto* to = all.pixels.data();
   for (const auto& x : paths) {
     byte_file file{x};
     const auto bytes = file.read(format.records * record);
     file.expect_end();
-    for (auto at = bytes.data(); at != bytes.data() + bytes.size();
+    for (const auto *at = bytes.data(), *end = at + bytes.size(); at != end;
          at += record) {
       const auto label = at[format.labels - 1];
       if (label >= form.classes)
@@ -168,7 +169,7 @@ image_data read_cifar(const std::string& folder, const image_split& split,
       const auto* image = at + format.labels;
       for (std::size_t i = 0; i < plane; ++i)
         for (std::size_t c = 0; c < form.channels; ++c)
-          all.pixels.push_back(image[c * plane + i]);
+          *to++ = image[c * plane + i];
     }
   }
   return divided(form, all, split, format.values);
@@ -196,8 +197,7 @@ public:
   [[nodiscard]] int at(std::size_t label, std::size_t row, std::size_t column,
                        std::size_t channel) const {
     return pixels_[label * form_.size()
-                   + ((row % form_.height) * form_.width
-                      + column % form_.width)
+                   + ((row % form_.height) * form_.width + column % form_.width)
                        * form_.channels
                    + channel];
   }
@@ -214,9 +214,9 @@ private:
     const auto knot = [&](std::size_t i, std::size_t j) -> std::size_t {
       return knots_[((i % grid) * grid + j % grid) * form_.channels + channel];
     };
-    const auto sum
-      = (height - dy) * ((width - dx) * knot(y, x) + dx * knot(y, x + 1))
-        + dy * ((width - dx) * knot(y + 1, x) + dx * knot(y + 1, x + 1));
+    const auto sum =
+      (height - dy) * ((width - dx) * knot(y, x) + dx * knot(y, x + 1))
+      + dy * ((width - dx) * knot(y + 1, x) + dx * knot(y + 1, x + 1));
     return static_cast<std::uint8_t>(sum / (height * width));
   }
 
@@ -239,12 +239,12 @@ void make_image(const class_patterns& patterns, const image_form& form,
   for (std::size_t row = 0; row < form.height; ++row)
     for (std::size_t column = 0; column < form.width; ++column)
       for (std::size_t c = 0; c < form.channels; ++c) {
-        const auto pixel
-          = own * patterns.at(label, row + down, column + right, c)
-            + (256 - own) * patterns.at(other, row, column, c);
-        const auto value
-          = 128 + (pixel / 256 - 128) * contrast / 256
-            + static_cast<int>(numbers.below(2 * noise + 1)) - noise;
+        const auto pixel =
+          own * patterns.at(label, row + down, column + right, c)
+          + (256 - own) * patterns.at(other, row, column, c);
+        const auto value = 128 + (pixel / 256 - 128) * contrast / 256
+                           + static_cast<int>(numbers.below(2 * noise + 1))
+                           - noise;
         to.pixels.push_back(
           static_cast<std::uint8_t>(std::clamp(value, 0, 255)));
       }
@@ -300,33 +300,32 @@ image_data read_fashion(const std::string& folder, const image_split& split) {
 }
 
 image_data read_cifar10(const std::string& folder, const image_split& split) {
-  return read_cifar(folder, split,
-                    {"CIFAR-10",
-                     "cifar-10-batches-bin",
-                     "cifar-10-binary.tar.gz",
-                     {"data_batch_1.bin", "data_batch_2.bin",
-                      "data_batch_3.bin", "data_batch_4.bin",
-                      "data_batch_5.bin"},
-                     10000,
-                     1,
-                     {3, 32, 32, 10},
-                     {normalised(0.4914F, 0.2470F),
-                      normalised(0.4822F, 0.2435F),
-                      normalised(0.4465F, 0.2616F)}});
+  return read_cifar(
+    folder, split,
+    {"CIFAR-10",
+     "cifar-10-batches-bin",
+     "cifar-10-binary.tar.gz",
+     {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+      "data_batch_4.bin", "data_batch_5.bin"},
+     10000,
+     1,
+     {3, 32, 32, 10},
+     {normalised(0.4914F, 0.2470F), normalised(0.4822F, 0.2435F),
+      normalised(0.4465F, 0.2616F)}});
 }
 
 image_data read_cifar100(const std::string& folder, const image_split& split) {
-  return read_cifar(folder, split,
-                    {"CIFAR-100",
-                     "cifar-100-binary",
-                     "cifar-100-binary.tar.gz",
-                     {"train.bin"},
-                     50000,
-                     2,
-                     {3, 32, 32, 100},
-                     {normalised(0.5071F, 0.2673F),
-                      normalised(0.4865F, 0.2564F),
-                      normalised(0.4409F, 0.2762F)}});
+  return read_cifar(
+    folder, split,
+    {"CIFAR-100",
+     "cifar-100-binary",
+     "cifar-100-binary.tar.gz",
+     {"train.bin"},
+     50000,
+     2,
+     {3, 32, 32, 100},
+     {normalised(0.5071F, 0.2673F), normalised(0.4865F, 0.2564F),
+      normalised(0.4409F, 0.2762F)}});
 }
 
 image_data make_images(const image_form& form, std::uint64_t seed,
@@ -335,8 +334,7 @@ image_data make_images(const image_form& form, std::uint64_t seed,
   const auto make = [&](std::uint64_t part, std::size_t count) {
     image_set result;
     for (std::uint64_t i = 0; i < count; ++i)
-      make_image(patterns, form,
-                 {seed, purpose::images, {1, part, i}}, result);
+      make_image(patterns, form, {seed, purpose::images, {1, part, i}}, result);
     return result;
   };
   return {form, make(0, split.training), make(1, split.validation),

@@ -29,46 +29,45 @@ constexpr std::array<stage, 7> stages{{{1, 16, 1, 1},
 /// Sandler et al. (2018); the names are those of torchvision's `MobileNetV2`.
 class mobilenet final : public model {
 public:
-  mobilenet(const image_form& form, at::Device device)
-    : model(device),
+  mobilenet(const image_form& form, at::Device device, std::size_t lanes)
+    : model(device, lanes),
       first_(add_unit("features.0.0", "features.0.1",
                       static_cast<std::int64_t>(form.channels), 32, 3, 1, 1)) {
     std::int64_t in = 32;
     int index = 0;
     for (const auto& s : stages)
       for (int i = 0; i < s.blocks; ++i) {
-        blocks_.push_back(add_block("features." + std::to_string(++index)
-                                      + ".conv.",
-                                    in, s, i == 0 ? s.stride : 1));
+        blocks_.push_back(
+          add_block("features." + std::to_string(++index) + ".conv.", in, s,
+                    i == 0 ? s.stride : 1));
         in = s.channels;
       }
     const auto name = "features." + std::to_string(++index);
     last_ = add_unit(name + ".0", name + ".1", in, 1280, 1, 1, 1);
-    classifier_ = add_linear("classifier.1", 1280,
-                             static_cast<std::int64_t>(form.classes));
+    classifier_ =
+      add_linear("classifier.1", 1280, static_cast<std::int64_t>(form.classes));
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
+                     const dropout_sources* drop) override {
     const bool training = drop != nullptr;
     auto x = active(first_, images, training);
     for (const auto& b : blocks_) {
       auto y = b.expansion ? active(*b.expansion, x, training) : x;
       y = active(b.depthwise, y, training);
-      y = normalise(b.projection.conv(y), b.projection.bn,
-                    {.residual = b.shortcut ? x : at::Tensor{}, .relu = false},
-                    training);
-      x = y;
+      x = normalise(
+        b.projection.conv(y), b.projection.bn,
+        {.residual = b.shortcut ? x : at::Tensor{}, .last = activation::none},
+        training);
     }
     x = active(last_, x, training);
-    return classifier_(dropped(x.mean({2, 3}), drop, 0));
+    return classifier_(dropped(by_lane(x.mean({2, 3})), drop, 0));
   }
 
 private:
   /// A convolution and what normalises it.
   struct unit {
     convolution conv;
-    std::int64_t groups = 1;
     batch_norm bn;
   };
 
@@ -82,7 +81,7 @@ private:
   unit add_unit(const std::string& conv, const std::string& bn, std::int64_t in,
                 std::int64_t out, std::int64_t size, std::int64_t stride,
                 std::int64_t groups) {
-    return {add_convolution(conv, in / groups, out, size, stride), groups,
+    return {add_convolution(conv, in, out, size, stride, groups),
             add_batch_norm(bn, out)};
   }
 
@@ -108,10 +107,7 @@ private:
 
   /// Convolution, normalisation and ReLU6.
   static at::Tensor active(const unit& u, const at::Tensor& x, bool training) {
-    const auto y
-      = at::conv2d(x, u.conv.weight, {}, u.conv.stride,
-                   u.conv.weight.size(2) / 2, 1, u.groups);
-    return at::hardtanh(normalise(y, u.bn, {.relu = false}, training), 0, 6);
+    return normalise(u.conv(x), u.bn, {.last = activation::relu6}, training);
   }
 
   unit first_;
@@ -122,9 +118,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mobilenet(const image_form& form,
-                                      at::Device device) {
-  return std::make_unique<mobilenet>(form, device);
+std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device,
+                                      std::size_t lanes) {
+  return std::make_unique<mobilenet>(form, device, lanes);
 }
 
 } // namespace hippo

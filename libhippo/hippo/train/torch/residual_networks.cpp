@@ -16,8 +16,9 @@ std::string block_name(int layer, int index) {
 /// and 64 channels; the names are those of torchvision's `ResNet`.
 class residual_network final : public model {
 public:
-  residual_network(int depth, const image_form& form, at::Device device)
-    : model(device),
+  residual_network(int depth, const image_form& form, at::Device device,
+                   std::size_t lanes)
+    : model(device, lanes),
       conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
                              16, 3, 1)),
       bn1_(add_batch_norm("bn1", 16)) {
@@ -33,18 +34,18 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
+                     const dropout_sources* drop) override {
     const bool training = drop != nullptr;
     auto x = normalise(conv1_(images), bn1_, {}, training);
     for (const auto& b : blocks_) {
-      const auto shortcut
-        = b.shortcut ? normalise(b.shortcut.value()(x), b.shortcut_bn,
-                                 {.relu = false}, training)
-                     : x;
+      const auto shortcut = b.shortcut
+                              ? normalise(b.shortcut.value()(x), b.shortcut_bn,
+                                          {.last = activation::none}, training)
+                              : x;
       x = normalise(b.conv1(x), b.bn1, {}, training);
       x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
     }
-    return fc_(dropped(x.mean({2, 3}), drop, 0));
+    return fc_(dropped(by_lane(x.mean({2, 3})), drop, 0));
   }
 
 private:
@@ -83,8 +84,8 @@ private:
 class wide_residual_network final : public model {
 public:
   wide_residual_network(int depth, int width, const image_form& form,
-                        at::Device device)
-    : model(device),
+                        at::Device device, std::size_t lanes)
+    : model(device, lanes),
       conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
                              16, 3, 1)) {
     std::int64_t in = 16;
@@ -101,7 +102,7 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
+                     const dropout_sources* drop) override {
     const bool training = drop != nullptr;
     auto x = conv1_(images);
     for (const auto& b : blocks_) {
@@ -110,7 +111,7 @@ public:
       x = b.conv2(middle) + (b.shortcut ? b.shortcut.value()(active) : x);
     }
     x = normalise(x, bn1_, {}, training);
-    return fc_(dropped(x.mean({2, 3}), drop, 0));
+    return fc_(dropped(by_lane(x.mean({2, 3})), drop, 0));
   }
 
 private:
@@ -142,14 +143,17 @@ private:
 } // namespace
 
 std::unique_ptr<model> make_residual_network(int depth, const image_form& form,
-                                             at::Device device) {
-  return std::make_unique<residual_network>(depth, form, device);
+                                             at::Device device,
+                                             std::size_t lanes) {
+  return std::make_unique<residual_network>(depth, form, device, lanes);
 }
 
 std::unique_ptr<model> make_wide_residual_network(int depth, int width,
                                                   const image_form& form,
-                                                  at::Device device) {
-  return std::make_unique<wide_residual_network>(depth, width, form, device);
+                                                  at::Device device,
+                                                  std::size_t lanes) {
+  return std::make_unique<wide_residual_network>(depth, width, form, device,
+                                                 lanes);
 }
 
 } // namespace hippo
