@@ -23,7 +23,10 @@ std::unique_ptr<laned_workload> make(const std::string& name,
                                      double count = lanes) {
   EXPECT_TRUE(prepare_device("cpu"));
   auto spec = small_spec(name, 65);
-  spec.options["data.validation"] = 60.0;
+  if (name.starts_with("fashion-"))
+    spec.options["data.validation"] = 60.0;
+  else
+    spec.options["data.train"] = 5.0;
   spec.options["lanes"] = count;
   return make_image_workload(spec, "cpu");
 }
@@ -31,7 +34,7 @@ std::unique_ptr<laned_workload> make(const std::string& name,
 /// Values that no other `kind` of trial has at any step, the batch size aside.
 configuration values(const std::string& name, std::size_t kind) {
   auto x = changing_configuration(name, kind);
-  x["batch_size"] = form::constant(24);
+  x["batch_size"] = form::constant(name.starts_with("fashion-") ? 24 : 3);
   return x;
 }
 
@@ -209,9 +212,11 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ImageLanes,
                          testing::Values("fashion-mlp", "fashion-cnn"),
                          [](const auto& x) { return x.param.substr(8); });
 
-TEST(ImageLanesOf, ResnetGiveTheSameWhereverTheyAre) {
+class LargeImageLanes : public testing::TestWithParam<std::string> {};
+
+TEST_P(LargeImageLanes, GiveTheSameWhereverTheyAre) {
   // All that is tested above of the smaller ones, in few steps.
-  const std::string name = "fashion-resnet";
+  const auto& name = GetParam();
   const auto one = make(name);
   train(*one, name, {{1, 2, 0}});
   const auto expected = outcome_of(*one, 1);
@@ -223,6 +228,15 @@ TEST(ImageLanesOf, ResnetGiveTheSameWhereverTheyAre) {
   EXPECT_TRUE(outcome_of(*other, 2) == expected);
   EXPECT_TRUE(outcome_of(*other, 3) == rested);
 }
+
+INSTANTIATE_TEST_SUITE_P(Workloads, LargeImageLanes,
+                         testing::Values("fashion-resnet", "cifar-resnet20",
+                                         "cifar-wrn16-4", "cifar-mobilenetv2"),
+                         [](const auto& x) {
+                           auto name = x.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 TEST(ImageLanesOf, EqualBatchSizesFit) {
   const auto work = make("fashion-mlp");

@@ -61,6 +61,12 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options[x.name] = x.fallback;
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
+  if (spec.options.contains("data.set")) {
+    // Made images, and fewer of them: those networks are large.
+    spec.options["data.set"] = "synthetic";
+    spec.options["data.train"] = std::min(images, 16.0);
+    spec.options["data.validation"] = 8.0;
+  }
   return spec;
 }
 
@@ -96,10 +102,14 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"label_smoothing", {0., 0.1, 0.05, 0.2, 0., 0.3}},
     {"crop", {2., 0., 1., 3., 2., 4.}},
     {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
+    {"cutout", {0., 8., 5., 16., 1., 0.}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
     result[x.name] = constant_form(values.at(x.name).at(step));
+  // What `small_spec` leaves is to be several batches.
+  if (name.starts_with("cifar-"))
+    result["batch_size"] = form::constant(static_cast<double>(4 + step));
   return result;
 }
 

@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/train/torch/fashion_data.hpp"
+#include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/torch/lane_of.hpp"
-#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
@@ -20,17 +20,39 @@ namespace hippo {
 
 namespace {
 
-constexpr std::int64_t side = image_set::side;
-
-constexpr std::int64_t channels = 1;
-
-constexpr std::int64_t classes = 10;
-
 /// Images at a time when evaluating: fixed, so that sums are always the same.
 constexpr std::int64_t evaluation_batch = 250;
 
 std::uint64_t whole(const scalar& x) {
   return static_cast<std::uint64_t>(std::get<double>(x));
+}
+
+/// Images that are made are the same for every seed of a workload, as those of
+/// files are.
+constexpr std::uint64_t made_images_seed = 1;
+
+/// Returns the images that a workload's options name.
+image_data read_data(const workload_spec& spec) {
+  const auto& options = spec.options;
+  const image_split split{whole(options.at("data.train")),
+                          whole(options.at("data.validation"))};
+  const auto& folder = std::get<std::string>(options.at("data.folder"));
+  const auto set = options.find("data.set");
+  if (set == options.end())
+    return read_fashion(folder, split);
+  const auto& name = std::get<std::string>(set->second);
+  if (name == "cifar10")
+    return read_cifar10(folder, split);
+  if (name == "cifar100")
+    return read_cifar100(folder, split);
+  return make_images({3, 32, 32, 10}, made_images_seed, split);
+}
+
+/// Returns the name of a workload's network, which follows that of its images.
+std::string network_of(const std::string& workload) {
+  if (workload == "fashion-resnet")
+    return "resnet20";
+  return workload.substr(workload.find('-') + 1);
 }
 
 /// The hyper-parameters of one step.
@@ -39,8 +61,7 @@ struct step_values {
   std::uint64_t batch_size = 0;
   double dropout = 0;
   double label_smoothing = 0;
-  int crop = 0;    ///< largest shift in pixels
-  double flip = 0; ///< share of images mirrored
+  augmentation_strength augment;
 };
 
 step_values values_at(const configuration& config, step_t at) {
@@ -60,38 +81,19 @@ step_values values_at(const configuration& config, step_t at) {
   x.dropout = number("dropout");
   x.label_smoothing = number("label_smoothing");
   if (config.contains("crop")) {
-    x.crop = static_cast<int>(number("crop"));
-    x.flip = number("flip");
+    x.augment.crop = static_cast<int>(number("crop"));
+    x.augment.flip = number("flip");
   }
+  if (config.contains("cutout"))
+    x.augment.cutout = static_cast<int>(number("cutout"));
   return x;
-}
-
-/// Copies an image, moved down by `dy` and right by `dx`, mirrored first.
-void copy_image(const float* from, float* to, int dy, int dx, bool mirror,
-                float black) {
-  constexpr int n = side;
-  if (dy == 0 && dx == 0 && !mirror) {
-    std::copy_n(from, n * n, to);
-    return;
-  }
-  std::fill_n(to, n * n, black);
-  const auto first = std::max(0, dx);
-  const auto last = std::min(n, n + dx);
-  for (int y = std::max(0, dy); y < std::min(n, n + dy); ++y) {
-    const auto* row = from + (y - dy) * n;
-    auto* out = to + y * n;
-    if (mirror)
-      for (int x = first; x < last; ++x)
-        out[x] = row[n - 1 - (x - dx)];
-    else
-      std::copy_n(row + first - dx, last - first, out + first);
-  }
 }
 
 /// Returns images of all lanes (lanes x images x height x width x channels) as
 /// a model wants them. Channels-last, in which pooling is many times faster:
-/// with one channel in all, the pixels lie the same way in either order, so that
-/// the strides must say which one is meant. A second view makes them do so.
+/// with one channel in all, the pixels lie the same way in either order, so
+/// that the strides must say which one is meant. A second view makes them do
+/// so.
 at::Tensor side_by_side(const at::Tensor& x) {
   return x.permute({1, 2, 3, 0, 4})
     .reshape(-1)
@@ -134,10 +136,11 @@ using lane_epochs = std::vector<std::optional<lane_epoch>>;
 
 class image_workload final : public laned_workload {
 public:
-  image_workload(const workload_spec& spec, fashion_data data,
-                 at::Device device, std::size_t lanes)
+  image_workload(const workload_spec& spec, image_data data, at::Device device,
+                 std::size_t lanes)
     : name_(spec.name), seed_(whole(spec.options.at("seed"))), device_(device),
-      data_(std::move(data)), model_(make_model(spec.name, device, lanes)),
+      data_(std::move(data)),
+      model_(make_network(network_of(spec.name), data_.form, device, lanes)),
       weights_(tensors_of(model_->parameters())), optimizer_(weights_, lanes),
       train_loss_(lanes) {
     for (std::size_t i = 0; i < lanes; ++i)
@@ -209,12 +212,11 @@ public:
                       at::kLong)
           .to(device_)
           .expand({count(), n});
-      const auto images =
-        at::from_blob(const_cast<float*>(set.images.data())
-                        + first * side * side * channels,
-                      {n, side, side, channels}, at::kFloat)
-          .to(device_)
-          .expand({count(), n, side, side, channels});
+      auto images = at::empty(image_shape(1, n), at::kFloat);
+      for (std::int64_t i = 0; i < n; ++i)
+        put_image(data_, set, static_cast<std::size_t>(first + i), {},
+                  images.mutable_data_ptr<float>() + i * images.stride(1));
+      images = images.to(device_).expand(image_shape(count(), n));
       const auto scores = model_->forward(side_by_side(images), nullptr);
       loss.add_(losses(scores, labels).sum(1, false, at::kDouble));
       right.add_(scores.argmax(2).eq(labels).sum(1));
@@ -236,7 +238,7 @@ public:
   void init(std::size_t lane) override {
     model_->init(lane, seed_);
     optimizer_.restart(lane, optimizer_kind::none);
-    train_loss_[lane] = std::log(static_cast<double>(classes));
+    train_loss_[lane] = std::log(static_cast<double>(data_.form.classes));
   }
 
   std::string save(std::size_t lane) override {
@@ -357,8 +359,9 @@ private:
   [[nodiscard]] std::pair<at::Tensor, at::Tensor>
   batch(const lane_epochs& epochs, std::size_t first, std::size_t size) const {
     const auto n = static_cast<std::int64_t>(size);
-    auto images = at::empty({count(), n, side, side, channels}, at::kFloat);
-    auto targets = at::empty({count(), n, classes}, at::kFloat);
+    auto images = at::empty(image_shape(count(), n), at::kFloat);
+    auto targets = at::empty(
+      {count(), n, static_cast<std::int64_t>(data_.form.classes)}, at::kFloat);
     for (std::size_t i = 0; i < lanes(); ++i) {
       const auto lane = static_cast<std::int64_t>(i);
       if (epochs[i])
@@ -376,27 +379,35 @@ private:
   /// Writes one lane's part of a batch.
   void fill(const lane_epoch& x, std::size_t first, std::size_t size,
             float* images, float* targets) const {
-    const auto shifts = static_cast<std::uint64_t>(2 * x.values.crop + 1);
+    const auto classes = data_.form.classes;
     const auto smoothing = static_cast<float>(x.values.label_smoothing);
-    std::fill_n(targets, size * classes, smoothing / classes);
+    std::fill_n(targets, size * classes,
+                smoothing / static_cast<float>(classes));
     for (std::size_t i = 0; i < size; ++i) {
       const auto image = x.order[first + i];
-      random_numbers numbers{seed_, purpose::augment, {x.step, image}};
-      const auto dy = static_cast<int>(numbers.below(shifts)) - x.values.crop;
-      const auto dx = static_cast<int>(numbers.below(shifts)) - x.values.crop;
-      const bool mirror = numbers.uniform() < x.values.flip;
-      copy_image(data_.training.images.data() + image * image_set::pixels,
-                 images + i * image_set::pixels, dy, dx, mirror, data_.black);
-      const auto label =
-        static_cast<std::size_t>(data_.training.labels[image]);
+      const auto how =
+        draw_augmentation({seed_, purpose::augment, {x.step, image}},
+                          x.values.augment, data_.form);
+      put_image(data_, data_.training, image, how,
+                images + i * data_.form.size());
+      const auto label = static_cast<std::size_t>(data_.training.labels[image]);
       targets[i * classes + label] += 1 - smoothing;
     }
+  }
+
+  /// Lanes x images x height x width x channels.
+  [[nodiscard]] std::vector<std::int64_t> image_shape(std::int64_t lanes,
+                                                      std::int64_t size) const {
+    const auto& form = data_.form;
+    return {lanes, size, static_cast<std::int64_t>(form.height),
+            static_cast<std::int64_t>(form.width),
+            static_cast<std::int64_t>(form.channels)};
   }
 
   std::string name_;
   std::uint64_t seed_;
   at::Device device_;
-  fashion_data data_;
+  image_data data_;
   std::unique_ptr<model> model_;
   std::vector<at::Tensor> weights_; ///< the model's parameters
   optimizer optimizer_;
@@ -407,16 +418,7 @@ private:
 
 std::unique_ptr<laned_workload> make_image_workload(const workload_spec& spec,
                                                     const std::string& device) {
-  const auto training = whole(spec.options.at("data.train"));
-  const auto validation = whole(spec.options.at("data.validation"));
-  if (training + validation > 60000)
-    throw std::invalid_argument(
-      "data.train " + std::to_string(training) + " and data.validation "
-      + std::to_string(validation)
-      + " would overlap: there are 60000 images, so together at most 60000");
-  auto data =
-    read_fashion_data(std::get<std::string>(spec.options.at("data.folder")),
-                      training, validation);
+  auto data = read_data(spec);
   // Specs from before there were lanes do not name them.
   const auto lanes = spec.options.find("lanes");
   return std::make_unique<image_workload>(

@@ -10,119 +10,6 @@
 
 namespace hippo {
 
-namespace {
-
-/// Two hidden layers of 128.
-class mlp final : public model {
-public:
-  mlp(at::Device device, std::size_t lanes)
-    : model(device, lanes), fc1_(add_linear("fc1", 784, 128)),
-      fc2_(add_linear("fc2", 128, 128)), fc3_(add_linear("fc3", 128, 10)) {}
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    auto x = dropped(fc1_(by_lane(images)).relu(), drop, 0);
-    x = dropped(fc2_(x).relu(), drop, 1);
-    return fc3_(x);
-  }
-
-private:
-  linear_layer fc1_, fc2_, fc3_;
-};
-
-/// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
-class cnn final : public model {
-public:
-  cnn(at::Device device, std::size_t lanes)
-    : model(device, lanes), conv1_(add_convolution("conv1", 1, 16, 3, 1)),
-      bn1_(add_batch_norm("bn1", 16)),
-      conv2_(add_convolution("conv2", 16, 32, 3, 1)),
-      bn2_(add_batch_norm("bn2", 32)), fc_(add_linear("fc", 32 * 7 * 7, 10)) {}
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
-    // Pooling first makes normalisation and ReLU four times cheaper.
-    auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
-    x = normalise(conv2_(x), bn2_, {.pool = true}, training);
-    return fc_(dropped(by_lane(x), drop, 0));
-  }
-
-private:
-  convolution conv1_;
-  batch_norm bn1_;
-  convolution conv2_;
-  batch_norm bn2_;
-  linear_layer fc_;
-};
-
-/// ResNet-20 of He et al. (2016), for one channel, with projections where the
-/// shape changes.
-class resnet final : public model {
-public:
-  resnet(at::Device device, std::size_t lanes)
-    : model(device, lanes), conv1_(add_convolution("conv1", 1, 16, 3, 1)),
-      bn1_(add_batch_norm("bn1", 16)) {
-    std::int64_t in = 16;
-    for (int layer = 1; layer <= 3; ++layer) {
-      const auto out = std::int64_t{8} << layer;
-      for (int i = 0; i < 3; ++i) {
-        blocks_.push_back(add_block(
-          "layer" + std::to_string(layer) + '.' + std::to_string(i), in, out));
-        in = out;
-      }
-    }
-    fc_ = add_linear("fc", 64, 10);
-  }
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
-    auto x = normalise(conv1_(images), bn1_, {}, training);
-    for (const auto& b : blocks_) {
-      const auto shortcut
-        = b.shortcut ? normalise(b.shortcut.value()(x), b.shortcut_bn,
-                                 {.relu = false}, training)
-                     : x;
-      x = normalise(b.conv1(x), b.bn1, {}, training);
-      x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
-    }
-    return fc_(dropped(by_lane(x.mean({2, 3})), drop, 0));
-  }
-
-private:
-  struct block {
-    convolution conv1;
-    batch_norm bn1;
-    convolution conv2;
-    batch_norm bn2;
-    std::optional<convolution> shortcut; ///< where the shape changes
-    batch_norm shortcut_bn;
-  };
-
-  block add_block(const std::string& name, std::int64_t in, std::int64_t out) {
-    const std::int64_t stride = in == out ? 1 : 2;
-    block b{add_convolution(name + ".conv1", in, out, 3, stride),
-            add_batch_norm(name + ".bn1", out),
-            add_convolution(name + ".conv2", out, out, 3, 1),
-            add_batch_norm(name + ".bn2", out),
-            std::nullopt,
-            {}};
-    if (in != out) {
-      b.shortcut = add_convolution(name + ".downsample.0", in, out, 1, stride);
-      b.shortcut_bn = add_batch_norm(name + ".downsample.1", out);
-    }
-    return b;
-  }
-
-  convolution conv1_;
-  batch_norm bn1_;
-  std::vector<block> blocks_;
-  linear_layer fc_;
-};
-
-} // namespace
-
 at::Tensor model::linear_layer::operator()(const at::Tensor& x) const {
   // Much faster than the general way.
   if (lanes == 1)
@@ -229,15 +116,6 @@ void model::init(std::size_t lane, std::uint64_t seed) {
   }
   for (const auto& [name, x] : buffers_)
     lane_of(x, lane, lanes_).fill_(name.ends_with(".running_var") ? 1 : 0);
-}
-
-std::unique_ptr<model> make_model(const std::string& name, at::Device device,
-                                  std::size_t lanes) {
-  if (name == "fashion-mlp")
-    return std::make_unique<mlp>(device, lanes);
-  if (name == "fashion-cnn")
-    return std::make_unique<cnn>(device, lanes);
-  return std::make_unique<resnet>(device, lanes);
 }
 
 } // namespace hippo

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -103,10 +102,5 @@ private:
   named_tensors parameters_;
   named_tensors buffers_;
 };
-
-/// Makes the network of the built-in workload `name`.
-/// REQUIRES: there is one of that name.
-std::unique_ptr<model> make_model(const std::string& name, at::Device device,
-                                  std::size_t lanes);
 
 } // namespace hippo
