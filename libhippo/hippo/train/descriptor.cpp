@@ -74,7 +74,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     integer("data.validation", x.validation, 1, x.count,
             "images to measure on: the last of the " + count
               + "; with data.train at most " + count),
-    integer("lanes", 1, 1, 64,
+    integer("lanes", 1, 1, lanes_max,
             "copies of the model that one launch trains, each for a trial of "
             "its own; part of what decides the bits"),
     integer("seed", 1, 0, 999999999999,

@@ -419,11 +419,8 @@ private:
 std::unique_ptr<laned_workload> make_image_workload(const workload_spec& spec,
                                                     const std::string& device) {
   auto data = read_data(spec);
-  // Specs from before there were lanes do not name them.
-  const auto lanes = spec.options.find("lanes");
-  return std::make_unique<image_workload>(
-    spec, std::move(data), at::Device{device},
-    lanes == spec.options.end() ? 1 : whole(lanes->second));
+  return std::make_unique<image_workload>(spec, std::move(data),
+                                          at::Device{device}, lanes_of(spec));
 }
 
 } // namespace hippo
