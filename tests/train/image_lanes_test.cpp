@@ -56,7 +56,8 @@ struct outcome {
 
 outcome outcome_of(laned_workload& work, std::size_t lane) {
   outcome x{work.save(lane), {}};
-  for (const auto& [name, value] : work.evaluate({lane}).front())
+  const auto measured = work.evaluate({lane});
+  for (const auto& [name, value] : measured.front())
     x.measured[name] =
       std::string(reinterpret_cast<const char*>(&value), sizeof value);
   return x;

@@ -251,6 +251,7 @@ TEST(Lanes, OfALaunchThatFailsHearOfItAndNoOthers) {
   EXPECT_NO_THROW(third.get());
   EXPECT_EQ(all[2]->save(), std::to_string(10.0));
   // And not again.
+  all[2]->rest();
   all[0]->init();
   EXPECT_NO_THROW(all[0]->train(config_of(1), 0, 1));
 }
