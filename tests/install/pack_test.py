@@ -69,7 +69,7 @@ class Pack(unittest.TestCase):
             for name in loaded:
                 self.assertTrue(
                     name.startswith((bundled, str(self.torch)))
-                    or re.search(r"/(ld-linux|lib(c|m|dl|rt|pthread)\.so)",
+                    or re.search(r"/(ld-linux|lib(c|m|dl|rt|pthread|util)\.so)",
                                  name), name)
 
     def test_torch_of_a_folder(self):
