@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/train/lanes.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 
@@ -44,6 +45,45 @@ private:
   std::condition_variable changed_;
   std::vector<stop_report> reports_;
   std::vector<lease_end> ends_;
+};
+
+/// Lanes whose states are sums of learning rates.
+class summing_lanes final : public laned_workload {
+public:
+  summing_lanes(std::size_t lanes, std::vector<std::size_t>& launches)
+    : sums_(lanes), launches_(launches) {}
+
+  [[nodiscard]] std::size_t lanes() const override { return sums_.size(); }
+  void check(const part&) const override {}
+  [[nodiscard]] bool fit(const part&, const part&) const override {
+    return true;
+  }
+
+  void train(const std::vector<part>& xs) override {
+    launches_.push_back(xs.size());
+    for (const auto& x : xs)
+      sums_[x.lane] += std::get<double>(x.config->at("lr").at(x.step));
+  }
+
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    std::vector<metrics> result;
+    for (auto i : xs)
+      result.push_back({{"sum", sums_[i]}});
+    return result;
+  }
+
+  void init(std::size_t lane) override { sums_[lane] = 0; }
+  std::string save(std::size_t lane) override {
+    return to_text(sums_[lane]);
+  }
+  void load(std::size_t lane, const std::string& bytes) override {
+    sums_[lane] = std::stod(bytes);
+  }
+  void export_weights(std::size_t, const std::string&) override {}
+
+private:
+  std::vector<double> sums_;
+  std::vector<std::size_t>& launches_;
 };
 
 struct TrainingEngineTest : testing::Test {
@@ -171,6 +211,42 @@ TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
   }
   EXPECT_EQ(folder.names(), std::vector<std::string>{"n1-s3-l1.ckpt"});
   EXPECT_EQ(other.names(), std::vector<std::string>{"n1-s3-l2.ckpt"});
+}
+
+TEST_F(TrainingEngineTest, LanesTrainTogether) {
+  std::vector<std::size_t> launches; ///< how many lanes took part in each
+  workload_registry registry;
+  workload_descriptor x;
+  x.name = "summing";
+  registry.add(x, [&](const workload_spec& spec) {
+    return first_lane(
+      std::make_unique<summing_lanes>(lanes_of(spec), launches));
+  });
+  auto first = make_lease(1, 3);
+  auto second = make_lease(2, 5);
+  first.workload.options["lanes"] = second.workload.options["lanes"] = 3.0;
+  second.lane = 2;
+  second.stages[0].config["lr"] = form::constant(0.25);
+  training_engine device{registry, "test"};
+  EXPECT_EQ(device.reached(2), 0u);
+  device.start(first, events.sink());
+  device.start(second, events.sink());
+  EXPECT_FALSE(events.wait_for_end().failure);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  for (const auto& report : events.reports())
+    EXPECT_EQ(report.values.at("sum"), report.lease == 1 ? 1.5 : 1.25);
+  // Whether the first one waits for the second is a matter of when that comes.
+  std::size_t steps = 0;
+  for (auto n : launches)
+    steps += n;
+  EXPECT_EQ(steps, 8u);
+  auto none = make_lease(3, 1);
+  none.workload = first.workload;
+  none.lane = 3;
+  device.start(none, events.sink());
+  const auto end = events.wait_for_end();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->message, "there is no lane 3: summing has 3");
 }
 
 TEST_F(TrainingEngineTest, CancelEndsALeaseAfterItsStep) {
