@@ -11,17 +11,26 @@
 
 namespace hippo {
 
-/// Makes a built-in workload on the CPU, or ends the program.
-inline std::unique_ptr<workload> made(const std::string& name, double images) {
-  checked(prepare_device("cpu"));
+/// Makes a built-in workload, or ends the program. Data are made up where the
+/// workload can do that.
+inline std::unique_ptr<workload> made(const std::string& name, double images,
+                                      const std::string& device = "cpu",
+                                      double lanes = 1) {
+  checked(prepare_device(device));
   workload_registry registry;
-  add_built_in_workloads(registry, "cpu");
-  return checked(registry.make(
-    {name,
-     {{"seed", 1.0},
-      {"data.train", images},
-      {"data.validation", 1000.0},
-      {"data.folder", "/usr/share/datasets/fashion-mnist"}}}));
+  add_built_in_workloads(registry, device);
+  workload_spec spec{name, {}};
+  for (const auto& x : built_in_workloads())
+    if (x.name == name)
+      for (const auto& y : x.options)
+        spec.options[y.name] = y.fallback;
+  spec.options["data.train"] = images;
+  spec.options["data.validation"] = 1000.0;
+  if (spec.options.contains("data.set"))
+    spec.options["data.set"] = std::string{"synthetic"};
+  if (lanes != 1)
+    spec.options["lanes"] = lanes;
+  return checked(registry.make(spec));
 }
 
 /// The defaults of a built-in workload, without dropout and augmentation.

@@ -200,20 +200,30 @@ std::optional<path> scheduler::choose(const view& among) const {
 
 std::optional<path>
 scheduler::choose(const std::function<bool(const path&)>& fits) const {
-  auto i = all_.ranking.begin();
-  for (auto left = choices_max; left > 0 && i != all_.ranking.end();
-       --left, ++i)
-    if (auto x = path_from(all_, *i); fits(x))
+  auto left = choices_max;
+  for (const auto& first : all_.ranking) {
+    if (left-- == 0)
+      break;
+    if (auto x = path_from(all_, first); fits(x))
       return x;
+    const auto& [key, order, id, from] = first;
+    const auto children = tree().children(id, from, left);
+    for (auto child : children)
+      if (auto x = path_from(all_, first, child); fits(x))
+        return x;
+    left -= children.size();
+  }
   return std::nullopt;
 }
 
-path scheduler::path_from(const view& among, const rank& first) const {
+path scheduler::path_from(const view& among, const rank& first,
+                          std::optional<node_id> child) const {
   const auto& tree = among.tree;
   auto [key, order, id, from] = first;
   path result;
   result.start = plan_.node(id).checkpoints.at(from);
-  auto items = tree.items_from(id, from);
+  auto items = child ? tree.items_from_begin(*child) : tree.items_from(id, from);
+  id = child.value_or(id);
   for (;;) {
     const auto& item = pick(tree, id, from, items);
     if (item.at > from || item.wanted)

@@ -74,7 +74,8 @@ public:
                                                   step_t reached) const;
 
   /// Returns the best path for which `fits` is true, of the best
-  /// `choices_max`.
+  /// `choices_max`. Of those that begin in one state, the one that `choose`
+  /// would return goes first, then those of the children that start there.
   [[nodiscard]] std::optional<path>
   choose(const std::function<bool(const path&)>& fits) const;
   static constexpr std::size_t choices_max = 64;
@@ -110,7 +111,9 @@ private:
 
   void update_studies(const std::set<node_id>& changed);
   [[nodiscard]] std::optional<path> choose(const view& among) const;
-  [[nodiscard]] path path_from(const view& among, const rank& first) const;
+  /// @param child the child that the path goes to at once; nothing: the best
+  [[nodiscard]] path path_from(const view& among, const rank& first,
+                               std::optional<node_id> child = {}) const;
   [[nodiscard]] rank rank_of(const runnable& x) const;
   [[nodiscard]] const tree_item&
   pick(const stage_tree& tree, node_id id, step_t from,

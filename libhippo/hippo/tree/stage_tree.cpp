@@ -259,4 +259,17 @@ node_id stage_tree::earliest_child(node_id id, step_t at) const {
   return nodes_[id].cuts.at(at).by_order.begin()->second;
 }
 
+std::vector<node_id> stage_tree::children(node_id id, step_t at,
+                                          std::size_t most) const {
+  std::vector<node_id> result;
+  const auto& cuts = nodes_[id].cuts;
+  if (const auto found = cuts.find(at); found != cuts.end()) {
+    const auto& by_seconds = found->second.by_seconds;
+    for (auto i = by_seconds.rbegin();
+         i != by_seconds.rend() && result.size() < most; ++i)
+      result.push_back(i->second);
+  }
+  return result;
+}
+
 } // namespace hippo

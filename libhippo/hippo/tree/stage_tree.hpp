@@ -87,6 +87,11 @@ public:
   [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
+  /// Returns all children that start at state `at` of node `id`, the longest way
+  /// down first; none if nothing waits for any. At most `most` of them.
+  [[nodiscard]] std::vector<node_id> children(node_id id, step_t at,
+                                              std::size_t most) const;
+
   /// Returns whether something waits for a state of node `id` after `from`: a
   /// measurement, or children that start there.
   /// @complexity O(log states), in the tree of one study O(states waited for)

@@ -1,0 +1,64 @@
+"""Images per second of one of the papers' networks in PyTorch: what
+bench/trainer.cpp measures of ours. Data lie on the device, one optimiser, no
+augmentation.
+"""
+
+import argparse
+import json
+import time
+
+import torch
+
+import networks
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workload", choices=networks.NETWORKS, required=True)
+    parser.add_argument("--batch-size", type=int, default=128)
+    parser.add_argument("--images", type=int, default=12800)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--compile", action="store_true",
+                        help="torch.compile(mode='reduce-overhead')")
+    args = parser.parse_args()
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    # 32-bit floats are 32-bit floats, as in ours.
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    device = torch.device(args.device)
+    images = torch.randn(args.images, 3, 32, 32, device=device)
+    labels = torch.randint(10, (args.images,), device=device)
+    model = networks.NETWORKS[args.workload]().to(
+        device, memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9,
+                                weight_decay=1e-4)
+    step = torch.nn.functional.cross_entropy
+    forward = torch.compile(model, mode="reduce-overhead") \
+        if args.compile else model
+
+    def epoch():
+        order = torch.randperm(args.images, device=device)
+        total = torch.zeros((), device=device)
+        for batch in order.split(args.batch_size):
+            x = images[batch].contiguous(memory_format=torch.channels_last)
+            loss = step(forward(x), labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        return total.item()
+
+    epoch()
+    epoch()
+    begin = time.perf_counter()
+    epochs = spent = 0
+    while spent < args.seconds:
+        epoch()
+        epochs += 1
+        spent = time.perf_counter() - begin
+    print(json.dumps({"images_per_second": args.images * epochs / spent}))
+
+
+main()
