@@ -161,7 +161,7 @@ curve:
             (std::vector<std::string>{
               "p.yaml:3:11: workload: unknown workload 'fashion-mlq', did you "
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-cnn, "
-              "fashion-resnet"}));
+              "fashion-resnet, bert-tiny-squad, bert-base-squad"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -18,7 +18,7 @@ import zipfile
 import zlib
 from collections import OrderedDict
 
-WORKLOADS = ["fashion-mlp", "fashion-cnn", "fashion-resnet"]
+WORKLOADS = ["fashion-mlp", "fashion-cnn", "fashion-resnet", "bert-tiny-squad"]
 
 
 def rebuild_tensor(storage, offset, shape, stride, *_):

@@ -61,6 +61,11 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options[x.name] = x.fallback;
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
+  if (spec.options.contains("data.length")) {
+    spec.options["data.validation"] = 64.0;
+    spec.options["data.length"] = 32.0;
+    spec.options["data.set"] = "synthetic";
+  }
   return spec;
 }
 
@@ -94,6 +99,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"weight_decay", {0., 0.001, 0.01, 0.02, 0.0005, 0.1}},
     {"dropout", {0., 0.1, 0.3, 0.2, 0., 0.5}},
     {"label_smoothing", {0., 0.1, 0.05, 0.2, 0., 0.3}},
+    {"clip", {1., 0., 0.5, 2., 0.1, 1.}},
     {"crop", {2., 0., 1., 3., 2., 4.}},
     {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
   };

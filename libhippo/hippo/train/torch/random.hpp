@@ -7,7 +7,13 @@ namespace hippo {
 
 /// What random numbers are drawn for; keeps the uses of one seed apart.
 /// Values decide results: append only, never renumber.
-enum class purpose : std::uint64_t { weights = 1, order, augment, dropout };
+enum class purpose : std::uint64_t {
+  weights = 1,
+  order,
+  augment,
+  dropout,
+  example
+};
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).
 constexpr std::uint64_t scramble(std::uint64_t x) noexcept {

@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "hippo/train/torch/fashion.hpp"
+#include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
 
@@ -153,7 +154,9 @@ void add_built_in_workloads(workload_registry& registry,
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        return make_fashion_workload(spec, device);
+        return spec.name.starts_with("bert-")
+                 ? make_span_workload(spec, device)
+                 : make_fashion_workload(spec, device);
       });
 }
 

@@ -1,10 +1,13 @@
 #include "hippo/train/torch/weights_file.hpp"
 
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <vector>
 
 namespace hippo {
 
@@ -44,6 +47,24 @@ void write_weights(const std::string& path, const named_tensors& tensors) {
   file.write(archive.data(), static_cast<std::streamsize>(archive.size()));
   if (!file.flush())
     throw std::runtime_error("cannot write weights to " + path);
+}
+
+tensor_map read_weights(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, {}};
+  if (!file)
+    throw std::runtime_error("cannot read weights from " + path);
+  tensor_map result;
+  try {
+    const auto dict = torch::jit::pickle_load(bytes).toGenericDict();
+    for (const auto& entry : dict)
+      if (entry.key().isString() && entry.value().isTensor())
+        result[entry.key().toStringRef()] = entry.value().toTensor();
+  } catch (const c10::Error& e) {
+    throw std::runtime_error(path + " is no file of weights: "
+                             + e.what_without_backtrace());
+  }
+  return result;
 }
 
 } // namespace hippo

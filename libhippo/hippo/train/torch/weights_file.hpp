@@ -3,6 +3,7 @@
 #include <string>
 
 #include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
 
@@ -10,5 +11,10 @@ namespace hippo {
 /// `torch.load(path, weights_only=True)` reads them as a dict.
 /// Throws `std::runtime_error` if it cannot.
 void write_weights(const std::string& path, const named_tensors& tensors);
+
+/// Reads the tensors of a dict, such as a `state_dict()`, that `write_weights`
+/// or Python's `torch.save` wrote; what else is in it is left out.
+/// Throws `std::runtime_error` if there is no such dict.
+tensor_map read_weights(const std::string& path);
 
 } // namespace hippo
