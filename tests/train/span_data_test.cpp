@@ -21,26 +21,30 @@ using nlohmann::json;
 const std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\n"
                                "##f\n?\nwho\n";
 
-json question(const std::string& text, const std::string& answer, int start) {
-  return {{"id", "1"},
-          {"question", text},
-          {"answers", {{{"text", answer}, {"answer_start", start}}}}};
+json answer(const std::string& text, int start) {
+  return {{"text", text}, {"answer_start", start}};
 }
 
-json squad(const std::string& context, const json& questions) {
-  return {{"version", "1.1"},
-          {"data",
-           {{{"title", "t"},
-             {"paragraphs", {{{"context", context}, {"qas", questions}}}}}}}};
+json question(const std::string& text, const json& right) {
+  return {{"id", "1"},
+          {"question", text},
+          {"answers", json::array({right})}};
+}
+
+/// SQuAD of one passage.
+json squad(const std::string& context, const std::vector<json>& questions) {
+  const json paragraph{{"context", context}, {"qas", questions}};
+  const json article{{"title", "t"}, {"paragraphs", json::array({paragraph})}};
+  return {{"version", "1.1"}, {"data", json::array({article})}};
 }
 
 /// A folder of SQuAD with one passage for training and for validation.
 struct squad_folder : temporary_folder {
   squad_folder() {
     write_file(path + "/vocab.txt", vocabulary);
-    train(squad("\u00c1 B ff c d, e", {question("Who?", "ff c", 4),
-                                       question("who e?", "e", 12)}));
-    write("dev", squad("a b", {question("?", "b", 2)}));
+    train(squad("\u00c1 B ff c d, e", {question("Who?", answer("ff c", 4)),
+                                       question("who e?", answer("e", 12))}));
+    write("dev", squad("a b", {question("?", answer("b", 2))}));
   }
 
   void write(const std::string& which, const json& x) const {
@@ -49,7 +53,7 @@ struct squad_folder : temporary_folder {
 
   void train(const json& x) const { write("train", x); }
 
-  [[nodiscard]] span_data read(span_limits limits = {2, 1, 16, 4, 13}) const {
+  span_data read(span_limits limits = {2, 1, 16, 4, 13}) const {
     return read_squad(path, limits);
   }
 
@@ -107,8 +111,8 @@ TEST(Squad, ScoresTextBetweenTokens) {
 
 TEST(Squad, TheBestOfSeveralAnswersCounts) {
   const squad_folder folder;
-  auto several = question("?", "b", 2);
-  several["answers"].push_back({{"text", "c b"}, {"answer_start", 0}});
+  auto several = question("?", answer("b", 2));
+  several["answers"].push_back(answer("c b", 0));
   folder.write("dev", squad("c b", {several}));
   const auto data = folder.read();
   const auto& x = data.validation.windows[0];
@@ -145,7 +149,7 @@ TEST(Squad, MissingFilesAreNamed) {
 TEST(Squad, DamageIsNamedWithItsPlace) {
   const squad_folder folder;
   const auto file = folder.path + "/train-v1.1.json";
-  const auto right = squad("a b", {question("?", "b", 2)});
+  const auto right = squad("a b", {question("?", answer("b", 2))});
   const auto expect = [&](const std::string& pointer, const json& value,
                           const std::string& what) {
     auto x = right;
@@ -169,8 +173,7 @@ TEST(Squad, DamageIsNamedWithItsPlace) {
   for (const auto start : {3, 4, 1000000000})
     expect(qas + "/answers/0/answer_start", start,
            place + ".answers[0].answer_start is outside of the context");
-  expect(qas + "/answers/0",
-         {{"text", " "}, {"answer_start", 1}},
+  expect(qas + "/answers/0", answer(" ", 1),
          place + ".answers[0] has no word of the context");
 
   write_file(file, "{\"data\": [\xff]}");

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -55,14 +56,15 @@ void write_squad(const std::string& folder, const std::string& name,
   for (int i = 0; i < questions; ++i) {
     const std::string answer = i % 3 == 0 ? "dark red" : "light blue";
     const std::string context = "The house is " + answer + ", the door green.";
+    const json right{{"text", answer}, {"answer_start", 13}};
+    const json question{{"question", "What colour is the house?"},
+                        {"answers", json::array({right})}};
     passages.push_back(
-      {{"context", context},
-       {"qas",
-        {{{"question", "What colour is the house?"},
-          {"answers", {{{"text", answer}, {"answer_start", 13}}}}}}}});
+      json{{"context", context}, {"qas", json::array({question})}});
   }
-  write_file(folder + '/' + name + "-v1.1.json",
-             json{{"data", {{{"paragraphs", passages}}}}}.dump());
+  const json article{{"paragraphs", passages}};
+  const json all{{"data", json::array({article})}};
+  write_file(folder + '/' + name + "-v1.1.json", all.dump());
   write_file(folder + "/vocab.txt",
              "[PAD]\n[UNK]\n[CLS]\n[SEP]\nthe\nhouse\nis\ndark\nred\nlight\n"
              "blue\n,\n.\ndoor\ngreen\nwhat\ncolour\n?\n");

@@ -27,14 +27,14 @@ public:
   json_place(const json& value, const std::string& file, std::string place = {})
     : value_(value), file_(file), place_(std::move(place)) {}
 
-  [[nodiscard]] json_place at(const char* name) const {
+  [[nodiscard]] json_place member(const char* name) const {
     if (!value_.is_object() || !value_.contains(name))
       fail("has no member '" + std::string{name} + "'");
     return {value_.at(name), file_,
             place_.empty() ? name : place_ + '.' + name};
   }
 
-  [[nodiscard]] json_place at(std::size_t index) const {
+  [[nodiscard]] json_place element(std::size_t index) const {
     return {value_.at(index), file_,
             place_ + '[' + std::to_string(index) + ']'};
   }
@@ -77,9 +77,9 @@ struct token_range {
 
 /// Finds the tokens that an answer touches.
 token_range find_answer(const passage& where, const json_place& answer) {
-  const auto start = answer.at("answer_start");
+  const auto start = answer.member("answer_start");
   const auto begin = byte_of_character(where.text, start.index());
-  const auto size = answer.at("text").text().size();
+  const auto size = answer.member("text").text().size();
   if (begin == std::string::npos || begin + size > where.text.size())
     start.fail("is outside of the context");
   const auto end = begin + size;
@@ -104,15 +104,15 @@ struct read_limits {
 void append_question(span_set& set, const word_piece& words,
                      const std::shared_ptr<const passage>& where,
                      const json_place& question, const span_limits& cut) {
-  const auto answers = question.at("answers");
+  const auto answers = question.member("answers");
   if (answers.size() == 0)
     answers.fail("must have an answer, as every question of version 1.1 has");
   span_question x{where, {}};
   for (std::size_t i = 0; i < answers.size(); ++i)
-    x.answers.push_back(answers.at(i).at("text").text());
-  const auto range = find_answer(*where, answers.at(0));
+    x.answers.push_back(answers.element(i).member("text").text());
+  const auto range = find_answer(*where, answers.element(0));
   for (auto& window :
-       cut_into_windows(words, words.split(question.at("question").text()),
+       cut_into_windows(words, words.split(question.member("question").text()),
                         *where, range.start, range.end, cut.length,
                         cut.stride)) {
     window.question = set.questions.size();
@@ -131,20 +131,20 @@ span_set read_set(const std::string& path, const word_piece& words,
     throw std::runtime_error(path + " is damaged: " + e.what());
   }
   span_set result;
-  const auto articles = json_place{parsed, path}.at("data");
+  const auto articles = json_place{parsed, path}.member("data");
   for (std::size_t i = 0; i < articles.size(); ++i) {
-    const auto paragraphs = articles.at(i).at("paragraphs");
+    const auto paragraphs = articles.element(i).member("paragraphs");
     for (std::size_t j = 0; j < paragraphs.size(); ++j) {
-      const auto paragraph = paragraphs.at(j);
-      const auto& text = paragraph.at("context").text();
+      const auto paragraph = paragraphs.element(j);
+      const auto& text = paragraph.member("context").text();
       const auto where =
         std::make_shared<const passage>(passage{text, words.split(text)});
-      const auto questions = paragraph.at("qas");
+      const auto questions = paragraph.member("qas");
       for (std::size_t k = 0; k < questions.size(); ++k) {
         if (result.windows.size() >= limits.windows
             || result.questions.size() >= limits.questions)
           return result;
-        append_question(result, words, where, questions.at(k), cut);
+        append_question(result, words, where, questions.element(k), cut);
       }
     }
   }

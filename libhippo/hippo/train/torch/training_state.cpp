@@ -53,10 +53,10 @@ void training_state::clip_gradients(double limit) const {
 
 tensor_map training_state::tensors() const {
   tensor_map result;
-  for (const auto* group : {&decaying_, &others_})
-    for (std::size_t i = 0; i < group->named.size(); ++i) {
-      const auto& [name, x] = group->named[i];
-      const auto& updates = group->updates;
+  for (const auto* part : {&decaying_, &others_})
+    for (std::size_t i = 0; i < part->named.size(); ++i) {
+      const auto& [name, x] = part->named[i];
+      const auto& updates = part->updates;
       result["model." + name] = x;
       if (!updates.first.empty())
         result["optimizer.first." + name] = updates.first[i];
