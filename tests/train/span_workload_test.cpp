@@ -79,13 +79,11 @@ TEST(Span, TinyLearnsMadeQuestions) {
   const auto before = work->evaluate();
   EXPECT_EQ(before.at("train_loss"), std::log(16.0));
   EXPECT_LT(before.at("val_exact"), 0.2);
-  work->train(config_of(16), 0, 8);
+  work->train(config_of(16), 0, 4);
   const auto after = work->evaluate();
-  std::cout << after.at("train_loss") << ' ' << after.at("val_loss") << ' '
-            << after.at("val_exact") << ' ' << after.at("val_f1") << '\n';
   EXPECT_LT(after.at("train_loss"), 0.7 * before.at("train_loss"));
   EXPECT_LT(after.at("val_loss"), 0.7 * before.at("val_loss"));
-  EXPECT_GT(after.at("val_exact"), before.at("val_exact") + 0.3);
+  EXPECT_GT(after.at("val_exact"), 0.8);
   EXPECT_GE(after.at("val_f1"), after.at("val_exact"));
 }
 
@@ -143,11 +141,11 @@ TEST(Span, ClippingKeepsSmallGradients) {
 
 TEST(Span, BiasesAndNormalisationsDoNotDecay) {
   // One update without learning would leave all but what decays as it is: with
-  // gradients scaled down to nothing, sgd does just that.
+  // gradients scaled down to 0, sgd does just that.
   const auto work = make_built_in(spec_of(32));
   auto config = config_of(32);
   config["optimizer"] = form::text("sgd");
-  config["clip"] = form::constant(1e-30);
+  config["clip"] = form::constant(1e-60);
   config["weight_decay"] = form::constant(0.5);
   const auto before = weights_of(*work);
   work->train(config, 0, 1);
@@ -224,10 +222,20 @@ TEST(Span, FilesThatAreNoWeightsAreRefused) {
 }
 
 TEST(Span, ReadsWeightsThatPythonWrote) {
-  const auto tensors = read_weights(REFERENCE_FOLDER "/state_dict.pt");
+  const auto tensors = read_weights(REFERENCE_FOLDER "/dict.pt");
   ASSERT_EQ(tensors.size(), 2);
   EXPECT_TRUE(tensors.at("weight").equal(at::arange(6, at::kFloat).view({2, 3})));
   EXPECT_TRUE(tensors.at("bias").equal(at::full({2}, -1, at::kFloat)));
+}
+
+TEST(Span, AModulesOwnStateIsNoDict) {
+  try {
+    read_weights(REFERENCE_FOLDER "/ordered_dict.pt");
+    FAIL();
+  } catch (const std::runtime_error& e) {
+    EXPECT_NE(std::string{e.what()}.find("torch.save(dict("),
+              std::string::npos);
+  }
 }
 
 TEST(Span, BatchesAboveTheDataAreRefused) {

@@ -8,7 +8,8 @@ numbers that bert_test.cpp makes as well (hippo/train/torch/random.hpp, at the
 address of the parameter), and writes down logits, loss and gradients for fixed
 inputs; parameter counts also of BERT-Base; and the word pieces that
 transformers' BertTokenizer makes of texts that are hard to split: FOLDER's
-bert.json. Its state_dict.pt is what torch.save makes of a small module.
+bert.json. Its dict.pt and ordered_dict.pt are what torch.save makes of a small
+module's state_dict(), as a plain dict and as it is.
 
 To run it again, with CPython 3.11:
 
@@ -193,7 +194,8 @@ def main():
     with torch.no_grad():
         module.weight.copy_(torch.arange(6.0).reshape(2, 3))
         module.bias.fill_(-1)
-    torch.save(module.state_dict(), folder / "state_dict.pt")
+    torch.save(dict(module.state_dict()), folder / "dict.pt")
+    torch.save(module.state_dict(), folder / "ordered_dict.pt")
 
 
 main()

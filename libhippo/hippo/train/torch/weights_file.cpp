@@ -54,16 +54,23 @@ tensor_map read_weights(const std::string& path) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, {}};
   if (!file)
     throw std::runtime_error("cannot read weights from " + path);
-  tensor_map result;
+  c10::IValue content;
   try {
-    const auto dict = torch::jit::pickle_load(bytes).toGenericDict();
-    for (const auto& entry : dict)
-      if (entry.key().isString() && entry.value().isTensor())
-        result[entry.key().toStringRef()] = entry.value().toTensor();
+    content = torch::jit::pickle_load(bytes);
   } catch (const c10::Error& e) {
     throw std::runtime_error(path + " is no file of weights: "
                              + e.what_without_backtrace());
   }
+  // LibTorch reads an OrderedDict with attributes, as a module's state_dict()
+  // is, as nothing.
+  if (!content.isGenericDict())
+    throw std::runtime_error(path + " is no file of weights: it holds no plain "
+                                    "dict, as Python's torch.save(dict("
+                                    "model.state_dict()), path) writes it");
+  tensor_map result;
+  for (const auto& entry : content.toGenericDict())
+    if (entry.key().isString() && entry.value().isTensor())
+      result[entry.key().toStringRef()] = entry.value().toTensor();
   return result;
 }
 

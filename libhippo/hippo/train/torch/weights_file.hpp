@@ -12,8 +12,8 @@ namespace hippo {
 /// Throws `std::runtime_error` if it cannot.
 void write_weights(const std::string& path, const named_tensors& tensors);
 
-/// Reads the tensors of a dict, such as a `state_dict()`, that `write_weights`
-/// or Python's `torch.save` wrote; what else is in it is left out.
+/// Reads the tensors of a dict that `write_weights` wrote, or Python's
+/// `torch.save(dict(model.state_dict()), path)`; what else is in it is left out.
 /// Throws `std::runtime_error` if there is no such dict.
 tensor_map read_weights(const std::string& path);
 
