@@ -54,19 +54,21 @@ tensor_map read_weights(const std::string& path) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, {}};
   if (!file)
     throw std::runtime_error("cannot read weights from " + path);
+  // LibTorch cannot read an OrderedDict with attributes, as a module's
+  // state_dict() is.
+  const auto fail = [&path](const std::string& why) {
+    throw std::runtime_error(
+      path + " is no file of weights: " + why
+      + ". Python writes one by torch.save(dict(model.state_dict()), path)");
+  };
   c10::IValue content;
   try {
     content = torch::jit::pickle_load(bytes);
   } catch (const c10::Error& e) {
-    throw std::runtime_error(path + " is no file of weights: "
-                             + e.what_without_backtrace());
+    fail(e.what_without_backtrace());
   }
-  // LibTorch reads an OrderedDict with attributes, as a module's state_dict()
-  // is, as nothing.
   if (!content.isGenericDict())
-    throw std::runtime_error(path + " is no file of weights: it holds no plain "
-                                    "dict, as Python's torch.save(dict("
-                                    "model.state_dict()), path) writes it");
+    fail("it holds no dict");
   tensor_map result;
   for (const auto& entry : content.toGenericDict())
     if (entry.key().isString() && entry.value().isTensor())
