@@ -10,7 +10,7 @@ namespace hippo {
 std::uint64_t restore(search_plan& plan, stored_plan known) {
   std::uint64_t bytes = 0;
   for (auto& x : known.nodes)
-    plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
+    plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
   for (auto& x : known.results)
     plan.restore_result(x.node, x.step, std::move(x.values));
   for (auto& x : known.checkpoints) {

@@ -16,24 +16,27 @@ using engine_sink = std::function<void(engine_event)>;
 
 /// What trains; the seam between the trainer actor and a device. No call
 /// blocks: work goes on elsewhere and is told through the sink.
+///
+/// A workload may have lanes (`laned_workload`): each can be given a lease.
 class engine {
 public:
   virtual ~engine() = default;
 
   /// Starts a lease. Every lease that is started is ended by one `lease_end`.
-  /// REQUIRES: the lease before, if any, has ended.
+  /// REQUIRES: the leases of its lane and those of other workloads, if any, have
+  ///           ended.
   virtual void start(const lease& x, engine_sink sink) = 0;
 
-  /// Asks for a further stop; without effect if it is passed or another lease
-  /// runs. One at which the lease is to end comes after the present step at the
+  /// Asks for a further stop; without effect if it is passed or the lease does
+  /// not run. One at which the lease is to end comes after the present step at the
   /// earliest.
   virtual void add_stop(std::uint64_t lease, const stop_point& stop) = 0;
 
-  /// Asks for the lease to end soon; without effect if another one runs.
+  /// Asks for the lease to end soon; without effect if it does not run.
   virtual void cancel(std::uint64_t lease) = 0;
 
-  /// The state that the running lease has reached, or 0.
-  [[nodiscard]] virtual step_t reached() const = 0;
+  /// The state that a lease has reached; 0 if it does not run.
+  [[nodiscard]] virtual step_t reached(std::uint64_t lease) const = 0;
 };
 
 } // namespace hippo

@@ -57,7 +57,12 @@ constexpr double quanta_interrupted_max = 1;
 constexpr double handover_lasting_min = 10;
 
 /// What the pool is told where a study could start more: as many as it likes.
-constexpr std::uint64_t any_number_of_paths = UINT32_MAX;
+constexpr std::uint64_t any_number_of_trainers = UINT32_MAX;
+
+/// Lanes that do not fit each other train in turns. A path joins such lanes only
+/// if it takes so many times as long as those that fit: it is worth it to bring
+/// on what ends last.
+constexpr double misfit_gain_min = 2;
 
 /// The timeline keeps so many entries and then stops growing.
 constexpr std::size_t timeline_entries_max = 200'000;
@@ -120,7 +125,7 @@ void note_new_nodes(merger_state& st) {
     const auto& x = st.plan.node(id);
     st.unwritten.push_back(
       node_added{st.workload_key,
-                 {id, x.parent, x.begin, x.lane, st.plan.config_of(id)}});
+                 {id, x.parent, x.begin, x.strand, st.plan.config_of(id)}});
   }
 }
 
@@ -244,26 +249,38 @@ void note_waiting(merger_state& st) {
                                || has_more(st.studies[i]));
 }
 
-/// Tells the pool how much could be leased, and for studies of what weight.
+void place_trainers(self_ptr self);
+
+/// Tells the pool how many trainers could be used, and for studies of what
+/// weight.
 void tell_demand(self_ptr self) {
   auto& st = self->state;
-  std::uint64_t paths = is_leasing(st) ? st.chooser->runnable_count() : 0;
+  const auto lanes = lanes_of(st.options.workload);
+  const auto paths = is_leasing(st) ? st.chooser->runnable_count() : 0;
+  std::uint64_t demand = (paths + lanes - 1) / lanes;
   double weight = 0;
   for (study_no i = 0; i < st.studies.size(); ++i) {
     const bool more = has_more(st.studies[i]);
     if (more && is_leasing(st))
-      paths = any_number_of_paths;
+      demand = any_number_of_trainers;
     if (more || st.plan.is_waiting(i))
       weight += st.shares.weight(i);
   }
   if (weight == 0)
     weight = st.told_weight; // nothing waits, and nothing will be leased
-  if (weight == 0 || (paths == st.told_paths && weight == st.told_weight))
+  if (weight == 0 || (demand == st.told_demand && weight == st.told_weight))
     return;
-  st.told_paths = paths;
+  st.told_demand = demand;
   st.told_weight = weight;
-  self->send(st.pool, demand_atom::value, caf::actor_cast<merger_actor>(self),
-             weight, paths);
+  ++st.demands_told;
+  const auto take_answer = [self] {
+    if (++self->state.demands_answered == self->state.demands_told)
+      place_trainers(self);
+  };
+  self
+    ->request(st.pool, caf::infinite, demand_atom::value,
+              caf::actor_cast<merger_actor>(self), weight, demand)
+    .then(take_answer, [](const caf::error&) {});
 }
 
 /// Passes on everything that a change of the plan has brought about.
@@ -364,6 +381,25 @@ void catch_up(self_ptr self) {
   st.shared_until = now;
 }
 
+/// Divides a trainer's time among its leases, however many lanes they leave
+/// empty: who trains alone has all of it.
+void divide(merger_state& st, std::uint64_t trainer) {
+  const auto part
+    = 1 / static_cast<double>(st.trainers.at(trainer).leases);
+  for (const auto& lane : st.trainers.at(trainer).lanes) {
+    const auto i = st.leases.find(lane.lease);
+    if (i == st.leases.end())
+      continue;
+    auto& entry = i->second;
+    for (auto& [study, held] : entry.holders) {
+      const auto now = held / entry.part * part;
+      st.shares.hold(study, now - held);
+      held = now;
+    }
+    entry.part = part;
+  }
+}
+
 void take_from_holders(merger_state& st, merger_state::lease_entry& entry) {
   for (const auto& [study, part] : std::exchange(entry.holders, {}))
     st.shares.hold(study, -part);
@@ -381,7 +417,7 @@ void note_holders(merger_state& st, merger_state::lease_entry& entry,
   for (auto study : waiting)
     sum += st.shares.weight(study);
   for (auto study : waiting) {
-    const auto part = st.shares.weight(study) / sum;
+    const auto part = entry.part * st.shares.weight(study) / sum;
     entry.holders.emplace_back(study, part);
     st.shares.hold(study, part);
   }
@@ -420,14 +456,105 @@ std::optional<path> next_path(const merger_state& st) {
   return result;
 }
 
-/// Leases a path to a trainer.
-void lease_to(self_ptr self, const merger_state::free_trainer& trainer,
-              path chosen) {
+/// The stage that training up to `at` has been in.
+std::size_t stage_index(const lease& x, step_t at) {
+  const auto i
+    = std::find_if(x.stages.begin(), x.stages.end(),
+                   [&](const stage& s) { return at <= s.end; });
+  return i == x.stages.end() ? x.stages.size() - 1
+                             : static_cast<std::size_t>(i - x.stages.begin());
+}
+
+/// How long a path or the rest of a lease takes to train, in seconds.
+double training_seconds(const merger_state& st,
+                        const std::vector<stage>& stages, step_t from) {
+  double result = 0;
+  for (const auto& x : stages)
+    if (x.end > from)
+      result += static_cast<double>(x.end - std::max(x.begin, from))
+                * st.chooser->tree().seconds_per_step(x.node);
+  return result;
+}
+
+/// Where a path could be trained.
+struct place {
+  std::uint64_t trainer = 0;
+  double seconds = 0; ///< until it is trained
+  bool fits = true;   ///< whether it can be trained at once with what is there
+  std::size_t leases = 0;
+};
+
+/// Estimates how it would be to train a path on a trainer. Lanes whose steps
+/// take equally long for the same reasons (`time_estimates::speed_key`) are
+/// taken to fit each other: a step of all then takes as long as one of one.
+place place_on(const merger_state& st, std::uint64_t trainer, const path& x) {
+  const auto& first = x.stages.front();
+  const auto& entry = st.trainers.at(trainer);
+  const auto own = training_seconds(st, x.stages, first.begin);
+  place result{trainer, own, true, entry.leases};
+  if (entry.leases == 0)
+    return result;
+  const auto key
+    = st.estimates.speed_key(st.plan.config_of(first.node), first.begin);
+  std::map<std::string, double> misfits; ///< how long they go on
+  for (const auto& lane : entry.lanes)
+    if (const auto i = st.leases.find(lane.lease); i != st.leases.end()) {
+      const auto& [number, other] = *i;
+      const auto& theirs
+        = other.speed_keys[stage_index(other.work, other.reached + 1)];
+      if (theirs == key)
+        continue;
+      auto& longest = misfits[theirs];
+      longest = std::max(longest, training_seconds(st, other.work.stages,
+                                                   other.reached));
+    }
+  for (const auto& [theirs, seconds] : misfits)
+    result.seconds += std::min(own, seconds);
+  result.fits = misfits.empty();
+  return result;
+}
+
+/// Chooses where to train a path: where it is done first, and of such places the
+/// fullest, so that others stay free. @returns nothing if it has failed wherever
+/// there is room
+/// @complexity O(lanes of the trainers with room)
+std::optional<place> place_for(const merger_state& st, const path& x) {
+  std::optional<place> best;
+  for (auto trainer : st.free_trainers) {
+    if (has_failed_at(st, trainer, x, st.shared_until))
+      continue;
+    const auto next = place_on(st, trainer, x);
+    if (!best || next.seconds < best->seconds
+        || (next.seconds == best->seconds && next.leases > best->leases))
+      best = next;
+  }
+  return best;
+}
+
+/// The lane of a trainer that a path had best go to: one that is in its first
+/// state already, if there is one that has no lease.
+std::uint32_t lane_for(const merger_state::trainer_entry& trainer,
+                       const path& x) {
+  std::optional<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < trainer.lanes.size(); ++i) {
+    const auto& lane = trainer.lanes[i];
+    if (lane.lease == 0
+        && (!result || (!x.start.file.empty() && lane.present == x.start.file)))
+      result = i;
+  }
+  return *result;
+}
+
+/// Leases a path to a trainer that has a lane for it.
+void lease_to(self_ptr self, std::uint64_t number, path chosen) {
   auto& st = self->state;
+  auto& trainer = st.trainers.at(number);
+  const auto lane = lane_for(trainer, chosen);
   merger_state::lease_entry entry;
-  entry.trainer = trainer.number;
+  entry.trainer = number;
   entry.handle = trainer.handle;
   entry.work = make_lease(st, std::move(chosen), entry.speed_keys);
+  entry.work.lane = lane;
   const auto& first = entry.work.stages.front();
   entry.reached = entry.saved = first.begin;
   entry.granted = entry.since = entry.beat_since = st.shared_until;
@@ -436,12 +563,35 @@ void lease_to(self_ptr self, const merger_state::free_trainer& trainer,
   self->send(trainer.handle, lease_atom::value, encode(entry.work),
              caf::actor_cast<lease_owner_actor>(self));
   st.plan.begin_lease(entry.work);
-  const auto number = entry.work.number;
-  st.leases.emplace(number, std::move(entry));
+  const auto lease = entry.work.number;
+  st.leases.emplace(lease, std::move(entry));
+  trainer.lanes[lane] = {lease, {}};
+  ++trainer.leases;
+  divide(st, number);
+  if (trainer.leases == trainer.lanes.size())
+    st.free_trainers.erase(number);
 }
 
-/// Leases a path to a free trainer, or gives one back that has to rest.
-/// @returns whether there was one of either
+/// Sees to trainers that have failed at everything there is: those without a
+/// lease have to rest, the others are left alone until one of theirs has ended.
+void set_free_trainers_aside(self_ptr self) {
+  auto& st = self->state;
+  for (auto number : std::exchange(st.free_trainers, {}))
+    if (st.trainers.at(number).leases == 0) {
+      self->send(st.pool, rest_atom::value, number, failed_rest_ms);
+      st.trainers.erase(number);
+      release(self, number);
+    }
+}
+
+/// Whether the pool knows that more trainers could be used, and has none.
+bool has_refused_more(const merger_state& st) {
+  return st.told_demand.value_or(0) > 0
+         && st.demands_answered == st.demands_told;
+}
+
+/// Leases a path to a trainer with room, or finds that these have to rest.
+/// @returns whether it could do either
 bool employ(self_ptr self) {
   auto& st = self->state;
   if (st.free_trainers.empty() || !is_leasing(st))
@@ -450,41 +600,57 @@ bool employ(self_ptr self) {
   auto chosen = next_path(st);
   if (!chosen)
     return false;
-  const auto trainer = st.free_trainers.back();
-  st.free_trainers.pop_back();
-  const auto fails = [&](const path& x) {
-    return has_failed_at(st, trainer.number, x, st.shared_until);
-  };
-  if (fails(*chosen))
-    chosen = st.chooser->choose([&](const path& x) { return !fails(x); });
-  if (chosen) {
-    lease_to(self, trainer, std::move(*chosen));
-  } else {
-    self->send(st.pool, rest_atom::value, trainer.number, failed_rest_ms);
-    release(self, trainer.number);
+  auto where = place_for(st, *chosen);
+  if (!where || !where->fits) {
+    const auto is_better = [&](const path& x) {
+      const auto there = place_for(st, x);
+      return there
+             && (!where
+                 || (there->fits
+                     && training_seconds(st, x.stages, x.stages.front().begin)
+                            * misfit_gain_min
+                          >= training_seconds(st, chosen->stages,
+                                              chosen->stages.front().begin)));
+    };
+    if (auto other = st.chooser->choose(is_better)) {
+      chosen = std::move(other);
+      where = place_for(st, *chosen);
+    }
   }
+  if (!where) {
+    set_free_trainers_aside(self);
+    return true;
+  }
+  // The pool may have a trainer on which it need not take turns.
+  if (!where->fits && !has_refused_more(st))
+    return false;
+  lease_to(self, where->trainer, std::move(*chosen));
   return true;
 }
 
-/// Divides the free trainers among studies that have more, by their shares.
+/// Divides the free lanes among studies that have more, by their shares.
 /// @returns how many each gets, by `study_no`; none have more: empty
 std::vector<std::uint64_t> rooms(const merger_state& st) {
   std::vector<std::uint64_t> result(st.studies.size());
   auto shares = st.shares;
   for (study_no i = 0; i < st.studies.size(); ++i)
     shares.set_waiting(i, has_more(st.studies[i]));
-  for (std::size_t n = 0; n < st.free_trainers.size(); ++n) {
-    const auto next = shares.next();
-    if (!next)
-      return {};
-    ++result[*next];
-    shares.hold(*next, 1);
+  for (auto number : st.free_trainers) {
+    const auto& trainer = st.trainers.at(number);
+    const auto lanes = trainer.lanes.size();
+    for (auto n = trainer.leases; n < lanes; ++n) {
+      const auto next = shares.next();
+      if (!next)
+        return {};
+      ++result[*next];
+      shares.hold(*next, 1 / static_cast<double>(lanes));
+    }
   }
   return result;
 }
 
-/// Offers room for as many trials as there are free trainers to studies that
-/// have more. Gives the trainers back if none have.
+/// Offers room for as many trials as there are free lanes to studies that have
+/// more. Gives the trainers without a lease back if none have.
 void offer_room(self_ptr self) {
   auto& st = self->state;
   if (st.free_trainers.empty())
@@ -501,9 +667,16 @@ void offer_room(self_ptr self) {
       study.must_hear = ++study.told;
       self->send(study.owner, room_atom::value, offers[i]);
     }
-  if (offers.empty())
-    for (const auto& x : std::exchange(st.free_trainers, {}))
-      release(self, x.number);
+  if (!offers.empty())
+    return;
+  std::erase_if(st.free_trainers, [&](std::uint64_t number) {
+    const bool is_idle = st.trainers.at(number).leases == 0;
+    if (is_idle) {
+      st.trainers.erase(number);
+      release(self, number);
+    }
+    return is_idle;
+  });
 }
 
 /// Puts the free trainers to use, and tells the pool what more could be.
@@ -526,24 +699,28 @@ void grant(self_ptr self, std::uint64_t trainer, const trainer_actor& handle) {
   if (st.free_trainers.empty())
     for (auto& x : st.studies)
       x.must_hear = x.told;
-  st.free_trainers.push_back({trainer, handle});
-  st.told_paths = UINT64_MAX; // the pool has counted one off: tell it anew
+  merger_state::trainer_entry entry;
+  entry.handle = handle;
+  entry.lanes.resize(lanes_of(st.options.workload));
+  st.trainers.insert_or_assign(trainer, std::move(entry));
+  st.free_trainers.insert(trainer);
+  st.told_demand = std::nullopt; // the pool has counted one off: tell it anew
   place_trainers(self);
 }
 
-/// Forgets a trainer that has no lease. @returns whether it was one
-bool drop_free(merger_state& st, std::uint64_t trainer) {
-  return std::erase_if(st.free_trainers, [&](const auto& x) {
-           return x.number == trainer;
-         }) > 0;
-}
-
-/// Books the time since the last report of a lease.
+/// Books the time since the last report of a lease. What others in the same
+/// launches have booked already counts no more: what is left of the time stands
+/// for all of its parts.
 void account(merger_state& st, merger_state::lease_entry& entry,
              const stop_report& x, const stage& where, time_point now) {
+  auto& booked = st.trainers.at(entry.trainer).booked;
   const auto span = seconds_between(entry.since, now);
+  const auto unbooked = seconds_between(std::max(entry.since, booked), now);
+  const auto part = span > 0 ? unbooked / span : 1;
+  booked = now;
   busy_record busy;
   busy.trainer = entry.trainer;
+  busy.lane = entry.work.lane;
   busy.begin = seconds_between(st.begun, entry.since);
   busy.end = seconds_between(st.begun, now);
   busy.stage = where.node;
@@ -554,13 +731,15 @@ void account(merger_state& st, merger_state::lease_entry& entry,
   busy.evaluate = seconds(x.evaluate_ns);
   busy.save = seconds(x.save_ns);
   auto& totals = st.totals;
-  totals.busy_seconds += span;
-  totals.load_seconds += busy.load;
-  totals.train_seconds += busy.train;
-  totals.evaluate_seconds += busy.evaluate;
-  totals.save_seconds += busy.save;
-  totals.dispatch_seconds += std::max(
-    0.0, span - busy.load - busy.train - busy.evaluate - busy.save);
+  totals.busy_seconds += unbooked;
+  totals.load_seconds += part * busy.load;
+  totals.train_seconds += part * busy.train;
+  totals.evaluate_seconds += part * busy.evaluate;
+  totals.save_seconds += part * busy.save;
+  totals.dispatch_seconds
+    += part
+       * std::max(0.0, span - busy.load - busy.train - busy.evaluate
+                         - busy.save);
   totals.timeline_is_whole = totals.timeline.size() < timeline_entries_max;
   if (totals.timeline_is_whole)
     totals.timeline.push_back(busy);
@@ -580,15 +759,6 @@ void learn(merger_state& st, const std::string& speed_key,
     st.estimates.learn_save(seconds(x.save_ns));
   if (x.load_ns > 0)
     st.estimates.learn_load(seconds(x.load_ns));
-}
-
-/// The stage that training up to `at` has been in.
-std::size_t stage_index(const lease& x, step_t at) {
-  const auto i
-    = std::find_if(x.stages.begin(), x.stages.end(),
-                   [&](const stage& s) { return at <= s.end; });
-  return i == x.stages.end() ? x.stages.size() - 1
-                             : static_cast<std::size_t>(i - x.stages.begin());
 }
 
 /// What handing a trainer over costs: saving, a new lease, loading. In seconds.
@@ -642,8 +812,8 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
   auto& st = self->state;
   const auto next = entry.reached + 1;
   const bool was_outranked = std::exchange(entry.outranked, false);
-  if (!st.shares.next())
-    return; // nobody waits
+  if (!st.shares.next() || !st.free_trainers.empty())
+    return; // nobody waits, or not for this
   auto shares = st.shares; // as they will be when it has ended
   for (const auto& [study, part] : entry.holders) {
     shares.set_waiting(study, true);
@@ -672,22 +842,10 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
     end_early(self, entry, next);
 }
 
-/// Ends the lease of a trainer that others need more, once it has lasted long
+/// Ends a lease soon whose trainer others need more, once it has lasted long
 /// enough.
-void yield(self_ptr self, std::uint64_t trainer) {
+void yield(self_ptr self, const merger_state::lease_entry& entry) {
   auto& st = self->state;
-  if (drop_free(st, trainer)) {
-    release(self, trainer);
-    return;
-  }
-  const auto i
-    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
-        return kvp.second.trainer == trainer;
-      });
-  if (i == st.leases.end())
-    return; // it is being released
-  catch_up(self);
-  const auto& entry = i->second;
   auto at = entry.reached + 1;
   if (const auto left = seconds_to_last(st, entry); left > 0) {
     const auto& stages = entry.work.stages;
@@ -697,6 +855,26 @@ void yield(self_ptr self, std::uint64_t trainer) {
       span / st.chooser->tree().seconds_per_step(where.node));
   }
   end_early(self, entry, at);
+}
+
+/// Gives a trainer back that others need more, once its leases have ended.
+void yield(self_ptr self, std::uint64_t number) {
+  auto& st = self->state;
+  const auto i = st.trainers.find(number);
+  if (i == st.trainers.end())
+    return; // it has been released
+  auto& trainer = i->second;
+  st.free_trainers.erase(number);
+  if (trainer.leases == 0) {
+    st.trainers.erase(i);
+    release(self, number);
+    return;
+  }
+  trainer.yields = true;
+  catch_up(self);
+  for (const auto& lane : trainer.lanes)
+    if (lane.lease != 0)
+      yield(self, st.leases.at(lane.lease));
 }
 
 /// Writes down what of a report is new. A checkpoint that is not needed goes.
@@ -763,6 +941,8 @@ void take_report(self_ptr self, stop_report x) {
   catch_up(self);
   account(st, entry, x, entry.work.stages[index], st.shared_until);
   entry.still_seconds = 0;
+  st.trainers.at(entry.trainer).lanes[entry.work.lane].present
+    = x.saved ? x.saved->file : std::string{};
   learn(st, entry.speed_keys[index], x);
   st.trained_steps += x.trained_steps;
   if (!all_finite(x.values))
@@ -790,7 +970,9 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
   if (why.code == errc::cancelled)
     return;
   if (why.code == errc::io_failed) {
-    // Not the stage's fault.
+    // Not the stage's fault, and further work of the trainer would fail alike.
+    st.trainers.at(entry.trainer).yields = true;
+    st.free_trainers.erase(entry.trainer);
     auto& rest = st.rests.try_emplace(entry.trainer, io_rest_first,
                                       io_rest_last).first->second;
     self->send(st.pool, rest_atom::value, entry.trainer,
@@ -832,18 +1014,15 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
   st.plan.fail(where.node, std::min(x.at + 1, where.end), reason);
 }
 
-/// The numbers of trials of one study that lanes are told apart by.
-constexpr std::uint64_t lanes_per_study = 1ull << 32;
-
-/// The lane of a trial: with merging off each has its own, the same after a
+/// The strand of a trial: with merging off each has its own, the same after a
 /// restart, but a fork is in that of the trial it comes from.
-std::uint64_t lane_for(const merger_state& st, study_no no,
+std::uint64_t strand_for(const merger_state& st, study_no no,
                        const study_orders::trial& x) {
   if (st.options.merge)
     return 0;
   const auto& study = st.studies[no];
-  return x.fork_of ? st.plan.lane_of(study.trials[*x.fork_of])
-                   : study.id * lanes_per_study + x.no + 1;
+  return x.fork_of ? st.plan.strand_of(study.trials[*x.fork_of])
+                   : study.id * strands_per_study + x.no + 1;
 }
 
 /// Takes up a request of a study.
@@ -896,6 +1075,26 @@ void suspend_held(merger_state& st) {
       suspend(st, x);
 }
 
+/// Notes that a lane has no lease any more. A trainer with others goes on with
+/// further work, unless it is to be given back; one without is given back.
+void free_lane(self_ptr self, std::uint64_t number, std::uint32_t lane) {
+  auto& st = self->state;
+  const auto i = st.trainers.find(number);
+  auto& trainer = i->second;
+  trainer.lanes[lane].lease = 0;
+  if (--trainer.leases == 0) {
+    st.free_trainers.erase(number);
+    st.trainers.erase(i);
+    release(self, number);
+    return;
+  }
+  divide(st, number);
+  if (trainer.yields)
+    return;
+  st.free_trainers.insert(number);
+  place_trainers(self);
+}
+
 void take_end(self_ptr self, const lease_end& x) {
   auto& st = self->state;
   auto entry = st.leases.extract(x.lease);
@@ -912,34 +1111,33 @@ void take_end(self_ptr self, const lease_end& x) {
   suspend_held(st);
   settle(self);
   take_from_holders(st, entry.mapped());
-  release(self, entry.mapped().trainer);
+  free_lane(self, entry.mapped().trainer, entry.mapped().work.lane);
 }
 
 /// Ends a lease of which nothing more is expected.
-void give_lease_up(self_ptr self,
-                   std::map<std::uint64_t, merger_state::lease_entry>::iterator
-                     i) {
+void give_lease_up(self_ptr self, std::uint64_t number) {
   auto& st = self->state;
-  spdlog::info("merger: lease {} is free again from step {}", i->first,
-               i->second.reached);
-  catch_up(self);
-  auto entry = st.leases.extract(i);
-  st.plan.end_lease(entry.key());
-  suspend_held(st);
-  settle(self);
+  auto entry = st.leases.extract(number);
+  spdlog::info("merger: lease {} is free again from step {}", number,
+               entry.mapped().reached);
   take_from_holders(st, entry.mapped());
+  st.plan.end_lease(number);
 }
 
-void forget_trainer(self_ptr self, std::uint64_t trainer) {
+/// Forgets a trainer of which nothing more is expected.
+void forget_trainer(self_ptr self, std::uint64_t number) {
   auto& st = self->state;
-  drop_free(st, trainer);
-  st.rests.erase(trainer);
-  const auto i
-    = std::find_if(st.leases.begin(), st.leases.end(), [&](const auto& kvp) {
-        return kvp.second.trainer == trainer;
-      });
-  if (i != st.leases.end())
-    give_lease_up(self, i);
+  st.rests.erase(number);
+  st.free_trainers.erase(number);
+  const auto trainer = st.trainers.extract(number);
+  if (!trainer)
+    return;
+  catch_up(self);
+  for (const auto& lane : trainer.mapped().lanes)
+    if (lane.lease != 0)
+      give_lease_up(self, lane.lease);
+  suspend_held(st);
+  settle(self);
 }
 
 /// For how long a trainer may tell of the same state.
@@ -971,7 +1169,11 @@ void take_beat(self_ptr self, std::uint64_t trainer, std::uint64_t number,
     = "no step for "
       + std::to_string(static_cast<std::uint64_t>(entry.still_seconds))
       + " s, at step " + std::to_string(at);
-  self->send(entry.handle, cancel_atom::value, encode(cancel_request{number}));
+  // What its other lanes train stands still as well.
+  for (const auto& lane : st.trainers.at(trainer).lanes)
+    if (lane.lease != 0)
+      self->send(entry.handle, cancel_atom::value,
+                 encode(cancel_request{lane.lease}));
   self->send(st.pool, stalled_atom::value, trainer, why);
   lease_end end;
   end.lease = number;
@@ -981,7 +1183,7 @@ void take_beat(self_ptr self, std::uint64_t trainer, std::uint64_t number,
                                                + " made " + why};
   take_failure(self, entry, end);
   doubt_all_leases(st); // trials may have failed with it
-  give_lease_up(self, i);
+  forget_trainer(self, trainer);
 }
 
 /// A trainer that speaks nonsense gets no further than its present step.
@@ -1002,7 +1204,7 @@ void carry_out(merger_state& st, study_no study, const study_orders& x) {
   for (const auto& y : x.added) {
     if (y.no >= trials.size())
       trials.resize(y.no + 1, no_trial);
-    trials[y.no] = st.plan.add_trial(study, y.segments, lane_for(st, study, y),
+    trials[y.no] = st.plan.add_trial(study, y.segments, strand_for(st, study, y),
                                      y.responsive);
     st.number_in_study.push_back(y.no);
   }
@@ -1055,8 +1257,9 @@ merger_status status_of(const merger_state& st) {
         * result.step_seconds;
   for (const auto& [number, x] : st.leases) {
     const auto& where = x.work.stages[stage_index(x.work, x.reached + 1)];
-    result.running.push_back({x.trainer, to_text(where.config), x.reached,
-                              x.work.stages.back().end, x.steps_per_second});
+    result.running.push_back({x.trainer, x.work.lane, to_text(where.config),
+                              x.reached, x.work.stages.back().end,
+                              x.steps_per_second});
   }
   return result;
 }
@@ -1065,6 +1268,7 @@ merger_overview overview_of(const merger_state& st) {
   auto result = st.totals;
   result.status = status_of(st);
   result.workload_key = st.workload_key;
+  result.lanes = lanes_of(st.options.workload);
   result.stages = overview(st.plan);
   for (study_no i = 0; i < st.studies.size(); ++i)
     result.study_seconds.push_back(st.shares.seconds(i));

@@ -95,6 +95,7 @@ struct merger_state {
     caf::actor_clock::time_point granted;
     caf::actor_clock::time_point since; ///< of the last report, or the grant
     double steps_per_second = 0;
+    double part = 1; ///< of the trainer's time that counts as the lease's
     /// The studies that wait for what it trains, and the parts of the trainer
     /// that count as theirs.
     std::vector<std::pair<study_no, double>> holders;
@@ -106,13 +107,23 @@ struct merger_state {
   std::map<std::uint64_t, lease_entry> leases; ///< by number
   std::uint64_t next_lease = 1;
 
-  /// A trainer that the pool has granted and that has no lease.
-  struct free_trainer {
-    std::uint64_t number = 0; ///< the pool's
-    trainer_actor handle;
+  /// One of a trainer's lanes.
+  struct lane_entry {
+    std::uint64_t lease = 0; ///< 0: it has none
+    std::string present;     ///< file of the checkpoint whose state it is in
   };
-  /// They wait while a study may start more; else they are given back.
-  std::vector<free_trainer> free_trainers;
+  /// A trainer that the pool has granted.
+  struct trainer_entry {
+    trainer_actor handle;
+    std::vector<lane_entry> lanes;
+    std::size_t leases = 0;
+    bool yields = false; ///< whether it gets no further lease, to be given back
+    caf::actor_clock::time_point booked; ///< the device time up to then is
+  };
+  std::map<std::uint64_t, trainer_entry> trainers; ///< by the pool's number
+  /// Those of them that have a lane for a further lease. They wait while a study
+  /// may start more; else those without any lease are given back.
+  std::set<std::uint64_t> free_trainers;
 
   /// Where training has failed.
   struct failure_entry {
@@ -131,8 +142,11 @@ struct merger_state {
 
   bool going = false;
   bool halted = false;
-  double told_weight = 0;       ///< to the pool
-  std::uint64_t told_paths = 0; ///< likewise
+  double told_weight = 0; ///< to the pool
+  /// Likewise, how many trainers could be used; nothing: to be told again.
+  std::optional<std::uint64_t> told_demand = 0;
+  /// How often the pool was told, and has answered: it grants what it has first.
+  std::uint64_t demands_told = 0, demands_answered = 0;
   std::vector<journal_record> unwritten;
   /// Reports to acknowledge once that is written.
   std::vector<std::pair<trainer_actor, ack>> owed;

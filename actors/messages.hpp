@@ -177,6 +177,7 @@ struct merger_status {
   double saved_seconds = 0;
   struct running_lease {
     std::uint64_t trainer = 0;
+    std::uint32_t lane = 0;
     std::string what; ///< the stage that it is in
     step_t at = 0;
     step_t to = 0;
@@ -189,6 +190,7 @@ struct merger_status {
 struct merger_overview {
   merger_status status;
   std::string workload_key;
+  std::uint32_t lanes = 1; ///< that a trainer has for it
   std::vector<overview_stage> stages;
   /// What a merger knows of a trial.
   struct trial_entry {
@@ -339,7 +341,8 @@ using merger_actor = lease_owner_actor::extend<
 using pool_actor = registrar_actor::extend<
   // What trainers a merger can use; without this, it is given any.
   caf::reacts_to<introduce_atom, merger_actor, workload_need>,
-  // A merger of that weight, which may change, could lease so many paths now.
+  // A merger of that weight, which may change, could use so many trainers now,
+  // beside those that it has. Answered when it has been granted what there is.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,

@@ -99,7 +99,7 @@ std::vector<pool_state::need_entry*> stuck_ones(pool_state& st) {
   std::vector<pool_state::need_entry*> result;
   for (auto& x : st.needs) {
     const auto merger = place_of(st, x.handle);
-    if (merger && st.mergers[*merger].paths > 0
+    if (merger && st.mergers[*merger].wanted > 0
         && !has_trainer_for(st, x.handle))
       result.push_back(&x);
     else
@@ -126,7 +126,7 @@ void note_waiting(pool_state& st) {
     return;
   for (std::size_t i = 0; i < st.mergers.size(); ++i) {
     const auto& x = st.mergers[i];
-    st.shares.set_waiting(i, x.paths > 0 && has_trainer_for(st, x.handle));
+    st.shares.set_waiting(i, x.wanted > 0 && has_trainer_for(st, x.handle));
   }
 }
 
@@ -156,9 +156,9 @@ void grant_idle(self_ptr self) {
     auto& merger = st.mergers[*first];
     x.holder = merger.handle;
     x.granted = st.shared_until;
-    --merger.paths; // until the merger says how many are left
+    --merger.wanted; // until the merger says how many are left
     st.shares.hold(*first, 1);
-    st.shares.set_waiting(*first, merger.paths > 0);
+    st.shares.set_waiting(*first, merger.wanted > 0);
     self->send(merger.handle, grant_atom::value, number, x.handle);
   }
   for (auto* x : stuck_ones(st))
@@ -172,12 +172,12 @@ void grant_idle(self_ptr self) {
 /// whom it was asked for.
 struct outlook {
   fair_shares shares;
-  std::vector<std::uint64_t> paths; ///< by merger
+  std::vector<std::uint64_t> wanted; ///< by merger
   std::vector<std::size_t> passed;  ///< mergers that are asked for no more
 
   explicit outlook(const pool_state& st) : shares(st.shares) {
     for (const auto& x : st.mergers)
-      paths.push_back(x.paths);
+      wanted.push_back(x.wanted);
     for (const auto& [number, x] : st.trainers)
       if (x.holder && x.heir && is_there(x))
         move(*place_of(st, x.holder), *place_of(st, x.heir));
@@ -186,8 +186,8 @@ struct outlook {
   void move(std::size_t from, std::size_t to) {
     shares.hold(from, -1);
     shares.hold(to, 1);
-    if (paths[to] > 0)
-      shares.set_waiting(to, --paths[to] > 0);
+    if (wanted[to] > 0)
+      shares.set_waiting(to, --wanted[to] > 0);
   }
 
   /// Nothing can be asked back for that merger.
@@ -438,6 +438,8 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   entry.record.name = x.host + ':' + std::to_string(x.process_id);
   entry.record.device = x.device;
   entry.record.memory_bytes = x.memory_bytes;
+  entry.record.driver = x.driver;
+  entry.record.compute_capability = x.compute_capability;
   entry.workloads = x.workloads;
   entry.heard = self->clock().now();
   st.trainers.emplace(number, std::move(entry));
@@ -515,7 +517,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       pass_reports(self, need.key, who);
     },
     [self](demand_atom, const merger_actor& who, double weight,
-           std::uint64_t paths) {
+           std::uint64_t wanted) {
       auto& st = self->state;
       catch_up(self);
       auto place = place_of(st, who);
@@ -523,7 +525,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
         place = st.shares.add(weight);
         st.mergers.push_back({who, 0});
       }
-      st.mergers[*place].paths = paths;
+      st.mergers[*place].wanted = wanted;
       st.shares.set_weight(*place, weight);
       share(self);
     },

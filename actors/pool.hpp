@@ -47,7 +47,7 @@ struct pool_state {
 
   struct merger_entry {
     merger_actor handle;
-    std::uint64_t paths = 0; ///< that it could lease
+    std::uint64_t wanted = 0; ///< trainers that it could use
   };
 
   /// A merger that has introduced itself.

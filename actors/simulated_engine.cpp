@@ -13,57 +13,61 @@ simulated_engine::simulated_engine(
     shelf_(std::move(shelf)), seed_(seed) {}
 
 simulated_engine::~simulated_engine() {
-  if (task_)
-    timeline_->cancel(task_->next);
+  for (const auto& kvp : tasks_)
+    timeline_->cancel(kvp.second.next);
 }
 
 void simulated_engine::start(const lease& x, engine_sink sink) {
-  assert(!task_);
-  task_.emplace(task{simulated_training{profiles_->at(x.workload.name),
-                                        *shelf_, seed_, x},
-                     timeline_->now(), std::move(sink)});
-  schedule();
+  const auto [i, is_new] = tasks_.try_emplace(
+    x.number, task{simulated_training{profiles_->at(x.workload.name), *shelf_,
+                                      seed_, x},
+                   timeline_->now(), std::move(sink)});
+  assert(is_new);
+  schedule(i->second);
 }
 
 void simulated_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
-  if (!runs(lease))
+  const auto i = tasks_.find(lease);
+  if (i == tasks_.end())
     return;
-  task_->training.add_stop(stop, timeline_->now() - task_->begun);
-  timeline_->cancel(task_->next);
-  schedule();
+  auto& x = i->second;
+  x.training.add_stop(stop, timeline_->now() - x.begun);
+  timeline_->cancel(x.next);
+  schedule(x);
 }
 
 void simulated_engine::cancel(std::uint64_t lease) {
-  if (!runs(lease))
+  const auto i = tasks_.find(lease);
+  if (i == tasks_.end())
     return;
-  task_->training.cancel(timeline_->now() - task_->begun);
-  timeline_->cancel(task_->next);
-  schedule();
+  auto& x = i->second;
+  x.training.cancel(timeline_->now() - x.begun);
+  timeline_->cancel(x.next);
+  schedule(x);
 }
 
-step_t simulated_engine::reached() const {
-  return task_ ? task_->training.reached(timeline_->now() - task_->begun) : 0;
+step_t simulated_engine::reached(std::uint64_t lease) const {
+  const auto i = tasks_.find(lease);
+  return i == tasks_.end()
+           ? 0
+           : i->second.training.reached(timeline_->now() - i->second.begun);
 }
 
-bool simulated_engine::runs(std::uint64_t lease) const {
-  return task_ && task_->training.work().number == lease;
+void simulated_engine::schedule(task& x) {
+  const auto lease = x.training.work().number;
+  x.next = timeline_->schedule_at(x.begun + x.training.next_time(),
+                                  [this, lease] { tell_next(lease); });
 }
 
-void simulated_engine::schedule() {
-  task_->next = timeline_->schedule_at(
-    task_->begun + task_->training.next_time(), [this] { tell_next(); });
-}
-
-void simulated_engine::tell_next() {
-  const auto event = task_->training.take();
-  if (!task_->training.ended()) {
-    schedule();
-    task_->sink(event);
-    return;
-  }
-  // The sink may start the next lease.
-  const auto sink = std::move(task_->sink);
-  task_.reset();
+void simulated_engine::tell_next(std::uint64_t lease) {
+  const auto i = tasks_.find(lease);
+  auto& x = i->second;
+  const auto event = x.training.take();
+  const auto sink = x.sink;
+  if (x.training.ended())
+    tasks_.erase(i); // the sink may start the next lease
+  else
+    schedule(x);
   sink(event);
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "engine.hpp"
@@ -36,7 +35,7 @@ public:
   void start(const lease& x, engine_sink sink) override;
   void add_stop(std::uint64_t lease, const stop_point& stop) override;
   void cancel(std::uint64_t lease) override;
-  [[nodiscard]] step_t reached() const override;
+  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
 
 private:
   /// A lease that runs.
@@ -47,15 +46,14 @@ private:
     virtual_timeline::entry next{};
   };
 
-  [[nodiscard]] bool runs(std::uint64_t lease) const;
-  void schedule();
-  void tell_next();
+  void schedule(task& x);
+  void tell_next(std::uint64_t lease);
 
   std::shared_ptr<virtual_timeline> timeline_;
   std::shared_ptr<const simulation_profiles> profiles_;
   std::shared_ptr<checkpoint_shelf> shelf_;
   std::uint64_t seed_;
-  std::optional<task> task_;
+  std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
 };
 
 } // namespace hippo

@@ -22,14 +22,32 @@ trainer_actor handle_of(self_ptr self) {
   return caf::actor_cast<trainer_actor>(self);
 }
 
+/// Whether one of two leases must have ended before the other one can start.
+bool exclude(const lease& x, const lease& y) {
+  return x.lane == y.lane || x.workload != y.workload;
+}
+
 void start(self_ptr self, trainer_state::task x) {
   auto& st = self->state;
-  st.running = std::move(x);
   auto me = caf::actor_cast<caf::actor>(self->ctrl());
-  st.device->start(st.running->work, [me](engine_event event) {
+  st.device->start(x.work, [me](engine_event event) {
     std::visit([&](auto& e) { caf::anon_send(me, told_atom::value, e); },
                event);
   });
+  const auto number = x.work.number;
+  st.running.emplace(number, std::move(x));
+}
+
+/// Starts what is waiting and has nothing in its way any more.
+void start_waiting(self_ptr self) {
+  auto& st = self->state;
+  for (auto& x : std::exchange(st.waiting, {}))
+    if (std::any_of(st.running.begin(), st.running.end(), [&](const auto& y) {
+          return exclude(y.second.work, x.work);
+        }))
+      st.waiting.push_back(std::move(x));
+    else
+      start(self, std::move(x));
 }
 
 /// Hands a lease back that has not begun.
@@ -41,20 +59,20 @@ void hand_back(self_ptr self, const trainer_state::task& x) {
   self->send(x.owner, ended_atom::value, encode(end));
 }
 
-/// Lets the running lease end after its present step, with a checkpoint.
+/// Lets the running leases end after their present steps, with checkpoints.
 void wind_down(self_ptr self) {
   auto& st = self->state;
-  if (auto x = std::exchange(st.waiting, std::nullopt))
-    hand_back(self, *x);
-  if (!st.running)
-    return;
-  const auto& work = st.running->work;
-  const auto reached
-    = std::max(st.device->reached(), work.stages.front().begin);
-  st.device->add_stop(
-    work.number, {.at = std::min(reached + 1, work.stages.back().end),
-                  .save = true,
-                  .last = true});
+  for (const auto& x : std::exchange(st.waiting, {}))
+    hand_back(self, x);
+  for (const auto& [number, x] : st.running) {
+    const auto& stages = x.work.stages;
+    const auto reached
+      = std::max(st.device->reached(number), stages.front().begin);
+    st.device->add_stop(number,
+                        {.at = std::min(reached + 1, stages.back().end),
+                         .save = true,
+                         .last = true});
+  }
 }
 
 /// Notes that the registration, if there was one, is over.
@@ -63,18 +81,22 @@ void be_away(self_ptr self) {
   st.number = 0;
   ++st.registrations; // what comes of the one before counts no more
   wind_down(self);
-  if (st.leaving && !st.running)
+  if (st.leaving && st.running.empty())
     self->quit();
+}
+
+void send_beat(self_ptr self, std::uint64_t lease, step_t at) {
+  auto& st = self->state;
+  self->send(st.pool, beat_atom::value,
+             encode(beat{st.number, lease, at, st.beats++}));
 }
 
 void beat_now(self_ptr self) {
   auto& st = self->state;
-  beat x;
-  x.trainer = st.number;
-  x.lease = st.running ? st.running->work.number : 0;
-  x.at = st.running ? st.device->reached() : 0;
-  x.count = st.beats++;
-  self->send(st.pool, beat_atom::value, encode(x));
+  if (st.running.empty())
+    send_beat(self, 0, 0);
+  for (const auto& kvp : st.running)
+    send_beat(self, kvp.first, st.device->reached(kvp.first));
 }
 
 void send_again(self_ptr self, const resent& x) {
@@ -84,7 +106,7 @@ void send_again(self_ptr self, const resent& x) {
 /// Takes leave of the pool; ends once that has heard everything.
 void say_goodbye(self_ptr self) {
   auto& st = self->state;
-  const bool last = !st.running;
+  const bool last = st.running.empty();
   const auto done = [self, last] {
     if (last)
       self->quit();
@@ -173,7 +195,7 @@ void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
 
 void take_end(self_ptr self, lease_end x) {
   auto& st = self->state;
-  const auto from = *std::exchange(st.running, std::nullopt);
+  const auto from = st.running.extract(x.lease).mapped();
   if (x.failure && x.failure->code != errc::cancelled)
     spdlog::warn("trainer: lease {} failed at step {}: {}", x.lease, x.at,
                  first_line(x.failure->message));
@@ -182,10 +204,9 @@ void take_end(self_ptr self, lease_end x) {
     x.log = st.log_tail();
   if (is_current)
     self->send(from.owner, ended_atom::value, encode(x));
-  if (auto next = std::exchange(st.waiting, std::nullopt)) {
-    start(self, std::move(*next));
+  start_waiting(self);
+  if (!st.running.empty())
     return;
-  }
   if (st.leaving && st.number == 0)
     self->quit();
   else if (st.leaving)
@@ -198,8 +219,8 @@ void take_end(self_ptr self, lease_end x) {
 
 trainer_state::~trainer_state() {
   // What runs is of no use to anybody once its trainer is gone.
-  if (running)
-    device->cancel(running->work.number);
+  for (const auto& kvp : running)
+    device->cancel(kvp.first);
 }
 
 training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
@@ -233,12 +254,15 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
         hand_back(self, next);
         return;
       }
-      if (!st.running) {
-        start(self, std::move(next));
-        return;
-      }
-      st.device->cancel(st.running->work.number);
-      st.waiting = std::move(next);
+      // Whoever leases has given up what is in the way.
+      for (const auto& [number, x] : st.running)
+        if (exclude(x.work, next.work))
+          st.device->cancel(number);
+      std::erase_if(st.waiting, [&](const auto& x) {
+        return exclude(x.work, next.work);
+      });
+      st.waiting.push_back(std::move(next));
+      start_waiting(self);
     },
     [self](stop_atom, const stop_wire& msg) {
       if (auto x = decode(msg))
@@ -250,8 +274,12 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       if (!x)
         return;
       st.device->cancel(x->lease);
-      if (st.waiting && st.waiting->work.number == x->lease)
-        hand_back(self, *std::exchange(st.waiting, std::nullopt));
+      std::erase_if(st.waiting, [&](const auto& y) {
+        const bool is_meant = y.work.number == x->lease;
+        if (is_meant)
+          hand_back(self, y);
+        return is_meant;
+      });
     },
     [self](ack_atom, const ack_wire& msg) {
       auto x = decode(msg);
@@ -280,17 +308,17 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       wind_down(self);
       if (st.number != 0)
         say_goodbye(self);
-      else if (!st.running)
+      else if (st.running.empty())
         self->quit();
     },
     [self](told_atom, const stop_report& x) {
       auto& st = self->state;
-      if (st.running && st.running->work.number == x.lease)
-        pass_on(self, *st.running, x);
+      if (const auto i = st.running.find(x.lease); i != st.running.end())
+        pass_on(self, i->second, x);
     },
     [self](told_atom, const lease_end& x) {
       auto& st = self->state;
-      if (st.running && st.running->work.number == x.lease)
+      if (st.running.count(x.lease) > 0)
         take_end(self, x);
     },
     [self](register_atom, std::uint64_t registration) {

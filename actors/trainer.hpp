@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "engine.hpp"
 #include "hippo/core/backoff.hpp"
@@ -37,12 +38,12 @@ using training_actor = trainer_actor::extend<
 /// State of a trainer:
 ///
 ///     away --connect--> greeting --welcome--> idle <--ended-- training
-///      ^                   ^                    \----lease---->/
+///      ^                   ^                    \----lease---->/ (each lane)
 ///      |                   \---given up by the pool-----|
 ///      \------------------- pool is gone ---------------/
 ///
-/// Whenever it loses its registration, the lease that runs is asked to save
-/// after its present step; reports that nobody has acknowledged are sent again
+/// Whenever it loses its registration, the leases that run are asked to save
+/// after their present steps; reports that nobody has acknowledged are sent again
 /// after the next welcome. It quits when a pool refuses it, and when it has
 /// taken leave.
 struct trainer_state {
@@ -68,8 +69,9 @@ struct trainer_state {
     lease_owner_actor owner;
     std::uint64_t registration = 0; ///< under which it was leased
   };
-  std::optional<task> running;
-  std::optional<task> waiting; ///< starts when `running` has ended
+  std::map<std::uint64_t, task> running; ///< by the number of the lease
+  /// Each starts when what is in its way has ended.
+  std::vector<task> waiting;
   std::deque<resent> unacknowledged; ///< oldest first
 };
 

@@ -28,7 +28,7 @@
 #include "network.hpp"
 #include "system_config.hpp"
 #include "trainer.hpp"
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 namespace {
 
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     self.threads = 1;
     trainers.push_back(system.spawn(
       trainer, *pool, std::move(self),
-      std::make_shared<training_thread>(std::move(registry), "none"),
+      std::make_shared<training_engine>(std::move(registry), "none"),
       [] { return std::string{}; }));
   }
   caf::scoped_actor guard{system};

@@ -5,18 +5,35 @@
 
 include(CMakePackageConfigHelpers)
 
-install(TARGETS hippo RUNTIME)
+# What only the programs load, and what scripts/pack puts beside them.
+set(own_install_dir lib/hippo)
+file(RELATIVE_PATH own_from_bin
+  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${own_install_dir})
+
+set_target_properties(hippo PROPERTIES
+  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${own_from_bin}")
+# A run path of the old kind counts for what libraries need, too.
+target_link_options(hippo PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS hippo RUNTIME COMPONENT programs)
 if(TARGET hippo-trainer)
-  # LibTorch is found where it was found when this was built, unless it has been
-  # installed beside the program: `cmake --install BUILD --component torch`
-  # copies it (450 MB) for a prefix that outlives the source tree.
-  set(torch_install_dir ${CMAKE_INSTALL_LIBDIR}/hippo/torch)
-  file(RELATIVE_PATH torch_from_bin
-    ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_PREFIX}/${torch_install_dir})
+  # LibTorch is looked for
+  # - where `cmake --install BUILD --component torch` copies it to (450 MB), for
+  #   a prefix that outlives the source tree
+  # - where it is from here, for a tree that is carried elsewhere
+  # - where it was found when this was built
+  set(torch_install_dir ${own_install_dir}/torch)
+  get_target_property(trainer_dir hippo-trainer BINARY_DIR)
+  file(RELATIVE_PATH torch_from_build ${trainer_dir} ${HIPPO_TORCH_DIR}/lib)
   set_target_properties(hippo-trainer PROPERTIES
     BUILD_WITH_INSTALL_RPATH ON # CMake would pad a shorter one with colons
-    INSTALL_RPATH "$ORIGIN/${torch_from_bin};${HIPPO_TORCH_DIR}/lib")
-  install(TARGETS hippo-trainer RUNTIME)
+    INSTALL_RPATH "$ORIGIN;$ORIGIN/${own_from_bin};\
+$ORIGIN/${own_from_bin}/torch;$ORIGIN/${torch_from_build};\
+${HIPPO_TORCH_DIR}/lib")
+  install(TARGETS hippo-trainer RUNTIME COMPONENT programs)
+  if(TARGET hippo_cuda_kernels)
+    install(TARGETS hippo_cuda_kernels
+      LIBRARY DESTINATION ${own_install_dir} COMPONENT programs)
+  endif()
   install(DIRECTORY ${HIPPO_TORCH_DIR}/lib/ DESTINATION ${torch_install_dir}
     COMPONENT torch EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.so*")
 endif()

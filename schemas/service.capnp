@@ -218,11 +218,17 @@ struct TrainerInfo {
     idle    @4 :Void;
     running @5 :LeaseInfo;
   }
+  memoryBytes @6 :UInt64;  # of its device; 0 = unknown
+  driver @7 :Text;     # of its GPU: the newest CUDA that it can run, as "13.0";
+                       # empty = unknown, or it is no GPU
+  computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
 }
 
 struct LeaseInfo {
   what           @0 :Text;     # the configuration that it trains
   at             @1 :UInt64;   # step
   to             @2 :UInt64;   # step
-  stepsPerSecond @3 :Float64;  # 0 until it has reported
+  stepsPerSecond @3 :Float64;  # of all its lanes; 0 until it has reported
+  lanes          @4 :UInt32;   # how many lanes train; the rest is told of the one
+                               # that is behind the others; 0 = unknown
 }

@@ -29,6 +29,9 @@ struct Hello {
   workloads @4 :List(Ability);  # sorted by name, strictly; empty = none
   threads   @5 :UInt32;      # that it trains with; 0 = unknown
   memory    @6 :UInt64;      # bytes of its device's memory; 0 = unknown
+  driver    @7 :Text;        # of its GPU: the newest CUDA that it can run, as
+                             # "13.0"; empty = unknown, or it is no GPU
+  computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
 }
 
 struct Welcome {
@@ -91,6 +94,8 @@ struct Lease {
   code     @8 :Checkpoint;             # what the study has brought to be run, a
                                        # file beside the checkpoints; unset =
                                        # nothing
+  lane     @9 :UInt32;                 # of the workload's lanes the one that
+                                       # trains it; 0 = the first
 }
 
 struct Stop {
@@ -159,7 +164,8 @@ struct LeaseEnd {
 }
 
 struct Beat {
-  # Trainer to pool, once in a while: alive, and this far.
+  # Trainer to pool, once in a while: alive, and this far. One for each lease
+  # that it works on.
   trainer @0 :UInt64;  # number of the trainer; 0 = malformed
   lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
   at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle

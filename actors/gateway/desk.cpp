@@ -273,7 +273,7 @@ kj::Promise<std::vector<trainer_view>> desk::trainers() {
       for (auto& lease : merger.running)
         for (auto& x : result)
           if (x.trainer.number == lease.trainer)
-            x.lease = lease;
+            x.add(lease);
     return result;
   });
 }

@@ -47,7 +47,18 @@ struct live_study_view {
 /// A trainer, and what it trains now.
 struct trainer_view {
   trainer_record trainer;
+  /// What it trains. Of several lanes the one that is behind the others, with
+  /// the speed of all of them.
   std::optional<merger_status::running_lease> lease;
+  std::uint32_t lanes = 0; ///< how many of its lanes train
+
+  void add(const merger_status::running_lease& x) {
+    const auto speed = lease ? lease->steps_per_second : 0;
+    if (!lease || x.at < lease->at)
+      lease = x;
+    lease->steps_per_second = speed + x.steps_per_second;
+    ++lanes;
+  }
 
   /// Why it is gone; empty if it is there.
   [[nodiscard]] std::string gone() const {

@@ -194,13 +194,17 @@ json shown(const stored_event& x) {
 json shown(const trainer_view& x) {
   json lease = nullptr;
   if (x.lease)
-    lease = {{"what", x.lease->what},
+    lease = {{"lanes", x.lanes},
+             {"what", x.lease->what},
              {"at", x.lease->at},
              {"to", x.lease->to},
              {"steps_per_second", x.lease->steps_per_second}};
   return {{"number", x.trainer.number},
           {"name", x.trainer.name},
           {"device", x.trainer.device},
+          {"memory_bytes", x.trainer.memory_bytes},
+          {"driver", text_or_null(x.trainer.driver)},
+          {"compute_capability", text_or_null(x.trainer.compute_capability)},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }

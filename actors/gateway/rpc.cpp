@@ -129,6 +129,9 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setName(to_text(x.trainer.name));
   to.setDevice(to_text(x.trainer.device));
   to.setLost(to_text(x.gone()));
+  to.setMemoryBytes(x.trainer.memory_bytes);
+  to.setDriver(to_text(x.trainer.driver));
+  to.setComputeCapability(to_text(x.trainer.compute_capability));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();
@@ -136,6 +139,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   lease.setAt(x.lease->at);
   lease.setTo(x.lease->to);
   lease.setStepsPerSecond(x.lease->steps_per_second);
+  lease.setLanes(x.lanes);
 }
 
 // -- a study ------------------------------------------------------------------

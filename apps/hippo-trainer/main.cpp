@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -47,7 +48,7 @@
 #include "system_config.hpp"
 #include "trainer.hpp"
 #include "service.capnp.h"
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 namespace {
 
@@ -92,7 +93,7 @@ struct options {
 /// A device to train on, and what can be trained there.
 struct device_entry {
   std::string name;
-  std::string kind; ///< as reports name it
+  hippo::device_info info;
   hippo::workload_registry registry;
 };
 
@@ -220,9 +221,11 @@ hippo::hello describe_self(const options& opts, const device_entry& x) {
   ::gethostname(host, sizeof(host) - 1);
   result.host = host;
   result.process_id = static_cast<std::uint64_t>(::getpid());
-  result.device = x.kind;
+  result.device = x.info.kind;
   result.threads = opts.threads;
-  result.memory_bytes = hippo::memory_of(x.name);
+  result.memory_bytes = x.info.memory_bytes;
+  result.driver = x.info.driver;
+  result.compute_capability = x.info.compute_capability;
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);
   return result;
@@ -444,8 +447,8 @@ int serve(const options& opts, std::vector<device_entry> devices,
     // Each device has a thread of its own, and thus a route of its own.
     const auto route = std::make_shared<checkpoint_route>(
       where->host, keys ? &*keys : nullptr);
-    auto engine = std::make_shared<hippo::training_thread>(
-      std::move(x.registry), x.kind,
+    auto engine = std::make_shared<hippo::training_engine>(
+      std::move(x.registry), x.info.kind,
       [route](const hippo::lease& y) { return route->store_of(y); });
     trainers.push_back(system.spawn(hippo::trainer, hippo::registrar_actor{},
                                     std::move(self_description),
@@ -469,25 +472,59 @@ int serve(const options& opts, std::vector<device_entry> devices,
   }
 }
 
-/// Makes the devices of this process ready.
-hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
-  std::vector<std::string> names;
+/// Returns the names of the devices that are asked for, each once.
+std::vector<std::string> device_names(const options& opts) {
+  std::vector<std::string> result;
+  const auto add = [&result](const std::string& name) {
+    if (std::find(result.begin(), result.end(), name) == result.end())
+      result.push_back(name);
+  };
   for (const auto& x : opts.devices) {
-    const auto all = x == "all" ? hippo::all_devices() : std::vector{x};
-    for (const auto& name : all)
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+    if (x != "all") {
+      add(x);
+      continue;
+    }
+    const auto all = hippo::all_devices();
+    if (!all.trouble.empty())
+      spdlog::warn("trainer: {}", all.trouble);
+    std::for_each(all.names.begin(), all.names.end(), add);
   }
+  return result;
+}
+
+/// Makes the devices of this process ready. One that cannot be used is skipped
+/// as long as another one can.
+hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
   std::vector<device_entry> result;
-  for (const auto& name : names) {
-    auto kind = hippo::prepare_device(name, opts.threads);
-    if (!kind)
-      return kind.failure();
-    auto& x = result.emplace_back(device_entry{name, *kind, {}});
+  std::string reasons;
+  for (const auto& name : device_names(opts)) {
+    auto info = hippo::prepare_device(name, opts.threads);
+    if (!info) {
+      const auto& why = info.failure().message;
+      spdlog::warn("trainer: {}; it is skipped", why);
+      reasons += (reasons.empty() ? "" : "; ") + why;
+      continue;
+    }
+    auto& x = result.emplace_back(device_entry{name, std::move(*info), {}});
     if (auto why = add_workloads(opts, name, opts.threads, x.registry))
       return *why;
   }
+  if (result.empty())
+    return {hippo::errc::invalid_argument,
+            "there is nothing to train on: " + reasons};
   return result;
+}
+
+/// Refuses what is the name of no device on any machine.
+std::string check_device_name(const std::string& x) {
+  constexpr std::string_view gpu = "cuda:";
+  const bool numbered
+    = x.starts_with(gpu) && x.size() > gpu.size()
+      && std::all_of(x.begin() + gpu.size(), x.end(),
+                     [](char c) { return c >= '0' && c <= '9'; });
+  if (x == "cpu" || x == "all" || numbered)
+    return {};
+  return "no device '" + x + "': give cpu, cuda:N or all";
 }
 
 } // namespace
@@ -503,7 +540,9 @@ int main(int argc, char** argv) {
   app.add_option("--workload", opts.libraries,
                  "A shared library with further workloads (repeatable)");
   app.add_option("--device", opts.devices,
-                 "cpu, cuda:N (repeatable) or all: every GPU, else the CPU")
+                 "cpu, cuda:N (repeatable) or all: every GPU, else the CPU. "
+                 "One that cannot be used is reported and skipped")
+    ->check(check_device_name)
     ->capture_default_str();
   app.add_option("--threads", opts.threads,
                  "Threads that a CPU trains with: they decide the bits of "
@@ -585,6 +624,6 @@ int main(int argc, char** argv) {
   if (!opts.prove.empty())
     return prove(std::move(opts), std::move(*devices));
   if (!opts.weights.empty())
-    return export_weights(opts, first.registry, first.kind);
+    return export_weights(opts, first.registry, first.info.kind);
   return serve(opts, std::move(*devices), log_tail);
 }

@@ -130,9 +130,13 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"what"},
                     {"step", cell_look::number},
                     {"to", cell_look::number},
+                    {"lanes", cell_look::number},
                     {"steps/s", cell_look::number},
                     {"device"},
-                    {"lost", cell_look::text, false}};
+                    {"lost", cell_look::text, false},
+                    {"memory_bytes", cell_look::number, false},
+                    {"driver", cell_look::text, false},
+                    {"compute_capability", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
@@ -143,8 +147,11 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.lease ? json(x.lease->what) : json(),
                            x.lease ? json(x.lease->at) : json(),
                            x.lease ? json(x.lease->to) : json(),
+                           x.lease ? json(x.lease->lanes) : json(),
                            x.lease ? json(x.lease->steps_per_second) : json(),
-                           x.device, text_or_null(x.lost)});
+                           x.device, text_or_null(x.lost), x.memory_bytes,
+                           text_or_null(x.driver),
+                           text_or_null(x.compute_capability)});
   }
   return result;
 }

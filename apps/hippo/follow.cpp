@@ -138,6 +138,7 @@ expected<progress_view> view_of(client& service,
     y.number = x.number;
     y.busy = x.lease.has_value();
     if (x.lease) {
+      y.lanes = x.lease->lanes;
       y.stage = "step " + std::to_string(x.lease->at) + " of "
                 + std::to_string(x.lease->to);
       y.steps_per_second = x.lease->steps_per_second;

@@ -14,6 +14,7 @@
 #include "common_options.hpp"
 #include "gc.hpp"
 #include "hippo/preview/preview.hpp"
+#include "hippo/space/lanes_override.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "outcome.hpp"
 #include "preview.hpp"
@@ -86,9 +87,31 @@ load(const common_options& common,
                       std::move(*studies)};
 }
 
+/// Study files, and what the command line says otherwise.
+struct study_arguments {
+  std::vector<std::string> files;
+  std::uint32_t lanes = 0; ///< 0: as the files say
+
+  [[nodiscard]] expected<std::vector<study_source>> read() const {
+    auto result = read_sources(files);
+    if (result && lanes > 0)
+      for (auto& x : *result)
+        x.text = with_lanes(x.text, lanes);
+    return result;
+  }
+
+  CLI::Option* add_to(CLI::App& verb) {
+    verb.add_option("--lanes", lanes,
+                    "Copies of the model that a trainer trains in one launch, "
+                    "whatever the studies say; 1: none together")
+      ->check(CLI::Range(1u, lanes_max));
+    return verb.add_option("files", files, "Study files");
+  }
+};
+
 struct run_arguments {
   common_options common;
-  std::vector<std::string> files;
+  study_arguments studies;
   std::string resume;
   std::string merge = "on";
   std::string policy = "critical-path";
@@ -96,11 +119,11 @@ struct run_arguments {
 };
 
 int run(run_arguments& x) {
-  if (x.files.empty() == x.resume.empty())
+  if (x.studies.files.empty() == x.resume.empty())
     return fail({errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
                 exit_bad_input);
-  auto input = load(x.common, x.resume.empty() ? read_sources(x.files)
+  auto input = load(x.common, x.resume.empty() ? x.studies.read()
                                                : sources_in(x.resume));
   if (!input)
     return exit_bad_input;
@@ -161,13 +184,13 @@ int serve(serve_arguments& x) {
 /// What studies are simulated with.
 struct simulated_files {
   common_options common;
-  std::vector<std::string> files;
+  study_arguments studies;
   std::vector<std::string> profiles;
 };
 
 /// Loads what is simulated; says on stderr what is wrong.
 bool load(const simulated_files& x, simulation& out) {
-  auto input = load(x.common, read_sources(x.files), x.profiles);
+  auto input = load(x.common, x.studies.read(), x.profiles);
   if (!input)
     return false;
   out.catalogue = std::move(input->catalogue);
@@ -202,7 +225,7 @@ struct preview_arguments {
 
 int preview(preview_arguments& x) {
   if (!x.server.empty())
-    return preview_by_service(x.server, x.input.files, x.format == "json");
+    return preview_by_service(x.server, x.input.studies.files, x.format == "json");
   if (!load(x.input, x.what))
     return exit_bad_input;
   auto result = hippo::preview(x.what.studies, x.what.catalogue.workloads);
@@ -236,7 +259,7 @@ void add_run(verb_table& verbs) {
   auto* verb = verbs.add(group, "run", "Run studies on this machine",
                          "hippo run a.yaml b.yaml --trainers 2",
                          [x] { return run(*x); });
-  verb->add_option("files", x->files, "Study files");
+  x->studies.add_to(*verb);
   verb->add_option("--trainers", x->run.trainers,
                    "Trainer processes, one CPU thread each")
     ->check(CLI::Range(1u, trainers_max))
@@ -245,7 +268,8 @@ void add_run(verb_table& verbs) {
                    "Folder for results and checkpoints")
     ->capture_default_str();
   verb->add_option("--resume", x->resume,
-                   "Go on with the studies of this state folder");
+                   "Go on with the studies of this state folder")
+    ->excludes("--lanes");
   verb->add_option("--report", x->run.report,
                    "Folder for the report (default: report/ in the state "
                    "folder)");
@@ -331,7 +355,7 @@ void add_simulate(verb_table& verbs) {
     group, "simulate", "Run studies in virtual time on simulated trainers",
     "hippo simulate a.yaml b.yaml --trainers 40 --profile v100.yaml",
     [x] { return simulate(*x); });
-  verb->add_option("files", x->input.files, "Study files")->required();
+  x->input.studies.add_to(*verb)->required();
   verb
     ->add_option("--profile", x->input.profiles,
                  "What training is like, one file for each workload "
@@ -357,7 +381,7 @@ void add_preview(verb_table& verbs) {
     "Say what studies would train, before anything is spent",
     "hippo preview a.yaml b.yaml --trainers 40 --profile v100.yaml",
     [x] { return preview(*x); });
-  verb->add_option("files", x->input.files, "Study files")->required();
+  x->input.studies.add_to(*verb)->required();
   verb->add_option("-f,--format", x->format, "Output format")
     ->check(CLI::IsMember({"table", "json"}))
     ->capture_default_str();
@@ -377,7 +401,8 @@ void add_preview(verb_table& verbs) {
     ->add_option("--server", x->server,
                  "Ask the service at HOST:PORT, which knows what is trained "
                  "already; each study by itself")
-    ->excludes(trainers);
+    ->excludes(trainers)
+    ->excludes("--lanes");
   x->input.common.add_to(*verb);
 }
 

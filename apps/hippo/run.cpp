@@ -192,9 +192,10 @@ progress_view local_service::view(double elapsed_seconds) {
       auto& trainer = trainers[y.trainer];
       trainer.number = y.trainer;
       trainer.busy = true;
+      ++trainer.lanes;
       trainer.stage = "step " + std::to_string(y.at) + " of "
                       + std::to_string(y.to);
-      trainer.steps_per_second = y.steps_per_second;
+      trainer.steps_per_second += y.steps_per_second;
     }
   }
   for (const auto& [number, x] : trainers)

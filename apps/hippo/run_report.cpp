@@ -126,7 +126,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     add_stages(result, x, first, study_index[i]);
     const stage_finder stages{x.stages};
     const auto [all, longest] = seconds_of(x, stages);
-    work.all += all;
+    work.all += all / x.lanes; // that many stages at a time
     work.longest = std::max(work.longest, longest);
     all_seen = all_seen && x.status.reused_steps == 0 && x.timeline_is_whole;
     for (auto busy : x.timeline) {

@@ -117,13 +117,16 @@ class LeaseInfo:
         what: the configuration that it trains.
         at: the step where it is.
         to: the step where its lease ends.
-        steps_per_second: 0 until it has reported.
+        steps_per_second: of all its lanes; 0 until it has reported.
+        lanes: how many of its lanes train; what, at and to are told of the one
+            that is behind the others.
     """
 
     what: str
     at: int
     to: int
     steps_per_second: float
+    lanes: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,10 @@ class TrainerInfo:
         device: its kind of device, which decides the bits of results.
         lost: why it is gone; empty if it is there.
         lease: None if it is idle.
+        memory_bytes: of its device; 0 if unknown.
+        driver: of its GPU: the newest CUDA that it can run, e.g. "13.0"; empty
+            if unknown, or if it is no GPU.
+        compute_capability: of its GPU, e.g. "9.0"; empty likewise.
     """
 
     number: int
@@ -143,6 +150,9 @@ class TrainerInfo:
     device: str
     lost: str
     lease: LeaseInfo | None
+    memory_bytes: int = 0
+    driver: str = ""
+    compute_capability: str = ""
 
 
 @dataclass(frozen=True)
@@ -216,9 +226,12 @@ def trainer_info_of(message: Any) -> TrainerInfo:
     if message.lease.which() == "running":
         running = message.lease.running
         lease = LeaseInfo(what=running.what, at=running.at, to=running.to,
-                          steps_per_second=running.stepsPerSecond)
+                          steps_per_second=running.stepsPerSecond,
+                          lanes=running.lanes)
     return TrainerInfo(number=message.number, name=message.name,
-                       device=message.device, lost=message.lost, lease=lease)
+                       device=message.device, lost=message.lost, lease=lease,
+                       memory_bytes=message.memoryBytes, driver=message.driver,
+                       compute_capability=message.computeCapability)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

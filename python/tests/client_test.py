@@ -343,16 +343,20 @@ class Reading(Case):
 
     def test_tells_of_trainers(self):
         fake = self.start(studies=[], trainers=[
-            {"number": 0, "name": "gpu1 7", "device": "cpu",
+            {"number": 0, "name": "gpu1 7", "device": "cuda H100",
+             "memoryBytes": 85899345920, "driver": "13.0",
+             "computeCapability": "9.0",
              "lease": {"running": {"what": "lr 0.1", "at": 3, "to": 9,
-                                   "stepsPerSecond": 2.5}}},
+                                   "stepsPerSecond": 2.5, "lanes": 4}}},
             {"number": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
              "lease": {"idle": None}}])
         busy, lost = self.connect(fake).trainers()
         self.assertEqual(hippo.TrainerInfo(
-            number=0, name="gpu1 7", device="cpu", lost="",
+            number=0, name="gpu1 7", device="cuda H100", lost="",
             lease=hippo.LeaseInfo(what="lr 0.1", at=3, to=9,
-                                  steps_per_second=2.5)), busy)
+                                  steps_per_second=2.5, lanes=4),
+            memory_bytes=85899345920, driver="13.0",
+            compute_capability="9.0"), busy)
         self.assertEqual(("killed", None), (lost.lost, lost.lease))
 
     def test_yields_events(self):

@@ -26,7 +26,7 @@
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 #include "trainer.hpp"
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 namespace hippo::test {
 
@@ -170,11 +170,14 @@ private:
     hello who;
     who.host = "here";
     who.device = "test";
+    who.memory_bytes = 1000;
+    who.driver = "13.0";
+    who.compute_capability = "9.0";
     who.workloads = {{"sum", ""}};
     trainer_ = system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(pool_), who,
       std::shared_ptr<engine>{
-        std::make_shared<training_thread>(registry, "test")},
+        std::make_shared<training_engine>(registry, "test")},
       [] { return std::string{}; });
   }
 

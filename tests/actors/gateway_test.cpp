@@ -294,6 +294,9 @@ TEST_F(GatewayTest, TrainersShowTheirLease) {
     const auto x = answer.getTrainers()[0];
     EXPECT_EQ(kj::str(x.getDevice()), "test"_kj);
     EXPECT_EQ(x.getLost().size(), 0u);
+    EXPECT_EQ(x.getMemoryBytes(), 1000u);
+    EXPECT_EQ(kj::str(x.getDriver()), "13.0"_kj);
+    EXPECT_EQ(kj::str(x.getComputeCapability()), "9.0"_kj);
     if (x.getLease().isIdle())
       continue;
     EXPECT_EQ(x.getLease().getRunning().getTo(), 4u);
@@ -556,7 +559,11 @@ TEST_F(HttpTest, ShowsStudies) {
               .at("events")
               .size(),
             1u);
-  EXPECT_EQ(body_of(get("/api/trainers"), 200).at(0).at("device"), "test");
+  const auto trainer = body_of(get("/api/trainers"), 200).at(0);
+  EXPECT_EQ(trainer.at("device"), "test");
+  EXPECT_EQ(trainer.at("memory_bytes"), 1000);
+  EXPECT_EQ(trainer.at("driver"), "13.0");
+  EXPECT_EQ(trainer.at("compute_capability"), "9.0");
   const auto study = body_of(get("/api/studies/1"), 200);
   EXPECT_EQ(study.at("shared_steps"), 2);
   EXPECT_GT(study.at("saved_seconds"), 0.0); // although it has ended

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,81 +31,120 @@ public:
     : files_(std::move(files)) {}
 
   void start(const lease& x, engine_sink sink) override {
-    ASSERT_FALSE(sink_);
-    work_ = x;
-    sink_ = std::move(sink);
-    next_ = 0;
-    at_ = x.stages.front().begin;
-    state_ = x.start.file.empty() ? model_state{} : files_->at(x.start.file);
-    cancelled_ = false;
+    for (const auto& [number, y] : tasks_) {
+      ASSERT_NE(y.work.lane, x.lane);
+      ASSERT_EQ(y.work.workload, x.workload);
+    }
+    ASSERT_LT(x.lane, lanes_of(x.workload));
+    task next;
+    next.work = x;
+    next.sink = std::move(sink);
+    next.at = x.stages.front().begin;
+    if (!x.start.file.empty())
+      next.state = files_->at(x.start.file);
+    tasks_.emplace(x.number, std::move(next));
   }
 
   void add_stop(std::uint64_t lease, const stop_point& stop) override {
-    if (!sink_ || work_.number != lease)
+    const auto found = tasks_.find(lease);
+    if (found == tasks_.end())
       return;
-    auto i = std::find_if(work_.stops.begin(), work_.stops.end(),
+    auto& stops = found->second.work.stops;
+    auto i = std::find_if(stops.begin(), stops.end(),
                           [&](auto& y) { return y.at >= stop.at; });
     const auto passed
-      = work_.stops.begin() + static_cast<std::ptrdiff_t>(next_);
-    if (i < passed || i == work_.stops.end())
+      = stops.begin() + static_cast<std::ptrdiff_t>(found->second.next);
+    if (i < passed || i == stops.end())
       return;
     if (i->at == stop.at) {
       i->evaluate |= stop.evaluate;
       i->save |= stop.save;
     } else {
-      i = work_.stops.insert(i, stop);
+      i = stops.insert(i, stop);
     }
     if (stop.last)
-      work_.stops.erase(i + 1, work_.stops.end());
+      stops.erase(i + 1, stops.end());
   }
 
   void cancel(std::uint64_t lease) override {
-    cancelled_ = cancelled_ || (sink_ && work_.number == lease);
+    if (const auto i = tasks_.find(lease); i != tasks_.end())
+      i->second.cancelled = true;
   }
 
-  [[nodiscard]] step_t reached() const override { return at_; }
+  [[nodiscard]] step_t reached(std::uint64_t lease) const override {
+    const auto i = tasks_.find(lease);
+    return i == tasks_.end() ? 0 : i->second.at;
+  }
 
-  [[nodiscard]] bool busy() const { return sink_ != nullptr; }
+  [[nodiscard]] bool busy() const { return !tasks_.empty(); }
 
-  /// Goes to the next stop and reports it. @returns whether it was training
+  /// The lanes that train.
+  [[nodiscard]] std::set<std::uint32_t> lanes() const {
+    std::set<std::uint32_t> result;
+    for (const auto& kvp : tasks_)
+      result.insert(kvp.second.work.lane);
+    return result;
+  }
+
+  /// Goes to the next stop of every lease and reports it. @returns whether it
+  /// was training
   bool step() {
-    if (!sink_)
-      return false;
-    if (cancelled_)
-      return end(error{errc::cancelled, "cancelled"});
-    const auto stop = work_.stops.at(next_);
-    for (auto& s : work_.stages)
-      for (; at_ < std::min(stop.at, s.end) && s.begin <= at_; ++at_) {
-        state_.train(s.config, at_, at_ + 1);
+    const auto numbers = leases();
+    for (auto number : numbers)
+      step(number);
+    return !numbers.empty();
+  }
+
+  /// The leases that run.
+  [[nodiscard]] std::vector<std::uint64_t> leases() const {
+    std::vector<std::uint64_t> result;
+    for (const auto& kvp : tasks_)
+      result.push_back(kvp.first);
+    return result;
+  }
+
+  /// Goes to the next stop of a lease. REQUIRES: it runs
+  void step(std::uint64_t lease) {
+    auto& t = tasks_.at(lease);
+    if (t.cancelled) {
+      end(lease, error{errc::cancelled, "cancelled"});
+      return;
+    }
+    const auto stop = t.work.stops.at(t.next);
+    for (auto& s : t.work.stages)
+      for (; t.at < std::min(stop.at, s.end) && s.begin <= t.at; ++t.at) {
+        t.state.train(s.config, t.at, t.at + 1);
         ++trained;
-        if (const auto* bad = poison(s.config))
-          return end(*bad);
+        if (const auto* bad = poison(s.config)) {
+          end(lease, *bad);
+          return;
+        }
       }
     stop_report x;
-    x.lease = work_.number;
+    x.lease = lease;
     x.at = stop.at;
     x.device = "model";
-    x.trained_steps = stop.at - (next_ == 0 ? work_.stages.front().begin
-                                            : work_.stops[next_ - 1].at);
+    x.trained_steps = stop.at - (t.next == 0 ? t.work.stages.front().begin
+                                             : t.work.stops[t.next - 1].at);
     x.train_ns = 1'000'000 * x.trained_steps;
     if (stop.evaluate)
-      x.values = state_.evaluate();
+      x.values = t.state.evaluate();
     if (diverges(x.values)) {
       x.values.clear();
-      sink_(x);
-      return end(error{errc::diverged, "not finite"});
+      t.sink(x);
+      end(lease, error{errc::diverged, "not finite"});
+      return;
     }
     if (stop.save) {
-      const auto* where = stage_reaching(work_, stop.at);
+      const auto* where = stage_reaching(t.work, stop.at);
       const auto name = checkpoint_name(where == nullptr ? 0 : where->node,
-                                        stop.at, work_.number);
-      (*files_)[name] = state_;
+                                        stop.at, lease);
+      (*files_)[name] = t.state;
       x.saved = checkpoint{name, 1, 1};
     }
-    sink_(x);
-    if (++next_ == work_.stops.size())
-      return end({});
-    return true;
+    t.sink(x);
+    if (++t.next == t.work.stops.size())
+      end(lease, {});
   }
 
   /// Whether what was measured stands for something that is not finite.
@@ -116,19 +156,23 @@ public:
     = [](const configuration&) { return nullptr; };
 
 private:
-  bool end(std::optional<error> why) {
-    auto sink = std::exchange(sink_, nullptr);
-    sink(lease_end{work_.number, at_, std::move(why)});
-    return true;
+  /// A lease that runs.
+  struct task {
+    lease work;
+    engine_sink sink;
+    model_state state;
+    std::size_t next = 0; ///< of its stops
+    step_t at = 0;
+    bool cancelled = false;
+  };
+
+  void end(std::uint64_t lease, std::optional<error> why) {
+    const auto t = tasks_.extract(lease);
+    t.mapped().sink(lease_end{lease, t.mapped().at, std::move(why)});
   }
 
   std::shared_ptr<folder> files_;
-  lease work_;
-  engine_sink sink_;
-  model_state state_;
-  std::size_t next_ = 0;
-  step_t at_ = 0;
-  bool cancelled_ = false;
+  std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
 };
 
 /// The workload that studies of these tests name.

@@ -77,18 +77,18 @@ public:
 };
 
 TEST_F(SimulatedEngineTest, TellsWhenTrainingWould) {
-  EXPECT_EQ(device->reached(), 0u);
+  EXPECT_EQ(device->reached(3), 0u);
   start(3);
   run_to(136s);
   EXPECT_TRUE(heard.empty());
-  EXPECT_EQ(device->reached(), 3u);
+  EXPECT_EQ(device->reached(3), 3u);
   run_to(300s);
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].when, 202s);
   EXPECT_EQ(report(0).at, 10u);
   EXPECT_EQ(heard[1].when, 202s);
   EXPECT_FALSE(end(1).failure);
-  EXPECT_EQ(device->reached(), 0u);
+  EXPECT_EQ(device->reached(3), 0u);
 }
 
 TEST_F(SimulatedEngineTest, TellsEveryStopOnceWhenSomeAreAdded) {

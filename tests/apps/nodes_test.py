@@ -102,7 +102,7 @@ class Alone(NodeCase):
     def test_says_what_is_wrong_with_a_device(self):
         for args, why in {
                 ("--device", "cpuu"): "no device 'cpuu'",
-                ("--device", "cpu", "--device", "cuda:99"): "cuda",
+                ("--device", "cuda:98", "--device", "cuda:99"): "cuda:98",
                 ("--threads", "0"): "--threads",
                 ("--grace-seconds", "-1"): "--grace-seconds"}.items():
             process = self.trainer("127.0.0.1:1", *args)

@@ -364,6 +364,9 @@ public:
         out[i].setName(all[i].name);
         out[i].setDevice(all[i].device);
         out[i].setLost(all[i].lost);
+        out[i].setMemoryBytes(all[i].memory_bytes);
+        out[i].setDriver(all[i].driver);
+        out[i].setComputeCapability(all[i].compute_capability);
         if (!all[i].lease)
           continue;
         auto lease = out[i].getLease().initRunning();
@@ -371,6 +374,7 @@ public:
         lease.setAt(all[i].lease->at);
         lease.setTo(all[i].lease->to);
         lease.setStepsPerSecond(all[i].lease->steps_per_second);
+        lease.setLanes(all[i].lease->lanes);
       }
     });
     return kj::READY_NOW;
@@ -498,9 +502,11 @@ void fill(fake_model& x) {
   x.add("study: slow-one\n");
   x.trainers = {
     {1, "alpha/100", "cpu avx2 1 thread", "",
-     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5}},
-    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt},
-    {3, "beta/7", "cpu avx2 1 thread", "connection lost", std::nullopt}};
+     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5, 2}, 17179869184, "", ""},
+    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt, 17179869184, "",
+     ""},
+    {3, "beta/7", "cuda H100", "connection lost", std::nullopt, 85899345920,
+     "13.0", "9.0"}};
   x.log = "the first line of the log\nand the second one\n";
 }
 

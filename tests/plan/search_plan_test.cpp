@@ -50,8 +50,8 @@ TEST(SearchPlan, SharesWhatIsEqualUntilItDiffers) {
 TEST(SearchPlan, LanesShareNothing) {
   search_plan plan;
   const auto study = plan.add_study({1, {10}});
-  for (std::uint64_t lane : {1, 2})
-    plan.ask(plan.add_trial(study, {{0, lr(.1)}}, lane), 10);
+  for (std::uint64_t strand : {1, 2})
+    plan.ask(plan.add_trial(study, {{0, lr(.1)}}, strand), 10);
   EXPECT_EQ(plan.figures().unique_steps, 20u);
   EXPECT_EQ(plan.shared_steps(), (std::vector<step_t>{0, 0}));
 }
@@ -101,7 +101,7 @@ TEST(SearchPlan, ATrialCanTakeAnotherWayFromWhereItWasAskedTo) {
   EXPECT_EQ(plan.node(1).wants.count(6), 0u);
   const auto b = plan.add_trial(study, {{0, lr(.1)}}, 3, true);
   plan.reroute(b, {{0, lr(.1)}, {4, lr(.01)}});
-  EXPECT_EQ(plan.lane_of(b), 3u);
+  EXPECT_EQ(plan.strand_of(b), 3u);
 }
 
 TEST(SearchPlan, StatesAreKeptWhereATrialMayTakeAnotherWay) {
@@ -193,7 +193,7 @@ std::string way_to(const search_plan& plan, node_id id) {
   std::string result;
   for (; id != 0; id = plan.node(id).parent)
     result += std::to_string(plan.node(id).begin) + '/'
-              + std::to_string(plan.node(id).lane) + '/'
+              + std::to_string(plan.node(id).strand) + '/'
               + to_text(plan.config_of(id)) + '|';
   return result;
 }
@@ -227,7 +227,7 @@ TEST(SearchPlan, ARestoredNodeHasTheIdentityThatItHad) {
   search_plan again;
   for (node_id id = 1; id < plan.size(); ++id) {
     const auto& x = plan.node(id);
-    again.restore_node(id, x.parent, x.begin, plan.config_of(id), x.lane);
+    again.restore_node(id, x.parent, x.begin, plan.config_of(id), x.strand);
     EXPECT_EQ(again.node(id).identity, x.identity);
   }
 }

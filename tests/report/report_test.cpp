@@ -51,7 +51,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
             (std::set<std::string>{"load", "train", "evaluate", "save",
                                    "dispatch", "idle"}));
   EXPECT_EQ(keys(x["trainers"][0]),
-            (std::set<std::string>{"number", "name", "device", "lost"}));
+            (std::set<std::string>{"number", "name", "device", "memory_bytes",
+                                   "driver", "compute_capability", "lost"}));
 }
 
 TEST(ReportJson, HoldsTheRun) {
@@ -70,9 +71,14 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(x["saved_device_seconds"], 19.75);
   EXPECT_EQ(x["overhead"]["dispatch"], 0.3);
   EXPECT_EQ(x["overhead"]["idle"], 4.5);
-  EXPECT_EQ(x["device_kinds"], json::array({"cpu avx2"}));
+  EXPECT_EQ(x["device_kinds"], json::array({"cpu avx2", "cuda H100"}));
   EXPECT_EQ(x["trainers"][0]["lost"], nullptr);
+  EXPECT_EQ(x["trainers"][0]["driver"], nullptr);
+  EXPECT_EQ(x["trainers"][0]["compute_capability"], nullptr);
   EXPECT_EQ(x["trainers"][1]["lost"], "killed by signal 9");
+  EXPECT_EQ(x["trainers"][1]["memory_bytes"], 1ull << 36);
+  EXPECT_EQ(x["trainers"][1]["driver"], "13.0");
+  EXPECT_EQ(x["trainers"][1]["compute_capability"], "9.0");
   const auto& trial = x["studies"][1]["trials"][1];
   EXPECT_EQ(trial["id"], 1);
   EXPECT_EQ(trial["state"], "COMPLETE");

@@ -145,7 +145,7 @@ TEST(Pictures, StayBounded) {
   for (std::uint64_t i = 0; i < 50000; ++i)
     run.timeline.push_back({1 + i % 300, static_cast<double>(i),
                             0.5 + static_cast<double>(i), 1 + i % 1000, 0, 4,
-                            0.1, 0.2, 0.1, 0.1});
+                            0.1, 0.2, 0.1, 0.1, 0});
   const auto tree = stage_tree_svg(run);
   EXPECT_EQ(xml_fault(tree), "");
   EXPECT_LT(tree.size(), 2'000'000u);
@@ -176,13 +176,25 @@ TEST(TimelineSvg, HasARowAndAShareForEachTrainer) {
     EXPECT_EQ(count(svg, "fill=\"" + shade + '"'), 3u) << shade;
 }
 
+TEST(TimelineSvg, HasARowForEachLaneThatDidSomething) {
+  auto run = sample_run();
+  run.timeline[1].lane = 3;
+  const auto number = std::to_string(run.timeline[1].trainer);
+  const auto svg = timeline_svg(run);
+  EXPECT_EQ(xml_fault(svg), "");
+  EXPECT_NE(svg.find(">trainer " + number + ", lane 3</text>"), svg.npos);
+  EXPECT_NE(svg.find("2 trainers with 3 lanes, "), svg.npos);
+  EXPECT_NE(stage_tree_svg(run).find("on trainer " + number + ", lane 3"),
+            svg.npos);
+}
+
 TEST(TimelineSvg, JoinsWhatATrainerDoesOnAStageWithoutAPause) {
   auto run = sample_run();
   const auto bars = [&] { return count(timeline_svg(run), "<g><title>"); };
   const auto before = bars();
   // Trainer 1 again, on the stage of its first stretch.
   run.timeline.insert(run.timeline.begin() + 1,
-                      {1, 6, 7, 1, 2, 4, 0, 0.5, 0.25, 0.25});
+                      {1, 6, 7, 1, 2, 4, 0, 0.5, 0.25, 0.25, 0});
   EXPECT_EQ(bars(), before);
   const auto svg = timeline_svg(run);
   EXPECT_NE(svg.find("steps 0 to 4"), svg.npos);

@@ -161,7 +161,9 @@ curve:
             (std::vector<std::string>{
               "p.yaml:3:11: workload: unknown workload 'fashion-mlq', did you "
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-cnn, "
-              "fashion-resnet, bert-tiny-squad, bert-base-squad"}));
+              "fashion-resnet, cifar-resnet20, cifar-resnet32, cifar-resnet44, "
+              "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
+              "cifar-mobilenetv2, bert-tiny-squad, bert-base-squad"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -48,7 +48,7 @@ TEST_F(StateFolderTest, FreshFolderIsEmpty) {
 TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   const auto big = std::numeric_limits<std::uint64_t>::max();
   auto tagged = node(3);
-  tagged.lane = big;
+  tagged.strand = big;
   const checkpoint file{"k1-n2-s20", 4096, big - 1};
   commit(*open(), {node_added{key, node(1)}, node_added{key, node(2, 1)},
                    node_added{"other", node(1)}, node_added{key, tagged},

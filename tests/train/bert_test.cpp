@@ -195,8 +195,9 @@ TEST(Bert, MasksAreThoseOfTheirAddress) {
   const auto network = small_network();
   const at::NoGradGuard no_grad;
   const auto inputs = small_inputs();
-  const auto start = [&](const mask_source& source) {
-    return network.forward(inputs, &source).start;
+  const auto start = [&](const dropout_source& source) {
+    const dropout_sources sources{source};
+    return network.forward(inputs, &sources).start;
   };
   const auto plain = network.forward(inputs, nullptr).start;
   EXPECT_TRUE(start({1, 2, 3, 0}).equal(plain));

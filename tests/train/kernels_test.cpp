@@ -56,8 +56,8 @@ struct layer {
         y->set_requires_grad(true);
   }
 
-  std::vector<at::Tensor> train(bool pool, bool relu) {
-    const auto y = normalise(x, norm, {pool, residual, relu}, true);
+  std::vector<at::Tensor> train(bool pool, activation last) {
+    const auto y = normalise(x, norm, {pool, residual, last}, true);
     (y * tensor(y.sizes(), 7)).sum().backward();
     std::vector<at::Tensor> result{y.detach(),         x.grad(),
                                    norm.weight.grad(), norm.bias.grad(),
@@ -72,12 +72,12 @@ class Normalisation : public testing::TestWithParam<int> {
 protected:
   const bool pool = (GetParam() & 1) != 0;
   const bool residual = (GetParam() & 2) != 0;
-  const bool relu = (GetParam() & 4) != 0;
+  const activation last{static_cast<std::uint8_t>(GetParam() / 4)};
 };
 
 TEST_P(Normalisation, TrainsAsTheOperationsThatItStandsFor) {
-  const auto ours = layer{pool, residual}.train(pool, relu);
-  const auto theirs = layer{pool, residual, at::kDouble}.train(pool, relu);
+  const auto ours = layer{pool, residual}.train(pool, last);
+  const auto theirs = layer{pool, residual, at::kDouble}.train(pool, last);
   ASSERT_EQ(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i)
     EXPECT_TRUE(at::allclose(ours[i].to(at::kDouble), theirs[i], 1e-4, 1e-5))
@@ -89,16 +89,16 @@ TEST_P(Normalisation, EvaluatesAsTheOperationsThatItStandsFor) {
   const c10::InferenceMode guard;
   const auto result = [&](at::ScalarType type) {
     const layer z{pool, residual, type};
-    return normalise(z.x, z.norm, {pool, z.residual, relu}, false);
+    return normalise(z.x, z.norm, {pool, z.residual, last}, false);
   };
   EXPECT_TRUE(at::allclose(result(at::kFloat).to(at::kDouble),
                            result(at::kDouble), 1e-5, 1e-5));
 }
 
 TEST_P(Normalisation, TheNumberOfThreadsDoesNotMatter) {
-  const auto alone = layer{pool, residual}.train(pool, relu);
+  const auto alone = layer{pool, residual}.train(pool, last);
   at::set_num_threads(3);
-  const auto together = layer{pool, residual}.train(pool, relu);
+  const auto together = layer{pool, residual}.train(pool, last);
   at::set_num_threads(1);
   for (std::size_t i = 0; i < alone.size(); ++i)
     EXPECT_TRUE(at::equal(alone[i], together[i])) << "result " << i;
@@ -107,11 +107,11 @@ TEST_P(Normalisation, TheNumberOfThreadsDoesNotMatter) {
 TEST_P(Normalisation, DivergenceIsSeen) {
   layer z{pool, residual};
   z.x.mutable_data_ptr<float>()[0] = nan;
-  const auto y = normalise(z.x, z.norm, {pool, z.residual, relu}, true);
+  const auto y = normalise(z.x, z.norm, {pool, z.residual, last}, true);
   EXPECT_TRUE(y.isnan().any().item<bool>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Normalisation, testing::Range(0, 8));
+INSTANTIATE_TEST_SUITE_P(Ways, Normalisation, testing::Range(0, 12));
 
 TEST(NormalisationShapes, ChannelsThatFillNoVector) {
   const batch_norm norm{at::ones({3}), at::zeros({3}), at::zeros({3}),
@@ -130,9 +130,10 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
   x[5] = nan;
   const auto residual = numbers(n, 2), dy = numbers(n, 3),
              factors = numbers(channels, 4), shifts = numbers(channels, 5);
+  const std::vector<float> large(channels, 20);
   std::vector<std::vector<float>> first;
   for (const auto* set : kernels::usable()) {
-    std::vector<std::vector<float>> results(13, std::vector<float>(n));
+    std::vector<std::vector<float>> results(16, std::vector<float>(n));
     auto* out = results.data();
     std::vector<std::uint8_t> which(n / 4);
     set->max_pool(x.data(), images, side, side, channels, out[0].data(),
@@ -142,12 +143,21 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
     set->sums(x.data(), rows, channels, shifts.data(), out[2].data(),
               out[3].data());
     set->normalise(x.data(), rows, channels, shifts.data(), factors.data(),
-                   shifts.data(), residual.data(), true, out[4].data());
+                   shifts.data(), residual.data(), activation::relu,
+                   out[4].data());
     set->gradient_sums(dy.data(), out[4].data(), x.data(), rows, channels,
-                       shifts.data(), out[5].data(), out[6].data());
+                       shifts.data(), activation::relu, out[5].data(),
+                       out[6].data());
     set->normalise_backward(dy.data(), out[4].data(), x.data(), rows, channels,
                             shifts.data(), factors.data(), shifts.data(),
-                            factors.data(), out[7].data(), out[8].data());
+                            factors.data(), activation::relu, out[7].data(),
+                            out[8].data());
+    // As large as ReLU6 cuts off.
+    set->normalise(out[4].data(), rows, channels, shifts.data(), large.data(),
+                   shifts.data(), nullptr, activation::relu6, out[13].data());
+    set->gradient_sums(dy.data(), out[13].data(), x.data(), rows, channels,
+                       shifts.data(), activation::relu6, out[14].data(),
+                       out[15].data());
     set->dropout_mask(12345, 6, size - 1, 1U << 30, 1.25F, out[9].data());
     out[10] = residual;
     out[11] = numbers(n, 6);
@@ -169,12 +179,13 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
 }
 
 TEST(Kernels, PoolingPrefersTheFirstOfEqualsAndNaN) {
-  std::vector<float> x(4 * kernels::lanes, 1), y(kernels::lanes);
-  x[1] = 0;                        // channel 1: the second pixel is larger
-  x[2 * kernels::lanes + 2] = nan; // channel 2, third pixel
-  std::vector<std::uint8_t> which(kernels::lanes);
+  std::vector<float> x(4 * kernels::vector_width, 1), y(kernels::vector_width);
+  x[1] = 0; // channel 1: the second pixel is larger
+  x[2 * kernels::vector_width + 2] = nan; // channel 2, third pixel
+  std::vector<std::uint8_t> which(kernels::vector_width);
   for (const auto* set : kernels::usable()) {
-    set->max_pool(x.data(), 1, 2, 2, kernels::lanes, y.data(), which.data());
+    set->max_pool(x.data(), 1, 2, 2, kernels::vector_width, y.data(),
+                  which.data());
     EXPECT_EQ(which[0], 0);
     EXPECT_EQ(which[1], 1);
     EXPECT_EQ(which[2], 2);
@@ -204,14 +215,14 @@ void compare_updates(update_rule rule, const Options& options) {
   auto theirs = ours.clone();
   for (auto* x : {&ours, &theirs})
     x->set_requires_grad(true);
-  optimizer mine;
+  optimizer mine{{ours}, 1};
   Reference reference{{theirs}, options};
   for (std::uint64_t i = 0; i < 5; ++i) {
     // In another order in memory than the weights: it is the value that counts.
     const auto gradient = tensor({64, 8, 3, 3}, 10 + i);
     ours.mutable_grad() = gradient.clone();
     theirs.mutable_grad() = gradient.clone();
-    mine.update(rule, {ours});
+    mine.update({rule});
     reference.step();
   }
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-7));

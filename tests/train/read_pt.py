@@ -18,7 +18,8 @@ import zipfile
 import zlib
 from collections import OrderedDict
 
-WORKLOADS = ["fashion-mlp", "fashion-cnn", "fashion-resnet", "bert-tiny-squad"]
+WORKLOADS = ["fashion-mlp", "fashion-cnn", "fashion-resnet",
+             "cifar-mobilenetv2", "bert-tiny-squad"]
 
 
 def rebuild_tensor(storage, offset, shape, stride, *_):

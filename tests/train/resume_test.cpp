@@ -107,6 +107,29 @@ TEST_P(Resume, TheSeedChangesTheResult) {
   EXPECT_FALSE(one->save() == two->save());
 }
 
+class ResumeLarge : public testing::TestWithParam<std::string> {};
+
+TEST_P(ResumeLarge, InAnotherProcessGivesTheSameBits) {
+  // Across the change from sgd to adamw.
+  const temporary_folder folder;
+  const auto work = make_built_in(small_spec(GetParam()));
+  train_changing(*work, GetParam(), 0, 1);
+  write_file(folder.path + "/in", work->save());
+  train_changing(*work, GetParam(), 1, 3);
+  ASSERT_TRUE(run_again({"--go-on", GetParam(), "1", "3", folder.path + "/in",
+                         folder.path + "/out"}));
+  EXPECT_TRUE(read_file(folder.path + "/out") == work->save());
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
+                         testing::Values("cifar-resnet20", "cifar-wrn16-4",
+                                         "cifar-mobilenetv2"),
+                         [](const auto& x) {
+                           auto name = x.param.substr(6);
+                           std::erase(name, '-');
+                           return name;
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "fashion-resnet", "bert-tiny-squad"),

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "train/training_process.hpp"
@@ -51,17 +51,17 @@ TEST(Optimizer, SgdByHand) {
   rule.momentum = 0.5;
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
-  optimizer o;
-  o.update(rule, {x});
+  optimizer o{{x}, 1};
+  o.update({rule});
   // Gradient 2 + 0.2 * 1, which is also the first buffer.
   EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * 2.2);
-  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2.2);
+  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2.2);
   set_gradient(x, 1);
-  o.update(rule, {x});
+  o.update({rule});
   const auto buffer = 0.5 * 2.2 + 1 + 0.2 * 0.78;
-  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), buffer);
+  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), buffer);
   EXPECT_DOUBLE_EQ(x.item<double>(), 0.78 - 0.1 * buffer);
-  EXPECT_EQ(o.count, 2);
+  EXPECT_EQ(o.at(0).count, 2);
 }
 
 TEST(Optimizer, NesterovByHand) {
@@ -70,10 +70,10 @@ TEST(Optimizer, NesterovByHand) {
   rule.momentum = 0.5;
   rule.nesterov = true;
   const auto x = weight_of(1, 2);
-  optimizer o;
-  o.update(rule, {x});
+  optimizer o{{x}, 1};
+  o.update({rule});
   EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2));
-  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2);
+  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2);
 }
 
 TEST(Optimizer, AdamwByHand) {
@@ -84,13 +84,13 @@ TEST(Optimizer, AdamwByHand) {
   rule.beta2 = 0.9;
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
-  optimizer o;
-  o.update(rule, {x});
+  optimizer o{{x}, 1};
+  o.update({rule});
   // The corrections make the first update the gradient's sign.
   auto expected = 1 * (1 - 0.1 * 0.2) - 0.1 * 2 / (2 + 1e-8);
   EXPECT_NEAR(x.item<double>(), expected, 1e-14);
   set_gradient(x, -1);
-  o.update(rule, {x});
+  o.update({rule});
   const auto m = (0.8 * 0.2 * 2 + 0.2 * -1) / (1 - 0.8 * 0.8);
   const auto v = (0.9 * 0.1 * 4 + 0.1 * 1) / (1 - 0.9 * 0.9);
   expected = expected * (1 - 0.1 * 0.2) - 0.1 * m / (std::sqrt(v) + 1e-8);
@@ -105,16 +105,47 @@ TEST(Optimizer, AnotherKindBeginsAfresh) {
   adamw.kind = optimizer_kind::adamw;
   adamw.beta2 = 0.999;
   const auto x = weight_of(1, 2);
-  optimizer o;
-  o.update(sgd, {x});
-  EXPECT_TRUE(o.second.empty());
-  o.update(adamw, {x});
-  EXPECT_EQ(o.count, 1);
-  EXPECT_NEAR(o.first[0].item<double>(), 0.1 * 2, 1e-14);
-  o.update(sgd, {x});
-  EXPECT_EQ(o.count, 1);
-  EXPECT_TRUE(o.second.empty());
-  EXPECT_DOUBLE_EQ(o.first[0].item<double>(), 2);
+  optimizer o{{x}, 1};
+  o.update({sgd});
+  EXPECT_TRUE(o.second().empty());
+  o.update({adamw});
+  EXPECT_EQ(o.at(0).count, 1);
+  EXPECT_NEAR(o.first()[0].item<double>(), 0.1 * 2, 1e-14);
+  o.update({sgd});
+  EXPECT_EQ(o.at(0).count, 1);
+  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2);
+}
+
+TEST(Optimizer, LanesHaveRulesOfTheirOwn) {
+  update_rule sgd;
+  sgd.lr = 0.1;
+  sgd.momentum = 0.5;
+  auto adamw = sgd;
+  adamw.kind = optimizer_kind::adamw;
+  adamw.beta2 = 0.9;
+  // By the kernels and by LibTorch's operations.
+  for (const auto type : {at::kFloat, at::kDouble}) {
+    const auto weight = [type](std::int64_t first, std::int64_t size) {
+      auto x = (at::arange(first, first + size, type) + 1).view({size, 1});
+      x.set_requires_grad(true);
+      x.mutable_grad() = x.detach() * 2 - 5;
+      return x;
+    };
+    const auto joined = weight(0, 6);
+    optimizer o{{joined}, 3};
+    o.update({sgd, adamw, std::nullopt});
+    o.update({sgd, std::nullopt, std::nullopt});
+    const auto one = weight(0, 2), two = weight(2, 2), three = weight(4, 2);
+    optimizer first{{one}, 1}, second{{two}, 1};
+    first.update({sgd});
+    first.update({sgd});
+    second.update({adamw});
+    EXPECT_TRUE(joined.equal(at::cat({one, two, three})));
+    EXPECT_EQ(o.at(0).count, 2);
+    EXPECT_EQ(o.at(1).count, 1);
+    EXPECT_EQ(o.at(2).count, 0);
+    EXPECT_EQ(o.at(2).kind, optimizer_kind::none);
+  }
 }
 
 TEST(TensorFile, RoundTrip) {
@@ -168,27 +199,30 @@ TEST(TensorFile, CopiesOnlyWhatFits) {
   EXPECT_TRUE(x.equal(at::ones({2})));
 }
 
+constexpr image_form fashion{1, 28, 28, 10};
+
 TEST(Model, DropsTheShareAndKeepsTheMean) {
   // Through the network's own interface: with all weights but the last
   // layer's bias at work, a share of 0 must equal no dropout at all.
-  const auto x = make_model("fashion-mlp", at::kCPU);
-  x->init(1);
+  const auto x = make_network("mlp", fashion, at::kCPU, 1);
+  x->init(0, 1);
   const at::NoGradGuard no_grad;
   const auto images = at::ones({4, 1, 28, 28});
   const auto plain = x->forward(images, nullptr);
-  const dropout_source none{1, 0, 0, 0};
+  const dropout_sources none{dropout_source{1, 0, 0, 0}};
   EXPECT_TRUE(x->forward(images, &none).equal(plain));
-  const dropout_source some{1, 0, 0, 0.25};
+  const dropout_sources some{dropout_source{1, 0, 0, 0.25}};
   const auto dropped = x->forward(images, &some);
   EXPECT_FALSE(dropped.equal(plain));
   EXPECT_TRUE(x->forward(images, &some).equal(dropped));
-  const dropout_source next{1, 0, 1, 0.25};
+  const dropout_sources next{dropout_source{1, 0, 1, 0.25}};
   EXPECT_FALSE(x->forward(images, &next).equal(dropped));
   // Averaged over many masks it comes near what evaluation computes.
   auto sum = at::zeros_like(plain);
   constexpr int masks = 500;
   for (int i = 0; i < masks; ++i) {
-    const dropout_source source{1, 1, static_cast<std::uint64_t>(i), 0.25};
+    const dropout_sources source{
+      dropout_source{1, 1, static_cast<std::uint64_t>(i), 0.25}};
     sum += x->forward(images, &source);
   }
   const auto distance = (sum / masks - plain).abs().mean().item<double>();
@@ -196,20 +230,23 @@ TEST(Model, DropsTheShareAndKeepsTheMean) {
 }
 
 TEST(Model, ShapesOfScores) {
-  for (const auto& workload : built_in_workloads()) {
-    const auto x = make_model(workload.name, at::kCPU);
-    x->init(1);
-    const at::NoGradGuard no_grad;
-    EXPECT_EQ(x->forward(at::ones({3, 1, 28, 28}), nullptr).sizes(),
-              (at::IntArrayRef{3, 10}))
-      << workload.name;
-  }
+  for (const auto* name : {"mlp", "cnn", "resnet20", "wrn16-4", "mobilenetv2"})
+    for (const std::int64_t lanes : {1, 3}) {
+      const auto count = static_cast<std::size_t>(lanes);
+      const auto x = make_network(name, fashion, at::kCPU, count);
+      for (std::size_t i = 0; i < count; ++i)
+        x->init(i, 1);
+      const at::NoGradGuard no_grad;
+      EXPECT_EQ(x->forward(at::ones({5, lanes, 28, 28}), nullptr).sizes(),
+                (at::IntArrayRef{lanes, 5, 10}))
+        << name;
+    }
 }
 
 TEST(Model, ResnetHasTwentyLayers) {
   // Weights of convolutions on the main path and of the linear layer.
   int layers = 0;
-  const auto x = make_model("fashion-resnet", at::kCPU);
+  const auto x = make_network("resnet20", fashion, at::kCPU, 1);
   for (const auto& [name, tensor] : x->parameters())
     layers += tensor.dim() > 1 && name.find("downsample") == std::string::npos;
   EXPECT_EQ(layers, 20);

@@ -61,10 +61,15 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options[x.name] = x.fallback;
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
-  if (spec.options.contains("data.length")) {
+  if (spec.options.contains("data.set"))
+    spec.options["data.set"] = "synthetic";
+  if (name.starts_with("cifar-")) {
+    // Fewer images: those networks are large.
+    spec.options["data.train"] = std::min(images, 16.0);
+    spec.options["data.validation"] = 8.0;
+  } else if (name.starts_with("bert-")) {
     spec.options["data.validation"] = 64.0;
     spec.options["data.length"] = 32.0;
-    spec.options["data.set"] = "synthetic";
   }
   return spec;
 }
@@ -102,10 +107,14 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"clip", {1., 0., 0.5, 2., 0.1, 1.}},
     {"crop", {2., 0., 1., 3., 2., 4.}},
     {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
+    {"cutout", {0., 8., 5., 16., 1., 0.}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
     result[x.name] = constant_form(values.at(x.name).at(step));
+  // What `small_spec` leaves is to be several batches.
+  if (name.starts_with("cifar-"))
+    result["batch_size"] = form::constant(static_cast<double>(4 + step));
   return result;
 }
 

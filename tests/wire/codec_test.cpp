@@ -64,6 +64,7 @@ TEST(Codec, LeaseRoundTrips) {
   EXPECT_EQ(y.folder, x.folder);
   EXPECT_EQ(y.token, x.token);
   EXPECT_EQ(y.depot, x.depot);
+  EXPECT_EQ(y.lane, x.lane);
   EXPECT_EQ(y.start, x.start);
   EXPECT_EQ(y.code, x.code);
   EXPECT_EQ(y.stops, x.stops);
@@ -181,6 +182,11 @@ TEST(Codec, RefusesBrokenHellos) {
           "version is too long");
   refused([](hello& x) { x.host.assign(max_name_bytes + 1, 'h'); },
           "host name is too long");
+  refused([](hello& x) { x.driver.assign(max_name_bytes + 1, 'd'); },
+          "GPU's driver is too long");
+  refused(
+    [](hello& x) { x.compute_capability.assign(max_name_bytes + 1, 'c'); },
+    "compute capability is too long");
   refused(
     [](hello& x) {
       for (std::size_t i = 0; i <= max_workloads; ++i)
@@ -221,6 +227,7 @@ TEST(Codec, RefusesBrokenLeases) {
           "option is not finite");
   refused([](lease& x) { x.workload.settings[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.code.file = "../code"; }, "leads out");
+  refused([](lease& x) { x.lane = lanes_max; }, "lane is out of range");
   refused([](lease& x) { x.stages.clear(); }, "no stages");
   refused([](lease& x) { x.stops.clear(); }, "no stops");
   refused([](lease& x) { x.stages[1].begin = 13; }, "where the one before");

@@ -52,6 +52,7 @@ inline lease path() {
   x.folder = "/tmp/checkpoints";
   x.token = ".hippo-0123";
   x.depot = 4849;
+  x.lane = 5;
   x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
   x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
               {9, 20, 20, {{"lr", form::constant(0.5)}}}};
@@ -81,7 +82,8 @@ inline stop_report report() {
 
 inline hello greeting() {
   return {protocol_version, "node7", 4711, "cpu avx2 t1",
-          {{"fashion-cnn", "built-in 2"}, {"toy", ""}}, 2, 1ull << 34};
+          {{"fashion-cnn", "built-in 3"}, {"toy", ""}}, 2, 1ull << 34,
+          "13.0", "9.0"};
 }
 
 } // namespace hippo::samples

@@ -83,7 +83,9 @@ struct lease_summary {
   std::string what; ///< the configuration that it trains
   step_t at = 0;
   step_t to = 0;
-  double steps_per_second = 0; ///< 0 until it has reported
+  double steps_per_second = 0; ///< of all its lanes; 0 until it has reported
+  /// How many of its lanes train; the rest is of the one behind the others.
+  std::uint32_t lanes = 0;
 };
 
 /// One trainer.
@@ -93,6 +95,9 @@ struct trainer_summary {
   std::string device;                 ///< kind of device
   std::string lost;                   ///< why it is gone; empty if it is there
   std::optional<lease_summary> lease; ///< nothing if it is idle
+  std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
+  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
+  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client.

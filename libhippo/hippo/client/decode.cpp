@@ -78,10 +78,14 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.name = x.getName();
   result.device = x.getDevice();
   result.lost = x.getLost();
+  result.memory_bytes = x.getMemoryBytes();
+  result.driver = x.getDriver();
+  result.compute_capability = x.getComputeCapability();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),
-                                 lease.getStepsPerSecond()};
+                                 lease.getStepsPerSecond(),
+                                 lease.getLanes()};
   }
   return result;
 }

@@ -20,9 +20,9 @@ bool insert_sorted(Vector& xs, const typename Vector::value_type& x) {
   return true;
 }
 
-std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t lane,
+std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t strand,
                      const configuration_pool::compact& config) {
-  const std::uint64_t head[]{parent, begin, lane};
+  const std::uint64_t head[]{parent, begin, strand};
   return hash_bytes(config.data(), config.size() * sizeof(config[0]),
                     hash_bytes(head, sizeof(head)));
 }
@@ -63,18 +63,19 @@ std::uint32_t search_plan::intern(measuring x) {
   return static_cast<std::uint32_t>(i - measurings_.begin());
 }
 
-node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
+node_id search_plan::add_node(node_id parent, step_t begin,
+                              std::uint64_t strand,
                               configuration_pool::compact config) {
   const node_id id = nodes_.size();
-  by_key_.emplace(key_of(parent, begin, lane, config), id);
+  by_key_.emplace(key_of(parent, begin, strand, config), id);
   auto& made = nodes_.emplace_back();
   made.parent = parent;
   made.depth = nodes_[parent].depth + 1;
   made.begin = begin;
   made.asked_to = begin;
-  made.lane = lane;
+  made.strand = strand;
   auto& above = nodes_[parent];
-  const std::uint64_t way[]{above.identity, begin, lane,
+  const std::uint64_t way[]{above.identity, begin, strand,
                             pool_.digest_of(config)};
   made.identity = hash_bytes(way, sizeof(way));
   made.config = std::move(config);
@@ -84,24 +85,25 @@ node_id search_plan::add_node(node_id parent, step_t begin, std::uint64_t lane,
 }
 
 std::optional<node_id> search_plan::find_child(
-  node_id parent, step_t begin, std::uint64_t lane,
+  node_id parent, step_t begin, std::uint64_t strand,
   const configuration_pool::compact& config) const {
   const auto [first, last]
-    = by_key_.equal_range(key_of(parent, begin, lane, config));
+    = by_key_.equal_range(key_of(parent, begin, strand, config));
   for (auto i = first; i != last; ++i) {
     const auto& x = nodes_[i->second];
-    if (x.parent == parent && x.begin == begin && x.lane == lane
+    if (x.parent == parent && x.begin == begin && x.strand == strand
         && x.config == config)
       return i->second;
   }
   return std::nullopt;
 }
 
-node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
+node_id search_plan::child_of(node_id parent, step_t begin,
+                              std::uint64_t strand,
                               configuration_pool::compact config) {
-  if (const auto found = find_child(parent, begin, lane, config))
+  if (const auto found = find_child(parent, begin, strand, config))
     return *found;
-  const auto id = add_node(parent, begin, lane, std::move(config));
+  const auto id = add_node(parent, begin, strand, std::move(config));
   made_.push_back(id);
   for (const auto& r : nodes_[parent].running)
     if (r.reached < begin && begin <= r.to)
@@ -111,7 +113,7 @@ node_id search_plan::child_of(node_id parent, step_t begin, std::uint64_t lane,
 
 node_id search_plan::chain(const trial_state& trial,
                            const std::vector<segment>& segments,
-                           std::uint64_t lane) {
+                           std::uint64_t strand) {
   assert(!segments.empty());
   auto when = studies_[trial.study].measuring;
   if (trial.responsive) {
@@ -121,7 +123,7 @@ node_id search_plan::chain(const trial_state& trial,
   }
   node_id at = 0;
   for (const auto& x : segments) {
-    at = child_of(at, x.begin, lane, pool_.intern(x.config));
+    at = child_of(at, x.begin, strand, pool_.intern(x.config));
     if (insert_sorted(nodes_[at].measurings, when))
       announce_stops(at, measurings_[when]);
   }
@@ -130,12 +132,12 @@ node_id search_plan::chain(const trial_state& trial,
 
 trial_id search_plan::add_trial(study_no study,
                                 const std::vector<segment>& segments,
-                                std::uint64_t lane, bool responsive) {
+                                std::uint64_t strand, bool responsive) {
   assert(study < studies_.size());
   trial_state trial;
   trial.study = study;
   trial.responsive = responsive;
-  trial.leaf = chain(trial, segments, lane);
+  trial.leaf = chain(trial, segments, strand);
   trials_.push_back(trial);
   ++studies_[study].figures.trials;
   return trials_.size() - 1;
@@ -145,7 +147,7 @@ void search_plan::reroute(trial_id id, const std::vector<segment>& segments) {
   auto& trial = trials_[id];
   assert(trial.responsive);
   [[maybe_unused]] const auto before = node_at(id, trial.asked_to);
-  trial.leaf = chain(trial, segments, nodes_[trial.leaf].lane);
+  trial.leaf = chain(trial, segments, nodes_[trial.leaf].strand);
   assert(node_at(id, trial.asked_to) == before);
 }
 
@@ -532,9 +534,9 @@ void search_plan::forget_checkpoint(node_id at, step_t step) {
 
 void search_plan::restore_node(node_id id, node_id parent, step_t begin,
                                const configuration& config,
-                               std::uint64_t lane) {
+                               std::uint64_t strand) {
   [[maybe_unused]] const auto made
-    = add_node(parent, begin, lane, pool_.intern(config));
+    = add_node(parent, begin, strand, pool_.intern(config));
   assert(made == id);
   (void)id;
 }

@@ -87,8 +87,8 @@ struct plan_node {
   node_id parent = 0;
   std::uint32_t depth = 0;
   step_t begin = 0;
-  std::uint64_t lane = 0;
-  /// Hash of the lanes, begins and configurations from the root to here; 0: the
+  std::uint64_t strand = 0;
+  /// Hash of the strands, begins and configurations from the root to here; 0: the
   /// root. Equal chains have equal ones, in every plan and every run.
   std::uint64_t identity = 0;
   configuration_pool::compact config;
@@ -127,6 +127,10 @@ struct merge_figures {
   std::uint64_t delivered_steps = 0; ///< of those asked for, by now
 };
 
+/// With merging off every trial has a strand of its own: trial i of study n that
+/// of number `n * strands_per_study + i + 1`.
+inline constexpr std::uint64_t strands_per_study = 1ull << 32;
+
 /// The search plan of one workload key: a trie of configurations with the
 /// requests, results and checkpoints on it.
 ///
@@ -135,7 +139,7 @@ struct merge_figures {
 /// `n.begin < t`; state 0 is the root's.
 ///
 /// @invariant a child's `begin` is at least its parent's
-/// @invariant siblings differ in begin, lane or configuration
+/// @invariant siblings differ in begin, strand or configuration
 class search_plan {
 public:
   search_plan();
@@ -147,13 +151,13 @@ public:
 
   /// Adds a trial; nothing is trained until it is asked for.
   /// @param segments from `join`, first begin 0
-  /// @param lane trials of different lanes share nothing; 0 for all to share
+  /// @param strand trials of different strands share nothing; 0 for all to share
   /// @param responsive whether it may be rerouted wherever it is measured: such
   ///                   states are kept then
   /// @complexity O(segments * hyper-parameters)
   /// REQUIRES: `study` exists and `segments` is not empty.
   trial_id add_trial(study_no study, const std::vector<segment>& segments,
-                     std::uint64_t lane = 0, bool responsive = false);
+                     std::uint64_t strand = 0, bool responsive = false);
 
   /// Gives a trial other values beyond what it was asked for.
   /// @complexity O(segments * hyper-parameters)
@@ -232,7 +236,7 @@ public:
   /// Puts back a node, result or checkpoint of an earlier run.
   /// REQUIRES: nodes come with the ids they had, parents first.
   void restore_node(node_id id, node_id parent, step_t begin,
-                    const configuration& config, std::uint64_t lane);
+                    const configuration& config, std::uint64_t strand);
   void restore_result(node_id at, step_t step, metrics values);
   void restore_checkpoint(node_id at, step_t step, checkpoint file);
 
@@ -286,14 +290,14 @@ public:
   [[nodiscard]] node_id leaf_of(trial_id trial) const {
     return trials_[trial].leaf;
   }
-  /// The lane that the trial was added to.
-  [[nodiscard]] std::uint64_t lane_of(trial_id trial) const {
-    return nodes_[leaf_of(trial)].lane;
+  /// The strand that the trial was added to.
+  [[nodiscard]] std::uint64_t strand_of(trial_id trial) const {
+    return nodes_[leaf_of(trial)].strand;
   }
   /// Returns the steps on a trial's way to state `to` that no trial was asked
   /// for. O(segments).
   [[nodiscard]] step_t uncovered_steps(trial_id trial, step_t to) const;
-  /// The same for a trial of lane 0 that need not be there.
+  /// The same for a trial of strand 0 that need not be there.
   /// @complexity O(segments * hyper-parameters)
   [[nodiscard]] step_t uncovered_steps(const std::vector<segment>& segments,
                                        step_t to) const;
@@ -332,13 +336,13 @@ private:
   /// Walks the nodes of `segments` and makes those that are missing.
   /// @returns the last one
   node_id chain(const trial_state& trial, const std::vector<segment>& segments,
-                std::uint64_t lane);
+                std::uint64_t strand);
   [[nodiscard]] std::optional<node_id>
-  find_child(node_id parent, step_t begin, std::uint64_t lane,
+  find_child(node_id parent, step_t begin, std::uint64_t strand,
              const configuration_pool::compact& config) const;
-  node_id child_of(node_id parent, step_t begin, std::uint64_t lane,
+  node_id child_of(node_id parent, step_t begin, std::uint64_t strand,
                    configuration_pool::compact config);
-  node_id add_node(node_id parent, step_t begin, std::uint64_t lane,
+  node_id add_node(node_id parent, step_t begin, std::uint64_t strand,
                    configuration_pool::compact config);
   /// Whether the outcome of measuring a state is known.
   [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);

@@ -15,9 +15,6 @@ namespace {
 /// Runs of each algorithm on made-up results.
 constexpr std::uint64_t estimate_runs = 16;
 
-/// The numbers of trials of one study that lanes are told apart by.
-constexpr std::uint64_t lanes_per_study = 1ull << 32;
-
 /// The trials of one study: what they are and how far they go.
 struct study_trials {
   std::vector<std::vector<segment>> segments;
@@ -69,7 +66,7 @@ struct outcome {
 
 void restore(search_plan& plan, const stored_plan& known) {
   for (const auto& x : known.nodes)
-    plan.restore_node(x.id, x.parent, x.begin, x.config, x.lane);
+    plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
   for (const auto& x : known.results)
     plan.restore_result(x.node, x.step, x.values);
 }
@@ -95,8 +92,8 @@ outcome merge(const std::vector<loaded_study>& studies,
     where.emplace_back(&plan, no);
     const bool shares = may_share(studies[i].spec.workload);
     for (std::size_t j = 0; j < trials[i].segments.size(); ++j) {
-      const auto lane = shares ? 0 : (i + 1) * lanes_per_study + j;
-      plan.cover(plan.add_trial(no, trials[i].segments[j], lane),
+      const auto strand = shares ? 0 : (i + 1) * strands_per_study + j;
+      plan.cover(plan.add_trial(no, trials[i].segments[j], strand),
                  trials[i].ends[j]);
     }
   }

@@ -81,6 +81,10 @@ std::string report_json(const run_record& x) {
     trainers.push_back({{"number", t.number},
                         {"name", t.name},
                         {"device", t.device},
+                        {"memory_bytes", t.memory_bytes},
+                        {"driver", text_or_null(t.driver)},
+                        {"compute_capability",
+                         text_or_null(t.compute_capability)},
                         {"lost", text_or_null(t.lost)}});
   }
   const json result{{"version", format_version},

@@ -125,11 +125,13 @@ std::string render_trainers(const std::vector<trainer_progress>& trainers,
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& x = trainers[i];
     line.add(" | ", style::dim);
-    const auto number = std::to_string(x.number) + ": ";
+    auto number = std::to_string(x.number) + ": ";
     if (!x.busy) {
       line.add(number + "idle", style::dim);
       continue;
     }
+    if (x.lanes > 1)
+      number += std::to_string(x.lanes) + " lanes, ";
     const auto rate = ' ' + significant(x.steps_per_second, 3) + "/s";
     const auto used = 3 + number.size() + rate.size();
     line.add(number + fit(printable(x.stage), each > used ? each - used : 0)

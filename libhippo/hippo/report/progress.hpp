@@ -36,7 +36,8 @@ struct trainer_progress {
   std::uint64_t number = 0;
   bool busy = false;
   std::string stage; ///< e.g. `lr 0.01, steps 4-6`; empty if idle
-  double steps_per_second = 0;
+  double steps_per_second = 0; ///< of all its lanes
+  std::uint32_t lanes = 0;     ///< how many train; `stage` is of one of them
 };
 
 /// Everything that the live view shows. Plain data.

@@ -67,7 +67,7 @@ struct stage_record {
   std::string workload;              ///< its workload key
 };
 
-/// What one trainer did in one stretch of time, for the picture.
+/// What one lane of a trainer did in one stretch of time, for the picture.
 struct busy_record {
   std::uint64_t trainer = 0; ///< number, from 1
   double begin = 0;          ///< seconds since the run began
@@ -80,7 +80,16 @@ struct busy_record {
   double train = 0;
   double evaluate = 0;
   double save = 0;
+  std::uint32_t lane = 0; ///< of the trainer's
 };
+
+/// Says which lane that was: `trainer 2`, or `trainer 2, lane 3` beyond the first.
+inline std::string lane_text(std::uint64_t trainer, std::uint32_t lane) {
+  auto result = "trainer " + std::to_string(trainer);
+  if (lane > 0)
+    result += ", lane " + std::to_string(lane);
+  return result;
+}
 
 /// What one trainer was.
 struct trainer_record {
@@ -91,6 +100,8 @@ struct trainer_record {
   bool left = false;  ///< it ended in good order before the end
   std::string stalled; ///< why it is given no work; empty if it is
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
+  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
+  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
 };
 
 /// A finished (or interrupted) run: everything that the report folder shows.

@@ -91,7 +91,18 @@ config_entries common_entries(const tree_panel& panel,
   return result;
 }
 
-std::string tooltip(const run_record& x, const stage_record& stage) {
+/// Who trained each stage, by its number.
+using stage_trainers = std::map<std::uint64_t, std::set<std::string>>;
+
+stage_trainers trainers_of(const run_record& x) {
+  stage_trainers result;
+  for (const auto& busy : x.timeline)
+    result[busy.stage].insert(lane_text(busy.trainer, busy.lane));
+  return result;
+}
+
+std::string tooltip(const run_record& x, const stage_record& stage,
+                    const stage_trainers& trainers) {
   std::string studies;
   for (std::size_t i = 0; i < stage.studies.size(); ++i) {
     if (i == studies_named_max) {
@@ -106,6 +117,9 @@ std::string tooltip(const run_record& x, const stage_record& stage) {
       + " of " + (studies.empty() ? "no study" : studies)};
   for (const auto& [name, form] : parse_config(stage.config))
     lines.push_back(name + " = " + form);
+  if (const auto i = trainers.find(stage.id); i != trainers.end())
+    for (const auto& name : i->second)
+      lines.push_back("on " + name);
   return svg_tooltip(lines);
 }
 
@@ -199,7 +213,8 @@ double full_height(const tree_panel& x) {
 }
 
 std::string draw(const run_record& x, const tree_panel& panel,
-                 const std::string& heading, fills& colours) {
+                 const std::string& heading, fills& colours,
+                 const stage_trainers& trainers) {
   std::vector<config_entries> configs;
   for (const auto& box : panel.boxes)
     configs.push_back(parse_config(x.stages[box.stage].config));
@@ -233,7 +248,7 @@ std::string draw(const run_record& x, const tree_panel& panel,
     const auto text = label(box, parts);
     if (!text.whole)
       unsaid[i] = parts;
-    result += "<g>" + tooltip(x, stage);
+    result += "<g>" + tooltip(x, stage, trainers);
     result +=
       bar(box.x, box.y, box.width, box.height, colours.of(stage.studies));
     result += text.svg + "</g>\n";
@@ -295,6 +310,7 @@ std::string translated(double x, double y, const std::string& content) {
 std::string stage_tree_svg(const run_record& x) {
   const auto layout = lay_out(x.stages, plot_width);
   fills colours;
+  const auto trainers = trainers_of(x);
   std::vector<std::string> notes;
   if (x.stages.empty())
     notes.emplace_back("No stage was trained.");
@@ -328,7 +344,7 @@ std::string stage_tree_svg(const run_record& x) {
     const auto heading = layout.panels.size() == 1
                            ? std::string("steps →")
                            : "workload " + panel.workload + ", steps →";
-    body += translated(margin, y, draw(x, panel, heading, colours));
+    body += translated(margin, y, draw(x, panel, heading, colours, trainers));
     y += full_height(panel);
   }
   return svg_open(plot_width + 2 * margin, y + 8, "Hippo stage tree")

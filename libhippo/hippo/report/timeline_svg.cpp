@@ -2,6 +2,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "hippo/report/report.hpp"
 #include "hippo/report/stage_text.hpp"
@@ -20,7 +21,7 @@ constexpr double row_pixels = 38;
 constexpr double bar_pixels = 26;
 constexpr double label_px = 10;
 constexpr std::size_t bars_max = 3000;    ///< the longest are drawn
-constexpr std::size_t trainers_max = 200; ///< the first are drawn
+constexpr std::size_t rows_max = 200;     ///< the first are drawn
 
 /// What a trainer does in a stretch, and how it is told apart.
 struct phase {
@@ -93,6 +94,17 @@ double last_second(const run_record& x) {
   return result > 0 ? result : 1;
 }
 
+/// A lane of a trainer: a row of the picture.
+struct lane_name {
+  std::uint64_t trainer = 0;
+  std::uint32_t lane = 0;
+  friend auto operator<=>(const lane_name&, const lane_name&) = default;
+};
+
+lane_name lane_of(const busy_record& x) {
+  return {x.trainer, x.lane};
+}
+
 std::string draw(const busy_record& x, double y, double scale,
                  const std::map<std::uint64_t, stage_entry>& stages) {
   const auto found = stages.find(x.stage);
@@ -102,8 +114,8 @@ std::string draw(const busy_record& x, double y, double scale,
   const double left = names_width + x.begin * scale;
   const double width = length * scale;
   std::vector<std::string> lines{
-    "trainer " + std::to_string(x.trainer) + ", steps " + std::to_string(x.from)
-      + " to " + std::to_string(x.to),
+    lane_text(x.trainer, x.lane) + ", steps " + std::to_string(x.from) + " to "
+      + std::to_string(x.to),
     seconds_text(x.begin) + " to " + seconds_text(x.end)};
   double sum = 0;
   for (const auto& part : phases) {
@@ -143,24 +155,22 @@ std::string draw(const busy_record& x, double y, double scale,
   return result + "</g>\n";
 }
 
-/// The numbers of all trainers, sorted.
-std::vector<std::uint64_t> numbers(const run_record& x) {
-  std::vector<std::uint64_t> result;
+/// All trainers with the lanes that did something, sorted.
+std::vector<lane_name> lanes_in(const run_record& x) {
+  std::set<lane_name> result;
   for (const auto& trainer : x.trainers)
-    result.push_back(trainer.number);
+    result.insert({trainer.number, 0});
   for (const auto& busy : x.timeline)
-    result.push_back(busy.trainer);
-  std::sort(result.begin(), result.end());
-  result.erase(std::unique(result.begin(), result.end()), result.end());
-  return result;
+    result.insert(lane_of(busy));
+  return {result.begin(), result.end()};
 }
 
-/// Joins what a trainer did on one stage without a pause.
+/// Joins what a lane did on one stage without a pause.
 std::vector<busy_record> joined(const std::vector<busy_record>& xs) {
   std::vector<busy_record> result;
-  std::map<std::uint64_t, std::size_t> last; // of each trainer, in `result`
+  std::map<lane_name, std::size_t> last; // of each lane, in `result`
   for (const auto& x : xs) {
-    const auto i = last.find(x.trainer);
+    const auto i = last.find(lane_of(x));
     if (i != last.end()) {
       auto& before = result[i->second];
       if (before.stage == x.stage && before.to == x.from
@@ -172,7 +182,7 @@ std::vector<busy_record> joined(const std::vector<busy_record>& xs) {
         continue;
       }
     }
-    last[x.trainer] = result.size();
+    last[lane_of(x)] = result.size();
     result.push_back(x);
   }
   return result;
@@ -198,22 +208,28 @@ std::string legend() {
 std::string timeline_svg(const run_record& x) {
   const double last = last_second(x);
   const double scale = plot_width / last;
-  auto rows = numbers(x);
+  auto rows = lanes_in(x);
+  const auto count = rows.size();
+  const auto trainers = static_cast<std::size_t>(
+    std::count_if(rows.begin(), rows.end(),
+                  [](const auto& row) { return row.lane == 0; }));
+  const bool has_lanes = trainers < count;
   std::vector<std::string> notes;
-  if (rows.size() > trainers_max) {
-    notes.push_back("Drawn are the first " + std::to_string(trainers_max)
-                    + " of " + std::to_string(rows.size()) + " trainers.");
-    rows.resize(trainers_max);
+  if (count > rows_max) {
+    notes.push_back("Drawn are the first " + std::to_string(rows_max) + " of "
+                    + std::to_string(count)
+                    + (has_lanes ? " lanes." : " trainers."));
+    rows.resize(rows_max);
   }
-  std::map<std::uint64_t, double> row_y;
+  std::map<lane_name, double> row_y;
   for (std::size_t i = 0; i < rows.size(); ++i)
     row_y[rows[i]] = head + row_pixels * static_cast<double>(i) + 8;
-  std::map<std::uint64_t, double> busy_seconds;
+  std::map<lane_name, double> busy_seconds;
   std::vector<const busy_record*> bars;
   const auto stretches = joined(x.timeline);
   for (const auto& busy : stretches) {
-    busy_seconds[busy.trainer] += std::max(0.0, busy.end - busy.begin);
-    if (row_y.count(busy.trainer) > 0)
+    busy_seconds[lane_of(busy)] += std::max(0.0, busy.end - busy.begin);
+    if (row_y.count(lane_of(busy)) > 0)
       bars.push_back(&busy);
   }
   if (bars.size() > bars_max) {
@@ -228,9 +244,9 @@ std::string timeline_svg(const run_record& x) {
   const double busy_sum =
     std::accumulate(busy_seconds.begin(), busy_seconds.end(), 0.0,
                     [](double sum, auto& entry) { return sum + entry.second; });
-  const auto count = numbers(x).size();
   const std::string title =
-    std::to_string(count) + (count == 1 ? " trainer, " : " trainers, ")
+    std::to_string(trainers) + (trainers == 1 ? " trainer" : " trainers")
+    + (has_lanes ? " with " + std::to_string(count) + " lanes, " : ", ")
     + fixed(x.wall_seconds, 1) + " s, "
     + percent(busy_sum, last * static_cast<double>(count)) + " busy";
   std::string body = svg_text(margin, 38, title, 18, "font-weight=\"600\"");
@@ -245,12 +261,12 @@ std::string timeline_svg(const run_record& x) {
     body += svg_text(at, head - 8, significant(second, 4) + " s", 11,
                      "fill=\"#666666\" text-anchor=\"middle\"");
   }
-  for (const auto& [number, y] : row_y) {
+  for (const auto& [row, y] : row_y) {
     const auto known =
       std::find_if(x.trainers.begin(), x.trainers.end(),
-                   [n = number](const auto& t) { return t.number == n; });
-    body += svg_text(margin, y + 11, "trainer " + std::to_string(number), 12);
-    if (known != x.trainers.end()) {
+                   [n = row.trainer](const auto& t) { return t.number == n; });
+    body += svg_text(margin, y + 11, lane_text(row.trainer, row.lane), 12);
+    if (known != x.trainers.end() && row.lane == 0) {
       const bool lost = !known->lost.empty();
       const auto text = lost ? "lost: " + known->lost : known->name;
       body += "<g>" + svg_tooltip({known->name, known->device, known->lost})
@@ -259,12 +275,12 @@ std::string timeline_svg(const run_record& x) {
               + "</g>\n";
     }
     body += svg_text(left + plot_width + 10, y + 17,
-                     percent(busy_seconds[number], last), 12);
+                     percent(busy_seconds[row], last), 12);
   }
   const auto stages = index_stages(x);
   body += "<g transform=\"translate(" + px(margin) + " 0)\">\n";
   for (const auto* busy : bars)
-    body += draw(*busy, row_y[busy->trainer], scale, stages);
+    body += draw(*busy, row_y[lane_of(*busy)], scale, stages);
   body += "</g>\n";
   double y = bottom + 6;
   for (const auto& note : notes) {

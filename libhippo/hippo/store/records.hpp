@@ -18,7 +18,7 @@ struct stored_node {
   std::uint64_t id = 0;     ///< from 1
   std::uint64_t parent = 0; ///< below `id`; 0: the root
   step_t begin = 0;
-  std::uint64_t lane = 0; ///< tells apart what must not share; normally 0
+  std::uint64_t strand = 0; ///< tells apart what must not share; normally 0
   configuration config;
   friend bool operator==(const stored_node&, const stored_node&) = default;
 };

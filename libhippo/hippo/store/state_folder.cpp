@@ -530,7 +530,7 @@ expected<std::monostate> state_folder::write(const node_added& x) {
     .bind(2, x.node.id)
     .bind(3, x.node.parent)
     .bind(4, x.node.begin)
-    .bind(5, x.node.lane)
+    .bind(5, x.node.strand)
     .bind_blob(6, config)
     .run();
 }

@@ -51,28 +51,49 @@ parameter_descriptor fraction(std::string name, double fallback,
   return x;
 }
 
-std::vector<parameter_descriptor> fashion_options() {
+/// The images of a data set's training files.
+struct images_descriptor {
+  std::string folder;  ///< where the files are by default
+  std::string meaning; ///< of the option that names it
+  double count;        ///< of images
+  double training;     ///< of them trained on by default
+  double validation;   ///< of them measured on by default
+  std::string classes; ///< how many there are
+};
+
+std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
   parameter_descriptor folder;
   folder.name = "data.folder";
-  folder.fallback = std::string{"/usr/share/datasets/fashion-mnist"};
-  folder.meaning = "folder of the Fashion-MNIST files, plain or gzipped";
+  folder.fallback = x.folder;
+  folder.meaning = x.meaning;
+  const auto count = to_text(x.count);
   return {
     folder,
-    integer("data.train", 20000, 1, 60000,
-            "images to train on: the first of the 60000"),
-    integer("data.validation", 5000, 1, 60000,
-            "images to measure on: the last of the 60000; with data.train at "
-            "most 60000"),
+    integer("data.train", x.training, 1, x.count,
+            "images to train on: the first of the " + count),
+    integer("data.validation", x.validation, 1, x.count,
+            "images to measure on: the last of the " + count
+              + "; with data.train at most " + count),
+    integer("lanes", 1, 1, lanes_max,
+            "copies of the model that one launch trains, each for a trial of "
+            "its own; part of what decides the bits"),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
   };
 }
 
-std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
+/// What workloads of images train with unless a study says otherwise.
+struct training_defaults {
+  double lr, batch_size, weight_decay, dropout;
+};
+
+std::vector<parameter_descriptor>
+training_hyper_parameters(const training_defaults& defaults,
+                          const images_descriptor& images) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  auto lr = number("lr", 0.02, 0, infinity, "learning rate");
+  auto lr = number("lr", defaults.lr, 0, infinity, "learning rate");
   lr.min_excluded = true;
-  auto batch_size = integer("batch_size", 64, 1, 60000,
+  auto batch_size = integer("batch_size", defaults.batch_size, 1, images.count,
                             "images of an iteration; at most data.train");
   batch_size.max_option = "data.train";
   batch_size.affects_speed = true;
@@ -82,26 +103,29 @@ std::vector<parameter_descriptor> fashion_hyper_parameters(bool augments) {
   optimizer.words = {"adamw", "sgd"};
   optimizer.affects_speed = true;
   optimizer.meaning = "update rule; a change of it starts its state afresh";
-  std::vector<parameter_descriptor> result{
+  return {
     lr,
     batch_size,
     optimizer,
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),
     fraction("beta2", 0.999, "decay of adamw's second moment"),
-    number("weight_decay", 0.0005, 0, infinity,
+    number("weight_decay", defaults.weight_decay, 0, infinity,
            "L2 penalty of sgd, decoupled decay of adamw"),
-    fraction("dropout", 0.1, "share of activations dropped"),
+    fraction("dropout", defaults.dropout, "share of activations dropped"),
     fraction("label_smoothing", 0, "share of a label spread over all classes"),
   };
-  if (augments) {
-    result.push_back(integer("crop", 2, 0, 14,
-                             "largest random shift in pixels (random crop of "
-                             "an image padded by as much)"));
-    result.push_back(
-      number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
-  }
-  return result;
+}
+
+/// Appends the hyper-parameters of augmentation.
+/// @param crop the default of the largest shift
+void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
+  x.hyper_parameters.push_back(
+    integer("crop", crop, 0, crop_max,
+            "largest random shift in pixels (random crop of an image padded by "
+            "as much)"));
+  x.hyper_parameters.push_back(
+    number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
 }
 
 parameter_descriptor words(std::string name, std::vector<std::string> allowed,
@@ -188,10 +212,12 @@ std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
 
 /// The version of the workloads below: to be raised with every change of what
 /// they give.
-constexpr const char* built_in_version = "built-in 2";
+constexpr const char* built_in_version = "built-in 3";
 
-workload_descriptor fashion(std::string name, std::string meaning,
-                            bool augments) {
+/// A workload that tells images apart, without augmentation.
+workload_descriptor image_workload(std::string name, std::string meaning,
+                                   const images_descriptor& images,
+                                   const training_defaults& defaults) {
   workload_descriptor x;
   x.name = std::move(name);
   x.version = built_in_version;
@@ -202,10 +228,45 @@ workload_descriptor fashion(std::string name, std::string meaning,
     {"val_loss", direction::minimize,
      "mean cross-entropy over the validation images"},
     {"train_loss", direction::minimize,
-     "mean training loss over the last epoch; ln 10 before the first"},
+     "mean training loss over the last epoch; ln " + images.classes
+       + " before the first"},
   };
-  x.hyper_parameters = fashion_hyper_parameters(augments);
-  x.options = fashion_options();
+  x.hyper_parameters = training_hyper_parameters(defaults, images);
+  x.options = image_options(images);
+  return x;
+}
+
+workload_descriptor fashion(std::string name, std::string meaning,
+                            bool augments) {
+  auto x =
+    image_workload(std::move(name), std::move(meaning),
+                   {"/usr/share/datasets/fashion-mnist",
+                    "folder of the Fashion-MNIST files, plain or gzipped",
+                    60000, 20000, 5000, "10"},
+                   {0.02, 64, 0.0005, 0.1});
+  if (augments)
+    add_augmentation(x, 2, 14);
+  return x;
+}
+
+workload_descriptor cifar(const std::string& network, std::string meaning) {
+  auto x = image_workload(
+    "cifar-" + network, std::move(meaning),
+    {"/usr/share/datasets/cifar",
+     "folder in which the archive with the binary files was unpacked, or of "
+     "the files, plain or gzipped; not used by synthetic",
+     50000, 45000, 5000, "classes"},
+    {0.1, 128, 0.0001, 0});
+  add_augmentation(x, 4, 16);
+  x.hyper_parameters.push_back(
+    integer("cutout", 0, 0, 16,
+            "side of a square in a random place that is taken out, in pixels"));
+  parameter_descriptor set;
+  set.name = "data.set";
+  set.fallback = std::string{"cifar10"};
+  set.words = {"cifar10", "cifar100", "synthetic"};
+  set.meaning = "images; synthetic: 10 classes of made ones, without files";
+  x.options.insert(x.options.begin(), std::move(set));
   return x;
 }
 
@@ -405,6 +466,13 @@ const std::vector<workload_descriptor>& built_in_workloads() {
             "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
             "minutes",
             true),
+    cifar("resnet20", "CIFAR with ResNet-20"),
+    cifar("resnet32", "CIFAR with ResNet-32"),
+    cifar("resnet44", "CIFAR with ResNet-44"),
+    cifar("resnet56", "CIFAR with ResNet-56"),
+    cifar("resnet110", "CIFAR with ResNet-110"),
+    cifar("wrn16-4", "CIFAR with the wide residual network WRN-16-4"),
+    cifar("mobilenetv2", "CIFAR with MobileNetV2"),
     span("bert-tiny-squad",
          "questions about passages with a BERT of 2 layers of 128; by default "
          "without data files",

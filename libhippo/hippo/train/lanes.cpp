@@ -194,7 +194,8 @@ public:
 
   std::vector<std::unique_ptr<workload>> take_other_lanes() override {
     std::vector<std::unique_ptr<workload>> result;
-    for (std::size_t i = 1; i <= std::exchange(others_, 0); ++i)
+    const auto count = std::exchange(others_, 0);
+    for (std::size_t i = 1; i <= count; ++i)
       result.push_back(std::make_unique<lane_workload>(group_, i));
     return result;
   }

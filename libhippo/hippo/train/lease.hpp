@@ -56,6 +56,7 @@ struct lease {
   std::uint16_t depot = 0; ///< port for those who do not; 0: there is none
   checkpoint code{};  ///< `study_code` as JSON; no file: the study brings none
   checkpoint start;   ///< the state at the first stage's begin
+  std::uint32_t lane = 0; ///< of the workload's lanes the one that trains it
   std::vector<stage> stages;
   std::vector<stop_point> stops;
 };

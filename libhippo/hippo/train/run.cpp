@@ -75,6 +75,7 @@ public:
     progress_.at = at_;
     progress_.lease = lease_.number;
     auto failure = run_stages();
+    work_.rest();
     if (failure && failure->code != errc::cancelled) {
       add_last_words(*failure);
       failure->message = shortened(to_utf8(failure->message));
@@ -170,6 +171,7 @@ private:
     present_.reset();
     std::string bytes;
     std::optional<error> unreadable;
+    work_.rest(); // others need not wait for the disk
     auto failure = timed(next_.load_ns, [&] {
       auto read = store_.read(lease_.start);
       if (!read) {
@@ -301,6 +303,7 @@ private:
       }
       if (!control_.done())
         return;
+      work_.rest();
       unwritten = write(*unsaved, next_);
       present_ = next_.saved;
       unsaved.reset();
@@ -325,8 +328,10 @@ private:
     if (!writing_.valid())
       return std::nullopt;
     std::optional<error> unwritten;
-    auto failure
-      = timed(next_.save_ns, [&] { unwritten = writing_.get(); });
+    auto failure = timed(next_.save_ns, [&] {
+      work_.rest();
+      unwritten = writing_.get();
+    });
     return failure ? failure : unwritten;
   }
 

@@ -67,6 +67,13 @@ std::vector<std::string> key_differences(const std::string& x,
   return result;
 }
 
+std::uint32_t lanes_of(const workload_spec& x) {
+  const auto i = x.options.find("lanes");
+  return i == x.options.end()
+           ? 1
+           : static_cast<std::uint32_t>(std::get<double>(i->second));
+}
+
 std::string key_of(const workload_spec& x) {
   auto result = escaped(x.name);
   for (const auto& [name, value] : x.options)

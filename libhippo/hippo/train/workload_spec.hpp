@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ struct workload_spec {
 
 /// The workload key: `name;option=value;...`. Only trials of equal keys share.
 std::string key_of(const workload_spec& x);
+
+/// The most lanes that a workload may have.
+inline constexpr std::uint32_t lanes_max = 64;
+
+/// Returns how many lanes one launch trains (`laned_workload`): the option
+/// `lanes`, or 1 without it. REQUIRES: it is from 1 to `lanes_max`, if it is
+/// there.
+std::uint32_t lanes_of(const workload_spec& x);
 
 /// Says in what two workload keys differ, a few words for each option
 /// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are of

@@ -367,7 +367,11 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
       || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
               "the host name", why)
-      || !get_name(in.getDevice(), out.device, "the kind of device", why))
+      || !get_name(in.getDevice(), out.device, "the kind of device", why)
+      || !get(in.getDriver(), out.driver, max_name_bytes, emptiness::allowed,
+              "the GPU's driver", why)
+      || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
+              emptiness::allowed, "the compute capability", why))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
@@ -435,6 +439,7 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
 
 bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   out.depot = in.getDepot();
+  out.lane = in.getLane();
   return get_lease_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
          && get(in.getFolder(), out.folder, max_text_bytes, emptiness::allowed,
@@ -444,6 +449,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
+         && why.require(out.lane < lanes_max, "the lane", "is out of range")
          && why.require(!out.start.file.empty()
                           || out.stages.front().begin == 0,
                         "the lease", "begins late, but without a checkpoint");
@@ -558,6 +564,8 @@ wire<schema::Hello> encode(const hello& x) {
     out.setDevice(x.device);
     out.setThreads(x.threads);
     out.setMemory(x.memory_bytes);
+    out.setDriver(x.driver);
+    out.setComputeCapability(x.compute_capability);
     auto list = out.initWorkloads(count(x.workloads.size()));
     unsigned i = 0;
     for (const auto& [name, version] : x.workloads) {
@@ -587,6 +595,7 @@ wire<schema::Lease> encode(const lease& x) {
     out.setFolder(x.folder);
     out.setToken(x.token);
     out.setDepot(x.depot);
+    out.setLane(x.lane);
     put(out.initStart(), x.start);
     if (!x.code.file.empty())
       put(out.initCode(), x.code);

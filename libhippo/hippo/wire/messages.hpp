@@ -12,7 +12,7 @@ namespace hippo {
 
 /// The version of the messages between service and trainers. Grows whenever
 /// one side can no longer understand the other.
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 
 /// What a trainer says first.
 struct hello {
@@ -25,6 +25,8 @@ struct hello {
   std::map<std::string, std::string> workloads;
   std::uint32_t threads = 0;      ///< that it trains with; 0: unknown
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
+  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
+  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
   friend bool operator==(const hello&, const hello&) = default;
 };
 

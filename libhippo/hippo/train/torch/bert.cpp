@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "hippo/train/torch/kernels.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -31,28 +30,14 @@ float normal(random_numbers& numbers) {
 
 class bert::dropout {
 public:
-  explicit dropout(const mask_source* source) : source_(source) {}
+  explicit dropout(const dropout_sources* sources) : sources_(sources) {}
 
   at::Tensor operator()(const at::Tensor& x) {
-    if (source_ == nullptr || source_->share == 0)
-      return x;
-    // Made on the CPU by arithmetic of our own, so that it is the same for
-    // every device and library.
-    const random_numbers numbers{
-      source_->seed,
-      purpose::dropout,
-      {source_->step, source_->iteration, layer_++}};
-    auto mask = at::empty(x.sizes(), at::kFloat);
-    kernels::best().dropout_mask(
-      numbers.key(), 0, mask.numel(),
-      static_cast<std::uint32_t>(source_->share * 0x1p32),
-      static_cast<float>(1 / (1 - source_->share)),
-      mask.mutable_data_ptr<float>());
-    return x * mask.to(x.device());
+    return dropped(x, sources_, layer_++);
   }
 
 private:
-  const mask_source* source_;
+  const dropout_sources* sources_;
   std::uint64_t layer_ = 0;
 };
 
@@ -132,7 +117,7 @@ void bert::init(std::uint64_t seed) {
 }
 
 span_scores bert::forward(const bert_inputs& inputs,
-                          const mask_source* drop) const {
+                          const dropout_sources* drop) const {
   dropout dropped{drop};
   const auto length = inputs.tokens.size(1);
   const auto x = at::embedding(words_, inputs.tokens, /*padding_idx=*/0)

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/weights_file.hpp"
+#include "hippo/train/torch/dropout.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
 
@@ -18,14 +19,6 @@ struct bert_sizes {
   std::int64_t heads = 0; ///< divides `hidden`
   std::int64_t intermediate = 0;
   std::int64_t positions = 512; ///< the longest input, in tokens
-};
-
-/// Where the dropout masks of one iteration come from.
-struct mask_source {
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  std::uint64_t iteration = 0;
-  double share = 0; ///< of activations dropped
 };
 
 /// Inputs of one length; each tensor is inputs x tokens.
@@ -52,9 +45,9 @@ public:
   /// 0.02. Before that they are anything.
   void init(std::uint64_t seed);
 
-  /// @param drop null for evaluation
+  /// @param drop of the one lane that it is; null for evaluation
   [[nodiscard]] span_scores forward(const bert_inputs& inputs,
-                                    const mask_source* drop) const;
+                                    const dropout_sources* drop) const;
 
   /// What is trained, named as in the reference's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
@@ -82,7 +75,7 @@ private:
                           std::int64_t out);
   layer_norm add_layer_norm(const std::string& name);
 
-  /// Draws masks one after another: the order tells layers apart.
+  /// Drops activations out, one layer after another.
   class dropout;
   at::Tensor encode(const encoder_layer& layer, const at::Tensor& x,
                     const at::Tensor& absent, dropout& drop) const;

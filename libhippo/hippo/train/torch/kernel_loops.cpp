@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "hippo/train/torch/random.hpp"
 
@@ -33,10 +34,26 @@ inline void store(float* to, const floats& x) {
   *reinterpret_cast<floats_at*>(to) = x;
 }
 
-/// What ReLU lets through of a gradient.
-inline floats passed(const float* dy, const float* y) {
-  const auto x = load(dy);
-  return y == nullptr ? x : load(y) <= 0 ? floats{} : x;
+/// The values between which an activation changes nothing.
+struct limits {
+  float low, high;
+};
+
+constexpr limits limits_of(activation x) {
+  constexpr auto infinity = std::numeric_limits<float>::infinity();
+  return {x == activation::none ? -infinity : 0,
+          x == activation::relu6 ? 6 : infinity};
+}
+
+/// What an activation lets through of the gradient at `dy + i`.
+inline floats passed(const float* dy, const float* y, std::int64_t i,
+                     activation last) {
+  const auto x = load(dy + i);
+  if (last == activation::none)
+    return x;
+  const auto [low, high] = limits_of(last);
+  const auto value = load(y + i);
+  return ((value <= low) | (value >= high)) ? floats{} : x;
 }
 
 /// Calls `add(accumulator, row)` for all rows, with four accumulators in turn,
@@ -64,7 +81,7 @@ void max_pool(const float* x, std::int64_t images, std::int64_t height,
   const auto line = width * channels;
   for (std::int64_t i = 0; i < images * height / 2; ++i)
     for (std::int64_t j = 0; j < width / 2; ++j)
-      for (std::int64_t c = 0; c < channels; c += lanes) {
+      for (std::int64_t c = 0; c < channels; c += vector_width) {
         const auto* corner = x + 2 * i * line + 2 * j * channels + c;
         auto most = load(corner);
         integers index{};
@@ -90,7 +107,7 @@ void max_pool_backward(const float* dy, const std::uint8_t* which,
   const auto line = width * channels;
   for (std::int64_t i = 0; i < images * height / 2; ++i)
     for (std::int64_t j = 0; j < width / 2; ++j)
-      for (std::int64_t c = 0; c < channels; c += lanes) {
+      for (std::int64_t c = 0; c < channels; c += vector_width) {
         const auto at = (i * (width / 2) + j) * channels + c;
         const auto value = load(dy + at);
         const bytes narrow = *reinterpret_cast<const bytes_at*>(which + at);
@@ -105,7 +122,7 @@ void max_pool_backward(const float* dy, const std::uint8_t* which,
 
 void sums(const float* x, std::int64_t rows, std::int64_t channels,
           const float* about, float* sum, float* sum_of_squares) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(about + c);
     std::array<floats, 2> total{};
     add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
@@ -120,8 +137,9 @@ void sums(const float* x, std::int64_t rows, std::int64_t channels,
 
 void normalise(const float* x, std::int64_t rows, std::int64_t channels,
                const float* mean, const float* scale, const float* shift,
-               const float* residual, bool relu, float* y) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+               const float* residual, activation last, float* y) {
+  const auto [low, high] = limits_of(last);
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(mean + c);
     const auto factor = load(scale + c);
     const auto summand = load(shift + c);
@@ -130,8 +148,8 @@ void normalise(const float* x, std::int64_t rows, std::int64_t channels,
       if (residual != nullptr)
         value += load(residual + at);
       // NaN stays what it is: divergence is to be seen.
-      if (relu)
-        value = value <= 0 ? floats{} : value;
+      value = value <= low ? floats{} + low : value;
+      value = value >= high ? floats{} + high : value;
       store(y + at, value);
     }
   }
@@ -139,13 +157,13 @@ void normalise(const float* x, std::int64_t rows, std::int64_t channels,
 
 void gradient_sums(const float* dy, const float* y, const float* x,
                    std::int64_t rows, std::int64_t channels, const float* mean,
-                   float* sum, float* sum_of_products) {
-  for (std::int64_t c = 0; c < channels; c += lanes) {
+                   activation last, float* sum, float* sum_of_products) {
+  for (std::int64_t c = 0; c < channels; c += vector_width) {
     const auto origin = load(mean + c);
     std::array<floats, 2> total{};
     add_rows(rows, total, [&](std::array<floats, 2>& to, std::int64_t row) {
       const auto at = row * channels + c;
-      const auto d = passed(dy + at, y ? y + at : nullptr);
+      const auto d = passed(dy, y, at, last);
       to[0] += d;
       to[1] += d * (load(x + at) - origin);
     });
@@ -157,14 +175,15 @@ void gradient_sums(const float* dy, const float* y, const float* x,
 void normalise_backward(const float* dy, const float* y, const float* x,
                         std::int64_t rows, std::int64_t channels,
                         const float* mean, const float* a, const float* b,
-                        const float* c, float* dx, float* dresidual) {
-  for (std::int64_t first = 0; first < channels; first += lanes) {
+                        const float* c, activation last, float* dx,
+                        float* dresidual) {
+  for (std::int64_t first = 0; first < channels; first += vector_width) {
     const auto origin = load(mean + first);
     const auto of_gradient = load(a + first);
     const auto of_input = load(b + first);
     const auto summand = load(c + first);
     for (std::int64_t at = first; at < rows * channels; at += channels) {
-      const auto d = passed(dy + at, y ? y + at : nullptr);
+      const auto d = passed(dy, y, at, last);
       store(dx + at,
             d * of_gradient + (load(x + at) - origin) * of_input + summand);
       if (dresidual != nullptr)

@@ -11,14 +11,18 @@
 // that results are the same with every compiler and on every CPU.
 //
 // Activations are rows, one for each pixel of each image, of `channels` floats.
-// REQUIRES: `channels` is a multiple of `kernels::lanes`.
+// REQUIRES: `channels` is a multiple of `kernels::vector_width`.
 
 namespace hippo::kernels {
 
-inline constexpr std::int64_t lanes = 16;
+inline constexpr std::int64_t vector_width = 16;
 
 /// The most rows that are to be added up in one go: sums are floats.
 inline constexpr std::int64_t rows_a_sum = 256;
+
+/// What follows a normalisation: nothing, max(x, 0), or that but at most 6
+/// (Krizhevsky, 2010).
+enum class activation : std::uint8_t { none, relu, relu6 };
 
 struct adamw_factors {
   float decay; ///< what a weight is multiplied by before anything else
@@ -49,17 +53,18 @@ struct set {
                const float* about, float* sum, float* sum_of_squares);
 
   /// `y = (x - mean) * scale + shift` in every channel; then adds `residual`
-  /// (unless null), then ReLU (if so asked).
+  /// (unless null), then comes the activation.
   void (*normalise)(const float* x, std::int64_t rows, std::int64_t channels,
                     const float* mean, const float* scale, const float* shift,
-                    const float* residual, bool relu, float* y);
+                    const float* residual, activation last, float* y);
 
   /// Adds up every channel's gradient, and its products with `x - mean`. What
-  /// ReLU has cut off counts as 0.
-  /// @param y the output of `normalise`; null: without ReLU
+  /// the activation has cut off counts as 0.
+  /// @param y the output of `normalise`; may be null if there is no activation
   void (*gradient_sums)(const float* dy, const float* y, const float* x,
                         std::int64_t rows, std::int64_t channels,
-                        const float* mean, float* sum, float* sum_of_products);
+                        const float* mean, activation last, float* sum,
+                        float* sum_of_products);
 
   /// The gradient of `normalise` where mean and variance are those of `x`:
   /// `dx = dy * a + (x - mean) * b + c` in every channel.
@@ -68,7 +73,8 @@ struct set {
   void (*normalise_backward)(const float* dy, const float* y, const float* x,
                              std::int64_t rows, std::int64_t channels,
                              const float* mean, const float* a, const float* b,
-                             const float* c, float* dx, float* dresidual);
+                             const float* c, activation last, float* dx,
+                             float* dresidual);
 
   /// A mask of dropout: 0 or `scale`. Two numbers of 32 bits come from each of
   /// the 64 bits that `random_numbers` with this key has; those below `limit`

@@ -1,194 +1,73 @@
 #include "hippo/train/torch/model.hpp"
 
 #include <cmath>
-#include <optional>
 
-#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
 
-namespace {
-
-/// The two sides of what is not a batch: `x` as batch x features.
-at::Tensor flat(const at::Tensor& x) {
-  return x.flatten(1);
-}
-
-/// Two hidden layers of 128.
-class mlp final : public model {
-public:
-  explicit mlp(at::Device device)
-    : model(device), fc1_(add_linear("fc1", 784, 128)),
-      fc2_(add_linear("fc2", 128, 128)), fc3_(add_linear("fc3", 128, 10)) {}
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
-    auto x = dropped(fc1_(flat(images)).relu_(), drop, 0);
-    x = dropped(fc2_(x).relu_(), drop, 1);
-    return fc3_(x);
-  }
-
-private:
-  linear_layer fc1_, fc2_, fc3_;
-};
-
-/// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
-class cnn final : public model {
-public:
-  explicit cnn(at::Device device)
-    : model(device), conv1_(add_convolution("conv1", 1, 16, 3, 1)),
-      bn1_(add_batch_norm("bn1", 16)),
-      conv2_(add_convolution("conv2", 16, 32, 3, 1)),
-      bn2_(add_batch_norm("bn2", 32)), fc_(add_linear("fc", 32 * 7 * 7, 10)) {}
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
-    const bool training = drop != nullptr;
-    // Pooling first makes normalisation and ReLU four times cheaper.
-    auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
-    x = normalise(conv2_(x), bn2_, {.pool = true}, training);
-    return fc_(dropped(flat(x), drop, 0));
-  }
-
-private:
-  convolution conv1_;
-  batch_norm bn1_;
-  convolution conv2_;
-  batch_norm bn2_;
-  linear_layer fc_;
-};
-
-/// ResNet-20 of He et al. (2016), for one channel, with projections where the
-/// shape changes.
-class resnet final : public model {
-public:
-  explicit resnet(at::Device device)
-    : model(device), conv1_(add_convolution("conv1", 1, 16, 3, 1)),
-      bn1_(add_batch_norm("bn1", 16)) {
-    std::int64_t in = 16;
-    for (int layer = 1; layer <= 3; ++layer) {
-      const auto out = std::int64_t{8} << layer;
-      for (int i = 0; i < 3; ++i) {
-        blocks_.push_back(add_block(
-          "layer" + std::to_string(layer) + '.' + std::to_string(i), in, out));
-        in = out;
-      }
-    }
-    fc_ = add_linear("fc", 64, 10);
-  }
-
-  at::Tensor forward(const at::Tensor& images,
-                     const dropout_source* drop) override {
-    const bool training = drop != nullptr;
-    auto x = normalise(conv1_(images), bn1_, {}, training);
-    for (const auto& b : blocks_) {
-      const auto shortcut
-        = b.shortcut ? normalise(b.shortcut.value()(x), b.shortcut_bn,
-                                 {.relu = false}, training)
-                     : x;
-      x = normalise(b.conv1(x), b.bn1, {}, training);
-      x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
-    }
-    return fc_(dropped(x.mean({2, 3}), drop, 0));
-  }
-
-private:
-  struct block {
-    convolution conv1;
-    batch_norm bn1;
-    convolution conv2;
-    batch_norm bn2;
-    std::optional<convolution> shortcut; ///< where the shape changes
-    batch_norm shortcut_bn;
-  };
-
-  block add_block(const std::string& name, std::int64_t in, std::int64_t out) {
-    const std::int64_t stride = in == out ? 1 : 2;
-    block b{add_convolution(name + ".conv1", in, out, 3, stride),
-            add_batch_norm(name + ".bn1", out),
-            add_convolution(name + ".conv2", out, out, 3, 1),
-            add_batch_norm(name + ".bn2", out),
-            std::nullopt,
-            {}};
-    if (in != out) {
-      b.shortcut = add_convolution(name + ".downsample.0", in, out, 1, stride);
-      b.shortcut_bn = add_batch_norm(name + ".downsample.1", out);
-    }
-    return b;
-  }
-
-  convolution conv1_;
-  batch_norm bn1_;
-  std::vector<block> blocks_;
-  linear_layer fc_;
-};
-
-} // namespace
-
 at::Tensor model::linear_layer::operator()(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+  // Much faster than the general way.
+  if (lanes == 1)
+    return at::linear(x, weight, bias);
+  return at::baddbmm(bias.view({lanes, 1, -1}), x,
+                     weight.view({lanes, -1, x.size(2)}).transpose(1, 2));
 }
 
 at::Tensor model::convolution::operator()(const at::Tensor& x) const {
-  return at::conv2d(x, weight, {}, stride, weight.size(2) / 2);
+  return at::conv2d(x, weight, {}, stride, weight.size(2) / 2, 1, groups);
 }
 
-at::Tensor model::add_parameter(const std::string& name, at::IntArrayRef shape,
-                                at::MemoryFormat format) {
-  auto x =
-    at::empty(shape, at::TensorOptions(device_).dtype(at::kFloat), format);
-  x.set_requires_grad(true);
-  parameters_.emplace_back(name, x);
+at::Tensor model::add_tensor(named_tensors& to, const std::string& name,
+                             std::vector<std::int64_t> shape_of_lane,
+                             at::MemoryFormat format) {
+  shape_of_lane[0] *= static_cast<std::int64_t>(lanes_);
+  auto x = at::empty(shape_of_lane,
+                     at::TensorOptions(device_).dtype(at::kFloat), format);
+  x.set_requires_grad(&to == &parameters_);
+  to.emplace_back(name, x);
   return x;
 }
 
 model::linear_layer model::add_linear(const std::string& name, std::int64_t in,
                                       std::int64_t out) {
-  return {add_parameter(name + ".weight", {out, in}),
-          add_parameter(name + ".bias", {out})};
+  return {add_tensor(parameters_, name + ".weight", {out, in}),
+          add_tensor(parameters_, name + ".bias", {out}),
+          static_cast<std::int64_t>(lanes_)};
 }
 
-model::convolution model::add_convolution(const std::string& name,
-                                          std::int64_t in, std::int64_t out,
-                                          std::int64_t size,
-                                          std::int64_t stride) {
-  return {add_parameter(name + ".weight", {out, in, size, size},
-                        at::MemoryFormat::ChannelsLast),
-          stride};
+model::convolution
+model::add_convolution(const std::string& name, std::int64_t in,
+                       std::int64_t out, std::int64_t size,
+                       std::int64_t stride, std::int64_t groups) {
+  return {add_tensor(parameters_, name + ".weight",
+                     {out, in / groups, size, size},
+                     at::MemoryFormat::ChannelsLast),
+          stride, static_cast<std::int64_t>(lanes_) * groups};
 }
 
 batch_norm model::add_batch_norm(const std::string& name,
-                                        std::int64_t channels) {
-  batch_norm x{add_parameter(name + ".weight", {channels}),
-               add_parameter(name + ".bias", {channels}),
-               at::empty({channels}, device_), at::empty({channels}, device_)};
-  buffers_.emplace_back(name + ".running_mean", x.mean);
-  buffers_.emplace_back(name + ".running_var", x.variance);
-  return x;
+                                 std::int64_t channels) {
+  return {add_tensor(parameters_, name + ".weight", {channels}),
+          add_tensor(parameters_, name + ".bias", {channels}),
+          add_tensor(buffers_, name + ".running_mean", {channels}),
+          add_tensor(buffers_, name + ".running_var", {channels})};
 }
 
-at::Tensor model::dropped(const at::Tensor& x, const dropout_source* drop,
-                          std::uint64_t layer) {
-  if (drop == nullptr || drop->share == 0)
-    return x;
-  // Made on the CPU by arithmetic of our own, so that it is the same for every
-  // device and library.
-  const random_numbers numbers{
-    drop->seed, purpose::dropout, {drop->step, drop->iteration, layer}};
-  auto mask = at::empty(x.sizes(), at::kFloat);
-  kernels::best().dropout_mask(numbers.key(), 0, mask.numel(),
-                        static_cast<std::uint32_t>(drop->share * 0x1p32),
-                        static_cast<float>(1 / (1 - drop->share)),
-                        mask.mutable_data_ptr<float>());
-  return x * mask.to(x.device());
+at::Tensor model::by_lane(const at::Tensor& x) const {
+  // Channels are the second dimension, whatever follows.
+  return x.unflatten(1, {static_cast<std::int64_t>(lanes_), -1})
+    .transpose(0, 1)
+    .flatten(2)
+    .contiguous();
 }
 
-void model::init(std::uint64_t seed) {
-  const at::NoGradGuard no_grad;
+void model::init(std::size_t lane, std::uint64_t seed) {
   std::uint64_t index = 0;
-  for (const auto& [name, x] : parameters_) {
+  for (const auto& [name, joined] : parameters_) {
     ++index;
+    const auto x = lane_of(joined, lane, lanes_);
     if (x.dim() == 1) {
       // A one-dimensional weight is the scale of a normalisation.
       x.fill_(name.ends_with(".weight") ? 1 : 0);
@@ -205,15 +84,7 @@ void model::init(std::uint64_t seed) {
     x.copy_(values);
   }
   for (const auto& [name, x] : buffers_)
-    x.fill_(name.ends_with(".running_var") ? 1 : 0);
-}
-
-std::unique_ptr<model> make_model(const std::string& name, at::Device device) {
-  if (name == "fashion-mlp")
-    return std::make_unique<mlp>(device);
-  if (name == "fashion-cnn")
-    return std::make_unique<cnn>(device);
-  return std::make_unique<resnet>(device);
+    lane_of(x, lane, lanes_).fill_(name.ends_with(".running_var") ? 1 : 0);
 }
 
 } // namespace hippo

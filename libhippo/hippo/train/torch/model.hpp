@@ -2,39 +2,40 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "hippo/train/torch/dropout.hpp"
 #include "hippo/train/torch/normalisation.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
 
-using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// Where the dropout masks of one iteration come from.
-struct dropout_source {
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  std::uint64_t iteration = 0;
-  double share = 0; ///< of activations dropped
-};
-
-/// A network from images (batch x 1 x 28 x 28) to the scores of ten classes.
+/// A network from images to the scores of classes, as several lanes
+/// (`laned_workload`): copies that share no number, computed together.
+///
+/// Each weight and each statistic is one tensor, in which dimension 0 holds the
+/// lanes' own ones behind each other (`lane_of`). Activations have the lanes'
+/// own channels behind each other, in channels-last order; for linear layers
+/// they are lanes x images x features.
 class model {
 public:
   virtual ~model() = default;
 
-  /// Returns the scores; updates normalisation statistics when training.
+  /// Returns the scores (lanes x images x classes); when training, updates
+  /// normalisation statistics, also of lanes that rest.
+  /// @param images images x (lanes * channels) x height x width
   /// @param drop null for evaluation, which uses those statistics
   virtual at::Tensor forward(const at::Tensor& images,
-                             const dropout_source* drop) = 0;
+                             const dropout_sources* drop) = 0;
 
-  /// Sets weights and statistics to what `seed` gives; before that they are
-  /// anything.
-  void init(std::uint64_t seed);
+  /// Sets a lane's weights and statistics to what `seed` gives; before that
+  /// they are anything.
+  void init(std::size_t lane, std::uint64_t seed);
+
+  [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
   /// What is trained, named as in a PyTorch module's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
@@ -43,42 +44,45 @@ public:
   [[nodiscard]] const named_tensors& buffers() const { return buffers_; }
 
 protected:
-  explicit model(at::Device device) : device_(device) {}
+  model(at::Device device, std::size_t lanes)
+    : device_(device), lanes_(lanes) {}
 
   struct linear_layer {
     at::Tensor weight, bias;
+    std::int64_t lanes;
     at::Tensor operator()(const at::Tensor& x) const;
   };
 
   struct convolution {
     at::Tensor weight;
     std::int64_t stride;
+    std::int64_t groups; ///< of all lanes together
     at::Tensor operator()(const at::Tensor& x) const;
   };
+
+  // Layers by what they are for one lane.
 
   linear_layer add_linear(const std::string& name, std::int64_t in,
                           std::int64_t out);
   convolution add_convolution(const std::string& name, std::int64_t in,
                               std::int64_t out, std::int64_t size,
-                              std::int64_t stride);
+                              std::int64_t stride, std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
-  /// Drops a share of `x`, scaling the rest; layers are told apart by `layer`.
-  static at::Tensor dropped(const at::Tensor& x, const dropout_source* drop,
-                            std::uint64_t layer);
+  /// Returns channels, with or without pixels, as lanes x images x features: a
+  /// lane's features are in the order of channel, row, column.
+  [[nodiscard]] at::Tensor by_lane(const at::Tensor& x) const;
 
 private:
-  at::Tensor
-  add_parameter(const std::string& name, at::IntArrayRef shape,
-                at::MemoryFormat format = at::MemoryFormat::Contiguous);
+  at::Tensor add_tensor(named_tensors& to, const std::string& name,
+                        std::vector<std::int64_t> shape_of_lane,
+                        at::MemoryFormat format
+                        = at::MemoryFormat::Contiguous);
 
   at::Device device_;
+  std::size_t lanes_;
   named_tensors parameters_;
   named_tensors buffers_;
 };
-
-/// Makes the network of the built-in workload `name`.
-/// REQUIRES: there is one of that name.
-std::unique_ptr<model> make_model(const std::string& name, at::Device device);
 
 } // namespace hippo

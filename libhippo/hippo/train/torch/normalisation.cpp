@@ -122,7 +122,7 @@ T inverse_of(T variance) {
 /// Normalises by mean and inverse deviation of each channel.
 at::Tensor applied(const at::Tensor& x, const float* mean, const float* inverse,
                    const at::Tensor& weight, const at::Tensor& bias,
-                   const at::Tensor& residual, bool relu) {
+                   const at::Tensor& residual, activation last) {
   auto y = at::empty_like(x);
   const auto channels = x.size(1);
   std::vector<float> scale;
@@ -135,7 +135,7 @@ at::Tensor applied(const at::Tensor& x, const float* mean, const float* inverse,
     0, rows_of(x), rows_a_task, [&](std::int64_t i, std::int64_t end) {
       const auto at = i * channels;
       kernels::best().normalise(from + at, end - i, channels, mean,
-                                scale.data(), shift, moved(summand, at), relu,
+                                scale.data(), shift, moved(summand, at), last,
                                 to + at);
     });
   return y;
@@ -153,7 +153,7 @@ public:
                             const at::Tensor& weight, const at::Tensor& bias,
                             const std::optional<at::Tensor>& residual,
                             const at::Tensor& mean, const at::Tensor& variance,
-                            bool pool, bool relu) {
+                            bool pool, activation last) {
     at::Tensor which;
     auto x = channels_last(given);
     if (pool)
@@ -187,10 +187,11 @@ public:
       writable(inverse)[c] = static_cast<float>(inverse_of(spread));
     }
     auto y = applied(x, readable(batch_mean), readable(inverse), weight, bias,
-                     residual ? channels_last(*residual) : at::Tensor{}, relu);
-    context->save_for_backward(
-      {x, relu ? y : at::Tensor{}, which, weight, batch_mean, inverse});
+                     residual ? channels_last(*residual) : at::Tensor{}, last);
+    context->save_for_backward({x, last == activation::none ? at::Tensor{} : y,
+                                which, weight, batch_mean, inverse});
     context->saved_data["residual"] = residual.has_value();
+    context->saved_data["last"] = static_cast<std::int64_t>(last);
     return y;
   }
 
@@ -199,6 +200,8 @@ public:
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &y = saved[1], &which = saved[2],
                &weight = saved[3], &mean = saved[4], &inverse = saved[5];
+    const auto last =
+      static_cast<activation>(context->saved_data["last"].toInt());
     const auto dy = channels_last(gradients[0]);
     const auto channels = x.size(1), rows = rows_of(x);
     const auto *from = readable(x), *out = readable(y),
@@ -209,7 +212,7 @@ public:
       [&](std::int64_t row, std::int64_t n, float* first, float* second) {
         const auto at = row * channels;
         kernels::best().gradient_sums(gradient + at, moved(out, at), from + at,
-                                      n, channels, means, first, second);
+                                      n, channels, means, last, first, second);
       });
     auto dweight = at::empty_like(weight), dbias = at::empty_like(weight);
     std::vector<float> a, b, c;
@@ -234,7 +237,7 @@ public:
         const auto at = i * channels;
         kernels::best().normalise_backward(
           gradient + at, moved(out, at), from + at, end - i, channels, means,
-          a.data(), b.data(), c.data(), to + at, moved(rest, at));
+          a.data(), b.data(), c.data(), last, to + at, moved(rest, at));
       });
     if (which.defined())
       dx = pooled_backward(dx, which);
@@ -245,7 +248,7 @@ public:
 /// Whether the kernels can do it.
 bool fits_kernels(const at::Tensor& x, bool pool) {
   return x.is_cpu() && x.scalar_type() == at::kFloat
-         && x.size(1) % kernels::lanes == 0
+         && x.size(1) % kernels::vector_width == 0
          && (!pool || (x.size(2) % 2 == 0 && x.size(3) % 2 == 0));
 }
 
@@ -259,13 +262,20 @@ at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
                             momentum, epsilon, true);
     if (how.residual.defined())
       y = y.add_(how.residual);
-    return how.relu ? y.relu_() : y;
+    switch (how.last) {
+      case activation::none:
+        return y;
+      case activation::relu:
+        return y.relu_();
+      case activation::relu6:
+        return at::hardtanh_(y, 0, 6);
+    }
   }
   if (training)
     return trained_normalisation::apply(
       x, norm.weight, norm.bias,
       how.residual.defined() ? std::optional{how.residual} : std::nullopt,
-      norm.mean, norm.variance, how.pool, how.relu);
+      norm.mean, norm.variance, how.pool, how.last);
   const auto input = channels_last(x);
   std::vector<float> inverse;
   for (std::int64_t c = 0; c < norm.variance.numel(); ++c)
@@ -274,7 +284,7 @@ at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
                  inverse.data(), norm.weight, norm.bias,
                  how.residual.defined() ? channels_last(how.residual)
                                         : how.residual,
-                 how.relu);
+                 how.last);
 }
 
 } // namespace hippo

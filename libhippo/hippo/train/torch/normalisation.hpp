@@ -2,7 +2,11 @@
 
 #include <torch/torch.h>
 
+#include "hippo/train/torch/kernels.hpp"
+
 namespace hippo {
+
+using kernels::activation;
 
 /// Batch normalisation (Ioffe and Szegedy, 2015) of one layer.
 struct batch_norm {
@@ -12,9 +16,9 @@ struct batch_norm {
 
 /// What happens beside normalisation, in this order.
 struct normalisation {
-  bool pool = false;   ///< first, the largest of each 2 x 2 pixels is taken
+  bool pool = false;     ///< first, the largest of each 2 x 2 pixels is taken
   at::Tensor residual{}; ///< added, if there is one
-  bool relu = true;    ///< last
+  activation last = activation::relu;
 };
 
 /// Normalises `x` (images x channels x height x width) by the statistics of the

@@ -2,7 +2,9 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,26 +22,63 @@ struct update_rule {
   bool nesterov = false; ///< SGD only
 };
 
+/// Says of a weight whether it decays (`update_rule::weight_decay`).
+using decay_predicate = bool (*)(const at::Tensor& weight);
+
+inline bool all_decay(const at::Tensor& /*weight*/) { return true; }
+
 /// Updates weights as PyTorch's `SGD` (dampening 0) and `AdamW` (epsilon 1e-8)
 /// do; every hyper-parameter may be another one at every update.
 ///
-/// With another kind than that of the update before, moments and count begin
-/// afresh: they mean different things to the two. Otherwise they stay, and new
-/// values count from the update that they are given to; AdamW's bias
+/// The weights are those of several lanes (`laned_workload`), each of which has
+/// moments and a count of its own and may follow another rule than the others.
+///
+/// With another kind than that of the update before, a lane's moments and count
+/// begin afresh: they mean different things to the two. Otherwise they stay,
+/// and new values count from the update that they are given to; AdamW's bias
 /// correction uses the present betas, as in PyTorch.
-struct optimizer {
-  optimizer_kind kind = optimizer_kind::none; ///< of the last update
-  std::uint64_t count = 0;                    ///< updates with this kind
-  /// One for each weight; empty before the first update.
-  std::vector<at::Tensor> first;  ///< SGD's momentum buffers, AdamW's mean
-  std::vector<at::Tensor> second; ///< AdamW's mean of squares
+class optimizer {
+public:
+  /// What a lane has beside its moments.
+  struct progress {
+    optimizer_kind kind = optimizer_kind::none; ///< of the last update
+    std::uint64_t count = 0;                    ///< updates with this kind
+  };
 
-  /// Updates `weights` by their gradients.
-  /// REQUIRES: always the same weights in the same order.
-  void update(const update_rule& rule, const std::vector<at::Tensor>& weights);
+  /// @param weights each with the lanes' own ones behind each other along
+  ///        dimension 0
+  optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
+            decay_predicate decays = all_decay);
 
-  /// Makes zero moments for `weights`, as before a first update of kind `x`.
-  void restart(optimizer_kind x, const std::vector<at::Tensor>& weights);
+  /// Updates the weights of each lane that has a rule by their gradients; the
+  /// other lanes stay as they are. REQUIRES: a place for each lane.
+  void update(const std::vector<std::optional<update_rule>>& rules);
+
+  /// Gives a lane zero moments, as before a first update of kind `x`.
+  void restart(std::size_t lane, optimizer_kind x);
+
+  [[nodiscard]] const progress& at(std::size_t lane) const {
+    return lanes_[lane];
+  }
+  void set_count(std::size_t lane, std::uint64_t x) { lanes_[lane].count = x; }
+
+  // The moments, one for each weight and shaped like it. What they hold where a
+  // lane's kind has none means nothing; empty while no lane has any.
+
+  /// SGD's momentum buffers, AdamW's mean.
+  [[nodiscard]] const std::vector<at::Tensor>& first() const { return first_; }
+
+  /// AdamW's mean of squares.
+  [[nodiscard]] const std::vector<at::Tensor>& second() const {
+    return second_;
+  }
+
+private:
+  std::vector<at::Tensor> weights_;
+  std::vector<progress> lanes_;
+  decay_predicate decays_;
+  std::vector<at::Tensor> first_;
+  std::vector<at::Tensor> second_;
 };
 
 } // namespace hippo

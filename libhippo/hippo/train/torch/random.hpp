@@ -12,6 +12,7 @@ enum class purpose : std::uint64_t {
   order,
   augment,
   dropout,
+  images,
   example
 };
 
@@ -23,11 +24,13 @@ constexpr std::uint64_t scramble(std::uint64_t x) noexcept {
 }
 
 /// Random numbers at an address: the same address always gives the same
-/// numbers, in every process, with every library and on every device.
+/// numbers, in every process, with every library and on every device. What is
+/// `constexpr` is so for GPUs too: nvcc lets their code call it.
 class random_numbers {
 public:
-  random_numbers(std::uint64_t seed, purpose use,
-                 std::initializer_list<std::uint64_t> address) noexcept
+  constexpr random_numbers(
+    std::uint64_t seed, purpose use,
+    std::initializer_list<std::uint64_t> address) noexcept
     : key_(scramble(seed + step)) {
     key_ = scramble(key_ ^ (static_cast<std::uint64_t>(use) * step));
     for (auto x : address)
@@ -35,16 +38,14 @@ public:
   }
 
   /// Returns numbers at an address of which `key()` is all that is known.
-  static random_numbers with_key(std::uint64_t key) noexcept {
-    random_numbers result{0, purpose::weights, {}};
-    result.key_ = key;
-    return result;
+  static constexpr random_numbers with_key(std::uint64_t key) noexcept {
+    return random_numbers{key};
   }
 
-  [[nodiscard]] std::uint64_t key() const noexcept { return key_; }
+  [[nodiscard]] constexpr std::uint64_t key() const noexcept { return key_; }
 
   /// Returns the number at `index`.
-  [[nodiscard]] std::uint64_t at(std::uint64_t index) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t at(std::uint64_t index) const noexcept {
     return scramble(key_ + (index + 1) * step);
   }
 
@@ -63,6 +64,8 @@ public:
   }
 
 private:
+  explicit constexpr random_numbers(std::uint64_t key) noexcept : key_(key) {}
+
   static constexpr std::uint64_t step = 0x9e3779b97f4a7c15;
   std::uint64_t key_;
   std::uint64_t count_ = 0;

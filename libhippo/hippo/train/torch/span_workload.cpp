@@ -8,9 +8,10 @@
 #include <stdexcept>
 
 #include "hippo/train/torch/bert.hpp"
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/span_data.hpp"
 #include "hippo/train/torch/training_state.hpp"
+#include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
 
@@ -22,34 +23,18 @@ constexpr std::size_t evaluation_batch = 32;
 /// The most tokens of an answer that is predicted.
 constexpr std::size_t longest_answer = 30;
 
-std::size_t whole(const scalar& x) {
-  return static_cast<std::size_t>(std::get<double>(x));
-}
-
 /// The hyper-parameters of one step.
-struct step_values {
-  update_rule rule;
-  std::size_t batch_size = 0;
-  double dropout = 0;
+struct step_values : epoch_values {
   double clip = 0;
 };
 
 step_values values_at(const configuration& config, step_t at) {
-  const auto number = [&](const char* name) {
-    return std::get<double>(config.at(name).at(at));
-  };
-  step_values x;
-  x.rule.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
-                  ? optimizer_kind::sgd
-                  : optimizer_kind::adamw;
-  x.rule.lr = number("lr");
-  x.rule.momentum = number("momentum");
-  x.rule.beta2 = number("beta2");
-  x.rule.weight_decay = number("weight_decay");
-  x.batch_size = static_cast<std::size_t>(number("batch_size"));
-  x.dropout = number("dropout");
-  x.clip = number("clip");
-  return x;
+  return {epoch_values_at(config, at), number_at(config, "clip", at)};
+}
+
+/// All do but biases and the scales of normalisations: those have one dimension.
+bool decays(const at::Tensor& weight) {
+  return weight.dim() > 1;
 }
 
 bert_sizes sizes_of(const workload_spec& spec) {
@@ -122,14 +107,15 @@ void copy_pretrained(const named_tensors& to, const tensor_map& from,
   }
 }
 
-class span_workload final : public workload {
+/// Of one lane.
+class span_workload final : public laned_workload {
 public:
   span_workload(const workload_spec& spec, span_data data, at::Device device)
     : seed_(whole(spec.options.at("seed"))),
       length_(whole(spec.options.at("data.length"))),
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
       device_(device), data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters()) {
+      state_(spec.name, network_.parameters(), {}, 1, decays) {
     if (!weights_path_.empty()) {
       if (!std::filesystem::exists(weights_path_))
         throw missing_data_error("there is no file of weights "
@@ -137,27 +123,54 @@ public:
                                  + ": give another one as weights, or none");
       pretrained_ = read_weights(weights_path_);
     }
-    init();
+    span_workload::init(0);
   }
 
-  void init() override {
-    network_.init(seed_);
-    if (!weights_path_.empty())
-      copy_pretrained(network_.parameters(), pretrained_, weights_path_);
-    state_.restart(std::log(static_cast<double>(length_)));
+  [[nodiscard]] std::size_t lanes() const override { return 1; }
+
+  void check(const part& x) const override {
+    check_batch_size(*x.config, x.step, data_.training.windows.size());
   }
 
-  void train(const configuration& config, step_t from, step_t to) override {
-    for (auto step = from; step < to; ++step)
-      train_epoch(values_at(config, step), step);
+  [[nodiscard]] bool fit(const part& x, const part& y) const override {
+    return x.lane == y.lane;
   }
 
-  metrics evaluate() override {
+  /// Trains one epoch; a last batch that is not full counts as any other.
+  void train(const std::vector<part>& xs) override {
+    const auto& x = xs.front();
+    const auto values = values_at(*x.config, x.step);
+    const auto windows =
+      epoch_order(seed_, x.step, data_.training.windows.size());
+    auto loss = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
+    dropout_source drop{seed_, x.step, 0, values.dropout};
+    for (std::size_t first = 0; first < windows.size();
+         first += values.batch_size) {
+      const auto n =
+        std::min<std::size_t>(values.batch_size, windows.size() - first);
+      const auto batch = batch_of(data_.training, windows.data() + first, n);
+      const dropout_sources sources{drop};
+      const auto mean =
+        span_loss(network_.forward(batch.inputs, &sources), batch.starts,
+                  batch.ends, at::Reduction::Mean);
+      mean.backward();
+      if (values.clip > 0)
+        state_.clip_gradients(x.lane, values.clip);
+      state_.update({values.rule});
+      loss.add_(mean.detach(), static_cast<double>(n));
+      ++drop.iteration;
+    }
+    state_.train_loss[x.lane] =
+      loss.item<double>() / static_cast<double>(windows.size());
+  }
+
+  std::vector<metrics>
+  evaluate(const std::vector<std::size_t>& /*xs*/) override {
     const c10::InferenceMode guard;
     const auto& set = data_.validation;
     std::vector<predicted_span> answers(set.questions.size());
-    std::vector<std::size_t> windows(set.windows.size());
-    std::iota(windows.begin(), windows.end(), std::size_t{0});
+    std::vector<std::uint32_t> windows(set.windows.size());
+    std::iota(windows.begin(), windows.end(), 0U);
     double loss = 0;
     for (std::size_t first = 0; first < windows.size();
          first += evaluation_batch) {
@@ -185,58 +198,32 @@ public:
       sum.f1 += f1;
     }
     const auto questions = static_cast<double>(answers.size());
-    return {{"val_exact", sum.exact / questions},
-            {"val_f1", sum.f1 / questions},
-            {"val_loss", loss / static_cast<double>(windows.size())},
-            {"train_loss", state_.train_loss}};
+    return {metrics{{"val_exact", sum.exact / questions},
+                    {"val_f1", sum.f1 / questions},
+                    {"val_loss", loss / static_cast<double>(windows.size())},
+                    {"train_loss", state_.train_loss.front()}}};
   }
 
-  std::string save() override { return state_.save(); }
+  void init(std::size_t lane) override {
+    network_.init(seed_);
+    if (!weights_path_.empty())
+      copy_pretrained(network_.parameters(), pretrained_, weights_path_);
+    state_.restart(lane, std::log(static_cast<double>(length_)));
+  }
 
-  void load(const std::string& bytes) override { state_.load(bytes); }
+  std::string save(std::size_t lane) override { return state_.save(lane); }
 
-  void export_weights(const std::string& path) override {
-    write_weights(path, network_.parameters());
+  void load(std::size_t lane, const std::string& bytes) override {
+    state_.load(lane, bytes);
+  }
+
+  void export_weights(std::size_t lane, const std::string& path) override {
+    state_.export_weights(lane, path);
   }
 
 private:
-  /// The order in which epoch `step` goes through the training windows.
-  std::vector<std::size_t> order(step_t step) const {
-    std::vector<std::size_t> result(data_.training.windows.size());
-    std::iota(result.begin(), result.end(), std::size_t{0});
-    random_numbers numbers{seed_, purpose::order, {step}};
-    for (auto n = result.size(); n > 1; --n)
-      std::swap(result[n - 1], result[numbers.below(n)]);
-    return result;
-  }
-
-  /// Trains one epoch; a last batch that is not full counts as any other.
-  void train_epoch(const step_values& values, step_t step) {
-    const auto windows = order(step);
-    if (values.batch_size > windows.size())
-      throw std::invalid_argument(
-        "batch_size " + std::to_string(values.batch_size)
-        + " is above data.train " + std::to_string(windows.size()));
-    auto loss = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
-    mask_source drop{seed_, step, 0, values.dropout};
-    for (std::size_t first = 0; first < windows.size();
-         first += values.batch_size) {
-      const auto n = std::min(values.batch_size, windows.size() - first);
-      const auto batch = batch_of(data_.training, windows.data() + first, n);
-      const auto mean = span_loss(network_.forward(batch.inputs, &drop),
-                                  batch.starts, batch.ends,
-                                  at::Reduction::Mean);
-      mean.backward();
-      state_.update(values.rule, values.clip);
-      loss.add_(mean.detach(), static_cast<double>(n));
-      ++drop.iteration;
-    }
-    state_.train_loss =
-      loss.item<double>() / static_cast<double>(windows.size());
-  }
-
   /// Returns the windows at `indices`, padded to the length of all.
-  span_batch batch_of(const span_set& set, const std::size_t* indices,
+  span_batch batch_of(const span_set& set, const std::uint32_t* indices,
                       std::size_t size) const {
     const auto n = static_cast<std::int64_t>(size);
     const auto length = static_cast<std::int64_t>(length_);
@@ -258,8 +245,7 @@ private:
         static_cast<std::int64_t>(x.end);
     }
     return {{tokens.to(device_), segments.to(device_), present.to(device_)},
-            starts.to(device_),
-            ends.to(device_)};
+            starts.to(device_), ends.to(device_)};
   }
 
   std::uint64_t seed_;
@@ -274,8 +260,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<workload> make_span_workload(const workload_spec& spec,
-                                             const std::string& device) {
+std::unique_ptr<laned_workload> make_span_workload(const workload_spec& spec,
+                                                   const std::string& device) {
   return std::make_unique<span_workload>(spec, data_of(spec),
                                          at::Device{device});
 }

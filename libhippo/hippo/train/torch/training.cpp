@@ -3,15 +3,18 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <unistd.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
-#include "hippo/train/torch/fashion.hpp"
+#include "hippo/train/torch/gpu_driver.hpp"
+#include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
@@ -57,39 +60,6 @@ std::string cpu_kind(unsigned threads) {
          + "-thread torch-" TORCH_VERSION;
 }
 
-/// Returns a function of the GPUs' driver, or null if there is none.
-template <class F>
-F driver_function(const char* name) {
-  void* driver = ::dlopen("libcuda.so.1", RTLD_NOW);
-  if (driver == nullptr)
-    return nullptr;
-  const auto init =
-    reinterpret_cast<int (*)(unsigned)>(::dlsym(driver, "cuInit"));
-  if (init == nullptr || init(0) != 0)
-    return nullptr;
-  return reinterpret_cast<F>(::dlsym(driver, name));
-}
-
-// Devices are numbered from 0, so the index is the driver's handle.
-
-/// Returns the name of a GPU, which only the driver knows.
-std::string gpu_name(int index) {
-  std::array<char, 256> name{"unknown"};
-  if (const auto name_of
-      = driver_function<int (*)(char*, int, int)>("cuDeviceGetName"))
-    name_of(name.data(), static_cast<int>(name.size()), index);
-  return name.data();
-}
-
-std::uint64_t gpu_memory(int index) {
-  std::size_t bytes = 0;
-  if (const auto total
-      = driver_function<int (*)(std::size_t*, int)>("cuDeviceTotalMem_v2");
-      total == nullptr || total(&bytes, index) != 0)
-    return 0;
-  return bytes;
-}
-
 std::uint64_t machine_memory() {
   const auto pages = ::sysconf(_SC_PHYS_PAGES);
   const auto size = ::sysconf(_SC_PAGESIZE);
@@ -98,55 +68,164 @@ std::uint64_t machine_memory() {
                                : 0;
 }
 
-expected<std::string> prepare_cuda(const at::Device& device) {
+/// Returns the first line of what LibTorch says; the others are advice on
+/// debugging.
+std::string first_line(const c10::Error& e) {
+  const std::string all = e.what_without_backtrace();
+  return all.substr(0, all.find('\n'));
+}
+
+/// Computes something small: a GPU that the driver knows may be of a kind that
+/// LibTorch has no kernels for, out of memory, or in use by another process
+/// alone.
+/// @returns why it cannot be used
+std::optional<std::string> try_out(const at::Device& device) {
+  constexpr std::int64_t side = 16;
+  try {
+    const auto x = at::full({side, side}, 0.5F, device);
+    if (x.mm(x).sum().item<float>() != side * side * side / 4)
+      return "it computes wrongly";
+    return std::nullopt;
+  } catch (const c10::Error& e) {
+    return first_line(e);
+  }
+}
+
+expected<device_info> prepare_cuda(const at::Device& device) {
+  const auto refused = [&device](const std::string& why) {
+    return error{errc::invalid_argument,
+                 "device " + device.str() + " cannot be used: " + why};
+  };
   // cuBLAS is deterministic only with a workspace of fixed size.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  const auto& driver = gpu_driver::get();
+  if (!driver)
+    return refused(driver.failure().message);
+  if (device.index() >= driver->count())
+    return error{errc::invalid_argument,
+                 "no device " + device.str() + ": the number of GPUs is "
+                   + std::to_string(driver->count())};
+  const auto facts = driver->describe(device.index());
+  const auto named = [&](const std::string& why) {
+    return refused(facts.name + ": " + why);
+  };
   if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
-    return {errc::invalid_argument,
-            std::string{"cannot load CUDA: "} + ::dlerror()};
+    return named(std::string{"cannot load CUDA: "} + ::dlerror());
   const auto& hooks = at::detail::getCUDAHooks();
   const auto count = hooks.hasCUDA() ? hooks.deviceCount() : 0;
   if (device.index() >= count)
-    return {errc::invalid_argument, "no device " + device.str() + ": there are "
-                                      + std::to_string(count)};
-  return "cuda " + gpu_name(device.index()) + " cudnn-"
-         + std::to_string(hooks.versionCuDNN()) + " torch-" TORCH_VERSION;
+    return named("the driver is for CUDA " + driver->version()
+                 + ", with which LibTorch uses "
+                 + std::to_string(count) + " GPUs");
+  if (auto why = try_out(device))
+    return named(*why);
+  return device_info{"cuda " + facts.name + " cudnn-"
+                       + std::to_string(hooks.versionCuDNN())
+                       + " torch-" TORCH_VERSION,
+                     facts.memory_bytes, driver->version(),
+                     facts.compute_capability};
+}
+
+/// Lanes on a GPU, with a stream of their own, whichever thread they are used
+/// from. PyTorch's caching allocator has a pool for each device, and in it one
+/// for each stream: workloads share no memory while they are there.
+class streamed_workload final : public laned_workload {
+public:
+  streamed_workload(std::unique_ptr<laned_workload> work, at::Device device)
+    : work_(std::move(work)), guard_(device.type()),
+      stream_(guard_.getNewStream(device)) {}
+
+  [[nodiscard]] std::size_t lanes() const override { return work_->lanes(); }
+
+  void check(const part& x) const override { work_->check(x); }
+
+  [[nodiscard]] bool fit(const part& x, const part& y) const override {
+    return work_->fit(x, y);
+  }
+
+  void train(const std::vector<part>& xs) override {
+    const c10::StreamGuard use{stream_};
+    work_->train(xs);
+  }
+
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    const c10::StreamGuard use{stream_};
+    return work_->evaluate(xs);
+  }
+
+  void init(std::size_t lane) override {
+    const c10::StreamGuard use{stream_};
+    work_->init(lane);
+  }
+
+  std::string save(std::size_t lane) override {
+    const c10::StreamGuard use{stream_};
+    return work_->save(lane);
+  }
+
+  void load(std::size_t lane, const std::string& bytes) override {
+    const c10::StreamGuard use{stream_};
+    work_->load(lane, bytes);
+  }
+
+  void export_weights(std::size_t lane, const std::string& path) override {
+    const c10::StreamGuard use{stream_};
+    work_->export_weights(lane, path);
+  }
+
+private:
+  std::unique_ptr<laned_workload> work_;
+  c10::impl::VirtualGuardImpl guard_;
+  c10::Stream stream_;
+};
+
+/// Makes a built-in workload that trains on a device.
+std::unique_ptr<workload> make_built_in(const workload_spec& spec,
+                                        const std::string& device) {
+  auto result = spec.name.starts_with("bert-")
+                  ? make_span_workload(spec, device)
+                  : make_image_workload(spec, device);
+  const at::Device x{device};
+  if (x.is_cuda()) {
+    // What it has put on the device so far is there before its stream begins.
+    c10::impl::VirtualGuardImpl{x.type()}.synchronizeDevice(x.index());
+    result = std::make_unique<streamed_workload>(std::move(result), x);
+  }
+  return first_lane(std::move(result));
 }
 
 } // namespace
 
-expected<std::string> prepare_device(const std::string& device,
+expected<device_info> prepare_device(const std::string& device,
                                      unsigned threads) {
   static std::once_flag once;
   std::call_once(once, [threads] { prepare_process(threads); });
   try {
     const at::Device x{device};
     if (x.is_cpu())
-      return cpu_kind(static_cast<unsigned>(at::get_num_threads()));
+      return device_info{
+        cpu_kind(static_cast<unsigned>(at::get_num_threads())),
+        machine_memory(), {}, {}};
     if (x.is_cuda() && x.has_index())
       return prepare_cuda(x);
   } catch (const c10::Error& e) {
     return {errc::invalid_argument,
-            "no device '" + device + "': " + e.what_without_backtrace()};
+            "no device '" + device + "': " + first_line(e)};
   }
   return {errc::invalid_argument,
           "no device '" + device + "': give cpu or cuda:N"};
 }
 
-std::vector<std::string> all_devices() {
-  int count = 0;
-  if (const auto count_of = driver_function<int (*)(int*)>("cuDeviceGetCount");
-      count_of == nullptr || count_of(&count) != 0 || count == 0)
-    return {"cpu"};
-  std::vector<std::string> result;
-  for (int i = 0; i < count; ++i)
-    result.push_back("cuda:" + std::to_string(i));
+device_list all_devices() {
+  const auto& driver = gpu_driver::get();
+  if (!driver)
+    return {{"cpu"}, driver.failure().message};
+  if (driver->count() == 0)
+    return {{"cpu"}, {}};
+  device_list result;
+  for (int i = 0; i < driver->count(); ++i)
+    result.names.push_back("cuda:" + std::to_string(i));
   return result;
-}
-
-std::uint64_t memory_of(const std::string& device) {
-  const at::Device x{device};
-  return x.is_cuda() ? gpu_memory(x.index()) : machine_memory();
 }
 
 void add_built_in_workloads(workload_registry& registry,
@@ -154,9 +233,7 @@ void add_built_in_workloads(workload_registry& registry,
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        return spec.name.starts_with("bert-")
-                 ? make_span_workload(spec, device)
-                 : make_fashion_workload(spec, device);
+        return make_built_in(spec, device);
       });
 }
 

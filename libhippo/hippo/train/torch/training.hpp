@@ -9,28 +9,40 @@
 
 namespace hippo {
 
+/// What a device is.
+struct device_info {
+  /// Decides the bits of a result, e.g. `cpu amd x86-64-v4 avx512 1-thread
+  /// torch-2.11.0`.
+  std::string kind;
+  std::uint64_t memory_bytes = 0; ///< the machine's for a CPU; 0: unknown
+  std::string driver; ///< the newest CUDA that it can run, e.g. `13.0`
+  std::string compute_capability; ///< e.g. `9.0`; both empty for a CPU
+};
+
 /// Makes this process ready to train on `device`: `cpu` or `cuda:N`. CUDA's
-/// libraries are loaded here, and only when asked for. Training uses so many CPU
-/// threads and deterministic kernels from then on, in every thread.
+/// libraries are loaded here, and only when asked for; a GPU counts as ready
+/// once it has computed something. Training uses so many CPU threads and
+/// deterministic kernels from then on, in every thread.
 /// Call it before anything trains; again for each further device.
 /// @param threads those of the first call count; they decide the bits of what a
 ///                CPU computes
-/// @returns the kind of device, which decides the bits of a result, e.g.
-///          `cpu amd x86-64-v4 avx512 1-thread torch-2.11.0`, or
-///          `errc::invalid_argument` if there is no such device
-expected<std::string> prepare_device(const std::string& device,
+/// @returns what it is, or `errc::invalid_argument` if there is no such device
+///          or it cannot be used, and why
+expected<device_info> prepare_device(const std::string& device,
                                      unsigned threads = 1);
 
-/// Returns every CUDA device of this machine, as `cuda:N`, or `cpu` if there is
-/// none.
-std::vector<std::string> all_devices();
+/// The devices of a machine.
+struct device_list {
+  /// Every GPU that the driver knows, as `cuda:N`, usable or not; `cpu` if it
+  /// knows none.
+  std::vector<std::string> names;
+  std::string trouble; ///< why GPUs may be missing; empty: none are
+};
 
-/// Returns the bytes of a device's memory, that of the machine for `cpu`; 0: it
-/// cannot be found out.
-/// REQUIRES: `prepare_device(device)` was successful.
-std::uint64_t memory_of(const std::string& device);
+device_list all_devices();
 
-/// Adds the implementations of `built_in_workloads()`, which train on `device`.
+/// Adds the implementations of `built_in_workloads()`, which train on `device`,
+/// on a stream of the thread that makes them.
 /// REQUIRES: `prepare_device(device)` was successful before one is made.
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device);

@@ -4,73 +4,76 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hippo/train/torch/lane_of.hpp"
+#include "hippo/train/torch/weights_file.hpp"
+
 namespace hippo {
 
-training_state::training_state(std::string workload, named_tensors weights)
-  : workload_(std::move(workload)) {
-  for (auto& [name, x] : weights) {
-    auto& to = x.dim() > 1 ? decaying_ : others_;
-    to.weights.push_back(x);
-    to.named.emplace_back(std::move(name), std::move(x));
-  }
-}
+namespace {
 
-void training_state::restart_updates(optimizer_kind kind) {
-  for (auto* x : {&decaying_, &others_})
-    x->updates.restart(kind, x->weights);
-}
-
-void training_state::restart(double loss) {
-  restart_updates(optimizer_kind::none);
-  train_loss = loss;
-}
-
-void training_state::update(const update_rule& rule, double clip) {
-  if (clip > 0)
-    clip_gradients(clip);
-  decaying_.updates.update(rule, decaying_.weights);
-  auto others = rule;
-  others.weight_decay = 0;
-  others_.updates.update(others, others_.weights);
-  for (auto* x : {&decaying_, &others_})
-    for (auto& weight : x->weights)
-      weight.mutable_grad().reset();
-}
-
-void training_state::clip_gradients(double limit) const {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> norms;
-  for (const auto* x : {&decaying_, &others_})
-    for (const auto& weight : x->weights)
-      norms.push_back(at::linalg_vector_norm(weight.grad()));
-  // As PyTorch's clip_grad_norm_.
-  const auto norm = at::linalg_vector_norm(at::stack(norms));
-  const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
-  for (const auto* x : {&decaying_, &others_})
-    for (const auto& weight : x->weights)
-      weight.grad().mul_(factor);
-}
-
-tensor_map training_state::tensors() const {
-  tensor_map result;
-  for (const auto* part : {&decaying_, &others_})
-    for (std::size_t i = 0; i < part->named.size(); ++i) {
-      const auto& [name, x] = part->named[i];
-      const auto& updates = part->updates;
-      result["model." + name] = x;
-      if (!updates.first.empty())
-        result["optimizer.first." + name] = updates.first[i];
-      if (!updates.second.empty())
-        result["optimizer.second." + name] = updates.second[i];
-    }
+std::vector<at::Tensor> tensors_of(const named_tensors& xs) {
+  std::vector<at::Tensor> result;
+  for (const auto& [name, x] : xs)
+    result.push_back(x);
   return result;
 }
 
-std::string training_state::save() const {
-  auto result = tensors();
-  // All groups are updated together, so one tells for all.
-  const auto& updates = decaying_.updates;
-  result["train_loss"] = at::scalar_tensor(train_loss, at::kDouble);
+} // namespace
+
+training_state::training_state(std::string workload, named_tensors weights,
+                               named_tensors buffers, std::size_t lanes,
+                               decay_predicate decays)
+  : train_loss(lanes), workload_(std::move(workload)),
+    weights_(std::move(weights)), buffers_(std::move(buffers)),
+    optimizer_(tensors_of(weights_), lanes, decays) {}
+
+void training_state::restart(std::size_t lane, double loss) {
+  optimizer_.restart(lane, optimizer_kind::none);
+  train_loss[lane] = loss;
+}
+
+void training_state::clip_gradients(std::size_t lane, double limit) const {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> norms;
+  for (const auto& [name, x] : weights_)
+    norms.push_back(at::linalg_vector_norm(part(x.grad(), lane)));
+  const auto norm = at::linalg_vector_norm(at::stack(norms));
+  const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
+  for (const auto& [name, x] : weights_)
+    part(x.grad(), lane).mul_(factor);
+}
+
+void training_state::update(
+  const std::vector<std::optional<update_rule>>& rules) {
+  optimizer_.update(rules);
+  for (const auto& [name, x] : weights_)
+    x.mutable_grad().reset();
+}
+
+at::Tensor training_state::part(const at::Tensor& x, std::size_t lane) const {
+  return lane_of(x, lane, train_loss.size());
+}
+
+tensor_map training_state::tensors(std::size_t lane) const {
+  tensor_map result;
+  for (const auto& [name, x] : buffers_)
+    result["model." + name] = part(x, lane);
+  const auto kind = optimizer_.at(lane).kind;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const auto& [name, x] = weights_[i];
+    result["model." + name] = part(x, lane);
+    if (kind != optimizer_kind::none)
+      result["optimizer.first." + name] = part(optimizer_.first()[i], lane);
+    if (kind == optimizer_kind::adamw)
+      result["optimizer.second." + name] = part(optimizer_.second()[i], lane);
+  }
+  return result;
+}
+
+std::string training_state::save(std::size_t lane) const {
+  const auto& updates = optimizer_.at(lane);
+  auto result = tensors(lane);
+  result["train_loss"] = at::scalar_tensor(train_loss[lane], at::kDouble);
   result["optimizer.kind"] =
     at::scalar_tensor(static_cast<int>(updates.kind), at::kLong);
   result["optimizer.count"] =
@@ -82,7 +85,7 @@ std::string training_state::save() const {
   return to_bytes(result);
 }
 
-void training_state::load(const std::string& bytes) {
+void training_state::load(std::size_t lane, const std::string& bytes) {
   auto from = tensors_from_bytes(bytes);
   const auto take = [&](const char* name) {
     auto x = from.extract(name);
@@ -100,11 +103,20 @@ void training_state::load(const std::string& bytes) {
     throw std::runtime_error("a state with an unknown optimizer");
   const auto count = take("optimizer.count").item<std::int64_t>();
   const auto loss = take("train_loss").item<double>();
-  restart_updates(static_cast<optimizer_kind>(kind));
-  copy_into(tensors(), from);
-  for (auto* x : {&decaying_, &others_})
-    x->updates.count = static_cast<std::uint64_t>(count);
-  train_loss = loss;
+  optimizer_.restart(lane, static_cast<optimizer_kind>(kind));
+  copy_into(tensors(lane), from);
+  optimizer_.set_count(lane, static_cast<std::uint64_t>(count));
+  train_loss[lane] = loss;
+}
+
+void training_state::export_weights(std::size_t lane,
+                                    const std::string& path) const {
+  named_tensors result;
+  // Copies: a file would hold all lanes with what is only a part of them.
+  for (const auto* xs : {&weights_, &buffers_})
+    for (const auto& [name, x] : *xs)
+      result.emplace_back(name, part(x, lane).clone());
+  write_weights(path, result);
 }
 
 } // namespace hippo

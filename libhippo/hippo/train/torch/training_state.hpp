@@ -2,57 +2,61 @@
 
 #include <torch/torch.h>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
-#include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
 
-/// Weights, and everything else that a later step of training reads.
-///
-/// Weights decay, but for biases and the scales of normalisations: those have
-/// one dimension.
+/// What lanes (`laned_workload`) hold: weights, and everything else that a later
+/// step of training reads.
 class training_state {
 public:
+  /// Each tensor has the lanes' own ones behind each other along dimension 0.
   /// @param workload whose states these are: those of others are refused
-  training_state(std::string workload, named_tensors weights);
+  /// @param weights what is trained
+  /// @param buffers what is saved with them and changed by others
+  training_state(std::string workload, named_tensors weights,
+                 named_tensors buffers, std::size_t lanes,
+                 decay_predicate decays = all_decay);
 
-  /// Begins afresh, but for the weights.
-  void restart(double loss);
+  /// Begins a lane afresh, but for its weights and buffers.
+  void restart(std::size_t lane, double loss);
 
-  /// Updates the weights by their gradients and drops those.
-  /// @param clip the largest norm that all gradients together may have: larger
-  ///             ones are scaled down to it. 0: any
+  /// Scales a lane's gradients down so that the norm of all of them together is
+  /// at most `limit`, as PyTorch's `clip_grad_norm_` does.
   /// REQUIRES: every weight has a gradient.
-  void update(const update_rule& rule, double clip);
+  void clip_gradients(std::size_t lane, double limit) const;
 
-  [[nodiscard]] std::string save() const;
+  /// Updates the weights as `optimizer::update`, and drops the gradients.
+  /// REQUIRES: every weight has a gradient.
+  void update(const std::vector<std::optional<update_rule>>& rules);
 
-  /// Restores what `save` of the same workload wrote. Throws
-  /// `std::runtime_error` if the bytes are anything else; nothing may be done
-  /// with the state then but `restart` and `load`.
-  void load(const std::string& bytes);
+  [[nodiscard]] std::string save(std::size_t lane) const;
 
-  double train_loss = 0; ///< mean over the last epoch
+  /// Restores what `save` of the same workload wrote, whichever lane it was.
+  /// Throws `std::runtime_error` if the bytes are anything else; nothing may be
+  /// done with the lane then but `restart` and `load`.
+  void load(std::size_t lane, const std::string& bytes);
+
+  /// Writes a lane's weights and buffers (`write_weights`).
+  void export_weights(std::size_t lane, const std::string& path) const;
+
+  std::vector<double> train_loss; ///< each lane's mean over its last epoch
 
 private:
-  /// Weights under one update rule.
-  struct group {
-    named_tensors named;
-    std::vector<at::Tensor> weights; ///< the same ones
-    optimizer updates;
-  };
-
-  void restart_updates(optimizer_kind kind);
-  void clip_gradients(double limit) const;
-  [[nodiscard]] tensor_map tensors() const;
+  /// A lane's tensors by name; they share memory with all lanes' ones.
+  [[nodiscard]] tensor_map tensors(std::size_t lane) const;
+  [[nodiscard]] at::Tensor part(const at::Tensor& x, std::size_t lane) const;
 
   std::string workload_;
-  group decaying_;
-  group others_;
+  named_tensors weights_;
+  named_tensors buffers_;
+  optimizer optimizer_;
 };
 
 } // namespace hippo

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "hippo/train/torch/model.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {

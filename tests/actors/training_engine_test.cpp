@@ -1,4 +1,4 @@
-#include "training_thread.hpp"
+#include "training_engine.hpp"
 
 #include <condition_variable>
 #include <future>
@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/train/lanes.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 
@@ -46,7 +47,46 @@ private:
   std::vector<lease_end> ends_;
 };
 
-struct TrainingThreadTest : testing::Test {
+/// Lanes whose states are sums of learning rates.
+class summing_lanes final : public laned_workload {
+public:
+  summing_lanes(std::size_t lanes, std::vector<std::size_t>& launches)
+    : sums_(lanes), launches_(launches) {}
+
+  [[nodiscard]] std::size_t lanes() const override { return sums_.size(); }
+  void check(const part&) const override {}
+  [[nodiscard]] bool fit(const part&, const part&) const override {
+    return true;
+  }
+
+  void train(const std::vector<part>& xs) override {
+    launches_.push_back(xs.size());
+    for (const auto& x : xs)
+      sums_[x.lane] += std::get<double>(x.config->at("lr").at(x.step));
+  }
+
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    std::vector<metrics> result;
+    for (auto i : xs)
+      result.push_back({{"sum", sums_[i]}});
+    return result;
+  }
+
+  void init(std::size_t lane) override { sums_[lane] = 0; }
+  std::string save(std::size_t lane) override {
+    return to_text(sums_[lane]);
+  }
+  void load(std::size_t lane, const std::string& bytes) override {
+    sums_[lane] = std::stod(bytes);
+  }
+  void export_weights(std::size_t, const std::string&) override {}
+
+private:
+  std::vector<double> sums_;
+  std::vector<std::size_t>& launches_;
+};
+
+struct TrainingEngineTest : testing::Test {
   temporary_folder folder;
   std::promise<void> started;
   std::promise<void> may_go_on;
@@ -90,11 +130,11 @@ private:
   std::atomic<bool> waited_{false};
 };
 
-TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, AnswersWhileItTrains) {
+  training_engine device{registry(), "test"};
   device.start(make_lease(7, 6), events.sink());
   started.get_future().wait();
-  EXPECT_EQ(device.reached(), 1u);
+  EXPECT_EQ(device.reached(7), 1u);
   device.add_stop(7, {4, true, false});
   device.add_stop(8, {5, true, false}); // of another lease
   may_go_on.set_value();
@@ -110,8 +150,8 @@ TEST_F(TrainingThreadTest, AnswersWhileItTrains) {
   EXPECT_EQ(reports[1].device, "test");
 }
 
-TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, KeepsItsWorkloadFromLeaseToLease) {
+  training_engine device{registry(), "test"};
   may_go_on.set_value();
   for (std::uint64_t i = 1; i <= 3; ++i) {
     device.start(make_lease(i, 3), events.sink());
@@ -120,19 +160,19 @@ TEST_F(TrainingThreadTest, KeepsItsWorkloadFromLeaseToLease) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(TrainingThreadTest, GoesOnWithoutALoadAsItDoesWithOne) {
+TEST_F(TrainingEngineTest, GoesOnWithoutALoadAsItDoesWithOne) {
   may_go_on.set_value();
   auto first = make_lease(1, 3);
   auto second = make_lease(2, 6);
   second.stages = {{1, 3, 6, {{"lr", form::constant(0.1)}}}};
-  training_thread device{registry(), "test"};
+  training_engine device{registry(), "test"};
   device.start(first, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   second.start = *events.reports().back().saved;
   device.start(second, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   EXPECT_EQ(loads, 0);
-  training_thread other{registry(), "test"};
+  training_engine other{registry(), "test"};
   other.start(second, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   EXPECT_EQ(loads, 1);
@@ -142,9 +182,9 @@ TEST_F(TrainingThreadTest, GoesOnWithoutALoadAsItDoesWithOne) {
   EXPECT_EQ(reports[1].saved, reports[2].saved);
 }
 
-TEST_F(TrainingThreadTest, AnotherWorkloadIsInNoStateThatIsKnown) {
+TEST_F(TrainingEngineTest, AnotherWorkloadIsInNoStateThatIsKnown) {
   may_go_on.set_value();
-  training_thread device{registry(), "test"};
+  training_engine device{registry(), "test"};
   device.start(make_lease(1, 3), events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
   auto next = make_lease(2, 6);
@@ -157,10 +197,10 @@ TEST_F(TrainingThreadTest, AnotherWorkloadIsInNoStateThatIsKnown) {
   EXPECT_EQ(loads, 1);
 }
 
-TEST_F(TrainingThreadTest, TheFactoryChoosesWhereCheckpointsAre) {
+TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
   may_go_on.set_value();
   const temporary_folder other;
-  training_thread device{
+  training_engine device{
     registry(), "test", [&](const lease& x) {
       return std::make_unique<folder_store>(x.number == 2 ? other.path
                                                           : x.folder);
@@ -173,8 +213,44 @@ TEST_F(TrainingThreadTest, TheFactoryChoosesWhereCheckpointsAre) {
   EXPECT_EQ(other.names(), std::vector<std::string>{"n1-s3-l2.ckpt"});
 }
 
-TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, LanesTrainTogether) {
+  std::vector<std::size_t> launches; ///< how many lanes took part in each
+  workload_registry registry;
+  workload_descriptor x;
+  x.name = "summing";
+  registry.add(x, [&](const workload_spec& spec) {
+    return first_lane(
+      std::make_unique<summing_lanes>(lanes_of(spec), launches));
+  });
+  auto first = make_lease(1, 3);
+  auto second = make_lease(2, 5);
+  first.workload.options["lanes"] = second.workload.options["lanes"] = 3.0;
+  second.lane = 2;
+  second.stages[0].config["lr"] = form::constant(0.25);
+  training_engine device{registry, "test"};
+  EXPECT_EQ(device.reached(2), 0u);
+  device.start(first, events.sink());
+  device.start(second, events.sink());
+  EXPECT_FALSE(events.wait_for_end().failure);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  for (const auto& report : events.reports())
+    EXPECT_EQ(report.values.at("sum"), report.lease == 1 ? 1.5 : 1.25);
+  // Whether the first one waits for the second is a matter of when that comes.
+  std::size_t steps = 0;
+  for (auto n : launches)
+    steps += n;
+  EXPECT_EQ(steps, 8u);
+  auto none = make_lease(3, 1);
+  none.workload = first.workload;
+  none.lane = 3;
+  device.start(none, events.sink());
+  const auto end = events.wait_for_end();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->message, "there is no lane 3: summing has 3");
+}
+
+TEST_F(TrainingEngineTest, CancelEndsALeaseAfterItsStep) {
+  training_engine device{registry(), "test"};
   device.start(make_lease(7, 1000), events.sink());
   started.get_future().wait();
   device.cancel(7);
@@ -185,8 +261,8 @@ TEST_F(TrainingThreadTest, CancelEndsALeaseAfterItsStep) {
   EXPECT_EQ(end.at, 3u);
 }
 
-TEST_F(TrainingThreadTest, AnUnknownWorkloadFailsTheLease) {
-  training_thread device{registry(), "test"};
+TEST_F(TrainingEngineTest, AnUnknownWorkloadFailsTheLease) {
+  training_engine device{registry(), "test"};
   auto x = make_lease(7, 3);
   x.workload.name = "suming";
   device.start(x, events.sink());
@@ -195,9 +271,9 @@ TEST_F(TrainingThreadTest, AnUnknownWorkloadFailsTheLease) {
   EXPECT_EQ(end.failure->code, errc::unknown_workload);
 }
 
-TEST_F(TrainingThreadTest, EndsInTheMiddleOfALease) {
+TEST_F(TrainingEngineTest, EndsInTheMiddleOfALease) {
   {
-    training_thread device{registry(), "test"};
+    training_engine device{registry(), "test"};
     device.start(make_lease(7, 1'000'000), events.sink());
     started.get_future().wait();
     may_go_on.set_value();

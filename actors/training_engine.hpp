@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine.hpp"
+#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/workload.hpp"
+
+namespace hippo {
+
+/// An engine with a thread for each lane of the workload, so that the actor in
+/// front of it always answers. Keeps the workload of the last lease: its data
+/// stay in memory, and a lease that goes on where the one before in its lane has
+/// ended loads nothing.
+class training_engine final : public engine {
+public:
+  /// @param device the kind of device, as reports name it
+  /// @param stores chooses where a lease's checkpoints are; called, and what it
+  ///        returns used, on the engine's threads, one at a time
+  training_engine(workload_registry registry, std::string device,
+                  checkpoint_store_factory stores = folder_of);
+
+  /// Cancels what runs and waits for it.
+  ~training_engine() override;
+
+  training_engine(const training_engine&) = delete;
+  training_engine& operator=(const training_engine&) = delete;
+
+  void start(const lease& x, engine_sink sink) override;
+  void add_stop(std::uint64_t lease, const stop_point& stop) override;
+  void cancel(std::uint64_t lease) override;
+  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
+
+private:
+  class ground;
+  class lane_thread;
+
+  const std::shared_ptr<ground> ground_;
+  const std::string device_;
+  std::map<std::uint32_t, std::unique_ptr<lane_thread>> threads_; ///< by lane
+};
+
+} // namespace hippo

@@ -1,0 +1,73 @@
+#include "hippo/train/torch/cuda_kernels.hpp"
+
+#include <dlfcn.h>
+
+namespace hippo {
+
+namespace {
+
+/// Finds a function. @returns whether it is there
+template <class F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+} // namespace
+
+expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
+  void* loaded = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (loaded == nullptr)
+    return {errc::io_failed, std::string{"cannot load the kernels for GPUs: "}
+                               + ::dlerror()
+                               + "; they are built if CMake finds nvcc"};
+  const auto refused = [&library](const std::string& why) {
+    return error{errc::incompatible_version,
+                 library + " is of another build: " + why};
+  };
+  decltype(&hippo_cuda_interface) interface = nullptr;
+  if (!find(loaded, "hippo_cuda_interface", interface))
+    return refused("it has no kernels");
+  if (const auto version = interface(); version != HIPPO_CUDA_INTERFACE)
+    return refused("its interface is " + std::to_string(version)
+                   + ", this program's "
+                   + std::to_string(HIPPO_CUDA_INTERFACE));
+  cuda_kernels result{};
+  if (!find(loaded, "hippo_cuda_error_text", result.error_text)
+      || !find(loaded, "hippo_cuda_dropout_mask", result.dropout_mask)
+      || !find(loaded, "hippo_cuda_update", result.update))
+    return refused("a kernel is missing");
+  return result;
+}
+
+const expected<cuda_kernels>& own_cuda_kernels() {
+  static const auto result = load_cuda_kernels();
+  return result;
+}
+
+hippo_cuda_rule sgd_rule(float lr, float momentum, float weight_decay,
+                         bool nesterov) noexcept {
+  hippo_cuda_rule result{};
+  result.active = 1;
+  result.kind = hippo_cuda_sgd;
+  result.nesterov = nesterov ? 1 : 0;
+  result.lr = lr;
+  result.momentum = momentum;
+  result.weight_decay = weight_decay;
+  return result;
+}
+
+hippo_cuda_rule adamw_rule(const kernels::adamw_factors& factors) noexcept {
+  hippo_cuda_rule result{};
+  result.active = 1;
+  result.kind = hippo_cuda_adamw;
+  result.decay = factors.decay;
+  result.beta1 = factors.beta1;
+  result.beta2 = factors.beta2;
+  result.step_size = factors.step_size;
+  result.root = factors.root;
+  result.epsilon = factors.epsilon;
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/train/torch/cuda/kernels.h"
+#include "hippo/train/torch/kernels.hpp"
+
+namespace hippo {
+
+/// Our kernels for GPUs; kernels.h says what they do.
+struct cuda_kernels {
+  decltype(&hippo_cuda_error_text) error_text;
+  decltype(&hippo_cuda_dropout_mask) dropout_mask;
+  decltype(&hippo_cuda_update) update;
+};
+
+/// Loads the library that they are in, for the life of the process.
+/// @param library a path, or a name that the loader looks for: beside the
+///                program, or in `../lib/hippo` from there
+/// @returns `errc::io_failed` if it cannot be loaded, and why, or
+///          `errc::incompatible_version` if it is of another build
+expected<cuda_kernels>
+load_cuda_kernels(const std::string& library = "libhippo_cuda.so");
+
+/// Returns this program's kernels, loaded at the first call.
+const expected<cuda_kernels>& own_cuda_kernels();
+
+// What changes a lane's weights as `kernels::set` does with these arguments.
+
+hippo_cuda_rule sgd_rule(float lr, float momentum, float weight_decay,
+                         bool nesterov) noexcept;
+hippo_cuda_rule adamw_rule(const kernels::adamw_factors& factors) noexcept;
+
+} // namespace hippo

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "hippo/train/torch/image_data.hpp"
+#include "hippo/train/torch/model.hpp"
+
+// What `make_network` is made of.
+
+namespace hippo {
+
+std::unique_ptr<model> make_mlp(const image_form& form, at::Device device,
+                                std::size_t lanes);
+
+std::unique_ptr<model> make_cnn(const image_form& form, at::Device device,
+                                std::size_t lanes);
+
+/// REQUIRES: `depth` is 6n + 2.
+std::unique_ptr<model> make_residual_network(int depth, const image_form& form,
+                                             at::Device device,
+                                             std::size_t lanes);
+
+/// REQUIRES: `depth` is 6n + 4.
+std::unique_ptr<model> make_wide_residual_network(int depth, int width,
+                                                  const image_form& form,
+                                                  at::Device device,
+                                                  std::size_t lanes);
+
+std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device,
+                                      std::size_t lanes);
+
+} // namespace hippo

@@ -1,0 +1,71 @@
+#include "hippo/train/torch/network_families.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Two hidden layers of 128.
+class mlp final : public model {
+public:
+  mlp(const image_form& form, at::Device device, std::size_t lanes)
+    : model(device, lanes),
+      fc1_(add_linear("fc1", static_cast<std::int64_t>(form.size()), 128)),
+      fc2_(add_linear("fc2", 128, 128)),
+      fc3_(add_linear("fc3", 128, static_cast<std::int64_t>(form.classes))) {}
+
+  at::Tensor forward(const at::Tensor& images,
+                     const dropout_sources* drop) override {
+    auto x = dropped(fc1_(by_lane(images)).relu(), drop, 0);
+    x = dropped(fc2_(x).relu(), drop, 1);
+    return fc3_(x);
+  }
+
+private:
+  linear_layer fc1_, fc2_, fc3_;
+};
+
+/// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
+class cnn final : public model {
+public:
+  cnn(const image_form& form, at::Device device, std::size_t lanes)
+    : model(device, lanes),
+      conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
+                             16, 3, 1)),
+      bn1_(add_batch_norm("bn1", 16)),
+      conv2_(add_convolution("conv2", 16, 32, 3, 1)),
+      bn2_(add_batch_norm("bn2", 32)),
+      fc_(add_linear(
+        "fc",
+        static_cast<std::int64_t>(32 * (form.height / 4) * (form.width / 4)),
+        static_cast<std::int64_t>(form.classes))) {}
+
+  at::Tensor forward(const at::Tensor& images,
+                     const dropout_sources* drop) override {
+    const bool training = drop != nullptr;
+    // Pooling first makes normalisation and ReLU four times cheaper.
+    auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
+    x = normalise(conv2_(x), bn2_, {.pool = true}, training);
+    return fc_(dropped(by_lane(x), drop, 0));
+  }
+
+private:
+  convolution conv1_;
+  batch_norm bn1_;
+  convolution conv2_;
+  batch_norm bn2_;
+  linear_layer fc_;
+};
+
+} // namespace
+
+std::unique_ptr<model> make_mlp(const image_form& form, at::Device device,
+                                std::size_t lanes) {
+  return std::make_unique<mlp>(form, device, lanes);
+}
+
+std::unique_ptr<model> make_cnn(const image_form& form, at::Device device,
+                                std::size_t lanes) {
+  return std::make_unique<cnn>(form, device, lanes);
+}
+
+} // namespace hippo
