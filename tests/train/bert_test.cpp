@@ -135,7 +135,8 @@ TEST_P(BertReference, ResultsAndGradientsAreEqual) {
     const auto x = weights.grad().to(at::kDouble).flatten();
     const auto projected =
       x.dot(at::tensor(numbers(1000 + i, x.numel()), at::kDouble));
-    const auto sums = tolerance * std::max(1., right.at("abs_sum").get<double>());
+    const auto sums =
+      tolerance * std::max(1., right.at("abs_sum").get<double>());
     EXPECT_NEAR(x.sum().item<double>(), right.at("sum"), sums) << name;
     EXPECT_NEAR(x.abs().sum().item<double>(), right.at("abs_sum"), sums)
       << name;

@@ -88,7 +88,8 @@ TEST(Squad, BecomesWindows) {
   EXPECT_EQ(y.tokens[y.start], 8);
   EXPECT_EQ(y.start, y.end);
   ASSERT_EQ(data.validation.questions.size(), 1);
-  EXPECT_EQ(data.validation.questions[0].answers, (std::vector<std::string>{"b"}));
+  EXPECT_EQ(data.validation.questions[0].answers,
+            (std::vector<std::string>{"b"}));
 }
 
 TEST(Squad, ScoresTextBetweenTokens) {
@@ -155,7 +156,8 @@ TEST(Squad, DamageIsNamedWithItsPlace) {
     auto x = right;
     x[json::json_pointer{pointer}] = value;
     folder.train(x);
-    EXPECT_EQ(folder.failure(), file + " is damaged or not of SQuAD 1.1: " + what);
+    EXPECT_EQ(folder.failure(),
+              file + " is damaged or not of SQuAD 1.1: " + what);
   };
   const std::string qas = "/data/0/paragraphs/0/qas/0";
   const std::string place = "data[0].paragraphs[0].qas[0]";

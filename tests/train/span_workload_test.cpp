@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/train/torch/span_workload.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 #include "train/temporary_folder.hpp"
@@ -224,7 +225,8 @@ TEST(Span, FilesThatAreNoWeightsAreRefused) {
 TEST(Span, ReadsWeightsThatPythonWrote) {
   const auto tensors = read_weights(REFERENCE_FOLDER "/dict.pt");
   ASSERT_EQ(tensors.size(), 2);
-  EXPECT_TRUE(tensors.at("weight").equal(at::arange(6, at::kFloat).view({2, 3})));
+  EXPECT_TRUE(
+    tensors.at("weight").equal(at::arange(6, at::kFloat).view({2, 3})));
   EXPECT_TRUE(tensors.at("bias").equal(at::full({2}, -1, at::kFloat)));
 }
 
@@ -236,6 +238,12 @@ TEST(Span, AModulesOwnStateIsNoDict) {
     EXPECT_NE(std::string{e.what()}.find("torch.save(dict("),
               std::string::npos);
   }
+}
+
+TEST(Span, IsOneLane) {
+  ASSERT_TRUE(prepare_device("cpu"));
+  EXPECT_EQ(make_span_workload(spec_of(9), "cpu")->lanes(), 1);
+  EXPECT_TRUE(make_built_in(spec_of(9))->take_other_lanes().empty());
 }
 
 TEST(Span, BatchesAboveTheDataAreRefused) {

@@ -42,7 +42,8 @@ TEST(WordPiece, SplitsAsTheReferenceDoes) {
         return static_cast<std::uint32_t>(
           byte_of_character(written, offsets[side].get<std::size_t>()));
       };
-      right.push_back({text.at("ids")[i].get<std::int32_t>(), byte(0), byte(1)});
+      right.push_back(
+        {text.at("ids")[i].get<std::int32_t>(), byte(0), byte(1)});
     }
     EXPECT_EQ(x.split(written), right) << text;
   }

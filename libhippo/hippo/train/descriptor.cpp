@@ -161,8 +161,8 @@ constexpr double most_windows = 1000000;
 std::vector<parameter_descriptor> span_options(const span_defaults& x) {
   return {
     words("data.set", {"squad", "synthetic"}, x.set,
-          "questions of SQuAD 1.1, or such as are made of random numbers, which "
-          "need no files"),
+          "questions of SQuAD 1.1, or such as are made of random numbers, "
+          "which need no files"),
     text("data.folder", "/usr/share/datasets/squad",
          "folder of train-v1.1.json, dev-v1.1.json and vocab.txt"),
     integer("data.vocabulary", x.vocabulary, 32, 1000000,

@@ -3,10 +3,10 @@
 
 usage: bert.py FOLDER
 
-Makes transformers' BertForQuestionAnswering in two sizes, fills its weights with
-numbers that bert_test.cpp makes as well (hippo/train/torch/random.hpp, at the
-address of the parameter), and writes down logits, loss and gradients for fixed
-inputs; parameter counts also of BERT-Base; and the word pieces that
+Makes transformers' BertForQuestionAnswering in two sizes, fills its weights
+with numbers that bert_test.cpp makes as well (hippo/train/torch/random.hpp, at
+the address of the parameter), and writes down logits, loss and gradients for
+fixed inputs; parameter counts also of BERT-Base; and the word pieces that
 transformers' BertTokenizer makes of texts that are hard to split: FOLDER's
 bert.json. Its dict.pt and ordered_dict.pt are what torch.save makes of a small
 module's state_dict(), as a plain dict and as it is.

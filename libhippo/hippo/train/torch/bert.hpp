@@ -35,8 +35,8 @@ struct span_scores {
   at::Tensor end;
 };
 
-/// BERT (Devlin et al., 2019) with a head that scores where an answer begins and
-/// ends; computes what transformers' `BertForQuestionAnswering` does.
+/// BERT (Devlin et al., 2019) with a head that scores where an answer begins
+/// and ends; computes what transformers' `BertForQuestionAnswering` does.
 class bert {
 public:
   bert(const bert_sizes& sizes, at::Device device);
@@ -93,6 +93,7 @@ private:
 /// @param starts,ends the right tokens, int64
 /// @param reduction over the inputs
 at::Tensor span_loss(const span_scores& scores, const at::Tensor& starts,
-                     const at::Tensor& ends, at::Reduction::Reduction reduction);
+                     const at::Tensor& ends,
+                     at::Reduction::Reduction reduction);
 
 } // namespace hippo

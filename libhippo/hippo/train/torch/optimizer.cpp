@@ -33,8 +33,8 @@ void update_on_cpu(const update_rule& rule, std::uint64_t count, float* weight,
   kernels::best().adamw(weight, gradient, first, second, size, factors);
 }
 
-// The same by LibTorch's operations, wherever the weights are and whatever their
-// type.
+// The same by LibTorch's operations, wherever the weights are and whatever
+// their type.
 
 void update_sgd(const update_rule& rule, const at::Tensor& weight,
                 at::Tensor gradient, const at::Tensor& moment) {

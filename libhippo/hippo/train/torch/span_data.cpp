@@ -181,7 +181,8 @@ constexpr std::int32_t first_filler = first_closing + kinds;
 
 /// Makes question `index` of a set, all of which share a passage of words that
 /// say nothing but their place.
-void append_synthetic(span_set& set, const std::shared_ptr<const passage>& where,
+void append_synthetic(span_set& set,
+                      const std::shared_ptr<const passage>& where,
                       std::uint64_t number_of_set, std::size_t index,
                       const span_limits& limits) {
   random_numbers numbers{0, purpose::example, {number_of_set, index}};
@@ -241,12 +242,11 @@ double f1_of(const std::vector<std::string>& x,
 
 } // namespace
 
-std::vector<span_window> cut_into_windows(const word_piece& words,
-                                          const std::vector<word_part>& question,
-                                          const passage& where,
-                                          std::size_t start, std::size_t end,
-                                          std::size_t length,
-                                          std::size_t stride) {
+std::vector<span_window>
+cut_into_windows(const word_piece& words,
+                 const std::vector<word_part>& question, const passage& where,
+                 std::size_t start, std::size_t end, std::size_t length,
+                 std::size_t stride) {
   const auto room = length - special_tokens;
   const auto asked = std::min({question.size(), longest_question, room / 2});
   std::vector<std::int32_t> head{words.cls()};

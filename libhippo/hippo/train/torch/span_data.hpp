@@ -63,12 +63,11 @@ struct span_limits {
 /// to half of what a window holds.
 /// @param start,end first and last token of the answer in the passage
 /// REQUIRES: `length` >= 16, `stride` > 0
-std::vector<span_window> cut_into_windows(const word_piece& words,
-                                          const std::vector<word_part>& question,
-                                          const passage& where,
-                                          std::size_t start, std::size_t end,
-                                          std::size_t length,
-                                          std::size_t stride);
+std::vector<span_window>
+cut_into_windows(const word_piece& words,
+                 const std::vector<word_part>& question, const passage& where,
+                 std::size_t start, std::size_t end, std::size_t length,
+                 std::size_t stride);
 
 /// Reads `train-v1.1.json`, `dev-v1.1.json` (SQuAD 1.1; Rajpurkar et al., 2016)
 /// and `vocab.txt` from `folder`: the first windows and questions of the files.
@@ -77,9 +76,10 @@ std::vector<span_window> cut_into_windows(const word_piece& words,
 /// they hold less than `limits` asks for.
 span_data read_squad(const std::string& folder, const span_limits& limits);
 
-/// Makes data that look alike, always the same, out of numbers instead of words:
-/// each question names a kind, and the answer lies between the two tokens that
-/// mark this kind in the passage, which also holds an answer of another kind.
+/// Makes data that look alike, always the same, out of numbers instead of
+/// words: each question names a kind, and the answer lies between the two
+/// tokens that mark this kind in the passage, which also holds an answer of
+/// another kind.
 /// REQUIRES: `vocabulary` >= 32, `length` >= 16
 span_data make_spans(const span_limits& limits);
 

@@ -32,7 +32,8 @@ step_values values_at(const configuration& config, step_t at) {
   return {epoch_values_at(config, at), number_at(config, "clip", at)};
 }
 
-/// All do but biases and the scales of normalisations: those have one dimension.
+/// All do but biases and the scales of normalisations: those have one
+/// dimension.
 bool decays(const at::Tensor& weight) {
   return weight.dim() > 1;
 }
@@ -87,8 +88,8 @@ predicted_span likeliest_span(const span_window& x, const float* start,
   return best;
 }
 
-/// Copies weights that are the beginning: all but the head's, which a model that
-/// has learned language alone does not have.
+/// Copies weights that are the beginning: all but the head's, which a model
+/// that has learned language alone does not have.
 void copy_pretrained(const named_tensors& to, const tensor_map& from,
                      const std::string& path) {
   const at::NoGradGuard no_grad;
@@ -235,10 +236,12 @@ private:
     for (std::size_t i = 0; i < size; ++i) {
       const auto& x = set.windows[indices[i]];
       const auto row = i * length_;
-      std::ranges::copy(x.tokens, tokens.mutable_data_ptr<std::int64_t>() + row);
+      std::ranges::copy(x.tokens,
+                        tokens.mutable_data_ptr<std::int64_t>() + row);
       std::fill_n(segments.mutable_data_ptr<std::int64_t>() + row + x.first,
                   x.tokens.size() - x.first, 1);
-      std::fill_n(present.mutable_data_ptr<bool>() + row, x.tokens.size(), true);
+      std::fill_n(present.mutable_data_ptr<bool>() + row, x.tokens.size(),
+                  true);
       starts.mutable_data_ptr<std::int64_t>()[i] =
         static_cast<std::int64_t>(x.start);
       ends.mutable_data_ptr<std::int64_t>()[i] =

@@ -12,8 +12,8 @@
 
 namespace hippo {
 
-/// What lanes (`laned_workload`) hold: weights, and everything else that a later
-/// step of training reads.
+/// What lanes (`laned_workload`) hold: weights, and everything else that a
+/// later step of training reads.
 class training_state {
 public:
   /// Each tensor has the lanes' own ones behind each other along dimension 0.

@@ -12,7 +12,8 @@ namespace hippo {
 void write_weights(const std::string& path, const named_tensors& tensors);
 
 /// Reads the tensors of a dict that `write_weights` wrote, or Python's
-/// `torch.save(dict(model.state_dict()), path)`; what else is in it is left out.
+/// `torch.save(dict(model.state_dict()), path)`; what else is in it is left
+/// out.
 /// Throws `std::runtime_error` if there is no such dict.
 tensor_map read_weights(const std::string& path);
 

@@ -55,8 +55,8 @@ private:
   std::int32_t cls_, sep_, unknown_;
 };
 
-/// Returns the words of an answer as SQuAD's evaluation compares them (Rajpurkar
-/// et al., 2016): lower case, without punctuation and articles.
+/// Returns the words of an answer as SQuAD's evaluation compares them
+/// (Rajpurkar et al., 2016): lower case, without punctuation and articles.
 std::vector<std::string> answer_words(std::string_view text);
 
 /// Returns where character `index` of UTF-8 text begins, in bytes; the text's
