@@ -47,7 +47,7 @@ int go_on(const std::vector<std::string>& arguments) {
 /// `--export WORKLOAD PATH`: trains a little, exports, tells what is in it.
 int export_weights(const std::vector<std::string>& arguments) {
   const auto work = make_built_in(small_spec(arguments.at(1)));
-  work->train(default_configuration(arguments.at(1)), 0, 1);
+  train_changing(*work, arguments.at(1), 0, 1);
   work->export_weights(arguments.at(2));
   std::cout << describe_model(work->save());
   return 0;
