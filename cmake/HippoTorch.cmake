@@ -19,3 +19,11 @@ target_link_libraries(hippo_libtorch INTERFACE
 
 # The built-in workloads read gzipped data.
 find_package(ZLIB REQUIRED)
+
+# They split text into words, too.
+find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
+find_library(UTF8PROC_LIB utf8proc REQUIRED)
+add_library(hippo_utf8proc INTERFACE)
+target_include_directories(hippo_utf8proc SYSTEM INTERFACE
+  ${UTF8PROC_INCLUDE_DIR})
+target_link_libraries(hippo_utf8proc INTERFACE ${UTF8PROC_LIB})

@@ -24,7 +24,7 @@ constexpr double tolerance = 1e-5;
 
 const json& recording() {
   static const auto result =
-    json::parse(std::ifstream{HIPPO_NETWORKS_RECORDING});
+    json::parse(std::ifstream{REFERENCE_FOLDER "/networks.json"});
   return result;
 }
 

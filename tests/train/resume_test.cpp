@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "train/temporary_folder.hpp"
@@ -131,7 +132,11 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
 
 INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
-                                         "fashion-resnet"),
-                         [](const auto& x) { return x.param.substr(8); });
+                                         "fashion-resnet", "bert-tiny-squad"),
+                         [](const auto& x) {
+                           auto name = x.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 } // namespace hippo

@@ -7,6 +7,7 @@
 #include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
+#include "hippo/train/torch/training_state.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -146,6 +147,43 @@ TEST(Optimizer, LanesHaveRulesOfTheirOwn) {
     EXPECT_EQ(o.at(2).count, 0);
     EXPECT_EQ(o.at(2).kind, optimizer_kind::none);
   }
+}
+
+TEST(Optimizer, WeightsThatDoNotDecay) {
+  for (const auto kind : {optimizer_kind::sgd, optimizer_kind::adamw}) {
+    update_rule rule;
+    rule.kind = kind;
+    rule.lr = 0.1;
+    rule.beta2 = 0.9;
+    rule.weight_decay = 0.2;
+    const auto x = weight_of(1, 0), y = weight_of(2, 0);
+    optimizer o{{x, y}, 1, [](const at::Tensor& weight) {
+                  return weight.item<double>() == 2;
+                }};
+    o.update({rule});
+    EXPECT_EQ(x.item<double>(), 1);
+    EXPECT_DOUBLE_EQ(y.item<double>(), 2 * (1 - 0.1 * 0.2));
+  }
+}
+
+TEST(TrainingState, GradientsAreClippedByLane) {
+  // Norms of the lanes' gradients: 5, 0.5 and 5.
+  const auto weight = [](const std::vector<double>& gradients) {
+    auto x = at::zeros({3}, at::kDouble);
+    x.set_requires_grad(true);
+    x.mutable_grad() = at::tensor(gradients, at::kDouble);
+    return x;
+  };
+  const auto x = weight({3, 0.3, 3}), y = weight({-4, 0.4, -4});
+  const training_state state{"some", {{"x", x}, {"y", y}}, {}, 3};
+  for (std::size_t lane : {0, 1})
+    state.clip_gradients(lane, 1);
+  const auto near = [](const at::Tensor& gradient,
+                       const std::vector<double>& expected) {
+    return at::allclose(gradient, at::tensor(expected, at::kDouble), 0, 1e-6);
+  };
+  EXPECT_TRUE(near(x.grad(), {0.6, 0.3, 3})) << x.grad();
+  EXPECT_TRUE(near(y.grad(), {-0.8, 0.4, -4})) << y.grad();
 }
 
 TEST(TensorFile, RoundTrip) {

@@ -47,7 +47,7 @@ int go_on(const std::vector<std::string>& arguments) {
 /// `--export WORKLOAD PATH`: trains a little, exports, tells what is in it.
 int export_weights(const std::vector<std::string>& arguments) {
   const auto work = make_built_in(small_spec(arguments.at(1)));
-  work->train(default_configuration(arguments.at(1)), 0, 1);
+  train_changing(*work, arguments.at(1), 0, 1);
   work->export_weights(arguments.at(2));
   std::cout << describe_model(work->save());
   return 0;
@@ -61,11 +61,15 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options[x.name] = x.fallback;
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
-  if (spec.options.contains("data.set")) {
-    // Made images, and fewer of them: those networks are large.
+  if (spec.options.contains("data.set"))
     spec.options["data.set"] = "synthetic";
+  if (name.starts_with("cifar-")) {
+    // Fewer images: those networks are large.
     spec.options["data.train"] = std::min(images, 16.0);
     spec.options["data.validation"] = 8.0;
+  } else if (name.starts_with("bert-")) {
+    spec.options["data.validation"] = 64.0;
+    spec.options["data.length"] = 32.0;
   }
   return spec;
 }
@@ -100,6 +104,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"weight_decay", {0., 0.001, 0.01, 0.02, 0.0005, 0.1}},
     {"dropout", {0., 0.1, 0.3, 0.2, 0., 0.5}},
     {"label_smoothing", {0., 0.1, 0.05, 0.2, 0., 0.3}},
+    {"clip", {1., 0., 0.5, 2., 0.1, 1.}},
     {"crop", {2., 0., 1., 3., 2., 4.}},
     {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
     {"cutout", {0., 8., 5., 16., 1., 0.}},

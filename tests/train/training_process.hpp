@@ -8,7 +8,8 @@
 
 namespace hippo {
 
-/// A spec of the built-in workload `name` that takes moments: few images.
+/// A spec of the built-in workload `name` that takes moments: few images,
+/// or few and short texts that are made.
 workload_spec small_spec(const std::string& name, double images = 128);
 
 /// The workload of `spec` on the CPU. Throws `std::runtime_error` if it cannot

@@ -128,6 +128,88 @@ void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
     number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
 }
 
+parameter_descriptor words(std::string name, std::vector<std::string> allowed,
+                           std::string fallback, std::string meaning) {
+  parameter_descriptor x;
+  x.name = std::move(name);
+  x.fallback = std::move(fallback);
+  x.words = std::move(allowed);
+  x.meaning = std::move(meaning);
+  return x;
+}
+
+/// A text that may be anything.
+parameter_descriptor text(std::string name, std::string fallback,
+                          std::string meaning) {
+  return words(std::move(name), {}, std::move(fallback), std::move(meaning));
+}
+
+/// What differs between the workloads that answer questions.
+struct span_defaults {
+  std::string set;
+  double vocabulary = 0;
+  double training = 0;
+  double validation = 0;
+  double length = 0;
+  double stride = 0;
+  double lr = 0;
+};
+
+/// The most windows of an epoch.
+constexpr double most_windows = 1000000;
+
+std::vector<parameter_descriptor> span_options(const span_defaults& x) {
+  return {
+    words("data.set", {"squad", "synthetic"}, x.set,
+          "questions of SQuAD 1.1, or such as are made of random numbers, "
+          "which need no files"),
+    text("data.folder", "/usr/share/datasets/squad",
+         "folder of train-v1.1.json, dev-v1.1.json and vocab.txt"),
+    integer("data.vocabulary", x.vocabulary, 32, 1000000,
+            "tokens that the network knows; vocab.txt may have fewer"),
+    integer("data.train", x.training, 1, most_windows,
+            "windows to train on: the first of the training file"),
+    integer("data.validation", x.validation, 1, most_windows,
+            "questions to measure on: the first of the other file"),
+    integer("data.length", x.length, 16, 512,
+            "tokens of an input, question and window together"),
+    integer("data.stride", x.stride, 1, 512,
+            "tokens from one window of a passage to the next"),
+    text("weights", "",
+         "file of weights to begin with, as exported or by PyTorch; empty: "
+         "random ones"),
+    integer("seed", 1, 0, 999999999999,
+            "decides initial weights, data order and dropout"),
+  };
+}
+
+std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  auto rate = number("lr", lr, 0, infinity, "learning rate");
+  rate.min_excluded = true;
+  auto batch_size = integer("batch_size", 32, 1, most_windows,
+                            "windows of an iteration; at most data.train");
+  batch_size.max_option = "data.train";
+  batch_size.affects_speed = true;
+  auto optimizer = words("optimizer", {"adamw", "sgd"}, "adamw",
+                         "update rule; a change of it starts its state afresh");
+  optimizer.affects_speed = true;
+  return {
+    rate,
+    batch_size,
+    optimizer,
+    fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", 0.01, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw; not of biases and "
+           "normalisations"),
+    fraction("dropout", 0.1, "share of activations and attention dropped"),
+    number("clip", 1, 0, infinity,
+           "largest norm of all gradients together; larger ones are scaled "
+           "down to it; 0: any"),
+  };
+}
+
 /// The version of the workloads below: to be raised with every change of what
 /// they give.
 constexpr const char* built_in_version = "built-in 3";
@@ -185,6 +267,28 @@ workload_descriptor cifar(const std::string& network, std::string meaning) {
   set.words = {"cifar10", "cifar100", "synthetic"};
   set.meaning = "images; synthetic: 10 classes of made ones, without files";
   x.options.insert(x.options.begin(), std::move(set));
+  return x;
+}
+
+workload_descriptor span(std::string name, std::string meaning,
+                         const span_defaults& defaults) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.version = built_in_version;
+  x.meaning = std::move(meaning);
+  x.metrics = {
+    {"val_exact", direction::maximize,
+     "share of validation questions answered with just the right words"},
+    {"val_f1", direction::maximize,
+     "F1 of the words of an answer, mean over the validation questions"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy of begin and end over the validation windows"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last epoch; ln data.length before the "
+     "first"},
+  };
+  x.hyper_parameters = span_hyper_parameters(defaults.lr);
+  x.options = span_options(defaults);
   return x;
 }
 
@@ -369,6 +473,25 @@ const std::vector<workload_descriptor>& built_in_workloads() {
     cifar("resnet110", "CIFAR with ResNet-110"),
     cifar("wrn16-4", "CIFAR with the wide residual network WRN-16-4"),
     cifar("mobilenetv2", "CIFAR with MobileNetV2"),
+    span("bert-tiny-squad",
+         "questions about passages with a BERT of 2 layers of 128; by default "
+         "without data files",
+         {.set = "synthetic",
+          .vocabulary = 1024,
+          .training = 2000,
+          .validation = 500,
+          .length = 64,
+          .stride = 32,
+          .lr = 0.001}),
+    span("bert-base-squad",
+         "SQuAD 1.1 with BERT-Base (12 layers of 768); an epoch needs a GPU",
+         {.set = "squad",
+          .vocabulary = 30522,
+          .training = 87599,
+          .validation = 10570,
+          .length = 384,
+          .stride = 128,
+          .lr = 0.00005}),
     open_workload(python_workload, "a Python class that the study brings"),
     open_workload(command_workload,
                   "a program that the study names, which answers messages"),

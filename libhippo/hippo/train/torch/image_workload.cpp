@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
+#include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/networks.hpp"
-#include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/random.hpp"
-#include "hippo/train/torch/tensor_file.hpp"
-#include "hippo/train/torch/weights_file.hpp"
+#include "hippo/train/torch/training_state.hpp"
 
 namespace hippo {
 
@@ -22,10 +18,6 @@ namespace {
 
 /// Images at a time when evaluating: fixed, so that sums are always the same.
 constexpr std::int64_t evaluation_batch = 250;
-
-std::uint64_t whole(const scalar& x) {
-  return static_cast<std::uint64_t>(std::get<double>(x));
-}
 
 /// Images that are made are the same for every seed of a workload, as those of
 /// files are.
@@ -56,30 +48,17 @@ std::string network_of(const std::string& workload) {
 }
 
 /// The hyper-parameters of one step.
-struct step_values {
-  update_rule rule;
-  std::uint64_t batch_size = 0;
-  double dropout = 0;
+struct step_values : epoch_values {
   double label_smoothing = 0;
   augmentation_strength augment;
 };
 
 step_values values_at(const configuration& config, step_t at) {
   const auto number = [&](const char* name) {
-    return std::get<double>(config.at(name).at(at));
+    return number_at(config, name, at);
   };
-  step_values x;
-  x.rule.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
-                  ? optimizer_kind::sgd
-                  : optimizer_kind::adamw;
-  x.rule.lr = number("lr");
-  x.rule.momentum = number("momentum");
-  x.rule.beta2 = number("beta2");
-  x.rule.weight_decay = number("weight_decay");
+  step_values x{epoch_values_at(config, at), number("label_smoothing"), {}};
   x.rule.nesterov = number("nesterov") != 0;
-  x.batch_size = static_cast<std::uint64_t>(number("batch_size"));
-  x.dropout = number("dropout");
-  x.label_smoothing = number("label_smoothing");
   if (config.contains("crop")) {
     x.augment.crop = static_cast<int>(number("crop"));
     x.augment.flip = number("flip");
@@ -138,11 +117,10 @@ class image_workload final : public laned_workload {
 public:
   image_workload(const workload_spec& spec, image_data data, at::Device device,
                  std::size_t lanes)
-    : name_(spec.name), seed_(whole(spec.options.at("seed"))), device_(device),
+    : seed_(whole(spec.options.at("seed"))), device_(device),
       data_(std::move(data)),
       model_(make_network(network_of(spec.name), data_.form, device, lanes)),
-      weights_(tensors_of(model_->parameters())), optimizer_(weights_, lanes),
-      train_loss_(lanes) {
+      state_(spec.name, model_->parameters(), model_->buffers(), lanes) {
     for (std::size_t i = 0; i < lanes; ++i)
       image_workload::init(i);
   }
@@ -150,32 +128,27 @@ public:
   [[nodiscard]] std::size_t lanes() const override { return model_->lanes(); }
 
   void check(const part& x) const override {
-    const auto values = values_at(*x.config, x.step);
-    if (const auto size = data_.training.labels.size();
-        values.batch_size > size)
-      throw std::invalid_argument(
-        "batch_size " + std::to_string(values.batch_size)
-        + " is above data.train " + std::to_string(size));
+    check_batch_size(*x.config, x.step, data_.training.labels.size());
   }
 
   [[nodiscard]] bool fit(const part& x, const part& y) const override {
-    return values_at(*x.config, x.step).batch_size
-           == values_at(*y.config, y.step).batch_size;
+    return epoch_values_at(*x.config, x.step).batch_size
+           == epoch_values_at(*y.config, y.step).batch_size;
   }
 
   /// Trains one epoch; a last batch that is not full counts as any other.
   void train(const std::vector<part>& xs) override {
+    const auto size = data_.training.labels.size();
     lane_epochs epochs(lanes());
     dropout_sources drop(lanes());
     std::vector<std::optional<update_rule>> rules(lanes());
     for (const auto& x : xs) {
       const auto values = values_at(*x.config, x.step);
-      epochs[x.lane] = {values, x.step, order(x.step)};
+      epochs[x.lane] = {values, x.step, epoch_order(seed_, x.step, size)};
       drop[x.lane] = {seed_, x.step, 0, values.dropout};
       rules[x.lane] = values.rule;
     }
     const kept_lanes kept{model_->buffers(), resting(epochs), lanes()};
-    const auto size = data_.training.labels.size();
     const auto batch_size = epochs[xs.front().lane]->values.batch_size;
     auto loss = at::zeros({count()}, on_device(at::kDouble));
     for (std::size_t first = 0; first < size; first += batch_size) {
@@ -185,9 +158,7 @@ public:
         losses(model_->forward(images, &drop), targets).mean(1);
       // Each lane's gradient is that of its own mean.
       means.sum().backward();
-      optimizer_.update(rules);
-      for (auto& weight : weights_)
-        weight.mutable_grad().reset();
+      state_.update(rules);
       loss.add_(means.detach().to(at::kDouble).mul_(static_cast<double>(n)));
       for (auto& lane : drop)
         if (lane)
@@ -195,7 +166,7 @@ public:
     }
     const auto sums = loss.to(at::kCPU);
     for (const auto& x : xs)
-      train_loss_[x.lane] =
+      state_.train_loss[x.lane] =
         sums.const_data_ptr<double>()[x.lane] / static_cast<double>(size);
   }
 
@@ -231,71 +202,26 @@ public:
             / static_cast<double>(size)},
          {"val_loss",
           loss.const_data_ptr<double>()[i] / static_cast<double>(size)},
-         {"train_loss", train_loss_[i]}});
+         {"train_loss", state_.train_loss[i]}});
     return result;
   }
 
   void init(std::size_t lane) override {
     model_->init(lane, seed_);
-    optimizer_.restart(lane, optimizer_kind::none);
-    train_loss_[lane] = std::log(static_cast<double>(data_.form.classes));
+    state_.restart(lane, std::log(static_cast<double>(data_.form.classes)));
   }
 
-  std::string save(std::size_t lane) override {
-    const auto& updates = optimizer_.at(lane);
-    auto tensors = state(lane);
-    tensors["train_loss"] = at::scalar_tensor(train_loss_[lane], at::kDouble);
-    tensors["optimizer.kind"] =
-      at::scalar_tensor(static_cast<int>(updates.kind), at::kLong);
-    tensors["optimizer.count"] =
-      at::scalar_tensor(static_cast<std::int64_t>(updates.count), at::kLong);
-    auto name = at::empty({static_cast<std::int64_t>(name_.size())}, at::kByte);
-    std::memcpy(name.mutable_data_ptr(), name_.data(), name_.size());
-    tensors["workload"] = name;
-    return to_bytes(tensors);
-  }
+  std::string save(std::size_t lane) override { return state_.save(lane); }
 
   void load(std::size_t lane, const std::string& bytes) override {
-    auto tensors = tensors_from_bytes(bytes);
-    const auto take = [&](const char* name) {
-      auto x = tensors.extract(name);
-      if (!x)
-        throw std::runtime_error("a state without " + std::string{name});
-      return x.mapped();
-    };
-    const auto name = take("workload");
-    const std::string writer(static_cast<const char*>(name.const_data_ptr()),
-                             name.nbytes());
-    if (writer != name_)
-      throw std::runtime_error("a state of " + writer + ", not of " + name_);
-    const auto kind = take("optimizer.kind").item<std::int64_t>();
-    if (kind < 0 || kind > static_cast<int>(optimizer_kind::adamw))
-      throw std::runtime_error("a state with an unknown optimizer");
-    const auto updates = take("optimizer.count").item<std::int64_t>();
-    const auto train_loss = take("train_loss").item<double>();
-    optimizer_.restart(lane, static_cast<optimizer_kind>(kind));
-    copy_into(state(lane), tensors);
-    optimizer_.set_count(lane, static_cast<std::uint64_t>(updates));
-    train_loss_[lane] = train_loss;
+    state_.load(lane, bytes);
   }
 
   void export_weights(std::size_t lane, const std::string& path) override {
-    named_tensors tensors;
-    // Copies: a file would hold all lanes with what is only a part of them.
-    for (const auto* xs : {&model_->parameters(), &model_->buffers()})
-      for (const auto& [name, x] : *xs)
-        tensors.emplace_back(name, lane_of(x, lane, lanes()).clone());
-    write_weights(path, tensors);
+    state_.export_weights(lane, path);
   }
 
 private:
-  static std::vector<at::Tensor> tensors_of(const named_tensors& xs) {
-    std::vector<at::Tensor> result;
-    for (const auto& [name, x] : xs)
-      result.push_back(x);
-    return result;
-  }
-
   static std::vector<std::size_t> resting(const lane_epochs& xs) {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < xs.size(); ++i)
@@ -319,38 +245,6 @@ private:
 
   [[nodiscard]] at::TensorOptions on_device(at::ScalarType type) const {
     return at::TensorOptions(device_).dtype(type);
-  }
-
-  /// Everything in tensors that a step of a lane reads or writes; they share
-  /// memory with the state itself.
-  [[nodiscard]] tensor_map state(std::size_t lane) const {
-    tensor_map result;
-    const auto add = [&](const std::string& name, const at::Tensor& x) {
-      result[name] = lane_of(x, lane, lanes());
-    };
-    for (const auto& [name, x] : model_->buffers())
-      add("model." + name, x);
-    const auto& parameters = model_->parameters();
-    const auto kind = optimizer_.at(lane).kind;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const auto& name = parameters[i].first;
-      add("model." + name, parameters[i].second);
-      if (kind != optimizer_kind::none)
-        add("optimizer.first." + name, optimizer_.first()[i]);
-      if (kind == optimizer_kind::adamw)
-        add("optimizer.second." + name, optimizer_.second()[i]);
-    }
-    return result;
-  }
-
-  /// The order in which epoch `step` goes through the training images.
-  [[nodiscard]] std::vector<std::uint32_t> order(step_t step) const {
-    std::vector<std::uint32_t> result(data_.training.labels.size());
-    std::iota(result.begin(), result.end(), 0U);
-    random_numbers numbers{seed_, purpose::order, {step}};
-    for (auto n = result.size(); n > 1; --n)
-      std::swap(result[n - 1], result[numbers.below(n)]);
-    return result;
   }
 
   /// Returns each lane's images from `first` on in its order, augmented, as the
@@ -404,14 +298,11 @@ private:
             static_cast<std::int64_t>(form.channels)};
   }
 
-  std::string name_;
   std::uint64_t seed_;
   at::Device device_;
   image_data data_;
   std::unique_ptr<model> model_;
-  std::vector<at::Tensor> weights_; ///< the model's parameters
-  optimizer optimizer_;
-  std::vector<double> train_loss_; ///< each lane's mean over its last epoch
+  training_state state_;
 };
 
 } // namespace

@@ -1,10 +1,7 @@
 #include "hippo/train/torch/model.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 
-#include "hippo/train/torch/kernels.hpp"
 #include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/random.hpp"
 
@@ -64,34 +61,6 @@ at::Tensor model::by_lane(const at::Tensor& x) const {
     .transpose(0, 1)
     .flatten(2)
     .contiguous();
-}
-
-at::Tensor model::dropped(const at::Tensor& x, const dropout_sources* drop,
-                          std::uint64_t layer) {
-  const auto drops = [](const std::optional<dropout_source>& lane) {
-    return lane && lane->share != 0;
-  };
-  if (drop == nullptr || std::none_of(drop->begin(), drop->end(), drops))
-    return x;
-  // Made on the CPU by arithmetic of our own, so that it is the same for every
-  // device and library.
-  auto mask = at::empty(x.sizes(), at::kFloat);
-  const auto size = mask.numel() / mask.size(0);
-  auto* to = mask.mutable_data_ptr<float>();
-  for (const auto& lane : *drop) {
-    if (drops(lane)) {
-      const random_numbers numbers{
-        lane->seed, purpose::dropout, {lane->step, lane->iteration, layer}};
-      kernels::best().dropout_mask(
-        numbers.key(), 0, size,
-        static_cast<std::uint32_t>(lane->share * 0x1p32),
-        static_cast<float>(1 / (1 - lane->share)), to);
-    } else {
-      std::fill_n(to, size, 1.0F);
-    }
-    to += size;
-  }
-  return x * mask.to(x.device());
 }
 
 void model::init(std::size_t lane, std::uint64_t seed) {

@@ -4,27 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "hippo/train/torch/dropout.hpp"
 #include "hippo/train/torch/normalisation.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
-
-using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// Where a lane's dropout masks of one iteration come from.
-struct dropout_source {
-  std::uint64_t seed = 0;
-  std::uint64_t step = 0;
-  std::uint64_t iteration = 0;
-  double share = 0; ///< of activations dropped
-};
-
-/// One for each lane; nothing: the lane rests.
-using dropout_sources = std::vector<std::optional<dropout_source>>;
 
 /// A network from images to the scores of classes, as several lanes
 /// (`laned_workload`): copies that share no number, computed together.
@@ -85,11 +72,6 @@ protected:
   /// Returns channels, with or without pixels, as lanes x images x features: a
   /// lane's features are in the order of channel, row, column.
   [[nodiscard]] at::Tensor by_lane(const at::Tensor& x) const;
-
-  /// Drops a share of `x` (lanes x images x features), scaling the rest; layers
-  /// are told apart by `layer`.
-  static at::Tensor dropped(const at::Tensor& x, const dropout_sources* drop,
-                            std::uint64_t layer);
 
 private:
   at::Tensor add_tensor(named_tensors& to, const std::string& name,

@@ -33,8 +33,8 @@ void update_on_cpu(const update_rule& rule, std::uint64_t count, float* weight,
   kernels::best().adamw(weight, gradient, first, second, size, factors);
 }
 
-// The same by LibTorch's operations, wherever the weights are and whatever their
-// type.
+// The same by LibTorch's operations, wherever the weights are and whatever
+// their type.
 
 void update_sgd(const update_rule& rule, const at::Tensor& weight,
                 at::Tensor gradient, const at::Tensor& moment) {
@@ -68,8 +68,9 @@ void ensure(std::vector<at::Tensor>& moments,
 
 } // namespace
 
-optimizer::optimizer(std::vector<at::Tensor> weights, std::size_t lanes)
-  : weights_(std::move(weights)), lanes_(lanes) {}
+optimizer::optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
+                     decay_predicate decays)
+  : weights_(std::move(weights)), lanes_(lanes), decays_(decays) {}
 
 void optimizer::restart(std::size_t lane, optimizer_kind x) {
   lanes_[lane] = {x, 0};
@@ -102,7 +103,9 @@ void optimizer::update(const std::vector<std::optional<update_rule>>& rules) {
     for (std::size_t i = 0; i < rules.size(); ++i) {
       if (!rules[i])
         continue;
-      const auto& rule = *rules[i];
+      auto rule = *rules[i];
+      if (!decays_(weight))
+        rule.weight_decay = 0;
       const auto count = lanes_[i].count;
       const bool is_sgd = rule.kind == optimizer_kind::sgd;
       const auto part = [&](const at::Tensor& x) {

@@ -22,6 +22,11 @@ struct update_rule {
   bool nesterov = false; ///< SGD only
 };
 
+/// Says of a weight whether it decays (`update_rule::weight_decay`).
+using decay_predicate = bool (*)(const at::Tensor& weight);
+
+inline bool all_decay(const at::Tensor& /*weight*/) { return true; }
+
 /// Updates weights as PyTorch's `SGD` (dampening 0) and `AdamW` (epsilon 1e-8)
 /// do; every hyper-parameter may be another one at every update.
 ///
@@ -42,7 +47,8 @@ public:
 
   /// @param weights each with the lanes' own ones behind each other along
   ///        dimension 0
-  optimizer(std::vector<at::Tensor> weights, std::size_t lanes);
+  optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
+            decay_predicate decays = all_decay);
 
   /// Updates the weights of each lane that has a rule by their gradients; the
   /// other lanes stay as they are. REQUIRES: a place for each lane.
@@ -70,6 +76,7 @@ public:
 private:
   std::vector<at::Tensor> weights_;
   std::vector<progress> lanes_;
+  decay_predicate decays_;
   std::vector<at::Tensor> first_;
   std::vector<at::Tensor> second_;
 };

@@ -12,7 +12,8 @@ enum class purpose : std::uint64_t {
   order,
   augment,
   dropout,
-  images
+  images,
+  example
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).

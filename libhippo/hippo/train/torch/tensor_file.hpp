@@ -4,8 +4,13 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hippo {
+
+/// Tensors with their names, in the order of a PyTorch module.
+using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// A state as tensors by name.
 using tensor_map = std::map<std::string, at::Tensor>;

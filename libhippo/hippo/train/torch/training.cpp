@@ -15,6 +15,7 @@
 
 #include "hippo/train/torch/gpu_driver.hpp"
 #include "hippo/train/torch/image_workload.hpp"
+#include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
 
@@ -181,7 +182,9 @@ private:
 /// Makes a built-in workload that trains on a device.
 std::unique_ptr<workload> make_built_in(const workload_spec& spec,
                                         const std::string& device) {
-  auto result = make_image_workload(spec, device);
+  auto result = spec.name.starts_with("bert-")
+                  ? make_span_workload(spec, device)
+                  : make_image_workload(spec, device);
   const at::Device x{device};
   if (x.is_cuda()) {
     // What it has put on the device so far is there before its stream begins.

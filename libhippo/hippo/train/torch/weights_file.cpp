@@ -1,10 +1,13 @@
 #include "hippo/train/torch/weights_file.hpp"
 
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
+#include <vector>
 
 namespace hippo {
 
@@ -44,6 +47,33 @@ void write_weights(const std::string& path, const named_tensors& tensors) {
   file.write(archive.data(), static_cast<std::streamsize>(archive.size()));
   if (!file.flush())
     throw std::runtime_error("cannot write weights to " + path);
+}
+
+tensor_map read_weights(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, {}};
+  if (!file)
+    throw std::runtime_error("cannot read weights from " + path);
+  // LibTorch cannot read an OrderedDict with attributes, as a module's
+  // state_dict() is.
+  const auto fail = [&path](const std::string& why) {
+    throw std::runtime_error(
+      path + " is no file of weights: " + why
+      + ". Python writes one by torch.save(dict(model.state_dict()), path)");
+  };
+  c10::IValue content;
+  try {
+    content = torch::jit::pickle_load(bytes);
+  } catch (const c10::Error& e) {
+    fail(e.what_without_backtrace());
+  }
+  if (!content.isGenericDict())
+    fail("it holds no dict");
+  tensor_map result;
+  for (const auto& entry : content.toGenericDict())
+    if (entry.key().isString() && entry.value().isTensor())
+      result[entry.key().toStringRef()] = entry.value().toTensor();
+  return result;
 }
 
 } // namespace hippo

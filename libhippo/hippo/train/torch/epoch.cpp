@@ -1,0 +1,56 @@
+#include "hippo/train/torch/epoch.hpp"
+
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "hippo/train/torch/random.hpp"
+
+namespace hippo {
+
+std::uint64_t whole(const scalar& x) {
+  return static_cast<std::uint64_t>(std::get<double>(x));
+}
+
+double number_at(const configuration& config, const std::string& name,
+                 step_t at) {
+  return std::get<double>(config.at(name).at(at));
+}
+
+epoch_values epoch_values_at(const configuration& config, step_t at) {
+  const auto number = [&](const char* name) {
+    return number_at(config, name, at);
+  };
+  epoch_values x;
+  x.rule.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
+                  ? optimizer_kind::sgd
+                  : optimizer_kind::adamw;
+  x.rule.lr = number("lr");
+  x.rule.momentum = number("momentum");
+  x.rule.beta2 = number("beta2");
+  x.rule.weight_decay = number("weight_decay");
+  x.batch_size = whole(number("batch_size"));
+  x.dropout = number("dropout");
+  return x;
+}
+
+void check_batch_size(const configuration& config, step_t at,
+                      std::size_t size) {
+  const auto batch_size = epoch_values_at(config, at).batch_size;
+  if (batch_size > size)
+    throw std::invalid_argument("batch_size " + std::to_string(batch_size)
+                                + " is above data.train "
+                                + std::to_string(size));
+}
+
+std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,
+                                       std::size_t size) {
+  std::vector<std::uint32_t> result(size);
+  std::iota(result.begin(), result.end(), 0U);
+  random_numbers numbers{seed, purpose::order, {step}};
+  for (auto n = result.size(); n > 1; --n)
+    std::swap(result[n - 1], result[numbers.below(n)]);
+  return result;
+}
+
+} // namespace hippo

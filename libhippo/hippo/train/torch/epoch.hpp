@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/train/torch/optimizer.hpp"
+
+// What the epochs of all built-in workloads have in common.
+
+namespace hippo {
+
+/// Returns an option or a hyper-parameter that is an integer of at least 0.
+std::uint64_t whole(const scalar& x);
+
+/// Returns the value at a step of a hyper-parameter that is a number.
+double number_at(const configuration& config, const std::string& name,
+                 step_t at);
+
+/// The hyper-parameters of one epoch that all have.
+struct epoch_values {
+  update_rule rule;
+  std::uint64_t batch_size = 0;
+  double dropout = 0;
+};
+
+epoch_values epoch_values_at(const configuration& config, step_t at);
+
+/// Throws `std::invalid_argument` if batches at a step are larger than the
+/// training data.
+/// @param size of these, in examples
+void check_batch_size(const configuration& config, step_t at,
+                      std::size_t size);
+
+/// Returns the order in which epoch `step` goes through `size` examples.
+std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,
+                                       std::size_t size);
+
+} // namespace hippo

@@ -1,0 +1,272 @@
+#include "hippo/train/torch/span_workload.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "hippo/train/torch/bert.hpp"
+#include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/span_data.hpp"
+#include "hippo/train/torch/training_state.hpp"
+#include "hippo/train/torch/weights_file.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Windows at a time when evaluating: fixed, so that sums are always the same.
+constexpr std::size_t evaluation_batch = 32;
+
+/// The most tokens of an answer that is predicted.
+constexpr std::size_t longest_answer = 30;
+
+/// The hyper-parameters of one step.
+struct step_values : epoch_values {
+  double clip = 0;
+};
+
+step_values values_at(const configuration& config, step_t at) {
+  return {epoch_values_at(config, at), number_at(config, "clip", at)};
+}
+
+/// All do but biases and the scales of normalisations: those have one
+/// dimension.
+bool decays(const at::Tensor& weight) {
+  return weight.dim() > 1;
+}
+
+bert_sizes sizes_of(const workload_spec& spec) {
+  bert_sizes x;
+  x.vocabulary =
+    static_cast<std::int64_t>(whole(spec.options.at("data.vocabulary")));
+  const bool base = spec.name == "bert-base-squad";
+  x.hidden = base ? 768 : 128;
+  x.layers = x.heads = base ? 12 : 2;
+  x.intermediate = 4 * x.hidden;
+  return x;
+}
+
+span_data data_of(const workload_spec& spec) {
+  const auto& options = spec.options;
+  span_limits limits;
+  limits.training = whole(options.at("data.train"));
+  limits.validation = whole(options.at("data.validation"));
+  limits.length = whole(options.at("data.length"));
+  limits.stride = whole(options.at("data.stride"));
+  limits.vocabulary = whole(options.at("data.vocabulary"));
+  if (std::get<std::string>(options.at("data.set")) == "synthetic")
+    return make_spans(limits);
+  return read_squad(std::get<std::string>(options.at("data.folder")), limits);
+}
+
+/// Windows as tensors.
+struct span_batch {
+  bert_inputs inputs;
+  at::Tensor starts, ends;
+};
+
+/// A span of tokens in a window, and how likely it is: as a logit.
+struct predicted_span {
+  const span_window* window = nullptr;
+  std::size_t start = 0;
+  std::size_t end = 0;
+  float score = -std::numeric_limits<float>::infinity();
+};
+
+/// Returns the likeliest answer, the first one of equals.
+/// @param start,end the scores of the window's tokens
+predicted_span likeliest_span(const span_window& x, const float* start,
+                              const float* end) {
+  predicted_span best{&x, x.first, x.first};
+  for (auto i = x.first; i < x.last(); ++i)
+    for (auto j = i; j < std::min(i + longest_answer, x.last()); ++j)
+      if (const auto score = start[i] + end[j]; score > best.score)
+        best = {&x, i, j, score};
+  return best;
+}
+
+/// Copies weights that are the beginning: all but the head's, which a model
+/// that has learned language alone does not have.
+void copy_pretrained(const named_tensors& to, const tensor_map& from,
+                     const std::string& path) {
+  const at::NoGradGuard no_grad;
+  for (const auto& [name, x] : to) {
+    const auto i = from.find(name);
+    if (i == from.end()) {
+      if (name.starts_with("qa_outputs."))
+        continue;
+      throw std::runtime_error(path + " has no weights " + name);
+    }
+    if (i->second.sizes() != x.sizes())
+      throw std::runtime_error(
+        "the weights " + name + " in " + path + " have the shape "
+        + c10::str(i->second.sizes()) + ", not " + c10::str(x.sizes()));
+    x.copy_(i->second);
+  }
+}
+
+/// Of one lane.
+class span_workload final : public laned_workload {
+public:
+  span_workload(const workload_spec& spec, span_data data, at::Device device)
+    : seed_(whole(spec.options.at("seed"))),
+      length_(whole(spec.options.at("data.length"))),
+      weights_path_(std::get<std::string>(spec.options.at("weights"))),
+      device_(device), data_(std::move(data)), network_(sizes_of(spec), device),
+      state_(spec.name, network_.parameters(), {}, 1, decays) {
+    if (!weights_path_.empty()) {
+      if (!std::filesystem::exists(weights_path_))
+        throw missing_data_error("there is no file of weights "
+                                 + weights_path_
+                                 + ": give another one as weights, or none");
+      pretrained_ = read_weights(weights_path_);
+    }
+    span_workload::init(0);
+  }
+
+  [[nodiscard]] std::size_t lanes() const override { return 1; }
+
+  void check(const part& x) const override {
+    check_batch_size(*x.config, x.step, data_.training.windows.size());
+  }
+
+  [[nodiscard]] bool fit(const part& x, const part& y) const override {
+    return x.lane == y.lane;
+  }
+
+  /// Trains one epoch; a last batch that is not full counts as any other.
+  void train(const std::vector<part>& xs) override {
+    const auto& x = xs.front();
+    const auto values = values_at(*x.config, x.step);
+    const auto windows =
+      epoch_order(seed_, x.step, data_.training.windows.size());
+    auto loss = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
+    dropout_source drop{seed_, x.step, 0, values.dropout};
+    for (std::size_t first = 0; first < windows.size();
+         first += values.batch_size) {
+      const auto n =
+        std::min<std::size_t>(values.batch_size, windows.size() - first);
+      const auto batch = batch_of(data_.training, windows.data() + first, n);
+      const dropout_sources sources{drop};
+      const auto mean =
+        span_loss(network_.forward(batch.inputs, &sources), batch.starts,
+                  batch.ends, at::Reduction::Mean);
+      mean.backward();
+      if (values.clip > 0)
+        state_.clip_gradients(x.lane, values.clip);
+      state_.update({values.rule});
+      loss.add_(mean.detach(), static_cast<double>(n));
+      ++drop.iteration;
+    }
+    state_.train_loss[x.lane] =
+      loss.item<double>() / static_cast<double>(windows.size());
+  }
+
+  std::vector<metrics>
+  evaluate(const std::vector<std::size_t>& /*xs*/) override {
+    const c10::InferenceMode guard;
+    const auto& set = data_.validation;
+    std::vector<predicted_span> answers(set.questions.size());
+    std::vector<std::uint32_t> windows(set.windows.size());
+    std::iota(windows.begin(), windows.end(), 0U);
+    double loss = 0;
+    for (std::size_t first = 0; first < windows.size();
+         first += evaluation_batch) {
+      const auto n = std::min(evaluation_batch, windows.size() - first);
+      const auto batch = batch_of(set, windows.data() + first, n);
+      const auto scores = network_.forward(batch.inputs, nullptr);
+      loss += span_loss(scores, batch.starts, batch.ends, at::Reduction::Sum)
+                .item<double>();
+      const auto starts = scores.start.to(at::kCPU).contiguous();
+      const auto ends = scores.end.to(at::kCPU).contiguous();
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto& window = set.windows[first + i];
+        const auto best =
+          likeliest_span(window, starts.const_data_ptr<float>() + i * length_,
+                         ends.const_data_ptr<float>() + i * length_);
+        auto& answer = answers[window.question];
+        if (answer.window == nullptr || best.score > answer.score)
+          answer = best;
+      }
+    }
+    span_score sum;
+    for (const auto& x : answers) {
+      const auto [exact, f1] = score_of(set, *x.window, x.start, x.end);
+      sum.exact += exact;
+      sum.f1 += f1;
+    }
+    const auto questions = static_cast<double>(answers.size());
+    return {metrics{{"val_exact", sum.exact / questions},
+                    {"val_f1", sum.f1 / questions},
+                    {"val_loss", loss / static_cast<double>(windows.size())},
+                    {"train_loss", state_.train_loss.front()}}};
+  }
+
+  void init(std::size_t lane) override {
+    network_.init(seed_);
+    if (!weights_path_.empty())
+      copy_pretrained(network_.parameters(), pretrained_, weights_path_);
+    state_.restart(lane, std::log(static_cast<double>(length_)));
+  }
+
+  std::string save(std::size_t lane) override { return state_.save(lane); }
+
+  void load(std::size_t lane, const std::string& bytes) override {
+    state_.load(lane, bytes);
+  }
+
+  void export_weights(std::size_t lane, const std::string& path) override {
+    state_.export_weights(lane, path);
+  }
+
+private:
+  /// Returns the windows at `indices`, padded to the length of all.
+  span_batch batch_of(const span_set& set, const std::uint32_t* indices,
+                      std::size_t size) const {
+    const auto n = static_cast<std::int64_t>(size);
+    const auto length = static_cast<std::int64_t>(length_);
+    auto tokens = at::zeros({n, length}, at::kLong);
+    auto segments = at::zeros({n, length}, at::kLong);
+    auto present = at::zeros({n, length}, at::kBool);
+    auto starts = at::empty({n}, at::kLong);
+    auto ends = at::empty({n}, at::kLong);
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto& x = set.windows[indices[i]];
+      const auto row = i * length_;
+      std::ranges::copy(x.tokens,
+                        tokens.mutable_data_ptr<std::int64_t>() + row);
+      std::fill_n(segments.mutable_data_ptr<std::int64_t>() + row + x.first,
+                  x.tokens.size() - x.first, 1);
+      std::fill_n(present.mutable_data_ptr<bool>() + row, x.tokens.size(),
+                  true);
+      starts.mutable_data_ptr<std::int64_t>()[i] =
+        static_cast<std::int64_t>(x.start);
+      ends.mutable_data_ptr<std::int64_t>()[i] =
+        static_cast<std::int64_t>(x.end);
+    }
+    return {{tokens.to(device_), segments.to(device_), present.to(device_)},
+            starts.to(device_), ends.to(device_)};
+  }
+
+  std::uint64_t seed_;
+  std::size_t length_; ///< of every input, in tokens
+  std::string weights_path_;
+  at::Device device_;
+  span_data data_;
+  bert network_;
+  training_state state_;
+  tensor_map pretrained_; ///< empty without `weights_path_`
+};
+
+} // namespace
+
+std::unique_ptr<laned_workload> make_span_workload(const workload_spec& spec,
+                                                   const std::string& device) {
+  return std::make_unique<span_workload>(spec, data_of(spec),
+                                         at::Device{device});
+}
+
+} // namespace hippo

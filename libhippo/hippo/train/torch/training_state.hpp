@@ -1,0 +1,62 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
+
+namespace hippo {
+
+/// What lanes (`laned_workload`) hold: weights, and everything else that a
+/// later step of training reads.
+class training_state {
+public:
+  /// Each tensor has the lanes' own ones behind each other along dimension 0.
+  /// @param workload whose states these are: those of others are refused
+  /// @param weights what is trained
+  /// @param buffers what is saved with them and changed by others
+  training_state(std::string workload, named_tensors weights,
+                 named_tensors buffers, std::size_t lanes,
+                 decay_predicate decays = all_decay);
+
+  /// Begins a lane afresh, but for its weights and buffers.
+  void restart(std::size_t lane, double loss);
+
+  /// Scales a lane's gradients down so that the norm of all of them together is
+  /// at most `limit`, as PyTorch's `clip_grad_norm_` does.
+  /// REQUIRES: every weight has a gradient.
+  void clip_gradients(std::size_t lane, double limit) const;
+
+  /// Updates the weights as `optimizer::update`, and drops the gradients.
+  /// REQUIRES: every weight has a gradient.
+  void update(const std::vector<std::optional<update_rule>>& rules);
+
+  [[nodiscard]] std::string save(std::size_t lane) const;
+
+  /// Restores what `save` of the same workload wrote, whichever lane it was.
+  /// Throws `std::runtime_error` if the bytes are anything else; nothing may be
+  /// done with the lane then but `restart` and `load`.
+  void load(std::size_t lane, const std::string& bytes);
+
+  /// Writes a lane's weights and buffers (`write_weights`).
+  void export_weights(std::size_t lane, const std::string& path) const;
+
+  std::vector<double> train_loss; ///< each lane's mean over its last epoch
+
+private:
+  /// A lane's tensors by name; they share memory with all lanes' ones.
+  [[nodiscard]] tensor_map tensors(std::size_t lane) const;
+  [[nodiscard]] at::Tensor part(const at::Tensor& x, std::size_t lane) const;
+
+  std::string workload_;
+  named_tensors weights_;
+  named_tensors buffers_;
+  optimizer optimizer_;
+};
+
+} // namespace hippo
