@@ -230,18 +230,23 @@ void make_image(const class_patterns& patterns, const image_form& form,
                 random_numbers numbers, image_set& to) {
   const auto label = numbers.below(form.classes);
   const auto other = numbers.below(form.classes);
-  const auto down = numbers.below(form.height / 4 + 1);
-  const auto right = numbers.below(form.width / 4 + 1);
-  // The class's own pattern counts for more than half, in parts of 256.
-  const auto own = 144 + static_cast<int>(numbers.below(112));
+  // Anywhere on the torus.
+  const auto down = numbers.below(form.height);
+  const auto right = numbers.below(form.width);
+  const auto other_down = numbers.below(form.height);
+  const auto other_right = numbers.below(form.width);
+  // What the class's own pattern counts for, in parts of 256: mostly more than
+  // half. Where it is not, nobody can be sure of the class.
+  const auto own = 104 + static_cast<int>(numbers.below(128));
   const auto contrast = 64 + static_cast<int>(numbers.below(192));
-  constexpr int noise = 48;
+  constexpr int noise = 64;
   for (std::size_t row = 0; row < form.height; ++row)
     for (std::size_t column = 0; column < form.width; ++column)
       for (std::size_t c = 0; c < form.channels; ++c) {
         const auto pixel =
           own * patterns.at(label, row + down, column + right, c)
-          + (256 - own) * patterns.at(other, row, column, c);
+          + (256 - own)
+              * patterns.at(other, row + other_down, column + other_right, c);
         const auto value = 128 + (pixel / 256 - 128) * contrast / 256
                            + static_cast<int>(numbers.below(2 * noise + 1))
                            - noise;
