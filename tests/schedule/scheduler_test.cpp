@@ -282,6 +282,33 @@ TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
   EXPECT_EQ(sim.jobs.at(3).work.stages.front().begin, 4u);
 }
 
+TEST(Scheduler, ChoosesWhatFitsAmongPathsFromOneState) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {20}});
+  sim.add(study, {{0, lr(.1)}, {4, lr(.01)}});
+  sim.add(study, {{0, lr(.2)}});
+  sim.add(study, {{0, lr(.3)}});
+  sim.ask(0, 10);
+  sim.ask(1, 20);
+  sim.ask(2, 15);
+  sim.settle();
+  std::vector<step_t> ends; // in the order in which they are offered
+  const auto choose = [&](step_t end) {
+    ends.clear();
+    return sim.chooser.choose([&](const path& x) {
+      ends.push_back(x.stages.back().end);
+      return ends.back() == end;
+    });
+  };
+  EXPECT_FALSE(choose(7));
+  EXPECT_EQ(ends, (std::vector<step_t>{20, 20, 15, 10}));
+  const auto x = choose(10);
+  ASSERT_TRUE(x);
+  ASSERT_EQ(x->stages.size(), 2u);
+  EXPECT_EQ(x->stages.front().begin, 0u);
+  EXPECT_EQ(x->stages.front().end, 4u);
+}
+
 TEST(Scheduler, WhatHoldsUpAStudyGoesFirst) {
   simulation sim{policy::critical_path};
   const auto halving = sim.plan.add_study({1, {5, 20}});

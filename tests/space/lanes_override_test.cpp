@@ -24,6 +24,11 @@ TEST(LanesOverride, ReplacesWhatTheFileSays) {
             "workload:\n  name: toy\n  lanes: 32 # a few\n");
 }
 
+TEST(LanesOverride, DoesNotSayThatThereIsOne) {
+  for (const auto* text : {"workload: python\n", "workload: {name: toy}\n"})
+    EXPECT_EQ(with_lanes(text, 1), text);
+}
+
 TEST(LanesOverride, LeavesAloneWhatItDoesNotUnderstand) {
   for (const auto* text : {"", "study: a\n", "workload: [1]\n", "a: [", "7",
                            "workload: {}\n"})

@@ -31,13 +31,17 @@ std::string with_lanes(const std::string& study, std::uint32_t lanes) {
   const auto workload = root["workload"];
   if (!workload)
     return study;
+  const bool has_options = workload.IsMap() && workload.size() > 0;
+  if (has_options)
+    if (const auto known = workload["lanes"]; known && known.IsScalar())
+      return replaced(study, known, std::to_string(lanes));
+  if (lanes == 1)
+    return study; // as it is without the option, which not all workloads have
   if (workload.IsScalar())
     return replaced(study, workload,
                     "{name: " + workload.Scalar() + ", " + option + '}');
-  if (!workload.IsMap() || workload.size() == 0)
+  if (!has_options)
     return study;
-  if (const auto known = workload["lanes"]; known && known.IsScalar())
-    return replaced(study, known, std::to_string(lanes));
   // Before the first of the other options.
   const auto first = workload.begin()->first;
   const auto gap
