@@ -842,6 +842,13 @@ void make_room(self_ptr self, merger_state::lease_entry& entry) {
     end_early(self, entry, next);
 }
 
+/// Gives a trainer no further lease, so that it is given back once those that it
+/// has have ended.
+void wind_down(merger_state& st, std::uint64_t trainer) {
+  st.trainers.at(trainer).yields = true;
+  st.free_trainers.erase(trainer);
+}
+
 /// Ends a lease soon whose trainer others need more, once it has lasted long
 /// enough.
 void yield(self_ptr self, const merger_state::lease_entry& entry) {
@@ -864,13 +871,12 @@ void yield(self_ptr self, std::uint64_t number) {
   if (i == st.trainers.end())
     return; // it has been released
   auto& trainer = i->second;
-  st.free_trainers.erase(number);
+  wind_down(st, number);
   if (trainer.leases == 0) {
     st.trainers.erase(i);
     release(self, number);
     return;
   }
-  trainer.yields = true;
   catch_up(self);
   for (const auto& lane : trainer.lanes)
     if (lane.lease != 0)
@@ -967,12 +973,15 @@ void take_failure(self_ptr self, const merger_state::lease_entry& entry,
   const auto& stages = entry.work.stages;
   spdlog::warn("merger: lease {} of trainer {} failed at step {}: {}", x.lease,
                entry.trainer, x.at, first_line(why.message));
-  if (why.code == errc::cancelled)
+  if (why.code == errc::cancelled) {
+    // A trainer that takes leave hands back whatever it is given.
+    if (x.at == stages.front().begin)
+      wind_down(st, entry.trainer);
     return;
+  }
   if (why.code == errc::io_failed) {
     // Not the stage's fault, and further work of the trainer would fail alike.
-    st.trainers.at(entry.trainer).yields = true;
-    st.free_trainers.erase(entry.trainer);
+    wind_down(st, entry.trainer);
     auto& rest = st.rests.try_emplace(entry.trainer, io_rest_first,
                                       io_rest_last).first->second;
     self->send(st.pool, rest_atom::value, entry.trainer,

@@ -233,6 +233,29 @@ TEST_F(LanesTest, ATrainerThatTakesLeaveSavesInEveryLane) {
   expect_results_as_alone(0);
 }
 
+TEST_F(LanesTest, ATrainerThatTakesLeaveIsGivenNoFurtherLeases) {
+  open_with(2);
+  add_study(apart_study(4));
+  go();
+  auto& device = *add_trainer().device;
+  run();
+  const auto leases = device.leases();
+  ASSERT_EQ(leases.size(), 2u);
+  self->send(trainers[0].handle, leave_atom::value);
+  run();
+  device.step(leases[0]);
+  run(); // what the lane is given then comes back
+  EXPECT_EQ(device.leases(), std::vector<std::uint64_t>{leases[1]});
+  EXPECT_EQ(status().running.size(), 1u);
+  device.step(leases[1]);
+  run();
+  EXPECT_FALSE(device.busy());
+  EXPECT_TRUE(status().running.empty());
+  add_trainer();
+  run_all();
+  expect_results_as_alone(0);
+}
+
 TEST_F(LanesTest, AStallEndsAllLeasesOfTheTrainer) {
   merger_options options;
   options.workload.options["lanes"] = 2.0;

@@ -502,7 +502,7 @@ void fill(fake_model& x) {
   x.add("study: slow-one\n");
   x.trainers = {
     {1, "alpha/100", "cpu avx2 1 thread", "",
-     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5, 2}, 17179869184, "", ""},
+     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5, 1}, 17179869184, "", ""},
     {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt, 17179869184, "",
      ""},
     {3, "beta/7", "cuda H100", "connection lost", std::nullopt, 85899345920,

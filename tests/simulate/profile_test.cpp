@@ -163,7 +163,7 @@ curve:
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-cnn, "
               "fashion-resnet, cifar-resnet20, cifar-resnet32, cifar-resnet44, "
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
-              "cifar-mobilenetv2, bert-tiny-squad, bert-base-squad"}));
+              "cifar-mobilenetv2, squad-bert-tiny, squad-bert-base"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -19,7 +19,7 @@ import zlib
 from collections import OrderedDict
 
 WORKLOADS = ["fashion-mlp", "fashion-cnn", "fashion-resnet",
-             "cifar-mobilenetv2", "bert-tiny-squad"]
+             "cifar-mobilenetv2", "squad-bert-tiny"]
 
 
 def rebuild_tensor(storage, offset, shape, stride, *_):

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
 
 INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
-                                         "fashion-resnet", "bert-tiny-squad"),
+                                         "fashion-resnet", "squad-bert-tiny"),
                          [](const auto& x) {
                            auto name = x.param;
                            std::ranges::replace(name, '-', '_');

@@ -16,7 +16,7 @@ namespace hippo {
 
 namespace {
 
-const std::string tiny = "bert-tiny-squad";
+const std::string tiny = "squad-bert-tiny";
 
 /// Returns how making `spec` fails.
 error failure_of(const workload_spec& spec) {
@@ -256,7 +256,7 @@ TEST(Span, BatchesAboveTheDataAreRefused) {
 }
 
 TEST(Span, MissingDataSaysWhatToDo) {
-  auto spec = small_spec("bert-base-squad");
+  auto spec = small_spec("squad-bert-base");
   spec.options["data.set"] = std::string{"squad"};
   spec.options["data.folder"] = std::string{"/nowhere"};
   const auto failure = failure_of(spec);

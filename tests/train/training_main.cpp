@@ -67,7 +67,7 @@ workload_spec small_spec(const std::string& name, double images) {
     // Fewer images: those networks are large.
     spec.options["data.train"] = std::min(images, 16.0);
     spec.options["data.validation"] = 8.0;
-  } else if (name.starts_with("bert-")) {
+  } else if (name.starts_with("squad-")) {
     spec.options["data.validation"] = 64.0;
     spec.options["data.length"] = 32.0;
   }

@@ -258,7 +258,7 @@ std::string to_pretty_json(const json& x) {
 std::string show_cell(const json& x, cell_look look) {
   if (x.is_null())
     return "-";
-  if (look == cell_look::number && x.is_number())
+  if (look == cell_look::number && x.is_number_float())
     return significant(x.get<double>(), 6);
   if (look == cell_look::clock && x.is_number())
     return clock_text(x.get<double>());

@@ -473,7 +473,7 @@ const std::vector<workload_descriptor>& built_in_workloads() {
     cifar("resnet110", "CIFAR with ResNet-110"),
     cifar("wrn16-4", "CIFAR with the wide residual network WRN-16-4"),
     cifar("mobilenetv2", "CIFAR with MobileNetV2"),
-    span("bert-tiny-squad",
+    span("squad-bert-tiny",
          "questions about passages with a BERT of 2 layers of 128; by default "
          "without data files",
          {.set = "synthetic",
@@ -483,7 +483,7 @@ const std::vector<workload_descriptor>& built_in_workloads() {
           .length = 64,
           .stride = 32,
           .lr = 0.001}),
-    span("bert-base-squad",
+    span("squad-bert-base",
          "SQuAD 1.1 with BERT-Base (12 layers of 768); an epoch needs a GPU",
          {.set = "squad",
           .vocabulary = 30522,

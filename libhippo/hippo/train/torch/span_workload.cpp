@@ -42,7 +42,7 @@ bert_sizes sizes_of(const workload_spec& spec) {
   bert_sizes x;
   x.vocabulary =
     static_cast<std::int64_t>(whole(spec.options.at("data.vocabulary")));
-  const bool base = spec.name == "bert-base-squad";
+  const bool base = spec.name == "squad-bert-base";
   x.hidden = base ? 768 : 128;
   x.layers = x.heads = base ? 12 : 2;
   x.intermediate = 4 * x.hidden;

@@ -182,7 +182,7 @@ private:
 /// Makes a built-in workload that trains on a device.
 std::unique_ptr<workload> make_built_in(const workload_spec& spec,
                                         const std::string& device) {
-  auto result = spec.name.starts_with("bert-")
+  auto result = spec.name.starts_with("squad-")
                   ? make_span_workload(spec, device)
                   : make_image_workload(spec, device);
   const at::Device x{device};
