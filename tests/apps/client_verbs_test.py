@@ -216,7 +216,7 @@ class Fake(Asking):
             self.ask("top", "--all", "--filter", "state=gone", "--columns",
                      "memory_bytes,driver,compute_capability").out,
             "memory_bytes  driver  compute_capability\n"
-            " 8.58993e+10  13.0    9.0\n")
+            " 85899345920  13.0    9.0\n")
         text = self.on_terminal("top", until=lambda x: x.count("busy") > 1)
         self.assertRegex(text, r"\x1b\[3A")
         self.assertLessEqual(max(map(len, re.split(
