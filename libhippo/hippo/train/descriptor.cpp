@@ -43,6 +43,45 @@ parameter_descriptor integer(std::string name, double fallback, double min,
   return x;
 }
 
+parameter_descriptor words(std::string name, std::vector<std::string> allowed,
+                           std::string fallback, std::string meaning) {
+  parameter_descriptor x;
+  x.name = std::move(name);
+  x.fallback = std::move(fallback);
+  x.words = std::move(allowed);
+  x.meaning = std::move(meaning);
+  return x;
+}
+
+/// A text that may be anything.
+parameter_descriptor text(std::string name, std::string fallback,
+                          std::string meaning) {
+  return words(std::move(name), {}, std::move(fallback), std::move(meaning));
+}
+
+parameter_descriptor learning_rate(double fallback) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  auto x = number("lr", fallback, 0, infinity, "learning rate");
+  x.min_excluded = true;
+  return x;
+}
+
+/// @param meaning what an iteration holds
+parameter_descriptor batch_size(double fallback, double max,
+                                std::string meaning) {
+  auto x = integer("batch_size", fallback, 1, max, std::move(meaning));
+  x.max_option = "data.train";
+  x.affects_speed = true;
+  return x;
+}
+
+parameter_descriptor optimizer(std::string fallback) {
+  auto x = words("optimizer", {"adamw", "sgd"}, std::move(fallback),
+                 "update rule; a change of it starts its state afresh");
+  x.affects_speed = true;
+  return x;
+}
+
 /// A number of `[0, 1)`.
 parameter_descriptor fraction(std::string name, double fallback,
                               std::string meaning) {
@@ -62,13 +101,9 @@ struct images_descriptor {
 };
 
 std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
-  parameter_descriptor folder;
-  folder.name = "data.folder";
-  folder.fallback = x.folder;
-  folder.meaning = x.meaning;
   const auto count = to_text(x.count);
   return {
-    folder,
+    text("data.folder", x.folder, x.meaning),
     integer("data.train", x.training, 1, x.count,
             "images to train on: the first of the " + count),
     integer("data.validation", x.validation, 1, x.count,
@@ -91,22 +126,11 @@ std::vector<parameter_descriptor>
 training_hyper_parameters(const training_defaults& defaults,
                           const images_descriptor& images) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  auto lr = number("lr", defaults.lr, 0, infinity, "learning rate");
-  lr.min_excluded = true;
-  auto batch_size = integer("batch_size", defaults.batch_size, 1, images.count,
-                            "images of an iteration; at most data.train");
-  batch_size.max_option = "data.train";
-  batch_size.affects_speed = true;
-  parameter_descriptor optimizer;
-  optimizer.name = "optimizer";
-  optimizer.fallback = std::string{"sgd"};
-  optimizer.words = {"adamw", "sgd"};
-  optimizer.affects_speed = true;
-  optimizer.meaning = "update rule; a change of it starts its state afresh";
   return {
-    lr,
-    batch_size,
-    optimizer,
+    learning_rate(defaults.lr),
+    batch_size(defaults.batch_size, images.count,
+               "images of an iteration; at most data.train"),
+    optimizer("sgd"),
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),
     fraction("beta2", 0.999, "decay of adamw's second moment"),
@@ -126,22 +150,6 @@ void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
             "as much)"));
   x.hyper_parameters.push_back(
     number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
-}
-
-parameter_descriptor words(std::string name, std::vector<std::string> allowed,
-                           std::string fallback, std::string meaning) {
-  parameter_descriptor x;
-  x.name = std::move(name);
-  x.fallback = std::move(fallback);
-  x.words = std::move(allowed);
-  x.meaning = std::move(meaning);
-  return x;
-}
-
-/// A text that may be anything.
-parameter_descriptor text(std::string name, std::string fallback,
-                          std::string meaning) {
-  return words(std::move(name), {}, std::move(fallback), std::move(meaning));
 }
 
 /// What differs between the workloads that answer questions.
@@ -185,19 +193,10 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
 
 std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  auto rate = number("lr", lr, 0, infinity, "learning rate");
-  rate.min_excluded = true;
-  auto batch_size = integer("batch_size", 32, 1, most_windows,
-                            "windows of an iteration; at most data.train");
-  batch_size.max_option = "data.train";
-  batch_size.affects_speed = true;
-  auto optimizer = words("optimizer", {"adamw", "sgd"}, "adamw",
-                         "update rule; a change of it starts its state afresh");
-  optimizer.affects_speed = true;
   return {
-    rate,
-    batch_size,
-    optimizer,
+    learning_rate(lr),
+    batch_size(32, most_windows, "windows of an iteration; at most data.train"),
+    optimizer("adamw"),
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     fraction("beta2", 0.999, "decay of adamw's second moment"),
     number("weight_decay", 0.01, 0, infinity,
@@ -261,12 +260,10 @@ workload_descriptor cifar(const std::string& network, std::string meaning) {
   x.hyper_parameters.push_back(
     integer("cutout", 0, 0, 16,
             "side of a square in a random place that is taken out, in pixels"));
-  parameter_descriptor set;
-  set.name = "data.set";
-  set.fallback = std::string{"cifar10"};
-  set.words = {"cifar10", "cifar100", "synthetic"};
-  set.meaning = "images; synthetic: 10 classes of made ones, without files";
-  x.options.insert(x.options.begin(), std::move(set));
+  x.options.insert(
+    x.options.begin(),
+    words("data.set", {"cifar10", "cifar100", "synthetic"}, "cifar10",
+          "images; synthetic: 10 classes of made ones, without files"));
   return x;
 }
 
