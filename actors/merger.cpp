@@ -304,9 +304,12 @@ void pass_on(self_ptr self) {
   note_waiting(st);
 }
 
-/// Gives a trainer back; it has ended its lease or was not needed.
+/// Gives a trainer back; it has ended its leases or was not needed.
 void release(self_ptr self, std::uint64_t trainer) {
-  self->send(self->state.pool, release_atom::value, trainer);
+  auto& st = self->state;
+  st.free_trainers.erase(trainer);
+  st.trainers.erase(trainer);
+  self->send(st.pool, release_atom::value, trainer);
 }
 
 /// Cuts a path off after so many steps.
@@ -479,6 +482,7 @@ double training_seconds(const merger_state& st,
 /// Where a path could be trained.
 struct place {
   std::uint64_t trainer = 0;
+  double own = 0;     ///< seconds that the path alone takes
   double seconds = 0; ///< until it is trained
   bool fits = true;   ///< whether it can be trained at once with what is there
   std::size_t leases = 0;
@@ -487,11 +491,12 @@ struct place {
 /// Estimates how it would be to train a path on a trainer. Lanes whose steps
 /// take equally long for the same reasons (`time_estimates::speed_key`) are
 /// taken to fit each other: a step of all then takes as long as one of one.
-place place_on(const merger_state& st, std::uint64_t trainer, const path& x) {
+/// @param own how long the path alone takes
+place place_on(const merger_state& st, std::uint64_t trainer, const path& x,
+               double own) {
   const auto& first = x.stages.front();
   const auto& entry = st.trainers.at(trainer);
-  const auto own = training_seconds(st, x.stages, first.begin);
-  place result{trainer, own, true, entry.leases};
+  place result{trainer, own, own, true, entry.leases};
   if (entry.leases == 0)
     return result;
   const auto key
@@ -519,11 +524,12 @@ place place_on(const merger_state& st, std::uint64_t trainer, const path& x) {
 /// there is room
 /// @complexity O(lanes of the trainers with room)
 std::optional<place> place_for(const merger_state& st, const path& x) {
+  const auto own = training_seconds(st, x.stages, x.stages.front().begin);
   std::optional<place> best;
   for (auto trainer : st.free_trainers) {
     if (has_failed_at(st, trainer, x, st.shared_until))
       continue;
-    const auto next = place_on(st, trainer, x);
+    const auto next = place_on(st, trainer, x, own);
     if (!best || next.seconds < best->seconds
         || (next.seconds == best->seconds && next.leases > best->leases))
       best = next;
@@ -579,7 +585,6 @@ void set_free_trainers_aside(self_ptr self) {
   for (auto number : std::exchange(st.free_trainers, {}))
     if (st.trainers.at(number).leases == 0) {
       self->send(st.pool, rest_atom::value, number, failed_rest_ms);
-      st.trainers.erase(number);
       release(self, number);
     }
 }
@@ -602,19 +607,16 @@ bool employ(self_ptr self) {
     return false;
   auto where = place_for(st, *chosen);
   if (!where || !where->fits) {
+    std::optional<place> there;
     const auto is_better = [&](const path& x) {
-      const auto there = place_for(st, x);
+      there = place_for(st, x);
       return there
              && (!where
-                 || (there->fits
-                     && training_seconds(st, x.stages, x.stages.front().begin)
-                            * misfit_gain_min
-                          >= training_seconds(st, chosen->stages,
-                                              chosen->stages.front().begin)));
+                 || (there->fits && there->own * misfit_gain_min >= where->own));
     };
     if (auto other = st.chooser->choose(is_better)) {
       chosen = std::move(other);
-      where = place_for(st, *chosen);
+      where = there;
     }
   }
   if (!where) {
@@ -669,14 +671,10 @@ void offer_room(self_ptr self) {
     }
   if (!offers.empty())
     return;
-  std::erase_if(st.free_trainers, [&](std::uint64_t number) {
-    const bool is_idle = st.trainers.at(number).leases == 0;
-    if (is_idle) {
-      st.trainers.erase(number);
+  const auto free = st.free_trainers;
+  for (auto number : free)
+    if (st.trainers.at(number).leases == 0)
       release(self, number);
-    }
-    return is_idle;
-  });
 }
 
 /// Puts the free trainers to use, and tells the pool what more could be.
@@ -870,13 +868,12 @@ void yield(self_ptr self, std::uint64_t number) {
   const auto i = st.trainers.find(number);
   if (i == st.trainers.end())
     return; // it has been released
-  auto& trainer = i->second;
-  wind_down(st, number);
+  const auto& trainer = i->second;
   if (trainer.leases == 0) {
-    st.trainers.erase(i);
     release(self, number);
     return;
   }
+  wind_down(st, number);
   catch_up(self);
   for (const auto& lane : trainer.lanes)
     if (lane.lease != 0)
@@ -1088,12 +1085,9 @@ void suspend_held(merger_state& st) {
 /// further work, unless it is to be given back; one without is given back.
 void free_lane(self_ptr self, std::uint64_t number, std::uint32_t lane) {
   auto& st = self->state;
-  const auto i = st.trainers.find(number);
-  auto& trainer = i->second;
+  auto& trainer = st.trainers.at(number);
   trainer.lanes[lane].lease = 0;
   if (--trainer.leases == 0) {
-    st.free_trainers.erase(number);
-    st.trainers.erase(i);
     release(self, number);
     return;
   }
