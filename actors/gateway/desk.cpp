@@ -239,9 +239,10 @@ kj::Promise<live_view> desk::live() {
     .then([this](coordinator_status known) {
       const auto result = std::make_shared<live_view>();
       kj::Vector<kj::Promise<void>> answers;
-      answers.add(take(asker_.request<pool_status>(
-                         sources_.pool, status_timeout, status_atom::value),
-                       [=](pool_status x) { result->pool = std::move(x); }));
+      answers.add(asker_
+                    .request<pool_status>(sources_.pool, status_timeout,
+                                          status_atom::value)
+                    .then([=](pool_status x) { result->pool = std::move(x); }));
       answers.add(take(health(), [=](journal_status x) {
         result->journal = std::move(x);
       }));

@@ -5,12 +5,29 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import unittest
 
 from programs import HIPPO, PATIENCE, TRAINER, Case, main, study, wait_for
 
 SERVICE = "10.213.77.1"
 OTHER = "10.213.77.2"
+
+
+# Opens connections one after the other that show no certificate.
+KNOCK = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname = False
+context.verify_mode = ssl.CERT_NONE
+while True:
+    try:
+        with socket.create_connection((sys.argv[1], 4848)) as plain:
+            with context.wrap_socket(plain) as stream:
+                stream.recv(1)
+    except OSError:
+        pass
+"""
 
 
 def ip(*args):
@@ -95,6 +112,9 @@ class TwoMachines(Case):
                     'mount -t tmpfs none "$0" && exec "$@"', self.path("state"),
                     TRAINER, "--connect", f"{SERVICE}:4848", "--keys",
                     self.path("keys/gpu.pem"))
+        # Whoever is kept out harms nobody who has come in.
+        self.launch(self.far, "knocking.log", sys.executable, "-c", KNOCK,
+                    SERVICE)
         file = self.write("a.yaml", study("a", {"sha": {"eta": 3, "min": 1}}))
         self.ask("submit", file, "--wait", "--keys", self.path("keys/ada.pem"))
         listed = self.ask("ls", "-f", "json", "--keys",
@@ -104,6 +124,7 @@ class TwoMachines(Case):
         self.assertIn("cpu", trainers)
         self.assertIn("checkpoints come over the network",
                       self.said("trainer.log"))
+        self.assertNotIn("lost", self.said("service.log"))
 
     def test_other_machines_are_kept_out_without_keys(self):
         done = self.hippo("serve", "--state", self.path("state"), "--listen",
