@@ -31,7 +31,7 @@ $ORIGIN/${own_from_bin}/torch;$ORIGIN/${torch_from_build};\
 ${HIPPO_TORCH_DIR}/lib")
   install(TARGETS hippo-trainer RUNTIME COMPONENT programs)
   if(TARGET hippo_cuda_kernels)
-    install(TARGETS hippo_cuda_kernels
+    install(TARGETS hippo_cuda_kernels hippo_cuda_graph
       LIBRARY DESTINATION ${own_install_dir} COMPONENT programs)
   endif()
   install(DIRECTORY ${HIPPO_TORCH_DIR}/lib/ DESTINATION ${torch_install_dir}

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/train/torch/bert.hpp"
+#include "train/training_steps.hpp"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/training.hpp"
 
@@ -197,8 +198,8 @@ TEST(Bert, MasksAreThoseOfTheirAddress) {
   const at::NoGradGuard no_grad;
   const auto inputs = small_inputs();
   const auto start = [&](const dropout_source& source) {
-    const dropout_sources sources{source};
-    return network.forward(inputs, &sources).start;
+    const auto rows = dropping(source);
+    return network.forward(inputs, &rows).start;
   };
   const auto plain = network.forward(inputs, nullptr).start;
   EXPECT_TRUE(start({1, 2, 3, 0}).equal(plain));

@@ -5,141 +5,204 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <vector>
-
 #include "hippo/train/torch/cuda/element_updates.hpp"
-#include "hippo/train/torch/kernels.hpp"
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/image_data.hpp"
+#include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/step_kernels.hpp"
 
 namespace hippo {
 namespace {
 
-using floats = std::vector<float>;
+/// So many threads work in each row of blocks: fewer than there are pieces, and
+/// no divisor of their number.
+constexpr std::int64_t threads = 13;
 
-floats numbers(std::size_t size, std::uint64_t seed) {
-  random_numbers from{seed, purpose::weights, {}};
-  floats result;
-  for (std::size_t i = 0; i < size; ++i)
-    result.push_back(static_cast<float>(2 * from.uniform() - 1));
-  return result;
+/// Calls `work(lane, share)` for every thread of each lane.
+template <class Work>
+int launched(std::int32_t lanes, const Work& work) {
+  for (std::int32_t lane = 0; lane < lanes; ++lane)
+    for (std::int64_t i = 0; i < threads; ++i)
+      work(lane, cuda::share{i, threads});
+  return 0;
 }
 
-std::vector<std::uint32_t> bits_of(const floats& x) {
-  std::vector<std::uint32_t> result;
-  for (auto y : x)
-    result.push_back(std::bit_cast<std::uint32_t>(y));
-  return result;
-}
-
-/// Two weights of several lanes with their gradients and moments.
-struct joined_weights {
-  static constexpr std::int32_t lanes = 4;
-  std::vector<std::int64_t> sizes{37, 5};
-  std::vector<floats> weight, gradient, first, second;
-
-  joined_weights() {
-    for (std::uint64_t i = 0; i < sizes.size(); ++i) {
-      const auto n = static_cast<std::size_t>(lanes * sizes[i]);
-      weight.push_back(numbers(n, 4 * i));
-      gradient.push_back(numbers(n, 4 * i + 1));
-      first.push_back(numbers(n, 4 * i + 2));
-      second.push_back(numbers(n, 4 * i + 3));
-      for (auto& x : second.back())
-        x = std::abs(x);
-    }
-  }
-
-  /// As a launch does, of so many threads for each weight and lane.
-  void update(const std::vector<hippo_cuda_rule>& rules, std::int64_t threads) {
-    const auto pointers = [](std::vector<floats>& xs) {
-      std::vector<float*> result;
-      for (auto& x : xs)
-        result.push_back(x.data());
-      return result;
-    };
-    const auto w = pointers(weight), g = pointers(gradient),
-               m = pointers(first), v = pointers(second);
-    const hippo_cuda_weights all{w.data(),     g.data(), m.data(), v.data(),
-                                 sizes.data(), 37,       2,        lanes};
-    for (std::int32_t i = 0; i < all.count; ++i)
-      for (std::int32_t lane = 0; lane < lanes; ++lane)
-        for (std::int64_t thread = 0; thread < threads; ++thread)
-          cuda::update_lane(all, rules[static_cast<std::size_t>(lane)], i, lane,
-                            {thread, threads});
-  }
-
-  /// Calls `f(weight, gradient, first, second, size)` for a lane's numbers.
-  template <class F>
-  void of_lane(std::int64_t lane, const F& f) {
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      const auto at = lane * sizes[i];
-      f(weight[i].data() + at, gradient[i].data() + at, first[i].data() + at,
-        second[i].data() + at, sizes[i]);
-    }
-  }
-};
-
-TEST(CudaKernels, LanesAreUpdatedAsEachAloneOnTheCpu) {
-  const kernels::adamw_factors factors{0.999F, 0.9F,  0.99F,
-                                       0.013F, 0.31F, 1e-8F};
-  const auto resting = [] {
-    auto x = sgd_rule(1, 1, 1, false);
-    x.active = 0;
-    return x;
-  }();
-  joined_weights ours, theirs;
-  const auto before = ours;
-  ours.update({sgd_rule(0.1F, 0.9F, 0.01F, true), adamw_rule(factors), resting,
-               sgd_rule(0.3F, 0.7F, 0, false)},
-              16);
-  const auto& cpu = kernels::best();
-  theirs.of_lane(0, [&](float* w, float* g, float* m, float*, std::int64_t n) {
-    cpu.sgd(w, g, m, n, 0.1F, 0.9F, 0.01F, true);
+int image_batch(const hippo_cuda_images* set, const hippo_cuda_lane* rows,
+                std::int32_t lanes, std::int64_t count, float* images,
+                float* targets, void* /*stream*/) {
+  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
+    cuda::put_images(*set, rows[lane], lane, lanes, count, images, mine);
+    cuda::put_targets(*set, rows[lane], lane, count, targets, mine);
   });
-  theirs.of_lane(1, [&](float* w, float* g, float* m, float* v,
-                        std::int64_t n) { cpu.adamw(w, g, m, v, n, factors); });
-  theirs.of_lane(3, [&](float* w, float* g, float* m, float*, std::int64_t n) {
-    cpu.sgd(w, g, m, n, 0.3F, 0.7F, 0, false);
+}
+
+int dropout_mask(const hippo_cuda_lane* rows, std::int32_t lanes,
+                 std::uint64_t layer, std::int64_t size, float* mask,
+                 void* /*stream*/) {
+  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
+    cuda::make_mask(rows[lane], layer, size, mask + lane * size, mine);
   });
-  for (std::size_t i = 0; i < ours.sizes.size(); ++i) {
-    EXPECT_EQ(bits_of(ours.weight[i]), bits_of(theirs.weight[i])) << i;
-    EXPECT_EQ(bits_of(ours.first[i]), bits_of(theirs.first[i])) << i;
-    EXPECT_EQ(bits_of(ours.second[i]), bits_of(theirs.second[i])) << i;
-    EXPECT_NE(ours.weight[i], before.weight[i]) << i;
+}
+
+int update(const hippo_cuda_weights* weights, const hippo_cuda_lane* rows,
+           std::int32_t lanes, void* /*stream*/) {
+  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
+    for (std::int32_t i = 0; i < weights->count; ++i)
+      cuda::update_lane(*weights, rows[lane], i, lane, mine);
+  });
+}
+
+const char* error_text(int error) {
+  return error == 7 ? "out of luck" : "no error";
+}
+
+const step_kernels& cpu() {
+  return step_kernels::of(at::kCPU);
+}
+
+std::unique_ptr<step_kernels> gpu() {
+  return make_step_kernels({error_text, image_batch, dropout_mask, update});
+}
+
+/// Whether two tensors have the same bits, NaN included.
+bool have_same_bits(const at::Tensor& x, const at::Tensor& y) {
+  return x.sizes() == y.sizes()
+         && x.contiguous().view(at::kInt).equal(y.contiguous().view(at::kInt));
+}
+
+constexpr std::int64_t lanes = 4;
+
+/// Weights of all lanes with what updates them; more than one launch takes.
+weight_update some_weights() {
+  weight_update x;
+  const auto numbers = [](std::int64_t size, std::uint64_t seed) {
+    random_numbers from{seed, purpose::weights, {}};
+    auto y = at::empty({lanes * size}, at::kFloat);
+    for (std::int64_t i = 0; i < y.numel(); ++i)
+      y.mutable_data_ptr<float>()[i] =
+        static_cast<float>(2 * from.uniform() - 1);
+    return y;
+  };
+  for (std::uint64_t i = 0; i < HIPPO_CUDA_WEIGHTS_MAX + 3; ++i) {
+    const auto size = static_cast<std::int64_t>(1 + i * 7 % 40);
+    x.weights.push_back(numbers(size, 4 * i));
+    x.gradients.push_back(numbers(size, 4 * i + 1));
+    x.first.push_back(numbers(size, 4 * i + 2));
+    x.second.push_back(numbers(size, 4 * i + 3).abs());
+    x.decays.push_back(i % 3 != 0);
+  }
+  return x;
+}
+
+/// Rows whose updates are the `count`-th of their kind; lane 2 rests.
+lane_table planned(int count) {
+  lane_table rows{at::kCPU, lanes};
+  optimizer any{{at::zeros({lanes})}, lanes};
+  std::vector<std::optional<update_rule>> rules{
+    update_rule{optimizer_kind::sgd, 0.1, 0.9, 0, 0.01, true},
+    update_rule{optimizer_kind::adamw, 0.02, 0.9, 0.99, 0.1, false},
+    std::nullopt,
+    update_rule{optimizer_kind::sgd, 0.3, 0.7, 0, 0.5, false}};
+  for (const std::size_t i : {0, 1, 3})
+    rows.activate(i, {});
+  for (int i = 0; i < count; ++i)
+    any.plan(rules, rows);
+  return rows;
+}
+
+TEST(CudaKernels, UpdateAsTheCpu) {
+  auto ours = some_weights(), theirs = some_weights();
+  const auto before = some_weights();
+  for (int count = 1; count <= 20; ++count) {
+    const auto rows = planned(count);
+    gpu()->update(ours, rows);
+    cpu().update(theirs, rows);
+  }
+  for (std::size_t i = 0; i < ours.weights.size(); ++i) {
+    EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
+    EXPECT_TRUE(have_same_bits(ours.first[i], theirs.first[i])) << i;
+    EXPECT_TRUE(have_same_bits(ours.second[i], theirs.second[i])) << i;
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+      EXPECT_EQ(ours.weights[i].chunk(lanes)[static_cast<std::size_t>(lane)]
+                  .equal(before.weights[i]
+                           .chunk(lanes)[static_cast<std::size_t>(lane)]),
+                lane == 2)
+        << i << ' ' << lane;
   }
 }
 
-TEST(CudaKernels, ManyUpdatesStayTheSame) {
-  joined_weights ours, theirs;
-  for (int count = 1; count <= 50; ++count) {
-    const auto root = static_cast<float>(std::sqrt(1 - std::pow(0.99, count)));
-    const kernels::adamw_factors factors{0.9999F, 0.9F, 0.99F,
-                                         0.01F,   root, 1e-8F};
-    ours.update(std::vector(joined_weights::lanes, adamw_rule(factors)), 7);
-    for (std::int64_t lane = 0; lane < joined_weights::lanes; ++lane)
-      theirs.of_lane(
-        lane, [&](float* w, float* g, float* m, float* v, std::int64_t n) {
-          kernels::best().adamw(w, g, m, v, n, factors);
-        });
-  }
-  EXPECT_EQ(bits_of(ours.weight[0]), bits_of(theirs.weight[0]));
+TEST(CudaKernels, WithoutASecondMomentAsTheCpu) {
+  auto ours = some_weights(), theirs = some_weights();
+  auto rows = planned(1);
+  rows[1].active = 0;
+  ours.second.clear();
+  gpu()->update(ours, rows);
+  cpu().update(theirs, rows);
+  for (std::size_t i = 0; i < ours.weights.size(); ++i)
+    EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
 }
 
 TEST(CudaKernels, MasksAreThoseOfTheCpu) {
-  for (const std::int64_t size : {1, 2, 101, 256}) {
-    const auto n = static_cast<std::size_t>(size);
-    floats ours(n, 7), theirs(n, 8);
-    constexpr std::uint64_t key = 0xfeedfacefeedface;
-    constexpr std::int64_t first = 50, threads = 16;
-    for (std::int64_t thread = 0; thread < threads; ++thread)
-      cuda::make_mask({key, 1U << 30, 1.25F}, first, size, ours.data(),
-                      {thread, threads});
-    kernels::best().dropout_mask(key, first, size, 1U << 30, 1.25F,
-                                 theirs.data());
-    EXPECT_EQ(ours, theirs) << size;
+  lane_table rows{at::kCPU, lanes};
+  rows.activate(0, {1, 2, 3, 0.25});
+  rows.activate(1, {1, 2, 3, 0});
+  rows.activate(3, {9, 8, 7, 0.9});
+  for (const std::int64_t size : {1, 2, 101, 256})
+    for (const std::uint64_t layer : {0, 5}) {
+      const auto ours = at::full({lanes * size}, 7.0F),
+                 theirs = at::full({lanes * size}, 8.0F);
+      gpu()->put_mask(rows, layer, ours);
+      cpu().put_mask(rows, layer, theirs);
+      EXPECT_TRUE(ours.equal(theirs)) << size;
+      EXPECT_TRUE(ours.narrow(0, size, 2 * size).eq(1).all().item<bool>());
+    }
+}
+
+TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
+  for (const std::size_t channels : {1, 3}) {
+    const image_form form{channels, 20, 12, 7};
+    const auto data = make_images(form, 1, {50, 10});
+    image_source source{data, data.training, at::kCPU, lanes};
+    lane_table rows{at::kCPU, lanes};
+    for (const std::size_t lane : {0, 1, 3}) {
+      source.set_order(lane, epoch_order(lane, 5, 50));
+      auto& row = rows[lane];
+      row.crop = static_cast<std::int32_t>(2 * lane);
+      row.flip = 0.5;
+      row.cutout = lane == 3 ? 9 : 0;
+      row.smoothing = 0.1F * static_cast<float>(lane);
+      row.first = static_cast<std::int64_t>(10 * lane);
+      rows.activate(lane, {lane, 5, 2, 0});
+    }
+    source.publish_orders();
+    const auto batch_by = [&](const step_kernels& kernels) {
+      auto images = at::full(
+        {20, 20, 12, lanes * static_cast<std::int64_t>(channels)}, 7.0F);
+      auto targets = at::full({lanes, 20, 7}, 7.0F);
+      kernels.put_batch(source.arrays(), rows, images, targets);
+      return std::pair{images, targets};
+    };
+    const auto [images, targets] = batch_by(*gpu());
+    const auto [cpu_images, cpu_targets] = batch_by(cpu());
+    EXPECT_TRUE(have_same_bits(images, cpu_images));
+    EXPECT_TRUE(have_same_bits(targets, cpu_targets));
+    EXPECT_TRUE(targets.sum(2).allclose(
+      at::tensor({1.0F, 1.0F, 0.0F, 1.0F}).unsqueeze(1).expand({lanes, 20})));
+  }
+}
+
+TEST(CudaKernels, WhatFailsIsSaid) {
+  const auto kernels = make_step_kernels(
+    {error_text, image_batch,
+     [](const hippo_cuda_lane*, std::int32_t, std::uint64_t, std::int64_t,
+        float*, void*) { return 7; },
+     update});
+  try {
+    kernels->put_mask(lane_table{at::kCPU, 1}, 0, at::zeros({2}));
+    ADD_FAILURE() << "no error";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "a kernel for GPUs: out of luck");
   }
 }
 

@@ -187,7 +187,8 @@ TEST(ReadFashion, ValuesAreWhatTheyWere) {
   EXPECT_EQ(data.validation.labels.back(), 5);
   // The formula of results that exist; every bit of it counts.
   std::vector<float> pixels(784);
-  put_image(data, data.training, 7, {}, pixels.data());
+  const image_source source{data, data.training, at::kCPU, 1};
+  put_image(source.arrays(), 7, {}, pixels.data(), 1);
   for (std::size_t i = 0; i < 784; ++i)
     ASSERT_EQ(
       pixels[i],
@@ -348,15 +349,18 @@ TEST(PutImage, AgreesWithANaiveModel) {
   for (const image_form& form :
        {image_form{1, 28, 28, 10}, image_form{3, 12, 9, 10}}) {
     const auto data = make_images(form, 3, {5, 2});
+    const image_source source{data, data.training, at::kCPU, 1};
     std::vector<float> pixels(form.size());
     for (std::uint64_t i = 0; i < 200; ++i) {
       // Those at first change nothing, and one thing each.
       const augmentation_strength strength{
         i % 5 == 1 || i > 20 ? 6 : 0, i % 5 == 2 || i > 20 ? 0.5 : 0,
         i % 5 == 3 || i > 20 ? static_cast<int>(i % 17) : 0};
-      const auto how = draw_augmentation(
-        random_numbers{1, purpose::augment, {i}}, strength, form);
-      put_image(data, data.training, i % 5, how, pixels.data());
+      const auto how =
+        draw_augmentation(1, 2, i, strength, static_cast<int>(form.height),
+                          static_cast<int>(form.width));
+      put_image(source.arrays(), i % 5, how, pixels.data(),
+                static_cast<std::int64_t>(form.channels));
       const auto* value = pixels.data();
       for (int y = 0; y < static_cast<int>(form.height); ++y)
         for (int x = 0; x < static_cast<int>(form.width); ++x)
@@ -370,11 +374,10 @@ TEST(PutImage, AgreesWithANaiveModel) {
 TEST(DrawAugmentation, OrderOfTheDraws) {
   // Shifts, mirror, then the centre of the cutout: what is drawn first must
   // stay where it is when something is added.
-  const image_form form{3, 32, 30, 10};
   bool mirrored = false, not_mirrored = false;
   for (std::uint64_t i = 0; i < 50; ++i) {
     random_numbers numbers{9, purpose::augment, {2, i}};
-    const auto x = draw_augmentation(numbers, {4, 0.5, 8}, form);
+    const auto x = draw_augmentation(9, 2, i, {4, 0.5, 8}, 32, 30);
     EXPECT_EQ(x.down, static_cast<int>(numbers.below(9)) - 4);
     EXPECT_EQ(x.right, static_cast<int>(numbers.below(9)) - 4);
     EXPECT_EQ(x.mirror, numbers.uniform() < 0.5);

@@ -9,6 +9,7 @@
 #include "hippo/train/torch/kernels.hpp"
 #include "hippo/train/torch/normalisation.hpp"
 #include "hippo/train/torch/optimizer.hpp"
+#include "train/training_steps.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -222,7 +223,7 @@ void compare_updates(update_rule rule, const Options& options) {
     const auto gradient = tensor({64, 8, 3, 3}, 10 + i);
     ours.mutable_grad() = gradient.clone();
     theirs.mutable_grad() = gradient.clone();
-    mine.update({rule});
+    update(mine, {rule});
     reference.step();
   }
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-7));

@@ -12,6 +12,7 @@
 #include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
+#include "train/training_steps.hpp"
 #include "hippo/train/torch/training.hpp"
 
 namespace hippo {
@@ -148,7 +149,7 @@ TEST_P(Networks, TrainAsTheReference) {
   const auto& expected = recording().at("runs").at(GetParam()).at("training");
   const auto net = network(GetParam(), 10);
   fill(*net);
-  const dropout_sources none{dropout_source{}};
+  const auto none = dropping({});
   const auto scores = net->forward(images(), &none)[0];
   expect_near(scores.detach(), tensor_of(expected.at("scores")));
   const auto labels =
@@ -195,9 +196,10 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
   const auto data = make_images(form, 1, {count, count});
   const auto tensors = [&](const image_set& set) {
     auto pixels = at::empty({count, 32, 32, 3}, at::kFloat);
+    const image_source source{data, set, at::kCPU, 1};
     for (std::int64_t i = 0; i < count; ++i)
-      put_image(data, set, static_cast<std::size_t>(i), {},
-                pixels.mutable_data_ptr<float>() + i * pixels.stride(0));
+      put_image(source.arrays(), static_cast<std::size_t>(i), {},
+                pixels.mutable_data_ptr<float>() + i * pixels.stride(0), 3);
     return std::pair{pixels.permute({0, 3, 1, 2}), at::tensor(set.labels)};
   };
   const auto net = make_network("cnn", form, at::kCPU, 1);
@@ -205,9 +207,9 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
   std::vector<at::Tensor> weights;
   for (const auto& [name, x] : net->parameters())
     weights.push_back(x);
-  optimizer update{weights, 1};
+  optimizer updates{weights, 1};
   const update_rule rule{optimizer_kind::sgd, 0.02, 0.9, 0, 0, false};
-  const dropout_sources none{dropout_source{}};
+  const auto none = dropping({});
   const auto [images, labels] = tensors(data.training);
   const auto [others, their_labels] = tensors(data.validation);
   std::vector<double> accuracies;
@@ -217,7 +219,7 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
         net->forward(images.narrow(0, first, batch), &none)[0],
         labels.narrow(0, first, batch))
         .backward();
-      update.update({rule});
+      update(updates, {rule});
       for (auto& x : weights)
         x.mutable_grad().reset();
     }

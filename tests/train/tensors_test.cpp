@@ -8,6 +8,7 @@
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/training_state.hpp"
+#include "train/training_steps.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -31,11 +32,11 @@ std::string describe_model(const std::string& state) {
 
 namespace {
 
-/// One weight with a gradient, as double so that arithmetic can be compared.
+/// One weight with a gradient.
 at::Tensor weight_of(double value, double gradient) {
-  auto x = at::full({1}, value, at::kDouble);
+  auto x = at::full({1}, value, at::kFloat);
   x.set_requires_grad(true);
-  x.mutable_grad() = at::full({1}, gradient, at::kDouble);
+  x.mutable_grad() = at::full({1}, gradient, at::kFloat);
   return x;
 }
 
@@ -53,15 +54,15 @@ TEST(Optimizer, SgdByHand) {
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
   optimizer o{{x}, 1};
-  o.update({rule});
+  update(o, {rule});
   // Gradient 2 + 0.2 * 1, which is also the first buffer.
-  EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * 2.2);
-  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2.2);
+  EXPECT_NEAR(x.item<double>(), 1 - 0.1 * 2.2, 1e-6);
+  EXPECT_NEAR(o.first()[0].item<double>(), 2.2, 1e-6);
   set_gradient(x, 1);
-  o.update({rule});
+  update(o, {rule});
   const auto buffer = 0.5 * 2.2 + 1 + 0.2 * 0.78;
-  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), buffer);
-  EXPECT_DOUBLE_EQ(x.item<double>(), 0.78 - 0.1 * buffer);
+  EXPECT_NEAR(o.first()[0].item<double>(), buffer, 1e-6);
+  EXPECT_NEAR(x.item<double>(), 0.78 - 0.1 * buffer, 1e-6);
   EXPECT_EQ(o.at(0).count, 2);
 }
 
@@ -72,9 +73,9 @@ TEST(Optimizer, NesterovByHand) {
   rule.nesterov = true;
   const auto x = weight_of(1, 2);
   optimizer o{{x}, 1};
-  o.update({rule});
-  EXPECT_DOUBLE_EQ(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2));
-  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2);
+  update(o, {rule});
+  EXPECT_NEAR(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2), 1e-6);
+  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, AdamwByHand) {
@@ -86,16 +87,16 @@ TEST(Optimizer, AdamwByHand) {
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
   optimizer o{{x}, 1};
-  o.update({rule});
+  update(o, {rule});
   // The corrections make the first update the gradient's sign.
   auto expected = 1 * (1 - 0.1 * 0.2) - 0.1 * 2 / (2 + 1e-8);
-  EXPECT_NEAR(x.item<double>(), expected, 1e-14);
+  EXPECT_NEAR(x.item<double>(), expected, 1e-6);
   set_gradient(x, -1);
-  o.update({rule});
+  update(o, {rule});
   const auto m = (0.8 * 0.2 * 2 + 0.2 * -1) / (1 - 0.8 * 0.8);
   const auto v = (0.9 * 0.1 * 4 + 0.1 * 1) / (1 - 0.9 * 0.9);
   expected = expected * (1 - 0.1 * 0.2) - 0.1 * m / (std::sqrt(v) + 1e-8);
-  EXPECT_NEAR(x.item<double>(), expected, 1e-14);
+  EXPECT_NEAR(x.item<double>(), expected, 1e-6);
 }
 
 TEST(Optimizer, AnotherKindBeginsAfresh) {
@@ -107,14 +108,14 @@ TEST(Optimizer, AnotherKindBeginsAfresh) {
   adamw.beta2 = 0.999;
   const auto x = weight_of(1, 2);
   optimizer o{{x}, 1};
-  o.update({sgd});
+  update(o, {sgd});
   EXPECT_TRUE(o.second().empty());
-  o.update({adamw});
+  update(o, {adamw});
   EXPECT_EQ(o.at(0).count, 1);
-  EXPECT_NEAR(o.first()[0].item<double>(), 0.1 * 2, 1e-14);
-  o.update({sgd});
+  EXPECT_NEAR(o.first()[0].item<double>(), 0.1 * 2, 1e-6);
+  update(o, {sgd});
   EXPECT_EQ(o.at(0).count, 1);
-  EXPECT_DOUBLE_EQ(o.first()[0].item<double>(), 2);
+  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, LanesHaveRulesOfTheirOwn) {
@@ -124,29 +125,26 @@ TEST(Optimizer, LanesHaveRulesOfTheirOwn) {
   auto adamw = sgd;
   adamw.kind = optimizer_kind::adamw;
   adamw.beta2 = 0.9;
-  // By the kernels and by LibTorch's operations.
-  for (const auto type : {at::kFloat, at::kDouble}) {
-    const auto weight = [type](std::int64_t first, std::int64_t size) {
-      auto x = (at::arange(first, first + size, type) + 1).view({size, 1});
-      x.set_requires_grad(true);
-      x.mutable_grad() = x.detach() * 2 - 5;
-      return x;
-    };
-    const auto joined = weight(0, 6);
-    optimizer o{{joined}, 3};
-    o.update({sgd, adamw, std::nullopt});
-    o.update({sgd, std::nullopt, std::nullopt});
-    const auto one = weight(0, 2), two = weight(2, 2), three = weight(4, 2);
-    optimizer first{{one}, 1}, second{{two}, 1};
-    first.update({sgd});
-    first.update({sgd});
-    second.update({adamw});
-    EXPECT_TRUE(joined.equal(at::cat({one, two, three})));
-    EXPECT_EQ(o.at(0).count, 2);
-    EXPECT_EQ(o.at(1).count, 1);
-    EXPECT_EQ(o.at(2).count, 0);
-    EXPECT_EQ(o.at(2).kind, optimizer_kind::none);
-  }
+  const auto weight = [](std::int64_t first, std::int64_t size) {
+    auto x = (at::arange(first, first + size, at::kFloat) + 1).view({size, 1});
+    x.set_requires_grad(true);
+    x.mutable_grad() = x.detach() * 2 - 5;
+    return x;
+  };
+  const auto joined = weight(0, 6);
+  optimizer o{{joined}, 3};
+  update(o, {sgd, adamw, std::nullopt});
+  update(o, {sgd, std::nullopt, std::nullopt});
+  const auto one = weight(0, 2), two = weight(2, 2), three = weight(4, 2);
+  optimizer first{{one}, 1}, second{{two}, 1};
+  update(first, {sgd});
+  update(first, {sgd});
+  update(second, {adamw});
+  EXPECT_TRUE(joined.equal(at::cat({one, two, three})));
+  EXPECT_EQ(o.at(0).count, 2);
+  EXPECT_EQ(o.at(1).count, 1);
+  EXPECT_EQ(o.at(2).count, 0);
+  EXPECT_EQ(o.at(2).kind, optimizer_kind::none);
 }
 
 TEST(Optimizer, WeightsThatDoNotDecay) {
@@ -160,27 +158,29 @@ TEST(Optimizer, WeightsThatDoNotDecay) {
     optimizer o{{x, y}, 1, [](const at::Tensor& weight) {
                   return weight.item<double>() == 2;
                 }};
-    o.update({rule});
+    update(o, {rule});
     EXPECT_EQ(x.item<double>(), 1);
-    EXPECT_DOUBLE_EQ(y.item<double>(), 2 * (1 - 0.1 * 0.2));
+    EXPECT_NEAR(y.item<double>(), 2 * (1 - 0.1 * 0.2), 1e-6);
   }
 }
 
 TEST(TrainingState, GradientsAreClippedByLane) {
   // Norms of the lanes' gradients: 5, 0.5 and 5.
   const auto weight = [](const std::vector<double>& gradients) {
-    auto x = at::zeros({3}, at::kDouble);
+    auto x = at::zeros({3}, at::kFloat);
     x.set_requires_grad(true);
-    x.mutable_grad() = at::tensor(gradients, at::kDouble);
+    x.mutable_grad() = at::tensor(gradients, at::kFloat);
     return x;
   };
   const auto x = weight({3, 0.3, 3}), y = weight({-4, 0.4, -4});
   const training_state state{"some", {{"x", x}, {"y", y}}, {}, 3};
+  lane_table rows{at::kCPU, 3};
   for (std::size_t lane : {0, 1})
-    state.clip_gradients(lane, 1);
+    rows[lane].clip = 1;
+  state.clip_gradients(rows);
   const auto near = [](const at::Tensor& gradient,
                        const std::vector<double>& expected) {
-    return at::allclose(gradient, at::tensor(expected, at::kDouble), 0, 1e-6);
+    return at::allclose(gradient, at::tensor(expected, at::kFloat), 0, 1e-6);
   };
   EXPECT_TRUE(near(x.grad(), {0.6, 0.3, 3})) << x.grad();
   EXPECT_TRUE(near(y.grad(), {-0.8, 0.4, -4})) << y.grad();
@@ -247,20 +247,19 @@ TEST(Model, DropsTheShareAndKeepsTheMean) {
   const at::NoGradGuard no_grad;
   const auto images = at::ones({4, 1, 28, 28});
   const auto plain = x->forward(images, nullptr);
-  const dropout_sources none{dropout_source{1, 0, 0, 0}};
+  const auto none = dropping({1, 0, 0, 0});
   EXPECT_TRUE(x->forward(images, &none).equal(plain));
-  const dropout_sources some{dropout_source{1, 0, 0, 0.25}};
+  const auto some = dropping({1, 0, 0, 0.25});
   const auto dropped = x->forward(images, &some);
   EXPECT_FALSE(dropped.equal(plain));
   EXPECT_TRUE(x->forward(images, &some).equal(dropped));
-  const dropout_sources next{dropout_source{1, 0, 1, 0.25}};
+  const auto next = dropping({1, 0, 1, 0.25});
   EXPECT_FALSE(x->forward(images, &next).equal(dropped));
   // Averaged over many masks it comes near what evaluation computes.
   auto sum = at::zeros_like(plain);
   constexpr int masks = 500;
   for (int i = 0; i < masks; ++i) {
-    const dropout_sources source{
-      dropout_source{1, 1, static_cast<std::uint64_t>(i), 0.25}};
+    const auto source = dropping({1, 1, static_cast<std::uint64_t>(i), 0.25});
     sum += x->forward(images, &source);
   }
   const auto distance = (sum / masks - plain).abs().mean().item<double>();

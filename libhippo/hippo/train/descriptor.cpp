@@ -90,6 +90,14 @@ parameter_descriptor fraction(std::string name, double fallback,
   return x;
 }
 
+/// In which numbers a network multiplies.
+parameter_descriptor precision() {
+  return words("precision", {"float32", "tf32", "bfloat16", "float16"},
+               "float32",
+               "numbers that are multiplied; weights and losses are float32 in "
+               "any case, float16 needs a GPU");
+}
+
 /// The images of a data set's training files.
 struct images_descriptor {
   std::string folder;  ///< where the files are by default
@@ -112,6 +120,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     integer("lanes", 1, 1, lanes_max,
             "copies of the model that one launch trains, each for a trial of "
             "its own; part of what decides the bits"),
+    precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
   };
@@ -186,6 +195,7 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
     text("weights", "",
          "file of weights to begin with, as exported or by PyTorch; empty: "
          "random ones"),
+    precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order and dropout"),
   };

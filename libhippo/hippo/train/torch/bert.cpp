@@ -30,14 +30,14 @@ float normal(random_numbers& numbers) {
 
 class bert::dropout {
 public:
-  explicit dropout(const dropout_sources* sources) : sources_(sources) {}
+  explicit dropout(const lane_table* rows) : rows_(rows) {}
 
   at::Tensor operator()(const at::Tensor& x) {
-    return dropped(x, sources_, layer_++);
+    return dropped(x, rows_, layer_++);
   }
 
 private:
-  const dropout_sources* sources_;
+  const lane_table* rows_;
   std::uint64_t layer_ = 0;
 };
 
@@ -117,8 +117,8 @@ void bert::init(std::uint64_t seed) {
 }
 
 span_scores bert::forward(const bert_inputs& inputs,
-                          const dropout_sources* drop) const {
-  dropout dropped{drop};
+                          const lane_table* rows) const {
+  dropout dropped{rows};
   const auto length = inputs.tokens.size(1);
   const auto x = at::embedding(words_, inputs.tokens, /*padding_idx=*/0)
                  + at::embedding(segments_, inputs.segments)

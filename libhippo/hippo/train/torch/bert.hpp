@@ -45,9 +45,9 @@ public:
   /// 0.02. Before that they are anything.
   void init(std::uint64_t seed);
 
-  /// @param drop of the one lane that it is; null for evaluation
+  /// @param rows of the one lane that it is; null for evaluation
   [[nodiscard]] span_scores forward(const bert_inputs& inputs,
-                                    const dropout_sources* drop) const;
+                                    const lane_table* rows) const;
 
   /// What is trained, named as in the reference's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }

@@ -34,6 +34,7 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
                    + std::to_string(HIPPO_CUDA_INTERFACE));
   cuda_kernels result{};
   if (!find(loaded, "hippo_cuda_error_text", result.error_text)
+      || !find(loaded, "hippo_cuda_image_batch", result.image_batch)
       || !find(loaded, "hippo_cuda_dropout_mask", result.dropout_mask)
       || !find(loaded, "hippo_cuda_update", result.update))
     return refused("a kernel is missing");
@@ -42,31 +43,6 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
 
 const expected<cuda_kernels>& own_cuda_kernels() {
   static const auto result = load_cuda_kernels();
-  return result;
-}
-
-hippo_cuda_rule sgd_rule(float lr, float momentum, float weight_decay,
-                         bool nesterov) noexcept {
-  hippo_cuda_rule result{};
-  result.active = 1;
-  result.kind = hippo_cuda_sgd;
-  result.nesterov = nesterov ? 1 : 0;
-  result.lr = lr;
-  result.momentum = momentum;
-  result.weight_decay = weight_decay;
-  return result;
-}
-
-hippo_cuda_rule adamw_rule(const kernels::adamw_factors& factors) noexcept {
-  hippo_cuda_rule result{};
-  result.active = 1;
-  result.kind = hippo_cuda_adamw;
-  result.decay = factors.decay;
-  result.beta1 = factors.beta1;
-  result.beta2 = factors.beta2;
-  result.step_size = factors.step_size;
-  result.root = factors.root;
-  result.epsilon = factors.epsilon;
   return result;
 }
 

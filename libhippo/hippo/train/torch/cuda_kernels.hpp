@@ -4,13 +4,13 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
-#include "hippo/train/torch/kernels.hpp"
 
 namespace hippo {
 
 /// Our kernels for GPUs; kernels.h says what they do.
 struct cuda_kernels {
   decltype(&hippo_cuda_error_text) error_text;
+  decltype(&hippo_cuda_image_batch) image_batch;
   decltype(&hippo_cuda_dropout_mask) dropout_mask;
   decltype(&hippo_cuda_update) update;
 };
@@ -25,11 +25,5 @@ load_cuda_kernels(const std::string& library = "libhippo_cuda.so");
 
 /// Returns this program's kernels, loaded at the first call.
 const expected<cuda_kernels>& own_cuda_kernels();
-
-// What changes a lane's weights as `kernels::set` does with these arguments.
-
-hippo_cuda_rule sgd_rule(float lr, float momentum, float weight_decay,
-                         bool nesterov) noexcept;
-hippo_cuda_rule adamw_rule(const kernels::adamw_factors& factors) noexcept;
 
 } // namespace hippo

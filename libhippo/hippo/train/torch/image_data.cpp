@@ -1,6 +1,7 @@
 #include "hippo/train/torch/image_data.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace hippo {
 
@@ -17,6 +18,23 @@ pixel_range within(int first, int length, int size) {
   return {begin, std::clamp(first + length, begin, size)};
 }
 
+/// Returns values as a tensor that shares memory with them.
+template <class T>
+at::Tensor tensor_over(const std::vector<T>& xs, at::ScalarType type) {
+  return at::from_blob(const_cast<T*>(xs.data()),
+                       {static_cast<std::int64_t>(xs.size())}, type);
+}
+
+/// Returns bytes in a device's memory, or in memory of the machine that it
+/// reads if its own is too small.
+at::Tensor within_reach(const at::Tensor& bytes, at::Device device) {
+  try {
+    return bytes.to(device);
+  } catch (const c10::OutOfMemoryError&) {
+    return bytes.pin_memory();
+  }
+}
+
 } // namespace
 
 normalised_bytes normalised(float mean, float deviation) {
@@ -26,45 +44,25 @@ normalised_bytes normalised(float mean, float deviation) {
   return result;
 }
 
-augmentation draw_augmentation(random_numbers numbers,
-                               const augmentation_strength& strength,
-                               const image_form& form) {
-  const auto shift = [&] {
-    const auto shifts = static_cast<std::uint64_t>(2 * strength.crop + 1);
-    return static_cast<int>(numbers.below(shifts)) - strength.crop;
+void put_image(const hippo_cuda_images& set, std::size_t index,
+               const augmentation& how, float* to, std::int64_t stride) {
+  const std::ptrdiff_t channels = set.channels;
+  const auto height = set.height, width = set.width;
+  const auto* image =
+    set.pixels + static_cast<std::ptrdiff_t>(index) * height * width * channels;
+  const auto pixel_of = [width](int row, int column) {
+    return std::ptrdiff_t{row} * width + column;
   };
-  augmentation x;
-  x.down = shift();
-  x.right = shift();
-  x.mirror = numbers.uniform() < strength.flip;
-  // Drawn last: nothing above depends on it.
-  x.cutout = strength.cutout;
-  x.cutout_row = static_cast<int>(numbers.below(form.height));
-  x.cutout_column = static_cast<int>(numbers.below(form.width));
-  return x;
-}
-
-void put_image(const image_data& data, const image_set& set, std::size_t index,
-               const augmentation& how, float* to) {
-  const auto channels = data.form.channels;
-  const auto height = static_cast<int>(data.form.height);
-  const auto width = static_cast<int>(data.form.width);
-  const auto* image = set.pixels.data() + index * data.form.size();
-  const auto pixel_of = [&](int row, int column) {
-    return static_cast<std::size_t>(row) * data.form.width
-           + static_cast<std::size_t>(column);
-  };
-  const auto fill = [&](int row, pixel_range columns, std::size_t channel,
+  const auto fill = [&](int row, pixel_range columns, std::ptrdiff_t channel,
                         float value) {
-    auto* out = to + pixel_of(row, columns.first) * channels + channel;
-    for (auto i = columns.first; i < columns.last; ++i, out += channels)
+    auto* out = to + pixel_of(row, columns.first) * stride + channel;
+    for (auto i = columns.first; i < columns.last; ++i, out += stride)
       *out = value;
   };
   const auto rows = within(how.down, height, height);
   const auto columns = within(how.right, width, width);
-  const auto step = static_cast<std::ptrdiff_t>(channels);
-  for (std::size_t c = 0; c < channels; ++c) {
-    const auto& values = data.values[c];
+  for (std::ptrdiff_t c = 0; c < channels; ++c) {
+    const auto* values = set.values + 256 * c;
     const auto black = values[0];
     for (int row = 0; row < height; ++row) {
       if (row < rows.first || row >= rows.last) {
@@ -79,10 +77,10 @@ void put_image(const image_data& data, const image_set& set, std::size_t index,
         + pixel_of(row - how.down, how.mirror ? width - 1 - column : column)
             * channels
         + c;
-      auto* out = to + pixel_of(row, columns.first) * channels + c;
-      for (auto i = columns.first; i < columns.last; ++i, out += channels) {
+      auto* out = to + pixel_of(row, columns.first) * stride + c;
+      for (auto i = columns.first; i < columns.last; ++i, out += stride) {
         *out = values[*in];
-        in += how.mirror ? -step : step;
+        in += how.mirror ? -channels : channels;
       }
     }
     const auto cut_columns =
@@ -92,6 +90,47 @@ void put_image(const image_data& data, const image_set& set, std::size_t index,
     for (auto row = cut_rows.first; row < cut_rows.last; ++row)
       fill(row, cut_columns, c, 0);
   }
+}
+
+image_source::image_source(const image_data& data, const image_set& set,
+                           at::Device device, std::size_t lanes)
+  : labels_(tensor_over(set.labels, at::kLong)),
+    orders_(at::zeros({static_cast<std::int64_t>(lanes), labels_.size(0)},
+                      at::kInt)) {
+  arrays_.pixels = set.pixels.data();
+  arrays_.values = data.values.front().data();
+  if (!device.is_cpu()) {
+    pixels_ = within_reach(tensor_over(set.pixels, at::kByte), device);
+    values_ = at::from_blob(const_cast<float*>(arrays_.values),
+                            {static_cast<std::int64_t>(data.values.size()) * 256}, at::kFloat)
+                .to(device);
+    labels_ = labels_.to(device);
+    arrays_.pixels = pixels_.const_data_ptr<std::uint8_t>();
+    arrays_.values = values_.const_data_ptr<float>();
+  }
+  published_orders_ = orders_.to(device);
+  arrays_.labels = labels_.const_data_ptr<std::int64_t>();
+  arrays_.order = reinterpret_cast<const std::uint32_t*>(
+    published_orders_.const_data_ptr<std::int32_t>());
+  arrays_.size = labels_.size(0);
+  const auto narrow = [](std::size_t x) {
+    return static_cast<std::int32_t>(x);
+  };
+  arrays_.channels = narrow(data.form.channels);
+  arrays_.height = narrow(data.form.height);
+  arrays_.width = narrow(data.form.width);
+  arrays_.classes = narrow(data.form.classes);
+}
+
+void image_source::set_order(std::size_t lane,
+                             const std::vector<std::uint32_t>& order) {
+  std::memcpy(orders_[static_cast<std::int64_t>(lane)].mutable_data_ptr(),
+              order.data(), order.size() * sizeof(std::uint32_t));
+}
+
+void image_source::publish_orders() {
+  if (!published_orders_.is_alias_of(orders_))
+    published_orders_.copy_(orders_);
 }
 
 } // namespace hippo

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <torch/torch.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/augmentation.hpp"
+#include "hippo/train/torch/cuda/kernels.h"
 
 namespace hippo {
 
@@ -42,32 +45,44 @@ struct image_data {
   std::vector<normalised_bytes> values; ///< one table for each channel
 };
 
-/// How much images are changed at random.
-struct augmentation_strength {
-  int crop = 0;    ///< largest shift in pixels
-  double flip = 0; ///< share of images mirrored
-  int cutout = 0;  ///< side of the square that is taken out, in pixels
-};
-
-/// How one image is changed, in this order. Without values: not at all.
-struct augmentation {
-  bool mirror = false;   ///< left to right
-  int down = 0;          ///< pixels that it moves; what comes in is black
-  int right = 0;         ///< the same
-  int cutout = 0;        ///< side of a square that becomes the mean, 0 ...
-  int cutout_row = 0;    ///< ... (DeVries and Taylor, 2017), and the pixel ...
-  int cutout_column = 0; ///< ... that is its centre; it may stick out
-};
-
-/// Draws the augmentation of an image from its own random numbers.
-augmentation draw_augmentation(random_numbers numbers,
-                               const augmentation_strength& strength,
-                               const image_form& form);
-
-/// Writes image `index` of `set` as a network reads it: in the order of
-/// `image_set::pixels`.
+/// Writes image `index` of `set`, changed so, as a network reads it: rows of
+/// pixels of channels.
+/// @param stride floats from one pixel to the next
 /// REQUIRES: it moves by less than its height and width.
-void put_image(const image_data& data, const image_set& set, std::size_t index,
-               const augmentation& how, float* to);
+void put_image(const hippo_cuda_images& set, std::size_t index,
+               const augmentation& how, float* to, std::int64_t stride);
+
+/// The images of a set where a device's kernels read them: in its memory, or
+/// where that is too small in pinned memory of the machine.
+class image_source {
+public:
+  /// @param data what `set` is part of; both outlive this if the device is a
+  ///        CPU
+  /// @param lanes how many orders there are
+  image_source(const image_data& data, const image_set& set, at::Device device,
+               std::size_t lanes);
+
+  /// Sets the order in which a lane goes through the images.
+  void set_order(std::size_t lane, const std::vector<std::uint32_t>& order);
+
+  /// Makes the orders count.
+  void publish_orders();
+
+  [[nodiscard]] std::int64_t size() const { return arrays_.size; }
+
+  /// What kernels read.
+  [[nodiscard]] const hippo_cuda_images& arrays() const { return arrays_; }
+
+  /// The labels of the images, on the device.
+  [[nodiscard]] const at::Tensor& labels() const { return labels_; }
+
+private:
+  at::Tensor pixels_; ///< bytes; undefined on a CPU
+  at::Tensor values_; ///< the same
+  at::Tensor labels_;
+  at::Tensor orders_; ///< lanes x images, on the machine
+  at::Tensor published_orders_;
+  hippo_cuda_images arrays_;
+};
 
 } // namespace hippo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -9,7 +10,9 @@
 #include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/networks.hpp"
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/precision.hpp"
+#include "hippo/train/torch/step_kernels.hpp"
+#include "hippo/train/torch/step_recorder.hpp"
 #include "hippo/train/torch/training_state.hpp"
 
 namespace hippo {
@@ -47,37 +50,24 @@ std::string network_of(const std::string& workload) {
   return workload.substr(workload.find('-') + 1);
 }
 
-/// The hyper-parameters of one step.
-struct step_values : epoch_values {
-  double label_smoothing = 0;
-  augmentation_strength augment;
-};
-
-step_values values_at(const configuration& config, step_t at) {
+/// Writes into a lane's row what its epoch needs beside its update.
+void put_values(const configuration& config, step_t at, hippo_cuda_lane& row) {
   const auto number = [&](const char* name) {
     return number_at(config, name, at);
   };
-  step_values x{epoch_values_at(config, at), number("label_smoothing"), {}};
-  x.rule.nesterov = number("nesterov") != 0;
+  row.smoothing = static_cast<float>(number("label_smoothing"));
   if (config.contains("crop")) {
-    x.augment.crop = static_cast<int>(number("crop"));
-    x.augment.flip = number("flip");
+    row.crop = static_cast<std::int32_t>(number("crop"));
+    row.flip = number("flip");
   }
   if (config.contains("cutout"))
-    x.augment.cutout = static_cast<int>(number("cutout"));
-  return x;
+    row.cutout = static_cast<std::int32_t>(number("cutout"));
 }
 
-/// Returns images of all lanes (lanes x images x height x width x channels) as
-/// a model wants them. Channels-last, in which pooling is many times faster:
-/// with one channel in all, the pixels lie the same way in either order, so
-/// that the strides must say which one is meant. A second view makes them do
-/// so.
-at::Tensor side_by_side(const at::Tensor& x) {
-  return x.permute({1, 2, 3, 0, 4})
-    .reshape(-1)
-    .view({x.size(1), x.size(2), x.size(3), -1})
-    .permute({0, 3, 1, 2});
+update_rule rule_at(const configuration& config, step_t at) {
+  auto rule = epoch_values_at(config, at).rule;
+  rule.nesterov = number_at(config, "nesterov", at) != 0;
+  return rule;
 }
 
 /// Keeps what lanes have of some tensors as it is now, whatever happens to it
@@ -103,26 +93,26 @@ private:
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
 };
 
-/// An epoch of one lane.
-struct lane_epoch {
-  step_values values;
-  step_t step = 0;
-  std::vector<std::uint32_t> order; ///< of the training images
-};
-
-/// One for each lane; nothing: the lane rests.
-using lane_epochs = std::vector<std::optional<lane_epoch>>;
-
 class image_workload final : public laned_workload {
 public:
   image_workload(const workload_spec& spec, image_data data, at::Device device,
                  std::size_t lanes)
     : seed_(whole(spec.options.at("seed"))), device_(device),
-      data_(std::move(data)),
+      precision_(precision_of(spec, device)),
+      data_(std::move(data)), training_(data_, data_.training, device, lanes),
+      validation_(data_, data_.validation, device, 1),
       model_(make_network(network_of(spec.name), data_.form, device, lanes)),
-      state_(spec.name, model_->parameters(), model_->buffers(), lanes) {
+      state_(spec.name, model_->parameters(), model_->buffers(), lanes),
+      rows_(device, lanes), plain_(device, 1),
+      loss_(at::zeros({static_cast<std::int64_t>(lanes)},
+                      at::TensorOptions(device).dtype(at::kDouble))),
+      steps_(device) {
     for (std::size_t i = 0; i < lanes; ++i)
       image_workload::init(i);
+    std::vector<std::uint32_t> order(data_.validation.labels.size());
+    std::iota(order.begin(), order.end(), 0U);
+    validation_.set_order(0, order);
+    validation_.publish_orders();
   }
 
   [[nodiscard]] std::size_t lanes() const override { return model_->lanes(); }
@@ -138,57 +128,58 @@ public:
 
   /// Trains one epoch; a last batch that is not full counts as any other.
   void train(const std::vector<part>& xs) override {
-    const auto size = data_.training.labels.size();
-    lane_epochs epochs(lanes());
-    dropout_sources drop(lanes());
+    const tf32_scope products{precision_};
+    rows_.clear();
     std::vector<std::optional<update_rule>> rules(lanes());
+    std::vector<double> dropout(lanes());
     for (const auto& x : xs) {
-      const auto values = values_at(*x.config, x.step);
-      epochs[x.lane] = {values, x.step, epoch_order(seed_, x.step, size)};
-      drop[x.lane] = {seed_, x.step, 0, values.dropout};
-      rules[x.lane] = values.rule;
+      put_values(*x.config, x.step, rows_[x.lane]);
+      rules[x.lane] = rule_at(*x.config, x.step);
+      dropout[x.lane] = number_at(*x.config, "dropout", x.step);
+      training_.set_order(
+        x.lane, epoch_order(seed_, x.step, data_.training.labels.size()));
     }
-    const kept_lanes kept{model_->buffers(), resting(epochs), lanes()};
-    const auto batch_size = epochs[xs.front().lane]->values.batch_size;
-    auto loss = at::zeros({count()}, on_device(at::kDouble));
-    for (std::size_t first = 0; first < size; first += batch_size) {
-      const auto n = std::min<std::size_t>(batch_size, size - first);
-      const auto [images, targets] = batch(epochs, first, n);
-      const auto means =
-        losses(model_->forward(images, &drop), targets).mean(1);
-      // Each lane's gradient is that of its own mean.
-      means.sum().backward();
-      state_.update(rules);
-      loss.add_(means.detach().to(at::kDouble).mul_(static_cast<double>(n)));
-      for (auto& lane : drop)
-        if (lane)
-          ++lane->iteration;
+    training_.publish_orders();
+    const kept_lanes kept{model_->buffers(), resting(rules), lanes()};
+    const auto& [first_lane, config, step] = xs.front();
+    const auto batch_size = static_cast<std::int64_t>(
+      epoch_values_at(*config, step).batch_size);
+    loss_.zero_();
+    std::uint64_t iteration = 0;
+    for (std::int64_t first = 0; first < training_.size();
+         first += batch_size, ++iteration) {
+      const auto n = std::min(batch_size, training_.size() - first);
+      for (const auto& x : xs) {
+        rows_.activate(x.lane, {seed_, x.step, iteration, dropout[x.lane]});
+        rows_[x.lane].first = first;
+      }
+      state_.plan(rules, rows_);
+      rows_.publish();
+      steps_.run({n, rows_.drops(), state_.moments()},
+                 [this, n] { train_batch(n); });
     }
-    const auto sums = loss.to(at::kCPU);
+    const auto sums = loss_.to(at::kCPU);
     for (const auto& x : xs)
-      state_.train_loss[x.lane] =
-        sums.const_data_ptr<double>()[x.lane] / static_cast<double>(size);
+      state_.train_loss[x.lane] = sums.const_data_ptr<double>()[x.lane]
+                                  / static_cast<double>(training_.size());
   }
 
   std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
     const c10::InferenceMode guard;
-    const auto& set = data_.validation;
-    const auto size = static_cast<std::int64_t>(set.labels.size());
-    auto loss = at::zeros({count()}, on_device(at::kDouble));
-    auto right = at::zeros({count()}, on_device(at::kLong));
+    const tf32_scope products{precision_};
+    const auto size = validation_.size();
+    auto loss = at::zeros_like(loss_);
+    auto right = at::zeros({count()}, loss.options().dtype(at::kLong));
+    plain_.activate(0, {});
     for (std::int64_t first = 0; first < size; first += evaluation_batch) {
       const auto n = std::min(evaluation_batch, size - first);
+      plain_[0].first = first;
+      plain_.publish();
+      const auto images = batch(validation_, plain_, n).first;
       const auto labels =
-        at::from_blob(const_cast<std::int64_t*>(set.labels.data()) + first, {n},
-                      at::kLong)
-          .to(device_)
-          .expand({count(), n});
-      auto images = at::empty(image_shape(1, n), at::kFloat);
-      for (std::int64_t i = 0; i < n; ++i)
-        put_image(data_, set, static_cast<std::size_t>(first + i), {},
-                  images.mutable_data_ptr<float>() + i * images.stride(1));
-      images = images.to(device_).expand(image_shape(count(), n));
-      const auto scores = model_->forward(side_by_side(images), nullptr);
+        validation_.labels().narrow(0, first, n).expand({count(), n});
+      const auto scores =
+        scores_of(images.repeat({1, 1, 1, count()}), nullptr);
       loss.add_(losses(scores, labels).sum(1, false, at::kDouble));
       right.add_(scores.argmax(2).eq(labels).sum(1));
     }
@@ -222,12 +213,47 @@ public:
   }
 
 private:
-  static std::vector<std::size_t> resting(const lane_epochs& xs) {
+  static std::vector<std::size_t>
+  resting(const std::vector<std::optional<update_rule>>& rules) {
     std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < xs.size(); ++i)
-      if (!xs[i])
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      if (!rules[i])
         result.push_back(i);
     return result;
+  }
+
+  /// Trains all lanes by their next `n` images.
+  void train_batch(std::int64_t n) {
+    const auto [images, targets] = batch(training_, rows_, n);
+    const auto means = losses(scores_of(images, &rows_), targets).mean(1);
+    // Each lane's gradient is that of its own mean.
+    state_.go_back(means.sum(), loss_scale(precision_));
+    state_.apply(rows_);
+    loss_.add_(
+      means.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+  }
+
+  /// Returns the scores of images as `batch` gives them.
+  /// @param rows as for `model::forward`
+  at::Tensor scores_of(const at::Tensor& images, const lane_table* rows) {
+    const autocast_scope numbers{precision_, device_};
+    // Channels-last, in which pooling is many times faster.
+    return model_->forward(images.permute({0, 3, 1, 2}), rows).to(at::kFloat);
+  }
+
+  /// Returns the next `n` images (images x height x width x (lanes * channels))
+  /// and what is to be said of them: shares of the classes (lanes x images x
+  /// classes).
+  static std::pair<at::Tensor, at::Tensor>
+  batch(const image_source& from, const lane_table& rows, std::int64_t n) {
+    const auto& set = from.arrays();
+    const auto lanes = static_cast<std::int64_t>(rows.lanes());
+    const auto options = from.labels().options().dtype(at::kFloat);
+    auto images =
+      at::empty({n, set.height, set.width, lanes * set.channels}, options);
+    auto targets = at::empty({lanes, n, set.classes}, options);
+    step_kernels::of(images.device()).put_batch(set, rows, images, targets);
+    return {images, targets};
   }
 
   /// Returns every image's loss (lanes x images).
@@ -243,66 +269,18 @@ private:
     return static_cast<std::int64_t>(lanes());
   }
 
-  [[nodiscard]] at::TensorOptions on_device(at::ScalarType type) const {
-    return at::TensorOptions(device_).dtype(type);
-  }
-
-  /// Returns each lane's images from `first` on in its order, augmented, as the
-  /// model wants them, and what it is to say of them: shares of the classes
-  /// (lanes x images x classes). Lanes that rest get zeros.
-  [[nodiscard]] std::pair<at::Tensor, at::Tensor>
-  batch(const lane_epochs& epochs, std::size_t first, std::size_t size) const {
-    const auto n = static_cast<std::int64_t>(size);
-    auto images = at::empty(image_shape(count(), n), at::kFloat);
-    auto targets = at::empty(
-      {count(), n, static_cast<std::int64_t>(data_.form.classes)}, at::kFloat);
-    for (std::size_t i = 0; i < lanes(); ++i) {
-      const auto lane = static_cast<std::int64_t>(i);
-      if (epochs[i])
-        fill(*epochs[i], first, size,
-             images.mutable_data_ptr<float>() + lane * images.stride(0),
-             targets.mutable_data_ptr<float>() + lane * targets.stride(0));
-      else {
-        images.select(0, lane).zero_();
-        targets.select(0, lane).zero_();
-      }
-    }
-    return {side_by_side(images.to(device_)), targets.to(device_)};
-  }
-
-  /// Writes one lane's part of a batch.
-  void fill(const lane_epoch& x, std::size_t first, std::size_t size,
-            float* images, float* targets) const {
-    const auto classes = data_.form.classes;
-    const auto smoothing = static_cast<float>(x.values.label_smoothing);
-    std::fill_n(targets, size * classes,
-                smoothing / static_cast<float>(classes));
-    for (std::size_t i = 0; i < size; ++i) {
-      const auto image = x.order[first + i];
-      const auto how =
-        draw_augmentation({seed_, purpose::augment, {x.step, image}},
-                          x.values.augment, data_.form);
-      put_image(data_, data_.training, image, how,
-                images + i * data_.form.size());
-      const auto label = static_cast<std::size_t>(data_.training.labels[image]);
-      targets[i * classes + label] += 1 - smoothing;
-    }
-  }
-
-  /// Lanes x images x height x width x channels.
-  [[nodiscard]] std::vector<std::int64_t> image_shape(std::int64_t lanes,
-                                                      std::int64_t size) const {
-    const auto& form = data_.form;
-    return {lanes, size, static_cast<std::int64_t>(form.height),
-            static_cast<std::int64_t>(form.width),
-            static_cast<std::int64_t>(form.channels)};
-  }
-
   std::uint64_t seed_;
   at::Device device_;
+  precision precision_;
   image_data data_;
+  image_source training_;
+  image_source validation_;
   std::unique_ptr<model> model_;
   training_state state_;
+  lane_table rows_;
+  lane_table plain_; ///< one row: images as they are
+  at::Tensor loss_;  ///< each lane's sum over the images of an epoch so far
+  step_recorder steps_;
 };
 
 } // namespace

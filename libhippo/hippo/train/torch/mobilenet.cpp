@@ -49,8 +49,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
+                     const lane_table* rows) override {
+    const bool training = rows != nullptr;
     auto x = active(first_, images, training);
     for (const auto& b : blocks_) {
       auto y = b.expansion ? active(*b.expansion, x, training) : x;
@@ -61,7 +61,7 @@ public:
         training);
     }
     x = active(last_, x, training);
-    return classifier_(dropped(by_lane(x.mean({2, 3})), drop, 0));
+    return classifier_(dropped(by_lane(x.mean({2, 3})), rows, 0));
   }
 
 private:

@@ -27,9 +27,9 @@ public:
   /// Returns the scores (lanes x images x classes); when training, updates
   /// normalisation statistics, also of lanes that rest.
   /// @param images images x (lanes * channels) x height x width
-  /// @param drop null for evaluation, which uses those statistics
+  /// @param rows null for evaluation, which uses those statistics
   virtual at::Tensor forward(const at::Tensor& images,
-                             const dropout_sources* drop) = 0;
+                             const lane_table* rows) = 0;
 
   /// Sets a lane's weights and statistics to what `seed` gives; before that
   /// they are anything.

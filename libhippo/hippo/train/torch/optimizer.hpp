@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
+
+#include "hippo/train/torch/lane_table.hpp"
 
 namespace hippo {
 
@@ -27,7 +28,7 @@ using decay_predicate = bool (*)(const at::Tensor& weight);
 
 inline bool all_decay(const at::Tensor& /*weight*/) { return true; }
 
-/// Updates weights as PyTorch's `SGD` (dampening 0) and `AdamW` (epsilon 1e-8)
+/// Updates weights, of floats, as PyTorch's `SGD` (dampening 0) and `AdamW` (epsilon 1e-8)
 /// do; every hyper-parameter may be another one at every update.
 ///
 /// The weights are those of several lanes (`laned_workload`), each of which has
@@ -50,9 +51,17 @@ public:
   optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
             decay_predicate decays = all_decay);
 
-  /// Updates the weights of each lane that has a rule by their gradients; the
-  /// other lanes stay as they are. REQUIRES: a place for each lane.
-  void update(const std::vector<std::optional<update_rule>>& rules);
+  // An update has two parts. What is decided on the host comes first; then what
+  // the device computes, which is the same whatever was decided.
+
+  /// Counts an update of each lane that has a rule, and writes into its row how
+  /// that is done. REQUIRES: a place for each lane.
+  void plan(const std::vector<std::optional<update_rule>>& rules,
+            lane_table& rows);
+
+  /// Updates the weights of the lanes that are active by their gradients, as
+  /// planned.
+  void apply(const lane_table& rows) const;
 
   /// Gives a lane zero moments, as before a first update of kind `x`.
   void restart(std::size_t lane, optimizer_kind x);
@@ -76,7 +85,7 @@ public:
 private:
   std::vector<at::Tensor> weights_;
   std::vector<progress> lanes_;
-  decay_predicate decays_;
+  std::vector<bool> decays_; ///< by weight
   std::vector<at::Tensor> first_;
   std::vector<at::Tensor> second_;
 };

@@ -24,8 +24,8 @@ constexpr std::uint64_t scramble(std::uint64_t x) noexcept {
 }
 
 /// Random numbers at an address: the same address always gives the same
-/// numbers, in every process, with every library and on every device. What is
-/// `constexpr` is so for GPUs too: nvcc lets their code call it.
+/// numbers, in every process, with every library and on every device: nvcc lets
+/// code for GPUs call what is `constexpr`.
 class random_numbers {
 public:
   constexpr random_numbers(
@@ -50,16 +50,16 @@ public:
   }
 
   /// Returns the next number, from `at(0)` on.
-  std::uint64_t next() noexcept { return at(count_++); }
+  constexpr std::uint64_t next() noexcept { return at(count_++); }
 
   /// Returns an integer of `[0, n)`; for `n` up to 2^32 no value is more likely
   /// than another by more than n / 2^32.
-  std::uint64_t below(std::uint64_t n) noexcept {
+  constexpr std::uint64_t below(std::uint64_t n) noexcept {
     return ((next() >> 32) * n) >> 32;
   }
 
   /// Returns a number of `[0, 1)`.
-  double uniform() noexcept {
+  constexpr double uniform() noexcept {
     return static_cast<double>(next() >> 11) * 0x1p-53;
   }
 

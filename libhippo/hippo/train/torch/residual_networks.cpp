@@ -34,8 +34,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
+                     const lane_table* rows) override {
+    const bool training = rows != nullptr;
     auto x = normalise(conv1_(images), bn1_, {}, training);
     for (const auto& b : blocks_) {
       const auto shortcut = b.shortcut
@@ -45,7 +45,7 @@ public:
       x = normalise(b.conv1(x), b.bn1, {}, training);
       x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
     }
-    return fc_(dropped(by_lane(x.mean({2, 3})), drop, 0));
+    return fc_(dropped(by_lane(x.mean({2, 3})), rows, 0));
   }
 
 private:
@@ -102,8 +102,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
+                     const lane_table* rows) override {
+    const bool training = rows != nullptr;
     auto x = conv1_(images);
     for (const auto& b : blocks_) {
       const auto active = normalise(x, b.bn1, {}, training);
@@ -111,7 +111,7 @@ public:
       x = b.conv2(middle) + (b.shortcut ? b.shortcut.value()(active) : x);
     }
     x = normalise(x, bn1_, {}, training);
-    return fc_(dropped(by_lane(x.mean({2, 3})), drop, 0));
+    return fc_(dropped(by_lane(x.mean({2, 3})), rows, 0));
   }
 
 private:

@@ -14,9 +14,9 @@ public:
       fc3_(add_linear("fc3", 128, static_cast<std::int64_t>(form.classes))) {}
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    auto x = dropped(fc1_(by_lane(images)).relu(), drop, 0);
-    x = dropped(fc2_(x).relu(), drop, 1);
+                     const lane_table* rows) override {
+    auto x = dropped(fc1_(by_lane(images)).relu(), rows, 0);
+    x = dropped(fc2_(x).relu(), rows, 1);
     return fc3_(x);
   }
 
@@ -40,12 +40,12 @@ public:
         static_cast<std::int64_t>(form.classes))) {}
 
   at::Tensor forward(const at::Tensor& images,
-                     const dropout_sources* drop) override {
-    const bool training = drop != nullptr;
+                     const lane_table* rows) override {
+    const bool training = rows != nullptr;
     // Pooling first makes normalisation and ReLU four times cheaper.
     auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
     x = normalise(conv2_(x), bn2_, {.pool = true}, training);
-    return fc_(dropped(by_lane(x), drop, 0));
+    return fc_(dropped(by_lane(x), rows, 0));
   }
 
 private:

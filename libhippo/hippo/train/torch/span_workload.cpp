@@ -4,12 +4,15 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 
 #include "hippo/train/torch/bert.hpp"
 #include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/span_data.hpp"
+#include "hippo/train/torch/step_recorder.hpp"
 #include "hippo/train/torch/training_state.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
@@ -115,8 +118,11 @@ public:
     : seed_(whole(spec.options.at("seed"))),
       length_(whole(spec.options.at("data.length"))),
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
-      device_(device), data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters(), {}, 1, decays) {
+      device_(device), precision_(precision_of(spec, device)),
+      data_(std::move(data)), network_(sizes_of(spec), device),
+      state_(spec.name, network_.parameters(), {}, 1, decays), rows_(device, 1),
+      loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
+      steps_(device) {
     if (!weights_path_.empty()) {
       if (!std::filesystem::exists(weights_path_))
         throw missing_data_error("there is no file of weights "
@@ -139,35 +145,37 @@ public:
 
   /// Trains one epoch; a last batch that is not full counts as any other.
   void train(const std::vector<part>& xs) override {
+    const tf32_scope products{precision_};
     const auto& x = xs.front();
     const auto values = values_at(*x.config, x.step);
     const auto windows =
       epoch_order(seed_, x.step, data_.training.windows.size());
-    auto loss = at::zeros({}, at::TensorOptions(device_).dtype(at::kDouble));
-    dropout_source drop{seed_, x.step, 0, values.dropout};
+    rows_.clear();
+    const bool clips = values.clip > 0;
+    if (clips)
+      rows_[0].clip = static_cast<float>(values.clip);
+    loss_.zero_();
+    std::uint64_t iteration = 0;
     for (std::size_t first = 0; first < windows.size();
-         first += values.batch_size) {
+         first += values.batch_size, ++iteration) {
       const auto n =
         std::min<std::size_t>(values.batch_size, windows.size() - first);
-      const auto batch = batch_of(data_.training, windows.data() + first, n);
-      const dropout_sources sources{drop};
-      const auto mean =
-        span_loss(network_.forward(batch.inputs, &sources), batch.starts,
-                  batch.ends, at::Reduction::Mean);
-      mean.backward();
-      if (values.clip > 0)
-        state_.clip_gradients(x.lane, values.clip);
-      state_.update({values.rule});
-      loss.add_(mean.detach(), static_cast<double>(n));
-      ++drop.iteration;
+      const auto& batch = put_batch(data_.training, windows.data() + first, n);
+      rows_.activate(0, {seed_, x.step, iteration, values.dropout});
+      state_.plan({values.rule}, rows_);
+      rows_.publish();
+      steps_.run({static_cast<std::int64_t>(n), rows_.drops(), clips,
+                  state_.moments()},
+                 [&] { train_batch(batch, clips); });
     }
     state_.train_loss[x.lane] =
-      loss.item<double>() / static_cast<double>(windows.size());
+      loss_.item<double>() / static_cast<double>(windows.size());
   }
 
   std::vector<metrics>
   evaluate(const std::vector<std::size_t>& /*xs*/) override {
     const c10::InferenceMode guard;
+    const tf32_scope products{precision_};
     const auto& set = data_.validation;
     std::vector<predicted_span> answers(set.questions.size());
     std::vector<std::uint32_t> windows(set.windows.size());
@@ -176,8 +184,8 @@ public:
     for (std::size_t first = 0; first < windows.size();
          first += evaluation_batch) {
       const auto n = std::min(evaluation_batch, windows.size() - first);
-      const auto batch = batch_of(set, windows.data() + first, n);
-      const auto scores = network_.forward(batch.inputs, nullptr);
+      const auto& batch = put_batch(set, windows.data() + first, n);
+      const auto scores = scores_of(batch, nullptr);
       loss += span_loss(scores, batch.starts, batch.ends, at::Reduction::Sum)
                 .item<double>();
       const auto starts = scores.start.to(at::kCPU).contiguous();
@@ -223,9 +231,29 @@ public:
   }
 
 private:
-  /// Returns the windows at `indices`, padded to the length of all.
-  span_batch batch_of(const span_set& set, const std::uint32_t* indices,
-                      std::size_t size) const {
+  /// @param rows as for `bert::forward`
+  span_scores scores_of(const span_batch& batch, const lane_table* rows) const {
+    const autocast_scope numbers{precision_, device_};
+    const auto scores = network_.forward(batch.inputs, rows);
+    return {scores.start.to(at::kFloat), scores.end.to(at::kFloat)};
+  }
+
+  void train_batch(const span_batch& batch, bool clips) {
+    const auto mean = span_loss(scores_of(batch, &rows_), batch.starts,
+                                batch.ends, at::Reduction::Mean);
+    state_.go_back(mean, loss_scale(precision_));
+    if (clips)
+      state_.clip_gradients(rows_);
+    state_.apply(rows_);
+    loss_.add_(mean.detach(), static_cast<double>(batch.starts.size(0)));
+  }
+
+  /// Returns the windows at `indices`, padded to the length of all, on the
+  /// device: those of one size always in the same place.
+  const span_batch& put_batch(const span_set& set, const std::uint32_t* indices,
+                              std::size_t size) {
+    // Not for evaluation alone, although that may come first.
+    const c10::InferenceMode none{false};
     const auto n = static_cast<std::int64_t>(size);
     const auto length = static_cast<std::int64_t>(length_);
     auto tokens = at::zeros({n, length}, at::kLong);
@@ -247,17 +275,33 @@ private:
       ends.mutable_data_ptr<std::int64_t>()[i] =
         static_cast<std::int64_t>(x.end);
     }
-    return {{tokens.to(device_), segments.to(device_), present.to(device_)},
-            starts.to(device_), ends.to(device_)};
+    auto& there = batches_[size];
+    const auto put = [this](at::Tensor& to, const at::Tensor& from) {
+      if (to.defined())
+        to.copy_(from);
+      else
+        to = from.to(device_);
+    };
+    put(there.inputs.tokens, tokens);
+    put(there.inputs.segments, segments);
+    put(there.inputs.present, present);
+    put(there.starts, starts);
+    put(there.ends, ends);
+    return there;
   }
 
   std::uint64_t seed_;
   std::size_t length_; ///< of every input, in tokens
   std::string weights_path_;
   at::Device device_;
+  precision precision_;
   span_data data_;
   bert network_;
   training_state state_;
+  lane_table rows_; ///< one
+  at::Tensor loss_; ///< sum over the windows of an epoch so far
+  std::map<std::size_t, span_batch> batches_; ///< by size
+  step_recorder steps_;
   tensor_map pretrained_; ///< empty without `weights_path_`
 };
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 
+#include "hippo/train/torch/cuda_kernels.hpp"
 #include "hippo/train/torch/gpu_driver.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/span_workload.hpp"
@@ -119,6 +120,8 @@ expected<device_info> prepare_cuda(const at::Device& device) {
                  + std::to_string(count) + " GPUs");
   if (auto why = try_out(device))
     return named(*why);
+  if (const auto& kernels = own_cuda_kernels(); !kernels)
+    return named(kernels.failure().message);
   return device_info{"cuda " + facts.name + " cudnn-"
                        + std::to_string(hooks.versionCuDNN())
                        + " torch-" TORCH_VERSION,

@@ -32,20 +32,34 @@ void training_state::restart(std::size_t lane, double loss) {
   train_loss[lane] = loss;
 }
 
-void training_state::clip_gradients(std::size_t lane, double limit) const {
+void training_state::go_back(const at::Tensor& loss, double scale) const {
+  if (scale == 1) {
+    loss.backward();
+    return;
+  }
+  (loss * scale).backward();
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> norms;
   for (const auto& [name, x] : weights_)
-    norms.push_back(at::linalg_vector_norm(part(x.grad(), lane)));
-  const auto norm = at::linalg_vector_norm(at::stack(norms));
-  const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
-  for (const auto& [name, x] : weights_)
-    part(x.grad(), lane).mul_(factor);
+    x.mutable_grad().div_(scale);
 }
 
-void training_state::update(
-  const std::vector<std::optional<update_rule>>& rules) {
-  optimizer_.update(rules);
+void training_state::clip_gradients(const lane_table& rows) const {
+  const at::NoGradGuard no_grad;
+  const auto limits = rows.clip();
+  for (std::size_t lane = 0; lane < train_loss.size(); ++lane) {
+    std::vector<at::Tensor> norms;
+    for (const auto& [name, x] : weights_)
+      norms.push_back(at::linalg_vector_norm(part(x.grad(), lane)));
+    const auto norm = at::linalg_vector_norm(at::stack(norms));
+    const auto limit = limits[static_cast<std::int64_t>(lane)];
+    const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
+    for (const auto& [name, x] : weights_)
+      part(x.grad(), lane).mul_(factor);
+  }
+}
+
+void training_state::apply(const lane_table& rows) {
+  optimizer_.apply(rows);
   for (const auto& [name, x] : weights_)
     x.mutable_grad().reset();
 }

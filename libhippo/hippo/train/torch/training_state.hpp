@@ -27,14 +27,28 @@ public:
   /// Begins a lane afresh, but for its weights and buffers.
   void restart(std::size_t lane, double loss);
 
-  /// Scales a lane's gradients down so that the norm of all of them together is
-  /// at most `limit`, as PyTorch's `clip_grad_norm_` does.
-  /// REQUIRES: every weight has a gradient.
-  void clip_gradients(std::size_t lane, double limit) const;
+  /// Plans the next update of the weights (`optimizer::plan`).
+  void plan(const std::vector<std::optional<update_rule>>& rules,
+            lane_table& rows) {
+    optimizer_.plan(rules, rows);
+  }
 
-  /// Updates the weights as `optimizer::update`, and drops the gradients.
+  /// Computes the gradients of a loss, by way of that loss `scale` times.
+  void go_back(const at::Tensor& loss, double scale) const;
+
+  /// Scales each lane's gradients down so that the norm of all of them together
+  /// is at most its `hippo_cuda_lane::clip`, as PyTorch's `clip_grad_norm_`
+  /// does. REQUIRES: every weight has a gradient.
+  void clip_gradients(const lane_table& rows) const;
+
+  /// Updates the weights as planned, and drops the gradients.
   /// REQUIRES: every weight has a gradient.
-  void update(const std::vector<std::optional<update_rule>>& rules);
+  void apply(const lane_table& rows);
+
+  /// How many moments each weight has.
+  [[nodiscard]] std::int64_t moments() const {
+    return optimizer_.second().empty() ? 1 : 2;
+  }
 
   [[nodiscard]] std::string save(std::size_t lane) const;
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "hippo/train/torch/augmentation.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 #include "hippo/train/torch/random.hpp"
 
@@ -28,59 +29,128 @@ struct share {
   std::int64_t stride;
 };
 
+/// Writes one pixel of an image that is changed so, all its channels.
+HIPPO_HOST_DEVICE inline void put_pixel(const hippo_cuda_images& set,
+                                        std::int64_t image,
+                                        const augmentation& how, int row,
+                                        int column, float* to) {
+  const auto channels = set.channels, width = set.width;
+  const auto is_in = [](int x, int first, int size) {
+    return x >= first && x < first + size;
+  };
+  const bool is_cut =
+    is_in(row, how.cutout_row - how.cutout / 2, how.cutout)
+    && is_in(column, how.cutout_column - how.cutout / 2, how.cutout);
+  const auto from_row = row - how.down, shifted = column - how.right;
+  const bool is_inside =
+    is_in(from_row, 0, set.height) && is_in(shifted, 0, width);
+  const auto from_column = how.mirror ? width - 1 - shifted : shifted;
+  const auto* from =
+    set.pixels
+    + ((image * set.height + from_row) * width + from_column) * channels;
+  for (int c = 0; c < channels; ++c)
+    to[c] = is_cut ? 0 : set.values[256 * c + (is_inside ? from[c] : 0)];
+}
+
+/// A worker's share of one lane's batch of `count` images; a piece is a pixel.
+HIPPO_HOST_DEVICE inline void
+put_images(const hippo_cuda_images& set, const hippo_cuda_lane& row,
+           std::int32_t lane, std::int32_t lanes, std::int64_t count,
+           float* images, share mine) {
+  const std::int64_t pixels = std::int64_t{set.height} * set.width;
+  const augmentation_strength strength{row.crop, row.flip, row.cutout};
+  for (auto i = mine.begin; i < count * pixels; i += mine.stride) {
+    auto* to = images + (i * lanes + lane) * set.channels;
+    if (row.active == 0) {
+      for (int c = 0; c < set.channels; ++c)
+        to[c] = 0;
+      continue;
+    }
+    const auto image = set.order[lane * set.size + row.first + i / pixels];
+    const auto how = draw_augmentation(row.seed, row.step, image, strength,
+                                       set.height, set.width);
+    const auto at = static_cast<int>(i % pixels);
+    put_pixel(set, image, how, at / set.width, at % set.width, to);
+  }
+}
+
+/// A worker's share of what is to be said of one lane's batch; a piece is the
+/// share of a class.
+HIPPO_HOST_DEVICE inline void
+put_targets(const hippo_cuda_images& set, const hippo_cuda_lane& row,
+            std::int32_t lane, std::int64_t count, float* targets,
+            share mine) {
+  for (auto i = mine.begin; i < count * set.classes; i += mine.stride) {
+    auto& to = targets[lane * count * set.classes + i];
+    if (row.active == 0) {
+      to = 0;
+      continue;
+    }
+    const auto image =
+      set.order[lane * set.size + row.first + i / set.classes];
+    to = target_share(set.labels[image] == i % set.classes, row.smoothing,
+                      set.classes);
+  }
+}
+
 /// A worker's share of the mask of one lane; a piece is two numbers.
-HIPPO_HOST_DEVICE inline void make_mask(const hippo_cuda_dropout& rule,
-                                        std::int64_t first, std::int64_t size,
+HIPPO_HOST_DEVICE inline void make_mask(const hippo_cuda_lane& row,
+                                        std::uint64_t layer, std::int64_t size,
                                         float* mask, share mine) {
-  const auto numbers = random_numbers::with_key(rule.key);
-  const auto value_of = [&rule](std::uint64_t bits) {
-    return static_cast<std::uint32_t>(bits) < rule.limit ? 0.0F : rule.scale;
+  const random_numbers numbers{
+    row.seed, purpose::dropout, {row.step, row.iteration, layer}};
+  const auto value_of = [&row](std::uint64_t bits) {
+    return static_cast<std::uint32_t>(bits) < row.dropout_limit
+             ? 0.0F
+             : row.dropout_scale;
   };
   for (auto i = mine.begin; 2 * i < size; i += mine.stride) {
-    const auto both = numbers.at(static_cast<std::uint64_t>(first / 2 + i));
+    const auto both = numbers.at(static_cast<std::uint64_t>(i));
     mask[2 * i] = value_of(both);
     if (2 * i + 1 < size)
       mask[2 * i + 1] = value_of(both >> 32);
   }
 }
 
-HIPPO_HOST_DEVICE inline void update_sgd(const hippo_cuda_rule& x,
+HIPPO_HOST_DEVICE inline void update_sgd(const hippo_cuda_rule& x, bool decays,
                                          float gradient, float& weight,
                                          float& moment) {
-  const auto g = gradient + x.weight_decay * weight;
+  const auto g = gradient + (decays ? x.weight_decay : 0) * weight;
   moment = x.momentum * moment + g;
   weight -= x.lr * (x.nesterov != 0 ? g + x.momentum * moment : moment);
 }
 
-HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& x, float g,
-                                           float& weight, float& first,
-                                           float& second) {
+HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& x,
+                                           bool decays, float g, float& weight,
+                                           float& first, float& second) {
   first = x.beta1 * first + (1 - x.beta1) * g;
   second = x.beta2 * second + (1 - x.beta2) * g * g;
   const auto spread = std::sqrt(second) / x.root + x.epsilon;
-  weight = weight * x.decay - x.step_size * (first / spread);
+  weight = weight * (decays ? x.decay : 1) - x.step_size * (first / spread);
 }
 
 /// A worker's share of one lane of weight `index`; a piece is one number.
 HIPPO_HOST_DEVICE inline void update_lane(const hippo_cuda_weights& x,
-                                          const hippo_cuda_rule& rule,
+                                          const hippo_cuda_lane& row,
                                           std::int32_t index, std::int32_t lane,
                                           share mine) {
-  if (rule.active == 0)
+  if (row.active == 0)
     return;
   const auto size = x.size[index];
   const auto from = lane * size;
+  const bool decays = x.decays[index] != 0;
   auto* weight = x.weight[index] + from;
   const auto* gradient = x.gradient[index] + from;
   auto* first = x.first[index] + from;
-  if (rule.kind == hippo_cuda_sgd) {
+  if (row.rule.kind == hippo_cuda_sgd) {
     for (auto i = mine.begin; i < size; i += mine.stride)
-      update_sgd(rule, gradient[i], weight[i], first[i]);
+      update_sgd(row.rule, decays, gradient[i], weight[i], first[i]);
     return;
   }
   auto* second = x.second[index] + from;
   for (auto i = mine.begin; i < size; i += mine.stride)
-    update_adamw(rule, gradient[i], weight[i], first[i], second[i]);
+    update_adamw(row.rule, decays, gradient[i], weight[i], first[i],
+                 second[i]);
 }
 
 } // namespace hippo::cuda

@@ -26,17 +26,31 @@ __device__ share mine() {
           std::int64_t{gridDim.x} * blockDim.x};
 }
 
-__global__ void make_masks(const hippo_cuda_dropout* rules, std::int64_t first,
+__global__ void put_images(hippo_cuda_images set, const hippo_cuda_lane* rows,
+                           std::int64_t count, float* images) {
+  const auto lane = static_cast<std::int32_t>(blockIdx.y);
+  hippo::cuda::put_images(set, rows[lane], lane,
+                          static_cast<std::int32_t>(gridDim.y), count, images,
+                          mine());
+}
+
+__global__ void put_targets(hippo_cuda_images set, const hippo_cuda_lane* rows,
+                            std::int64_t count, float* targets) {
+  const auto lane = static_cast<std::int32_t>(blockIdx.y);
+  hippo::cuda::put_targets(set, rows[lane], lane, count, targets, mine());
+}
+
+__global__ void make_masks(const hippo_cuda_lane* rows, std::uint64_t layer,
                            std::int64_t size, float* mask) {
   const auto lane = blockIdx.y;
-  hippo::cuda::make_mask(rules[lane], first, size, mask + lane * size, mine());
+  hippo::cuda::make_mask(rows[lane], layer, size, mask + lane * size, mine());
 }
 
 __global__ void update(hippo_cuda_weights weights,
-                       const hippo_cuda_rule* rules) {
+                       const hippo_cuda_lane* rows) {
   const auto index = static_cast<std::int32_t>(blockIdx.y);
   const auto lane = static_cast<std::int32_t>(blockIdx.z);
-  hippo::cuda::update_lane(weights, rules[lane], index, lane, mine());
+  hippo::cuda::update_lane(weights, rows[lane], index, lane, mine());
 }
 
 } // namespace
@@ -47,21 +61,39 @@ const char* hippo_cuda_error_text(int error) {
   return cudaGetErrorString(static_cast<cudaError_t>(error));
 }
 
-int hippo_cuda_dropout_mask(const hippo_cuda_dropout* rules, int32_t lanes,
-                            int64_t first, int64_t size, float* mask,
+int hippo_cuda_image_batch(const hippo_cuda_images* set,
+                           const hippo_cuda_lane* rows, int32_t lanes,
+                           int64_t count, float* images, float* targets,
+                           void* stream) {
+  const auto where = static_cast<cudaStream_t>(stream);
+  const auto grid_for = [lanes](std::int64_t pieces) {
+    return dim3{blocks_for(pieces), static_cast<unsigned>(lanes)};
+  };
+  const auto pixels = count * set->height * set->width;
+  put_images<<<grid_for(pixels), threads_a_block, 0, where>>>(*set, rows, count,
+                                                              images);
+  put_targets<<<grid_for(count * set->classes), threads_a_block, 0, where>>>(
+    *set, rows, count, targets);
+  return cudaGetLastError();
+}
+
+int hippo_cuda_dropout_mask(const hippo_cuda_lane* rows, int32_t lanes,
+                            uint64_t layer, int64_t size, float* mask,
                             void* stream) {
   const dim3 grid{blocks_for((size + 1) / 2), static_cast<unsigned>(lanes)};
   make_masks<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-    rules, first, size, mask);
+    rows, layer, size, mask);
   return cudaGetLastError();
 }
 
 int hippo_cuda_update(const hippo_cuda_weights* weights,
-                      const hippo_cuda_rule* rules, void* stream) {
-  const dim3 grid{blocks_for(weights->size_max),
-                  static_cast<unsigned>(weights->count),
-                  static_cast<unsigned>(weights->lanes)};
+                      const hippo_cuda_lane* rows, int32_t lanes,
+                      void* stream) {
+  const auto* const sizes = weights->size;
+  const dim3 grid{
+    blocks_for(*std::max_element(sizes, sizes + weights->count)),
+    static_cast<unsigned>(weights->count), static_cast<unsigned>(lanes)};
   update<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-    *weights, rules);
+    *weights, rows);
   return cudaGetLastError();
 }

@@ -2,10 +2,11 @@
 
 #include <stdint.h>
 
-/* What libhippo_cuda.so offers: kernels for the weights of a model on a GPU.
+/* What libhippo_cuda.so offers: kernels for what a training step needs beside
+ * LibTorch, on a GPU.
  *
- * Every one of them gives the bits that its twin in kernels.hpp gives on a CPU.
- * All pointers are of device memory of one device, which is the calling
+ * Every one of them gives the bits that `step_kernels::on_cpu()` gives.
+ * All pointers are of memory that one device reaches, which is the calling
  * thread's current one; `stream` is a cudaStream_t of it. A launch returns
  * before it is done, allocates nothing, and may be captured into a graph: what
  * changes from step to step is read from device memory when the graph runs.
@@ -20,7 +21,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 1
+#define HIPPO_CUDA_INTERFACE 2
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -28,48 +29,80 @@ int hippo_cuda_interface(void);
 /* Returns what an error says. The text lives as long as the library. */
 const char* hippo_cuda_error_text(int error);
 
-/* The dropout of a lane. */
-struct hippo_cuda_dropout {
-  uint64_t key;   /* of `random_numbers` */
-  uint32_t limit; /* numbers of 32 bits below it drop out; 0 = none */
-  float scale;    /* what a mask is where nothing drops out */
-};
-
-/* Makes masks, as `kernels::set::dropout_mask` does.
- * `rules`: one for each lane; `first`: where the mask of each lane begins,
- * even; `size`: of a lane's mask; `mask`: lanes * size floats */
-int hippo_cuda_dropout_mask(const struct hippo_cuda_dropout* rules,
-                            int32_t lanes, int64_t first, int64_t size,
-                            float* mask, void* stream);
-
 enum hippo_cuda_optimizer { hippo_cuda_sgd = 1, hippo_cuda_adamw = 2 };
 
-/* The hyper-parameters of a lane's update: the arguments of
- * `kernels::set::sgd`, or `kernels::adamw_factors`. */
+/* The hyper-parameters of a lane's update. */
 struct hippo_cuda_rule {
-  int32_t active;   /* 0 = the lane's weights and moments stay as they are */
   int32_t kind;     /* hippo_cuda_optimizer */
   int32_t nesterov; /* SGD: 1 = yes */
-  float lr, momentum, weight_decay;                          /* SGD */
-  float decay, beta1, beta2, step_size, root, epsilon;       /* AdamW */
+  float lr, momentum, weight_decay;                    /* SGD */
+  float decay, beta1, beta2, step_size, root, epsilon; /* AdamW */
 };
 
-/* Weights that one launch updates. The arrays have an entry for each weight. */
+/* What a training step reads of one lane. */
+struct hippo_cuda_lane {
+  int32_t active; /* 0 = it rests: its images are 0, its weights stay */
+  /* Where its random numbers come from (random.hpp). */
+  uint64_t seed, step, iteration;
+  /* Its batch. */
+  int64_t first;     /* place of the batch's first image in the lane's order */
+  int32_t crop;      /* augmentation_strength */
+  int32_t cutout;    /* the same */
+  double flip;       /* the same */
+  float smoothing;   /* share of a target that is spread over all classes */
+  /* Its dropout. */
+  uint32_t dropout_limit; /* numbers of 32 bits below it drop out */
+  float dropout_scale;    /* what a mask is where nothing drops out */
+  /* Its update. */
+  float clip; /* largest norm of its gradients */
+  struct hippo_cuda_rule rule;
+};
+
+/* Images with a label each. */
+struct hippo_cuda_images {
+  const uint8_t* pixels; /* as image_set::pixels */
+  const int64_t* labels;
+  const uint32_t* order; /* lanes x size: in which each lane takes them */
+  const float* values;   /* channels x 256: image_data::values */
+  int64_t size;          /* images */
+  int32_t channels, height, width, classes;
+};
+
+/* Writes each lane's next `count` images, augmented and normalised, and what
+ * is to be said of them.
+ * `rows`: one for each lane; `images`: count x height x width x lanes x
+ * channels; `targets`: lanes x count x classes */
+int hippo_cuda_image_batch(const struct hippo_cuda_images* set,
+                           const struct hippo_cuda_lane* rows, int32_t lanes,
+                           int64_t count, float* images, float* targets,
+                           void* stream);
+
+/* Makes masks of dropout for one layer.
+ * `rows`: one for each lane; `mask`: lanes * size floats */
+int hippo_cuda_dropout_mask(const struct hippo_cuda_lane* rows, int32_t lanes,
+                            uint64_t layer, int64_t size, float* mask,
+                            void* stream);
+
+/* So many weights are updated in one launch at most: a launch takes 4 KiB. */
+#define HIPPO_CUDA_WEIGHTS_MAX 64
+
+/* Weights that one launch updates. */
 struct hippo_cuda_weights {
-  float* const* weight;
-  const float* const* gradient; /* in the same order in memory */
-  float* const* first;          /* SGD's momentum buffer, AdamW's mean */
-  float* const* second; /* AdamW's mean of squares; no lane of SGD reads it */
-  const int64_t* size;  /* of one lane */
-  int64_t size_max;     /* the largest of them: how many threads there are */
-  int32_t count;        /* of weights, up to 65535 */
-  int32_t lanes;        /* up to 65535 */
+  float* weight[HIPPO_CUDA_WEIGHTS_MAX];
+  const float* gradient[HIPPO_CUDA_WEIGHTS_MAX]; /* in the same order */
+  float* first[HIPPO_CUDA_WEIGHTS_MAX];  /* SGD's momentum, AdamW's mean */
+  float* second[HIPPO_CUDA_WEIGHTS_MAX]; /* AdamW's mean of squares; no lane
+                                            of SGD reads it */
+  int64_t size[HIPPO_CUDA_WEIGHTS_MAX];  /* of one lane */
+  uint8_t decays[HIPPO_CUDA_WEIGHTS_MAX]; /* 0 = without weight decay */
+  int32_t count;                          /* of weights */
 };
 
-/* Updates weights, as `kernels::set::sgd` and `kernels::set::adamw` do.
- * `rules`: one for each lane */
+/* Updates the weights of the lanes that are active.
+ * `rows`: one for each lane */
 int hippo_cuda_update(const struct hippo_cuda_weights* weights,
-                      const struct hippo_cuda_rule* rules, void* stream);
+                      const struct hippo_cuda_lane* rows, int32_t lanes,
+                      void* stream);
 
 #ifdef __cplusplus
 }

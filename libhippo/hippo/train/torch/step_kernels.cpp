@@ -1,0 +1,180 @@
+#include "hippo/train/torch/step_kernels.hpp"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "hippo/train/torch/augmentation.hpp"
+#include "hippo/train/torch/image_data.hpp"
+#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/random.hpp"
+
+namespace hippo {
+
+namespace {
+
+float* floats_of(const at::Tensor& x) {
+  return x.mutable_data_ptr<float>();
+}
+
+class cpu_step_kernels final : public step_kernels {
+public:
+  void put_batch(const hippo_cuda_images& set, const lane_table& rows,
+                 const at::Tensor& images,
+                 const at::Tensor& targets) const override {
+    const auto count = targets.size(1);
+    const auto lanes = static_cast<std::int64_t>(rows.lanes());
+    const auto stride = lanes * set.channels;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const auto& row = rows[static_cast<std::size_t>(lane)];
+      auto* target = floats_of(targets) + lane * targets.stride(0);
+      if (row.active == 0) {
+        images.narrow(-1, lane * set.channels, set.channels).zero_();
+        std::fill_n(target, targets.stride(0), 0.0F);
+        continue;
+      }
+      const augmentation_strength strength{row.crop, row.flip, row.cutout};
+      const auto* order = set.order + lane * set.size + row.first;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto image = order[i];
+        put_image(set, image,
+                  draw_augmentation(row.seed, row.step, image, strength,
+                                    set.height, set.width),
+                  floats_of(images) + i * images.stride(0)
+                    + lane * set.channels,
+                  stride);
+        for (std::int32_t c = 0; c < set.classes; ++c)
+          *target++ =
+            target_share(set.labels[image] == c, row.smoothing, set.classes);
+      }
+    }
+  }
+
+  void put_mask(const lane_table& rows, std::uint64_t layer,
+                const at::Tensor& mask) const override {
+    const auto size = mask.numel() / static_cast<std::int64_t>(rows.lanes());
+    auto* to = floats_of(mask);
+    for (std::size_t i = 0; i < rows.lanes(); ++i, to += size) {
+      const auto& row = rows[i];
+      const random_numbers numbers{
+        row.seed, purpose::dropout, {row.step, row.iteration, layer}};
+      kernels::best().dropout_mask(numbers.key(), 0, size, row.dropout_limit,
+                                   row.dropout_scale, to);
+    }
+  }
+
+  void update(const weight_update& x, const lane_table& rows) const override {
+    for (std::size_t k = 0; k < x.weights.size(); ++k) {
+      const auto size =
+        x.weights[k].numel() / static_cast<std::int64_t>(rows.lanes());
+      const bool decays = x.decays[k];
+      for (std::size_t i = 0; i < rows.lanes(); ++i) {
+        if (rows[i].active == 0)
+          continue;
+        const auto& rule = rows[i].rule;
+        const auto at = static_cast<std::int64_t>(i) * size;
+        auto* weight = floats_of(x.weights[k]) + at;
+        const auto* gradient = x.gradients[k].const_data_ptr<float>() + at;
+        auto* first = floats_of(x.first[k]) + at;
+        if (rule.kind == hippo_cuda_sgd)
+          kernels::best().sgd(weight, gradient, first, size, rule.lr,
+                              rule.momentum, decays ? rule.weight_decay : 0,
+                              rule.nesterov != 0);
+        else
+          kernels::best().adamw(weight, gradient, first,
+                                floats_of(x.second[k]) + at, size,
+                                {decays ? rule.decay : 1, rule.beta1,
+                                 rule.beta2, rule.step_size, rule.root,
+                                 rule.epsilon});
+      }
+    }
+  }
+};
+
+class gpu_step_kernels final : public step_kernels {
+public:
+  explicit gpu_step_kernels(const cuda_kernels& table) : table_(table) {}
+
+  void put_batch(const hippo_cuda_images& set, const lane_table& rows,
+                 const at::Tensor& images,
+                 const at::Tensor& targets) const override {
+    check(table_.image_batch(&set, rows.published(), count_of(rows),
+                             targets.size(1), floats_of(images),
+                             floats_of(targets), stream_of(images)));
+  }
+
+  void put_mask(const lane_table& rows, std::uint64_t layer,
+                const at::Tensor& mask) const override {
+    const auto lanes = count_of(rows);
+    check(table_.dropout_mask(rows.published(), lanes, layer,
+                              mask.numel() / lanes, floats_of(mask),
+                              stream_of(mask)));
+  }
+
+  void update(const weight_update& x, const lane_table& rows) const override {
+    constexpr std::size_t most = HIPPO_CUDA_WEIGHTS_MAX;
+    const auto lanes = count_of(rows);
+    for (std::size_t from = 0; from < x.weights.size(); from += most) {
+      const auto to = std::min(from + most, x.weights.size());
+      hippo_cuda_weights some{};
+      for (auto k = from; k < to; ++k) {
+        const auto i = k - from;
+        some.weight[i] = floats_of(x.weights[k]);
+        some.gradient[i] = x.gradients[k].const_data_ptr<float>();
+        some.first[i] = floats_of(x.first[k]);
+        some.second[i] = x.second.empty() ? nullptr : floats_of(x.second[k]);
+        some.size[i] = x.weights[k].numel() / lanes;
+        some.decays[i] = x.decays[k] ? 1 : 0;
+      }
+      some.count = static_cast<std::int32_t>(to - from);
+      check(table_.update(&some, rows.published(), lanes,
+                          stream_of(x.weights.front())));
+    }
+  }
+
+private:
+  static std::int32_t count_of(const lane_table& rows) {
+    return static_cast<std::int32_t>(rows.lanes());
+  }
+
+  /// The stream that LibTorch uses there now; null on a CPU.
+  static void* stream_of(const at::Tensor& x) {
+    const auto device = x.device();
+    if (device.is_cpu())
+      return nullptr;
+    return c10::impl::VirtualGuardImpl{device.type()}
+      .getStream(device)
+      .native_handle();
+  }
+
+  void check(int result) const {
+    if (result != 0)
+      throw std::runtime_error(std::string{"a kernel for GPUs: "}
+                               + table_.error_text(result));
+  }
+
+  cuda_kernels table_;
+};
+
+} // namespace
+
+const step_kernels& step_kernels::of(at::Device device) {
+  if (device.is_cpu()) {
+    static const cpu_step_kernels result;
+    return result;
+  }
+  static const auto result = [] {
+    const auto& table = own_cuda_kernels();
+    if (!table)
+      throw std::runtime_error(table.failure().message);
+    return make_step_kernels(*table);
+  }();
+  return *result;
+}
+
+std::unique_ptr<step_kernels> make_step_kernels(const cuda_kernels& table) {
+  return std::make_unique<gpu_step_kernels>(table);
+}
+
+} // namespace hippo

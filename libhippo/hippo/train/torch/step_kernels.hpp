@@ -1,0 +1,58 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hippo/train/torch/cuda_kernels.hpp"
+#include "hippo/train/torch/lane_table.hpp"
+
+namespace hippo {
+
+/// Weights of all lanes with what updates them. Tensors of one place have the
+/// same shape and the same order in memory.
+struct weight_update {
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> first;  ///< SGD's momentum, AdamW's mean
+  std::vector<at::Tensor> second; ///< AdamW's mean of squares; empty: none has
+                                  ///< that
+  std::vector<bool> decays; ///< whether a weight decays
+};
+
+/// What a training step needs beside LibTorch's operations. The results are the
+/// same on every device, bit for bit: floats are rounded after each operation,
+/// and random numbers come from addresses.
+///
+/// Nothing here waits for a GPU. Errors of one are `std::runtime_error`s.
+class step_kernels {
+public:
+  virtual ~step_kernels() = default;
+
+  /// Those of a device's kind. REQUIRES: it is ready (`prepare_device`).
+  static const step_kernels& of(at::Device device);
+
+  /// Writes each lane's next images, augmented and normalised, and what is to
+  /// be said of them: shares of the classes. Lanes that rest get zeros.
+  /// @param images (images x height x width x (lanes * channels))
+  /// @param targets (lanes x images x classes)
+  virtual void put_batch(const hippo_cuda_images& set, const lane_table& rows,
+                         const at::Tensor& images,
+                         const at::Tensor& targets) const = 0;
+
+  /// Makes masks of dropout: 0, or what the rest is scaled by.
+  /// @param mask has the lanes' ones behind each other
+  virtual void put_mask(const lane_table& rows, std::uint64_t layer,
+                        const at::Tensor& mask) const = 0;
+
+  /// Updates the weights of the lanes that are active.
+  virtual void update(const weight_update& x, const lane_table& rows) const = 0;
+};
+
+/// Makes kernels that go by a table of functions, on its device's current
+/// stream.
+std::unique_ptr<step_kernels> make_step_kernels(const cuda_kernels& table);
+
+} // namespace hippo

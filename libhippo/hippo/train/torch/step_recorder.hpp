@@ -1,0 +1,48 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace hippo {
+
+/// Runs steps of one shape again and again. On a GPU a step is recorded into a
+/// CUDA graph the second time and then launched as a whole, which spares the
+/// time that launching its kernels one by one takes. Bits are the same: the
+/// same kernels run.
+///
+/// What changes from one time to the next must lie in device memory that was
+/// there before, such as a `lane_table`; tensors made in a step must not be kept.
+class step_recorder {
+public:
+  /// What tells steps apart that launch other kernels or use other memory.
+  using shape = std::vector<std::int64_t>;
+
+  explicit step_recorder(at::Device device) : device_(device) {}
+
+  /// Runs `step`, or what was recorded of one of that shape.
+  void run(const shape& x, const std::function<void()>& step);
+
+  /// A step that was recorded, in libhippo_cuda_graph.so.
+  class recording {
+  public:
+    virtual ~recording() = default;
+    virtual void replay() = 0;
+  };
+
+private:
+  struct entry {
+    bool was_run = false;
+    bool fails = false; ///< to be recorded
+    std::unique_ptr<recording> recorded;
+  };
+
+  at::Device device_;
+  std::map<shape, entry> steps_;
+};
+
+} // namespace hippo

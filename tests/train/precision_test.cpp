@@ -1,0 +1,126 @@
+#include "hippo/train/torch/precision.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "hippo/train/torch/image_workload.hpp"
+#include "hippo/train/torch/span_workload.hpp"
+#include "hippo/train/torch/training.hpp"
+#include "train/training_process.hpp"
+
+namespace hippo {
+
+namespace {
+
+std::unique_ptr<laned_workload> make(const std::string& name,
+                                     const std::string& precision,
+                                     double lanes = 1) {
+  EXPECT_TRUE(prepare_device("cpu"));
+  auto spec = small_spec(name);
+  spec.options["precision"] = precision;
+  if (name.starts_with("squad-"))
+    return make_span_workload(spec, "cpu");
+  spec.options["lanes"] = lanes;
+  return make_image_workload(spec, "cpu");
+}
+
+/// Trains lane 0 for the given epochs.
+void train(laned_workload& work, const std::string& name, step_t from,
+           step_t to) {
+  const auto config = default_configuration(name);
+  for (auto step = from; step < to; ++step)
+    work.train({{0, &config, step}});
+}
+
+double loss_of(laned_workload& work) {
+  return work.evaluate({0}).front().at("val_loss");
+}
+
+} // namespace
+
+class Precision : public testing::TestWithParam<const char*> {};
+
+TEST_P(Precision, Bfloat16IsNearFloat32ButNotTheSame) {
+  const auto exact = make(GetParam(), "float32"),
+             coarse = make(GetParam(), "bfloat16");
+  EXPECT_EQ(exact->save(0), coarse->save(0)) << "weights are float32";
+  const auto before = loss_of(*exact);
+  EXPECT_NEAR(loss_of(*coarse), before, 0.02 * before);
+  EXPECT_NE(loss_of(*coarse), before);
+  train(*exact, GetParam(), 0, 1);
+  train(*coarse, GetParam(), 0, 1);
+  EXPECT_NE(exact->save(0), coarse->save(0));
+  EXPECT_NEAR(loss_of(*coarse), loss_of(*exact), 0.1 * before);
+}
+
+TEST_P(Precision, Bfloat16GoesOnExactly) {
+  const auto straight = make(GetParam(), "bfloat16");
+  train(*straight, GetParam(), 0, 2);
+  std::string state;
+  {
+    const auto first = make(GetParam(), "bfloat16");
+    train(*first, GetParam(), 0, 1);
+    state = first->save(0);
+  }
+  const auto second = make(GetParam(), "bfloat16");
+  second->load(0, state);
+  train(*second, GetParam(), 1, 2);
+  EXPECT_EQ(second->save(0), straight->save(0));
+  EXPECT_EQ(second->evaluate({0}), straight->evaluate({0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, Precision,
+                         testing::Values("fashion-mlp", "fashion-cnn",
+                                         "cifar-resnet20", "squad-bert-tiny"),
+                         [](const auto& x) {
+                           std::string name = x.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Precision, LanesOfBfloat16DoNotCareForEachOther) {
+  constexpr auto* name = "fashion-cnn";
+  const auto alone = make(name, "bfloat16", 3), together = make(name, "bfloat16", 3);
+  const auto config = default_configuration(name);
+  alone->train({{0, &config, 0}});
+  together->train({{0, &config, 5}, {1, &config, 7}, {2, &config, 0}});
+  EXPECT_EQ(together->save(2), alone->save(0));
+}
+
+TEST(Precision, OnACpu) {
+  EXPECT_EQ(loss_of(*make("fashion-mlp", "tf32")),
+            loss_of(*make("fashion-mlp", "float32")));
+  try {
+    make("fashion-mlp", "float16");
+    ADD_FAILURE() << "no error";
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(
+      e.what(),
+      "precision: float16 needs a GPU: give bfloat16 or float32");
+  }
+}
+
+TEST(Tf32, OneSettingAtATimeAndEverybodyGetsATurn) {
+  std::atomic<int> wrong{0}, turns{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i)
+    threads.emplace_back([&, wanted = i % 3 == 0] {
+      for (int turn = 0; turn < 200; ++turn) {
+        const tf32_scope scope{wanted ? precision::tf32 : precision::float32};
+        for (int look = 0; look < 10; ++look)
+          wrong += at::globalContext().allowTF32CuBLAS() != wanted;
+        ++turns;
+      }
+    });
+  for (auto& x : threads)
+    x.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(turns, 1200);
+  const tf32_scope last{precision::float32};
+  EXPECT_FALSE(at::globalContext().allowTF32CuDNN());
+}
+
+} // namespace hippo
