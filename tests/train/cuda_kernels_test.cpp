@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/train/torch/cuda/element_updates.hpp"
+#include "hippo/train/torch/dropout.hpp"
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/image_data.hpp"
 #include "hippo/train/torch/image_files.hpp"
@@ -37,12 +38,20 @@ int image_batch(const hippo_cuda_images* set, const hippo_cuda_lane* rows,
   });
 }
 
-int dropout_mask(const hippo_cuda_lane* rows, std::int32_t lanes,
-                 std::uint64_t layer, std::int64_t size, float* mask,
-                 void* /*stream*/) {
-  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
-    cuda::make_mask(rows[lane], layer, size, mask + lane * size, mine);
-  });
+int dropout(const hippo_cuda_lane* rows, std::int32_t lanes,
+            std::uint64_t layer, std::int64_t size, std::int32_t type,
+            const void* from, void* to, void* /*stream*/) {
+  const auto drop = [&](auto any) {
+    using number = decltype(any);
+    return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
+      cuda::drop(rows[lane], layer, size,
+                 static_cast<const number*>(from) + lane * size,
+                 static_cast<number*>(to) + lane * size, mine);
+    });
+  };
+  return type == hippo_cuda_float32    ? drop(float{})
+         : type == hippo_cuda_bfloat16 ? drop(c10::BFloat16{})
+                                       : drop(c10::Half{});
 }
 
 int update(const hippo_cuda_weights* weights, const hippo_cuda_lane* rows,
@@ -62,7 +71,7 @@ const step_kernels& cpu() {
 }
 
 std::unique_ptr<step_kernels> gpu() {
-  return make_step_kernels({error_text, image_batch, dropout_mask, update});
+  return make_step_kernels({error_text, image_batch, dropout, update});
 }
 
 /// Whether two tensors have the same bits, NaN included.
@@ -143,20 +152,32 @@ TEST(CudaKernels, WithoutASecondMomentAsTheCpu) {
     EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
 }
 
-TEST(CudaKernels, MasksAreThoseOfTheCpu) {
+TEST(CudaKernels, DropAsTheCpu) {
   lane_table rows{at::kCPU, lanes};
   rows.activate(0, {1, 2, 3, 0.25});
   rows.activate(1, {1, 2, 3, 0});
   rows.activate(3, {9, 8, 7, 0.9});
-  for (const std::int64_t size : {1, 2, 101, 256})
-    for (const std::uint64_t layer : {0, 5}) {
-      const auto ours = at::full({lanes * size}, 7.0F),
-                 theirs = at::full({lanes * size}, 8.0F);
-      gpu()->put_mask(rows, layer, ours);
-      cpu().put_mask(rows, layer, theirs);
-      EXPECT_TRUE(ours.equal(theirs)) << size;
-      EXPECT_TRUE(ours.narrow(0, size, 2 * size).eq(1).all().item<bool>());
-    }
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const std::int64_t size : {1, 2, 101, 256})
+      for (const std::uint64_t layer : {0, 5}) {
+        const auto x = at::linspace(-3, 3, lanes * size).to(type);
+        const auto by = [&](const step_kernels& kernels) {
+          auto input = x.clone().set_requires_grad(true);
+          const auto y = dropped_by(kernels, input, rows, layer);
+          (y * 2).sum().backward();
+          EXPECT_EQ(y.scalar_type(), type);
+          return std::pair{y.detach(), input.grad()};
+        };
+        const auto kernels = gpu();
+        const auto [y, gradient] = by(*kernels);
+        const auto [cpu_y, cpu_gradient] = by(cpu());
+        EXPECT_TRUE(y.equal(cpu_y)) << size;
+        EXPECT_TRUE(gradient.equal(cpu_gradient)) << size;
+        EXPECT_TRUE(y.narrow(0, size, 2 * size)
+                      .equal(x.narrow(0, size, 2 * size)))
+          << "lane 2 rests, lane 1 drops nothing";
+        EXPECT_TRUE((y == 0).equal((gradient == 0) | (x == 0)));
+      }
 }
 
 TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
@@ -196,10 +217,10 @@ TEST(CudaKernels, WhatFailsIsSaid) {
   const auto kernels = make_step_kernels(
     {error_text, image_batch,
      [](const hippo_cuda_lane*, std::int32_t, std::uint64_t, std::int64_t,
-        float*, void*) { return 7; },
+        std::int32_t, const void*, void*, void*) { return 7; },
      update});
   try {
-    kernels->put_mask(lane_table{at::kCPU, 1}, 0, at::zeros({2}));
+    kernels->drop(lane_table{at::kCPU, 1}, 0, at::zeros({2}), at::zeros({2}));
     ADD_FAILURE() << "no error";
   } catch (const std::runtime_error& e) {
     EXPECT_STREQ(e.what(), "a kernel for GPUs: out of luck");

@@ -35,7 +35,7 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
   cuda_kernels result{};
   if (!find(loaded, "hippo_cuda_error_text", result.error_text)
       || !find(loaded, "hippo_cuda_image_batch", result.image_batch)
-      || !find(loaded, "hippo_cuda_dropout_mask", result.dropout_mask)
+      || !find(loaded, "hippo_cuda_dropout", result.dropout)
       || !find(loaded, "hippo_cuda_update", result.update))
     return refused("a kernel is missing");
   return result;

@@ -11,7 +11,7 @@ namespace hippo {
 struct cuda_kernels {
   decltype(&hippo_cuda_error_text) error_text;
   decltype(&hippo_cuda_image_batch) image_batch;
-  decltype(&hippo_cuda_dropout_mask) dropout_mask;
+  decltype(&hippo_cuda_dropout) dropout;
   decltype(&hippo_cuda_update) update;
 };
 

@@ -1,16 +1,57 @@
 #include "hippo/train/torch/dropout.hpp"
 
-#include "hippo/train/torch/step_kernels.hpp"
-
 namespace hippo {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// What is dropped where.
+struct place {
+  const step_kernels* kernels;
+  const lane_table* rows;
+  std::uint64_t layer;
+
+  [[nodiscard]] at::Tensor drop(const at::Tensor& x) const {
+    const auto from = x.contiguous();
+    auto to = at::empty_like(from);
+    kernels->drop(*rows, layer, from, to);
+    return to;
+  }
+};
+
+class dropout : public torch::autograd::Function<dropout> {
+public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const place& where) {
+    context->saved_data["place"] =
+      at::from_blob(const_cast<place*>(&where), {sizeof where}, at::kByte)
+        .clone();
+    return where.drop(x);
+  }
+
+  static variable_list backward(AutogradContext* context,
+                                variable_list gradients) {
+    const auto saved = context->saved_data["place"].toTensor();
+    return {static_cast<const place*>(saved.const_data_ptr())
+              ->drop(gradients[0]),
+            {}};
+  }
+};
+
+} // namespace
 
 at::Tensor dropped(const at::Tensor& x, const lane_table* rows,
                    std::uint64_t layer) {
   if (rows == nullptr || !rows->drops())
     return x;
-  const auto mask = at::empty(x.sizes(), x.options().dtype(at::kFloat));
-  step_kernels::of(x.device()).put_mask(*rows, layer, mask);
-  return x * mask.to(x.scalar_type());
+  return dropped_by(step_kernels::of(x.device()), x, *rows, layer);
+}
+
+at::Tensor dropped_by(const step_kernels& kernels, const at::Tensor& x,
+                      const lane_table& rows, std::uint64_t layer) {
+  return dropout::apply(x, place{&kernels, &rows, layer});
 }
 
 } // namespace hippo

@@ -51,17 +51,20 @@ public:
     }
   }
 
-  void put_mask(const lane_table& rows, std::uint64_t layer,
-                const at::Tensor& mask) const override {
-    const auto size = mask.numel() / static_cast<std::int64_t>(rows.lanes());
-    auto* to = floats_of(mask);
-    for (std::size_t i = 0; i < rows.lanes(); ++i, to += size) {
-      const auto& row = rows[i];
+  void drop(const lane_table& rows, std::uint64_t layer, const at::Tensor& from,
+            const at::Tensor& to) const override {
+    const auto lanes = static_cast<std::int64_t>(rows.lanes());
+    const auto size = from.numel() / lanes;
+    auto mask = at::empty({lanes, size}, at::kFloat);
+    for (std::int64_t i = 0; i < lanes; ++i) {
+      const auto& row = rows[static_cast<std::size_t>(i)];
       const random_numbers numbers{
         row.seed, purpose::dropout, {row.step, row.iteration, layer}};
       kernels::best().dropout_mask(numbers.key(), 0, size, row.dropout_limit,
-                                   row.dropout_scale, to);
+                                   row.dropout_scale,
+                                   floats_of(mask) + i * size);
     }
+    to.copy_(mask.view(from.sizes()).mul_(from));
   }
 
   void update(const weight_update& x, const lane_table& rows) const override {
@@ -104,12 +107,12 @@ public:
                              floats_of(targets), stream_of(images)));
   }
 
-  void put_mask(const lane_table& rows, std::uint64_t layer,
-                const at::Tensor& mask) const override {
+  void drop(const lane_table& rows, std::uint64_t layer, const at::Tensor& from,
+            const at::Tensor& to) const override {
     const auto lanes = count_of(rows);
-    check(table_.dropout_mask(rows.published(), lanes, layer,
-                              mask.numel() / lanes, floats_of(mask),
-                              stream_of(mask)));
+    check(table_.dropout(rows.published(), lanes, layer, from.numel() / lanes,
+                         type_of(from), from.const_data_ptr(),
+                         to.mutable_data_ptr(), stream_of(from)));
   }
 
   void update(const weight_update& x, const lane_table& rows) const override {
@@ -136,6 +139,17 @@ public:
 private:
   static std::int32_t count_of(const lane_table& rows) {
     return static_cast<std::int32_t>(rows.lanes());
+  }
+
+  static std::int32_t type_of(const at::Tensor& x) {
+    switch (x.scalar_type()) {
+      case at::kBFloat16:
+        return hippo_cuda_bfloat16;
+      case at::kHalf:
+        return hippo_cuda_float16;
+      default:
+        return hippo_cuda_float32;
+    }
   }
 
   /// The stream that LibTorch uses there now; null on a CPU.

@@ -42,10 +42,12 @@ public:
                          const at::Tensor& images,
                          const at::Tensor& targets) const = 0;
 
-  /// Makes masks of dropout: 0, or what the rest is scaled by.
-  /// @param mask has the lanes' ones behind each other
-  virtual void put_mask(const lane_table& rows, std::uint64_t layer,
-                        const at::Tensor& mask) const = 0;
+  /// Drops activations of a layer, or their gradients: 0, or scaled, rounded
+  /// once.
+  /// @param from,to of one type and shape, without gaps in memory, the lanes'
+  ///        parts behind each other
+  virtual void drop(const lane_table& rows, std::uint64_t layer,
+                    const at::Tensor& from, const at::Tensor& to) const = 0;
 
   /// Updates the weights of the lanes that are active.
   virtual void update(const weight_update& x, const lane_table& rows) const = 0;

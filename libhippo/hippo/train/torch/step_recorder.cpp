@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace hippo {
@@ -33,7 +34,11 @@ void step_recorder::run(const shape& x, const std::function<void()>& step) {
     step();
     return;
   }
+  if (steps_.size() >= recordings_max && !steps_.contains(x))
+    steps_.erase(std::ranges::min_element(
+      steps_, {}, [](const auto& kvp) { return kvp.second.last_run; }));
   auto& known = steps_[x];
+  known.last_run = ++calls_;
   // The first time, libraries make what they keep: not to be recorded.
   if (known.was_run && !known.recorded && !known.fails) {
     const auto record = recorder();

@@ -35,7 +35,11 @@ public:
   };
 
 private:
+  /// So many recordings are kept, the last used ones: each has memory.
+  static constexpr std::size_t recordings_max = 8;
+
   struct entry {
+    std::uint64_t last_run = 0; ///< in the order of calls
     bool was_run = false;
     bool fails = false; ///< to be recorded
     std::unique_ptr<recording> recorded;
@@ -43,6 +47,7 @@ private:
 
   at::Device device_;
   std::map<shape, entry> steps_;
+  std::uint64_t calls_ = 0;
 };
 
 } // namespace hippo

@@ -93,22 +93,24 @@ put_targets(const hippo_cuda_images& set, const hippo_cuda_lane& row,
   }
 }
 
-/// A worker's share of the mask of one lane; a piece is two numbers.
-HIPPO_HOST_DEVICE inline void make_mask(const hippo_cuda_lane& row,
-                                        std::uint64_t layer, std::int64_t size,
-                                        float* mask, share mine) {
+/// A worker's share of one lane's activations of a layer; a piece is two
+/// numbers.
+template <class Number>
+HIPPO_HOST_DEVICE void drop(const hippo_cuda_lane& row, std::uint64_t layer,
+                            std::int64_t size, const Number* from, Number* to,
+                            share mine) {
   const random_numbers numbers{
     row.seed, purpose::dropout, {row.step, row.iteration, layer}};
-  const auto value_of = [&row](std::uint64_t bits) {
-    return static_cast<std::uint32_t>(bits) < row.dropout_limit
-             ? 0.0F
-             : row.dropout_scale;
+  const auto put = [&](std::int64_t i, std::uint64_t bits) {
+    const bool drops = static_cast<std::uint32_t>(bits) < row.dropout_limit;
+    to[i] = static_cast<Number>(static_cast<float>(from[i])
+                                * (drops ? 0.0F : row.dropout_scale));
   };
   for (auto i = mine.begin; 2 * i < size; i += mine.stride) {
     const auto both = numbers.at(static_cast<std::uint64_t>(i));
-    mask[2 * i] = value_of(both);
+    put(2 * i, both);
     if (2 * i + 1 < size)
-      mask[2 * i + 1] = value_of(both >> 32);
+      put(2 * i + 1, both >> 32);
   }
 }
 

@@ -1,5 +1,8 @@
 #include "hippo/train/torch/cuda/kernels.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <algorithm>
 
 #include "hippo/train/torch/cuda/element_updates.hpp"
@@ -40,10 +43,12 @@ __global__ void put_targets(hippo_cuda_images set, const hippo_cuda_lane* rows,
   hippo::cuda::put_targets(set, rows[lane], lane, count, targets, mine());
 }
 
-__global__ void make_masks(const hippo_cuda_lane* rows, std::uint64_t layer,
-                           std::int64_t size, float* mask) {
+template <class Number>
+__global__ void drop(const hippo_cuda_lane* rows, std::uint64_t layer,
+                     std::int64_t size, const Number* from, Number* to) {
   const auto lane = blockIdx.y;
-  hippo::cuda::make_mask(rows[lane], layer, size, mask + lane * size, mine());
+  hippo::cuda::drop(rows[lane], layer, size, from + lane * size,
+                    to + lane * size, mine());
 }
 
 __global__ void update(hippo_cuda_weights weights,
@@ -77,12 +82,29 @@ int hippo_cuda_image_batch(const hippo_cuda_images* set,
   return cudaGetLastError();
 }
 
-int hippo_cuda_dropout_mask(const hippo_cuda_lane* rows, int32_t lanes,
-                            uint64_t layer, int64_t size, float* mask,
-                            void* stream) {
+int hippo_cuda_dropout(const hippo_cuda_lane* rows, int32_t lanes,
+                       uint64_t layer, int64_t size, int32_t type,
+                       const void* from, void* to, void* stream) {
   const dim3 grid{blocks_for((size + 1) / 2), static_cast<unsigned>(lanes)};
-  make_masks<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-    rows, layer, size, mask);
+  const auto launch = [&](auto any) {
+    using number = decltype(any);
+    drop<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
+      rows, layer, size, static_cast<const number*>(from),
+      static_cast<number*>(to));
+  };
+  switch (type) {
+    case hippo_cuda_float32:
+      launch(float{});
+      break;
+    case hippo_cuda_bfloat16:
+      launch(__nv_bfloat16{});
+      break;
+    case hippo_cuda_float16:
+      launch(__half{});
+      break;
+    default:
+      return cudaErrorInvalidValue;
+  }
   return cudaGetLastError();
 }
 

@@ -77,11 +77,19 @@ int hippo_cuda_image_batch(const struct hippo_cuda_images* set,
                            int64_t count, float* images, float* targets,
                            void* stream);
 
-/* Makes masks of dropout for one layer.
- * `rows`: one for each lane; `mask`: lanes * size floats */
-int hippo_cuda_dropout_mask(const struct hippo_cuda_lane* rows, int32_t lanes,
-                            uint64_t layer, int64_t size, float* mask,
-                            void* stream);
+enum hippo_cuda_type {
+  hippo_cuda_float32 = 0,
+  hippo_cuda_bfloat16 = 1,
+  hippo_cuda_float16 = 2
+};
+
+/* Drops activations of one layer, or their gradients: writes to `to` what is
+ * at `from`, times 0 or the lane's `dropout_scale`, rounded once.
+ * `rows`: one for each lane; `size`: of a lane's activations; `from`, `to`:
+ * lanes * size numbers of `type` */
+int hippo_cuda_dropout(const struct hippo_cuda_lane* rows, int32_t lanes,
+                       uint64_t layer, int64_t size, int32_t type,
+                       const void* from, void* to, void* stream);
 
 /* So many weights are updated in one launch at most: a launch takes 4 KiB. */
 #define HIPPO_CUDA_WEIGHTS_MAX 64
