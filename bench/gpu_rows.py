@@ -116,11 +116,13 @@ def bert(bench):
 def stages(bench):
     """Between stages, and forks"""
     batch = 8 if bench.quick else 128
+    # A stage is longer than it takes to write what the one before has left.
+    examples = (2 if bench.quick else 40) * batch
     rows = []
     for workload in ("cifar-resnet20", "cifar-resnet56"):
         found = bench.json([
             bench.program("stages"), workload, 3 if bench.quick else 21,
-            bench.device, batch, 2 * batch,
+            bench.device, batch, examples,
             *precision_flags(bench.precision)])
         what = f"{workload} ({found['mib']:.1f} MiB)"
         rows += [
@@ -147,7 +149,7 @@ def study_files(bench):
 
 
 def run_studies(bench, name, paths, *flags):
-    """Runs studies. Returns the seconds of the whole program, and the report."""
+    """Runs studies. Returns the whole program's seconds, and the report."""
     state = bench.scratch / name
     if bench.device == "cpu":
         flags = ["--trainers", 1, *flags]

@@ -41,8 +41,8 @@ double median_ms(std::vector<std::uint64_t> ns) {
   return static_cast<double>(ns[ns.size() / 2]) * 1e-6;
 }
 
-/// A clock that remembers when it was asked. `run` asks it right before and right
-/// after each call of a workload: so one knows when training stood still
+/// A clock that remembers when it was asked. `run` asks it right before and
+/// right after each call of a workload: so one knows when training stood still
 /// without standing between `run` and the workload.
 class remembering_clock {
 public:

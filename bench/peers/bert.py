@@ -1,5 +1,5 @@
-"""BERT (Devlin et al., 2019) with a head for spans in PyTorch, as one writes it:
-what bench/gpu compares ours with.
+"""BERT (Devlin et al., 2019) with a head for spans in PyTorch, as one writes
+it: what bench/gpu compares ours with.
 """
 
 import torch
