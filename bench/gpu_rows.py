@@ -10,8 +10,10 @@ from harness import ROOT, Bench, Failed, Result, Row
 
 STUDIES = ROOT / "bench" / "studies" / "gpu"
 
-# The study of which the opponent trains every trial; see studies() below.
-MEASURED = "decay-when"
+# The study of which the opponent trains every trial; see studies() below. On
+# simulated trainers its trials need fewer steps than those of the others, by 7 %
+# on average.
+MEASURED = "momentum"
 
 
 class GpuBench(Bench):
