@@ -27,6 +27,10 @@ KEEPING_MEMORY = {"MALLOC_ARENA_MAX": "1",
                   "MALLOC_TRIM_THRESHOLD_": str(512 << 20)}
 
 
+class Failed(SystemExit):
+    """A program has failed; the message says which one, and what it said."""
+
+
 @dataclasses.dataclass
 class Row:
     """One line of a table: a figure of ours, and perhaps an opponent's.
@@ -78,12 +82,17 @@ class Bench:
     rounds: how often to measure each side
     scratch: a folder that is removed afterwards
     quick: whether to look only if it works
+    build: where our programs are
+    python: what runs the peers' scripts
     """
 
-    def __init__(self, rounds, scratch, quick):
+    def __init__(self, rounds, scratch, quick, build=BUILD,
+                 python=VENV / "bin" / "python"):
         self.rounds = rounds
         self.scratch = pathlib.Path(scratch)
         self.quick = quick
+        self.build = pathlib.Path(build).absolute()
+        self.python = python
 
     def say(self, text):
         print(f"  {text}", file=sys.stderr, flush=True)
@@ -99,12 +108,12 @@ class Bench:
         return values
 
     def program(self, name):
-        """Returns the path of a program of the release build."""
+        """Returns the path of a program of the build."""
         for folder in ("bench", "apps/hippo", "apps/hippo-trainer"):
-            path = BUILD / folder / name
+            path = self.build / folder / name
             if path.is_file():
                 return path
-        sys.exit(f"{BUILD} has no program '{name}'")
+        raise Failed(f"{self.build} has no program '{name}'")
 
     def output(self, command, **environment):
         """Runs a command and returns its standard output."""
@@ -113,8 +122,8 @@ class Bench:
             stderr=subprocess.PIPE, text=True, cwd=self.scratch,
             env={**os.environ, **environment})
         if done.returncode != 0:
-            sys.exit(f"{' '.join(map(str, command))} failed:\n"
-                     f"{done.stderr[-4000:]}")
+            raise Failed(f"{' '.join(map(str, command))} failed:\n"
+                         f"{done.stderr[-4000:]}")
         return done.stdout
 
     def json(self, command, **environment):
@@ -124,13 +133,12 @@ class Bench:
 
     def peer(self, script, *arguments, **environment):
         """Runs a script of bench/peers, which prints JSON as its last line."""
-        return self.json([VENV / "bin" / "python", PEERS / script, *arguments],
+        return self.json([self.python, PEERS / script, *arguments],
                          **environment)
 
     def client(self, script, *arguments):
         """Runs a script of bench/clients, which prints JSON as its last line."""
-        return self.json([VENV / "bin" / "python", CLIENTS / script,
-                          *arguments])
+        return self.json([self.python, CLIENTS / script, *arguments])
 
 
 def prepare_venv():

@@ -1,16 +1,17 @@
 // How fast the built-in workloads train on one device.
 //
-//   trainer WORKLOAD BATCH_SIZE IMAGES [SECONDS [DEVICE [LANES]]]
+//   trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE]]
+//           [--option NAME=VALUE]... [--set NAME=VALUE]...
 //
-// Trains epochs of so many images, without augmentation, for about as long as
-// said (default: 2), after one that does not count, on a device (default: cpu)
-// and in all of so many lanes (default: 1). Prints a line of JSON: iterations
-// of a lane, and images of all lanes, per second.
+// Trains epochs of so many examples (images, or windows of text) for about as
+// long as said (default: 2), after one that does not count, on a device
+// (default: cpu) and in all lanes that the option `lanes` asks for. There is no
+// dropout and no augmentation unless --set gives these hyper-parameters. Prints
+// a line of JSON: iterations of a lane, and examples of all lanes, per second.
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,21 +19,19 @@
 #include "workloads.hpp"
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: trainer WORKLOAD BATCH_SIZE IMAGES [SECONDS "
-                         "[DEVICE [LANES]]]\n");
-    return 2;
-  }
   using clock = std::chrono::steady_clock;
-  const std::string name = argv[1];
-  const double batch_size = std::atof(argv[2]);
-  const double images = std::atof(argv[3]);
-  const double wanted = argc > 4 ? std::atof(argv[4]) : 2;
-  const std::string device = argc > 5 ? argv[5] : "cpu";
-  const double lanes = argc > 6 ? std::atof(argv[6]) : 1;
-  const auto config = hippo::plain(name, batch_size);
+  const hippo::arguments args{
+    argc, argv, 3,
+    "trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE]] "
+    "[--option NAME=VALUE]... [--set NAME=VALUE]..."};
+  const auto& name = args.words[0];
+  const double batch_size = args.number(1, 0);
+  const double examples = args.number(2, 0);
+  const double wanted = args.number(3, 2);
+  const auto config = hippo::plain(name, batch_size, args.values);
   std::vector<std::unique_ptr<hippo::workload>> all;
-  all.push_back(hippo::made(name, images, device, lanes));
+  all.push_back(
+    hippo::made(name, examples, args.word(4, "cpu"), args.options));
   for (auto& x : all.front()->take_other_lanes())
     all.push_back(std::move(x));
 
@@ -59,7 +58,8 @@ int main(int argc, char** argv) {
   const std::chrono::duration<double> spent = clock::now() - begin;
   for (auto& x : others)
     x.join();
-  const auto rate = images * static_cast<double>(last) / spent.count();
-  std::printf("{\"iterations_per_second\": %.2f, \"images_per_second\": %.2f}\n",
-              rate / batch_size, rate * lanes);
+  const auto rate = examples * static_cast<double>(last) / spent.count();
+  std::printf("{\"iterations_per_second\": %.2f, "
+              "\"examples_per_second\": %.2f}\n",
+              rate / batch_size, rate * static_cast<double>(all.size()));
 }

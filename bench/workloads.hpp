@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <variant>
 
+#include "arguments.hpp"
 #include "checked.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "hippo/train/torch/training.hpp"
@@ -11,41 +13,73 @@
 
 namespace hippo {
 
+/// Returns what is known of a built-in workload, or ends the program.
+inline const workload_descriptor& described(const std::string& name) {
+  const auto& all = built_in_workloads();
+  const auto i = std::ranges::find(all, name, &workload_descriptor::name);
+  if (i == all.end()) {
+    std::fprintf(stderr, "no workload '%s'\n", name.c_str());
+    std::exit(2);
+  }
+  return *i;
+}
+
+/// Takes over values by name, or ends the program if one has none of the names
+/// of `known`.
+template <class Map, class Convert>
+void take_over(Map& to, const std::map<std::string, scalar>& from,
+               const std::vector<parameter_descriptor>& known,
+               Convert convert) {
+  for (const auto& [name, x] : from) {
+    if (std::ranges::find(known, name, &parameter_descriptor::name)
+        == known.end()) {
+      std::fprintf(stderr, "the workload has no '%s'\n", name.c_str());
+      std::exit(2);
+    }
+    to[name] = convert(x);
+  }
+}
+
 /// Makes a built-in workload, or ends the program. Data are made up where the
 /// workload can do that.
-inline std::unique_ptr<workload> made(const std::string& name, double images,
-                                      const std::string& device = "cpu",
-                                      double lanes = 1) {
+/// @param images or windows to train on
+/// @param options what is not to have its default
+inline std::unique_ptr<workload>
+made(const std::string& name, double images, const std::string& device = "cpu",
+     const std::map<std::string, scalar>& options = {}) {
   checked(prepare_device(device));
   workload_registry registry;
   add_built_in_workloads(registry, device);
+  const auto& known = described(name).options;
   workload_spec spec{name, {}};
-  for (const auto& x : built_in_workloads())
-    if (x.name == name)
-      for (const auto& y : x.options)
-        spec.options[y.name] = y.fallback;
+  for (const auto& x : known)
+    spec.options[x.name] = x.fallback;
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 1000.0;
   if (spec.options.contains("data.set"))
     spec.options["data.set"] = std::string{"synthetic"};
-  if (lanes != 1)
-    spec.options["lanes"] = lanes;
+  take_over(spec.options, options, known, [](const scalar& x) { return x; });
   return checked(registry.make(spec));
 }
 
 /// The defaults of a built-in workload, without dropout and augmentation.
-inline configuration plain(const std::string& name, double batch_size) {
+/// @param values what is to have others
+inline configuration plain(const std::string& name, double batch_size,
+                           const std::map<std::string, scalar>& values = {}) {
+  const auto& known = described(name).hyper_parameters;
+  const auto form_of = [](const scalar& x) {
+    return std::holds_alternative<double>(x)
+             ? form::constant(std::get<double>(x))
+             : form::text(std::get<std::string>(x));
+  };
   configuration result;
-  for (const auto& x : built_in_workloads())
-    if (x.name == name)
-      for (const auto& y : x.hyper_parameters)
-        result[y.name] = std::holds_alternative<double>(y.fallback)
-                           ? form::constant(std::get<double>(y.fallback))
-                           : form::text(std::get<std::string>(y.fallback));
+  for (const auto& x : known)
+    result[x.name] = form_of(x.fallback);
   result["batch_size"] = form::constant(batch_size);
   for (const char* off : {"dropout", "crop", "flip"})
     if (result.contains(off))
       result[off] = form::constant(0.0);
+  take_over(result, values, known, form_of);
   return result;
 }
 

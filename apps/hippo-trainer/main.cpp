@@ -17,7 +17,6 @@
 #include <optional>
 #include <random>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -28,6 +27,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/backoff.hpp"
+#include "hippo/core/devices.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
 #include "hippo/keys/handshake.hpp"
@@ -515,18 +515,6 @@ hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
   return result;
 }
 
-/// Refuses what is the name of no device on any machine.
-std::string check_device_name(const std::string& x) {
-  constexpr std::string_view gpu = "cuda:";
-  const bool numbered
-    = x.starts_with(gpu) && x.size() > gpu.size()
-      && std::all_of(x.begin() + gpu.size(), x.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
-  if (x == "cpu" || x == "all" || numbered)
-    return {};
-  return "no device '" + x + "': give cpu, cuda:N or all";
-}
-
 } // namespace
 
 int main(int argc, char** argv) {
@@ -542,7 +530,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", opts.devices,
                  "cpu, cuda:N (repeatable) or all: every GPU, else the CPU. "
                  "One that cannot be used is reported and skipped")
-    ->check(check_device_name)
+    ->check(hippo::check_device_name)
     ->capture_default_str();
   app.add_option("--threads", opts.threads,
                  "Threads that a CPU trains with: they decide the bits of "

@@ -26,23 +26,26 @@ constexpr std::size_t last_words_lines = 5;
 
 } // namespace
 
-std::optional<error> local_trainers::start(const workload_catalogue& catalogue,
-                                           unsigned count, std::uint16_t port,
-                                           const std::string& logs) {
+std::optional<error>
+local_trainers::start(const workload_catalogue& catalogue,
+                      const std::vector<std::string>& devices,
+                      std::uint16_t port, const std::string& logs) {
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);
   if (failed)
     return error{errc::io_failed, logs + ": " + failed.message()};
-  for (unsigned i = 1; i <= count; ++i) {
+  for (const auto& device : devices) {
+    const auto number = std::to_string(trainers_.size() + 1);
     auto command = catalogue.trainer_command();
     command.insert(command.end(),
                    {"--connect", "127.0.0.1:" + std::to_string(port),
+                    "--device", device,
                     "--parent", std::to_string(::getpid())});
-    auto log = logs + "/trainer-" + std::to_string(i) + ".log";
+    auto log = logs + "/trainer-" + number + ".log";
     auto started = child_process::start(command, log);
     if (!started)
       return started.failure();
-    trainers_.push_back({"trainer " + std::to_string(i), std::move(command),
+    trainers_.push_back({"trainer " + number, std::move(command),
                          std::move(log), std::move(*started), false,
                          backoff{rest_first, rest_last}, {}});
   }

@@ -18,11 +18,12 @@ class local_trainers {
 public:
   using clock = std::chrono::steady_clock;
 
-  /// Starts so many trainers, which connect to a port of this machine.
+  /// Starts trainers, which connect to a port of this machine.
+  /// @param devices what each of them trains on
   /// @param logs folder for what they say, made if missing
   std::optional<error> start(const workload_catalogue& catalogue,
-                             unsigned count, std::uint16_t port,
-                             const std::string& logs);
+                             const std::vector<std::string>& devices,
+                             std::uint16_t port, const std::string& logs);
 
   /// Called for a sentence about what happened to a trainer.
   using say_function = std::function<void(const std::string&)>;

@@ -13,6 +13,7 @@
 #include "check.hpp"
 #include "common_options.hpp"
 #include "gc.hpp"
+#include "hippo/core/devices.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/space/lanes_override.hpp"
 #include "hippo/store/state_folder.hpp"
@@ -31,6 +32,10 @@ namespace {
 constexpr auto group = "On this machine";
 constexpr unsigned trainers_max = 1024;
 constexpr unsigned simulated_trainers_max = 100'000;
+
+unsigned machine_cores() {
+  return std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
+}
 
 /// Reads the texts of the studies that a state folder holds.
 expected<std::vector<study_source>>
@@ -115,6 +120,8 @@ struct run_arguments {
   std::string resume;
   std::string merge = "on";
   std::string policy = "critical-path";
+  std::vector<std::string> devices{"cpu"};
+  std::optional<unsigned> trainers;
   run_options run;
 };
 
@@ -123,6 +130,10 @@ int run(run_arguments& x) {
     return fail({errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
                 exit_bad_input);
+  auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
+  if (!devices)
+    return fail(devices.failure(), exit_bad_input);
+  x.run.devices = std::move(*devices);
   auto input = load(x.common, x.resume.empty() ? x.studies.read()
                                                : sources_in(x.resume));
   if (!input)
@@ -254,16 +265,19 @@ void add_schedule_options(CLI::App& verb, std::string& merge,
 
 void add_run(verb_table& verbs) {
   const auto x = std::make_shared<run_arguments>();
-  x->run.trainers
-    = std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
   auto* verb = verbs.add(group, "run", "Run studies on this machine",
                          "hippo run a.yaml b.yaml --trainers 2",
                          [x] { return run(*x); });
   x->studies.add_to(*verb);
-  verb->add_option("--trainers", x->run.trainers,
-                   "Trainer processes, one CPU thread each")
-    ->check(CLI::Range(1u, trainers_max))
+  verb->add_option("--device", x->devices,
+                   "cpu, cuda:N (repeatable) or all: every GPU, else the CPU")
+    ->check(check_device_name)
+    ->allow_extra_args(false)
     ->capture_default_str();
+  verb->add_option("--trainers", x->trainers,
+                   "Trainer processes on the CPU, one thread each")
+    ->check(CLI::Range(1u, trainers_max))
+    ->default_str(std::to_string(machine_cores()));
   verb->add_option("--state", x->run.state,
                    "Folder for results and checkpoints")
     ->capture_default_str();

@@ -127,7 +127,7 @@ std::optional<error> local_service::open() {
     return error{errc::io_failed,
                  "cannot listen on 127.0.0.1: " + system_.render(port.error())};
   // Trainers take a while to start: they do so while trials are merged.
-  if (auto why = trainers_.start(options_.catalogue, options_.trainers, *port,
+  if (auto why = trainers_.start(options_.catalogue, options_.devices, *port,
                                  options_.state + "/logs"))
     return why;
   for (const auto& x : options_.studies) {
@@ -320,7 +320,8 @@ std::optional<error> follow(local_service& svc, console& out,
 } // namespace
 
 int run(run_options options) {
-  if (!check_workloads(options.studies, options.catalogue))
+  if (!check_workloads(options.studies, options.catalogue,
+                       options.devices))
     return exit_bad_input;
   for (const auto& x : options.studies)
     warn_unchecked(x.spec);

@@ -15,7 +15,8 @@ struct run_options {
   workload_catalogue catalogue;
   std::string state = "hippo-state"; ///< folder for everything that must last
   std::string report;                ///< folder; empty: in the state folder
-  unsigned trainers = 1;
+  /// What each trainer trains on.
+  std::vector<std::string> devices{"cpu"};
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads

@@ -264,8 +264,9 @@ int serve(serve_options options) {
     return fail(*why, exit_failed);
   svc.go();
   local_trainers trainers;
-  if (auto why = trainers.start(options.catalogue, options.local_trainers,
-                                *port, options.state + "/logs"))
+  const std::vector<std::string> devices(options.local_trainers, "cpu");
+  if (auto why = trainers.start(options.catalogue, devices, *port,
+                                options.state + "/logs"))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));
   say("clients connect to " + to_text(options.clients));

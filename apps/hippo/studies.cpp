@@ -18,8 +18,12 @@ std::string complaint_in(const program_output& said) {
   if (said.exit_code < 0)
     return "the trainer program crashed: " + said.err;
   const std::string name = "hippo-trainer: ";
-  auto result = said.err.starts_with(name) ? said.err.substr(name.size())
-                                           : said.err;
+  // Its log comes before.
+  const auto last = said.err.rfind('\n' + name);
+  const auto at = last == std::string::npos ? 0 : last + 1;
+  auto result = said.err.compare(at, name.size(), name) == 0
+                  ? said.err.substr(at + name.size())
+                  : said.err;
   while (!result.empty() && result.back() == '\n')
     result.pop_back();
   return result;
@@ -123,7 +127,8 @@ void warn_unchecked(const study_spec& study) {
 }
 
 bool check_workloads(const std::vector<loaded_study>& studies,
-                     const workload_catalogue& catalogue) {
+                     const workload_catalogue& catalogue,
+                     const std::vector<std::string>& devices) {
   std::set<std::string> seen;
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
@@ -133,6 +138,9 @@ bool check_workloads(const std::vector<loaded_study>& studies,
     const temporary_file study{"hippo-study"};
     auto command = catalogue.trainer_command();
     command.insert(command.end(), {"--check", study.path()});
+    for (const auto& device : std::set<std::string>(devices.begin(),
+                                                    devices.end()))
+      command.insert(command.end(), {"--device", device});
     const auto said
       = study.write(x.text)
           ? run_program(command)

@@ -52,7 +52,9 @@ void warn_unchecked(const study_spec& study);
 
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can
+/// @param devices to try it on the first of these that can be used
 bool check_workloads(const std::vector<loaded_study>& studies,
-                     const workload_catalogue& catalogue);
+                     const workload_catalogue& catalogue,
+                     const std::vector<std::string>& devices);
 
 } // namespace hippo

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""What bench/run makes of figures, and when its check of instructions fails."""
+"""What bench/run and bench/gpu make of figures, and when the check of
+instructions fails."""
 
 import contextlib
 import io
+import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -85,6 +88,153 @@ class Instructions(unittest.TestCase):
     def test_a_path_that_is_not_recorded_fails(self):
         guard.RECORDED.write_text('{"insert": 1000}')
         self.assertEqual(self.check({"insert": 1000, "decide": 1000}), 1)
+
+
+# What programs do in place of those that train: note their arguments, and
+# print figures.
+NOTE = """#!/usr/bin/env python3
+import json, os, sys
+with open(os.environ["CALLS"], "a") as calls:
+    calls.write(json.dumps(sys.argv) + "\\n")
+"""
+TRAINER = NOTE + """
+lanes = "lanes=16" in sys.argv
+print(json.dumps({"examples_per_second": 800 if lanes else 200}))
+"""
+PEER = NOTE + """
+print(json.dumps({"examples_per_second":
+                  400 if "--compile" in sys.argv else 100}))
+"""
+NO_PEER = NOTE + """
+sys.exit("ModuleNotFoundError: No module named 'torch'")
+"""
+STAGES = NOTE + """
+print(json.dumps({"between": 0.5, "fork": 6, "mib": 2.1}))
+"""
+# Of a study alone, a trial needs a second; merged it needs half of one.
+HIPPO = NOTE + """
+files = [x for x in sys.argv if x.endswith(".yaml")]
+trials = 10 * len(files)
+each = 1 if "off" in sys.argv else 0.5
+folder = sys.argv[sys.argv.index("--state") + 1] + "/report"
+os.makedirs(folder)
+with open(folder + "/report.json", "w") as report:
+    json.dump({"studies": [{"trials": [{}] * 10} for x in files],
+               "device_seconds": trials * each, "trained_steps": 3 * trials,
+               "asked_steps": 240, "merge_rate": 3, "k_wise_merge_rate": 2},
+              report)
+"""
+
+
+class Gpu(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.build = pathlib.Path(folder.name)
+        self.calls = self.build / "calls"
+        for name, text in (("bench/trainer", TRAINER),
+                           ("bench/stages", STAGES),
+                           ("apps/hippo/hippo", HIPPO), ("python", PEER)):
+            self.program(name, text)
+
+    def program(self, name, text):
+        path = self.build / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def gpu(self, *flags, code=0):
+        """Returns what bench/gpu prints, and the table's cells by line."""
+        done = subprocess.run(
+            [sys.executable, "-B", os.path.join(ROOT, "bench", "gpu"),
+             "--build", self.build, "--python", self.build / "python", *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "CALLS": str(self.calls)})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout, [[x.strip() for x in line.split("|")[1:-1]]
+                             for line in done.stdout.splitlines()
+                             if line.startswith("| ")][2:]
+
+    def calls_of(self, *words):
+        """The arguments of the calls that have all of these words."""
+        calls = map(json.loads, self.calls.read_text().splitlines())
+        return [x[1:] for x in calls if set(words) <= set(" ".join(x).split())]
+
+    def test_networks(self):
+        out, rows = self.gpu("networks")
+        what = "cifar-resnet20, batch 128, float32"
+        self.assertEqual(
+            [row[:6] + row[7:] for row in rows[:3]],
+            [[what, "images/s", "200", "PyTorch eager", "100", "2.00",
+              "≥ 2 ×", "yes"],
+             [what, "images/s", "200", "torch.compile", "400", "0.50",
+              "≥ 1 ×", "**no**"],
+             [what + ", 16 lanes", "images/s", "800", "one at a time", "200",
+              "4.00", "≥ 6 ×", "**no**"]])
+        self.assertEqual(rows[5][-2:], ["≥ 3 ×", "yes"])
+        self.assertIn(f"below its aim: {what}, torch.compile; {what}, 16 lanes",
+                      out)
+
+    def test_both_sides_have_one_precision(self):
+        self.gpu("networks", "--precision", "tf32")
+        self.assertEqual(len(self.calls_of("cifar-resnet56",
+                                           "precision=tf32")), 2)
+        self.assertEqual(len(self.calls_of("--precision", "tf32")), 4)
+
+    def test_bert(self):
+        (row,) = self.gpu("bert")[1]
+        self.assertEqual(row[0], "squad-bert-base, batch 32 × 384, bfloat16")
+        self.assertEqual(row[-2:], ["≥ 1.1 ×", "yes"])
+        ours, theirs = self.calls_of("squad-bert-base")
+        for flag in ("data.length=384", "dropout=0.1", "precision=bfloat16"):
+            self.assertIn(flag, ours)
+        for flag, value in (("--length", "384"), ("--dropout", "0.1"),
+                            ("--precision", "bfloat16"),
+                            ("--batch-size", "32")):
+            self.assertEqual(theirs[theirs.index(flag) + 1], value)
+
+    def test_stages(self):
+        rows = self.gpu("stages")[1]
+        self.assertEqual([row[-1] for row in rows], ["yes", "**no**"] * 2)
+
+    def test_studies_of_which_the_opponent_trains_one(self):
+        out, rows = self.gpu("studies")
+        merged, alone = self.calls_of("run")
+        self.assertEqual(sum(x.endswith(".yaml") for x in merged), 8)
+        self.assertEqual(merged[merged.index("--lanes") + 1], "16")
+        self.assertEqual(alone[alone.index("--lanes") + 1], "1")
+        self.assertEqual(alone[alone.index("--merge") + 1], "off")
+        self.assertEqual(sum(x.endswith(".yaml") for x in alone), 1)
+        # A tenth of a second is the programs', the rest what is added.
+        self.assertAlmostEqual(float(rows[0][4]), 70, delta=2)
+        self.assertEqual(rows[1][2:6], ["40", "one at a time", "80", "2.00"])
+        self.assertEqual(rows[2][2:6], ["240", "one at a time", "240", "1.00"])
+        self.assertIn("80 trials the opponent trained 10", out)
+
+    def test_without_pytorch(self):
+        self.program("python", NO_PEER)
+        _, rows = self.gpu("bert", "--quick")
+        self.assertEqual(rows[0][3:6], ["no PyTorch here", "", ""])
+        out, rows = self.gpu("bert", "stages", code=1)
+        self.assertIn("failed: bert", out)
+        self.assertEqual(len(rows), 4, "the others go on")
+
+    def test_what_is_not_there(self):
+        (self.build / "bench" / "stages").unlink()
+        self.assertIn("failed: stages", self.gpu("stages", code=1)[0])
+        self.assertEqual(self.gpu("stage", code=1), ("", []))
+
+    def test_the_studies_overlap(self):
+        files = pathlib.Path(ROOT, "bench", "studies", "gpu").glob("*.yaml")
+        done = subprocess.run(
+            [os.environ["HIPPO"], "preview", *files, "-f", "json"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        told = json.loads(done.stdout)
+        self.assertEqual(len(told["studies"]), 8)
+        for study in told["studies"]:
+            self.assertLess(study["unique_steps"], study["asked_steps"])
+        self.assertGreater(told["k_wise_merge_rate"], 1.2)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Which devices hippo-trainer takes. FAKE_DRIVER is the folder of a GPU driver
-that knows two GPUs which cannot compute."""
+"""Which devices hippo-trainer takes, and hippo run gives to its trainers.
+FAKE_DRIVER is the folder of a GPU driver that knows two GPUs which cannot
+compute."""
 
 import os
 import subprocess
 
-from programs import PATIENCE, TRAINER, Case, main
+from programs import PATIENCE, SHA, TRAINER, Case, main, study
 
 FAKE_DRIVER = os.environ["FAKE_DRIVER"]
 
@@ -64,6 +65,89 @@ class Devices(Case):
         for name in "cuda", "cuda:", "cuda:x", "gpu", "cpu:0":
             _, err = self.describe(name, "cpu", code=2)
             self.assertIn(f"no device '{name}': give cpu, cuda:N or all", err)
+
+
+class Runs(Case):
+    def setUp(self):
+        super().setUp()
+        self.files = self.studies(study("small", SHA, train=2048))
+
+    def run_on(self, *flags, code=0, status=0):
+        """Runs a study with flags, and says what hippo says.
+
+        Args:
+            status: of the driver's start.
+        """
+        done = self.hippo(
+            "run", *self.files, "--state", self.path("s"), *flags, code=code,
+            env={"LD_LIBRARY_PATH": FAKE_DRIVER,
+                 "FAKE_GPU_STATUS": str(status)})
+        return done.err
+
+    def trainer_that_notes(self, replaced="cuda:*"):
+        """A trainer program that notes its arguments, and trains on the CPU
+        instead of some GPUs."""
+        program = self.write("trainer", f"""#!/bin/bash
+echo "$@" >> {self.path("calls")}
+exec {TRAINER} "${{@/#{replaced}/cpu}}"
+""")
+        os.chmod(program, 0o755)
+        return program
+
+    def devices_of_calls(self, flag):
+        """The devices of each call of that program with a flag."""
+        with open(self.path("calls")) as calls:
+            words = [x.split() for x in calls if flag in x]
+        return sorted([y for x, y in zip(call, call[1:]) if x == "--device"]
+                      for call in words)
+
+    def test_the_cpu_has_many_trainers(self):
+        self.run_on("--device", "cpu", "--trainers", 2, "--trainer-program",
+                    self.trainer_that_notes())
+        self.assertEqual(self.devices_of_calls("--connect"),
+                         [["cpu"], ["cpu"]])
+
+    def test_each_gpu_has_a_trainer(self):
+        self.run_on("--device", "cuda:1", "--device", "cuda:0",
+                    "--trainer-program", self.trainer_that_notes())
+        self.assertEqual(self.devices_of_calls("--connect"),
+                         [["cuda:0"], ["cuda:1"]])
+        self.assertEqual(self.devices_of_calls("--check"),
+                         [["cuda:0", "cuda:1"]])
+
+    def test_one_gpu_that_cannot_be_used(self):
+        program = self.trainer_that_notes(replaced="cuda:0")
+        err = self.run_on("--device", "cuda:0", "--device", "cuda:1",
+                          "--trainer-program", program)
+        self.assertIn("died with exit code 2; the others take over", err)
+        self.assertIn("device cuda:1 cannot be used: Fake A10", err)
+
+    def test_no_gpu_that_can_be_used(self):
+        for devices in (["all"], ["cuda:0", "cuda:1"]):
+            flags = [y for x in devices for y in ("--device", x)]
+            err = self.run_on(*flags, code=2)
+            self.assertIn("nothing to train on: device cuda:0 cannot be used: "
+                          "Fake H100", err)
+            self.assertIn("device cuda:1 cannot be used: Fake A10", err)
+            self.assertNotIn("warning", err)
+
+    def test_all_without_a_gpu_is_the_cpu(self):
+        no_device = 100
+        self.run_on("--device", "all", status=no_device)
+        trainer, = self.report("s")["trainers"]
+        self.assertIn("cpu", trainer["device"])
+
+    def test_what_makes_no_sense(self):
+        for flags, why in (
+                (["cuda:0", "--trainers", 2],
+                 "--trainers is for the CPU: each GPU has one trainer"),
+                (["cpu", "--device", "cuda:0"],
+                 "the CPU does not train beside GPUs"),
+                (["all", "--device", "cuda:0"], "is every GPU"),
+                (["gpu"], "no device 'gpu': give cpu, cuda:N or all")):
+            with self.subTest(flags):
+                self.assertIn(why, self.run_on("--device", *flags, code=2))
+                self.assertFalse(os.path.exists(self.path("s")))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+
+namespace hippo {
+
+/// Says why a text is the name of no device on any machine; empty: it is one.
+/// Names are `cpu`, `cuda:N`, and `all`: every GPU, else the CPU.
+std::string check_device_name(const std::string& x);
+
+/// Returns what each trainer process of this machine is to train on. Each GPU
+/// that is named has one, and so has `all`; the CPU has several.
+/// @param names at least one, each a device's name
+/// @param trainers how many were asked for; unless given, a CPU has `cores`
+/// @returns the devices, or `errc::invalid_argument`: the CPU does not train
+///          beside GPUs, nor has a GPU several trainers
+expected<std::vector<std::string>>
+devices_of_trainers(const std::vector<std::string>& names,
+                    std::optional<unsigned> trainers, unsigned cores);
+
+} // namespace hippo
