@@ -1,9 +1,11 @@
 // What threads of a GPU would compute, computed on the CPU, and how the library
-// is found. With a GPU the kernels themselves are tested by who trains on it.
+// is found. With HIPPO_TEST_DEVICE=cuda:0, what that GPU computes.
 
 #include "hippo/train/torch/cuda_kernels.hpp"
 
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "hippo/train/torch/cuda/element_updates.hpp"
 #include "hippo/train/torch/dropout.hpp"
@@ -12,6 +14,7 @@
 #include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/step_kernels.hpp"
+#include "hippo/train/torch/training.hpp"
 
 namespace hippo {
 namespace {
@@ -70,14 +73,42 @@ const step_kernels& cpu() {
   return step_kernels::of(at::kCPU);
 }
 
-std::unique_ptr<step_kernels> gpu() {
-  return make_step_kernels({error_text, image_batch, dropout, update});
-}
+/// The kernels that are tested: those of HIPPO_TEST_DEVICE, or what their
+/// threads compute.
+struct subject {
+  at::Device device = at::kCPU;
+  std::shared_ptr<const step_kernels> kernels =
+    make_step_kernels({error_text, image_batch, dropout, update});
 
-/// Whether two tensors have the same bits, NaN included.
+  subject() {
+    const auto* name = std::getenv("HIPPO_TEST_DEVICE");
+    if (name == nullptr)
+      return;
+    EXPECT_TRUE(prepare_device(name));
+    device = at::Device{name};
+    kernels = {std::shared_ptr<void>{}, &step_kernels::of(device)};
+  }
+
+  [[nodiscard]] std::vector<at::Tensor>
+  there(const std::vector<at::Tensor>& xs) const {
+    std::vector<at::Tensor> result;
+    for (const auto& x : xs)
+      result.push_back(x.to(device));
+    return result;
+  }
+
+  [[nodiscard]] weight_update there(const weight_update& x) const {
+    return {there(x.weights), there(x.gradients), there(x.first),
+            there(x.second), x.decays};
+  }
+};
+
+/// Whether two tensors of floats have the same bits, NaN included.
 bool have_same_bits(const at::Tensor& x, const at::Tensor& y) {
-  return x.sizes() == y.sizes()
-         && x.contiguous().view(at::kInt).equal(y.contiguous().view(at::kInt));
+  const auto bits = [](const at::Tensor& z) {
+    return z.to(at::kCPU).contiguous().view(at::kInt);
+  };
+  return x.sizes() == y.sizes() && bits(x).equal(bits(y));
 }
 
 constexpr std::int64_t lanes = 4;
@@ -105,8 +136,8 @@ weight_update some_weights() {
 }
 
 /// Rows whose updates are the `count`-th of their kind; lane 2 rests.
-lane_table planned(int count) {
-  lane_table rows{at::kCPU, lanes};
+lane_table planned(int count, at::Device device) {
+  lane_table rows{device, lanes};
   optimizer any{{at::zeros({lanes})}, lanes};
   std::vector<std::optional<update_rule>> rules{
     update_rule{optimizer_kind::sgd, 0.1, 0.9, 0, 0.01, true},
@@ -117,23 +148,24 @@ lane_table planned(int count) {
     rows.activate(i, {});
   for (int i = 0; i < count; ++i)
     any.plan(rules, rows);
+  rows.publish();
   return rows;
 }
 
 TEST(CudaKernels, UpdateAsTheCpu) {
-  auto ours = some_weights(), theirs = some_weights();
-  const auto before = some_weights();
+  const subject gpu;
+  const auto ours = gpu.there(some_weights()), theirs = some_weights(),
+             before = some_weights();
   for (int count = 1; count <= 20; ++count) {
-    const auto rows = planned(count);
-    gpu()->update(ours, rows);
-    cpu().update(theirs, rows);
+    gpu.kernels->update(ours, planned(count, gpu.device));
+    cpu().update(theirs, planned(count, at::kCPU));
   }
   for (std::size_t i = 0; i < ours.weights.size(); ++i) {
     EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
     EXPECT_TRUE(have_same_bits(ours.first[i], theirs.first[i])) << i;
     EXPECT_TRUE(have_same_bits(ours.second[i], theirs.second[i])) << i;
     for (std::int64_t lane = 0; lane < lanes; ++lane)
-      EXPECT_EQ(ours.weights[i].chunk(lanes)[static_cast<std::size_t>(lane)]
+      EXPECT_EQ(theirs.weights[i].chunk(lanes)[static_cast<std::size_t>(lane)]
                   .equal(before.weights[i]
                            .chunk(lanes)[static_cast<std::size_t>(lane)]),
                 lane == 2)
@@ -142,35 +174,43 @@ TEST(CudaKernels, UpdateAsTheCpu) {
 }
 
 TEST(CudaKernels, WithoutASecondMomentAsTheCpu) {
-  auto ours = some_weights(), theirs = some_weights();
-  auto rows = planned(1);
-  rows[1].active = 0;
+  const subject gpu;
+  auto ours = gpu.there(some_weights());
   ours.second.clear();
-  gpu()->update(ours, rows);
-  cpu().update(theirs, rows);
+  const auto theirs = some_weights();
+  const auto update_by = [](const step_kernels& kernels, const weight_update& x,
+                            at::Device device) {
+    auto rows = planned(1, device);
+    rows[1].active = 0;
+    rows.publish();
+    kernels.update(x, rows);
+  };
+  update_by(*gpu.kernels, ours, gpu.device);
+  update_by(cpu(), theirs, at::kCPU);
   for (std::size_t i = 0; i < ours.weights.size(); ++i)
     EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
 }
 
 TEST(CudaKernels, DropAsTheCpu) {
-  lane_table rows{at::kCPU, lanes};
-  rows.activate(0, {1, 2, 3, 0.25});
-  rows.activate(1, {1, 2, 3, 0});
-  rows.activate(3, {9, 8, 7, 0.9});
+  const subject gpu;
   for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
     for (const std::int64_t size : {1, 2, 101, 256})
       for (const std::uint64_t layer : {0, 5}) {
         const auto x = at::linspace(-3, 3, lanes * size).to(type);
-        const auto by = [&](const step_kernels& kernels) {
-          auto input = x.clone().set_requires_grad(true);
+        const auto by = [&](const step_kernels& kernels, at::Device device) {
+          lane_table rows{device, lanes};
+          rows.activate(0, {1, 2, 3, 0.25});
+          rows.activate(1, {1, 2, 3, 0});
+          rows.activate(3, {9, 8, 7, 0.9});
+          rows.publish();
+          auto input = x.clone().to(device).set_requires_grad(true);
           const auto y = dropped_by(kernels, input, rows, layer);
           (y * 2).sum().backward();
           EXPECT_EQ(y.scalar_type(), type);
-          return std::pair{y.detach(), input.grad()};
+          return std::pair{y.detach().to(at::kCPU), input.grad().to(at::kCPU)};
         };
-        const auto kernels = gpu();
-        const auto [y, gradient] = by(*kernels);
-        const auto [cpu_y, cpu_gradient] = by(cpu());
+        const auto [y, gradient] = by(*gpu.kernels, gpu.device);
+        const auto [cpu_y, cpu_gradient] = by(cpu(), at::kCPU);
         EXPECT_TRUE(y.equal(cpu_y)) << size;
         EXPECT_TRUE(gradient.equal(cpu_gradient)) << size;
         EXPECT_TRUE(y.narrow(0, size, 2 * size)
@@ -184,28 +224,31 @@ TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
   for (const std::size_t channels : {1, 3}) {
     const image_form form{channels, 20, 12, 7};
     const auto data = make_images(form, 1, {50, 10});
-    image_source source{data, data.training, at::kCPU, lanes};
-    lane_table rows{at::kCPU, lanes};
-    for (const std::size_t lane : {0, 1, 3}) {
-      source.set_order(lane, epoch_order(lane, 5, 50));
-      auto& row = rows[lane];
-      row.crop = static_cast<std::int32_t>(2 * lane);
-      row.flip = 0.5;
-      row.cutout = lane == 3 ? 9 : 0;
-      row.smoothing = 0.1F * static_cast<float>(lane);
-      row.first = static_cast<std::int64_t>(10 * lane);
-      rows.activate(lane, {lane, 5, 2, 0});
-    }
-    source.publish_orders();
-    const auto batch_by = [&](const step_kernels& kernels) {
+    const auto batch_by = [&](const step_kernels& kernels, at::Device device) {
+      image_source source{data, data.training, device, lanes};
+      lane_table rows{device, lanes};
+      for (const std::size_t lane : {0, 1, 3}) {
+        source.set_order(lane, epoch_order(lane, 5, 50));
+        auto& row = rows[lane];
+        row.crop = static_cast<std::int32_t>(2 * lane);
+        row.flip = 0.5;
+        row.cutout = lane == 3 ? 9 : 0;
+        row.smoothing = 0.1F * static_cast<float>(lane);
+        row.first = static_cast<std::int64_t>(10 * lane);
+        rows.activate(lane, {lane, 5, 2, 0});
+      }
+      source.publish_orders();
+      rows.publish();
+      const auto options = at::TensorOptions(device).dtype(at::kFloat);
       auto images = at::full(
-        {20, 20, 12, lanes * static_cast<std::int64_t>(channels)}, 7.0F);
-      auto targets = at::full({lanes, 20, 7}, 7.0F);
+        {20, 20, 12, lanes * static_cast<std::int64_t>(channels)}, 7, options);
+      auto targets = at::full({lanes, 20, 7}, 7, options);
       kernels.put_batch(source.arrays(), rows, images, targets);
-      return std::pair{images, targets};
+      return std::pair{images.to(at::kCPU), targets.to(at::kCPU)};
     };
-    const auto [images, targets] = batch_by(*gpu());
-    const auto [cpu_images, cpu_targets] = batch_by(cpu());
+    const subject gpu;
+    const auto [images, targets] = batch_by(*gpu.kernels, gpu.device);
+    const auto [cpu_images, cpu_targets] = batch_by(cpu(), at::kCPU);
     EXPECT_TRUE(have_same_bits(images, cpu_images));
     EXPECT_TRUE(have_same_bits(targets, cpu_targets));
     EXPECT_TRUE(targets.sum(2).allclose(

@@ -21,14 +21,14 @@ constexpr std::size_t lanes = 4;
 /// As few images as make three iterations of 24, the last one not full.
 std::unique_ptr<laned_workload> make(const std::string& name,
                                      double count = lanes) {
-  EXPECT_TRUE(prepare_device("cpu"));
+  EXPECT_TRUE(prepare_device(test_device()));
   auto spec = small_spec(name, 65);
   if (name.starts_with("fashion-"))
     spec.options["data.validation"] = 60.0;
   else
     spec.options["data.train"] = 5.0;
   spec.options["lanes"] = count;
-  return make_image_workload(spec, "cpu");
+  return make_image_workload(spec, test_device());
 }
 
 /// Values that no other `kind` of trial has at any step, the batch size aside.
@@ -253,7 +253,7 @@ TEST(ImageLanesOf, EqualBatchSizesFit) {
 TEST(ImageLanesOf, SpecsWithoutTheOptionAreOne) {
   auto spec = small_spec("fashion-mlp");
   spec.options.erase("lanes");
-  EXPECT_EQ(make_image_workload(spec, "cpu")->lanes(), 1);
+  EXPECT_EQ(make_image_workload(spec, test_device())->lanes(), 1);
 }
 
 TEST(ImageLanesOf, TheRegistryAreAllThere) {

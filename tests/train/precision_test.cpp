@@ -18,13 +18,13 @@ namespace {
 std::unique_ptr<laned_workload> make(const std::string& name,
                                      const std::string& precision,
                                      double lanes = 1) {
-  EXPECT_TRUE(prepare_device("cpu"));
+  EXPECT_TRUE(prepare_device(test_device()));
   auto spec = small_spec(name);
   spec.options["precision"] = precision;
   if (name.starts_with("squad-"))
-    return make_span_workload(spec, "cpu");
+    return make_span_workload(spec, test_device());
   spec.options["lanes"] = lanes;
-  return make_image_workload(spec, "cpu");
+  return make_image_workload(spec, test_device());
 }
 
 /// Trains lane 0 for the given epochs.
@@ -72,6 +72,22 @@ TEST_P(Precision, Bfloat16GoesOnExactly) {
   EXPECT_EQ(second->evaluate({0}), straight->evaluate({0}));
 }
 
+TEST_P(Precision, OfGpusGoesOnExactly) {
+  if (test_device() == "cpu")
+    GTEST_SKIP() << "needs a GPU: HIPPO_TEST_DEVICE=cuda:0";
+  for (const auto* name : {"tf32", "float16"}) {
+    const auto straight = make(GetParam(), name);
+    const auto before = loss_of(*straight);
+    train(*straight, GetParam(), 0, 2);
+    EXPECT_LT(loss_of(*straight), before) << name;
+    const auto first = make(GetParam(), name), second = make(GetParam(), name);
+    train(*first, GetParam(), 0, 1);
+    second->load(0, first->save(0));
+    train(*second, GetParam(), 1, 2);
+    EXPECT_EQ(second->save(0), straight->save(0)) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Workloads, Precision,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "cifar-resnet20", "squad-bert-tiny"),
@@ -91,6 +107,8 @@ TEST(Precision, LanesOfBfloat16DoNotCareForEachOther) {
 }
 
 TEST(Precision, OnACpu) {
+  if (test_device() != "cpu")
+    GTEST_SKIP() << "of the CPU";
   EXPECT_EQ(loss_of(*make("fashion-mlp", "tf32")),
             loss_of(*make("fashion-mlp", "float32")));
   try {

@@ -21,7 +21,7 @@ const std::string tiny = "squad-bert-tiny";
 /// Returns how making `spec` fails.
 error failure_of(const workload_spec& spec) {
   workload_registry registry;
-  add_built_in_workloads(registry, "cpu");
+  add_built_in_workloads(registry, test_device());
   const auto made = registry.make(spec);
   return made ? error{} : made.failure();
 }
@@ -241,8 +241,8 @@ TEST(Span, AModulesOwnStateIsNoDict) {
 }
 
 TEST(Span, IsOneLane) {
-  ASSERT_TRUE(prepare_device("cpu"));
-  EXPECT_EQ(make_span_workload(spec_of(9), "cpu")->lanes(), 1);
+  ASSERT_TRUE(prepare_device(test_device()));
+  EXPECT_EQ(make_span_workload(spec_of(9), test_device())->lanes(), 1);
   EXPECT_TRUE(make_built_in(spec_of(9))->take_other_lanes().empty());
 }
 

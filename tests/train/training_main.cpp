@@ -74,12 +74,17 @@ workload_spec small_spec(const std::string& name, double images) {
   return spec;
 }
 
+std::string test_device() {
+  const auto* name = std::getenv("HIPPO_TEST_DEVICE");
+  return name == nullptr ? "cpu" : name;
+}
+
 std::unique_ptr<workload> make_built_in(const workload_spec& spec) {
-  const auto device = prepare_device("cpu");
+  const auto device = prepare_device(test_device());
   if (!device)
     throw std::runtime_error(device.failure().message);
   workload_registry registry;
-  add_built_in_workloads(registry, "cpu");
+  add_built_in_workloads(registry, test_device());
   auto made = registry.make(spec);
   if (!made)
     throw std::runtime_error(made.failure().message);
@@ -164,6 +169,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& e) {
     std::cerr << e.what() << '\n';
     return 1;
+  }
+  if (const auto device = hippo::prepare_device(hippo::test_device());
+      !device) {
+    std::cout << "skipped: " << device.failure().message << '\n';
+    return 77;
   }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

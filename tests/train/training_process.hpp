@@ -12,7 +12,10 @@ namespace hippo {
 /// or few and short texts that are made.
 workload_spec small_spec(const std::string& name, double images = 128);
 
-/// The workload of `spec` on the CPU. Throws `std::runtime_error` if it cannot
+/// The device that tests train on: that of HIPPO_TEST_DEVICE, or the CPU.
+std::string test_device();
+
+/// The workload of `spec` on the device of the tests. Throws `std::runtime_error` if it cannot
 /// be made.
 std::unique_ptr<workload> make_built_in(const workload_spec& spec);
 
