@@ -5,6 +5,8 @@ nor on the order, the number of trainers or the death of one."""
 import os
 import random
 import signal
+import subprocess
+import unittest
 
 import programs
 from programs import SHA, Case, results, study, trainers, wait_for
@@ -104,6 +106,34 @@ class MergedEqualsAlone(Case):
         self.assertGreaterEqual(len(common), 12)
         for at in common:
             self.assertEqual(tables[0][at], tables[1][at], at)
+
+
+class OnAGpu(Case):
+    """The same on a GPU, alone and in lanes."""
+
+    def check(self, name, **workload):
+        gpu = ("--device", "cuda:0")
+        x = study("sha", SHA, every=2, train=512)
+        x["workload"].update(workload, name=name)
+        files = self.studies(x)
+        probe = subprocess.run(
+            [programs.TRAINER, *gpu, "--check", *files], text=True,
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if probe.returncode == 2:
+            self.skipTest(probe.stderr.splitlines()[-1])
+        merged = self.run_studies(files, "merged", *gpu)
+        alone = self.run_studies(files, "alone", *gpu, "--merge", "off")
+        self.assertEqual(results(alone), results(merged))
+        self.assertLess(merged["trained_steps"], alone["trained_steps"])
+
+    def test_merged_equals_alone(self):
+        self.check("fashion-cnn")
+
+    def test_in_lanes(self):
+        self.check("fashion-cnn", lanes=4)
+
+    def test_in_bfloat16(self):
+        self.check("fashion-cnn", lanes=4, precision="bfloat16")
 
 
 def random_sequence(rng, steps, low, high):
