@@ -211,4 +211,19 @@ TEST(Bert, MasksAreThoseOfTheirAddress) {
   EXPECT_FALSE(start({1, 2, 4, 0.3}).equal(dropped));
 }
 
+TEST(Bert, AttentionInOneIsTheSame) {
+  const auto heads = [](std::int64_t first) {
+    return at::arange(first, first + 2 * 3 * 5 * 4, at::kFloat)
+      .sin()
+      .view({2, 3, 5, 4});
+  };
+  auto present = at::ones({2, 1, 1, 5}, at::kBool);
+  present[1][0][0][3] = present[1][0][0][4] = false;
+  const attention_inputs x{heads(1), heads(400), heads(90), present};
+  const auto none = [](const at::Tensor& y) { return y; };
+  EXPECT_TRUE(
+    attend_in_one(x, 0).allclose(attend(x, none), 1e-5, 1e-6));
+  EXPECT_FALSE(attend_in_one(x, 0.5).allclose(attend_in_one(x, 0)));
+}
+
 } // namespace hippo

@@ -1,7 +1,9 @@
 #include "hippo/train/torch/bert.hpp"
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <mutex>
 
 #include "hippo/train/torch/random.hpp"
 
@@ -34,6 +36,11 @@ public:
 
   at::Tensor operator()(const at::Tensor& x) {
     return dropped(x, rows_, layer_++);
+  }
+
+  /// The share that is dropped.
+  [[nodiscard]] double share() const {
+    return rows_ == nullptr ? 0 : (*rows_)[0].dropout_limit * 0x1p-32;
   }
 
 private:
@@ -116,6 +123,17 @@ void bert::init(std::uint64_t seed) {
   words_[0].zero_(); // padding, which is never trained
 }
 
+void bert::seed(const hippo_cuda_lane& row) const {
+  if (device_.is_cpu())
+    return;
+  constexpr auto attention = std::numeric_limits<std::uint64_t>::max();
+  const random_numbers numbers{
+    row.seed, purpose::dropout, {row.step, row.iteration, attention}};
+  auto generator = at::globalContext().defaultGenerator(device_);
+  const std::lock_guard guard{generator.mutex()};
+  generator.set_current_seed(numbers.key());
+}
+
 span_scores bert::forward(const bert_inputs& inputs,
                           const lane_table* rows) const {
   dropout dropped{rows};
@@ -124,32 +142,50 @@ span_scores bert::forward(const bert_inputs& inputs,
                  + at::embedding(segments_, inputs.segments)
                  + positions_.narrow(0, 0, length);
   auto y = dropped(embedding_norm_(x));
-  // For all heads and all tokens that look: inputs x 1 x 1 x tokens.
-  const auto absent = inputs.present.logical_not().unsqueeze(1).unsqueeze(1);
+  // For all heads and all tokens that look.
+  const auto present = inputs.present.unsqueeze(1).unsqueeze(1);
   for (const auto& layer : layers_)
-    y = encode(layer, y, absent, dropped);
+    y = encode(layer, y, present, dropped);
   const auto scores = head_(y);
   return {scores.select(2, 0), scores.select(2, 1)};
 }
 
 at::Tensor bert::encode(const encoder_layer& layer, const at::Tensor& x,
-                        const at::Tensor& absent, dropout& dropped) const {
+                        const at::Tensor& present, dropout& dropped) const {
   const auto inputs = x.size(0), tokens = x.size(1);
   const auto size = sizes_.hidden / sizes_.heads;
   const auto by_head = [&](const at::Tensor& y) {
     return y.view({inputs, tokens, sizes_.heads, size}).transpose(1, 2);
   };
-  const auto query = by_head(layer.query(x));
-  const auto key = by_head(layer.key(x));
-  const auto value = by_head(layer.value(x));
-  const auto likeness = at::matmul(query, key.transpose(2, 3))
-                        / std::sqrt(static_cast<double>(size));
-  const auto attention = dropped(at::softmax(
-    likeness.masked_fill(absent, -std::numeric_limits<float>::infinity()), 3));
-  const auto seen = at::matmul(attention, value).transpose(1, 2).reshape_as(x);
+  const attention_inputs heads{by_head(layer.query(x)), by_head(layer.key(x)),
+                               by_head(layer.value(x)), present};
+  const auto seen =
+    (x.is_cpu() ? attend(heads, std::ref(dropped))
+                : attend_in_one(heads, dropped.share()))
+      .transpose(1, 2)
+      .reshape_as(x);
   const auto y = layer.attention_norm(x + dropped(layer.attention(seen)));
   return layer.output_norm(
     y + dropped(layer.output(at::gelu(layer.intermediate(y)))));
+}
+
+at::Tensor attend(const attention_inputs& x,
+                  const std::function<at::Tensor(const at::Tensor&)>& drop) {
+  const auto likeness = at::matmul(x.query, x.key.transpose(2, 3))
+                        / std::sqrt(static_cast<double>(x.query.size(3)));
+  const auto attention =
+    at::softmax(likeness.masked_fill(x.present.logical_not(),
+                                     -std::numeric_limits<float>::infinity()),
+                3);
+  return at::matmul(drop(attention), x.value);
+}
+
+at::Tensor attend_in_one(const attention_inputs& x, double dropout) {
+  const auto tokens = x.query.size(2);
+  return at::scaled_dot_product_attention(
+    x.query, x.key, x.value,
+    x.present.expand({x.query.size(0), x.query.size(1), tokens, tokens}),
+    dropout);
 }
 
 at::Tensor span_loss(const span_scores& scores, const at::Tensor& starts,

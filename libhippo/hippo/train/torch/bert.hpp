@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,10 @@ public:
   /// 0.02. Before that they are anything.
   void init(std::uint64_t seed);
 
+  /// Makes what LibTorch's own kernels for GPUs draw in a step a function of the
+  /// row; to be called before each step that trains.
+  void seed(const hippo_cuda_lane& row) const;
+
   /// @param rows of the one lane that it is; null for evaluation
   [[nodiscard]] span_scores forward(const bert_inputs& inputs,
                                     const lane_table* rows) const;
@@ -78,7 +83,7 @@ private:
   /// Drops activations out, one layer after another.
   class dropout;
   at::Tensor encode(const encoder_layer& layer, const at::Tensor& x,
-                    const at::Tensor& absent, dropout& drop) const;
+                    const at::Tensor& present, dropout& drop) const;
 
   bert_sizes sizes_;
   at::Device device_;
@@ -88,6 +93,21 @@ private:
   std::vector<encoder_layer> layers_;
   linear_layer head_;
 };
+
+/// What attention works on: inputs x heads x tokens x size each, and whether the
+/// tokens that are looked at are there: inputs x 1 x 1 x tokens.
+struct attention_inputs {
+  at::Tensor query, key, value, present;
+};
+
+/// Returns what each head sees (Vaswani et al., 2017), like its inputs, after
+/// `drop` has dropped some of the attention.
+at::Tensor attend(const attention_inputs& x,
+                  const std::function<at::Tensor(const at::Tensor&)>& drop);
+
+/// The same by LibTorch's kernel for the whole of it. What a share `dropout` of
+/// the attention is decides LibTorch's generator of the device.
+at::Tensor attend_in_one(const attention_inputs& x, double dropout);
 
 /// Returns the mean of the cross-entropies of where answers begin and end.
 /// @param starts,ends the right tokens, int64

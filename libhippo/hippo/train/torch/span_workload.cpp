@@ -164,7 +164,9 @@ public:
       rows_.activate(0, {seed_, x.step, iteration, values.dropout});
       state_.plan({values.rule}, rows_);
       rows_.publish();
-      steps_.run({static_cast<std::int64_t>(n), rows_.drops(), clips,
+      network_.seed(rows_[0]);
+      // LibTorch's attention is given the share of dropout when it is launched.
+      steps_.run({static_cast<std::int64_t>(n), rows_[0].dropout_limit, clips,
                   state_.moments()},
                  [&] { train_batch(batch, clips); });
     }
