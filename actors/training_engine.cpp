@@ -57,8 +57,10 @@ struct lane {
 /// checkpoints. Thread-safe.
 class training_engine::ground {
 public:
-  ground(workload_registry registry, checkpoint_store_factory stores)
-    : registry_(std::move(registry)), stores_(std::move(stores)) {}
+  ground(workload_registry registry, checkpoint_store_factory stores,
+         std::uint64_t kept_bytes_max)
+    : registry_(std::move(registry)), stores_(std::move(stores)),
+      kept_(kept_bytes_max) {}
 
   std::unique_ptr<checkpoint_store> store_of(const lease& x) {
     const std::lock_guard guard{store_mutex_};
@@ -73,6 +75,7 @@ public:
   expected<lane*> lane_of(const lease& x, checkpoint_store& store) {
     const std::lock_guard guard{mutex_};
     if (lanes_.empty() || x.workload != spec_) {
+      kept_.clear();
       lanes_.clear(); // two workloads at a time may not fit
       code_.reset();
       auto made = make_workload(registry_, x, store);
@@ -93,6 +96,9 @@ public:
     return &lanes_[x.lane];
   }
 
+  /// Of the lanes.
+  recent_states& kept() { return kept_; }
+
 private:
   const workload_registry registry_;
   const checkpoint_store_factory stores_;
@@ -102,6 +108,8 @@ private:
   std::optional<unpacked_code> code_; ///< what the lanes run: gone after them
   std::vector<lane> lanes_;
   workload_spec spec_; ///< of the lanes, if there are any
+
+  recent_states kept_; ///< what leases of these lanes have saved
 };
 
 /// Trains the leases of one lane, one after the other. Thread-safe.
@@ -165,8 +173,9 @@ private:
     if (!mine)
       return {x.work.number, x.work.stages.front().begin, mine.failure()};
     auto& [work, present] = **mine;
-    return run(*work, present, x.work, *store, device_, *x.control, progress_,
-               now_ns, [&](const stop_report& report) { x.sink(report); });
+    return run(*work, present, ground_->kept(), x.work, *store, device_,
+               *x.control, progress_, now_ns,
+               [&](const stop_report& report) { x.sink(report); });
   }
 
   void loop() {
@@ -205,8 +214,10 @@ private:
 };
 
 training_engine::training_engine(workload_registry registry, std::string device,
-                                 checkpoint_store_factory stores)
-  : ground_(std::make_shared<ground>(std::move(registry), std::move(stores))),
+                                 checkpoint_store_factory stores,
+                                 std::uint64_t kept_bytes_max)
+  : ground_(std::make_shared<ground>(std::move(registry), std::move(stores),
+                                     kept_bytes_max)),
     device_(std::move(device)) {}
 
 training_engine::~training_engine() = default;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "engine.hpp"
 #include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -19,8 +21,11 @@ public:
   /// @param device the kind of device, as reports name it
   /// @param stores chooses where a lease's checkpoints are; called, and what it
   ///        returns used, on the engine's threads, one at a time
+  /// @param kept_bytes_max how much memory may hold states that leases have
+  ///        saved, so that others start from them without reading
   training_engine(workload_registry registry, std::string device,
-                  checkpoint_store_factory stores = folder_of);
+                  checkpoint_store_factory stores = folder_of,
+                  std::uint64_t kept_bytes_max = recent_state_bytes_max);
 
   /// Cancels what runs and waits for it.
   ~training_engine() override;

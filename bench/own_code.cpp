@@ -99,9 +99,10 @@ double steps_per_second(const task& x, workload& work) {
   lease_control control{what.stops};
   lease_progress progress;
   std::optional<checkpoint> present;
+  recent_states kept{0};
   double result = 0;
-  const auto end = run(work, present, what, store, "cpu", control, progress,
-                       now_ns, [&](const stop_report& y) {
+  const auto end = run(work, present, kept, what, store, "cpu", control,
+                       progress, now_ns, [&](const stop_report& y) {
                          result = static_cast<double>(x.steps) * 1e9
                                   / static_cast<double>(y.train_ns);
                        });

@@ -202,8 +202,9 @@ int export_weights(const options& opts,
   hippo::lease_control control{recipe->stops};
   hippo::lease_progress progress;
   std::optional<hippo::checkpoint> present;
+  hippo::recent_states none{0};
   const auto end = hippo::run(
-    *made->work, present, *recipe, store, device, control, progress,
+    *made->work, present, none, *recipe, store, device, control, progress,
     [] { return 0; }, [](const hippo::stop_report&) {});
   if (end.failure)
     return fail(*end.failure, exit_failed);
@@ -449,7 +450,8 @@ int serve(const options& opts, std::vector<device_entry> devices,
       where->host, keys ? &*keys : nullptr);
     auto engine = std::make_shared<hippo::training_engine>(
       std::move(x.registry), x.info.kind,
-      [route](const hippo::lease& y) { return route->store_of(y); });
+      [route](const hippo::lease& y) { return route->store_of(y); },
+      x.info.kept_bytes_max);
     trainers.push_back(system.spawn(hippo::trainer, hippo::registrar_actor{},
                                     std::move(self_description),
                                     std::move(engine), log_tail));

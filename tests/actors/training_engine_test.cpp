@@ -47,6 +47,27 @@ private:
   std::vector<lease_end> ends_;
 };
 
+/// A folder that counts how often it is read.
+class counted_folder final : public checkpoint_store {
+public:
+  counted_folder(std::string folder, std::atomic<int>& reads)
+    : behind_(std::move(folder)), reads_(reads) {}
+
+  expected<std::string> read(const checkpoint& x) override {
+    ++reads_;
+    return behind_.read(x);
+  }
+
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how) override {
+    return behind_.write(name, bytes, how);
+  }
+
+private:
+  folder_store behind_;
+  std::atomic<int>& reads_;
+};
+
 /// Lanes whose states are sums of learning rates.
 class summing_lanes final : public laned_workload {
 public:
@@ -74,10 +95,16 @@ public:
 
   void init(std::size_t lane) override { sums_[lane] = 0; }
   std::string save(std::size_t lane) override {
-    return to_text(sums_[lane]);
+    return "sum " + to_text(sums_[lane]);
   }
   void load(std::size_t lane, const std::string& bytes) override {
-    sums_[lane] = std::stod(bytes);
+    sums_[lane] = std::stod(bytes.substr(4));
+  }
+  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
+    return std::make_shared<kept_sum>(sums_[lane], nullptr);
+  }
+  void restore(std::size_t lane, const workload_state& x) override {
+    sums_[lane] = dynamic_cast<const kept_sum&>(x).sum;
   }
   void export_weights(std::size_t, const std::string&) override {}
 
@@ -104,6 +131,7 @@ struct TrainingEngineTest : testing::Test {
     result.add(x, [this](const workload_spec&) {
       ++made;
       auto work = std::make_unique<summing_workload>();
+      work->keeps = true;
       work->on_load = [this] { ++loads; };
       work->on_step = [this](step_t at) {
         if (at == 1 && !waited_.exchange(true)) {
@@ -195,6 +223,39 @@ TEST_F(TrainingEngineTest, AnotherWorkloadIsInNoStateThatIsKnown) {
   ASSERT_FALSE(events.wait_for_end().failure);
   EXPECT_EQ(made, 2);
   EXPECT_EQ(loads, 1);
+}
+
+TEST_F(TrainingEngineTest, LanesStartFromWhatOthersHaveSaved) {
+  std::vector<std::size_t> launches;
+  workload_registry registry;
+  workload_descriptor x;
+  x.name = "summing";
+  registry.add(x, [&](const workload_spec& spec) {
+    return first_lane(
+      std::make_unique<summing_lanes>(lanes_of(spec), launches));
+  });
+  std::atomic<int> reads{0};
+  for (const std::uint64_t room : {1000, 0}) {
+    training_engine device{registry, "test",
+                           [&](const lease& y) {
+                             return std::make_unique<counted_folder>(y.folder,
+                                                                     reads);
+                           },
+                           room};
+    auto first = make_lease(1, 3);
+    first.workload.options["lanes"] = 2.0;
+    device.start(first, events.sink());
+    ASSERT_FALSE(events.wait_for_end().failure);
+    auto second = make_lease(2, 5);
+    second.workload = first.workload;
+    second.lane = 1;
+    second.start = *events.reports().back().saved;
+    second.stages[0].begin = 3;
+    device.start(second, events.sink());
+    ASSERT_FALSE(events.wait_for_end().failure);
+    EXPECT_EQ(events.reports().back().values.at("sum"), 2.5);
+    EXPECT_EQ(reads, room == 0 ? 1 : 0);
+  }
 }
 
 TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {

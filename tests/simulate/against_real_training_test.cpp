@@ -161,10 +161,11 @@ public:
     };
     lease_progress progress;
     std::optional<checkpoint> present;
+    recent_states kept{0};
     folder_store store{folder.path};
     history result;
     result.end = run(
-      work, present, what.work, store, profile.device, control, progress,
+      work, present, kept, what.work, store, profile.device, control, progress,
       [&now_ns] { return ++now_ns; },
       [&result](const stop_report& x) { result.reports.push_back(x); });
     return result;

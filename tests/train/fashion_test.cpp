@@ -126,9 +126,11 @@ TEST(Fashion, DivergenceIsReported) {
   lease_progress progress;
   std::vector<stop_report> reports;
   std::optional<checkpoint> present;
+  recent_states kept{0};
   folder_store store{"no-such-folder"};
   const auto end = run(
-    *work, present, x, store, "cpu", control, progress, [] { return 0; },
+    *work, present, kept, x, store, "cpu", control, progress,
+    [] { return 0; },
     [&](const stop_report& report) { reports.push_back(report); });
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::diverged) << end.failure->message;

@@ -168,6 +168,24 @@ TEST_P(ImageLanes, GoOnInOtherLanesAfterASave) {
   EXPECT_TRUE(outcome_of(*other, 1) == alone(name, 0, 0));
 }
 
+TEST_P(ImageLanes, GoOnInOtherLanesFromWhatIsKept) {
+  const auto work = make(name);
+  train(*work, name, {{0, 0, 0}, {1, 3, 0}, {3, 2, 0}});
+  const auto first = work->snapshot(0), last = work->snapshot(3);
+  const auto bytes = work->save(3);
+  train(*work, name, {{0, 3, 1}, {1, 1, 1}, {2, 0, 0}, {3, 3, 1}});
+  const auto other = outcome_of(*work, 1);
+  work->restore(2, *last);
+  work->restore(3, *first);
+  EXPECT_TRUE(work->save(2) == bytes);
+  EXPECT_TRUE(last->bytes() == bytes);
+  EXPECT_TRUE(outcome_of(*work, 1) == other);
+  train(*work, name, {{2, 2, 1}, {3, 0, 1}});
+  EXPECT_TRUE(outcome_of(*work, 2) == alone(name, 2, 0));
+  EXPECT_TRUE(outcome_of(*work, 3) == alone(name, 0, 0));
+  EXPECT_TRUE(outcome_of(*work, 1) == other);
+}
+
 TEST_P(ImageLanes, MeasureAsAskedFor) {
   const auto work = make(name);
   train(*work, name, {{0, 0, 0}, {2, 2, 0}});

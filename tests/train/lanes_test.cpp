@@ -241,6 +241,43 @@ TEST(Lanes, AreSavedWhileOthersWait) {
   EXPECT_EQ(out.trained, std::vector(1, (lanes_of_launch{0, 1})));
 }
 
+TEST(Lanes, AreKeptAndRestoredWhileOthersWait) {
+  log out;
+  const auto all = begun(3, out);
+  auto other = training(*all[1], {1});
+  all[0]->load("3");
+  const auto state = all[0]->snapshot();
+  all[0]->load("4");
+  all[2]->restore(*state);
+  EXPECT_TRUE(out.trained.empty());
+  EXPECT_EQ(state->bytes(), std::to_string(3.0));
+  EXPECT_EQ(all[2]->save(), std::to_string(3.0));
+  EXPECT_EQ(all[0]->save(), std::to_string(4.0));
+  all[0]->rest();
+  all[2]->rest();
+  other.get();
+}
+
+TEST(Lanes, KeepStatesInTheirOwnWay) {
+  class keeping final : public fake {
+  public:
+    using fake::fake;
+    std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
+      return std::make_shared<saved_state>("kept " + std::to_string(lane));
+    }
+    void restore(std::size_t lane, const workload_state& x) override {
+      load(lane, x.bytes().substr(5) + std::to_string(lane));
+    }
+  };
+  log out;
+  const auto first = first_lane(std::make_unique<keeping>(3, out));
+  const auto others = first->take_other_lanes();
+  const auto state = others[0]->snapshot();
+  EXPECT_EQ(state->bytes(), "kept 1");
+  others[1]->restore(*state);
+  EXPECT_EQ(others[1]->save(), std::to_string(12.0));
+}
+
 TEST(Lanes, OfALaunchThatFailsHearOfItAndNoOthers) {
   log out;
   const auto all = begun(3, out);

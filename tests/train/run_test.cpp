@@ -29,6 +29,7 @@ public:
   explicit noting_store(std::string folder) : behind_(std::move(folder)) {}
 
   expected<std::string> read(const checkpoint& x) override {
+    ++reads;
     return behind_.read(x);
   }
 
@@ -40,6 +41,7 @@ public:
     return behind_.write(name, bytes, how);
   }
 
+  int reads = 0;
   std::vector<durability> written;
   std::function<void()> on_write;
 
@@ -61,7 +63,7 @@ protected:
   lease_end run_lease() {
     reports.clear();
     return run(
-      work, present, x, store, "toy", control(), progress,
+      work, present, kept, x, store, "toy", control(), progress,
       [this] { return clock += 10; },
       [this](const stop_report& report) { reports.push_back(report); });
   }
@@ -70,7 +72,8 @@ protected:
   lease_end run_next(const lease& next) {
     lease_control other{next.stops};
     return run(
-      work, present, next, store, "toy", other, progress, [] { return 0; },
+      work, present, kept, next, store, "toy", other, progress,
+      [] { return 0; },
       [this](const stop_report& report) { reports.push_back(report); });
   }
 
@@ -90,6 +93,7 @@ protected:
   lease x;
   summing_workload work;
   std::optional<checkpoint> present; ///< that `work` is in the state of
+  recent_states kept{200}; ///< room for five
   lease_progress progress;
   int loads = 0;
   std::uint64_t clock = 0;
@@ -325,10 +329,175 @@ TEST_F(Run, ForgetsItsStateWhenItIsCancelledInTheMiddle) {
   lease_control other{next.stops};
   work.on_step = [&](step_t) { other.cancel(); };
   EXPECT_TRUE(run(
-                work, present, next, store, "toy", other, progress,
+                work, present, kept, next, store, "toy", other, progress,
                 [] { return 0; }, [](const stop_report&) {})
                 .failure);
   EXPECT_FALSE(present);
+}
+
+/// Leases of a workload that keeps states, and one that branches off from the
+/// first one.
+class RunKeeping : public Run {
+protected:
+  RunKeeping() {
+    work.keeps = true;
+    work.on_restore = [this] { ++restores; };
+  }
+
+  /// Runs the first lease. @returns the one that branches off at step 3
+  lease branch() {
+    EXPECT_FALSE(run_lease().failure);
+    lease result;
+    result.number = 8;
+    result.start = reports.front().saved.value();
+    result.stages = {stage_of(9, 3, 6, 0.1)};
+    result.stops = {{4, true, true}, {6, true, true}};
+    store.reads = 0;
+    return result;
+  }
+
+  int restores = 0;
+};
+
+TEST_F(RunKeeping, BranchesOffWithoutReading) {
+  const auto next = branch();
+  reports.clear();
+  ASSERT_FALSE(run_next(next).failure);
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(restores, 2);
+  EXPECT_EQ(loads, 0);
+  EXPECT_EQ(store.reads, 0);
+  kept.clear();
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(restores, 2);
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(store.reads, 1);
+  ASSERT_EQ(reports.size(), 6u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(reports[i].values, reports[4 + i % 2].values);
+    EXPECT_EQ(reports[i].saved, reports[4 + i % 2].saved);
+  }
+}
+
+TEST_F(RunKeeping, KnowsWhichStateItHasRestored) {
+  auto next = branch();
+  next.stages = {stage_of(9, 3, 3, 1)};
+  next.stops = {{3, true, false}};
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(present, next.start);
+  EXPECT_EQ(reports.back().values.at("sum"), 3);
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(restores, 1) << "it is there already";
+}
+
+TEST_F(RunKeeping, ReadsWhatIsNotTheSame) {
+  auto next = branch();
+  ++next.start.digest;
+  EXPECT_EQ(run_next(next).failure->code, errc::bad_checkpoint);
+  EXPECT_EQ(store.reads, 1);
+  EXPECT_EQ(restores, 0);
+}
+
+TEST_F(RunKeeping, LoadsWhatCannotBeRestored) {
+  const auto next = branch();
+  reports.clear();
+  work.on_restore = [this] {
+    work.sum = -7;
+    throw std::runtime_error("no memory");
+  };
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(reports.front().values.at("sum"), 3.1);
+}
+
+TEST_F(RunKeeping, LetsGoOfStatesOnceAnythingFails) {
+  const auto next = branch();
+  work.on_step = [](step_t) { throw std::runtime_error("no memory"); };
+  EXPECT_TRUE(run_next(next).failure);
+  EXPECT_FALSE(kept.find(next.start));
+}
+
+TEST_F(RunKeeping, WithoutRoomForACopyItSavesAtOnce) {
+  const auto next = branch();
+  reports.clear();
+  int saves = 0;
+  work.on_save = [&] { ++saves; };
+  work.on_snapshot = [] { throw std::bad_alloc{}; };
+  ASSERT_FALSE(run_next(next).failure);
+  EXPECT_EQ(saves, 2);
+  EXPECT_FALSE(kept.find(next.start)) << "it makes room";
+  for (const auto& report : reports) {
+    ASSERT_TRUE(report.saved);
+    EXPECT_FALSE(kept.find(*report.saved));
+  }
+  EXPECT_EQ(*read_checkpoint(folder.path, *reports.front().saved), "sum 3.1");
+}
+
+TEST_F(RunKeeping, ADivergedStateIsNotKept) {
+  x.stages[0].config["lr"] =
+    form::constant(std::numeric_limits<double>::quiet_NaN());
+  int snapshots = 0;
+  work.on_snapshot = [&] { ++snapshots; };
+  EXPECT_EQ(run_lease().failure->code, errc::diverged);
+  EXPECT_EQ(snapshots, 0);
+}
+
+TEST_F(RunKeeping, WritesAStateAsItWasWhileItTrainsOn) {
+  std::promise<void> is_behind;
+  auto passed = is_behind.get_future();
+  work.on_step = [&](step_t at) {
+    if (at == 4)
+      is_behind.set_value();
+  };
+  bool trained_on = false;
+  work.on_bytes = [&] {
+    trained_on = passed.wait_for(10s) == std::future_status::ready;
+  };
+  ASSERT_FALSE(run_lease().failure);
+  EXPECT_TRUE(trained_on);
+  EXPECT_EQ(*read_checkpoint(folder.path, *reports[0].saved), "sum 3");
+}
+
+TEST_F(RunKeeping, AStateThatCannotBeWrittenFailsTheLeaseAtTheNextStop) {
+  work.on_bytes = [] { throw std::runtime_error("no memory"); };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::training_failed);
+  EXPECT_EQ(end.failure->message, "no memory");
+  EXPECT_TRUE(reports.empty());
+  EXPECT_FALSE(present);
+}
+
+TEST_F(RunKeeping, ALastStateThatCannotBeWrittenFailsTheLease) {
+  x.stops = {{3, true, false}, {5, true, true}};
+  work.on_bytes = [] { throw missing_data_error("gone"); };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::missing_data);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].at, 3u);
+  EXPECT_FALSE(present);
+}
+
+TEST_F(RunKeeping, TheLastStateIsWrittenAndKeptWhenTheLeaseEnds) {
+  x.stops = {{5, true, true}};
+  ASSERT_FALSE(run_lease().failure);
+  const auto saved = reports.back().saved.value();
+  EXPECT_EQ(*read_checkpoint(folder.path, saved), "sum 23");
+  EXPECT_EQ(present, saved);
+  const auto state = kept.find(saved);
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->bytes(), "sum 23");
+}
+
+TEST_F(RunKeeping, OldStatesGiveWayToNewOnes) {
+  x.stages = {stage_of(1, 0, 7, 1)};
+  x.stops.clear();
+  for (step_t t = 1; t <= 7; ++t)
+    x.stops.push_back({t, false, true});
+  ASSERT_FALSE(run_lease().failure);
+  for (const auto& report : reports)
+    EXPECT_EQ(kept.find(*report.saved) != nullptr, report.at > 2) << report.at;
 }
 
 TEST_F(Run, OnlyEvaluates) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,6 +10,27 @@
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
+
+/// A sum that is kept as it was.
+class kept_sum final : public workload_state {
+public:
+  /// @param before_bytes called before each of these calls, if it is set
+  kept_sum(double x, std::function<void()> before_bytes)
+    : sum(x), on_bytes_(std::move(before_bytes)) {}
+
+  [[nodiscard]] std::string bytes() const override {
+    if (on_bytes_)
+      on_bytes_();
+    return "sum " + to_text(sum);
+  }
+
+  [[nodiscard]] std::uint64_t size() const override { return 40; }
+
+  const double sum;
+
+private:
+  const std::function<void()> on_bytes_;
+};
 
 /// A workload whose state is the sum of its learning rates.
 class summing_workload : public workload {
@@ -50,12 +72,27 @@ public:
     sum = std::stod(bytes.substr(4));
   }
 
+  std::shared_ptr<const workload_state> snapshot() override {
+    if (!keeps)
+      return workload::snapshot();
+    if (on_snapshot)
+      on_snapshot();
+    return std::make_shared<kept_sum>(sum, on_bytes);
+  }
+
+  void restore(const workload_state& x) override {
+    if (on_restore)
+      on_restore();
+    sum = dynamic_cast<const kept_sum&>(x).sum;
+  }
+
   [[nodiscard]] bool trains_in_one_go() const override { return in_one_go; }
 
   std::string take_output() override { return std::exchange(printed, {}); }
 
   double sum = -1;
   bool in_one_go = false;
+  bool keeps = false; ///< states, as `kept_sum`
   std::string printed; ///< and not taken yet
   std::function<void()> on_prepare;
   std::function<void(step_t, step_t)> on_train; ///< at the begin of each call
@@ -63,6 +100,9 @@ public:
   std::function<void()> on_evaluate;   ///< before each of these calls
   std::function<void()> on_save;
   std::function<void()> on_load;
+  std::function<void()> on_snapshot;
+  std::function<void()> on_restore;
+  std::function<void()> on_bytes; ///< of what is kept, whichever thread calls
 };
 
 } // namespace hippo

@@ -37,6 +37,26 @@ error failure_of(const std::string& name) {
 
 } // namespace
 
+TEST(Workload, KeepsItsStateAsBytesByDefault) {
+  class plain final : public workload {
+  public:
+    void init() override {}
+    void train(const configuration&, step_t, step_t) override {}
+    metrics evaluate() override { return {}; }
+    std::string save() override { return state; }
+    void load(const std::string& bytes) override { state = bytes; }
+    std::string state = "first";
+  };
+  plain work;
+  const auto kept = work.snapshot();
+  work.state = "second";
+  EXPECT_EQ(kept->bytes(), "first");
+  EXPECT_EQ(kept->bytes(), "first");
+  EXPECT_EQ(kept->size(), 0u) << "nothing is gained by keeping it";
+  work.restore(*kept);
+  EXPECT_EQ(work.state, "first");
+}
+
 TEST(WorkloadRegistry, Makes) {
   const auto made = registry().make({"summing", {}});
   ASSERT_TRUE(made);

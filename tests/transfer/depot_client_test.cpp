@@ -197,12 +197,14 @@ TEST_F(DepotClient, StandsForAFolder) {
   x.stops = {{3, true, true}, {5, true, true}};
   summing_workload work;
   std::optional<checkpoint> present;
+  recent_states kept{0};
   lease_progress progress;
   std::vector<stop_report> reports;
   const auto run_lease = [&] {
     lease_control control{x.stops};
     return run(
-      work, present, x, store, "toy", control, progress, [] { return 0; },
+      work, present, kept, x, store, "toy", control, progress,
+      [] { return 0; },
       [&](const stop_report& report) { reports.push_back(report); });
   };
   ASSERT_FALSE(run_lease().failure);

@@ -190,6 +190,14 @@ public:
     group_->alone(lane_, [&](auto& x) { x.load(lane_, bytes); });
   }
 
+  std::shared_ptr<const workload_state> snapshot() override {
+    return group_->alone(lane_, [this](auto& x) { return x.snapshot(lane_); });
+  }
+
+  void restore(const workload_state& state) override {
+    group_->alone(lane_, [&](auto& x) { x.restore(lane_, state); });
+  }
+
   void rest() override { group_->rest(lane_); }
 
   std::vector<std::unique_ptr<workload>> take_other_lanes() override {
@@ -211,6 +219,15 @@ private:
 };
 
 } // namespace
+
+std::shared_ptr<const workload_state>
+laned_workload::snapshot(std::size_t lane) {
+  return std::make_shared<saved_state>(save(lane));
+}
+
+void laned_workload::restore(std::size_t lane, const workload_state& x) {
+  load(lane, x.bytes());
+}
 
 std::unique_ptr<workload> first_lane(std::unique_ptr<laned_workload> x) {
   return std::make_unique<lane_workload>(

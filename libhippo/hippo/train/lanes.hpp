@@ -52,6 +52,8 @@ public:
   virtual void init(std::size_t lane) = 0;
   virtual std::string save(std::size_t lane) = 0;
   virtual void load(std::size_t lane, const std::string& bytes) = 0;
+  virtual std::shared_ptr<const workload_state> snapshot(std::size_t lane);
+  virtual void restore(std::size_t lane, const workload_state& x);
   virtual void export_weights(std::size_t lane, const std::string& path) = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <future>
+#include <new>
 #include <utility>
 
 #include "hippo/core/number.hpp"
@@ -59,12 +60,13 @@ std::optional<error> guarded(F&& f) {
 /// One lease while it runs.
 class runner {
 public:
-  runner(workload& work, std::optional<checkpoint>& present, const lease& x,
-         checkpoint_store& store, const std::string& device,
-         lease_control& control, lease_progress& progress,
+  runner(workload& work, std::optional<checkpoint>& present,
+         recent_states& kept, const lease& x, checkpoint_store& store,
+         const std::string& device, lease_control& control,
+         lease_progress& progress,
          const std::function<std::uint64_t()>& now_ns,
          const std::function<void(const stop_report&)>& report)
-    : work_(work), present_(present), lease_(x), store_(store),
+    : work_(work), present_(present), kept_(kept), lease_(x), store_(store),
       control_(control), progress_(progress), now_ns_(now_ns), report_(report),
       at_(x.stages.front().begin) {
     next_.lease = x.number;
@@ -125,14 +127,17 @@ private:
   }
 
   /// Runs `f` and adds the time that it took to `spent_ns`. Once it has thrown,
-  /// nobody knows which state the workload is in.
+  /// nobody knows which state the workload is in, nor whether it was for want of
+  /// memory.
   template <class F>
   std::optional<error> timed(std::uint64_t& spent_ns, F&& f) {
     const auto begin = now_ns_();
     auto failure = guarded(std::forward<F>(f));
     spent_ns += now_ns_() - begin;
-    if (failure)
+    if (failure) {
       present_.reset();
+      kept_.clear();
+    }
     return failure;
   }
 
@@ -169,6 +174,9 @@ private:
     if (present_ == lease_.start)
       return std::nullopt;
     present_.reset();
+    if (const auto state = kept_.find(lease_.start);
+        state && restore(*state))
+      return std::nullopt;
     std::string bytes;
     std::optional<error> unreadable;
     work_.rest(); // others need not wait for the disk
@@ -190,6 +198,18 @@ private:
                      + " does not fit the workload: " + failure->message};
     present_ = lease_.start;
     return std::nullopt;
+  }
+
+  /// Brings the workload into the lease's first state, which was kept.
+  /// @returns whether that worked: what cannot be restored can be loaded
+  bool restore(const workload_state& x) {
+    if (timed(next_.load_ns, [&] {
+          work_.prepare();
+          work_.restore(x);
+        }))
+      return false;
+    present_ = lease_.start;
+    return true;
   }
 
   /// Trains towards the next stop, as far as one call goes.
@@ -277,17 +297,33 @@ private:
   /// A state that is to be written.
   struct image {
     std::string name;
-    std::string bytes;
+    std::shared_ptr<const workload_state> state;
     durability how = durability::cached;
   };
 
+  /// Returns the present state, whether or not there is room for a copy of it.
+  std::shared_ptr<const workload_state> snapshot() {
+    try {
+      return work_.snapshot();
+    } catch (const std::bad_alloc&) {
+      kept_.clear();
+      return std::make_shared<saved_state>(work_.save());
+    }
+  }
+
   /// Writes a state, and says in a report that it is there.
-  std::optional<error> write(const image& x, stop_report& to) {
-    auto saved = store_.write(x.name, x.bytes, x.how);
-    if (!saved)
-      return saved.failure();
-    to.saved = *saved;
-    return std::nullopt;
+  std::optional<error> write(image x, stop_report& to) {
+    std::optional<error> unwritten;
+    auto failure = guarded([&] {
+      const auto saved = store_.write(x.name, x.state->bytes(), x.how);
+      if (!saved) {
+        unwritten = saved.failure();
+        return;
+      }
+      kept_.keep(*saved, std::move(x.state));
+      to.saved = *saved;
+    });
+    return failure ? failure : unwritten;
   }
 
   /// Saves the present state. @param unsaved is given it if it is to be written
@@ -295,8 +331,8 @@ private:
   std::optional<error> save(const stage& x, std::optional<image>& unsaved) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      unsaved = image{checkpoint_name(x.node, at_, lease_.number),
-                      work_.save()};
+      unsaved =
+        image{checkpoint_name(x.node, at_, lease_.number), snapshot()};
       if (unsynced_ns_ >= sync_after_ns) {
         unsaved->how = durability::synced;
         unsynced_ns_ = 0;
@@ -304,7 +340,7 @@ private:
       if (!control_.done())
         return;
       work_.rest();
-      unwritten = write(*unsaved, next_);
+      unwritten = write(std::move(*unsaved), next_);
       present_ = next_.saved;
       unsaved.reset();
     });
@@ -316,7 +352,7 @@ private:
     writing_ = std::async(std::launch::async,
                           [this, x = std::move(x),
                            passed = std::move(passed)]() mutable {
-                            auto failure = write(x, passed);
+                            auto failure = write(std::move(x), passed);
                             if (!failure)
                               report_(passed);
                             return failure;
@@ -341,6 +377,7 @@ private:
 
   workload& work_;
   std::optional<checkpoint>& present_;
+  recent_states& kept_;
   const lease& lease_;
   checkpoint_store& store_;
   lease_control& control_;
@@ -419,13 +456,13 @@ std::optional<stop_point> lease_control::take(step_t at) {
 }
 
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              const lease& x, checkpoint_store& store,
+              recent_states& kept, const lease& x, checkpoint_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report) {
-  return runner{work,    present,  x,      store, device,
-                control, progress, now_ns, report}();
+  return runner{work,   present, kept,     x,      store,
+                device, control, progress, now_ns, report}();
 }
 
 } // namespace hippo

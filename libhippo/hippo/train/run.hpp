@@ -8,6 +8,7 @@
 
 #include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/lease.hpp"
+#include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -69,15 +70,19 @@ struct lease_progress {
 /// without values and saves nothing. A failure among several steps is tried
 /// again step by step, so that it is placed at the right one.
 /// Checkpoints are named by `checkpoint_name`. While one is written, training
-/// goes on up to the next stop; its own stop is reported once it is there.
+/// goes on up to the next stop; its own stop is reported, and its state kept,
+/// once it is there.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
+/// @param kept states that `work` can restore: a lease that starts from one of
+///        them reads nothing. All are let go of once `work` has thrown, as that
+///        may have been for want of memory.
 /// @param store where checkpoints are read and written, one at a time
 /// @param now_ns a monotonic clock in nanoseconds
 /// @param report called once for each stop, in their order, from this thread or
 ///        another one
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              const lease& x, checkpoint_store& store,
+              recent_states& kept, const lease& x, checkpoint_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,

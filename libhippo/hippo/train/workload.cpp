@@ -7,6 +7,14 @@
 
 namespace hippo {
 
+std::shared_ptr<const workload_state> workload::snapshot() {
+  return std::make_shared<saved_state>(save());
+}
+
+void workload::restore(const workload_state& x) {
+  load(x.bytes());
+}
+
 std::vector<std::string> workload::differences(const std::string& x,
                                                const std::string& y) {
   if (x == y)

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/core/error.hpp"
@@ -18,6 +20,34 @@ namespace hippo {
 class missing_data_error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
+};
+
+/// A state of a workload as it was at some moment, whatever the workload has
+/// done since. Any thread may use it, while the workload goes on, and let go of
+/// it.
+class workload_state {
+public:
+  virtual ~workload_state() = default;
+
+  /// Returns what `workload::save` would have returned at that moment, and
+  /// throws as it does. It may take a while.
+  [[nodiscard]] virtual std::string bytes() const = 0;
+
+  /// How much memory of the device it takes, if that is worth it: 0 if
+  /// `workload::restore` gains nothing over `load`, so that nobody is to keep
+  /// it for that.
+  [[nodiscard]] virtual std::uint64_t size() const { return 0; }
+};
+
+/// A state that has been saved already.
+class saved_state final : public workload_state {
+public:
+  explicit saved_state(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  [[nodiscard]] std::string bytes() const override { return bytes_; }
+
+private:
+  const std::string bytes_;
 };
 
 /// A model with its data and everything that training it needs; the seam
@@ -37,7 +67,7 @@ public:
   virtual ~workload() = default;
 
   /// Waits until it can be used, if that takes a while. Called before each
-  /// `init` and `load`.
+  /// `init`, `load` and `restore`.
   virtual void prepare() {}
 
   /// Puts the workload into its state at step 0.
@@ -57,6 +87,17 @@ public:
 
   /// Restores a state that `save` wrote, perhaps in another process.
   virtual void load(const std::string& bytes) = 0;
+
+  /// Keeps the present state as it is now, so that training can go on while it
+  /// is written. The default saves it. Throws `std::bad_alloc` if there is no
+  /// room for a copy; `save` may still work then.
+  virtual std::shared_ptr<const workload_state> snapshot();
+
+  /// Restores a state that this workload, or another lane of the same launch,
+  /// is or was in: the same bits as `load(x.bytes())`, which is the default. If
+  /// it throws, `load` may still work.
+  /// REQUIRES: `x` is a snapshot of such a one.
+  virtual void restore(const workload_state& x);
 
   /// Whether each call of `train` costs much beside its steps, so that as many
   /// of them as may be are to be trained in one.
@@ -117,7 +158,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 4
+#define HIPPO_WORKLOAD_ABI 5
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

@@ -228,6 +228,14 @@ public:
     state_.load(lane, bytes);
   }
 
+  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
+    return state_.snapshot(lane);
+  }
+
+  void restore(std::size_t lane, const workload_state& x) override {
+    state_.restore(lane, x);
+  }
+
   void export_weights(std::size_t lane, const std::string& path) override {
     state_.export_weights(lane, path);
   }

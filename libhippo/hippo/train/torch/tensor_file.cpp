@@ -85,10 +85,27 @@ at::Tensor read_tensor(reader& in) {
   return result;
 }
 
+/// Returns how many bytes a file takes.
+std::size_t size_of(const tensor_map& tensors) {
+  auto size = magic.size() + sizeof(std::uint64_t);
+  for (const auto& [name, x] : tensors)
+    size += name.size() + x.nbytes()
+            + sizeof(std::uint64_t) * (3 + static_cast<std::size_t>(x.dim()));
+  return size;
+}
+
+std::vector<at::Tensor> values_of(const tensor_map& xs) {
+  std::vector<at::Tensor> result;
+  for (const auto& [name, x] : xs)
+    result.push_back(x);
+  return result;
+}
+
 } // namespace
 
 std::string to_bytes(const tensor_map& tensors) {
   std::string out{magic};
+  out.reserve(size_of(tensors));
   put(out, tensors.size());
   for (const auto& [name, x] : tensors) {
     const auto here = x.detach().to(at::kCPU).contiguous();
@@ -125,8 +142,8 @@ void copy_into(const tensor_map& to, const tensor_map& from) {
   if (!std::equal(to.begin(), to.end(), from.begin(), from.end(), same))
     throw std::runtime_error("a state of another model");
   const at::NoGradGuard no_grad;
-  for (const auto& [name, x] : from)
-    to.at(name).copy_(x);
+  if (!to.empty())
+    at::_foreach_copy_(values_of(to), values_of(from)); // in few launches
 }
 
 } // namespace hippo

@@ -22,6 +22,10 @@ namespace hippo {
 
 namespace {
 
+/// Which share of a GPU's memory may hold states to branch off from: one in so
+/// many.
+constexpr std::uint64_t kept_share = 8;
+
 /// Settings of the whole process, made once.
 void prepare_process(unsigned threads) {
   // glibc would give large blocks back to the kernel at every iteration, and
@@ -126,7 +130,8 @@ expected<device_info> prepare_cuda(const at::Device& device) {
                        + std::to_string(hooks.versionCuDNN())
                        + " torch-" TORCH_VERSION,
                      facts.memory_bytes, driver->version(),
-                     facts.compute_capability};
+                     facts.compute_capability,
+                     facts.memory_bytes / kept_share};
 }
 
 /// Lanes on a GPU, with a stream of their own, whichever thread they are used
@@ -146,37 +151,49 @@ public:
     return work_->fit(x, y);
   }
 
-  void train(const std::vector<part>& xs) override {
-    const c10::StreamGuard use{stream_};
-    work_->train(xs);
-  }
+  void train(const std::vector<part>& xs) override { on_stream()->train(xs); }
 
   std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
-    const c10::StreamGuard use{stream_};
-    return work_->evaluate(xs);
+    return on_stream()->evaluate(xs);
   }
 
-  void init(std::size_t lane) override {
-    const c10::StreamGuard use{stream_};
-    work_->init(lane);
-  }
+  void init(std::size_t lane) override { on_stream()->init(lane); }
 
   std::string save(std::size_t lane) override {
-    const c10::StreamGuard use{stream_};
-    return work_->save(lane);
+    return on_stream()->save(lane);
   }
 
   void load(std::size_t lane, const std::string& bytes) override {
-    const c10::StreamGuard use{stream_};
-    work_->load(lane, bytes);
+    on_stream()->load(lane, bytes);
+  }
+
+  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
+    return on_stream()->snapshot(lane);
+  }
+
+  void restore(std::size_t lane, const workload_state& x) override {
+    on_stream()->restore(lane, x);
   }
 
   void export_weights(std::size_t lane, const std::string& path) override {
-    const c10::StreamGuard use{stream_};
-    work_->export_weights(lane, path);
+    on_stream()->export_weights(lane, path);
   }
 
 private:
+  /// The workload, on its stream as long as this lives.
+  class user {
+  public:
+    explicit user(const streamed_workload& x)
+      : guard_(x.stream_), work_(*x.work_) {}
+    laned_workload* operator->() const { return &work_; }
+
+  private:
+    c10::StreamGuard guard_;
+    laned_workload& work_;
+  };
+
+  [[nodiscard]] user on_stream() const { return user{*this}; }
+
   std::unique_ptr<laned_workload> work_;
   c10::impl::VirtualGuardImpl guard_;
   c10::Stream stream_;
@@ -208,7 +225,7 @@ expected<device_info> prepare_device(const std::string& device,
     if (x.is_cpu())
       return device_info{
         cpu_kind(static_cast<unsigned>(at::get_num_threads())),
-        machine_memory(), {}, {}};
+        machine_memory(), {}, {}, recent_state_bytes_max};
     if (x.is_cuda() && x.has_index())
       return prepare_cuda(x);
   } catch (const c10::Error& e) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -17,6 +18,8 @@ struct device_info {
   std::uint64_t memory_bytes = 0; ///< the machine's for a CPU; 0: unknown
   std::string driver; ///< the newest CUDA that it can run, e.g. `13.0`
   std::string compute_capability; ///< e.g. `9.0`; both empty for a CPU
+  /// How much of the memory may hold states to branch off from.
+  std::uint64_t kept_bytes_max = recent_state_bytes_max;
 };
 
 /// Makes this process ready to train on `device`: `cpu` or `cuda:N`. CUDA's

@@ -3,14 +3,24 @@
 #include <torch/torch.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
+#include "hippo/train/workload.hpp"
 
 namespace hippo {
+
+/// What a later step of one lane reads.
+struct lane_state {
+  std::string workload; ///< whose it is
+  optimizer::progress updates;
+  double train_loss = 0;
+  tensor_map tensors; ///< its weights, buffers and moments
+};
 
 /// What lanes (`laned_workload`) hold: weights, and everything else that a
 /// later step of training reads.
@@ -57,12 +67,24 @@ public:
   /// done with the lane then but `restart` and `load`.
   void load(std::size_t lane, const std::string& bytes);
 
+  /// Copies a lane's state within the memory of its device, in the order of the
+  /// present stream. Throws `std::bad_alloc` if there is no room for it.
+  [[nodiscard]] std::shared_ptr<const workload_state>
+  snapshot(std::size_t lane) const;
+
+  /// Restores what `snapshot` has kept of any lane, or what `load` takes; throws
+  /// as that does.
+  void restore(std::size_t lane, const workload_state& x);
+
   /// Writes a lane's weights and buffers (`write_weights`).
   void export_weights(std::size_t lane, const std::string& path) const;
 
   std::vector<double> train_loss; ///< each lane's mean over its last epoch
 
 private:
+  [[nodiscard]] lane_state state_of(std::size_t lane) const;
+  void assign(std::size_t lane, const lane_state& x);
+
   /// A lane's tensors by name; they share memory with all lanes' ones.
   [[nodiscard]] tensor_map tensors(std::size_t lane) const;
   [[nodiscard]] at::Tensor part(const at::Tensor& x, std::size_t lane) const;

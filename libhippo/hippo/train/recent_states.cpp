@@ -1,0 +1,46 @@
+#include "hippo/train/recent_states.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hippo {
+
+recent_states::recent_states(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+void recent_states::keep(const checkpoint& x,
+                         std::shared_ptr<const workload_state> state) {
+  const auto size = state->size();
+  if (size == 0 || size > bytes_max_)
+    return;
+  const std::lock_guard guard{mutex_};
+  const auto same = std::ranges::find(entries_, x, &entry::name);
+  if (same != entries_.end())
+    drop(same);
+  while (bytes_ + size > bytes_max_)
+    drop(std::prev(entries_.end()));
+  entries_.push_front({x, std::move(state)});
+  bytes_ += size;
+}
+
+std::shared_ptr<const workload_state>
+recent_states::find(const checkpoint& x) {
+  const std::lock_guard guard{mutex_};
+  const auto i = std::ranges::find(entries_, x, &entry::name);
+  if (i == entries_.end())
+    return nullptr;
+  entries_.splice(entries_.begin(), entries_, i);
+  return i->state;
+}
+
+void recent_states::clear() {
+  const std::lock_guard guard{mutex_};
+  entries_.clear();
+  bytes_ = 0;
+}
+
+void recent_states::drop(std::list<entry>::iterator x) {
+  bytes_ -= x->state->size();
+  entries_.erase(x);
+}
+
+} // namespace hippo
