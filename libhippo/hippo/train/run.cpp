@@ -127,8 +127,7 @@ private:
   }
 
   /// Runs `f` and adds the time that it took to `spent_ns`. Once it has thrown,
-  /// nobody knows which state the workload is in, nor whether it was for want of
-  /// memory.
+  /// nobody knows which state the workload is in, nor whether memory is short.
   template <class F>
   std::optional<error> timed(std::uint64_t& spent_ns, F&& f) {
     const auto begin = now_ns_();

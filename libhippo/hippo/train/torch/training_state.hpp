@@ -72,8 +72,8 @@ public:
   [[nodiscard]] std::shared_ptr<const workload_state>
   snapshot(std::size_t lane) const;
 
-  /// Restores what `snapshot` has kept of any lane, or what `load` takes; throws
-  /// as that does.
+  /// Restores what `snapshot` has kept of any lane, or what `load` takes.
+  /// Throws as that does.
   void restore(std::size_t lane, const workload_state& x);
 
   /// Writes a lane's weights and buffers (`write_weights`).
