@@ -1,6 +1,9 @@
 #include "simulated_engine.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <set>
 #include <utility>
 
 namespace hippo {
@@ -21,41 +24,70 @@ void simulated_engine::start(const lease& x, engine_sink sink) {
   const auto [i, is_new] = tasks_.try_emplace(
     x.number, task{simulated_training{profiles_->at(x.workload.name), *shelf_,
                                       seed_, x},
-                   timeline_->now(), std::move(sink)});
+                   std::move(sink), {}, timeline_->now()});
   assert(is_new);
   schedule(i->second);
+  divide_time();
 }
 
 void simulated_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
-  const auto i = tasks_.find(lease);
-  if (i == tasks_.end())
-    return;
-  auto& x = i->second;
-  x.training.add_stop(stop, timeline_->now() - x.begun);
-  timeline_->cancel(x.next);
-  schedule(x);
+  change(lease, [&](simulated_training& x, simulated_training::duration now) {
+    x.add_stop(stop, now);
+  });
 }
 
 void simulated_engine::cancel(std::uint64_t lease) {
-  const auto i = tasks_.find(lease);
-  if (i == tasks_.end())
-    return;
-  auto& x = i->second;
-  x.training.cancel(timeline_->now() - x.begun);
-  timeline_->cancel(x.next);
-  schedule(x);
+  change(lease, [](simulated_training& x, simulated_training::duration now) {
+    x.cancel(now);
+  });
 }
 
 step_t simulated_engine::reached(std::uint64_t lease) const {
   const auto i = tasks_.find(lease);
   return i == tasks_.end()
            ? 0
-           : i->second.training.reached(timeline_->now() - i->second.begun);
+           : i->second.training.reached(own_time(i->second));
+}
+
+template <class F>
+void simulated_engine::change(std::uint64_t lease, const F& change) {
+  const auto i = tasks_.find(lease);
+  if (i == tasks_.end())
+    return;
+  auto& x = i->second;
+  change(x.training, own_time(x));
+  timeline_->cancel(x.next);
+  schedule(x);
+}
+
+virtual_timeline::duration
+simulated_engine::own_time(const task& x) const {
+  return x.own + (timeline_->now() - x.as_of) / turns_;
+}
+
+/// Follows how many groups of lanes take turns.
+void simulated_engine::divide_time() {
+  std::set<double> sizes;
+  for (const auto& kvp : tasks_)
+    sizes.insert(kvp.second.training.batch_size(own_time(kvp.second)));
+  const auto turns = std::max<std::int64_t>(std::ssize(sizes), 1);
+  if (turns == turns_)
+    return;
+  for (auto& kvp : tasks_) {
+    auto& x = kvp.second;
+    x.own = own_time(x);
+    x.as_of = timeline_->now();
+    timeline_->cancel(x.next);
+  }
+  turns_ = turns;
+  for (auto& kvp : tasks_)
+    schedule(kvp.second);
 }
 
 void simulated_engine::schedule(task& x) {
   const auto lease = x.training.work().number;
-  x.next = timeline_->schedule_at(x.begun + x.training.next_time(),
+  const auto left = x.training.next_time() - x.own;
+  x.next = timeline_->schedule_at(x.as_of + left * turns_,
                                   [this, lease] { tell_next(lease); });
 }
 
@@ -68,6 +100,7 @@ void simulated_engine::tell_next(std::uint64_t lease) {
     tasks_.erase(i); // the sink may start the next lease
   else
     schedule(x);
+  divide_time();
   sink(event);
 }
 

@@ -17,6 +17,11 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 /// An engine that trains nothing: it tells what training would, at the virtual
 /// time at which it would. All engines of a simulation share its timeline and
 /// shelf, and one thread.
+///
+/// Leases that run at the same time are lanes of one launch. Those that are at
+/// steps of one batch size train together; of several sizes, they take turns
+/// and each gets an equal part of the time. Who is at which size is looked at
+/// whenever a lease begins, stops or ends.
 class simulated_engine final : public engine {
 public:
   /// @param profiles one for each workload of the leases that will come
@@ -38,22 +43,31 @@ public:
   [[nodiscard]] step_t reached(std::uint64_t lease) const override;
 
 private:
-  /// A lease that runs.
+  /// A lease that runs. While others have their turn, its own time goes on
+  /// slower.
   struct task {
     simulated_training training;
-    virtual_timeline::duration begun;
     engine_sink sink;
+    virtual_timeline::duration own{}; ///< its time at `as_of`
+    virtual_timeline::duration as_of{};
     virtual_timeline::entry next{};
   };
 
+  [[nodiscard]] virtual_timeline::duration own_time(const task& x) const;
+  void divide_time();
   void schedule(task& x);
   void tell_next(std::uint64_t lease);
+
+  /// Calls `change` with a lease's training and its own time, if it runs.
+  template <class F>
+  void change(std::uint64_t lease, const F& change);
 
   std::shared_ptr<virtual_timeline> timeline_;
   std::shared_ptr<const simulation_profiles> profiles_;
   std::shared_ptr<checkpoint_shelf> shelf_;
   std::uint64_t seed_;
   std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
+  std::int64_t turns_ = 1; ///< how many groups of lanes train in turns
 };
 
 } // namespace hippo

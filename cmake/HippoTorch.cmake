@@ -27,3 +27,11 @@ add_library(hippo_utf8proc INTERFACE)
 target_include_directories(hippo_utf8proc SYSTEM INTERFACE
   ${UTF8PROC_INCLUDE_DIR})
 target_link_libraries(hippo_utf8proc INTERFACE ${UTF8PROC_LIB})
+
+# And they decode JPEG files.
+find_path(TURBOJPEG_INCLUDE_DIR turbojpeg.h REQUIRED)
+find_library(TURBOJPEG_LIB turbojpeg REQUIRED)
+add_library(hippo_turbojpeg INTERFACE)
+target_include_directories(hippo_turbojpeg SYSTEM INTERFACE
+  ${TURBOJPEG_INCLUDE_DIR})
+target_link_libraries(hippo_turbojpeg INTERFACE ${TURBOJPEG_LIB})

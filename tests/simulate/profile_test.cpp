@@ -163,7 +163,9 @@ curve:
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-cnn, "
               "fashion-resnet, cifar-resnet20, cifar-resnet32, cifar-resnet44, "
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
-              "cifar-mobilenetv2, squad-bert-tiny, squad-bert-base"}));
+              "cifar-mobilenetv2, folder-resnet20, folder-resnet56, "
+              "folder-wrn16-4, folder-mobilenetv2, squad-bert-tiny, "
+              "squad-bert-base"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -81,7 +81,7 @@ TEST(Descriptor, RefusesUnknownWords) {
 }
 
 TEST(Descriptor, BuiltInFallbacksAreAllowed) {
-  ASSERT_EQ(built_in_workloads().size(), 15);
+  ASSERT_EQ(built_in_workloads().size(), 19);
   for (const auto& x : built_in_workloads())
     for (const auto* all : {&x.hyper_parameters, &x.options})
       for (const auto& p : *all) {

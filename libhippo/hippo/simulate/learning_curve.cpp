@@ -65,11 +65,16 @@ learning_curve::learning_curve(curve_settings settings, std::uint64_t salt)
       * std::pow(ratio, static_cast<double>(i) / (curve_directions - 1));
 }
 
+double learning_curve::batch_size(const configuration& config,
+                                  step_t at) const {
+  return value_of(config, settings_.batch_size, at);
+}
+
 void learning_curve::train(curve_state& x, const configuration& config,
                            step_t at) const {
   const auto strength = regularisation(settings_, config, at);
   const auto rate = effective_rate(settings_, config, at);
-  const auto batch = value_of(config, settings_.batch_size, at);
+  const auto batch = batch_size(config, at);
   const auto before = excess(x);
   const auto sharpest =
     settings_.sharpness

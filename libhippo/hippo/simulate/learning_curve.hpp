@@ -116,6 +116,10 @@ public:
   /// number or a word as they say.
   void train(curve_state& x, const configuration& config, step_t at) const;
 
+  /// Returns the batch size of step `at`.
+  [[nodiscard]] double batch_size(const configuration& config,
+                                  step_t at) const;
+
   /// Measures all metrics; NaN if `x` has diverged. Measuring a state again
   /// gives the same.
   [[nodiscard]] metrics evaluate(const curve_state& x) const;

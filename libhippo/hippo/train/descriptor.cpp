@@ -102,21 +102,30 @@ parameter_descriptor precision() {
 struct images_descriptor {
   std::string folder;  ///< where the files are by default
   std::string meaning; ///< of the option that names it
-  double count;        ///< of images
+  double count;        ///< of images, at the most
   double training;     ///< of them trained on by default
   double validation;   ///< of them measured on by default
   std::string classes; ///< how many there are
+  std::string training_part;   ///< which ones are trained on
+  std::string validation_part; ///< which ones are measured on
 };
 
-std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
+/// Adds which images of one set of `x.count` are used.
+images_descriptor of_one_set(images_descriptor x) {
   const auto count = to_text(x.count);
+  x.training_part = "the first of the " + count;
+  x.validation_part =
+    "the last of the " + count + "; with data.train at most " + count;
+  return x;
+}
+
+std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
   return {
     text("data.folder", x.folder, x.meaning),
     integer("data.train", x.training, 1, x.count,
-            "images to train on: the first of the " + count),
+            "images to train on: " + x.training_part),
     integer("data.validation", x.validation, 1, x.count,
-            "images to measure on: the last of the " + count
-              + "; with data.train at most " + count),
+            "images to measure on: " + x.validation_part),
     integer("lanes", 1, 1, lanes_max,
             "copies of the model that one launch trains, each for a trial of "
             "its own; part of what decides the bits"),
@@ -159,6 +168,12 @@ void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
             "as much)"));
   x.hyper_parameters.push_back(
     number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
+}
+
+void add_cutout(workload_descriptor& x, double max) {
+  x.hyper_parameters.push_back(
+    integer("cutout", 0, 0, max,
+            "side of a square in a random place that is taken out, in pixels"));
 }
 
 /// What differs between the workloads that answer questions.
@@ -249,9 +264,10 @@ workload_descriptor fashion(std::string name, std::string meaning,
                             bool augments) {
   auto x =
     image_workload(std::move(name), std::move(meaning),
-                   {"/usr/share/datasets/fashion-mnist",
-                    "folder of the Fashion-MNIST files, plain or gzipped",
-                    60000, 20000, 5000, "10"},
+                   of_one_set({"/usr/share/datasets/fashion-mnist",
+                               "folder of the Fashion-MNIST files, plain or "
+                               "gzipped",
+                               60000, 20000, 5000, "10", {}, {}}),
                    {0.02, 64, 0.0005, 0.1});
   if (augments)
     add_augmentation(x, 2, 14);
@@ -261,19 +277,38 @@ workload_descriptor fashion(std::string name, std::string meaning,
 workload_descriptor cifar(const std::string& network, std::string meaning) {
   auto x = image_workload(
     "cifar-" + network, std::move(meaning),
-    {"/usr/share/datasets/cifar",
-     "folder in which the archive with the binary files was unpacked, or of "
-     "the files, plain or gzipped; not used by synthetic",
-     50000, 45000, 5000, "classes"},
+    of_one_set({"/usr/share/datasets/cifar",
+                "folder in which the archive with the binary files was "
+                "unpacked, or of the files, plain or gzipped; not used by "
+                "synthetic",
+                50000, 45000, 5000, "classes", {}, {}}),
     {0.1, 128, 0.0001, 0});
   add_augmentation(x, 4, 16);
-  x.hyper_parameters.push_back(
-    integer("cutout", 0, 0, 16,
-            "side of a square in a random place that is taken out, in pixels"));
+  add_cutout(x, 16);
   x.options.insert(
     x.options.begin(),
     words("data.set", {"cifar10", "cifar100", "synthetic"}, "cifar10",
           "images; synthetic: 10 classes of made ones, without files"));
+  return x;
+}
+
+/// The smallest side of images in a folder: augmentation moves by less.
+constexpr double smallest_side = 32;
+
+workload_descriptor folder(const std::string& network, std::string meaning) {
+  auto x = image_workload(
+    "folder-" + network, std::move(meaning),
+    {"/usr/share/datasets/imagenette",
+     "folder with train/CLASS/*.jpg and val/CLASS/*.jpg, as ImageNet's", 2e6,
+     9469, 3925, "classes", "so many of train, whatever their class",
+     "so many of val"},
+    {0.1, 64, 0.0001, 0});
+  add_augmentation(x, 4, smallest_side - 1);
+  add_cutout(x, 256);
+  x.options.insert(x.options.begin() + 1,
+                   integer("data.side", 64, smallest_side, 512,
+                           "height and width in pixels to which the square in "
+                           "the middle of an image is scaled"));
   return x;
 }
 
@@ -480,6 +515,10 @@ const std::vector<workload_descriptor>& built_in_workloads() {
     cifar("resnet110", "CIFAR with ResNet-110"),
     cifar("wrn16-4", "CIFAR with the wide residual network WRN-16-4"),
     cifar("mobilenetv2", "CIFAR with MobileNetV2"),
+    folder("resnet20", "JPEG files in folders with ResNet-20"),
+    folder("resnet56", "JPEG files in folders with ResNet-56"),
+    folder("wrn16-4", "JPEG files in folders with WRN-16-4"),
+    folder("mobilenetv2", "JPEG files in folders with MobileNetV2"),
     span("squad-bert-tiny",
          "questions about passages with a BERT of 2 layers of 128; by default "
          "without data files",

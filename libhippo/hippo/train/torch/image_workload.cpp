@@ -8,6 +8,7 @@
 
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/image_folder.hpp"
 #include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
@@ -32,6 +33,8 @@ image_data read_data(const workload_spec& spec) {
   const image_split split{whole(options.at("data.train")),
                           whole(options.at("data.validation"))};
   const auto& folder = std::get<std::string>(options.at("data.folder"));
+  if (spec.name.starts_with("folder-"))
+    return read_image_folder(folder, whole(options.at("data.side")), split);
   const auto set = options.find("data.set");
   if (set == options.end())
     return read_fashion(folder, split);

@@ -1,0 +1,246 @@
+#include "hippo/train/torch/image_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <turbojpeg.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "hippo/train/torch/image_workload.hpp"
+#include "hippo/train/torch/training.hpp"
+#include "hippo/train/workload.hpp"
+#include "train/temporary_folder.hpp"
+#include "train/training_process.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// An image by the colour of each pixel, red, green and blue.
+struct canvas {
+  int width, height;
+  std::function<std::array<int, 3>(int x, int y)> colour;
+};
+
+/// Writes a JPEG file of the best quality.
+void write_jpeg(const std::string& path, const canvas& what,
+                int format = TJPF_RGB, int subsampling = TJSAMP_444) {
+  std::filesystem::create_directories(
+    std::filesystem::path{path}.parent_path());
+  std::string pixels;
+  for (int y = 0; y < what.height; ++y)
+    for (int x = 0; x < what.width; ++x) {
+      const auto c = what.colour(x, y);
+      for (const auto value : c)
+        pixels += static_cast<char>(value);
+      if (format == TJPF_CMYK)
+        pixels += static_cast<char>(255);
+    }
+  auto* handle = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  ASSERT_EQ(tjCompress2(handle,
+                        reinterpret_cast<const unsigned char*>(pixels.data()),
+                        what.width, 0, what.height, format, &bytes, &size,
+                        subsampling, 100, TJFLAG_ACCURATEDCT),
+            0)
+    << tjGetErrorStr2(handle);
+  write_file(path, {reinterpret_cast<const char*>(bytes), size});
+  tjFree(bytes);
+  tjDestroy(handle);
+}
+
+canvas plain(std::array<int, 3> colour, int width = 40, int height = 40) {
+  return {width, height, [colour](int, int) { return colour; }};
+}
+
+/// Two classes with images of a colour of their own.
+void write_two_classes(const std::string& root, int count) {
+  for (const auto* part : {"train", "val"})
+    for (int i = 0; i < count; ++i) {
+      const auto name = "/" + std::to_string(i);
+      write_jpeg(root + '/' + part + "/apple" + name + ".jpg",
+                 plain({200, 10, 20}, 40 + i, 50));
+      write_jpeg(root + '/' + part + "/sky" + name + ".JPEG",
+                 plain({20, 30, 220}, 70, 40 + i));
+    }
+}
+
+/// The bytes of one pixel.
+std::array<int, 3> pixel(const image_data& data, const image_set& set,
+                         std::size_t image, std::size_t row,
+                         std::size_t column) {
+  std::array<int, 3> result{};
+  for (std::size_t c = 0; c < 3; ++c)
+    result[c] = set.pixels.at(image * data.form.size()
+                              + (row * data.form.width + column) * 3 + c);
+  return result;
+}
+
+void expect_near(const std::array<int, 3>& x, const std::array<int, 3>& y,
+                 int most = 3) {
+  for (std::size_t c = 0; c < 3; ++c)
+    EXPECT_NEAR(x[c], y[c], most) << c;
+}
+
+template <class Error>
+std::string message_of(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "no error of that kind";
+  return {};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}
+
+} // namespace
+
+TEST(ImageFolder, ClassesAreTheFoldersOfTrain) {
+  const temporary_folder folder;
+  write_two_classes(folder.path, 5);
+  std::filesystem::remove_all(folder.path + "/val/sky");
+  write_file(folder.path + "/train/notes.txt", "no class");
+  write_file(folder.path + "/train/sky/notes.txt", "no image");
+  const auto data = read_image_folder(folder.path, 32, {10, 5});
+  EXPECT_EQ(data.form.classes, 2);
+  EXPECT_EQ(data.form.size(), 3 * 32 * 32);
+  EXPECT_EQ(data.values.size(), 3);
+  EXPECT_EQ(data.validation.labels, (std::vector<std::int64_t>(5, 0)));
+  std::size_t skies = 0;
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto label = data.training.labels.at(i);
+    skies += label == 1;
+    expect_near(pixel(data, data.training, i, 7, 9),
+                label == 1 ? std::array{20, 30, 220} : std::array{200, 10, 20});
+  }
+  EXPECT_EQ(skies, 5);
+}
+
+TEST(ImageFolder, FewerImagesAreTheFirstOnes) {
+  const temporary_folder folder;
+  write_two_classes(folder.path, 20);
+  const auto all = read_image_folder(folder.path, 32, {40, 40}),
+             some = read_image_folder(folder.path, 32, {11, 3});
+  EXPECT_TRUE(std::equal(some.training.labels.begin(),
+                         some.training.labels.end(),
+                         all.training.labels.begin()));
+  EXPECT_TRUE(std::equal(some.training.pixels.begin(),
+                         some.training.pixels.end(),
+                         all.training.pixels.begin()));
+  // Neither class comes first.
+  for (const std::int64_t label : {0, 1})
+    EXPECT_GT(std::ranges::count(some.training.labels, label), 1);
+}
+
+TEST(ImageFolder, TakesTheSquareInTheMiddle) {
+  const temporary_folder folder;
+  // A bright square of 100 between dark stripes; half of it is green.
+  write_jpeg(folder.path + "/train/a/wide.jpg",
+             {200, 100, [](int x, int y) {
+                return x < 50 || x >= 150 ? std::array{0, 0, 0}
+                       : y < 50           ? std::array{240, 240, 240}
+                                          : std::array{0, 240, 0};
+              }});
+  write_jpeg(folder.path + "/val/a/high.jpg",
+             {100, 300, [](int, int y) {
+                return y < 100 || y >= 200 ? std::array{0, 0, 0}
+                                           : std::array{240, 240, 240};
+              }});
+  const auto data = read_image_folder(folder.path, 40, {1, 1});
+  for (const std::size_t column : {1, 20, 38}) {
+    expect_near(pixel(data, data.training, 0, 1, column), {240, 240, 240}, 8);
+    expect_near(pixel(data, data.training, 0, 38, column), {0, 240, 0}, 8);
+  }
+  for (const std::size_t row : {1, 20, 38})
+    expect_near(pixel(data, data.validation, 0, row, 20), {240, 240, 240}, 8);
+}
+
+TEST(ImageFolder, ScalesByTheMean) {
+  const temporary_folder folder;
+  // Stripes of one pixel: what is shrunk is grey, what is as large is striped.
+  const canvas stripes{96, 96, [](int x, int) {
+                         return std::array{x % 2 * 200, x % 2 * 200,
+                                           x % 2 * 200};
+                       }};
+  for (const auto* part : {"/train/a/x.jpg", "/val/a/x.jpg"})
+    write_jpeg(folder.path + part, stripes);
+  const auto shrunk = read_image_folder(folder.path, 48, {1, 1}),
+             same = read_image_folder(folder.path, 96, {1, 1}),
+             grown = read_image_folder(folder.path, 192, {1, 1}),
+             uneven = read_image_folder(folder.path, 72, {1, 1});
+  for (std::size_t i = 10; i < 20; ++i) {
+    const auto value = static_cast<int>(i % 2 * 200);
+    expect_near(pixel(shrunk, shrunk.training, 0, i, i), {100, 100, 100}, 6);
+    expect_near(pixel(same, same.training, 0, 5, i), {value, value, value}, 6);
+    for (const std::size_t half : {0, 1})
+      expect_near(pixel(grown, grown.training, 0, 5, 2 * i + half),
+                  {value, value, value}, 6);
+  }
+  // Pixel 0 covers 0 to 4/3, pixel 1 from there to 8/3.
+  expect_near(pixel(uneven, uneven.training, 0, 5, 0), {50, 50, 50}, 6);
+  expect_near(pixel(uneven, uneven.training, 0, 5, 1), {100, 100, 100}, 6);
+}
+
+TEST(ImageFolder, OtherKindsOfColours) {
+  const temporary_folder folder;
+  write_jpeg(folder.path + "/train/a/grey.jpg", plain({90, 90, 90}), TJPF_RGB,
+             TJSAMP_GRAY);
+  write_jpeg(folder.path + "/val/a/ink.jpg", plain({250, 120, 10}), TJPF_CMYK);
+  const auto data = read_image_folder(folder.path, 32, {1, 1});
+  expect_near(pixel(data, data.training, 0, 5, 5), {90, 90, 90});
+  expect_near(pixel(data, data.validation, 0, 5, 5), {250, 120, 10});
+}
+
+TEST(ImageFolder, SaysWhatIsWrong) {
+  const temporary_folder folder;
+  const auto read = [&] { read_image_folder(folder.path, 32, {4, 2}); };
+  auto said = message_of<missing_data_error>(read);
+  EXPECT_TRUE(has(said, "no folder " + folder.path + "/train")) << said;
+  EXPECT_TRUE(has(said, "data.folder")) << said;
+  std::filesystem::create_directories(folder.path + "/train/apple");
+  said = message_of<missing_data_error>(read);
+  EXPECT_TRUE(has(said, "no JPEG files in the folders of " + folder.path))
+    << said;
+  write_two_classes(folder.path, 1);
+  EXPECT_EQ(message_of<std::invalid_argument>(read),
+            "data.train is 4, but there are 2 JPEG files in " + folder.path
+              + "/train");
+  write_two_classes(folder.path, 2);
+  const auto broken = folder.path + "/train/sky/1.JPEG";
+  write_file(broken, "JFIF");
+  said = message_of<std::runtime_error>(read);
+  EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
+  write_two_classes(folder.path, 2);
+  write_jpeg(folder.path + "/val/pear/1.jpg", plain({1, 2, 3}));
+  EXPECT_EQ(message_of<std::runtime_error>(read),
+            folder.path + "/val/pear is a class that is not in train");
+}
+
+TEST(ImageFolder, IsTrainedOn) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  const temporary_folder folder;
+  write_two_classes(folder.path, 8);
+  workload_spec spec{"folder-resnet20", {}};
+  for (const auto& x : built_in_workloads())
+    if (x.name == spec.name)
+      for (const auto& option : x.options)
+        spec.options[option.name] = option.fallback;
+  spec.options["data.folder"] = folder.path;
+  spec.options["data.side"] = 32.0;
+  spec.options["data.train"] = spec.options["data.validation"] = 16.0;
+  const auto work = make_image_workload(spec, test_device());
+  auto config = default_configuration(spec.name);
+  config["batch_size"] = form::constant(4);
+  config["lr"] = form::constant(0.02);
+  EXPECT_NEAR(work->evaluate({0}).front().at("train_loss"), std::log(2), 1e-6);
+  for (step_t step = 0; step < 4; ++step)
+    work->train({{0, &config, step}});
+  EXPECT_EQ(work->evaluate({0}).front().at("val_accuracy"), 1);
+}
+
+} // namespace hippo
