@@ -56,8 +56,8 @@ system_config::~system_config() {
 std::optional<error> system_config::use_tls(const credentials& shown) {
   if (!tls_calls_are_ours())
     return error{errc::io_failed,
-                 "this build cannot keep connections apart: its SSL_read is not "
-                 "what its libraries call"};
+                 "this build cannot keep connections apart: its SSL_read is "
+                 "not what its libraries call"};
   const auto add = [this](const char* name, const std::string& bytes,
                           std::string& path) {
     const int file = make_memory_file(name, bytes);

@@ -164,6 +164,15 @@ TEST(Optimizer, WeightsThatDoNotDecay) {
   }
 }
 
+TEST(TrainingState, AStepThatFailedLeavesNoGradients) {
+  for (const double scale : {1, 1024}) {
+    const auto x = weight_of(3, 7);
+    const training_state state{"some", {{"x", x}}, {}, 1};
+    state.go_back((x * x).sum(), scale);
+    EXPECT_EQ(x.grad().item<double>(), 6);
+  }
+}
+
 TEST(TrainingState, GradientsAreClippedByLane) {
   // Norms of the lanes' gradients: 5, 0.5 and 5.
   const auto weight = [](const std::vector<double>& gradients) {

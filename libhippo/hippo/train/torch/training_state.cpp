@@ -120,6 +120,9 @@ void training_state::restart(std::size_t lane, double loss) {
 }
 
 void training_state::go_back(const at::Tensor& loss, double scale) const {
+  // A step that has failed may have left some.
+  for (const auto& [name, x] : weights_)
+    x.mutable_grad().reset();
   if (scale == 1) {
     loss.backward();
     return;

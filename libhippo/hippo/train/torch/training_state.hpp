@@ -43,7 +43,8 @@ public:
     optimizer_.plan(rules, rows);
   }
 
-  /// Computes the gradients of a loss, by way of that loss `scale` times.
+  /// Computes the gradients of a loss, by way of that loss `scale` times, in the
+  /// place of those that are there.
   void go_back(const at::Tensor& loss, double scale) const;
 
   /// Scales each lane's gradients down so that the norm of all of them together
