@@ -22,31 +22,38 @@ public:
   /// What tells steps apart that launch other kernels or use other memory.
   using shape = std::vector<std::int64_t>;
 
-  explicit step_recorder(at::Device device) : device_(device) {}
-
-  /// Runs `step`, or what was recorded of one of that shape.
-  void run(const shape& x, const std::function<void()>& step);
-
-  /// A step that was recorded, in libhippo_cuda_graph.so.
+  /// A step that was recorded.
   class recording {
   public:
     virtual ~recording() = default;
     virtual void replay() = 0;
   };
 
-private:
+  /// Records a step without running it. Throws if it cannot be recorded.
+  using record_function
+    = std::unique_ptr<recording> (*)(const std::function<void()>& step);
+
   /// So many recordings are kept, the last used ones: each has memory.
   static constexpr std::size_t recordings_max = 8;
 
+  /// @param record null: steps are always run as they are
+  explicit step_recorder(record_function record) : record_(record) {}
+
+  /// Records by libhippo_cuda_graph.so if the device is a GPU.
+  explicit step_recorder(at::Device device);
+
+  /// Runs `step`, or what was recorded of one of that shape.
+  void run(const shape& x, const std::function<void()>& step);
+
+private:
   struct entry {
     std::uint64_t last_run = 0; ///< in the order of calls
-    bool was_run = false;
-    bool fails = false; ///< to be recorded
+    bool fails = false;         ///< to be recorded
     std::unique_ptr<recording> recorded;
   };
 
-  at::Device device_;
-  std::map<shape, entry> steps_;
+  record_function record_;
+  std::map<shape, entry> steps_; ///< that were run at least once
   std::uint64_t calls_ = 0;
 };
 
