@@ -27,6 +27,16 @@ target_link_libraries(hippo_caf INTERFACE
   ${CAF_OPENSSL_LIB} ${CAF_IO_LIB} ${CAF_CORE_LIB} OpenSSL::SSL
   Threads::Threads)
 
+# Makes the target `name` of a library that has no CMake package.
+function(hippo_find_library name header library)
+  string(TOUPPER ${library} prefix)
+  find_path(${prefix}_INCLUDE_DIR ${header} REQUIRED)
+  find_library(${prefix}_LIB ${library} REQUIRED)
+  add_library(${name} INTERFACE)
+  target_include_directories(${name} SYSTEM INTERFACE ${${prefix}_INCLUDE_DIR})
+  target_link_libraries(${name} INTERFACE ${${prefix}_LIB})
+endfunction()
+
 if(HIPPO_TORCH)
   include(HippoTorch)
 endif()

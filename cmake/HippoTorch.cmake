@@ -20,18 +20,6 @@ target_link_libraries(hippo_libtorch INTERFACE
 # The built-in workloads read gzipped data.
 find_package(ZLIB REQUIRED)
 
-# They split text into words, too.
-find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
-find_library(UTF8PROC_LIB utf8proc REQUIRED)
-add_library(hippo_utf8proc INTERFACE)
-target_include_directories(hippo_utf8proc SYSTEM INTERFACE
-  ${UTF8PROC_INCLUDE_DIR})
-target_link_libraries(hippo_utf8proc INTERFACE ${UTF8PROC_LIB})
-
-# And they decode JPEG files.
-find_path(TURBOJPEG_INCLUDE_DIR turbojpeg.h REQUIRED)
-find_library(TURBOJPEG_LIB turbojpeg REQUIRED)
-add_library(hippo_turbojpeg INTERFACE)
-target_include_directories(hippo_turbojpeg SYSTEM INTERFACE
-  ${TURBOJPEG_INCLUDE_DIR})
-target_link_libraries(hippo_turbojpeg INTERFACE ${TURBOJPEG_LIB})
+# They split text into words, too, and decode JPEG files.
+hippo_find_library(hippo_utf8proc utf8proc.h utf8proc)
+hippo_find_library(hippo_turbojpeg turbojpeg.h turbojpeg)

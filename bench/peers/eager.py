@@ -4,11 +4,11 @@ bench/trainer.cpp measures of ours.
 
 import argparse
 import json
-import time
 
 import torch
 
 import fashion
+import timing
 
 
 def main():
@@ -33,15 +33,13 @@ def main():
                                 weight_decay=5e-4, fused=args.fused or None)
     if args.compile:
         model = torch.compile(model)
-    # This one does not count: caches fill, and compilers run.
-    fashion.train_epoch(model, optimizer, data, args.batch_size)
-    begin = time.perf_counter()
-    epochs = spent = 0
-    while spent < args.seconds:
+
+    def epoch():
         fashion.train_epoch(model, optimizer, data, args.batch_size)
-        epochs += 1
-        spent = time.perf_counter() - begin
-    rate = args.images / args.batch_size * epochs / spent
+
+    epoch()  # does not count: caches fill, and compilers run
+    rate = args.images / args.batch_size \
+        * timing.epochs_per_second(epoch, args.seconds)
     print(json.dumps({"iterations_per_second": rate}))
 
 

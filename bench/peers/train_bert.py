@@ -5,12 +5,12 @@ half of the length and all of it, and padded.
 
 import argparse
 import json
-import time
 
 import torch
 from torch.nn import functional
 
 import bert
+import timing
 
 
 def main():
@@ -64,13 +64,8 @@ def main():
         return total.item()
 
     epoch()
-    begin = time.perf_counter()
-    epochs = spent = 0
-    while spent < args.seconds:
-        epoch()
-        epochs += 1
-        spent = time.perf_counter() - begin
-    print(json.dumps({"examples_per_second": args.examples * epochs / spent}))
+    rate = args.examples * timing.epochs_per_second(epoch, args.seconds)
+    print(json.dumps({"examples_per_second": rate}))
 
 
 main()

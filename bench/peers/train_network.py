@@ -5,11 +5,11 @@ augmentation.
 
 import argparse
 import json
-import time
 
 import torch
 
 import networks
+import timing
 
 
 def main():
@@ -56,13 +56,8 @@ def main():
 
     epoch()
     epoch()
-    begin = time.perf_counter()
-    epochs = spent = 0
-    while spent < args.seconds:
-        epoch()
-        epochs += 1
-        spent = time.perf_counter() - begin
-    print(json.dumps({"examples_per_second": args.examples * epochs / spent}))
+    rate = args.examples * timing.epochs_per_second(epoch, args.seconds)
+    print(json.dumps({"examples_per_second": rate}))
 
 
 main()

@@ -113,6 +113,19 @@ private:
   std::vector<std::size_t>& launches_;
 };
 
+/// Returns a registry whose workload `summing` has lanes.
+/// @param launches is given how many lanes took part in each
+workload_registry registry_of_lanes(std::vector<std::size_t>& launches) {
+  workload_registry result;
+  workload_descriptor x;
+  x.name = "summing";
+  result.add(x, [&](const workload_spec& spec) {
+    return first_lane(
+      std::make_unique<summing_lanes>(lanes_of(spec), launches));
+  });
+  return result;
+}
+
 struct TrainingEngineTest : testing::Test {
   temporary_folder folder;
   std::promise<void> started;
@@ -227,13 +240,7 @@ TEST_F(TrainingEngineTest, AnotherWorkloadIsInNoStateThatIsKnown) {
 
 TEST_F(TrainingEngineTest, LanesStartFromWhatOthersHaveSaved) {
   std::vector<std::size_t> launches;
-  workload_registry registry;
-  workload_descriptor x;
-  x.name = "summing";
-  registry.add(x, [&](const workload_spec& spec) {
-    return first_lane(
-      std::make_unique<summing_lanes>(lanes_of(spec), launches));
-  });
+  const auto registry = registry_of_lanes(launches);
   std::atomic<int> reads{0};
   for (const std::uint64_t room : {1000, 0}) {
     training_engine device{registry, "test",
@@ -275,14 +282,8 @@ TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
 }
 
 TEST_F(TrainingEngineTest, LanesTrainTogether) {
-  std::vector<std::size_t> launches; ///< how many lanes took part in each
-  workload_registry registry;
-  workload_descriptor x;
-  x.name = "summing";
-  registry.add(x, [&](const workload_spec& spec) {
-    return first_lane(
-      std::make_unique<summing_lanes>(lanes_of(spec), launches));
-  });
+  std::vector<std::size_t> launches;
+  const auto registry = registry_of_lanes(launches);
   auto first = make_lease(1, 3);
   auto second = make_lease(2, 5);
   first.workload.options["lanes"] = second.workload.options["lanes"] = 3.0;

@@ -6,6 +6,7 @@
 
 #include "hippo/train/torch/image_files.hpp"
 #include "hippo/train/workload.hpp"
+#include "train/message_of.hpp"
 #include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
 
@@ -66,18 +67,6 @@ void expect_cifar(const image_set& set, std::size_t index, std::size_t number,
       ASSERT_EQ(set.pixels.at(index * 3072 + i * 3 + c),
                 pixel(number, c * 1024 + i))
         << number << ' ' << i << ' ' << c;
-}
-
-/// Returns what `read` complains of.
-template <class Error>
-std::string message_of(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "no error of that kind";
-  return {};
 }
 
 void expect_words(const std::string& text,

@@ -9,6 +9,7 @@
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
+#include "train/message_of.hpp"
 #include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
 
@@ -81,17 +82,6 @@ void expect_near(const std::array<int, 3>& x, const std::array<int, 3>& y,
                  int most = 3) {
   for (std::size_t c = 0; c < 3; ++c)
     EXPECT_NEAR(x[c], y[c], most) << c;
-}
-
-template <class Error>
-std::string message_of(const std::function<void()>& read) {
-  try {
-    read();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "no error of that kind";
-  return {};
 }
 
 bool has(const std::string& text, const std::string& part) {

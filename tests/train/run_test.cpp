@@ -90,6 +90,19 @@ protected:
     work.on_train = [this](step_t, step_t) { clock += 1'000'000'000; };
   }
 
+  /// Returns what waits until step 4 begins, and says in `has_begun` whether it
+  /// has.
+  std::function<void()> waits_for_step_4(bool& has_begun) {
+    const auto begun = std::make_shared<std::promise<void>>();
+    work.on_step = [begun](step_t at) {
+      if (at == 4)
+        begun->set_value();
+    };
+    return [&has_begun, begin = begun->get_future().share()] {
+      has_begun = begin.wait_for(10s) == std::future_status::ready;
+    };
+  }
+
   lease x;
   summing_workload work;
   std::optional<checkpoint> present; ///< that `work` is in the state of
@@ -143,16 +156,8 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
 }
 
 TEST_F(Run, TrainsOnWhileACheckpointIsWritten) {
-  std::promise<void> is_behind;
-  auto passed = is_behind.get_future();
-  work.on_step = [&](step_t at) {
-    if (at == 4)
-      is_behind.set_value();
-  };
   bool trained_on = false;
-  store.on_write = [&] {
-    trained_on = passed.wait_for(10s) == std::future_status::ready;
-  };
+  store.on_write = waits_for_step_4(trained_on);
   ASSERT_FALSE(run_lease().failure);
   EXPECT_TRUE(trained_on);
   ASSERT_EQ(reports.size(), 2u);
@@ -443,16 +448,8 @@ TEST_F(RunKeeping, ADivergedStateIsNotKept) {
 }
 
 TEST_F(RunKeeping, WritesAStateAsItWasWhileItTrainsOn) {
-  std::promise<void> is_behind;
-  auto passed = is_behind.get_future();
-  work.on_step = [&](step_t at) {
-    if (at == 4)
-      is_behind.set_value();
-  };
   bool trained_on = false;
-  work.on_bytes = [&] {
-    trained_on = passed.wait_for(10s) == std::future_status::ready;
-  };
+  work.on_bytes = waits_for_step_4(trained_on);
   ASSERT_FALSE(run_lease().failure);
   EXPECT_TRUE(trained_on);
   EXPECT_EQ(*read_checkpoint(folder.path, *reports[0].saved), "sum 3");

@@ -134,26 +134,25 @@ public:
     const tf32_scope products{precision_};
     rows_.clear();
     std::vector<std::optional<update_rule>> rules(lanes());
-    std::vector<double> dropout(lanes());
     for (const auto& x : xs) {
       put_values(*x.config, x.step, rows_[x.lane]);
       rules[x.lane] = rule_at(*x.config, x.step);
-      dropout[x.lane] = number_at(*x.config, "dropout", x.step);
+      rows_.activate(
+        x.lane, {seed_, x.step, 0, number_at(*x.config, "dropout", x.step)});
       training_.set_order(
         x.lane, epoch_order(seed_, x.step, data_.training.labels.size()));
     }
     training_.publish_orders();
     const kept_lanes kept{model_->buffers(), resting(rules), lanes()};
-    const auto& [first_lane, config, step] = xs.front();
     const auto batch_size = static_cast<std::int64_t>(
-      epoch_values_at(*config, step).batch_size);
+      whole(number_at(*xs.front().config, "batch_size", xs.front().step)));
     loss_.zero_();
     std::uint64_t iteration = 0;
     for (std::int64_t first = 0; first < training_.size();
          first += batch_size, ++iteration) {
       const auto n = std::min(batch_size, training_.size() - first);
       for (const auto& x : xs) {
-        rows_.activate(x.lane, {seed_, x.step, iteration, dropout[x.lane]});
+        rows_[x.lane].iteration = iteration;
         rows_[x.lane].first = first;
       }
       state_.plan(rules, rows_);
@@ -181,8 +180,12 @@ public:
       const auto images = batch(validation_, plain_, n).first;
       const auto labels =
         validation_.labels().narrow(0, first, n).expand({count(), n});
+      // The same for each lane; no copy for one.
       const auto scores =
-        scores_of(images.repeat({1, 1, 1, count()}), nullptr);
+        scores_of(images.unsqueeze(3)
+                    .expand({-1, -1, -1, count(), -1})
+                    .flatten(3),
+                  nullptr);
       loss.add_(losses(scores, labels).sum(1, false, at::kDouble));
       right.add_(scores.argmax(2).eq(labels).sum(1));
     }

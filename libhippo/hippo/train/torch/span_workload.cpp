@@ -151,6 +151,7 @@ public:
     const auto windows =
       epoch_order(seed_, x.step, data_.training.windows.size());
     rows_.clear();
+    rows_.activate(0, {seed_, x.step, 0, values.dropout});
     const bool clips = values.clip > 0;
     if (clips)
       rows_[0].clip = static_cast<float>(values.clip);
@@ -161,7 +162,7 @@ public:
       const auto n =
         std::min<std::size_t>(values.batch_size, windows.size() - first);
       const auto& batch = put_batch(data_.training, windows.data() + first, n);
-      rows_.activate(0, {seed_, x.step, iteration, values.dropout});
+      rows_[0].iteration = iteration;
       state_.plan({values.rule}, rows_);
       rows_.publish();
       network_.seed(rows_[0]);
