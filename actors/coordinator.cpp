@@ -7,7 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "collection.hpp"
+#include "hippo/merge/retention.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"

@@ -1,6 +1,8 @@
 #include "journal.hpp"
 
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include <spdlog/spdlog.h>
 
@@ -23,6 +25,15 @@ std::optional<error> write(journal_state& st) {
     += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
          .count();
   return std::nullopt;
+}
+
+void delete_files(const std::vector<std::string>& paths) {
+  for (const auto& path : paths) {
+    std::error_code failed;
+    std::filesystem::remove(path, failed);
+    if (failed)
+      spdlog::warn("journal: cannot delete {}: {}", path, failed.message());
+  }
 }
 
 void flush(self_ptr self) {
@@ -48,6 +59,7 @@ void flush(self_ptr self) {
     }
     for (auto& [owner, news] : x.news)
       self->send(owner, outcome_atom::value, std::move(news));
+    delete_files(x.files);
     x.promise.deliver(std::uint64_t{x.records});
   }
   if (trouble)
@@ -71,7 +83,8 @@ journal_actor::behavior_type journal(self_ptr self,
       // along with it.
       if (waiting.empty())
         self->send(self, flush_atom::value);
-      waiting.push_back({x.records.size(), std::move(x.news), promise});
+      waiting.push_back({x.records.size(), std::move(x.news),
+                         std::move(x.files), promise});
       unwritten.insert(unwritten.end(),
                        std::make_move_iterator(x.records.begin()),
                        std::make_move_iterator(x.records.end()));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,10 +21,11 @@ struct journal_state {
   /// who asked for it hear that it failed.
   std::chrono::milliseconds retry{0};
 
-  /// What is passed on once the records of an entry are written.
+  /// What is passed on and deleted once the records of an entry are written.
   struct waiting_entry {
     std::size_t records = 0; ///< how many
     std::vector<std::pair<trial_owner_actor, study_news>> news;
+    std::vector<std::string> files; ///< to delete
     caf::typed_response_promise<std::uint64_t> promise;
   };
   std::vector<journal_record> unwritten; ///< in the order in which they came

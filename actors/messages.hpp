@@ -9,11 +9,12 @@
 #include "caf/all.hpp"
 
 #include "hippo/core/error.hpp"
+#include "hippo/merge/orders.hpp"
+#include "hippo/merge/status.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_folder.hpp"
-#include "hippo/tree/overview.hpp"
 #include "hippo/tune/loaded_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"
@@ -120,97 +121,6 @@ using registrar_actor = caf::typed_actor<
 
 // -- what stays inside the service node ---------------------------------------
 
-/// A study, as a merger needs to know it.
-struct study_registration {
-  std::uint64_t id = 0; ///< under which the store knows it
-  measuring when;
-  double weight = 1; ///< share of the trainers, relative to other studies; > 0
-  bool held = false; ///< whether it starts nothing for now
-};
-
-/// What a study wants of its merger, carried out in this order. Trials go by
-/// the study's own numbers.
-struct study_orders {
-  struct trial {
-    std::uint64_t no = 0;
-    std::vector<segment> segments;
-    std::optional<std::uint64_t> fork_of;
-    bool responsive = false; ///< whether it may be rerouted
-  };
-  /// A trial is to be trained up to a state.
-  struct request {
-    std::uint64_t no = 0;
-    step_t to = 0;
-    step_t heard = 0;    ///< what the study knows already, up to here
-    bool is_over = false; ///< whether it was asked for once and is no longer
-  };
-  std::vector<trial> added;
-  /// Trials that go on with other values from where they were asked to.
-  std::vector<trial> rerouted;
-  std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
-  std::vector<request> asked;
-  bool wants_room = false; ///< whether it would start more if it might
-  /// So much of what the merger has told it the study had heard by then.
-  std::uint64_t heard = 0;
-
-  /// Whether nothing is to be carried out.
-  [[nodiscard]] bool empty() const {
-    return added.empty() && rerouted.empty() && dropped.empty()
-           && asked.empty();
-  }
-};
-
-/// What a study hears in one go, by its own numbers of trials.
-using study_news = std::vector<study_event>;
-
-/// Where a merger stands, cheap enough to ask for often.
-struct merger_status {
-  merge_figures figures;
-  std::vector<merge_figures> by_study; ///< in order of registration
-  std::uint64_t trained_steps = 0;
-  std::uint64_t reused_steps = 0; ///< unique steps that were there before
-  std::uint64_t runnable_paths = 0;
-  double device_seconds = 0; ///< in which trainers were at work, added up
-  double step_seconds = 0; ///< the mean time of a trained step
-  /// What the steps would have cost that trials have got by now without anybody
-  /// training them in this run.
-  double saved_seconds = 0;
-  struct running_lease {
-    std::uint64_t trainer = 0;
-    std::uint32_t lane = 0;
-    std::string what; ///< the stage that it is in
-    step_t at = 0;
-    step_t to = 0;
-    double steps_per_second = 0; ///< 0 until it has reported
-  };
-  std::vector<running_lease> running;
-};
-
-/// Everything a merger knows that a report shows.
-struct merger_overview {
-  merger_status status;
-  std::string workload_key;
-  std::uint32_t lanes = 1; ///< that a trainer has for it
-  std::vector<overview_stage> stages;
-  /// What a merger knows of a trial.
-  struct trial_entry {
-    step_t shared_steps = 0;
-    node_id leaf = 0; ///< the last node of its chain
-  };
-  std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
-  std::vector<busy_record> timeline;
-  bool timeline_is_whole = true; ///< else it got too long
-  /// For how long trainers worked for each study, added up over them; what
-  /// several waited for is divided among them by weight.
-  std::vector<double> study_seconds;
-  double busy_seconds = 0;
-  double load_seconds = 0;
-  double train_seconds = 0;
-  double evaluate_seconds = 0;
-  double save_seconds = 0;
-  double dispatch_seconds = 0;
-};
-
 /// Where a study stands, cheap enough to ask for often.
 struct study_status {
   std::uint64_t id = 0;
@@ -276,10 +186,11 @@ using trial_owner_actor = caf::typed_actor<
   // room. Answered with orders.
   caf::reacts_to<room_atom, std::uint64_t>>;
 
-/// What must last, and who hears of it then.
+/// What must last, and what is done once it does.
 struct journal_entry {
   std::vector<journal_record> records;
   std::vector<std::pair<trial_owner_actor, study_news>> news;
+  std::vector<std::string> files{}; ///< to be deleted
 };
 
 /// How the journal does.
@@ -293,8 +204,9 @@ struct journal_status {
 /// Writes what must last, in the order in which it comes, and passes the news on
 /// in the same order: the store knows what every study has heard.
 using journal_actor = caf::typed_actor<
-  // Commits the records, perhaps along with others, then passes on the news and
-  // replies with the number of records. Errors: `errc::io_failed`.
+  // Commits the records, perhaps along with others, then passes on the news,
+  // deletes the files and replies with the number of records.
+  // Errors: `errc::io_failed`.
   caf::replies_to<commit_atom, journal_entry>::with<std::uint64_t>,
   // Time to commit what has come in. Sent by the journal to itself.
   caf::reacts_to<flush_atom>,

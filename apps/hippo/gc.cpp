@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "collection.hpp"
+#include "hippo/merge/retention.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/train/study_code.hpp"

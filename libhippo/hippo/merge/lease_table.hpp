@@ -1,0 +1,153 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hippo/core/ids.hpp"
+#include "hippo/merge/moment.hpp"
+#include "hippo/plan/search_plan.hpp"
+
+namespace hippo {
+
+/// How far a lease is.
+struct lease_progress {
+  step_t reached = 0; ///< the state of the last report
+  step_t saved = 0;   ///< the last state that has a checkpoint
+  moment granted;
+  moment reported; ///< when the last report came, or the grant
+  double steps_per_second = 0; ///< of the last report; 0: none came
+  bool outranked = false; ///< by what was waiting at the last report
+  step_t heartbeat_at = 0; ///< the state of the last heartbeat
+  moment heartbeat;        ///< when that came
+  double still_seconds = 0; ///< for how long heartbeats have had that state
+};
+
+/// A lease that a trainer works on.
+struct running_lease {
+  trainer_id trainer{};
+  lease work;
+  std::vector<std::string> speed_keys; ///< of the stages
+  lease_progress progress;
+
+  [[nodiscard]] lease_id id() const { return lease_id{work.number}; }
+  /// Whether every stage has been reported.
+  [[nodiscard]] bool is_through() const {
+    return progress.reached >= work.stages.back().end;
+  }
+};
+
+/// Returns the index of the stage that training up to state `at` has been in;
+/// beyond all of them, the last one's.
+std::size_t stage_index(const lease& x, step_t at);
+
+/// The trainers that the pool has granted, their lanes, and the leases on them.
+///
+/// A trainer is *free* while it may be given a further lease.
+///
+/// @invariant a trainer's leases are those of its occupied lanes
+/// @invariant the lease of a lane exists and names that trainer and lane
+/// @invariant a free trainer has an empty lane and does not yield
+/// @invariant a lease has not reached less than it has saved, nor anything
+///            outside of its stages
+class lease_table {
+public:
+  /// @param lanes that each trainer has; not 0
+  /// @param first number of the first lease
+  lease_table(std::uint32_t lanes, lease_id first);
+
+  // -- trainers ---------------------------------------------------------------
+
+  /// Takes in a trainer; it is free.
+  /// REQUIRES: it is not here.
+  void add(trainer_id x);
+
+  /// Forgets a trainer. @returns the leases that it had
+  /// REQUIRES: it is here.
+  std::vector<running_lease> remove(trainer_id x);
+
+  /// Gives a trainer no further lease, so that it can be released once those
+  /// that it has have ended.
+  void wind_down(trainer_id x);
+
+  /// Lets a trainer be free that has an empty lane, unless it winds down.
+  void set_free(trainer_id x);
+
+  /// No trainer is free afterwards. @returns those that were and have no lease
+  std::vector<trainer_id> set_aside_free();
+
+  // -- leases -----------------------------------------------------------------
+
+  /// Returns the number for a lease to be begun.
+  lease_id next_id();
+
+  /// Begins a lease on the lane that it names.
+  /// REQUIRES: the lane is empty; the number is from `next_id`.
+  void begin(running_lease x);
+
+  /// Ends a lease. Its lane is empty then; its trainer is not free before
+  /// `set_free`. REQUIRES: it runs.
+  running_lease end(lease_id x);
+
+  /// The progress of a lease that runs. REQUIRES: it does.
+  lease_progress& progress(lease_id x);
+
+  /// Notes the checkpoint whose state a lane is in; empty: none.
+  void set_present(trainer_id x, std::uint32_t lane, std::string file);
+
+  // -- looking ----------------------------------------------------------------
+
+  /// One of a trainer's lanes.
+  struct lane_entry {
+    std::optional<lease_id> lease;
+    std::string present; ///< file of the checkpoint whose state it is in
+  };
+  struct trainer_entry {
+    std::vector<lane_entry> lanes;
+    std::size_t leases = 0;
+    bool yields = false; ///< whether it winds down
+  };
+
+  /// Returns the lease of that number, or null if it does not run.
+  [[nodiscard]] const running_lease* find(lease_id x) const;
+  [[nodiscard]] const std::map<lease_id, running_lease>& leases() const {
+    return leases_;
+  }
+  [[nodiscard]] bool has(trainer_id x) const { return trainers_.count(x) > 0; }
+  /// REQUIRES: `has(x)`
+  [[nodiscard]] const trainer_entry& trainer(trainer_id x) const;
+  /// Returns the leases of a trainer, by lane. REQUIRES: `has(x)`
+  [[nodiscard]] std::vector<lease_id> leases_of(trainer_id x) const;
+  [[nodiscard]] const std::set<trainer_id>& free_trainers() const {
+    return free_;
+  }
+  [[nodiscard]] std::size_t trainers() const { return trainers_.size(); }
+  /// Returns how many trainers have a lease.
+  [[nodiscard]] std::size_t trainers_at_work() const { return at_work_; }
+  [[nodiscard]] std::uint32_t lanes() const { return lanes_; }
+  /// Returns how many leases were begun.
+  [[nodiscard]] std::uint64_t begun() const {
+    return number_of(next_) - number_of(first_);
+  }
+
+  /// Asserts the invariants of all trainers and leases.
+  void check_invariants() const;
+
+private:
+  /// Asserts the invariants of one trainer and its leases.
+  void check(trainer_id x) const;
+
+  std::uint32_t lanes_;
+  lease_id first_;
+  lease_id next_;
+  std::map<trainer_id, trainer_entry> trainers_;
+  std::map<lease_id, running_lease> leases_;
+  std::set<trainer_id> free_;
+  std::size_t at_work_ = 0; ///< trainers with a lease
+};
+
+} // namespace hippo

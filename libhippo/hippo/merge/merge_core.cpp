@@ -1,0 +1,759 @@
+#include "hippo/merge/merge_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+using level = merge_effect::log_line::level;
+
+/// How long a trainer gets no work for which there is nothing but what it has
+/// failed at.
+constexpr std::chrono::milliseconds failed_cool_down{1000};
+
+/// A trainer stalls when a step takes so many times as long as expected.
+constexpr double stall_steps = 10;
+
+/// The time between two heartbeats counts as that at most: the service itself
+/// may have stood still.
+constexpr double heartbeat_gap_max = 10;
+
+/// What the pool is told where a study could start more: as many as it likes.
+constexpr std::uint64_t any_number_of_trainers = UINT32_MAX;
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+bool all_finite(const metrics& xs) {
+  return std::all_of(xs.begin(), xs.end(),
+                     [](const auto& kvp) { return std::isfinite(kvp.second); });
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// Cuts a path off after so many steps.
+void shorten(std::vector<stage>& stages, step_t steps) {
+  assert(!stages.empty());
+  const auto end = stages.front().begin + steps;
+  while (stages.back().begin >= end)
+    stages.pop_back();
+  stages.back().end = std::min(stages.back().end, end);
+  assert(!stages.empty());
+}
+
+/// Adds the stops of a stage. One without length ends where the next begins.
+void append_stops(std::vector<stop_point>& to,
+                  const std::vector<stop_point>& stops) {
+  for (const auto& stop : stops)
+    if (!to.empty() && to.back().at == stop.at) {
+      to.back().evaluate |= stop.evaluate;
+      to.back().save |= stop.save;
+    } else {
+      assert(to.empty() || to.back().at < stop.at);
+      to.push_back(stop);
+    }
+}
+
+} // namespace
+
+merge_core::merge_core(merger_options options, moment begun)
+  : options_(std::move(options)),
+    key_(key_of(options_.workload)),
+    retention_(restore(plan_, std::exchange(options_.known, {})),
+               options_.checkpoint_bytes_max),
+    estimates_(options_.speed_names),
+    chooser_(plan_, estimates_, options_.policy),
+    studies_(plan_),
+    leases_(lanes_of(options_.workload), lease_id{options_.first_lease}),
+    ledger_(begun),
+    retries_(options_.attempts_max),
+    usage_(begun),
+    now_(begun) {
+  check_invariants();
+}
+
+merge_core::effects merge_core::apply(any_merge_event event, moment now) {
+  assert(now >= now_);
+  assert(effects_.empty());
+  now_ = now;
+  std::visit([this](auto& x) { on(x); }, event);
+  check_invariants();
+  return std::exchange(effects_, {});
+}
+
+// -- from studies and the service ---------------------------------------------
+
+bool merge_core::has_study(std::uint64_t study, const char* what) {
+  if (studies_.has(study))
+    return true;
+  log(level::warning, "ignored " + std::string{what} + " for study "
+                        + std::to_string(study) + " of "
+                        + std::to_string(studies_.size()));
+  return false;
+}
+
+void merge_core::on(merge_event::study_added& x) {
+  ledger_.add_study(x.study.weight);
+  studies_.add(x.study);
+}
+
+void merge_core::on(merge_event::orders_given& x) {
+  if (!has_study(x.study, "orders"))
+    return;
+  const auto study = static_cast<study_no>(x.study);
+  if (const auto why = studies_.apply(study, x.orders, options_.merge))
+    log(level::error, "ignored orders of study " + std::to_string(x.study)
+                        + ": " + why->message);
+  if (!x.orders.dropped.empty())
+    recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::weight_set& x) {
+  if (!has_study(x.study, "a weight"))
+    return;
+  if (!(x.weight > 0) || std::isinf(x.weight)) {
+    log(level::warning, "ignored the weight " + std::to_string(x.weight)
+                          + " for study " + std::to_string(x.study)
+                          + ": it must be a number greater than 0");
+    return;
+  }
+  ledger_.advance(now_);
+  ledger_.set_weight(static_cast<study_no>(x.study), x.weight);
+  reconcile();
+}
+
+void merge_core::on(merge_event::paused_set& x) {
+  if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
+    return;
+  studies_.set_paused(static_cast<study_no>(x.study), x.paused);
+  recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::started&) {
+  started_ = true;
+  reconcile();
+}
+
+void merge_core::on(merge_event::halted&) {
+  halted_ = true;
+  for (const auto& [id, x] : leases_.leases())
+    effects_.push_back(merge_effect::send_cancel{x.trainer, id});
+  reconcile();
+}
+
+void merge_core::on(merge_event::retiring&) {
+  retiring_ = true;
+  merge_event::halted halt;
+  on(halt);
+}
+
+void merge_core::on(merge_event::budget_set& x) {
+  retention_.set_limit(x.bytes);
+  reconcile();
+}
+
+void merge_core::on(merge_event::settings_set& x) {
+  options_.workload.settings = std::move(x.workload.settings);
+}
+
+void merge_core::on(merge_event::committed& x) {
+  for (const auto& [to, report] : outbox_.committed(x.number))
+    effects_.push_back(merge_effect::send_ack{to, report});
+  note_retired();
+}
+
+void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
+
+// -- from trainers ------------------------------------------------------------
+
+void merge_core::on(merge_event::reported& x) {
+  const auto* lease = leases_.find(lease_id{x.report.lease});
+  if (!lease) {
+    take_late(std::move(x.report), x.from);
+    return;
+  }
+  if (x.report.at < lease->progress.reached
+      || x.report.at > lease->work.stages.back().end) {
+    log(level::error,
+        "trainer " + std::to_string(number_of(lease->trainer)) + " reports step "
+          + std::to_string(x.report.at) + " of lease "
+          + std::to_string(x.report.lease) + ", which goes on from "
+          + std::to_string(lease->progress.reached) + " to "
+          + std::to_string(lease->work.stages.back().end));
+    effects_.push_back(
+      merge_effect::send_cancel{lease->trainer, lease->id()});
+    take_late(std::move(x.report), x.from);
+    return;
+  }
+  take_report(*lease, std::move(x.report), x.from);
+}
+
+void merge_core::on(merge_event::resent& x) {
+  take_late(std::move(x.report), x.from);
+}
+
+void merge_core::on(merge_event::lease_ended& x) {
+  const lease_id id{x.end.lease};
+  if (!leases_.find(id))
+    return;
+  const auto ended = leases_.end(id);
+  ledger_.advance(now_);
+  if (x.end.failure) {
+    take_failure(ended, x.end);
+    recheck_all(); // trials may have failed with it
+  } else {
+    retries_.note_success(ended.trainer);
+  }
+  plan_.end_lease(x.end.lease);
+  studies_.follow_ended_lease();
+  reconcile();
+  ledger_.end(id);
+  if (leases_.trainer(ended.trainer).leases == 0) {
+    release(ended.trainer);
+    return;
+  }
+  leases_.set_free(ended.trainer);
+  if (!leases_.trainer(ended.trainer).yields)
+    place_trainers();
+}
+
+void merge_core::on(merge_event::malformed& x) {
+  if (!leases_.has(x.trainer))
+    return;
+  log(level::error, "trainer " + std::to_string(number_of(x.trainer)) + ": "
+                      + x.why);
+  cancel_all(x.trainer);
+}
+
+// -- from the pool ------------------------------------------------------------
+
+void merge_core::on(merge_event::granted& x) {
+  if (leases_.has(x.trainer)) {
+    log(level::error, "trainer " + std::to_string(number_of(x.trainer))
+                        + " was granted twice");
+    return;
+  }
+  if (leases_.free_trainers().empty())
+    studies_.await_all();
+  leases_.add(x.trainer);
+  announced_demand_.reset(); // the pool has counted one off: announce it anew
+  place_trainers();
+}
+
+void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer); }
+
+void merge_core::on(merge_event::heartbeat& x) {
+  const auto* lease = leases_.find(x.lease);
+  if (!lease || lease->trainer != x.trainer)
+    return;
+  auto& progress = leases_.progress(x.lease);
+  const auto gap = seconds_between(progress.heartbeat, now_);
+  assert(gap >= 0);
+  progress.heartbeat = now_;
+  progress.still_seconds += std::min(gap, heartbeat_gap_max);
+  if (std::exchange(progress.heartbeat_at, x.at) != x.at)
+    progress.still_seconds = 0;
+  if (progress.still_seconds <= stall_seconds(*lease))
+    return;
+  const auto why
+    = "no step for "
+      + std::to_string(static_cast<std::uint64_t>(progress.still_seconds))
+      + " s, at step " + std::to_string(x.at);
+  // What its other lanes train stands still as well.
+  cancel_all(x.trainer);
+  effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
+  lease_end end;
+  end.lease = number_of(x.lease);
+  end.at = std::max(x.at, progress.reached);
+  end.failure = error{errc::training_failed,
+                      "trainer " + std::to_string(number_of(x.trainer))
+                        + " made " + why};
+  take_failure(*lease, end);
+  recheck_all(); // trials may have failed with it
+  remove_trainer(x.trainer);
+}
+
+void merge_core::on(merge_event::yield_asked& x) {
+  if (!leases_.has(x.trainer))
+    return; // it has been released
+  const auto running = leases_.leases_of(x.trainer);
+  if (running.empty()) {
+    release(x.trainer);
+    return;
+  }
+  leases_.wind_down(x.trainer);
+  ledger_.advance(now_);
+  for (auto id : running) {
+    const auto& lease = *leases_.find(id);
+    end_early(lease, yield_at(view(), usage_.totals(), lease));
+  }
+}
+
+void merge_core::on(merge_event::demand_answered&) {
+  assert(demands_answered_ < demands_announced_);
+  if (++demands_answered_ == demands_announced_)
+    place_trainers();
+}
+
+// -- what follows from a change of the plan -----------------------------------
+
+void merge_core::reconcile() {
+  flush_effects();
+  place_trainers();
+}
+
+void merge_core::flush_effects() {
+  chooser_.update(plan_.take_changed());
+  evict();
+  chooser_.update(plan_.take_changed());
+  for (const auto& x : plan_.take_added_stops())
+    if (const auto* lease = leases_.find(lease_id{x.lease}))
+      effects_.push_back(
+        merge_effect::send_stop{lease->trainer, {x.lease, x.stop}});
+  cancel_orphaned_leases();
+  record_new_nodes();
+  for (auto study : studies_.take_quiesced())
+    effects_.push_back(merge_effect::notify_quiesced{study});
+  record_news();
+  if (auto commit = outbox_.next_commit())
+    effects_.push_back(merge_effect::commit{std::move(*commit)});
+  note_retired();
+  note_waiting();
+}
+
+void merge_core::evict() {
+  if (!retention_.is_due())
+    return;
+  const auto victims = retention_.choose_victims(plan_, chooser_.tree());
+  for (const auto& x : victims)
+    evict_checkpoint(x.node, x.at);
+  retention_.note_evicted();
+  log(level::info, "evicted " + std::to_string(victims.size())
+                     + " checkpoints, " + std::to_string(retention_.bytes())
+                     + " bytes are left");
+}
+
+void merge_core::evict_checkpoint(node_id node, step_t at) {
+  const auto& known = plan_.node(node).checkpoints;
+  const auto i = known.find(at);
+  assert(i != known.end());
+  const auto file = i->second;
+  plan_.forget_checkpoint(node, at);
+  retention_.remove(file);
+  outbox_.add(checkpoint_removed{key_, node, at});
+  outbox_.delete_file(options_.folder + '/' + file.file);
+}
+
+bool merge_core::is_waited_for(const running_lease& x) const {
+  const auto& stages = x.work.stages;
+  const auto reached = x.progress.reached;
+  return std::any_of(stages.begin(), stages.end(), [&](const stage& s) {
+    if (s.begin == s.end) // only to measure
+      return plan_.node(s.node).wants.count(s.end) > 0;
+    // What waits beyond its end is nearer with it.
+    return s.end > reached
+           && chooser_.tree().is_waited_for(s.node,
+                                            std::max(s.begin, reached));
+  });
+}
+
+void merge_core::cancel_orphaned_leases() {
+  for (auto id : std::exchange(recheck_, {}))
+    if (const auto* lease = leases_.find(id);
+        lease && !is_waited_for(*lease) && !lease->is_through())
+      effects_.push_back(merge_effect::send_cancel{lease->trainer, id});
+}
+
+void merge_core::record_new_nodes() {
+  for (auto id : plan_.take_made()) {
+    const auto& x = plan_.node(id);
+    outbox_.add(node_added{
+      key_, {id, x.parent, x.begin, x.strand, plan_.config_of(id)}});
+  }
+}
+
+void merge_core::record_news() {
+  if (const auto unstored = usage_.take_unstored(key_))
+    outbox_.add(*unstored);
+  for (auto& [study, news] : studies_.take_news()) {
+    for (const auto& x : news)
+      outbox_.add(event_added{studies_.stored_id(study), key_, x});
+    outbox_.notify(study, std::move(news));
+  }
+}
+
+void merge_core::note_waiting() {
+  for (study_no i = 0; i < studies(); ++i)
+    ledger_.set_waiting(i, chooser_.is_runnable(i)
+                             || studies_.wants_capacity(i));
+}
+
+void merge_core::note_retired() {
+  if (!retiring_ || !leases_.leases().empty() || !outbox_.is_empty())
+    return;
+  effects_.push_back(merge_effect::retired{usage_.trained_steps()});
+  retiring_ = false;
+}
+
+void merge_core::recheck_all() {
+  for (const auto& kvp : leases_.leases())
+    recheck_.insert(kvp.first);
+}
+
+// -- leasing ------------------------------------------------------------------
+
+merge_view merge_core::view() const {
+  return {plan_, estimates_, chooser_, leases_, ledger_, retries_};
+}
+
+void merge_core::place_trainers() {
+  while (place_one())
+    flush_effects();
+  offer_capacity();
+  announce_demand();
+}
+
+bool merge_core::place_one() {
+  if (leases_.free_trainers().empty() || !is_leasing())
+    return false;
+  ledger_.advance(now_);
+  auto next = next_placement(view());
+  if (!next)
+    return false;
+  if (!next->where) {
+    cool_down_free();
+    return true;
+  }
+  // The pool may have a trainer on which it need not take turns.
+  const bool pool_has_none = announced_demand_.value_or(0) > 0
+                             && demands_answered_ == demands_announced_;
+  if (!next->where->fits && !pool_has_none)
+    return false;
+  begin_lease(next->where->trainer, std::move(next->what));
+  return true;
+}
+
+running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
+  running_lease result;
+  result.trainer = trainer;
+  auto& work = result.work;
+  work.lane = lane_for(leases_.trainer(trainer), chosen);
+  work.number = number_of(leases_.next_id());
+  work.workload = options_.workload;
+  work.folder = options_.folder;
+  work.code = options_.code;
+  work.token = options_.folder_token;
+  work.depot = options_.depot_port;
+  work.start = std::move(chosen.start);
+  work.stages = std::move(chosen.stages);
+  shorten(work.stages, options_.lease_steps_max);
+  for (auto& stage : work.stages) {
+    stage.config = plan_.config_of(stage.node);
+    stage.identity = plan_.node(stage.node).identity;
+    const auto& key = result.speed_keys.emplace_back(
+      estimates_.speed_key(stage.config, stage.begin));
+    const auto save_every = static_cast<step_t>(
+      std::ceil(options_.save_every_seconds
+                / std::max(estimates_.step_seconds(key), 1e-6)));
+    append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
+                                            save_every));
+  }
+  auto& progress = result.progress;
+  progress.reached = progress.saved = work.stages.front().begin;
+  progress.granted = progress.reported = progress.heartbeat = now_;
+  return result;
+}
+
+void merge_core::begin_lease(trainer_id trainer, path chosen) {
+  auto lease = make_lease(trainer, std::move(chosen));
+  const auto& first = lease.work.stages.front();
+  ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
+  effects_.push_back(merge_effect::send_lease{trainer, lease.work});
+  plan_.begin_lease(lease.work);
+  leases_.begin(std::move(lease));
+}
+
+void merge_core::cool_down_free() {
+  for (auto x : leases_.set_aside_free()) {
+    effects_.push_back(merge_effect::cool_down_trainer{x, failed_cool_down});
+    release(x);
+  }
+}
+
+void merge_core::offer_capacity() {
+  if (leases_.free_trainers().empty())
+    return;
+  if (is_leasing() && studies_.is_awaiting_any())
+    return;
+  const auto offers = is_leasing() ? divide_capacity(view(), studies_)
+                                   : std::vector<std::uint64_t>{};
+  for (study_no i = 0; i < offers.size(); ++i)
+    if (offers[i] > 0) {
+      studies_.count_offer(i);
+      effects_.push_back(merge_effect::offer_capacity{i, offers[i]});
+    }
+  if (!offers.empty())
+    return;
+  const auto free = leases_.free_trainers();
+  for (auto x : free)
+    if (leases_.trainer(x).leases == 0)
+      release(x);
+}
+
+void merge_core::announce_demand() {
+  const auto lanes = leases_.lanes();
+  const auto paths = is_leasing() ? chooser_.runnable_count() : 0;
+  std::uint64_t demand = (paths + lanes - 1) / lanes;
+  double weight = 0;
+  for (study_no i = 0; i < studies(); ++i) {
+    const bool more = studies_.wants_capacity(i);
+    if (more && is_leasing())
+      demand = any_number_of_trainers;
+    if (more || plan_.is_waiting(i))
+      weight += ledger_.shares().weight(i);
+  }
+  if (weight == 0)
+    weight = announced_weight_; // nothing waits, and nothing will be leased
+  if (weight == 0
+      || (demand == announced_demand_ && weight == announced_weight_))
+    return;
+  announced_demand_ = demand;
+  announced_weight_ = weight;
+  ++demands_announced_;
+  effects_.push_back(merge_effect::announce_demand{weight, demand});
+}
+
+void merge_core::end_early(const running_lease& x, step_t at) {
+  if (at < x.work.stages.back().end)
+    effects_.push_back(merge_effect::send_stop{
+      x.trainer,
+      {x.work.number, {.at = at, .save = true, .last = true}}});
+}
+
+void merge_core::release(trainer_id x) {
+  assert(leases_.trainer(x).leases == 0);
+  leases_.remove(x);
+  usage_.forget(x);
+  effects_.push_back(merge_effect::release_trainer{x});
+}
+
+void merge_core::remove_trainer(trainer_id x) {
+  retries_.forget(x);
+  if (!leases_.has(x))
+    return;
+  ledger_.advance(now_);
+  for (const auto& lease : leases_.remove(x)) {
+    log(level::info, "lease " + std::to_string(lease.work.number)
+                       + " is free again from step "
+                       + std::to_string(lease.progress.reached));
+    ledger_.end(lease.id());
+    plan_.end_lease(lease.work.number);
+  }
+  usage_.forget(x);
+  studies_.follow_ended_lease();
+  reconcile();
+}
+
+void merge_core::cancel_all(trainer_id x) {
+  for (auto id : leases_.leases_of(x))
+    effects_.push_back(merge_effect::send_cancel{x, id});
+}
+
+// -- reports ------------------------------------------------------------------
+
+void merge_core::learn(const std::string& speed_key, const stop_report& x) {
+  if (x.trained_steps > 0)
+    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
+  if (x.evaluate_ns > 0)
+    estimates_.learn_evaluate(seconds(x.evaluate_ns));
+  if (x.saved)
+    estimates_.learn_save(seconds(x.save_ns));
+  if (x.load_ns > 0)
+    estimates_.learn_load(seconds(x.load_ns));
+}
+
+void merge_core::keep(const stop_report& x,
+                      const std::optional<recorded>& news) {
+  if (news && !x.output.empty())
+    outbox_.add(output_added{key_, {news->node, x.at, x.output}});
+  if (news && news->measured)
+    outbox_.add(result_added{key_, {news->node, x.at, x.values, x.device}});
+  if (!x.saved)
+    return;
+  if (news && news->saved) {
+    retention_.add(*x.saved);
+    outbox_.add(checkpoint_added{key_, {news->node, x.at, *x.saved}});
+    return;
+  }
+  // Only a name that nothing else can have, and not of a report that was here
+  // before.
+  const auto node = news ? news->node : x.node;
+  if (x.saved->file != checkpoint_name(node, x.at, x.lease))
+    return;
+  if (node < plan_.size()) {
+    const auto& known = plan_.node(node).checkpoints;
+    if (const auto i = known.find(x.at);
+        i != known.end() && i->second.file == x.saved->file)
+      return;
+  }
+  outbox_.delete_file(options_.folder + '/' + x.saved->file);
+}
+
+void merge_core::take_late(stop_report x, reply_address from) {
+  if (!all_finite(x.values))
+    x.values.clear(); // to be found out again
+  const auto news = plan_.adopt(x);
+  keep(x, news);
+  if (news && (news->measured || news->saved)) {
+    usage_.count_steps(x.trained_steps);
+    recheck_all();
+    log(level::info, "took in a late report of lease " + std::to_string(x.lease)
+                       + " at step " + std::to_string(x.at));
+  }
+  outbox_.acknowledge(from, ack{x.lease, x.at});
+  reconcile();
+}
+
+void merge_core::take_report(const running_lease& lease, stop_report x,
+                             reply_address from) {
+  const auto id = lease.id();
+  effects_.push_back(merge_effect::note_alive{lease.trainer});
+  ledger_.advance(now_);
+  const auto span = usage_.book(lease, x, now_);
+  auto& progress = leases_.progress(id);
+  if (span > 0 && x.trained_steps > 0)
+    progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
+  progress.reported = now_;
+  progress.reached = x.at;
+  progress.still_seconds = 0;
+  leases_.set_present(lease.trainer, lease.work.lane,
+                      x.saved ? x.saved->file : std::string{});
+  learn(lease.speed_keys[stage_index(lease.work, x.at)], x);
+  if (!all_finite(x.values))
+    x.values.clear(); // the trainer ends the lease as diverged
+  recheck_.insert(id);
+  const auto news = plan_.record(x);
+  if (news && x.saved)
+    progress.saved = x.at;
+  keep(x, news);
+  outbox_.acknowledge(from, ack{x.lease, x.at});
+  reconcile();
+  const auto& next = lease.work.stages[stage_index(lease.work, x.at + 1)];
+  ledger_.serve(id, chooser_.waiting_for(next, x.at));
+  const auto preempted
+    = preempt(view(), usage_.totals(), options_.policy, lease);
+  progress.outranked = preempted.outranked;
+  if (preempted.ends)
+    end_early(lease, x.at + 1);
+}
+
+void merge_core::take_failure(const running_lease& x, const lease_end& end) {
+  log(level::warning,
+      "lease " + std::to_string(end.lease) + " of trainer "
+        + std::to_string(number_of(x.trainer)) + " failed at step "
+        + std::to_string(end.at) + ": " + first_line(end.failure->message));
+  const auto what = retries_.judge(x, end, plan_, now_);
+  if (const auto* again = std::get_if<retry>(&what)) {
+    if (again->trainer_leaves)
+      leases_.wind_down(x.trainer);
+  } else if (const auto* cool = std::get_if<cool_down>(&what)) {
+    leases_.wind_down(x.trainer);
+    effects_.push_back(merge_effect::cool_down_trainer{x.trainer, cool->span});
+  } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
+    // What is said of one state twice is not about measuring it.
+    if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
+      plan_.fail(diverged->node, diverged->at, *end.failure);
+  } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
+    evict_checkpoint(file->node, file->at);
+  } else if (const auto* failed = std::get_if<fail_from>(&what)) {
+    plan_.fail(failed->node, failed->at, failed->reason);
+  }
+}
+
+double merge_core::stall_seconds(const running_lease& x) const {
+  const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
+  return std::max(
+    std::chrono::duration<double>(options_.stall_max).count(),
+    stall_steps * estimates_.step_seconds(x.speed_keys[index]));
+}
+
+// -- looking ------------------------------------------------------------------
+
+merger_status merge_core::status() const {
+  merger_status result;
+  result.figures = plan_.figures();
+  for (study_no i = 0; i < studies(); ++i)
+    result.by_study.push_back(plan_.figures(i));
+  result.trained_steps = usage_.trained_steps();
+  result.reused_steps = plan_.restored_steps();
+  result.runnable_paths = chooser_.runnable_count();
+  result.device_seconds = usage_.totals().busy_seconds;
+  result.step_seconds = usage_.step_seconds();
+  if (result.figures.delivered_steps > result.trained_steps)
+    result.saved_seconds = static_cast<double>(result.figures.delivered_steps
+                                               - result.trained_steps)
+                           * result.step_seconds;
+  for (const auto& [id, x] : leases_.leases()) {
+    const auto reached = x.progress.reached;
+    const auto& where = x.work.stages[stage_index(x.work, reached + 1)];
+    result.running.push_back({number_of(x.trainer), x.work.lane,
+                              to_text(where.config), reached,
+                              x.work.stages.back().end,
+                              x.progress.steps_per_second});
+  }
+  return result;
+}
+
+merger_overview merge_core::overview() const {
+  merger_overview result;
+  static_cast<usage_totals&>(result) = usage_.totals();
+  result.status = status();
+  result.workload_key = key_;
+  result.lanes = leases_.lanes();
+  result.stages = hippo::overview(plan_);
+  const auto shared = plan_.shared_steps();
+  for (study_no i = 0; i < studies(); ++i) {
+    result.study_seconds.push_back(ledger_.shares().seconds(i));
+    auto& trials = result.trials.emplace_back();
+    for (auto id : studies_.trials(i))
+      trials.push_back(
+        id == study_table::no_trial
+          ? merger_overview::trial_entry{}
+          : merger_overview::trial_entry{shared[id], plan_.leaf_of(id)});
+  }
+  return result;
+}
+
+void merge_core::log(level severity, std::string text) {
+  effects_.push_back(merge_effect::log_line{severity, std::move(text)});
+}
+
+void merge_core::check_invariants() const {
+#ifndef NDEBUG
+  assert(ledger_.shares().size() == studies_.size());
+  assert(ledger_.leases() == leases_.leases().size());
+  assert(demands_answered_ <= demands_announced_);
+  assert(ledger_.advanced_to() <= now_);
+  assert(recheck_.empty());
+  studies_.check_invariants();
+  outbox_.check_invariants();
+  retries_.check_invariants();
+  retention_.check_invariants(plan_);
+  // These are O(leases): where there are many, each part checks what it touches.
+  constexpr std::size_t leases_checked_max = 64;
+  if (leases_.leases().size() > leases_checked_max)
+    return;
+  leases_.check_invariants();
+  for (const auto& kvp : leases_.leases())
+    assert(ledger_.has(kvp.first));
+#endif
+}
+
+} // namespace hippo

@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hippo/merge/events.hpp"
+#include "hippo/merge/lease_table.hpp"
+#include "hippo/merge/options.hpp"
+#include "hippo/merge/outbox.hpp"
+#include "hippo/merge/placement.hpp"
+#include "hippo/merge/preemption.hpp"
+#include "hippo/merge/retention.hpp"
+#include "hippo/merge/retry_policy.hpp"
+#include "hippo/merge/share_ledger.hpp"
+#include "hippo/merge/status.hpp"
+#include "hippo/merge/study_table.hpp"
+#include "hippo/merge/usage.hpp"
+
+namespace hippo {
+
+/// All decisions of a merger in one state machine: events in, effects out.
+///
+/// Merges the trials of its studies into one search plan, and leases the paths
+/// of its stage tree to the trainers that are granted. The same events at the
+/// same moments give the same effects. Holds no clock, no thread and no I/O.
+///
+/// @invariant those of its parts
+/// @invariant each lease of the table is one of the plan's and of the ledger's
+/// @invariant what a trainer has sent is acknowledged, news is sent and files
+///            are deleted only after a commit that holds all it depends on
+class merge_core {
+public:
+  using effects = std::vector<any_merge_effect>;
+
+  merge_core(merger_options options, moment begun);
+
+  merge_core(const merge_core&) = delete;
+  merge_core& operator=(const merge_core&) = delete;
+
+  /// Takes in what happens. @returns what is to be done about it, in this order
+  /// @param now not before that of the last event
+  effects apply(any_merge_event event, moment now);
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] const std::string& workload_key() const { return key_; }
+  /// How many studies were added; the next one gets this number.
+  [[nodiscard]] study_no studies() const {
+    return static_cast<study_no>(studies_.size());
+  }
+  [[nodiscard]] const lease_table& leases() const { return leases_; }
+  [[nodiscard]] const search_plan& plan() const { return plan_; }
+  [[nodiscard]] merger_status status() const;
+  /// As of the last event.
+  [[nodiscard]] merger_overview overview() const;
+
+  void check_invariants() const;
+
+private:
+  // -- events -----------------------------------------------------------------
+
+  void on(merge_event::study_added& x);
+  void on(merge_event::orders_given& x);
+  void on(merge_event::weight_set& x);
+  void on(merge_event::paused_set& x);
+  void on(merge_event::started& x);
+  void on(merge_event::halted& x);
+  void on(merge_event::retiring& x);
+  void on(merge_event::budget_set& x);
+  void on(merge_event::settings_set& x);
+  void on(merge_event::committed& x);
+  void on(merge_event::time_passed& x);
+  void on(merge_event::reported& x);
+  void on(merge_event::resent& x);
+  void on(merge_event::lease_ended& x);
+  void on(merge_event::malformed& x);
+  void on(merge_event::granted& x);
+  void on(merge_event::lost& x);
+  void on(merge_event::heartbeat& x);
+  void on(merge_event::yield_asked& x);
+  void on(merge_event::demand_answered& x);
+
+  // -- what follows from a change of the plan ---------------------------------
+
+  /// Brings everything in line with the plan. Every event that touches the plan
+  /// ends with this.
+  void reconcile();
+  /// Turns all that a change of the plan has brought about into effects.
+  void flush_effects();
+  void evict();
+  void cancel_orphaned_leases();
+  void record_new_nodes();
+  void record_news();
+  void note_waiting();
+  void note_retired();
+
+  // -- leasing ----------------------------------------------------------------
+
+  /// Puts the free trainers to use, and announces how many more could be.
+  void place_trainers();
+  /// Leases one path, or finds that free trainers cannot be used for now.
+  /// @returns whether it could do either
+  bool place_one();
+  void begin_lease(trainer_id trainer, path chosen);
+  [[nodiscard]] running_lease make_lease(trainer_id trainer, path chosen);
+  void cool_down_free();
+  void offer_capacity();
+  void announce_demand();
+  /// Ends a lease at state `at`, unless it ends there anyway.
+  void end_early(const running_lease& x, step_t at);
+  void release(trainer_id x);
+  /// Forgets a trainer of which nothing more is expected.
+  void remove_trainer(trainer_id x);
+  void cancel_all(trainer_id x);
+
+  // -- reports ----------------------------------------------------------------
+
+  void take_report(const running_lease& x, stop_report report,
+                   reply_address from);
+  void take_late(stop_report report, reply_address from);
+  void learn(const std::string& speed_key, const stop_report& x);
+  /// Records what of a report is new. A checkpoint that is not needed goes.
+  void keep(const stop_report& x, const std::optional<recorded>& news);
+  void take_failure(const running_lease& x, const lease_end& end);
+  /// Takes a checkpoint out of the plan; its file goes once that is stored.
+  void evict_checkpoint(node_id node, step_t at);
+  void recheck_all();
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] merge_view view() const;
+  [[nodiscard]] bool is_leasing() const { return started_ && !halted_; }
+  [[nodiscard]] bool is_waited_for(const running_lease& x) const;
+  [[nodiscard]] double stall_seconds(const running_lease& x) const;
+  [[nodiscard]] bool has_study(std::uint64_t study, const char* what);
+  void log(merge_effect::log_line::level severity, std::string text);
+
+  merger_options options_;
+  std::string key_;
+
+  search_plan plan_;
+  retention retention_; ///< counts what the plan begins with
+  time_estimates estimates_;
+  scheduler chooser_;
+  study_table studies_;
+  lease_table leases_;
+  share_ledger ledger_;
+  retry_policy retries_;
+  outbox outbox_;
+  usage usage_;
+
+  /// Leases that may train what nobody waits for any more: they have gone on, or
+  /// trials have ceased to wait.
+  std::set<lease_id> recheck_;
+
+  moment now_;
+  bool started_ = false;
+  bool halted_ = false;
+  bool retiring_ = false;
+  double announced_weight_ = 0; ///< to the pool
+  /// Likewise, the trainers that could be used; nothing: announce it anew.
+  std::optional<std::uint64_t> announced_demand_ = 0;
+  /// The pool grants what it has before it answers.
+  std::uint64_t demands_announced_ = 0, demands_answered_ = 0;
+
+  effects effects_; ///< of the present event
+};
+
+} // namespace hippo

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/store/records.hpp"
+
+namespace hippo {
+
+/// What a merger is made for and how it works.
+struct merger_options {
+  workload_spec workload;
+  /// Of the workload: only trainers that know this one are used; empty: all.
+  std::string workload_version;
+  std::string folder; ///< where this workload's checkpoints lie
+  checkpoint code;    ///< what it runs, a file there; no file: it is built in
+  std::string folder_token; ///< left in the folder above it; see `lease`
+  std::uint16_t depot_port = 0; ///< for trainers that do not see it; 0: none
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true; ///< false: every trial is trained alone
+  /// The hyper-parameters that affect a step's time.
+  std::vector<std::string> speed_names;
+  /// A long stage leaves a checkpoint about this often.
+  double save_every_seconds = 120;
+  /// Checkpoints beyond this are evicted, the cheapest to train again first.
+  std::uint64_t checkpoint_bytes_max = UINT64_MAX;
+  /// How often a stage may fail before its trials do.
+  unsigned attempts_max = 3;
+  /// A lease ends when its trainer is alive but makes no step for so long, or
+  /// for ten times as long as a step is expected to take if that is longer.
+  std::chrono::milliseconds stall_max{600'000};
+  /// A longer path is leased in parts: a message has its limits.
+  step_t lease_steps_max = 50'000;
+  /// Leases are numbered from here on: no two of a service may be the same, now
+  /// or after a restart.
+  std::uint64_t first_lease = 1;
+  /// What earlier runs left.
+  stored_plan known;
+};
+
+} // namespace hippo

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hippo/core/types.hpp"
+#include "hippo/plan/measuring.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/store/records.hpp"
+
+namespace hippo {
+
+/// A study, as a merger needs to know it.
+struct study_registration {
+  std::uint64_t id = 0; ///< under which the store knows it
+  measuring when;
+  double weight = 1; ///< share of the trainers, relative to other studies; > 0
+  bool held = false; ///< whether it starts nothing for now
+};
+
+/// What a study wants of its merger, carried out in this order. Trials go by
+/// the study's own numbers.
+struct study_orders {
+  struct trial {
+    std::uint64_t no = 0;
+    std::vector<segment> segments;
+    std::optional<std::uint64_t> fork_of;
+    bool responsive = false; ///< whether it may be rerouted
+  };
+  /// A trial is to be trained up to a state.
+  struct request {
+    std::uint64_t no = 0;
+    step_t to = 0;
+    step_t heard = 0;    ///< what the study knows already, up to here
+    bool is_over = false; ///< whether it was asked for once and is no longer
+  };
+  std::vector<trial> added;
+  /// Trials that go on with other values from where they were asked to.
+  std::vector<trial> rerouted;
+  std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
+  std::vector<request> asked;
+  bool wants_room = false; ///< whether it would start more if it might
+  /// So much of what the merger has told it the study had heard by then.
+  std::uint64_t heard = 0;
+
+  /// Whether nothing is to be carried out.
+  [[nodiscard]] bool empty() const {
+    return added.empty() && rerouted.empty() && dropped.empty()
+           && asked.empty();
+  }
+};
+
+/// What a study hears in one go, by its own numbers of trials.
+using study_news = std::vector<study_event>;
+
+} // namespace hippo

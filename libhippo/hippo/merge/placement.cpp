@@ -1,0 +1,153 @@
+#include "hippo/merge/placement.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <string>
+
+namespace hippo {
+
+namespace {
+
+/// Estimates how it would be to train a path on a trainer.
+/// @param own how long the path alone takes
+placement place_on(const merge_view& view, trainer_id trainer, const path& x,
+                   double own) {
+  const auto& first = x.stages.front();
+  const auto running = view.leases.leases_of(trainer);
+  placement result{trainer, own, own, true, running.size()};
+  if (running.empty())
+    return result;
+  const auto key = view.estimates.speed_key(view.plan.config_of(first.node),
+                                            first.begin);
+  std::map<std::string, double> misfits; ///< how long they go on
+  for (auto id : running) {
+    const auto& other = *view.leases.find(id);
+    const auto reached = other.progress.reached;
+    const auto& theirs
+      = other.speed_keys[stage_index(other.work, reached + 1)];
+    if (theirs == key)
+      continue;
+    auto& longest = misfits[theirs];
+    longest = std::max(longest,
+                       training_seconds(view, other.work.stages, reached));
+  }
+  for (const auto& [theirs, seconds] : misfits)
+    result.seconds += std::min(own, seconds);
+  result.fits = misfits.empty();
+  assert(result.seconds >= result.own);
+  return result;
+}
+
+} // namespace
+
+double training_seconds(const merge_view& view,
+                        const std::vector<stage>& stages, step_t from) {
+  double result = 0;
+  for (const auto& x : stages)
+    if (x.end > from)
+      result += static_cast<double>(x.end - std::max(x.begin, from))
+                * view.chooser.tree().seconds_per_step(x.node);
+  return result;
+}
+
+double device_seconds_of(const merge_view& view, double quanta) {
+  const auto trainers
+    = std::max<std::size_t>(view.leases.trainers_at_work(), 1);
+  return quanta * fair_shares::quantum_seconds * static_cast<double>(trainers);
+}
+
+std::optional<study_no> left_behind(const merge_view& view,
+                                    const fair_shares& shares,
+                                    const std::vector<study_no>& others) {
+  const auto slack = device_seconds_of(view, quanta_behind_max);
+  const auto first = shares.next();
+  if (!first || std::any_of(others.begin(), others.end(), [&](study_no x) {
+        return shares.lag(*first, x) <= slack;
+      }))
+    return std::nullopt;
+  return static_cast<study_no>(*first);
+}
+
+std::optional<path> next_path(const merge_view& view) {
+  auto result = view.chooser.choose();
+  if (!result)
+    return std::nullopt;
+  assert(!result->stages.empty());
+  const auto& first = result->stages.front();
+  if (const auto study
+      = left_behind(view, view.ledger.shares(),
+                    view.chooser.waiting_for(first, first.begin)))
+    return view.chooser.choose_for(*study);
+  return result;
+}
+
+std::optional<placement> place(const merge_view& view, const path& x) {
+  assert(!x.stages.empty());
+  const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+  std::optional<placement> best;
+  for (auto trainer : view.leases.free_trainers()) {
+    if (view.retries.is_left_to_others(trainer, x, view.leases,
+                                       view.ledger.advanced_to()))
+      continue;
+    const auto next = place_on(view, trainer, x, own);
+    if (!best || next.seconds < best->seconds
+        || (next.seconds == best->seconds && next.leases > best->leases))
+      best = next;
+  }
+  return best;
+}
+
+std::optional<placed_path> next_placement(const merge_view& view) {
+  auto chosen = next_path(view);
+  if (!chosen)
+    return std::nullopt;
+  auto where = place(view, *chosen);
+  if (where && where->fits)
+    return placed_path{std::move(*chosen), where};
+  std::optional<placement> there;
+  const auto is_better = [&](const path& x) {
+    there = place(view, x);
+    return there
+           && (!where
+               || (there->fits
+                   && there->own * misfit_gain_min >= where->own));
+  };
+  if (auto other = view.chooser.choose(is_better))
+    return placed_path{std::move(*other), there};
+  return placed_path{std::move(*chosen), where};
+}
+
+std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
+                       const path& x) {
+  std::optional<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < trainer.lanes.size(); ++i) {
+    const auto& lane = trainer.lanes[i];
+    if (!lane.lease
+        && (!result || (!x.start.file.empty() && lane.present == x.start.file)))
+      result = i;
+  }
+  assert(result);
+  return *result;
+}
+
+std::vector<std::uint64_t> divide_capacity(const merge_view& view,
+                                           const study_table& studies) {
+  std::vector<std::uint64_t> result(studies.size());
+  auto shares = view.ledger.shares();
+  assert(shares.size() == studies.size());
+  for (study_no i = 0; i < studies.size(); ++i)
+    shares.set_waiting(i, studies.wants_capacity(i));
+  const auto lanes = view.leases.lanes();
+  for (auto trainer : view.leases.free_trainers())
+    for (auto n = view.leases.trainer(trainer).leases; n < lanes; ++n) {
+      const auto next = shares.next();
+      if (!next)
+        return {};
+      ++result[*next];
+      shares.hold(*next, 1 / static_cast<double>(lanes));
+    }
+  return result;
+}
+
+} // namespace hippo

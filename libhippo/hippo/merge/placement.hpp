@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hippo/merge/lease_table.hpp"
+#include "hippo/merge/retry_policy.hpp"
+#include "hippo/merge/share_ledger.hpp"
+#include "hippo/merge/study_table.hpp"
+#include "hippo/schedule/scheduler.hpp"
+
+// Where paths are trained: pure functions of what a merger knows.
+
+namespace hippo {
+
+/// What decisions about leases are made from.
+struct merge_view {
+  const search_plan& plan;
+  const time_estimates& estimates;
+  const scheduler& chooser;
+  const lease_table& leases;
+  const share_ledger& ledger;
+  const retry_policy& retries;
+};
+
+/// Estimates how long a path, or the rest of a lease from state `from` on, takes
+/// to train, in seconds.
+double training_seconds(const merge_view& view,
+                        const std::vector<stage>& stages, step_t from);
+
+/// Returns the device time that so many quanta for each trainer at work here
+/// are, in seconds.
+double device_seconds_of(const merge_view& view, double quanta);
+
+/// The longest path goes first as long as that leaves no study behind its share
+/// by more than so many quanta for each trainer: of two studies, by less than
+/// 4 % of what is due in an hour.
+inline constexpr double quanta_behind_max = 2;
+
+/// Returns the study that would be left behind if a trainer went to `others`,
+/// the studies that a path is for: behind all of them by more than the longest
+/// path first may put it.
+std::optional<study_no> left_behind(const merge_view& view,
+                                    const fair_shares& shares,
+                                    const std::vector<study_no>& others);
+
+/// Returns the longest path, or the longest for a study that it would leave
+/// behind; nothing if there is none.
+std::optional<path> next_path(const merge_view& view);
+
+/// Where a path could be trained.
+struct placement {
+  trainer_id trainer{};
+  double own = 0;     ///< seconds that the path alone takes
+  double seconds = 0; ///< until it is trained
+  bool fits = true;   ///< whether it can be trained at once with what is there
+  std::size_t leases = 0; ///< that the trainer has
+};
+
+/// Chooses the trainer for a path: where it is done first, and of such trainers
+/// the fullest, so that others stay free. Lanes whose steps take equally long
+/// for the same reasons (`time_estimates::speed_key`) are taken to fit each
+/// other: a step of all then takes as long as one of one. Those that do not fit
+/// train in turns.
+/// @returns nothing if it has failed on all free trainers
+/// @complexity O(lanes of the free trainers)
+std::optional<placement> place(const merge_view& view, const path& x);
+
+/// A path and where it is trained; nowhere: it has failed on all free trainers.
+struct placed_path {
+  path what;
+  std::optional<placement> where;
+};
+
+/// Chooses what to train next, and where. A path that must take turns with what
+/// is there gives way to one that need not, unless it takes so many times as
+/// long: it is worth it to bring on what ends last.
+/// @returns nothing if nothing is runnable
+std::optional<placed_path> next_placement(const merge_view& view);
+inline constexpr double misfit_gain_min = 2;
+
+/// Returns the lane of a trainer that a path had best go to: one that is in its
+/// first state already, if such a one is empty.
+/// REQUIRES: the trainer has an empty lane.
+std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
+                       const path& x);
+
+/// Divides the free lanes among the studies that want capacity, by their
+/// shares. @returns how many each gets, by `study_no`; empty if none wants any
+std::vector<std::uint64_t> divide_capacity(const merge_view& view,
+                                           const study_table& studies);
+
+} // namespace hippo

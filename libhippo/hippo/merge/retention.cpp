@@ -1,0 +1,92 @@
+#include "hippo/merge/retention.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <utility>
+
+#include "hippo/schedule/scheduler.hpp"
+
+namespace hippo {
+
+std::uint64_t restore(search_plan& plan, stored_plan known) {
+  std::uint64_t bytes = 0;
+  for (auto& x : known.nodes)
+    plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
+  for (auto& x : known.results)
+    plan.restore_result(x.node, x.step, std::move(x.values));
+  for (auto& x : known.checkpoints) {
+    bytes += x.file.bytes;
+    plan.restore_checkpoint(x.node, x.step, std::move(x.file));
+  }
+  return bytes;
+}
+
+std::vector<idle_checkpoint> collect_idle(stored_plan known,
+                                          std::uint64_t bytes) {
+  search_plan plan;
+  restore(plan, std::move(known));
+  const time_estimates estimates{{}};
+  scheduler chooser{plan, estimates, policy::critical_path};
+  chooser.update(plan.take_changed());
+  std::vector<idle_checkpoint> result;
+  for (auto& x : collect_checkpoints(plan, chooser.tree(), bytes)) {
+    const auto& node = plan.node(x.node);
+    const auto i = node.checkpoints.find(x.at);
+    assert(i != node.checkpoints.end());
+    const auto before
+      = i == node.checkpoints.begin() ? node.begin : std::prev(i)->first;
+    result.push_back({std::move(x), i->first - before});
+  }
+  return result;
+}
+
+std::uint64_t retention::slack() const {
+  constexpr std::uint64_t slack_divisor = 10;
+  return limit_ / slack_divisor;
+}
+
+void retention::set_limit(std::uint64_t bytes) {
+  limit_ = bytes;
+  needed_ = 0;
+}
+
+void retention::add(const checkpoint& x) {
+  assert(bytes_ + x.bytes >= bytes_);
+  bytes_ += x.bytes;
+}
+
+void retention::remove(const checkpoint& x) {
+  assert(bytes_ >= x.bytes);
+  bytes_ -= x.bytes;
+}
+
+bool retention::is_due() const { return bytes_ > std::max(limit_, needed_); }
+
+std::vector<plan_checkpoint>
+retention::choose_victims(const search_plan& plan,
+                          const stage_tree& tree) const {
+  assert(is_due());
+  return collect_checkpoints(plan, tree, bytes_ - limit_ + slack());
+}
+
+void retention::note_evicted() {
+  needed_ = bytes_ > limit_ ? bytes_ + slack() : 0;
+}
+
+void retention::check_invariants(
+  [[maybe_unused]] const search_plan& plan) const {
+#ifndef NDEBUG
+  // O(nodes): for small plans alone.
+  constexpr std::size_t nodes_checked_max = 256;
+  if (plan.size() > nodes_checked_max)
+    return;
+  std::uint64_t sum = 0;
+  for (node_id id = 0; id < plan.size(); ++id)
+    for (const auto& [at, file] : plan.node(id).checkpoints)
+      sum += file.bytes;
+  assert(sum == bytes_);
+#endif
+}
+
+} // namespace hippo

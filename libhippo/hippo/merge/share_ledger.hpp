@@ -1,0 +1,86 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hippo/core/ids.hpp"
+#include "hippo/merge/moment.hpp"
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/fair_shares.hpp"
+
+namespace hippo {
+
+/// Which studies the trainers' time counts for.
+///
+/// A trainer's time is divided equally among its leases, however many lanes they
+/// leave empty: who trains alone has all of it. A lease's part of it counts for
+/// its *beneficiaries*, the studies that wait for what it trains, divided among
+/// them by weight, so that it brings all of them on equally: none falls back
+/// because others want the same.
+///
+/// @invariant the parts of one trainer's leases add up to 1
+/// @invariant the devices that studies hold are the sum of their parts
+class share_ledger {
+public:
+  /// @param begun when time begins to count
+  explicit share_ledger(moment begun) : advanced_to_(begun) {}
+
+  /// REQUIRES: `weight > 0`, here as below
+  void add_study(double weight);
+  void set_weight(study_no x, double weight);
+  /// Whether the study could use a trainer more; see `fair_shares`.
+  void set_waiting(study_no x, bool waiting);
+
+  /// Books the time until now. Whatever changes who holds what, or with which
+  /// weight, comes after this. Time that goes backwards counts as none.
+  void advance(moment now);
+
+  /// A trainer works on a lease from now on.
+  /// @param studies that wait for what it trains first
+  /// REQUIRES: the lease is not here.
+  void begin(lease_id x, trainer_id trainer,
+             const std::vector<study_no>& studies);
+
+  /// A lease trains what these studies wait for from now on. Without any it
+  /// goes on to count for those that it did: it ends soon.
+  void serve(lease_id x, const std::vector<study_no>& studies);
+
+  /// A lease has ended. REQUIRES: it is here.
+  void end(lease_id x);
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] const fair_shares& shares() const { return shares_; }
+  /// What the time is booked up to.
+  [[nodiscard]] moment advanced_to() const { return advanced_to_; }
+  [[nodiscard]] bool has(lease_id x) const { return leases_.count(x) > 0; }
+  [[nodiscard]] std::size_t leases() const { return leases_.size(); }
+  /// Returns the studies that a lease counts for.
+  [[nodiscard]] std::vector<study_no> beneficiaries(lease_id x) const;
+  /// Returns the shares as they will be once a lease has ended, and those that
+  /// it is for wait.
+  [[nodiscard]] fair_shares projected_without(lease_id x) const;
+
+  void check_invariants() const;
+
+private:
+  struct entry {
+    trainer_id trainer{};
+    double part = 1; ///< of the trainer's time that counts as the lease's
+    /// The studies that it is for, and their parts of the trainer.
+    std::vector<std::pair<study_no, double>> beneficiaries;
+  };
+
+  /// Divides a trainer's time anew among the leases that it has now.
+  void divide(trainer_id x);
+  void take_back(entry& x);
+
+  fair_shares shares_;
+  moment advanced_to_;
+  std::map<lease_id, entry> leases_;
+  std::map<trainer_id, std::vector<lease_id>> by_trainer_;
+};
+
+} // namespace hippo

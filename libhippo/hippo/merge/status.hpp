@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hippo/merge/usage.hpp"
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/tree/overview.hpp"
+
+namespace hippo {
+
+/// Where a merger stands, cheap enough to ask for often.
+struct merger_status {
+  merge_figures figures;
+  std::vector<merge_figures> by_study; ///< in order of registration
+  std::uint64_t trained_steps = 0;
+  std::uint64_t reused_steps = 0; ///< unique steps that were there before
+  std::uint64_t runnable_paths = 0;
+  double device_seconds = 0; ///< in which trainers were at work, added up
+  double step_seconds = 0; ///< the mean time of a trained step
+  /// What the steps would have cost that trials have got by now without anybody
+  /// training them in this run.
+  double saved_seconds = 0;
+  struct running_lease {
+    std::uint64_t trainer = 0;
+    std::uint32_t lane = 0;
+    std::string what; ///< the stage that it is in
+    step_t at = 0;
+    step_t to = 0;
+    double steps_per_second = 0; ///< 0 until it has reported
+  };
+  std::vector<running_lease> running;
+};
+
+/// Everything a merger knows that a report shows.
+struct merger_overview : usage_totals {
+  merger_status status;
+  std::string workload_key;
+  std::uint32_t lanes = 1; ///< that a trainer has for it
+  std::vector<overview_stage> stages;
+  /// What a merger knows of a trial.
+  struct trial_entry {
+    step_t shared_steps = 0;
+    node_id leaf = 0; ///< the last node of its chain
+  };
+  std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
+  /// For how long trainers worked for each study, added up over them; what
+  /// several waited for is divided among them by weight.
+  std::vector<double> study_seconds;
+};
+
+} // namespace hippo

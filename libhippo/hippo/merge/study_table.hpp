@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "hippo/merge/orders.hpp"
+#include "hippo/plan/search_plan.hpp"
+
+namespace hippo {
+
+/// The studies of a plan: their trials by their own numbers, whether they are
+/// paused, and whether they would start more trials if there were capacity.
+///
+/// News and offers of capacity to a study are counted. With its orders a study
+/// says how many it had taken in by then, so that nothing is offered while what
+/// it has yet to hear may make it start something.
+///
+/// @invariant a study has acknowledged, and need have, no more than was sent
+/// @invariant requests are deferred only while the study is paused
+/// @invariant each trial of the plan is that of one number of its study
+class study_table {
+public:
+  /// A study's number of a trial that does not exist.
+  static constexpr trial_id no_trial = UINT64_MAX;
+
+  /// @param plan outlives the table; studies are added to both
+  explicit study_table(search_plan& plan) : plan_(plan) {}
+
+  study_no add(const study_registration& x);
+
+  /// Does what a study wants of its trials.
+  /// @param merge false: every trial is trained alone
+  /// @returns nothing, or what is wrong with the orders, of which nothing is
+  ///          done then
+  [[nodiscard]] std::optional<error>
+  apply(study_no study, const study_orders& x, bool merge);
+
+  /// Pauses a study: it waits only for what is being trained. Or lets it go on
+  /// with what it waited for.
+  void set_paused(study_no study, bool paused);
+
+  /// What a lease that has ended did not reach is no longer on its way: paused
+  /// studies must not have it trained again.
+  void follow_ended_lease();
+
+  /// Takes what the plan has for the studies. @returns it by study
+  std::map<study_no, study_news> take_news();
+
+  /// Returns the paused studies of which nothing is being trained any more,
+  /// each once for each pause.
+  std::vector<study_no> take_quiesced();
+
+  // -- capacity ---------------------------------------------------------------
+
+  /// Whether a study would start more if it were offered capacity.
+  [[nodiscard]] bool wants_capacity(study_no study) const;
+  /// Whether a study that wants capacity has yet to take in what it was sent
+  /// before `await_all`, or the last offer.
+  [[nodiscard]] bool is_awaiting_any() const;
+  /// Nothing is to be offered until all that was sent is taken in.
+  void await_all();
+  /// A study is offered capacity.
+  void count_offer(study_no study);
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] std::uint64_t size() const { return studies_.size(); }
+  [[nodiscard]] bool has(std::uint64_t study) const {
+    return study < studies_.size();
+  }
+  /// The store's number of a study.
+  [[nodiscard]] std::uint64_t stored_id(study_no study) const {
+    return studies_[study].id;
+  }
+  /// The trials of a study by its own numbers; `no_trial` where there is none.
+  [[nodiscard]] const std::vector<trial_id>& trials(study_no study) const {
+    return studies_[study].trials;
+  }
+
+  void check_invariants() const;
+
+private:
+  struct entry {
+    std::uint64_t id = 0; ///< the store's
+    std::vector<trial_id> trials;
+    bool paused = false;
+    /// Of a paused study: trials that wait for what runs, and up to where.
+    std::map<trial_id, step_t> running;
+    std::vector<study_orders::request> deferred; ///< until it goes on
+    bool is_told_quiesced = false;
+    bool wants_capacity = false;
+    std::uint64_t sent = 0;  ///< news and offers
+    std::uint64_t acked = 0; ///< of these, when it last gave orders
+    std::uint64_t awaited = 0; ///< of these, before it is offered more
+  };
+
+  [[nodiscard]] std::optional<error> check(const entry& study,
+                                           const study_orders& x) const;
+  [[nodiscard]] std::uint64_t strand_for(const entry& study,
+                                         const study_orders::trial& x,
+                                         bool merge) const;
+  void request(entry& study, const study_orders::request& x);
+  void wait_for_running_only(entry& study);
+
+  search_plan& plan_;
+  std::vector<entry> studies_; ///< by `study_no`
+  std::vector<std::uint64_t> number_in_study_; ///< by `trial_id`
+};
+
+} // namespace hippo

@@ -1,0 +1,99 @@
+#include "hippo/merge/usage.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+} // namespace
+
+double usage::book(const running_lease& x, const stop_report& report,
+                   moment now) {
+  const auto since = x.progress.reported;
+  assert(now >= since);
+  assert(report.at >= x.progress.reached);
+  auto& trainer = by_trainer_[x.trainer];
+  const auto span = seconds_between(since, now);
+  const auto unbooked = seconds_between(std::max(since, trainer.until), now);
+  assert(unbooked <= span);
+  const auto part = span > 0 ? unbooked / span : 1;
+  trainer.until = now;
+  trainer.seconds += unbooked;
+  busy_record busy;
+  busy.trainer = number_of(x.trainer);
+  busy.lane = x.work.lane;
+  busy.begin = seconds_between(begun_, since);
+  busy.end = seconds_between(begun_, now);
+  busy.stage = x.work.stages[stage_index(x.work, report.at)].node;
+  busy.from = x.progress.reached;
+  busy.to = report.at;
+  busy.load = seconds(report.load_ns);
+  busy.train = seconds(report.train_ns);
+  busy.evaluate = seconds(report.evaluate_ns);
+  busy.save = seconds(report.save_ns);
+  totals_.busy_seconds += unbooked;
+  totals_.load_seconds += part * busy.load;
+  totals_.train_seconds += part * busy.train;
+  totals_.evaluate_seconds += part * busy.evaluate;
+  totals_.save_seconds += part * busy.save;
+  totals_.dispatch_seconds
+    += part
+       * std::max(0.0, span - busy.load - busy.train - busy.evaluate
+                         - busy.save);
+  totals_.timeline_is_whole = totals_.timeline.size() < timeline_entries_max;
+  if (totals_.timeline_is_whole)
+    totals_.timeline.push_back(busy);
+  count_steps(report.trained_steps);
+  check_invariants();
+  return span;
+}
+
+void usage::forget(trainer_id x) {
+  if (const auto entry = by_trainer_.extract(x))
+    forgotten_seconds_ += entry.mapped().seconds;
+  check_invariants();
+}
+
+std::optional<steps_trained>
+usage::take_unstored(const std::string& workload_key) {
+  assert(stored_steps_ <= trained_steps_);
+  const auto steps = trained_steps_ - stored_steps_;
+  if (steps == 0)
+    return std::nullopt;
+  stored_steps_ = trained_steps_;
+  return steps_trained{
+    workload_key, steps,
+    totals_.busy_seconds
+      - std::exchange(stored_device_seconds_, totals_.busy_seconds)};
+}
+
+double usage::step_seconds() const {
+  return trained_steps_ == 0
+           ? 0
+           : totals_.busy_seconds / static_cast<double>(trained_steps_);
+}
+
+void usage::check_invariants() const {
+#ifndef NDEBUG
+  assert(stored_steps_ <= trained_steps_);
+  assert(stored_device_seconds_ <= totals_.busy_seconds);
+  assert(totals_.timeline.size() <= timeline_entries_max);
+  // O(trainers): where there are many, a part of the calls makes the check.
+  constexpr std::size_t trainers_checked_max = 64;
+  if (by_trainer_.size() > trainers_checked_max)
+    return;
+  auto sum = forgotten_seconds_;
+  for (const auto& [id, x] : by_trainer_)
+    sum += x.seconds;
+  assert(std::abs(sum - totals_.busy_seconds)
+         <= 1e-9 * std::max(1.0, totals_.busy_seconds));
+#endif
+}
+
+} // namespace hippo
