@@ -16,8 +16,8 @@
 
 namespace hippo {
 
-/// A folder for checkpoints, and another one behind a depot over loopback, whose
-/// ends are both in this process. Gone with it.
+/// A folder for checkpoints, and another one behind a depot over loopback,
+/// whose ends are both in this process. Gone with it.
 class checkpoint_places {
 public:
   checkpoint_places()

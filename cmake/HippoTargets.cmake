@@ -33,18 +33,63 @@ function(hippo_module name)
     PRIVATE $<BUILD_INTERFACE:hippo_options> ${arg_PRIVATE_LINK})
 endfunction()
 
-# hippo_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS ...])
-# One GoogleTest program; its cases become ctest cases.
+# hippo_test(NAME SOURCES a_test.cpp ... LINK targets ...
+#   [LABELS unit|sim|torch|process|soak] [SHARDS n]
+#   [SIM_SHARDS n [SIM_FILTER filter]] [PCH target])
+# One GoogleTest program, whose cases run as one ctest test, or as SHARDS of
+# them, in the tier LABELS (docs/testing.md; without it, unit). With SIM_SHARDS,
+# the cases that SIM_FILTER names, by default those of the suites that are
+# instantiated as `Seeds`, are as many ctest tests of tier sim. The first of
+# them, with every n-th case, is in a quick run as well. PCH is the target whose
+# precompiled header is used in place of that of GoogleTest, or `none`.
 function(hippo_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS;SIM_SHARDS;SIM_FILTER;PCH"
+    "SOURCES;LINK;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} hippo_options
     GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  set(properties TIMEOUT 300)
-  if(arg_LABELS)
-    list(APPEND properties LABELS ${arg_LABELS})
+  if(NOT arg_PCH)
+    set(arg_PCH hippo_test_headers)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES ${properties})
+  if(NOT arg_PCH STREQUAL "none")
+    target_precompile_headers(${name} REUSE_FROM ${arg_PCH})
+  endif()
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(arg_LABELS STREQUAL "unit" OR arg_SIM_SHARDS)
+    add_dependencies(quick_tests ${name})
+  endif()
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  if(NOT arg_SIM_SHARDS)
+    hippo_add_shards(${name} ${name} ${arg_SHARDS} "*" "${arg_LABELS}")
+    return()
+  endif()
+  if(NOT arg_SIM_FILTER)
+    set(arg_SIM_FILTER "Seeds/*")
+  endif()
+  hippo_add_shards(${name} ${name} ${arg_SHARDS} "-${arg_SIM_FILTER}"
+    "${arg_LABELS}")
+  hippo_add_shards(${name} ${name}.sim ${arg_SIM_SHARDS} "${arg_SIM_FILTER}"
+    sim)
+  set_property(TEST ${name}.sim.1 APPEND PROPERTY LABELS quick)
+endfunction()
+
+# The cases of a program that `filter` leaves, as `count` ctest tests. What each
+# writes to build/PRESET/cases is what scripts/test-summary counts.
+function(hippo_add_shards program name count filter labels)
+  foreach(i RANGE 1 ${count})
+    set(test ${name}.${i})
+    if(count EQUAL 1)
+      set(test ${name})
+    endif()
+    math(EXPR index "${i} - 1")
+    add_test(NAME ${test} COMMAND ${program} --gtest_filter=${filter}
+      --gtest_output=xml:${PROJECT_BINARY_DIR}/cases/${test}.xml)
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 600
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${count};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()

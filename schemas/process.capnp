@@ -23,7 +23,8 @@ struct Request $Cxx.name("ProcessRequest") {
   number @0 :UInt64;  # counts from 1; 0 = malformed
   union {
     describe @1 :UInt32;
-    # The first one: the trainer's `processProtocolVersion`. Answer: description.
+    # The first one: the trainer's `processProtocolVersion`. Answer:
+    # description.
 
     setup @2 :Setup;
     # The second one, once: what is constant from now on. Answer: done.
@@ -69,9 +70,9 @@ struct Train {
   from @0 :UInt64;  # the present state; 0 = the initial one
   to   @1 :UInt64;  # the state to reach, greater than `from`; 0 = malformed
   values @2 :List(Values);
-  # Of each hyper-parameter at each step, sorted by name; empty = there are none.
-  # They are worked out by the trainer, so that they are the same bits whatever
-  # language a process is written in.
+  # Of each hyper-parameter at each step, sorted by name; empty = there are
+  # none. They are worked out by the trainer, so that they are the same bits
+  # whatever language a process is written in.
   pieces @3 :Sequence.Configuration;
   # The closed forms of the same, for who wants to look ahead; unset = none.
 }

@@ -78,11 +78,11 @@ interface Study {
   events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
     -> (events :List(Event), next :UInt64, ended :Bool);
   # What the study has heard, in its order, after the event `after`; 0 = from
-  # the first. At most `most` (0: as many as may be) and never more than 1000. If
-  # there is none it waits for one, up to `waitMillis` and never longer than
-  # 60,000. `next` is the `after` of the next call. `ended`: the study has ended,
-  # and nothing that it heeds comes after these. Results are a stream like this:
-  # call it again and again.
+  # the first. At most `most` (0: as many as may be) and never more than 1000.
+  # If there is none it waits for one, up to `waitMillis` and never longer than
+  # 60,000. `next` is the `after` of the next call. `ended`: the study has
+  # ended, and nothing that it heeds comes after these. Results are a stream
+  # like this: call it again and again.
 
   wait @4 (waitMillis :UInt32) -> (info :StudyInfo);
   # Answers once the study has ended, or after `waitMillis`, never later than
@@ -188,7 +188,8 @@ struct Event {
 }
 
 struct Command {
-  verb @0 :Text;  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen
+  verb @0 :Text;
+  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen
   text @1 :Text;
 }
 

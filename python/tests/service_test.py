@@ -41,11 +41,17 @@ def drop_at(step, rate=0.1):
         "initial": rate, "milestones": [step], "gamma": 0.1}}}
 
 
+# Fashion-MNIST unpacked, which every trainer reads whole.
+DATA = {"train": 256, "validation": 128}
+if "PLAIN_DATA" in os.environ:
+    DATA["folder"] = os.environ["PLAIN_DATA"]
+
+
 def study_file(name, algorithm, **more):
     return {
         "study": name,
         "workload": {"name": "fashion-mlp", "seed": 1,
-                     "data": {"train": 256, "validation": 128}},
+                     "data": DATA},
         "objective": {"metric": "val_accuracy", "direction": "maximize"},
         "steps": {"max": 9},
         "space": {"lr": {"choice": [0.1, drop_at(3)["lr"], drop_at(6)["lr"]]},

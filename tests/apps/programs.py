@@ -15,6 +15,8 @@ import unittest
 
 HIPPO = os.environ["HIPPO"]
 TRAINER = os.environ["HIPPO_TRAINER"]
+# Fashion-MNIST unpacked (plain_data.py), which every trainer reads whole.
+PLAIN_DATA = os.environ.get("PLAIN_DATA")
 
 # On a busy machine everything takes long; nothing here waits this long twice.
 PATIENCE = 60
@@ -29,12 +31,18 @@ BATCH_SIZE = {"choice": [
 MOMENTUM = {"choice": [0.9, {"piecewise": [[0, 0.8], [3, 0.9]]}]}
 
 
+def fashion(train):
+    """The images of a study."""
+    return {"train": train, "validation": 128,
+            **({"folder": PLAIN_DATA} if PLAIN_DATA else {})}
+
+
 def study(name, algorithm, every=1, steps=9, train=256, **space):
     """A study over 12 combinations, or over another space."""
     return {
         "study": name,
         "workload": {"name": "fashion-mlp", "seed": 1,
-                     "data": {"train": train, "validation": 128}},
+                     "data": fashion(train)},
         "objective": {"metric": "val_accuracy", "direction": "maximize",
                       "every": every},
         "steps": {"max": steps},

@@ -2,8 +2,8 @@
 
 #include <bit>
 #include <cmath>
-#include <random>
 #include <functional>
+#include <random>
 
 #include <gtest/gtest.h>
 

@@ -19,8 +19,8 @@ using transport
 expected<transport> make_transport(const client_options& options);
 
 /// Asks a service why it did not let in who shows the credentials of `options`:
-/// what TLS says does not come with the failure of a connection. Blocks for 10 s
-/// at most.
+/// what TLS says does not come with the failure of a connection. Blocks for
+/// 10 s at most.
 /// @returns nothing if they are not the reason, or if there are none
 std::optional<error> find_refusal(const std::string& address,
                                   const client_options& options);

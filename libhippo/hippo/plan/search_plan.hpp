@@ -59,8 +59,8 @@ struct running_range {
 struct want {
   /// Those included that have ceased to wait.
   boost::container::small_vector<trial_id, 1> waiters;
-  /// Their studies, each with the number of waiters that have not; without those
-  /// that have none.
+  /// Their studies, each with the number of waiters that have not; without
+  /// those that have none.
   boost::container::small_vector<std::pair<study_no, std::uint32_t>, 1> live;
   std::uint64_t order = 0; ///< lowest request number among the waiters
 
@@ -88,8 +88,8 @@ struct plan_node {
   std::uint32_t depth = 0;
   step_t begin = 0;
   std::uint64_t strand = 0;
-  /// Hash of the strands, begins and configurations from the root to here; 0: the
-  /// root. Equal chains have equal ones, in every plan and every run.
+  /// Hash of the strands, begins and configurations from the root to here; 0:
+  /// the root. Equal chains have equal ones, in every plan and every run.
   std::uint64_t identity = 0;
   configuration_pool::compact config;
   node_id first_child = 0;  ///< the youngest; 0: none
@@ -127,8 +127,8 @@ struct merge_figures {
   std::uint64_t delivered_steps = 0; ///< of those asked for, by now
 };
 
-/// With merging off every trial has a strand of its own: trial i of study n that
-/// of number `n * strands_per_study + i + 1`.
+/// With merging off every trial has a strand of its own: trial i of study n
+/// that of number `n * strands_per_study + i + 1`.
 inline constexpr std::uint64_t strands_per_study = 1ull << 32;
 
 /// The search plan of one workload key: a trie of configurations with the
@@ -151,7 +151,8 @@ public:
 
   /// Adds a trial; nothing is trained until it is asked for.
   /// @param segments from `join`, first begin 0
-  /// @param strand trials of different strands share nothing; 0 for all to share
+  /// @param strand trials of different strands share nothing; 0 for all to
+  ///   share
   /// @param responsive whether it may be rerouted wherever it is measured: such
   ///                   states are kept then
   /// @complexity O(segments * hyper-parameters)
@@ -210,8 +211,8 @@ public:
   /// Takes in a report of a lease that has ended, or is of an earlier run: by
   /// the node and identity that it names. A result or checkpoint where there is
   /// one already changes nothing.
-  /// @returns what of it is new, or nothing if it is of no node of this plan, or
-  ///          of a state that does not belong to it
+  /// @returns what of it is new, or nothing if it is of no node of this plan,
+  ///          or of a state that does not belong to it
   std::optional<recorded> adopt(const stop_report& x);
 
   /// Ends a lease: what it has not reached is to be trained again.

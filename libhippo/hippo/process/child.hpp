@@ -41,8 +41,8 @@ private:
 /// that ends without its destructors. Thread-safe; no more may be started then.
 void end_children() noexcept;
 
-/// A program that runs beside this one, with all that it starts, which ends with
-/// this object. What it prints is collected.
+/// A program that runs beside this one, with all that it starts, which ends
+/// with this object. What it prints is collected.
 class child {
 public:
   /// @param plan what is to be done besides

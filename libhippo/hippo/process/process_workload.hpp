@@ -28,8 +28,8 @@ struct process_setup {
 std::unique_ptr<workload> make_process_workload(process_options options,
                                                 process_setup setup);
 
-/// Makes a workload of a program that is run anew for each stage, with a request
-/// and an answer in files (docs/own-code.md). Its state is a folder.
+/// Makes a workload of a program that is run anew for each stage, with a
+/// request and an answer in files (docs/own-code.md). Its state is a folder.
 /// @throws std::runtime_error if the program is not there
 std::unique_ptr<workload> make_file_workload(process_options options,
                                              process_setup setup);

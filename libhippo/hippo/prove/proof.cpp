@@ -93,7 +93,7 @@ public:
   }
 
 private:
-  // -- trials ------------------------------------------------------------------
+  // -- trials -----------------------------------------------------------------
 
   /// What a hyper-parameter may be in the study's space.
   struct domain {
@@ -137,7 +137,8 @@ private:
 
   /// Returns a sequence whose values differ from those of another `shift`, if
   /// there are several. Fractions change at each step, within one closed form;
-  /// whole numbers and words change once, and only where the study changes them.
+  /// whole numbers and words change once, and only where the study changes
+  /// them.
   [[nodiscard]] sequence short_sequence(const domain& x,
                                         std::size_t shift) const {
     const auto& first = x.values[shift % x.values.size()];
@@ -165,7 +166,7 @@ private:
     return number != nullptr && std::floor(*number) != *number;
   }
 
-  // -- training ----------------------------------------------------------------
+  // -- training ---------------------------------------------------------------
 
   std::unique_ptr<made_workload> make(unsigned threads) {
     auto made = make_(threads);
@@ -214,7 +215,7 @@ private:
     return found;
   }
 
-  // -- what is tried -----------------------------------------------------------
+  // -- what is tried ----------------------------------------------------------
 
   /// Runs something that returns differences, and notes what comes of it.
   template <class F>

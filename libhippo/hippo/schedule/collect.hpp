@@ -31,8 +31,8 @@ struct checkpoint_user {
 };
 
 /// Divides the space for checkpoints, `bytes_max`, among workloads. Those that
-/// are not live give up theirs, in the order given, until `reserve` is free. The
-/// live ones have what is free, in equal parts; if they take too much, each
+/// are not live give up theirs, in the order given, until `reserve` is free.
+/// The live ones have what is free, in equal parts; if they take too much, each
 /// gives up the same part of its own.
 /// @returns for each the bytes that it may take
 std::vector<std::uint64_t>

@@ -47,8 +47,8 @@ public:
   /// have in common is held by each in part.
   void hold(party x, double devices);
 
-  /// Notes that a free device is given to one that waits. Who does not had no use
-  /// for it, and its turns up to that of `next` are over.
+  /// Notes that a free device is given to one that waits. Who does not had no
+  /// use for it, and its turns up to that of `next` are over.
   void pass_turns();
 
   /// Time goes on.

@@ -16,7 +16,8 @@ constexpr double memory = 0.9;
 constexpr double drift = 0.2;
 
 /// Steps that are shorter count as if they took so many seconds: handing one
-/// over takes longer, and how long they take says more of the clock than of them.
+/// over takes longer, and how long they take says more of the clock than of
+/// them.
 constexpr double shortest_step = 1e-3;
 
 } // namespace

@@ -87,8 +87,8 @@ public:
   [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
-  /// Returns all children that start at state `at` of node `id`, the longest way
-  /// down first; none if nothing waits for any. At most `most` of them.
+  /// Returns all children that start at state `at` of node `id`, the longest
+  /// way down first; none if nothing waits for any. At most `most` of them.
   [[nodiscard]] std::vector<node_id> children(node_id id, step_t at,
                                               std::size_t most) const;
 
@@ -163,8 +163,8 @@ private:
   [[nodiscard]] std::vector<group> groups(node_id id) const;
   [[nodiscard]] demand needs(node_id id, step_t from,
                              const std::vector<tree_item>& items) const;
-  /// Takes in what has changed at a node. If what it needs of its parent has, the
-  /// parent gets to know, and the result is true.
+  /// Takes in what has changed at a node. If what it needs of its parent has,
+  /// the parent gets to know, and the result is true.
   bool follow(node_id id);
   void follow_all(std::set<std::pair<std::uint32_t, node_id>> queue);
   /// Changes what a parent knows of the needs of one of its children.

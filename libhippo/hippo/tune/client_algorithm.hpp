@@ -30,8 +30,8 @@ public:
   client_algorithm(std::uint64_t most, measuring when,
                    std::optional<std::uint64_t> concurrent);
 
-  // -- what a client may want; each answers with an error that says why not, and
-  //    changes nothing then
+  // -- what a client may want; each answers with an error that says why not,
+  //    and changes nothing then
 
   /// Asks for a new trial, at rest at step 0. Its number is `trials() - 1`
   /// afterwards.

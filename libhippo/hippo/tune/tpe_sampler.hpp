@@ -26,8 +26,9 @@ namespace hippo {
 /// them, 25 at most, against the rest. Results at different steps are never
 /// compared. Of `candidates` combinations that are drawn from the density of
 /// the good ones the one is taken that is likelier among the good than among
-/// the rest by the greatest ratio. The leaves of the space count as independent;
-/// one that depends on a choice learns only from the trials that had it.
+/// the rest by the greatest ratio. The leaves of the space count as
+/// independent; one that depends on a choice learns only from the trials that
+/// had it.
 ///
 /// Trials that failed without a result at that step are among the rest, as are
 /// NaNs. Combinations that were tried are not drawn again while others are

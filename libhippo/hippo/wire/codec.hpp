@@ -19,7 +19,8 @@ namespace hippo {
 // What `decode` accepts at most.
 inline constexpr step_t max_step = 1ull << 53;
 inline constexpr std::size_t max_name_bytes = 1024; ///< names, words, hosts
-inline constexpr std::size_t max_text_bytes = 64 << 10; ///< messages, folders, workload keys
+/// Of a message, a folder or a workload key.
+inline constexpr std::size_t max_text_bytes = 64 << 10;
 inline constexpr std::size_t max_log_bytes = 8 << 10; ///< of a failed lease
 inline constexpr std::size_t max_hyper_parameters = 4096;
 inline constexpr std::size_t max_workload_options = 4096;

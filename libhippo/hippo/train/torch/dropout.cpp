@@ -1,5 +1,7 @@
 #include "hippo/train/torch/dropout.hpp"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 namespace hippo {
 
 namespace {

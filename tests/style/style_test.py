@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Looks for what the house style rules out, in every file that git tracks.
+
+    style_test.py [ROOT]
+
+Rules: columns (80 at most), length (of a source file), order (own header, or
+that of what is tested, first, then <...>, then "..."; each block sorted),
+upward (schemas -> libhippo -> actors -> apps, and what a library may not
+include at all), words (those of words.txt, which were given up).
+
+exceptions.txt says which files a rule does not yet hold for: `RULE PATH`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "..", "..")
+
+COLUMNS = 80
+# Lines of a source file, by the folder that it is in.
+LINES = {"actors": 600, "apps": 600, "libhippo": 750}
+LAYERS = ["schemas", "libhippo", "actors", "apps"]
+CPP = (".cpp", ".hpp", ".h", ".cu")
+SCRIPTS = (".py", ".cmake", ".capnp", "CMakeLists.txt")
+# Folders of code that is not ours to format.
+FOREIGN = ("python/hippo/_", "docs/")
+
+# Where a header may be included from; nobody else may.
+CONFINED = [
+    (r"<caf/", r"(actors|apps|tests/actors|tests/CMake|bench)/"),
+    (r"<(torch|ATen|c10)/", r"(libhippo/hippo/train/torch|tests/train)/"),
+    (r"<spdlog/", r"(actors|apps|tests/actors|bench)/"),
+]
+# What a folder may not include.
+FORBIDDEN = [
+    ("libhippo/hippo/merge/", r"<(caf/|spdlog/|filesystem>|thread>|chrono>)"),
+]
+
+INCLUDE = re.compile(r'\s*#\s*include\s+([<"])([^>"]+)[>"]')
+
+
+def lines_of(name):
+    path = os.path.join(HERE, name)
+    with open(path, encoding="utf-8") as text:
+        lines = [line.split("#")[0].strip() for line in text]
+    return [line for line in lines if line]
+
+
+def tracked():
+    names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True,
+                           stdout=subprocess.PIPE).stdout.decode()
+    for name in names.split("\0"):
+        # A file that is removed, but not yet committed.
+        if name and os.path.isfile(os.path.join(ROOT, name)):
+            yield name
+
+
+def layer_of(name):
+    top = name.split("/")[0]
+    return LAYERS.index(top) if top in LAYERS else len(LAYERS)
+
+
+class Style:
+    def __init__(self):
+        self.files = list(tracked())
+        self.known = set(self.files)
+        self.excepted = {tuple(line.split(None, 1))
+                         for line in lines_of("exceptions.txt")}
+        self.needed = set()
+        self.found = []
+        self.words = [re.compile(rf"\b(?:{line})\b", re.IGNORECASE)
+                      for line in lines_of("words.txt")]
+
+    def report(self, rule, name, number, text):
+        if (rule, name) in self.excepted:
+            self.needed.add((rule, name))
+        else:
+            self.found.append(f"{name}:{number}: {rule}: {text}")
+
+    def run(self):
+        for name in self.files:
+            is_code = name.endswith(CPP)
+            is_script = name.endswith(SCRIPTS) or name.startswith("scripts/")
+            if not (is_code or is_script) or name.startswith(FOREIGN):
+                continue
+            if name.startswith("tests/style/"):
+                continue
+            with open(os.path.join(ROOT, name), encoding="utf-8") as text:
+                lines = text.read().splitlines()
+            self.columns(name, lines)
+            self.given_up(name, lines)
+            if is_code:
+                self.length(name, lines)
+                self.includes(name, lines)
+
+    def columns(self, name, lines):
+        for number, line in enumerate(lines, 1):
+            # An address cannot be broken.
+            if len(line) > COLUMNS and "://" not in line:
+                self.report("columns", name, number, f"{len(line)} columns")
+
+    def length(self, name, lines):
+        limit = LINES.get(name.split("/")[0])
+        if limit is not None and len(lines) > limit:
+            self.report("length", name, len(lines),
+                        f"{len(lines)} lines, of {limit} at most")
+
+    def given_up(self, name, lines):
+        for number, line in enumerate(lines, 1):
+            for word in self.words:
+                if hit := word.search(line):
+                    self.report("words", name, number, f"'{hit[0]}'")
+
+    def includes(self, name, lines):
+        includes = []  # (line number, bracket, header)
+        depth = 0
+        for number, line in enumerate(lines, 1):
+            # What depends on a condition stands where it must.
+            if re.match(r"\s*#\s*if", line):
+                depth += 1
+            elif re.match(r"\s*#\s*endif", line):
+                depth -= 1
+            if (match := INCLUDE.match(line)) and depth == 0:
+                includes.append((number, *match.groups()))
+        for number, bracket, header in includes:
+            self.upward(name, number, bracket, header)
+        self.order(name, includes)
+
+    def upward(self, name, number, bracket, header):
+        quoted = f"<{header}>" if bracket == "<" else header
+        for pattern, places in CONFINED:
+            if re.match(pattern, quoted) and not re.match(places, name):
+                self.report("upward", name, number, f"includes {quoted}")
+        for folder, pattern in FORBIDDEN:
+            if name.startswith(folder) and re.match(pattern, quoted):
+                self.report("upward", name, number, f"includes {quoted}")
+        target = self.resolve(name, header) if bracket == '"' else None
+        if target and layer_of(target) > layer_of(name):
+            self.report("upward", name, number, f"includes {target}")
+
+    def resolve(self, name, header):
+        """The tracked file that a quoted header is, if it is one."""
+        for folder in (os.path.dirname(name), "libhippo", "actors", "tests",
+                       "apps"):
+            path = os.path.normpath(os.path.join(folder, header))
+            if path in self.known:
+                return path
+        return None
+
+    def order(self, name, includes):
+        stem, suffix = os.path.splitext(name)
+        own = stem + ".hpp"
+        if suffix in (".cpp", ".cu") and own in self.known and includes:
+            number, bracket, header = includes[0]
+            if bracket != '"' or self.resolve(name, header) != own:
+                self.report("order", name, number, "own header is not first")
+            includes = includes[1:]
+        elif suffix != ".hpp":
+            # What a test is of comes first, too.
+            while includes and includes[0][1] == '"':
+                includes = includes[1:]
+        quoted = False
+        last = None
+        for number, bracket, header in includes:
+            if bracket == '"':
+                quoted = True
+            elif quoted:
+                self.report("order", name, number, f"<{header}> after \"...\"")
+            # Sorted within a block without empty lines.
+            if last and last[0] == number - 1 and last[1] == bracket:
+                if last[2] > header:
+                    self.report("order", name, number,
+                                f"{header} after {last[2]}")
+            last = (number, bracket, header)
+
+
+def main():
+    style = Style()
+    style.run()
+    for line in style.found:
+        print(line)
+    for rule, name in sorted(style.excepted - style.needed):
+        print(f"note: exceptions.txt needs no '{rule} {name}' any more")
+    print(f"{len(style.found)} found")
+    return 1 if style.found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
