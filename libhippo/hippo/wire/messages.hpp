@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 

@@ -1,4 +1,4 @@
-#include "hippo/train/workload_spec.hpp"
+#include "hippo/plan/workload_spec.hpp"
 
 #include <set>
 
