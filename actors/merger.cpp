@@ -1306,7 +1306,8 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
   self->send(state.pool, introduce_atom::value,
              caf::actor_cast<merger_actor>(self),
              workload_need{state.workload_key, state.options.workload.name,
-                           state.options.workload_version});
+                           state.options.workload_version,
+                           numerics_of(state.options.workload)});
   return {
     [self](report_atom, const stop_report_wire& msg) {
       if (auto x = decode(msg))
