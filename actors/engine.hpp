@@ -4,7 +4,7 @@
 #include <memory>
 #include <variant>
 
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 

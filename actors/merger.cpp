@@ -164,7 +164,8 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
   state.pool = std::move(pool);
   state.journal = std::move(journal);
   const workload_need need{key_of(options.workload), options.workload.name,
-                           options.workload_version};
+                           options.workload_version,
+                           numerics_of(options.workload)};
   state.core
     = std::make_unique<merge_core>(std::move(options), self->clock().now());
   self->send(state.pool, introduce_atom::value,

@@ -161,6 +161,7 @@ struct workload_need {
   std::string key;     ///< the workload key
   std::string name;    ///< of the workload
   std::string version; ///< of the workload; empty: any
+  std::string numerics{}; ///< `numerics_of` the workload; empty: any
 };
 
 /// What the pool knows of its trainers.

@@ -36,11 +36,23 @@ const workload_need* need_of(const pool_state& st, const merger_actor& x) {
   return i == st.needs.end() ? nullptr : &i->need;
 }
 
-bool can_train(const pool_state::trainer_entry& x, const workload_need& need) {
+/// Whether a trainer computes as a workload is to be computed.
+bool computes_so(const pool_state::trainer_entry& x,
+                 const workload_need& need) {
+  return x.numerics.empty() || need.numerics.empty()
+         || x.numerics == need.numerics;
+}
+
+/// Whether a trainer knows a workload in the version that is needed.
+bool knows(const pool_state::trainer_entry& x, const workload_need& need) {
   const auto i = x.workloads.find(need.name);
   return i != x.workloads.end()
          && (i->second.empty() || need.version.empty()
              || i->second == need.version);
+}
+
+bool can_train(const pool_state::trainer_entry& x, const workload_need& need) {
+  return knows(x, need) && computes_so(x, need);
 }
 
 /// Whether a trainer is of use to a merger.
@@ -65,18 +77,23 @@ bool is_idle(const pool_state::trainer_entry& x,
 std::string why_stuck(const pool_state& st, const workload_need& need) {
   std::size_t trainers = 0;
   std::string others; // versions
+  bool known = false; // to a trainer, which computes with other numerics then
   for (const auto& [number, x] : st.trainers) {
     if (!is_there(x))
       continue;
     ++trainers;
     if (const auto i = x.workloads.find(need.name); i != x.workloads.end())
       others = i->second;
+    known = known || knows(x, need);
   }
   if (trainers == 0)
     return "no trainer is connected";
   auto result = "none of the " + std::to_string(trainers)
                 + " trainers can train '" + need.name + '\'';
-  if (!others.empty())
+  if (known)
+    result += " with numerics: " + need.numerics
+              + ": start one with --numerics " + need.numerics;
+  else if (!others.empty())
     result += " in its version '" + need.version + "', only '" + others
               + "': run the same release or library everywhere";
   else
@@ -441,6 +458,7 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   entry.record.driver = x.driver;
   entry.record.compute_capability = x.compute_capability;
   entry.workloads = x.workloads;
+  entry.numerics = x.numerics;
   entry.heard = self->clock().now();
   st.trainers.emplace(number, std::move(entry));
   self->monitor(handle);

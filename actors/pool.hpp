@@ -36,6 +36,7 @@ struct pool_state {
     trainer_record record;
     merger_actor holder; ///< null: idle
     std::map<std::string, std::string> workloads; ///< versions, by name
+    std::string numerics; ///< of the workloads that it trains; empty: any
     merger_actor heir;   ///< for whom it was asked back; null: it was not
     caf::actor_clock::time_point granted;
     caf::actor_clock::time_point heard;

@@ -47,9 +47,6 @@ void take_over(Map& to, const std::map<std::string, scalar>& from,
 inline std::unique_ptr<workload>
 made(const std::string& name, double images, const std::string& device = "cpu",
      const std::map<std::string, scalar>& options = {}) {
-  checked(prepare_device(device));
-  workload_registry registry;
-  add_built_in_workloads(registry, device);
   const auto& known = described(name).options;
   workload_spec spec{name, {}};
   for (const auto& x : known)
@@ -59,6 +56,11 @@ made(const std::string& name, double images, const std::string& device = "cpu",
   if (spec.options.contains("data.set"))
     spec.options["data.set"] = std::string{"synthetic"};
   take_over(spec.options, options, known, [](const scalar& x) { return x; });
+  checked(prepare_device(
+    device, 1,
+    numerics_from(numerics_of(spec)).value_or(default_numerics)));
+  workload_registry registry;
+  add_built_in_workloads(registry, device);
   return checked(registry.make(spec));
 }
 

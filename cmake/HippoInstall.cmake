@@ -40,7 +40,7 @@ endif()
 
 # A workload library links its own copy of these; where hippo-trainer has the
 # same symbol, the loader takes the program's.
-install(TARGETS hippo_core hippo_sequence hippo_train
+install(TARGETS hippo_core hippo_sequence hippo_plan hippo_train
   EXPORT hippo_targets ARCHIVE)
 install(DIRECTORY
   ${PROJECT_SOURCE_DIR}/libhippo/hippo/core
@@ -52,6 +52,10 @@ install(DIRECTORY
   PATTERN family.hpp EXCLUDE
   PATTERN family EXCLUDE
   PATTERN torch EXCLUDE)
+install(FILES
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/lease.hpp
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/workload_spec.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/plan)
 
 # In a file of its own, since who links these needs Cap'n Proto.
 install(TARGETS hippo_client hippo_keys hippo_schemas

@@ -71,6 +71,7 @@ struct options {
   std::vector<std::string> libraries; ///< of further workloads
   std::vector<std::string> devices{"cpu"};
   unsigned threads = 1; ///< of a CPU
+  std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   bool describe = false;
   std::string check; ///< file of a study, perhaps with its code
   std::string prove; ///< likewise
@@ -95,6 +96,7 @@ struct device_entry {
   std::string name;
   hippo::device_info info;
   hippo::workload_registry registry;
+  hippo::numerics numerics = hippo::default_numerics;
 };
 
 int fail(const hippo::error& why, int code) {
@@ -227,6 +229,8 @@ hippo::hello describe_self(const options& opts, const device_entry& x) {
   result.memory_bytes = x.info.memory_bytes;
   result.driver = x.info.driver;
   result.compute_capability = x.info.compute_capability;
+  if (x.name == "cpu")
+    result.numerics = to_text(x.numerics);
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);
   return result;
@@ -494,20 +498,41 @@ std::vector<std::string> device_names(const options& opts) {
   return result;
 }
 
+/// Returns with which instructions this process is to compute on a CPU: as it
+/// is told to, or as what it is to try or to export needs.
+hippo::numerics numerics_for(const options& opts) {
+  if (opts.describe)
+    return hippo::numerics::native; // nothing is computed
+  auto word = opts.numerics;
+  const auto& path = opts.check.empty() ? opts.prove : opts.check;
+  if (word.empty() && !path.empty()) {
+    hippo::workload_registry registry;
+    if (!add_workloads(opts, "cpu", opts.threads, registry))
+      if (const auto study = read_checked(path, registry))
+        word = numerics_of(study->workload);
+  } else if (word.empty() && !opts.recipe.empty()) {
+    if (const auto recipe = read_recipe(opts.recipe))
+      word = numerics_of(recipe->workload);
+  }
+  return hippo::numerics_from(word).value_or(hippo::default_numerics);
+}
+
 /// Makes the devices of this process ready. One that cannot be used is skipped
 /// as long as another one can.
 hippo::expected<std::vector<device_entry>> prepare(const options& opts) {
   std::vector<device_entry> result;
   std::string reasons;
+  const auto numerics = numerics_for(opts);
   for (const auto& name : device_names(opts)) {
-    auto info = hippo::prepare_device(name, opts.threads);
+    auto info = hippo::prepare_device(name, opts.threads, numerics);
     if (!info) {
       const auto& why = info.failure().message;
       spdlog::warn("trainer: {}; it is skipped", why);
       reasons += (reasons.empty() ? "" : "; ") + why;
       continue;
     }
-    auto& x = result.emplace_back(device_entry{name, std::move(*info), {}});
+    auto& x = result.emplace_back(
+      device_entry{name, std::move(*info), {}, numerics});
     if (auto why = add_workloads(opts, name, opts.threads, x.registry))
       return *why;
   }
@@ -539,6 +564,10 @@ int main(int argc, char** argv) {
                  "results, as the kind of device does")
     ->check(CLI::Range(1u, threads_max))
     ->capture_default_str();
+  app.add_option("--numerics", opts.numerics,
+                 "Train on a CPU what is of these numerics: native (all that "
+                 "the CPU has; unless given) or portable (AVX2)")
+    ->check(CLI::IsMember({"portable", "native"}));
   app.add_option("--keys", opts.keys,
                  "The file of `hippo keys add NAME --role trainer`");
   app.add_option("--log-format", opts.log_format, "Form of log lines")

@@ -29,6 +29,7 @@ constexpr std::size_t last_words_lines = 5;
 std::optional<error>
 local_trainers::start(const workload_catalogue& catalogue,
                       const std::vector<std::string>& devices,
+                      const std::vector<std::string>& numerics,
                       std::uint16_t port, const std::string& logs) {
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);
@@ -41,6 +42,10 @@ local_trainers::start(const workload_catalogue& catalogue,
                    {"--connect", "127.0.0.1:" + std::to_string(port),
                     "--device", device,
                     "--parent", std::to_string(::getpid())});
+    if (!numerics.empty())
+      command.insert(command.end(),
+                     {"--numerics",
+                      numerics[trainers_.size() % numerics.size()]});
     auto log = logs + "/trainer-" + number + ".log";
     auto started = child_process::start(command, log);
     if (!started)

@@ -20,9 +20,11 @@ public:
 
   /// Starts trainers, which connect to a port of this machine.
   /// @param devices what each of them trains on
+  /// @param numerics that are needed on CPUs; trainers take them in turns
   /// @param logs folder for what they say, made if missing
   std::optional<error> start(const workload_catalogue& catalogue,
                              const std::vector<std::string>& devices,
+                             const std::vector<std::string>& numerics,
                              std::uint16_t port, const std::string& logs);
 
   /// Called for a sentence about what happened to a trainer.

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <set>
+#include <utility>
 
 #include <spdlog/sinks/basic_file_sink.h>
 
@@ -87,6 +89,16 @@ private:
   bool closed_ = false;
 };
 
+/// Returns which numerics studies ask for, each once.
+std::vector<std::string>
+numerics_of(const std::vector<loaded_study>& studies) {
+  std::set<std::string> result;
+  for (const auto& x : studies)
+    if (auto word = numerics_of(x.spec.workload); !word.empty())
+      result.insert(std::move(word));
+  return {result.begin(), result.end()};
+}
+
 /// Finds where a study stands that an earlier run has left.
 expected<std::optional<stored_study>>
 local_service::find_stored(const loaded_study& x) {
@@ -127,8 +139,14 @@ std::optional<error> local_service::open() {
     return error{errc::io_failed,
                  "cannot listen on 127.0.0.1: " + system_.render(port.error())};
   // Trainers take a while to start: they do so while trials are merged.
-  if (auto why = trainers_.start(options_.catalogue, options_.devices, *port,
-                                 options_.state + "/logs"))
+  const auto numerics = numerics_of(options_.studies);
+  if (numerics.size() > 1 && options_.devices.size() == 1
+      && options_.devices.front() == "cpu")
+    return error{errc::invalid_argument,
+                 "studies with numerics: native and studies with numerics: "
+                 "portable need a trainer each: give --trainers 2"};
+  if (auto why = trainers_.start(options_.catalogue, options_.devices, numerics,
+                                 *port, options_.state + "/logs"))
     return why;
   for (const auto& x : options_.studies) {
     auto stored = find_stored(x);

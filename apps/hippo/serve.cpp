@@ -265,7 +265,7 @@ int serve(serve_options options) {
   svc.go();
   local_trainers trainers;
   const std::vector<std::string> devices(options.local_trainers, "cpu");
-  if (auto why = trainers.start(options.catalogue, devices, *port,
+  if (auto why = trainers.start(options.catalogue, devices, {}, *port,
                                 options.state + "/logs"))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));

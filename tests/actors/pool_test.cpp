@@ -58,10 +58,11 @@ struct PoolTest : test::actor_test {
   }
 
   /// A merger that takes every trainer that can train a workload.
-  merger_actor greedy_for(const std::string& workload) {
+  merger_actor greedy_for(const std::string& workload,
+                          const std::string& numerics = {}) {
     auto result = greedy(workload);
     self->send(trainers, introduce_atom::value, result,
-               workload_need{workload, workload, ""});
+               workload_need{workload, workload, "", numerics});
     run();
     return result;
   }
@@ -81,7 +82,8 @@ struct PoolTest : test::actor_test {
 
   /// A trainer that is of use to the mergers that need one of these, and to
   /// those that have not said what they need. Ends when it is cancelled.
-  trainer_actor join(const std::vector<std::string>& workloads = {}) {
+  trainer_actor join(const std::vector<std::string>& workloads = {},
+                     const std::string& numerics = {}) {
     auto handle
       = spawn([](trainer_actor::pointer ptr) -> trainer_actor::behavior_type {
           return {
@@ -96,6 +98,7 @@ struct PoolTest : test::actor_test {
         });
     hello x;
     x.device = "test";
+    x.numerics = numerics;
     for (const auto& name : workloads)
       x.workloads[name];
     auto welcomed = ask<welcome_wire>(trainers, register_atom::value, encode(x),
@@ -228,6 +231,31 @@ TEST_F(PoolTest, AsksForATrainerThatIsOfUseBesideOneThatIsNot) {
   pass(2min);
   EXPECT_EQ(asked_back["a"], (std::vector<std::uint64_t>{1}));
   EXPECT_TRUE(asked_back["c"].empty());
+}
+
+TEST_F(PoolTest, NumericsOfTrainersAndWorkloadsMustBeTheSame) {
+  const auto a = greedy_for("a", "native");
+  want(a, 1, 9);
+  join({"a"}, "portable");
+  EXPECT_EQ(held["a"], 0u);
+  const auto status = ask<pool_status>(trainers, status_atom::value);
+  ASSERT_TRUE(status);
+  ASSERT_EQ(status->stuck.size(), 1u);
+  EXPECT_EQ(status->stuck[0].why,
+            "none of the 1 trainers can train 'a' with numerics: native: "
+            "start one with --numerics native");
+  join({"a"}, "native");
+  EXPECT_EQ(held["a"], 1u);
+  join({"a"}); // a GPU: any
+  EXPECT_EQ(held["a"], 2u);
+}
+
+TEST_F(PoolTest, AnyTrainerIsOfUseToWorkloadsWithoutNumerics) {
+  const auto a = greedy_for("a");
+  want(a, 1, 9);
+  join({"a"}, "portable");
+  join({"a"}, "native");
+  EXPECT_EQ(held["a"], 2u);
 }
 
 TEST_F(PoolTest, WhoNoTrainerIsOfUseToSavesUpNoTurns) {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 namespace {

@@ -191,9 +191,24 @@ TEST(Device, TheCpu) {
   const auto x = prepare_device("cpu");
   ASSERT_TRUE(x);
   EXPECT_TRUE(x->kind.starts_with("cpu ")) << x->kind;
+  // Portable ones are of one kind, whatever else the CPU has.
+  const bool is_portable = x->kind.find(" portable-avx2 ") != x->kind.npos;
+  EXPECT_EQ(is_portable, test_numerics() == numerics::portable) << x->kind;
   EXPECT_NE(x->kind.find(" 1-thread torch-"), std::string::npos) << x->kind;
   EXPECT_GT(x->memory_bytes, 0u);
   EXPECT_EQ(x->driver + x->compute_capability, "");
+}
+
+TEST(Device, OtherNumericsAreRefused) {
+  if (test_device() != "cpu")
+    GTEST_SKIP() << "a GPU trains what is of either";
+  auto spec = small_spec("fashion-mlp");
+  spec.options["numerics"] = to_text(test_numerics() == numerics::portable
+                                       ? numerics::native
+                                       : numerics::portable);
+  const auto failure = failure_of(spec);
+  EXPECT_NE(failure.message.find("numerics: "), std::string::npos)
+    << failure.message;
 }
 
 TEST(Device, UnknownOnesAreRefused) {

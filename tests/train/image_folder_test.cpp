@@ -228,9 +228,13 @@ TEST(ImageFolder, IsTrainedOn) {
   config["batch_size"] = form::constant(4);
   config["lr"] = form::constant(0.02);
   EXPECT_NEAR(work->evaluate({0}).front().at("train_loss"), std::log(2), 1e-6);
-  for (step_t step = 0; step < 4; ++step)
-    work->train({{0, &config, step}});
-  EXPECT_EQ(work->evaluate({0}).front().at("val_accuracy"), 1);
+  // One epoch, which is so few iterations that rounding makes no difference
+  // yet: the first ones of a normalised network multiply it by a lot.
+  work->train({{0, &config, 0}});
+  const auto measured = work->evaluate({0}).front();
+  EXPECT_LT(measured.at("train_loss"), 0.65);
+  EXPECT_LT(measured.at("val_loss"), 0.6);
+  EXPECT_EQ(measured.at("val_accuracy"), 1);
 }
 
 } // namespace hippo

@@ -59,6 +59,7 @@ workload_spec small_spec(const std::string& name, double images) {
   workload_spec spec{name, {}};
   for (const auto& x : descriptor_of(name).options)
     spec.options[x.name] = x.fallback;
+  spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
   if (spec.options.contains("data.set"))
@@ -79,8 +80,13 @@ std::string test_device() {
   return name == nullptr ? "cpu" : name;
 }
 
+numerics test_numerics() {
+  const auto* word = std::getenv("HIPPO_TEST_NUMERICS");
+  return word == nullptr ? default_numerics : numerics_from(word).value();
+}
+
 std::unique_ptr<workload> make_built_in(const workload_spec& spec) {
-  const auto device = prepare_device(test_device());
+  const auto device = prepare_device(test_device(), 1, test_numerics());
   if (!device)
     throw std::runtime_error(device.failure().message);
   workload_registry registry;
@@ -170,7 +176,8 @@ int main(int argc, char** argv) {
     std::cerr << e.what() << '\n';
     return 1;
   }
-  if (const auto device = hippo::prepare_device(hippo::test_device());
+  if (const auto device = hippo::prepare_device(hippo::test_device(), 1,
+                                                hippo::test_numerics());
       !device) {
     std::cout << "skipped: " << device.failure().message << '\n';
     return 77;

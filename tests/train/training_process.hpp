@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -15,8 +16,12 @@ workload_spec small_spec(const std::string& name, double images = 128);
 /// The device that tests train on: that of HIPPO_TEST_DEVICE, or the CPU.
 std::string test_device();
 
-/// The workload of `spec` on the device of the tests. Throws `std::runtime_error` if it cannot
-/// be made.
+/// How a CPU computes in tests: as HIPPO_TEST_NUMERICS says, or as
+/// is the default.
+numerics test_numerics();
+
+/// The workload of `spec` on the device of the tests. Throws
+/// `std::runtime_error` if it cannot be made.
 std::unique_ptr<workload> make_built_in(const workload_spec& spec);
 
 /// The defaults of the built-in workload `name` as constants.

@@ -103,8 +103,18 @@ TEST(Workload, RefusesToExportByDefault) {
 
 TEST(WorkloadKey, HoldsEveryOption) {
   EXPECT_EQ(key_of({"x", {}}), "x");
+  EXPECT_EQ(key_of({"x", {{"numerics", "native"}}}), "x");
+  EXPECT_EQ(key_of({"x", {{"numerics", "portable"}}}), "x;numerics=portable");
   EXPECT_EQ(key_of({"x", {{"seed", 1.0}, {"data.folder", "/a"}}}),
             "x;data.folder=/a;seed=1");
+}
+
+TEST(WorkloadSpec, NumericsAreOneOfTwoWords) {
+  EXPECT_EQ(numerics_of({"x", {}}), "");
+  EXPECT_EQ(numerics_of({"x", {{"numerics", "native"}}}), "native");
+  EXPECT_EQ(numerics_of({"x", {{"numerics", "portable"}}}), "portable");
+  EXPECT_EQ(numerics_of({"x", {{"numerics", "fast"}}}), "");
+  EXPECT_EQ(numerics_of({"x", {{"numerics", 1.0}}}), "");
 }
 
 TEST(WorkloadKey, WordsCannotPassForOptions) {

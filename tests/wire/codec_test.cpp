@@ -187,6 +187,8 @@ TEST(Codec, RefusesBrokenHellos) {
   refused(
     [](hello& x) { x.compute_capability.assign(max_name_bytes + 1, 'c'); },
     "compute capability is too long");
+  refused([](hello& x) { x.numerics.assign(max_name_bytes + 1, 'n'); },
+          "numerics is too long");
   refused(
     [](hello& x) {
       for (std::size_t i = 0; i <= max_workloads; ++i)

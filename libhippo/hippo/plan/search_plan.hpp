@@ -16,9 +16,9 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/plan/configuration_pool.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/plan/measuring.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/train/lease.hpp"
 
 namespace hippo {
 

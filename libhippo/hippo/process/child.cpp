@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "hippo/core/utf8.hpp"
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 

@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "hippo/plan/lease.hpp"
 #include "hippo/simulate/learning_curve.hpp"
 #include "hippo/simulate/profile.hpp"
-#include "hippo/train/lease.hpp"
 
 namespace hippo {
 

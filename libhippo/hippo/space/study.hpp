@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/train/descriptor.hpp"
-#include "hippo/train/workload_spec.hpp"
 
 namespace hippo {
 

@@ -8,8 +8,8 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/train/lease.hpp"
 
 namespace hippo {
 

@@ -7,8 +7,8 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/train/file_descriptor.hpp"
-#include "hippo/train/lease.hpp"
 
 namespace hippo {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/train/checkpoint_file.hpp"
-#include "hippo/train/lease.hpp"
 
 namespace hippo {
 

@@ -7,7 +7,7 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
-#include "hippo/train/workload_spec.hpp"
+#include "hippo/plan/workload_spec.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "hippo/plan/lease.hpp"
 #include "hippo/train/checkpoint_store.hpp"
-#include "hippo/train/lease.hpp"
 #include "hippo/train/study_code.hpp"
 #include "hippo/train/workload.hpp"
 

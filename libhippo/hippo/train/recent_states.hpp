@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {

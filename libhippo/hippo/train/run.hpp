@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "hippo/plan/lease.hpp"
 #include "hippo/train/checkpoint_store.hpp"
-#include "hippo/train/lease.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 

@@ -371,7 +371,9 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
       || !get(in.getDriver(), out.driver, max_name_bytes, emptiness::allowed,
               "the GPU's driver", why)
       || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
-              emptiness::allowed, "the compute capability", why))
+              emptiness::allowed, "the compute capability", why)
+      || !get(in.getNumerics(), out.numerics, max_name_bytes,
+              emptiness::allowed, "the numerics", why))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
@@ -566,6 +568,7 @@ wire<schema::Hello> encode(const hello& x) {
     out.setMemory(x.memory_bytes);
     out.setDriver(x.driver);
     out.setComputeCapability(x.compute_capability);
+    out.setNumerics(x.numerics);
     auto list = out.initWorkloads(count(x.workloads.size()));
     unsigned i = 0;
     for (const auto& [name, version] : x.workloads) {

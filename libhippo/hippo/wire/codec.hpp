@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/train/lease.hpp"
 #include "hippo/wire/messages.hpp"
 #include "hippo/wire/wire.hpp"
 #include "sequence.capnp.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 
@@ -27,6 +27,8 @@ struct hello {
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
+  /// The option `numerics` of the workloads that it trains; empty: any.
+  std::string numerics{};
   friend bool operator==(const hello&, const hello&) = default;
 };
 

@@ -12,9 +12,9 @@
 #include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
+#include "hippo/train/torch/stateful_workload.hpp"
 #include "hippo/train/torch/step_kernels.hpp"
 #include "hippo/train/torch/step_recorder.hpp"
-#include "hippo/train/torch/training_state.hpp"
 
 namespace hippo {
 
@@ -96,7 +96,7 @@ private:
   std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
 };
 
-class image_workload final : public laned_workload {
+class image_workload final : public stateful_workload {
 public:
   image_workload(const workload_spec& spec, image_data data, at::Device device,
                  std::size_t lanes)
@@ -208,25 +208,9 @@ public:
     state_.restart(lane, std::log(static_cast<double>(data_.form.classes)));
   }
 
-  std::string save(std::size_t lane) override { return state_.save(lane); }
-
-  void load(std::size_t lane, const std::string& bytes) override {
-    state_.load(lane, bytes);
-  }
-
-  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
-    return state_.snapshot(lane);
-  }
-
-  void restore(std::size_t lane, const workload_state& x) override {
-    state_.restore(lane, x);
-  }
-
-  void export_weights(std::size_t lane, const std::string& path) override {
-    state_.export_weights(lane, path);
-  }
-
 private:
+  training_state& state() override { return state_; }
+
   static std::vector<std::size_t>
   resting(const std::vector<std::optional<update_rule>>& rules) {
     std::vector<std::size_t> result;

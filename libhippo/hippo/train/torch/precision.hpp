@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hippo/train/workload_spec.hpp"
+#include "hippo/plan/workload_spec.hpp"
 
 namespace hippo {
 

@@ -12,8 +12,8 @@
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/span_data.hpp"
+#include "hippo/train/torch/stateful_workload.hpp"
 #include "hippo/train/torch/step_recorder.hpp"
-#include "hippo/train/torch/training_state.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
@@ -112,7 +112,7 @@ void copy_pretrained(const named_tensors& to, const tensor_map& from,
 }
 
 /// Of one lane.
-class span_workload final : public laned_workload {
+class span_workload final : public stateful_workload {
 public:
   span_workload(const workload_spec& spec, span_data data, at::Device device)
     : seed_(whole(spec.options.at("seed"))),
@@ -223,25 +223,9 @@ public:
     state_.restart(lane, std::log(static_cast<double>(length_)));
   }
 
-  std::string save(std::size_t lane) override { return state_.save(lane); }
-
-  void load(std::size_t lane, const std::string& bytes) override {
-    state_.load(lane, bytes);
-  }
-
-  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
-    return state_.snapshot(lane);
-  }
-
-  void restore(std::size_t lane, const workload_state& x) override {
-    state_.restore(lane, x);
-  }
-
-  void export_weights(std::size_t lane, const std::string& path) override {
-    state_.export_weights(lane, path);
-  }
-
 private:
+  training_state& state() override { return state_; }
+
   /// @param rows as for `bert::forward`
   span_scores scores_of(const span_batch& batch, const lane_table* rows) const {
     const autocast_scope numbers{precision_, device_};

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "hippo/train/torch/cuda_kernels.hpp"
 #include "hippo/train/torch/gpu_driver.hpp"
@@ -26,8 +28,39 @@ namespace {
 /// many.
 constexpr std::uint64_t kept_share = 8;
 
+/// What a CPU needs for `numerics::portable`: what LibTorch asks for before it
+/// uses AVX2.
+bool has_portable_instructions() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+/// Makes ATen, oneDNN and MKL use AVX2, unless they have chosen already. Our
+/// own loops give the same bits with every generation's instructions.
+void fix_instructions() {
+  for (const auto& [name, value] :
+       {std::pair{"ATEN_CPU_CAPABILITY", "avx2"},
+        std::pair{"DNNL_MAX_CPU_ISA", "AVX2"},
+        std::pair{"ONEDNN_MAX_CPU_ISA", "AVX2"},
+        std::pair{"MKL_ENABLE_INSTRUCTIONS", "AVX2"}})
+    ::setenv(name, value, 1);
+}
+
+/// How this process computes, once it is prepared.
+numerics& process_numerics() {
+  static numerics result = default_numerics;
+  return result;
+}
+
 /// Settings of the whole process, made once.
-void prepare_process(unsigned threads) {
+void prepare_process(unsigned threads, numerics how) {
+  process_numerics() = how;
+  if (how == numerics::portable && has_portable_instructions())
+    fix_instructions();
   // glibc would give large blocks back to the kernel at every iteration, and
   // page faults would then cost a third of the time. Thread arenas are shrunk
   // whatever the thresholds say, so there is to be only the main one.
@@ -47,20 +80,39 @@ void prepare_process(unsigned threads) {
   context.setAllowTF32CuBLAS(false);
 }
 
-std::string cpu_kind(unsigned threads) {
+/// The instructions of LibTorch's kernels: `avx2`, `avx512`, `default`.
+std::string dispatched_instructions() {
+  auto result = at::get_cpu_capability();
+  std::ranges::transform(result, result.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return result;
+}
+
+/// @returns the kind of CPU, or why it cannot compute as it is to
+expected<std::string> cpu_kind(unsigned threads) {
   __builtin_cpu_init();
   // MKL and oneDNN choose kernels by maker as well.
   std::string result = "cpu ";
   result += __builtin_cpu_is("intel") ? "intel"
             : __builtin_cpu_is("amd") ? "amd"
                                       : "other";
-  result += __builtin_cpu_supports("x86-64-v4")   ? " x86-64-v4 "
-            : __builtin_cpu_supports("x86-64-v3") ? " x86-64-v3 "
-                                                  : " x86-64-v2 ";
-  auto dispatched = at::get_cpu_capability();
-  std::ranges::transform(dispatched, dispatched.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  const auto dispatched = dispatched_instructions();
+  if (process_numerics() == numerics::portable) {
+    if (!has_portable_instructions())
+      return {errc::invalid_argument,
+              "this CPU has no AVX2, which numerics: portable computes with: "
+              "only numerics: native can be trained here"};
+    if (dispatched != "avx2")
+      return {errc::training_failed,
+              "LibTorch computes with " + dispatched
+                + " instead of avx2: it was used too early"};
+    result += " portable-";
+  } else {
+    result += __builtin_cpu_supports("x86-64-v4")   ? " x86-64-v4 "
+              : __builtin_cpu_supports("x86-64-v3") ? " x86-64-v3 "
+                                                    : " x86-64-v2 ";
+  }
   return result + dispatched + ' ' + std::to_string(threads)
          + "-thread torch-" TORCH_VERSION;
 }
@@ -202,10 +254,16 @@ private:
 /// Makes a built-in workload that trains on a device.
 std::unique_ptr<workload> make_built_in(const workload_spec& spec,
                                         const std::string& device) {
+  const at::Device x{device};
+  const auto wanted = numerics_of(spec), offered
+    = std::string{to_text(process_numerics())};
+  if (x.is_cpu() && !wanted.empty() && wanted != offered)
+    throw std::invalid_argument("numerics: this trainer computes with "
+                                + offered + " ones, not with " + wanted
+                                + " ones");
   auto result = spec.name.starts_with("squad-")
                   ? make_span_workload(spec, device)
                   : make_image_workload(spec, device);
-  const at::Device x{device};
   if (x.is_cuda()) {
     // What it has put on the device so far is there before its stream begins.
     c10::impl::VirtualGuardImpl{x.type()}.synchronizeDevice(x.index());
@@ -216,16 +274,31 @@ std::unique_ptr<workload> make_built_in(const workload_spec& spec,
 
 } // namespace
 
+const char* to_text(numerics x) {
+  return x == numerics::portable ? "portable" : "native";
+}
+
+std::optional<numerics> numerics_from(const std::string& word) {
+  for (const auto x : {numerics::portable, numerics::native})
+    if (word == to_text(x))
+      return x;
+  return std::nullopt;
+}
+
 expected<device_info> prepare_device(const std::string& device,
-                                     unsigned threads) {
+                                     unsigned threads, numerics how) {
   static std::once_flag once;
-  std::call_once(once, [threads] { prepare_process(threads); });
+  std::call_once(once, [=] { prepare_process(threads, how); });
   try {
     const at::Device x{device};
-    if (x.is_cpu())
-      return device_info{
-        cpu_kind(static_cast<unsigned>(at::get_num_threads())),
-        machine_memory(), {}, {}, recent_state_bytes_max};
+    if (x.is_cpu()) {
+      const auto kind
+        = cpu_kind(static_cast<unsigned>(at::get_num_threads()));
+      if (!kind)
+        return kind.failure();
+      return device_info{*kind, machine_memory(), {}, {},
+                         recent_state_bytes_max};
+    }
     if (x.is_cuda() && x.has_index())
       return prepare_cuda(x);
   } catch (const c10::Error& e) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,36 @@ struct device_info {
   std::uint64_t kept_bytes_max = recent_state_bytes_max;
 };
 
+/// With which of a CPU's instructions a process computes: the workloads' option
+/// of that name.
+enum class numerics : std::uint8_t {
+  portable, ///< AVX2 and FMA, whatever else the CPU has
+  native    ///< all that it has
+};
+
+/// What a study gets that does not choose, as `built_in_workloads()` say.
+inline constexpr auto default_numerics = numerics::native;
+
+/// Returns the option's word for it, and back; nothing if there is none.
+const char* to_text(numerics x);
+std::optional<numerics> numerics_from(const std::string& word);
+
 /// Makes this process ready to train on `device`: `cpu` or `cuda:N`. CUDA's
 /// libraries are loaded here, and only when asked for; a GPU counts as ready
 /// once it has computed something. Training uses so many CPU threads and
 /// deterministic kernels from then on, in every thread.
 /// Call it before anything trains; again for each further device.
+/// Nothing of LibTorch may have computed before the first call, nor another
+/// thread be there: LibTorch and its libraries read from the environment, once,
+/// which instructions to use, and it is set here. Children inherit it.
 /// @param threads those of the first call count; they decide the bits of what a
 ///                CPU computes
+/// @param how likewise
 /// @returns what it is, or `errc::invalid_argument` if there is no such device
 ///          or it cannot be used, and why
 expected<device_info> prepare_device(const std::string& device,
-                                     unsigned threads = 1);
+                                     unsigned threads = 1,
+                                     numerics how = default_numerics);
 
 /// The devices of a machine.
 struct device_list {

@@ -1,4 +1,4 @@
-#include "hippo/train/workload_spec.hpp"
+#include "hippo/plan/workload_spec.hpp"
 
 #include <set>
 
@@ -74,10 +74,25 @@ std::uint32_t lanes_of(const workload_spec& x) {
            : static_cast<std::uint32_t>(std::get<double>(i->second));
 }
 
+std::string numerics_of(const workload_spec& x) {
+  const auto i = x.options.find("numerics");
+  if (i == x.options.end())
+    return {};
+  // A library may have an option of that name which means something else.
+  const auto* word = std::get_if<std::string>(&i->second);
+  return word != nullptr && (*word == "native" || *word == "portable")
+           ? *word
+           : std::string{};
+}
+
 std::string key_of(const workload_spec& x) {
   auto result = escaped(x.name);
-  for (const auto& [name, value] : x.options)
+  for (const auto& [name, value] : x.options) {
+    // So it was before there was a choice: keys of that time stay.
+    if (name == "numerics" && value == scalar{"native"})
+      continue;
     result += ';' + escaped(name) + '=' + escaped(to_text(value));
+  }
   return result;
 }
 

@@ -1,4 +1,4 @@
-#include "hippo/train/lease.hpp"
+#include "hippo/plan/lease.hpp"
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/train/workload_spec.hpp"
 
 namespace hippo {
 

@@ -33,6 +33,11 @@ inline constexpr std::uint32_t lanes_max = 64;
 /// there.
 std::uint32_t lanes_of(const workload_spec& x);
 
+/// Returns with which of a CPU's instructions it is trained, the option
+/// `numerics` of the built-in workloads: `portable`, `native`, or empty where
+/// it has no such option.
+std::string numerics_of(const workload_spec& x);
+
 /// Says in what two workload keys differ, a few words for each option
 /// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are of
 /// different workloads.
