@@ -222,8 +222,8 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       self->state.trainers.erase(trainer_id{trainer});
     },
     [self](beat_atom, std::uint64_t trainer, std::uint64_t number, step_t at) {
-      dispatch(self, merge_event::heartbeat{trainer_id{trainer}, lease_id{number},
-                                         at});
+      dispatch(self, merge_event::heartbeat{trainer_id{trainer},
+                                            lease_id{number}, at});
     },
     [self](resent_atom, const stop_report& x, const trainer_actor& from) {
       dispatch(self,

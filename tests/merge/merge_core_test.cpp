@@ -487,7 +487,7 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
   EXPECT_EQ(known.timeline.size(), 6u);
 }
 
-// -- everything at once --------------------------------------------------------
+// -- everything at once -------------------------------------------------------
 
 /// Studies that add, ask, drop, pause and weigh; trainers that come, die, fail,
 /// stall and send again; a store that lags. Then the faults end.

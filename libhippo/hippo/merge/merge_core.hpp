@@ -153,8 +153,8 @@ private:
   outbox outbox_;
   usage usage_;
 
-  /// Leases that may train what nobody waits for any more: they have gone on, or
-  /// trials have ceased to wait.
+  /// Leases that may train what nobody waits for any more: they have gone on,
+  /// or trials have ceased to wait.
   std::set<lease_id> recheck_;
 
   moment now_;

@@ -24,8 +24,8 @@ struct merge_view {
   const retry_policy& retries;
 };
 
-/// Estimates how long a path, or the rest of a lease from state `from` on, takes
-/// to train, in seconds.
+/// Estimates how long a path, or the rest of a lease from state `from` on,
+/// takes to train, in seconds.
 double training_seconds(const merge_view& view,
                         const std::vector<stage>& stages, step_t from);
 

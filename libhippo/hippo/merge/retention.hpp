@@ -44,8 +44,8 @@ public:
   /// more have come since no more could go.
   [[nodiscard]] bool is_due() const;
 
-  /// Chooses what to evict, the cheapest to train again first, so that a part of
-  /// the limit is free afterwards. The caller takes it out of the plan, calls
+  /// Chooses what to evict, the cheapest to train again first, so that a part
+  /// of the limit is free afterwards. The caller takes it out of the plan, calls
   /// `remove` for each, and then `note_evicted`.
   /// REQUIRES: `is_due()`
   [[nodiscard]] std::vector<plan_checkpoint>
