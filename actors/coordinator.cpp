@@ -7,8 +7,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/merge/retention.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/merge/retention.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "merger.hpp"

@@ -32,8 +32,8 @@ struct Hello {
   driver    @7 :Text;        # of its GPU: the newest CUDA that it can run, as
                              # "13.0"; empty = unknown, or it is no GPU
   computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
-  numerics  @9 :Text;      # of its CPU: "portable" or "native"; empty = it trains
-                           # what is of either
+  numerics  @9 :Text;      # of its CPU: "portable" or "native"; empty = it
+                           # trains what is of either
 }
 
 struct Welcome {

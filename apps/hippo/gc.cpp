@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/merge/retention.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/merge/retention.hpp"
 #include "hippo/store/state_folder.hpp"
 #include "hippo/train/study_code.hpp"
 #include "outcome.hpp"

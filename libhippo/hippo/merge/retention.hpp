@@ -45,8 +45,8 @@ public:
   [[nodiscard]] bool is_due() const;
 
   /// Chooses what to evict, the cheapest to train again first, so that a part
-  /// of the limit is free afterwards. The caller takes it out of the plan, calls
-  /// `remove` for each, and then `note_evicted`.
+  /// of the limit is free afterwards. The caller takes it out of the plan,
+  /// calls `remove` for each, and then `note_evicted`.
   /// REQUIRES: `is_due()`
   [[nodiscard]] std::vector<plan_checkpoint>
   choose_victims(const search_plan& plan, const stage_tree& tree) const;

@@ -98,8 +98,8 @@ struct lease_end {
 /// the state it starts from, or none of it.
 const stage* stage_reaching(const lease& x, step_t at);
 
-/// Returns the name of the file of a checkpoint: `n<node>-s<step>-l<lease>.ckpt`.
-/// No two of a service are the same.
+/// Returns the name of the file of a checkpoint,
+/// `n<node>-s<step>-l<lease>.ckpt`. No two of a service are the same.
 std::string checkpoint_name(std::uint64_t node, step_t at, std::uint64_t lease);
 
 } // namespace hippo

@@ -39,8 +39,8 @@ std::uint32_t lanes_of(const workload_spec& x);
 std::string numerics_of(const workload_spec& x);
 
 /// Says in what two workload keys differ, a few words for each option
-/// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are of
-/// different workloads.
+/// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are
+/// of different workloads.
 std::vector<std::string> key_differences(const std::string& x,
                                          const std::string& y);
 
