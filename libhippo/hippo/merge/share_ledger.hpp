@@ -15,10 +15,10 @@ namespace hippo {
 /// Which studies the trainers' time counts for.
 ///
 /// A trainer's time is divided equally among its leases, however many lanes
-/// they leave empty: who trains alone has all of it. A lease's part of it counts
-/// for its *beneficiaries*, the studies that wait for what it trains, divided
-/// among them by weight, so that it brings all of them on equally: none falls
-/// back because others want the same.
+/// they leave empty: who trains alone has all of it. A lease's part of it
+/// counts for its *beneficiaries*, the studies that wait for what it trains,
+/// divided among them by weight, so that it brings all of them on equally: none
+/// falls back because others want the same.
 ///
 /// @invariant the parts of one trainer's leases add up to 1
 /// @invariant the devices that studies hold are the sum of their parts
