@@ -13,7 +13,7 @@
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/fair_shares.hpp"
 #include "hippo/schedule/scheduler.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/wire/messages.hpp"
 #include "messages.hpp"
 
