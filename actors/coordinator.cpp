@@ -205,7 +205,7 @@ void divide_space(self_ptr self) {
 
 /// Reads what a study has heard in earlier runs.
 /// @param known null: nothing was kept
-expected<std::vector<stored_event>> history_of(state_folder* known,
+expected<std::vector<stored_event>> history_of(state_reader* known,
                                                std::uint64_t id) {
   std::vector<stored_event> result;
   if (known == nullptr)
@@ -347,7 +347,7 @@ expected<std::monostate> look_back(coordinator_state& st) {
   const auto generation = known.last_generation();
   if (!generation)
     return generation.failure();
-  auto histories = state_folder::open_read_only(known.path());
+  auto histories = state_reader::open(known.path());
   if (!histories)
     return histories.failure();
   st.last_study = *study;

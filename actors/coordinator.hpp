@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hippo/schedule/scheduler.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "messages.hpp"
 
@@ -24,7 +24,7 @@ struct coordinator_options {
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
   /// Where results of before are; null: nowhere.
-  std::shared_ptr<state_folder> known;
+  std::shared_ptr<state_reader> known;
   /// Where checkpoints are kept, each workload's in a folder of its own.
   std::string checkpoints;
   /// For trainers that do not see that folder; see `lease`.
@@ -61,7 +61,7 @@ struct coordinator_state {
 
   coordinator_options options;
   /// The same as `options.known`, to be read at the same time.
-  std::unique_ptr<state_folder> histories;
+  std::unique_ptr<state_reader> histories;
   pool_actor pool;
   journal_actor journal;
   observer_actor observer;

@@ -69,7 +69,7 @@ void flush(self_ptr self) {
 } // namespace
 
 journal_actor::behavior_type journal(self_ptr self,
-                                     std::shared_ptr<state_folder> store,
+                                     std::shared_ptr<state_writer> store,
                                      std::chrono::milliseconds retry) {
   self->state.store = std::move(store);
   self->state.retry = retry;

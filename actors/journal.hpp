@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -16,7 +16,7 @@ struct journal_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.journal";
 
-  std::shared_ptr<state_folder> store;
+  std::shared_ptr<state_writer> store;
   /// How long to wait before what could not be written is tried again; 0: those
   /// who asked for it hear that it failed.
   std::chrono::milliseconds retry{0};
@@ -38,6 +38,6 @@ struct journal_state {
 /// store it forgets everything, but passes on the news.
 journal_actor::behavior_type
 journal(journal_actor::stateful_pointer<journal_state> self,
-        std::shared_ptr<state_folder> store, std::chrono::milliseconds retry);
+        std::shared_ptr<state_writer> store, std::chrono::milliseconds retry);
 
 } // namespace hippo

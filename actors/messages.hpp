@@ -14,7 +14,7 @@
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/record.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/tune/loaded_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "checked.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 
 namespace {
 
@@ -76,7 +76,7 @@ void add_result(std::vector<journal_record>& out, std::uint64_t number) {
 }
 
 /// @returns results per second
-double commit_all(state_folder& store, std::uint64_t results,
+double commit_all(state_writer& store, std::uint64_t results,
                   std::uint64_t group) {
   const auto spent = seconds([&] {
     for (std::uint64_t i = 0; i < results; i += group) {
@@ -105,8 +105,8 @@ double append_all(const std::string& path, std::uint64_t results,
   return static_cast<double>(results) / spent;
 }
 
-std::unique_ptr<state_folder> open_with_study(const std::string& path) {
-  auto store = checked(state_folder::open(path));
+std::unique_ptr<state_writer> open_with_study(const std::string& path) {
+  auto store = checked(state_writer::open(path));
   stored_study study;
   study.id = 1;
   study.name = "bench";
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
     commit_all(*store, results, 1000);
   }
   const auto bytes = fs::file_size(whole + "/hippo.db");
-  const auto store = checked(state_folder::open(whole));
+  const auto store = checked(state_writer::open(whole));
   const auto rate = [&](double spent) {
     return static_cast<double>(results) / spent;
   };

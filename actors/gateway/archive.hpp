@@ -10,7 +10,7 @@
 
 #include "gateway/limits.hpp"
 #include "hippo/report/record.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/store/trial_output.hpp"
 #include "hippo/train/descriptor.hpp"
 
@@ -27,7 +27,7 @@ struct study_view {
   stored_study study; ///< the text may be left out
   std::string algorithm;
   std::string workload_key;
-  state_folder::trial_counts counts;
+  state_reader::trial_counts counts;
   std::uint64_t shared_steps = 0; ///< of its trials, added up
   double saved_seconds = 0; ///< device time that these would have taken, about
   std::optional<trial_view> best;
@@ -44,11 +44,11 @@ struct events_view {
 class archive {
 public:
   /// @param workloads that studies may name
-  archive(std::unique_ptr<state_folder> store,
+  archive(std::unique_ptr<state_reader> store,
           std::vector<workload_descriptor> workloads)
     : store_(std::move(store)), workloads_(std::move(workloads)) {}
 
-  /// @param id_or_name as of `state_folder::load_study`
+  /// @param id_or_name as of `state_reader::load_study`
   expected<stored_study> find(const std::string& id_or_name) {
     return store_->load_study(id_or_name);
   }
@@ -96,8 +96,8 @@ public:
 
   /// What is counted for /metrics.
   struct totals {
-    state_folder::state_counts states;
-    std::vector<state_folder::usage> workloads;
+    state_reader::state_counts states;
+    std::vector<state_reader::usage> workloads;
   };
   expected<totals> count();
 
@@ -136,7 +136,7 @@ private:
   expected<facts> facts_of(const stored_study& study);
   expected<const tally*> tally_of(std::uint64_t study);
 
-  std::unique_ptr<state_folder> store_;
+  std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
   std::map<std::uint64_t, facts> facts_;           ///< by study
   std::map<std::uint64_t, tally> tallies_;         ///< by study

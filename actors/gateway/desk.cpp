@@ -67,7 +67,7 @@ expected<desk::log_part> read_log(const std::string& file,
 
 desk::desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
            std::unique_ptr<archive> stored,
-           std::unique_ptr<state_folder> watched)
+           std::unique_ptr<state_reader> watched)
   : sources_(std::move(sources)),
     timer_(timer),
     archive_(std::move(stored)),
@@ -79,10 +79,10 @@ desk::desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
 expected<std::unique_ptr<desk>> desk::open(caf::actor_system& system,
                                            desk_sources sources,
                                            kj::Timer& timer) {
-  auto read = state_folder::open_read_only(sources.state);
+  auto read = state_reader::open(sources.state);
   if (!read)
     return read.failure();
-  auto watched = state_folder::open_read_only(sources.state);
+  auto watched = state_reader::open(sources.state);
   if (!watched)
     return watched.failure();
   auto stored = std::make_unique<archive>(std::move(*read), sources.workloads);

@@ -74,7 +74,7 @@ struct trainer_view {
 /// Belongs to the thread of an event loop.
 class desk : private kj::TaskSet::ErrorHandler {
 public:
-  /// @returns `errc` as of `state_folder::open_read_only`
+  /// @returns `errc` as of `state_reader::open`
   static expected<std::unique_ptr<desk>>
   open(caf::actor_system& system, desk_sources sources, kj::Timer& timer);
 
@@ -147,7 +147,7 @@ public:
 
 private:
   desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
-       std::unique_ptr<archive> stored, std::unique_ptr<state_folder> watched);
+       std::unique_ptr<archive> stored, std::unique_ptr<state_reader> watched);
 
   /// Runs `f`, which is given the archive, on the reader's thread.
   template <class T, class F>

@@ -12,7 +12,7 @@
 
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
 
 namespace hippo {
@@ -103,7 +103,7 @@ public:
       return answers.failure();
     desk_ = std::move(*answers);
     depot_ = schema::Depot::Client{
-      make_depot(state_folder::checkpoints_of(options_.sources.state), timer_)};
+      make_depot(state_reader::checkpoints_of(options_.sources.state), timer_)};
     if (options_.make_door) {
       auto door = options_.make_door(timer_);
       if (!door)

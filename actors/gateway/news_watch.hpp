@@ -8,7 +8,7 @@
 #include <kj/timer.h>
 
 #include "gateway/limits.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 
 namespace hippo {
 
@@ -20,7 +20,7 @@ namespace hippo {
 class news_watch {
 public:
   /// REQUIRES: `store` is used by nobody else; `timer` outlives this.
-  news_watch(std::unique_ptr<state_folder> store, kj::Timer& timer)
+  news_watch(std::unique_ptr<state_reader> store, kj::Timer& timer)
     : store_(std::move(store)), timer_(timer) {}
 
   /// Returns what `after` is given: take it before looking.
@@ -39,7 +39,7 @@ private:
   /// Looks again and again until nobody waits.
   kj::Promise<void> look();
 
-  std::unique_ptr<state_folder> store_;
+  std::unique_ptr<state_reader> store_;
   kj::Timer& timer_;
   std::vector<waiter> waiters_;
   bool looking_ = false;

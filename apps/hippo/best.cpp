@@ -10,7 +10,7 @@
 #include "child_process.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "hippo/train/study_code.hpp"
 #include "hippo/wire/codec.hpp"
@@ -22,7 +22,7 @@ namespace hippo {
 namespace {
 
 /// Adds which studies there are.
-error with_studies(error why, state_folder& state) {
+error with_studies(error why, state_reader& state) {
   const auto studies = state.load_studies();
   if (why.code != errc::unknown_study || !studies)
     return why;
@@ -72,7 +72,7 @@ lease make_recipe(const stored_plan& plan, std::uint64_t last, step_t step,
 }
 
 std::optional<error> export_best(const best_options& options,
-                                 state_folder& state, const stored_study& x,
+                                 state_reader& state, const stored_study& x,
                                  std::uint64_t last, step_t step) {
   auto catalogue = make_catalogue(options.trainer_program, options.libraries);
   if (!catalogue)
@@ -138,7 +138,7 @@ void print_best(const best_trial& x, bool json) {
 }
 
 int best(const best_options& options) {
-  auto state = state_folder::open_read_only(options.state);
+  auto state = state_reader::open(options.state);
   if (!state)
     return fail(state.failure(), 2);
   auto study = (*state)->load_study(options.study);

@@ -10,7 +10,7 @@
 
 #include "hippo/core/hash.hpp"
 #include "hippo/merge/retention.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 #include "hippo/train/study_code.hpp"
 #include "outcome.hpp"
 
@@ -31,7 +31,7 @@ struct unknown_file {
 
 /// What is to become of one workload's checkpoints.
 struct workload_plan {
-  state_folder::usage usage;
+  state_reader::usage usage;
   std::vector<idle_checkpoint> victims;
   std::vector<unknown_file> unknown;
 };
@@ -59,8 +59,8 @@ std::vector<unknown_file> find_unknown(const std::string& folder,
 }
 
 /// @param bytes that are to become free
-expected<workload_plan> plan_for(state_folder& store,
-                                 state_folder::usage usage,
+expected<workload_plan> plan_for(state_reader& store,
+                                 state_reader::usage usage,
                                  std::uint64_t bytes) {
   auto known = store.load_plan(usage.workload_key);
   if (!known)
@@ -142,7 +142,7 @@ void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
 
 /// Carries a plan out: what the store knows first, so that nothing is known
 /// that is not there.
-std::optional<error> carry_out(const workload_plan& x, state_folder& store) {
+std::optional<error> carry_out(const workload_plan& x, state_writer& store) {
   const auto& key = x.usage.workload_key;
   std::vector<journal_record> records;
   for (const auto& y : x.victims)
@@ -162,12 +162,18 @@ std::optional<error> carry_out(const workload_plan& x, state_folder& store) {
 
 int gc(const gc_options& options) {
   // Reading never makes a folder: a misspelt one is no reason to make it.
-  auto store = state_folder::open_read_only(options.state);
-  if (store && !options.dry_run)
-    store = state_folder::open(options.state);
-  if (!store)
-    return fail(store.failure(), exit_bad_input);
-  auto usages = (*store)->load_usage();
+  auto reader = state_reader::open(options.state);
+  if (!reader)
+    return fail(reader.failure(), exit_bad_input);
+  std::unique_ptr<state_writer> writer; // null on a dry run
+  if (!options.dry_run) {
+    auto opened = state_writer::open(options.state);
+    if (!opened)
+      return fail(opened.failure(), exit_bad_input);
+    writer = std::move(*opened);
+  }
+  state_reader& store = writer ? *writer : **reader;
+  auto usages = store.load_usage();
   if (!usages)
     return fail(usages.failure(), exit_failed);
   std::vector<checkpoint_user> users;
@@ -177,12 +183,12 @@ int gc(const gc_options& options) {
     = divide_checkpoint_space(users, options.checkpoint_bytes_max, 0);
   std::vector<workload_plan> plans;
   for (std::size_t i = 0; i < users.size(); ++i) {
-    auto plan = plan_for(**store, std::move((*usages)[i]),
+    auto plan = plan_for(store, std::move((*usages)[i]),
                          users[i].bytes - space[i]);
     if (!plan)
       return fail(plan.failure(), exit_failed);
-    if (!options.dry_run)
-      if (auto why = carry_out(*plan, **store))
+    if (writer)
+      if (auto why = carry_out(*plan, *writer))
         return fail(*why, exit_failed);
     plans.push_back(std::move(*plan));
   }

@@ -16,7 +16,7 @@
 #include "hippo/core/devices.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/space/lanes_override.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 #include "outcome.hpp"
 #include "preview.hpp"
 #include "run.hpp"
@@ -40,7 +40,7 @@ unsigned machine_cores() {
 /// Reads the texts of the studies that a state folder holds.
 expected<std::vector<study_source>>
 sources_in(const std::string& state) {
-  auto folder = state_folder::open_read_only(state);
+  auto folder = state_reader::open(state);
   if (!folder)
     return folder.failure();
   auto studies = (*folder)->load_studies();

@@ -14,7 +14,7 @@
 #include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
@@ -48,7 +48,7 @@ double seconds_since(clock::time_point begin) {
 /// A service and the trainer processes that it has started on this machine.
 class local_service {
 public:
-  local_service(run_options& options, std::shared_ptr<state_folder> store)
+  local_service(run_options& options, std::shared_ptr<state_writer> store)
     : options_(options),
       store_(std::move(store)),
       actors_(system_, options_of(options, store_)) {}
@@ -68,7 +68,7 @@ public:
 
 private:
   static service_options
-  options_of(const run_options& x, std::shared_ptr<state_folder> store) {
+  options_of(const run_options& x, std::shared_ptr<state_writer> store) {
     service_options result;
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
@@ -81,7 +81,7 @@ private:
   expected<std::optional<stored_study>> find_stored(const loaded_study& x);
 
   run_options& options_;
-  std::shared_ptr<state_folder> store_;
+  std::shared_ptr<state_writer> store_;
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
@@ -102,7 +102,7 @@ numerics_of(const std::vector<loaded_study>& studies) {
 /// Finds where a study stands that an earlier run has left.
 expected<std::optional<stored_study>>
 local_service::find_stored(const loaded_study& x) {
-  auto folder = state_folder::open_read_only(store_->path());
+  auto folder = state_reader::open(store_->path());
   if (!folder)
     return folder.failure();
   auto studies = (*folder)->load_studies();
@@ -343,7 +343,7 @@ int run(run_options options) {
     return exit_bad_input;
   for (const auto& x : options.studies)
     warn_unchecked(x.spec);
-  auto store = state_folder::open(options.state);
+  auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
   log_to(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
@@ -351,7 +351,7 @@ int run(run_options options) {
          "hippo", log_format::text);
   const interrupt_guard guard;
   const auto default_report = (*store)->report();
-  local_service svc{options, std::shared_ptr<state_folder>(std::move(*store))};
+  local_service svc{options, std::shared_ptr<state_writer>(std::move(*store))};
   const auto begin = clock::now();
   if (auto why = svc.open())
     return fail(*why, exit_failed);

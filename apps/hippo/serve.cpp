@@ -12,7 +12,7 @@
 #include "gateway/gateway.hpp"
 #include "hippo/keys/key_folder.hpp"
 #include "hippo/keys/rpc_tls.hpp"
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 #include "hippo/train/folder_token.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
@@ -41,7 +41,7 @@ constexpr auto store_retry = 1s;
 void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
 
 service_options options_of(const serve_options& x,
-                           std::shared_ptr<state_folder> store) {
+                           std::shared_ptr<state_writer> store) {
   service_options result;
   result.coordinator.workloads = x.catalogue.workloads;
   result.coordinator.policy = x.policy;
@@ -56,7 +56,7 @@ service_options options_of(const serve_options& x,
 }
 
 /// Goes on with the studies that have not ended.
-std::optional<error> restore(service& svc, state_folder& known,
+std::optional<error> restore(service& svc, state_reader& known,
                              const workload_catalogue& catalogue) {
   auto studies = known.load_studies();
   if (!studies)
@@ -220,7 +220,7 @@ int serve(serve_options options) {
   }
   // Trainers on other machines must not read it as relative to theirs.
   options.state = std::filesystem::absolute(options.state).string();
-  auto store = state_folder::open(options.state);
+  auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
   start_log(options);
@@ -228,7 +228,7 @@ int serve(serve_options options) {
     spdlog::warn("serve: --insecure: everybody who reaches the ports of this "
                  "service can use it, read all results and run trainings");
   const interrupt_guard guard;
-  std::shared_ptr<state_folder> folder{std::move(*store)};
+  std::shared_ptr<state_writer> folder{std::move(*store)};
   auto token = leave_folder_token(folder->checkpoints());
   if (!token)
     return fail(token.failure(), exit_failed);
@@ -257,7 +257,7 @@ int serve(serve_options options) {
                                     + system.render(port.error())},
                 exit_failed);
   options.trainers.port = *port;
-  auto known = state_folder::open_read_only(options.state);
+  auto known = state_reader::open(options.state);
   if (!known)
     return fail(known.failure(), exit_failed);
   if (auto why = restore(svc, **known, options.catalogue))

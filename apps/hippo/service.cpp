@@ -19,7 +19,7 @@ std::optional<error> service::open() {
   auto& coordinating = options_.coordinator;
   const auto observer = caf::actor_cast<observer_actor>(self_);
   if (options_.store) {
-    auto known = state_folder::open_read_only(options_.store->path());
+    auto known = state_reader::open(options_.store->path());
     if (!known)
       return known.failure();
     coordinating.known = std::move(*known);

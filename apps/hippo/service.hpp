@@ -18,7 +18,7 @@ struct service_options {
   coordinator_options coordinator; ///< but for what is known
   pool_options pool;
   /// Where results last; null: nowhere.
-  std::shared_ptr<state_folder> store;
+  std::shared_ptr<state_writer> store;
   /// How long to wait before what could not be stored is tried again; 0: the
   /// service gives up.
   std::chrono::milliseconds store_retry{0};

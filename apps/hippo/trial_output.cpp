@@ -4,7 +4,7 @@
 #include <iostream>
 #include <thread>
 
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 
 namespace hippo {
 
@@ -40,7 +40,7 @@ print_output(bool follow,
 std::optional<error> print_stored_output(const std::string& state,
                                          const std::string& study,
                                          std::uint64_t trial, bool follow) {
-  auto folder = state_folder::open_read_only(state);
+  auto folder = state_reader::open(state);
   if (!folder)
     return folder.failure();
   const auto found = (*folder)->load_study(study);

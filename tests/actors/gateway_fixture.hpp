@@ -84,14 +84,14 @@ public:
   service_node(const std::string& folder, turnstile& gate,
                gateway_options options = {})
     : gate_(gate) {
-    auto opened = state_folder::open(folder);
+    auto opened = state_writer::open(folder);
     if (!opened)
       throw std::runtime_error(opened.failure().message);
-    const std::shared_ptr<state_folder> store = std::move(*opened);
+    const std::shared_ptr<state_writer> store = std::move(*opened);
     coordinator_options coordinating;
     coordinating.workloads = {sum_workload()};
     coordinating.checkpoints = store->checkpoints();
-    coordinating.known = std::move(*state_folder::open_read_only(folder));
+    coordinating.known = std::move(*state_reader::open(folder));
     coordinating.keep_ended = false;
     journal_ = system_.spawn<caf::detached>(journal, store,
                                             std::chrono::milliseconds{50});
@@ -145,7 +145,7 @@ private:
 
   /// Goes on with what has not ended.
   void resume(const std::string& folder) {
-    auto known = std::move(*state_folder::open_read_only(folder));
+    auto known = std::move(*state_reader::open(folder));
     const auto studies = known->load_studies();
     for (const auto& x : *studies) {
       if (has_ended(x.state))

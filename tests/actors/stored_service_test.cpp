@@ -71,12 +71,12 @@ public:
                           std::uint64_t checkpoint_bytes_max = UINT64_MAX,
                           bool goes = true)
     : files(std::move(checkpoints)) {
-    store = std::move(*state_folder::open(where.path));
+    store = std::move(*state_writer::open(where.path));
     log = spawn(journal, store, retry);
     trainers_pool = spawn(pool, pool_options{});
     coordinator_options options;
     options.workloads = workloads();
-    options.known = std::move(*state_folder::open_read_only(where.path));
+    options.known = std::move(*state_reader::open(where.path));
     options.checkpoints = store->checkpoints();
     options.keep_ended = false;
     options.checkpoint_bytes_max = checkpoint_bytes_max;
@@ -154,7 +154,7 @@ public:
   }
 
   std::shared_ptr<test::fake_engine::folder> files;
-  std::shared_ptr<state_folder> store;
+  std::shared_ptr<state_writer> store;
   journal_actor log;
   pool_actor trainers_pool;
   coordinator_actor boss;
@@ -162,7 +162,7 @@ public:
 };
 
 /// What trials were and measured, for people to compare.
-std::string outcome_of(state_folder& store, std::uint64_t study) {
+std::string outcome_of(state_reader& store, std::uint64_t study) {
   std::string result;
   const auto trials = *store.load_trials(study, 0, 1000);
   for (const auto& x : trials)

@@ -1,6 +1,6 @@
 // What a state folder is like after its process was killed, or ran out of room.
 
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 
 #include <csignal>
 #include <functional>
@@ -47,7 +47,7 @@ TEST_F(CrashTest, AKilledServiceLeavesWholeCommits) {
     int told[2];
     ASSERT_EQ(::pipe(told), 0);
     const auto child = spawn([&] {
-      auto folder = state_folder::open(path());
+      auto folder = state_writer::open(path());
       if (!folder)
         return 1;
       for (auto first = before + 1;; first += batch) {
@@ -88,7 +88,7 @@ TEST_F(CrashTest, TheLockNamesAnotherProcessAndDiesWithIt) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const auto child = spawn([&] {
-    auto folder = state_folder::open(path());
+    auto folder = state_writer::open(path());
     if (!folder || ::write(ready[1], "x", 1) != 1)
       return 1;
     for (;;)
@@ -96,12 +96,12 @@ TEST_F(CrashTest, TheLockNamesAnotherProcessAndDiesWithIt) {
   });
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  const auto refused = state_folder::open(path());
+  const auto refused = state_writer::open(path());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.failure().code, errc::in_use);
   EXPECT_NE(refused.failure().message.find(std::to_string(child)),
             std::string::npos);
-  EXPECT_TRUE(state_folder::open_read_only(path()));
+  EXPECT_TRUE(state_reader::open(path()));
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(open());
@@ -111,7 +111,7 @@ TEST_F(CrashTest, ADiskThatIsFullIsAnErrorAndLosesNothing) {
   constexpr rlim_t most = 512 << 10; // no file may grow beyond, in bytes
   const auto child = spawn([&] {
     ::signal(SIGXFSZ, SIG_IGN);
-    auto folder = state_folder::open(path());
+    auto folder = state_writer::open(path());
     rlimit limit{};
     ::getrlimit(RLIMIT_FSIZE, &limit);
     const auto unlimited = limit.rlim_cur;

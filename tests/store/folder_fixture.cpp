@@ -20,8 +20,8 @@ folder_test::~folder_test() {
   std::filesystem::remove_all(root_, ignored);
 }
 
-std::unique_ptr<state_folder> folder_test::open() {
-  auto result = state_folder::open(path());
+std::unique_ptr<state_writer> folder_test::open() {
+  auto result = state_writer::open(path());
   if (!result) {
     ADD_FAILURE() << result.failure().message;
     return nullptr;

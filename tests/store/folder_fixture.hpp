@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_writer.hpp"
 
 namespace hippo {
 
@@ -21,7 +21,7 @@ protected:
   }
 
   /// Opens `path()`, which must work.
-  std::unique_ptr<state_folder> open();
+  std::unique_ptr<state_writer> open();
 
   /// Writes a small file.
   void write_file(const std::string& name, const std::string& bytes);

@@ -19,7 +19,7 @@ constexpr auto tables_sql = R"(
   CREATE TABLE nodes (
     workload INTEGER NOT NULL REFERENCES workloads,
     node INTEGER NOT NULL, parent INTEGER, begin INTEGER NOT NULL,
-    lane INTEGER NOT NULL, configuration BLOB NOT NULL,
+    strand INTEGER NOT NULL, configuration BLOB NOT NULL,
     PRIMARY KEY (workload, node),
     FOREIGN KEY (workload, parent) REFERENCES nodes
   ) STRICT, WITHOUT ROWID;
@@ -126,6 +126,13 @@ expected<std::monostate> copy_metrics(sql_database& database) {
   }
 }
 
+// Version 2 called the strand of a node `lane`.
+
+constexpr auto from_version_2_sql = R"(
+  ALTER TABLE nodes RENAME COLUMN lane TO strand;
+)";
+
+/// Goes from version 1 to the present one at once.
 expected<std::monostate> migrate_from_1(sql_database& database) {
   if (auto done = database.run(set_version_1_aside_sql); !done)
     return done;
@@ -171,7 +178,10 @@ expected<std::uint64_t> read_version(sql_database& database) {
 expected<std::monostate> migrate(sql_database& database) {
   if (auto begun = database.run("BEGIN IMMEDIATE"); !begun)
     return begun;
-  auto done = migrate_from_1(database);
+  const auto from = read_version(database);
+  auto done = !from        ? expected<std::monostate>{from.failure()}
+              : *from == 1 ? migrate_from_1(database)
+                           : database.run(from_version_2_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "hippo/store/state_folder.hpp"
+#include "hippo/store/state_reader.hpp"
 
 namespace hippo {
 
-expected<stored_trial> find_trial(state_folder& state, std::uint64_t study,
+expected<stored_trial> find_trial(state_reader& state, std::uint64_t study,
                                   std::uint64_t trial) {
   auto trials = state.load_trials(study, trial, 1);
   if (!trials)
@@ -17,7 +17,7 @@ expected<stored_trial> find_trial(state_folder& state, std::uint64_t study,
   return std::move(trials->front());
 }
 
-expected<trial_output> read_output(state_folder& state, std::uint64_t study,
+expected<trial_output> read_output(state_reader& state, std::uint64_t study,
                                    std::uint64_t trial, step_t first,
                                    std::size_t most) {
   // In this order: whatever comes before the end is there when it has ended.

@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-class state_folder;
+class state_reader;
 struct stored_trial;
 
 /// A part of what a workload has printed while a trial was trained.
@@ -20,12 +20,12 @@ struct trial_output {
 };
 
 /// @returns the trial, or `errc::invalid_argument` if there is no such
-expected<stored_trial> find_trial(state_folder& state, std::uint64_t study,
+expected<stored_trial> find_trial(state_reader& state, std::uint64_t study,
                                   std::uint64_t trial);
 
-/// Reads what `state_folder::load_output` gives, at most so many outputs.
+/// Reads what `state_reader::load_output` gives, at most so many outputs.
 /// @returns it put together, or errors as of `find_trial`
-expected<trial_output> read_output(state_folder& state, std::uint64_t study,
+expected<trial_output> read_output(state_reader& state, std::uint64_t study,
                                    std::uint64_t trial, step_t first,
                                    std::size_t most);
 

@@ -5,46 +5,31 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "hippo/core/error.hpp"
-#include "hippo/store/folder_lock.hpp"
 #include "hippo/store/records.hpp"
-#include "hippo/store/schema.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {
 
-/// How many outputs of workloads are kept, the last ones.
-inline constexpr std::uint64_t outputs_max = 100'000;
-
-/// The durable state of a service: a folder with a database (`hippo.db`), the
-/// checkpoints and the report.
+/// The durable state of a service, for reading: a folder with a database
+/// (`hippo.db`), the checkpoints and the report.
 ///
-/// What was committed survives the death of the process at any instant, and a
-/// power cut if the disk keeps what it says it has. One thread at a time.
-class state_folder {
+/// Cannot write. One thread at a time.
+class state_reader {
 public:
-  /// Opens a folder for reading and writing, and holds it until destroyed.
-  /// Makes the folder, private to the user, and the state in it, if missing;
-  /// brings an older state to the present version.
-  /// @returns the folder, or
-  ///          `errc::in_use` if another process holds it,
-  ///          `errc::incompatible_version` if it is of another version,
-  ///          `errc::invalid_argument` if it is full of other things,
-  ///          `errc::io_failed` if the operating system or SQLite refuses
-  static expected<std::unique_ptr<state_folder>> open(const std::string& path);
-
   /// Opens a folder for reading, while its service runs or after. Sees what was
   /// committed before each call. Never waits for the service.
-  /// @returns as `open`, without `in_use`; `errc::invalid_argument` if there is
+  /// @returns as `state_writer::open`, without `in_use`; `errc::invalid_argument` if there is
   ///          no state
-  static expected<std::unique_ptr<state_folder>>
-  open_read_only(const std::string& path);
+  static expected<std::unique_ptr<state_reader>>
+  open(const std::string& path);
 
-  state_folder(const state_folder&) = delete;
-  state_folder& operator=(const state_folder&) = delete;
+  virtual ~state_reader() = default;
+  state_reader(const state_reader&) = delete;
+  state_reader& operator=(const state_reader&) = delete;
 
   /// Where the checkpoints of the state folder `path` lie.
   [[nodiscard]] static std::string checkpoints_of(const std::string& path) {
@@ -57,14 +42,6 @@ public:
   /// makes; absolute paths if the folder was opened by one.
   [[nodiscard]] std::string checkpoints() const;
   [[nodiscard]] std::string report() const;
-
-  /// Makes all of `records` durable, in their order, or none of them. Trials
-  /// follow from what studies have heard: alone, they outlive the process, but a
-  /// power cut only once something else was committed.
-  /// @returns nothing, or `errc::io_failed`; the folder stays usable
-  /// @complexity O(records * log(size of the database))
-  /// REQUIRES: opened for writing.
-  expected<std::monostate> commit(const std::vector<journal_record>& records);
 
   /// Returns what is stored of a workload key, empty if it is unknown.
   expected<stored_plan> load_plan(const std::string& workload_key);
@@ -167,40 +144,17 @@ public:
   expected<std::uint64_t> last_study();
   expected<std::uint64_t> last_generation();
 
+protected:
+  state_reader(std::string path, sql_database database);
+
+  sql_database database_;
+
 private:
-  /// The statements that write, prepared once.
-  struct writers {
-    sql_statement add_workload, find_workload, add_root, add_node, add_result,
-      add_metric, add_checkpoint, remove_checkpoint, add_output,
-      forget_outputs, save_study, save_trial,
-      add_event, add_trained, set_generation;
-  };
-
-  state_folder(std::string path, sql_database database,
-               std::optional<folder_lock> lock);
-
-  expected<std::monostate> prepare_writers();
-  expected<std::monostate> write_all(const std::vector<journal_record>& records);
-  expected<std::monostate> write(const node_added& x);
-  expected<std::monostate> write(const result_added& x);
-  expected<std::monostate> write(const checkpoint_added& x);
-  expected<std::monostate> write(const checkpoint_removed& x);
-  expected<std::monostate> write(const output_added& x);
-  expected<std::monostate> write(const study_saved& x);
-  expected<std::monostate> write(const trial_saved& x);
-  expected<std::monostate> write(const steps_trained& x);
-  expected<std::monostate> write(const event_added& x);
-  expected<std::monostate> write(const generation_begun& x);
-  expected<std::uint64_t> workload_id(const std::string& key);
   expected<stored_plan> read_plan(const std::string& workload_key);
   /// Reads the one number that a query gives, 0 if it gives none.
   expected<std::uint64_t> read_number(const char* sql);
 
   std::string path_;
-  std::optional<folder_lock> lock_; ///< outlives the database
-  sql_database database_;
-  writers writers_;
-  std::map<std::string, std::uint64_t> workload_ids_; ///< by key, as committed
 };
 
 } // namespace hippo

@@ -1,0 +1,203 @@
+#include "hippo/merge/merge_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+// Who is given what to train.
+
+namespace hippo {
+
+namespace {
+
+/// How long a trainer gets no work for which there is nothing but what it has
+/// failed at.
+constexpr std::chrono::milliseconds failed_cool_down{1000};
+
+/// What the pool is told where a study could start more: as many as it likes.
+constexpr std::uint64_t any_number_of_trainers = UINT32_MAX;
+
+/// Cuts a path off after so many steps.
+void shorten(std::vector<stage>& stages, step_t steps) {
+  assert(!stages.empty());
+  const auto end = stages.front().begin + steps;
+  while (stages.back().begin >= end)
+    stages.pop_back();
+  stages.back().end = std::min(stages.back().end, end);
+  assert(!stages.empty());
+}
+
+/// Adds the stops of a stage. One without length ends where the next begins.
+void append_stops(std::vector<stop_point>& to,
+                  const std::vector<stop_point>& stops) {
+  for (const auto& stop : stops)
+    if (!to.empty() && to.back().at == stop.at) {
+      to.back().evaluate |= stop.evaluate;
+      to.back().save |= stop.save;
+    } else {
+      assert(to.empty() || to.back().at < stop.at);
+      to.push_back(stop);
+    }
+}
+
+} // namespace
+
+merge_view merge_core::view() const {
+  return {plan_, estimates_, chooser_, leases_, ledger_, retries_};
+}
+
+void merge_core::place_trainers() {
+  while (place_one())
+    flush_effects();
+  offer_capacity();
+  announce_demand();
+}
+
+bool merge_core::place_one() {
+  if (leases_.free_trainers().empty() || !is_leasing())
+    return false;
+  ledger_.advance(now_);
+  auto next = next_placement(view());
+  if (!next)
+    return false;
+  if (!next->where) {
+    cool_down_free();
+    return true;
+  }
+  // The pool may have a trainer on which it need not take turns.
+  const bool pool_has_none = announced_demand_.value_or(0) > 0
+                             && demands_answered_ == demands_announced_;
+  if (!next->where->fits && !pool_has_none)
+    return false;
+  begin_lease(next->where->trainer, std::move(next->what));
+  return true;
+}
+
+running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
+  running_lease result;
+  result.trainer = trainer;
+  auto& work = result.work;
+  work.lane = lane_for(leases_.trainer(trainer), chosen);
+  work.number = number_of(leases_.next_id());
+  work.workload = options_.workload;
+  work.folder = options_.folder;
+  work.code = options_.code;
+  work.token = options_.folder_token;
+  work.depot = options_.depot_port;
+  work.start = std::move(chosen.start);
+  work.stages = std::move(chosen.stages);
+  shorten(work.stages, options_.lease_steps_max);
+  for (auto& stage : work.stages) {
+    stage.config = plan_.config_of(stage.node);
+    stage.identity = plan_.node(stage.node).identity;
+    const auto& key = result.speed_keys.emplace_back(
+      estimates_.speed_key(stage.config, stage.begin));
+    const auto save_every = static_cast<step_t>(
+      std::ceil(options_.save_every_seconds
+                / std::max(estimates_.step_seconds(key), 1e-6)));
+    append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
+                                            save_every));
+  }
+  auto& progress = result.progress;
+  progress.reached = progress.saved = work.stages.front().begin;
+  progress.granted = progress.reported = progress.heartbeat = now_;
+  return result;
+}
+
+void merge_core::begin_lease(trainer_id trainer, path chosen) {
+  auto lease = make_lease(trainer, std::move(chosen));
+  const auto& first = lease.work.stages.front();
+  ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
+  effects_.push_back(merge_effect::send_lease{trainer, lease.work});
+  plan_.begin_lease(lease.work);
+  leases_.begin(std::move(lease));
+}
+
+void merge_core::cool_down_free() {
+  for (auto x : leases_.set_aside_free()) {
+    effects_.push_back(merge_effect::cool_down_trainer{x, failed_cool_down});
+    release(x);
+  }
+}
+
+void merge_core::offer_capacity() {
+  if (leases_.free_trainers().empty())
+    return;
+  if (is_leasing() && studies_.is_awaiting_any())
+    return;
+  const auto offers = is_leasing() ? divide_capacity(view(), studies_)
+                                   : std::vector<std::uint64_t>{};
+  for (study_no i = 0; i < offers.size(); ++i)
+    if (offers[i] > 0) {
+      studies_.count_offer(i);
+      effects_.push_back(merge_effect::offer_capacity{i, offers[i]});
+    }
+  if (!offers.empty())
+    return;
+  const auto free = leases_.free_trainers();
+  for (auto x : free)
+    if (leases_.trainer(x).leases == 0)
+      release(x);
+}
+
+void merge_core::announce_demand() {
+  const auto lanes = leases_.lanes();
+  const auto paths = is_leasing() ? chooser_.runnable_count() : 0;
+  std::uint64_t demand = (paths + lanes - 1) / lanes;
+  double weight = 0;
+  for (study_no i = 0; i < studies(); ++i) {
+    const bool more = studies_.wants_capacity(i);
+    if (more && is_leasing())
+      demand = any_number_of_trainers;
+    if (more || plan_.is_waiting(i))
+      weight += ledger_.shares().weight(i);
+  }
+  if (weight == 0)
+    weight = announced_weight_; // nothing waits, and nothing will be leased
+  if (weight == 0
+      || (demand == announced_demand_ && weight == announced_weight_))
+    return;
+  announced_demand_ = demand;
+  announced_weight_ = weight;
+  ++demands_announced_;
+  effects_.push_back(merge_effect::announce_demand{weight, demand});
+}
+
+void merge_core::end_early(const running_lease& x, step_t at) {
+  if (at < x.work.stages.back().end)
+    effects_.push_back(merge_effect::send_stop{
+      x.trainer,
+      {x.work.number, {.at = at, .save = true, .last = true}}});
+}
+
+void merge_core::release(trainer_id x) {
+  assert(leases_.trainer(x).leases == 0);
+  leases_.remove(x);
+  usage_.forget(x);
+  effects_.push_back(merge_effect::release_trainer{x});
+}
+
+void merge_core::remove_trainer(trainer_id x) {
+  retries_.forget(x);
+  if (!leases_.has(x))
+    return;
+  ledger_.advance(now_);
+  for (const auto& lease : leases_.remove(x)) {
+    log(level::info, "lease " + std::to_string(lease.work.number)
+                       + " is free again from step "
+                       + std::to_string(lease.progress.reached));
+    ledger_.end(lease.id());
+    plan_.end_lease(lease.work.number);
+  }
+  usage_.forget(x);
+  studies_.follow_ended_lease();
+  reconcile();
+}
+
+void merge_core::cancel_all(trainer_id x) {
+  for (auto id : leases_.leases_of(x))
+    effects_.push_back(merge_effect::send_cancel{x, id});
+}
+
+} // namespace hippo

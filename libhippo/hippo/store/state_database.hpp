@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#include "hippo/core/error.hpp"
+#include "hippo/store/sqlite.hpp"
+
+// What the reader and the writer of a state folder have in common.
+
+namespace hippo {
+
+/// The database of the state folder `path`.
+std::string state_database_of(const std::string& path);
+
+/// The kinds of events that are no commands.
+inline constexpr auto measured_kind = "measured";
+inline constexpr auto failed_kind = "failed";
+
+error file_error(const std::string& what, const std::error_code& reason);
+
+error damaged(const std::string& path, const std::string& what);
+
+/// @returns the version, if `may_migrate` an older one too, or
+///          `errc::incompatible_version`
+expected<std::uint64_t> check_version(sql_database& database,
+                                      const std::string& path,
+                                      bool may_migrate);
+
+} // namespace hippo

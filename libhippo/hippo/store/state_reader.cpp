@@ -1,0 +1,611 @@
+#include "hippo/store/state_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "hippo/core/nearest.hpp"
+#include "hippo/store/schema.hpp"
+#include "hippo/store/state_database.hpp"
+#include "hippo/wire/codec.hpp"
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Reads all rows of a query.
+template <class T, class Bind, class Read>
+expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
+                                  Read&& read) {
+  if (!query)
+    return query.failure();
+  bind(*query);
+  std::vector<T> result;
+  for (;;) {
+    auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return result;
+    auto row = read(*query);
+    if (!row)
+      return row.failure();
+    result.push_back(std::move(*row));
+  }
+}
+
+/// Reads the first row of a query, if there is one.
+template <class T, class Bind, class Read>
+expected<std::optional<T>> read_first(expected<sql_statement> query,
+                                      Bind&& bind, Read&& read) {
+  if (!query)
+    return query.failure();
+  bind(*query);
+  const auto found = query->step();
+  if (!found)
+    return found.failure();
+  if (!*found)
+    return std::optional<T>{};
+  expected<T> row = read(*query);
+  if (!row)
+    return row.failure();
+  return std::optional<T>{std::move(*row)};
+}
+
+expected<std::uint64_t> first_number(const sql_statement& row) {
+  return row.number(0);
+}
+
+/// Binds the only parameter of a query.
+auto binds(std::uint64_t only) {
+  return [only](sql_statement& x) { x.bind(1, only); };
+}
+
+/// Returns the plan's nodes of a workload.
+expected<std::vector<stored_node>>
+read_nodes(sql_database& database, std::uint64_t workload,
+           const std::string& path) {
+  return read_all<stored_node>(
+    database.prepare("SELECT node, parent, begin, strand, configuration"
+                     " FROM nodes WHERE workload = ? AND node > 0"
+                     " ORDER BY node"),
+    binds(workload),
+    [&path](const sql_statement& row) -> expected<stored_node> {
+      auto config = decode_configuration(row.text(4));
+      if (!config)
+        return damaged(path, "node " + std::to_string(row.number(0)) + ": "
+                               + config.failure().message);
+      return stored_node{row.number(0), row.number(1), row.number(2),
+                         row.number(3), std::move(*config)};
+    });
+}
+
+/// Reads what was measured at states. Those that come in the order of the table
+/// cost one pass over it, others a search each.
+class metrics_reader {
+public:
+  static expected<metrics_reader> make(sql_database& database) {
+    auto query = database.prepare(
+      "SELECT workload, node, step, name, value, bits FROM metrics"
+      " WHERE (workload, node, step) >= (?, ?, ?)"
+      " ORDER BY workload, node, step, name");
+    if (!query)
+      return query.failure();
+    return metrics_reader{std::move(*query)};
+  }
+
+  expected<metrics> read(std::uint64_t workload, std::uint64_t node,
+                         step_t step) {
+    const place wanted{workload, node, step};
+    if (next_ != wanted) {
+      query_.reset().bind(1, workload).bind(2, node).bind(3, step);
+      if (auto done = go_on(); !done)
+        return done.failure();
+    }
+    metrics result;
+    while (next_ == wanted) {
+      result.emplace_hint(result.end(), query_.text(3), exact_real(query_, 4));
+      if (auto done = go_on(); !done)
+        return done.failure();
+    }
+    return result;
+  }
+
+private:
+  using place = std::array<std::uint64_t, 3>;
+
+  explicit metrics_reader(sql_statement query) : query_(std::move(query)) {}
+
+  expected<std::monostate> go_on() {
+    auto more = query_.step();
+    if (!more)
+      return more.failure();
+    next_.reset();
+    if (*more)
+      next_ = {query_.number(0), query_.number(1), query_.number(2)};
+    return std::monostate{};
+  }
+
+  sql_statement query_;
+  std::optional<place> next_; ///< of the row that it stands at
+};
+
+expected<std::vector<stored_result>>
+read_results(sql_database& database, std::uint64_t workload) {
+  auto values = metrics_reader::make(database);
+  if (!values)
+    return values.failure();
+  return read_all<stored_result>(
+    database.prepare("SELECT node, step, device FROM results"
+                     " WHERE workload = ? ORDER BY node, step"),
+    binds(workload),
+    [&](const sql_statement& row) -> expected<stored_result> {
+      const auto node = row.number(0), step = row.number(1);
+      auto measured = values->read(workload, node, step);
+      if (!measured)
+        return measured.failure();
+      return stored_result{node, step, std::move(*measured),
+                           std::string{row.text(2)}};
+    });
+}
+
+expected<std::vector<stored_checkpoint>>
+read_checkpoints(sql_database& database, std::uint64_t workload) {
+  return read_all<stored_checkpoint>(
+    database.prepare("SELECT node, step, file, bytes, digest FROM checkpoints"
+                     " WHERE workload = ? ORDER BY node, step"),
+    binds(workload),
+    [](const sql_statement& row) -> expected<stored_checkpoint> {
+      return stored_checkpoint{row.number(0), row.number(1),
+                               {std::string{row.text(2)}, row.number(3),
+                                row.number(4)}};
+    });
+}
+
+/// Whether each node's parent comes before it, and whether results and
+/// checkpoints lie on nodes that are there.
+bool is_consistent(const stored_plan& plan) {
+  const auto known = [&plan](std::uint64_t id) {
+    const auto at = std::lower_bound(
+      plan.nodes.begin(), plan.nodes.end(), id,
+      [](const stored_node& x, std::uint64_t y) { return x.id < y; });
+    return id == 0 || (at != plan.nodes.end() && at->id == id);
+  };
+  return std::all_of(plan.nodes.begin(), plan.nodes.end(),
+                     [&known](const auto& x) {
+                       return x.parent < x.id && known(x.parent);
+                     })
+         && std::all_of(plan.results.begin(), plan.results.end(),
+                        [&known](const auto& x) { return known(x.node); })
+         && std::all_of(plan.checkpoints.begin(), plan.checkpoints.end(),
+                        [&known](const auto& x) { return known(x.node); });
+}
+
+/// Finds the enumerator of a name, the first being `first` and the last `last`.
+template <class Enum>
+expected<Enum> named(std::string_view name, Enum first, Enum last) {
+  for (auto i = static_cast<int>(first); i <= static_cast<int>(last); ++i)
+    if (name == to_string(static_cast<Enum>(i)))
+      return static_cast<Enum>(i);
+  return {errc::io_failed, "the state is damaged: nothing is called '"
+                             + std::string{name} + "'"};
+}
+
+/// Reads a study without its text.
+expected<stored_study> study_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(5), study_phase::running, study_phase::cancelled);
+  if (!state)
+    return state.failure();
+  stored_study result;
+  result.id = row.number(0);
+  result.name = row.text(1);
+  result.file = row.text(2);
+  result.metric = row.text(3);
+  result.direction = row.text(4) == "minimize" ? direction::minimize
+                                               : direction::maximize;
+  result.state = *state;
+  result.weight = row.real(6);
+  result.active_seconds = row.real(7);
+  result.reason = row.text(8);
+  return result;
+}
+
+expected<stored_trial> trial_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(1), trial_state::pending, trial_state::cancelled);
+  if (!state)
+    return state.failure();
+  stored_trial result;
+  result.trial = row.number(0);
+  result.state = *state;
+  result.params = row.text(2);
+  result.asked_to = row.number(3);
+  result.steps = row.number(4);
+  if (!row.is_null(5))
+    result.best = stored_best{row.number(5), row.real(6)};
+  result.failure = row.text(7);
+  return result;
+}
+
+/// Reads an event without its metrics.
+expected<stored_event> event_in(const sql_statement& row) {
+  stored_event result;
+  result.id = row.number(0);
+  result.time = row.real(1);
+  const auto kind = row.text(2);
+  const auto trial = row.number(3);
+  const auto step = row.number(4);
+  const std::string text{row.text(7)};
+  if (kind == measured_kind) {
+    result.what = trial_measured{trial, row.number(5), step, {}};
+  } else if (kind == failed_kind) {
+    result.what = trial_failed{
+      trial, step, error{static_cast<errc>(row.number(6)), text}};
+  } else {
+    using verb = study_command::verb;
+    const auto what = named(kind, verb::ask, verb::widen);
+    if (!what)
+      return what.failure();
+    result.what = study_command{*what, trial, step, text};
+  }
+  return result;
+}
+
+} // namespace
+
+// -- opening ------------------------------------------------------------------
+
+state_reader::state_reader(std::string path, sql_database database)
+  : database_(std::move(database)), path_(std::move(path)) {}
+
+expected<std::unique_ptr<state_reader>>
+state_reader::open(const std::string& path) {
+  const auto file = state_database_of(path);
+  std::error_code reason;
+  if (!fs::exists(file, reason))
+    return {errc::invalid_argument, "there is no Hippo state in " + path};
+  auto database = sql_database::open(file, sql_database::access::read);
+  if (!database)
+    return database.failure();
+  if (auto fine = check_version(*database, path, false); !fine)
+    return fine.failure();
+  return std::unique_ptr<state_reader>{
+    new state_reader{path, std::move(*database)}};
+}
+
+std::string state_reader::checkpoints() const { return checkpoints_of(path_); }
+
+std::string state_reader::report() const { return path_ + "/report"; }
+
+// -- reading ------------------------------------------------------------------
+
+expected<stored_plan>
+state_reader::read_plan(const std::string& workload_key) {
+  const auto workload = read_first<std::uint64_t>(
+    database_.prepare("SELECT id FROM workloads WHERE key = ?"),
+    [&](sql_statement& x) { x.bind_text(1, workload_key); }, first_number);
+  if (!workload)
+    return workload.failure();
+  if (!*workload)
+    return stored_plan{};
+  auto nodes = read_nodes(database_, **workload, path_);
+  if (!nodes)
+    return nodes.failure();
+  auto results = read_results(database_, **workload);
+  if (!results)
+    return results.failure();
+  auto checkpoints = read_checkpoints(database_, **workload);
+  if (!checkpoints)
+    return checkpoints.failure();
+  stored_plan plan{std::move(*nodes), std::move(*results),
+                   std::move(*checkpoints)};
+  if (!is_consistent(plan))
+    return damaged(path_, "a node is missing");
+  return plan;
+}
+
+expected<stored_plan>
+state_reader::load_plan(const std::string& workload_key) {
+  // One transaction: all tables as of the same moment.
+  if (auto begun = database_.run("BEGIN"); !begun)
+    return begun.failure();
+  auto result = read_plan(workload_key);
+  if (auto done = database_.run("COMMIT"); !done)
+    return done.failure();
+  return result;
+}
+
+expected<stored_study>
+state_reader::load_study(const std::string& id_or_name) {
+  auto query = database_.prepare(
+    "SELECT id, name, file, metric, direction, state, weight, active_seconds,"
+    " reason, text FROM studies WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
+    // A name may look like an id: an id is what it is taken for.
+    " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
+  if (!query)
+    return query.failure();
+  auto found = query->bind_text(1, id_or_name).step();
+  if (!found)
+    return found.failure();
+  if (*found) {
+    auto study = study_in(*query);
+    if (study)
+      study->text = query->text(9);
+    return study;
+  }
+  auto studies = load_studies();
+  if (!studies)
+    return studies.failure();
+  std::vector<std::string> names;
+  for (const auto& x : *studies)
+    names.push_back(x.name);
+  return {errc::unknown_study,
+          "no study '" + id_or_name + "'" + did_you_mean(id_or_name, names)};
+}
+
+expected<std::vector<stored_study>> state_reader::load_studies() {
+  return read_all<stored_study>(
+    database_.prepare("SELECT id, name, file, metric, direction, state, weight,"
+                      " active_seconds, reason FROM studies ORDER BY id"),
+    [](sql_statement&) {}, study_in);
+}
+
+expected<std::vector<stored_trial>>
+state_reader::load_trials(std::uint64_t study, std::uint64_t first,
+                          std::size_t most) {
+  return read_all<stored_trial>(
+    database_.prepare(
+      "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
+      " failure FROM trials WHERE study = ? AND trial >= ? ORDER BY trial"
+      " LIMIT ?"),
+    [&](sql_statement& x) { x.bind(1, study).bind(2, first).bind(3, most); },
+    trial_in);
+}
+
+expected<std::vector<stored_event>>
+state_reader::load_events(std::uint64_t study, std::uint64_t after,
+                          std::size_t most) {
+  struct measured_state {
+    std::uint64_t workload = 0;
+    std::uint64_t node = 0;
+    step_t step = 0;
+    std::size_t event = 0; ///< its place among them
+  };
+  std::vector<measured_state> states;
+  auto result = read_all<stored_event>(
+    database_.prepare("SELECT id, time, kind, trial, step, node, code, text,"
+                      " workload FROM events WHERE study = ? AND id > ?"
+                      " ORDER BY id LIMIT ?"),
+    [&](sql_statement& x) { x.bind(1, study).bind(2, after).bind(3, most); },
+    [&, i = std::size_t{0}](
+      const sql_statement& row) mutable -> expected<stored_event> {
+      auto event = event_in(row);
+      if (!event)
+        return damaged(path_, event.failure().message);
+      event->study = study;
+      if (const auto* x = std::get_if<trial_measured>(&event->what))
+        states.push_back({row.number(8), x->node, x->at, i});
+      ++i;
+      return event;
+    });
+  if (!result)
+    return result;
+  std::sort(states.begin(), states.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.workload, x.node, x.step)
+           < std::tie(y.workload, y.node, y.step);
+  });
+  auto values = metrics_reader::make(database_);
+  if (!values)
+    return values.failure();
+  for (const auto& x : states) {
+    auto measured = values->read(x.workload, x.node, x.step);
+    if (!measured)
+      return measured.failure();
+    std::get<trial_measured>((*result)[x.event].what).values
+      = std::move(*measured);
+  }
+  return result;
+}
+
+expected<std::optional<state_reader::best_trial>>
+state_reader::load_best(const stored_study& study) {
+  const std::string order
+    = study.direction == direction::maximize ? "DESC" : "ASC";
+  return read_first<best_trial>(
+    database_.prepare(
+      "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
+      " failure, (SELECT node FROM events e WHERE e.study = t.study"
+      "  AND e.trial = t.trial AND e.step = best_step AND kind = ?2)"
+      " FROM trials t WHERE study = ?1 AND best_value IS NOT NULL"
+      " ORDER BY best_value " + order + ", trial LIMIT 1"),
+    [&](sql_statement& x) {
+      x.bind(1, study.id).bind_text(2, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<best_trial> {
+      auto trial = trial_in(row);
+      if (!trial)
+        return trial.failure();
+      best_trial result{std::move(*trial), std::nullopt};
+      if (!row.is_null(8))
+        result.node = row.number(8);
+      return result;
+    });
+}
+
+expected<std::vector<state_reader::heard_measurement>>
+state_reader::load_heard(std::uint64_t study, std::uint64_t after,
+                         std::size_t most) {
+  return read_all<heard_measurement>(
+    database_.prepare(
+      "SELECT id, trial, step, node, EXISTS (SELECT 1 FROM events o"
+      " WHERE o.workload = e.workload AND o.node = e.node AND o.step = e.step"
+      " AND o.id < e.id) FROM events e WHERE study = ?1 AND id > ?2"
+      " AND kind = ?4 ORDER BY id LIMIT ?3"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, after).bind(3, most).bind_text(4, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<heard_measurement> {
+      return heard_measurement{row.number(0), row.number(1), row.number(2),
+                               row.number(3), row.number(4) != 0};
+    });
+}
+
+expected<metrics> state_reader::load_metrics(std::uint64_t study,
+                                             std::uint64_t trial, step_t step) {
+  auto query = database_.prepare(
+    "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
+    " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
+    " WHERE e.study = ? AND e.trial = ? AND e.step = ? AND e.kind = ?");
+  if (!query)
+    return query.failure();
+  query->bind(1, study).bind(2, trial).bind(3, step);
+  query->bind_text(4, measured_kind);
+  metrics result;
+  for (;;) {
+    auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return result;
+    result.emplace(query->text(0), exact_real(*query, 1));
+  }
+}
+
+expected<std::vector<stored_output>>
+state_reader::load_output(std::uint64_t study, std::uint64_t trial,
+                          step_t first, std::size_t most) {
+  // From the node of the last measurement to the root: of each node the states
+  // between its begin and that of the next one.
+  return read_all<stored_output>(
+    database_.prepare(
+      "WITH RECURSIVE last AS (SELECT workload, node, step FROM events"
+      "  WHERE study = ?1 AND trial = ?2 AND kind = ?5"
+      "  ORDER BY step DESC LIMIT 1),"
+      " way (workload, node, parent, begin, until) AS ("
+      "  SELECT n.workload, n.node, n.parent, n.begin, l.step FROM last l"
+      "  JOIN nodes n ON n.workload = l.workload AND n.node = l.node"
+      "  UNION ALL"
+      "  SELECT n.workload, n.node, n.parent, n.begin, w.begin FROM way w"
+      "  JOIN nodes n ON n.workload = w.workload AND n.node = w.parent)"
+      " SELECT o.node, o.step, o.text FROM way w JOIN outputs o"
+      " ON o.workload = w.workload AND o.node = w.node AND o.step <= w.until"
+      " AND (o.step > w.begin OR w.begin = 0)"
+      " WHERE o.step >= ?3 ORDER BY o.step LIMIT ?4"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, trial).bind(3, first).bind(4, most);
+      x.bind_text(5, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<stored_output> {
+      return stored_output{row.number(0), row.number(1),
+                           std::string{row.text(2)}};
+    });
+}
+
+expected<state_reader::trial_counts>
+state_reader::count_trials(std::uint64_t study) {
+  auto query = database_.prepare(
+    "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to)"
+    " FROM trials WHERE study = ?1");
+  if (!query)
+    return query.failure();
+  query->bind(1, study)
+    .bind_text(2, to_string(trial_state::pending))
+    .bind_text(3, to_string(trial_state::running))
+    .bind_text(4, to_string(trial_state::paused));
+  if (auto found = query->step(); !found)
+    return found.failure();
+  return trial_counts{query->number(0),
+                      static_cast<std::uint64_t>(query->real(1)),
+                      static_cast<std::uint64_t>(query->real(2))};
+}
+
+expected<state_reader::state_counts> state_reader::count_states() {
+  state_counts result;
+  const std::pair<const char*, std::map<std::string, std::uint64_t>*> all[] = {
+    {"SELECT state, count(*) FROM studies GROUP BY state", &result.studies},
+    {"SELECT state, count(*) FROM trials GROUP BY state", &result.trials}};
+  for (const auto& [sql, counts] : all) {
+    using row = std::pair<std::string, std::uint64_t>;
+    const auto rows = read_all<row>(
+      database_.prepare(sql), [](sql_statement&) {},
+      [](const sql_statement& x) -> expected<row> {
+        return row{std::string{x.text(0)}, x.number(1)};
+      });
+    if (!rows)
+      return rows.failure();
+    counts->insert(rows->begin(), rows->end());
+  }
+  return result;
+}
+
+expected<std::uint64_t> state_reader::data_version() {
+  return read_number("PRAGMA data_version");
+}
+
+expected<std::vector<state_reader::usage>> state_reader::load_usage() {
+  return read_all<usage>(
+    database_.prepare(
+      "SELECT key,"
+      " (SELECT count(*) FROM nodes WHERE workload = w.id AND node > 0),"
+      " (SELECT count(*) FROM results WHERE workload = w.id),"
+      " (SELECT count(*) FROM checkpoints WHERE workload = w.id),"
+      " (SELECT coalesce(sum(bytes), 0) FROM checkpoints"
+      "  WHERE workload = w.id), trained_steps, device_seconds"
+      " FROM workloads w ORDER BY id"),
+    [](sql_statement&) {},
+    [](const sql_statement& x) -> expected<usage> {
+      return usage{std::string{x.text(0)}, x.number(1), x.number(2),
+                   x.number(3), x.number(4), x.number(5), x.real(6)};
+    });
+}
+
+expected<std::vector<std::pair<std::string, std::uint64_t>>>
+state_reader::load_checkpoint_bytes() {
+  using row = std::pair<std::string, std::uint64_t>;
+  return read_all<row>(
+    database_.prepare("SELECT key, sum(bytes) FROM workloads w"
+                      " JOIN checkpoints c ON c.workload = w.id"
+                      " GROUP BY w.id ORDER BY w.id"),
+    [](sql_statement&) {},
+    [](const sql_statement& x) -> expected<row> {
+      return row{std::string{x.text(0)}, x.number(1)};
+    });
+}
+
+expected<double>
+state_reader::load_step_seconds(const std::string& workload_key) {
+  const auto found = read_first<double>(
+    database_.prepare("SELECT device_seconds / trained_steps FROM workloads"
+                      " WHERE key = ? AND trained_steps > 0"),
+    [&](sql_statement& x) { x.bind_text(1, workload_key); },
+    [](const sql_statement& row) -> expected<double> { return row.real(0); });
+  if (!found)
+    return found.failure();
+  return found->value_or(0.0);
+}
+
+expected<std::uint64_t> state_reader::read_number(const char* sql) {
+  const auto found = read_first<std::uint64_t>(
+    database_.prepare(sql), [](sql_statement&) {}, first_number);
+  if (!found)
+    return found.failure();
+  return found->value_or(0);
+}
+
+expected<std::uint64_t> state_reader::last_study() {
+  return read_number("SELECT coalesce(max(id), 0) FROM studies");
+}
+
+expected<std::uint64_t> state_reader::last_generation() {
+  return read_number("SELECT CAST(value AS INTEGER) FROM meta"
+                     " WHERE key = 'generation'");
+}
+
+} // namespace hippo

@@ -1,0 +1,392 @@
+#include "hippo/store/state_writer.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "hippo/store/schema.hpp"
+#include "hippo/store/state_database.hpp"
+#include "hippo/wire/codec.hpp"
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a fresh state folder may hold an entry of this name: what a service
+/// leaves that dies before its database is there.
+bool is_ours(const std::string& name) {
+  return name == "lock" || name == "checkpoints" || name == "report"
+         || name.starts_with("hippo.db");
+}
+
+/// Makes the folder if missing.
+/// @returns `errc::invalid_argument` if it holds things, but no state
+expected<std::monostate> make_folder(const std::string& path) {
+  std::error_code reason;
+  if (fs::create_directories(path, reason))
+    fs::permissions(path, fs::perms::owner_all, reason);
+  if (reason)
+    return file_error("cannot make the folder " + path, reason);
+  const bool has_state = fs::exists(state_database_of(path), reason);
+  fs::directory_iterator entries{path, reason};
+  if (reason)
+    return file_error("cannot read the folder " + path, reason);
+  if (!has_state)
+    for (const auto& entry : entries)
+      if (!is_ours(entry.path().filename()))
+        return {errc::invalid_argument,
+                path + " holds no Hippo state, but other things ("
+                  + entry.path().filename().string()
+                  + "): choose an empty folder or a new name"};
+  return std::monostate{};
+}
+
+/// Makes an empty database, under another name first, so that `path` is either
+/// whole or missing.
+expected<std::monostate> make_database(const std::string& path) {
+  std::error_code reason;
+  const auto fresh = path + ".new";
+  fs::remove(fresh, reason);
+  {
+    auto database = sql_database::open(fresh, sql_database::access::write);
+    if (!database)
+      return database.failure();
+    if (auto done = database->run(
+          "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+          " STRICT, WITHOUT ROWID; INSERT INTO meta VALUES ('version', '"
+          + std::to_string(state_version) + "');");
+        !done)
+      return done;
+    if (auto done = make_tables(*database); !done)
+      return done;
+  }
+  fs::rename(fresh, path, reason);
+  if (reason)
+    return file_error("cannot make the database " + path, reason);
+  return std::monostate{};
+}
+
+} // namespace
+
+// -- opening ------------------------------------------------------------------
+
+state_writer::state_writer(const std::string& path, sql_database database,
+                           folder_lock lock)
+  : state_reader(path, std::move(database)), lock_(std::move(lock)) {}
+
+expected<std::unique_ptr<state_writer>>
+state_writer::open(const std::string& path) {
+  if (auto made = make_folder(path); !made)
+    return made.failure();
+  auto lock = folder_lock::take(path);
+  if (!lock)
+    return lock.failure();
+  const auto file = state_database_of(path);
+  std::error_code reason;
+  if (!fs::exists(file, reason))
+    if (auto made = make_database(file); !made)
+      return made.failure();
+  auto database = sql_database::open(file, sql_database::access::write);
+  if (!database)
+    return database.failure();
+  const auto version = check_version(*database, path, true);
+  if (!version)
+    return version.failure();
+  if (*version < state_version)
+    if (auto done = migrate(*database); !done)
+      return damaged(path, done.failure().message);
+  if (auto set = database->run("PRAGMA journal_mode = WAL;"
+                               "PRAGMA synchronous = FULL;"
+                               "PRAGMA foreign_keys = ON;"
+                               // Older programs need not know of it.
+                               "CREATE INDEX IF NOT EXISTS events_by_result"
+                               " ON events (workload, node, step);"
+                               "CREATE TABLE IF NOT EXISTS outputs ("
+                               " id INTEGER PRIMARY KEY,"
+                               " workload INTEGER NOT NULL,"
+                               " node INTEGER NOT NULL, step INTEGER NOT NULL,"
+                               " text TEXT NOT NULL,"
+                               " UNIQUE (workload, node, step)) STRICT;");
+      !set)
+    return set.failure();
+  std::unique_ptr<state_writer> result{
+    new state_writer{path, std::move(*database), std::move(*lock)}};
+  const auto folder = result->checkpoints();
+  if (fs::create_directories(folder, reason); reason)
+    return file_error("cannot make the folder " + folder, reason);
+  if (auto prepared = result->prepare_writers(); !prepared)
+    return prepared.failure();
+  return result;
+}
+
+// -- writing ------------------------------------------------------------------
+
+expected<std::monostate> state_writer::prepare_writers() {
+  const std::pair<sql_statement*, const char*> all[] = {
+    {&writers_.add_workload, "INSERT INTO workloads (key) VALUES (?)"},
+    {&writers_.find_workload, "SELECT id FROM workloads WHERE key = ?"},
+    {&writers_.add_trained,
+     "UPDATE workloads SET trained_steps = trained_steps + ?2,"
+     " device_seconds = device_seconds + ?3 WHERE id = ?1"},
+    {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
+    {&writers_.add_node,
+     "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+    {&writers_.add_result,
+     "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+    {&writers_.add_metric, add_metric_sql},
+    {&writers_.add_checkpoint,
+     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"
+     " ON CONFLICT DO NOTHING"},
+    {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
+                                  " AND node = ? AND step = ?"},
+    {&writers_.add_output,
+     "INSERT INTO outputs (workload, node, step, text) VALUES (?, ?, ?, ?)"
+     " ON CONFLICT DO NOTHING"},
+    {&writers_.forget_outputs,
+     "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
+    {&writers_.save_study,
+     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
+     " weight = excluded.weight, active_seconds = excluded.active_seconds,"
+     " reason = excluded.reason, metric = excluded.metric,"
+     " direction = excluded.direction"},
+    {&writers_.save_trial,
+     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
+     " params = iif(excluded.params = '', params, excluded.params),"
+     " asked_to = excluded.asked_to, steps = excluded.steps,"
+     " best_step = excluded.best_step, best_value = excluded.best_value,"
+     " failure = excluded.failure"},
+    {&writers_.add_event,
+     "INSERT INTO events (study, kind, trial, step, workload, node, code, text)"
+     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+    {&writers_.set_generation,
+     "INSERT OR REPLACE INTO meta VALUES ('generation', ?)"},
+  };
+  for (const auto& [statement, sql] : all) {
+    auto prepared = database_.prepare(sql);
+    if (!prepared)
+      return prepared.failure();
+    *statement = std::move(*prepared);
+  }
+  return std::monostate{};
+}
+
+expected<std::monostate>
+state_writer::commit(const std::vector<journal_record>& records) {
+  const bool follows
+    = std::all_of(records.begin(), records.end(), [](const auto& x) {
+        return std::holds_alternative<trial_saved>(x);
+      });
+  if (!follows)
+    return write_all(records);
+  // A study that hears all again saves its trials again: no need to wait until
+  // the disk has them.
+  if (auto set = database_.run("PRAGMA synchronous = NORMAL"); !set)
+    return set;
+  auto done = write_all(records);
+  if (auto set = database_.run("PRAGMA synchronous = FULL"); !set)
+    return set;
+  return done;
+}
+
+expected<std::monostate>
+state_writer::write_all(const std::vector<journal_record>& records) {
+  if (auto begun = database_.run("BEGIN IMMEDIATE"); !begun)
+    return begun;
+  const auto undo = [this](error reason) {
+    // Fails if SQLite has rolled back by itself, which is as good.
+    static_cast<void>(database_.run("ROLLBACK"));
+    workload_ids_.clear(); // those added just now are gone
+    return reason;
+  };
+  for (const auto& record : records)
+    if (auto written
+        = std::visit([this](const auto& x) { return write_record(x); },
+                     record);
+        !written)
+      return undo(written.failure());
+  if (auto done = database_.run("COMMIT"); !done)
+    return undo(done.failure());
+  return std::monostate{};
+}
+
+template <class Record>
+expected<std::monostate> state_writer::write_record(const Record& x) {
+  if constexpr (requires { write(x, std::uint64_t{}); }) {
+    const auto workload = workload_id(x.workload_key);
+    if (!workload)
+      return workload.failure();
+    return write(x, *workload);
+  } else {
+    return write(x);
+  }
+}
+
+expected<std::uint64_t> state_writer::workload_id(const std::string& key) {
+  if (auto at = workload_ids_.find(key); at != workload_ids_.end())
+    return at->second;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto& query = writers_.find_workload.bind_text(1, key);
+    auto found = query.step();
+    if (!found)
+      return found.failure();
+    if (*found) {
+      const auto id = query.number(0);
+      if (auto end = query.step(); !end) // ends the query
+        return end.failure();
+      workload_ids_[key] = id;
+      return id;
+    }
+    if (auto added = writers_.add_workload.bind_text(1, key).run(); !added)
+      return added.failure();
+    if (auto added = writers_.add_root.bind(1, database_.last_id()).run();
+        !added)
+      return added.failure();
+  }
+  return damaged(path(), "a workload key does not stay");
+}
+
+expected<std::monostate> state_writer::write(const node_added& x,
+                                            std::uint64_t workload) {
+  const auto config = encode_configuration(x.node.config);
+  return writers_.add_node.bind(1, workload)
+    .bind(2, x.node.id)
+    .bind(3, x.node.parent)
+    .bind(4, x.node.begin)
+    .bind(5, x.node.strand)
+    .bind_blob(6, config)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const result_added& x,
+                                            std::uint64_t workload) {
+  const auto& result = x.result;
+  auto done = writers_.add_result.bind(1, workload)
+                .bind(2, result.node)
+                .bind(3, result.step)
+                .bind_text(4, result.device)
+                .run();
+  // The first one counts, metrics and all.
+  if (!done || database_.changes() == 0)
+    return done;
+  for (const auto& [name, value] : result.values) {
+    writers_.add_metric.bind(1, workload)
+      .bind(2, result.node)
+      .bind(3, result.step)
+      .bind_text(4, name);
+    if (done = bind_exactly(writers_.add_metric, 5, value).run(); !done)
+      return done;
+  }
+  return std::monostate{};
+}
+
+expected<std::monostate> state_writer::write(const checkpoint_added& x,
+                                            std::uint64_t workload) {
+  return writers_.add_checkpoint.bind(1, workload)
+    .bind(2, x.checkpoint.node)
+    .bind(3, x.checkpoint.step)
+    .bind_text(4, x.checkpoint.file.file)
+    .bind(5, x.checkpoint.file.bytes)
+    .bind(6, x.checkpoint.file.digest)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const checkpoint_removed& x,
+                                            std::uint64_t workload) {
+  return writers_.remove_checkpoint.bind(1, workload)
+    .bind(2, x.node)
+    .bind(3, x.step)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const output_added& x,
+                                            std::uint64_t workload) {
+  if (auto done = writers_.add_output.bind(1, workload)
+                    .bind(2, x.output.node)
+                    .bind(3, x.output.step)
+                    .bind_text(4, x.output.text)
+                    .run();
+      !done)
+    return done;
+  return writers_.forget_outputs.bind(1, outputs_max).run();
+}
+
+expected<std::monostate> state_writer::write(const study_saved& x) {
+  const auto& study = x.study;
+  return writers_.save_study.bind(1, study.id)
+    .bind_text(2, study.name)
+    .bind_text(3, study.file)
+    .bind_text(4, study.text)
+    .bind_text(5, study.metric)
+    .bind_text(6, study.direction == direction::maximize ? "maximize"
+                                                         : "minimize")
+    .bind_text(7, to_string(study.state))
+    .bind_real(8, study.weight)
+    .bind_real(9, study.active_seconds)
+    .bind_text(10, study.reason)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const steps_trained& x,
+                                            std::uint64_t workload) {
+  return writers_.add_trained.bind(1, workload)
+    .bind(2, x.steps)
+    .bind_real(3, x.device_seconds)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const trial_saved& x) {
+  const auto& trial = x.trial;
+  auto& to = writers_.save_trial;
+  to.bind(1, x.study)
+    .bind(2, trial.trial)
+    .bind_text(3, to_string(trial.state))
+    .bind_text(4, trial.params)
+    .bind(5, trial.asked_to)
+    .bind(6, trial.steps)
+    .bind_text(9, trial.failure);
+  if (trial.best)
+    to.bind(7, trial.best->step).bind_real(8, trial.best->value);
+  else
+    to.bind_null(7).bind_null(8);
+  return to.run();
+}
+
+expected<std::monostate> state_writer::write(const event_added& x) {
+  auto& to = writers_.add_event;
+  to.bind(1, x.study).bind_null(5).bind_null(6).bind_null(7).bind_null(8);
+  if (auto* y = std::get_if<trial_measured>(&x.what)) {
+    auto workload = workload_id(x.workload_key);
+    if (!workload)
+      return workload.failure();
+    return to.bind_text(2, measured_kind)
+      .bind(3, y->trial)
+      .bind(4, y->at)
+      .bind(5, *workload)
+      .bind(6, y->node)
+      .run();
+  }
+  if (auto* y = std::get_if<trial_failed>(&x.what))
+    return to.bind_text(2, failed_kind)
+      .bind(3, y->trial)
+      .bind(4, y->at)
+      .bind(7, static_cast<std::uint64_t>(y->reason.code))
+      .bind_text(8, y->reason.message)
+      .run();
+  const auto& y = std::get<study_command>(x.what);
+  return to.bind_text(2, to_string(y.what))
+    .bind(3, y.trial)
+    .bind(4, y.at)
+    .bind_text(8, y.text)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const generation_begun& x) {
+  return writers_.set_generation.bind_text(1, std::to_string(x.number)).run();
+}
+
+} // namespace hippo
