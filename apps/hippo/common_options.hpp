@@ -1,13 +1,19 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "child_process.hpp"
+#include "hippo/schedule/scheduler.hpp"
 
 namespace hippo {
+
+/// The most trainers, or threads of one, on this machine.
+inline constexpr unsigned trainers_max = 1024;
+inline constexpr unsigned simulated_trainers_max = 100'000;
 
 /// What verbs have in common that need to know workloads.
 struct common_options {
@@ -27,5 +33,46 @@ struct common_options {
                                    : trainer_program;
   }
 };
+
+/// What decides what is trained when.
+struct schedule_options {
+  std::string merge = "on";
+  std::string scheduler = "critical-path";
+
+  /// REQUIRES: `*this` lives longer than `verb`.
+  void add_to(CLI::App& verb) {
+    verb
+      .add_option("--merge", merge,
+                  "off: train every trial alone, as a baseline")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+    verb.add_option("--scheduler", scheduler, "Which path goes first")
+      ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
+      ->capture_default_str();
+  }
+
+  [[nodiscard]] bool merges() const { return merge == "on"; }
+  [[nodiscard]] hippo::policy policy() const {
+    return *policy_from(scheduler);
+  }
+};
+
+/// Adds `--format` with the two forms that any output has.
+/// REQUIRES: `format` lives longer than `verb`.
+inline void add_format(CLI::App& verb, std::string& format) {
+  verb.add_option("-f,--format", format, "Output format")
+    ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+}
+
+/// Adds `--checkpoint-budget`. REQUIRES: `bytes` lives longer than `verb`.
+inline void add_checkpoint_budget(CLI::App& verb, std::uint64_t& bytes,
+                                  const std::string& example) {
+  verb
+    .add_option("--checkpoint-budget", bytes,
+                "Disk space for checkpoints, e.g. " + example)
+    ->transform(CLI::AsSizeValue(false))
+    ->capture_default_str();
+}
 
 } // namespace hippo

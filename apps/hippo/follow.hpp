@@ -10,8 +10,8 @@ namespace hippo {
 /// place on a terminal, a line for each trial that ends elsewhere; on stderr.
 /// In the end it says how each has ended.
 /// @param quiet show nothing before the end
-/// @returns the exit code: `exit_failed` if a study has failed or was cancelled,
-///          or the service cannot be asked
+/// @returns the exit code: `exit_failed` if a study has failed or was
+///          cancelled, or the service cannot be asked
 int follow(client& service, const std::vector<study_handle>& studies,
            bool quiet);
 

@@ -6,12 +6,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "client_verbs.hpp"
 #include "hippo/core/nearest.hpp"
-#include "keys.hpp"
-#include "local_verbs.hpp"
 #include "outcome.hpp"
 #include "verb_table.hpp"
+#include "verbs/verbs.hpp"
 
 namespace {
 
@@ -43,10 +41,7 @@ int main(int argc, char** argv) {
   app.footer("Example: hippo run study.yaml");
   app.failure_message(explain);
   hippo::verb_table verbs{app};
-  hippo::add_local_verbs(verbs);
-  hippo::keys_verb keys;
-  keys.add_to(verbs);
-  hippo::add_client_verbs(verbs);
+  hippo::add_verbs(verbs);
 
   const std::string verb = argc > 1 ? argv[1] : "-";
   const auto known = verbs.names();

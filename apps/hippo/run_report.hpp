@@ -1,9 +1,8 @@
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <vector>
 
-#include "hippo/core/error.hpp"
 #include "hippo/report/record.hpp"
 #include "messages.hpp"
 
@@ -22,9 +21,5 @@ struct reported_study {
 run_record make_run_record(std::vector<reported_study> studies,
                            const std::vector<merger_overview>& mergers,
                            const pool_status& pool, double wall_seconds);
-
-/// Says which study has nothing to show because all of its trials failed.
-/// @returns nothing if every study has something
-std::optional<error> find_hopeless(const run_record& x);
 
 } // namespace hippo

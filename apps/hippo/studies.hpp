@@ -46,8 +46,8 @@ std::optional<std::vector<loaded_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue);
 
-/// Says on stderr if a study's trials will share training though nobody has tried
-/// whether they may.
+/// Says on stderr if a study's trials will share training though nobody has
+/// tried whether they may.
 void warn_unchecked(const study_spec& study);
 
 /// Tries, in a process of its own, whether each workload can be trained, and

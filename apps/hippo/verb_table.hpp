@@ -10,6 +10,10 @@
 
 namespace hippo {
 
+// Headings of the help.
+inline constexpr auto local_group = "On this machine";
+inline constexpr auto service_group = "With a service";
+
 /// The verbs of a command line, and what each does.
 class verb_table {
 public:

@@ -5,12 +5,11 @@
 #include "hippo/report/csv_row.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/report/text.hpp"
 
 namespace hippo {
 
 namespace {
-
-using json = nlohmann::ordered_json;
 
 /// A field of RFC 4180.
 std::string quoted(const std::string& x) {
@@ -23,16 +22,6 @@ std::string quoted(const std::string& x) {
     result += c;
   }
   return result + '"';
-}
-
-std::string field(const json& x) {
-  if (x.is_null())
-    return {};
-  if (x.is_string())
-    return x.get<std::string>();
-  if (x.is_number_float())
-    return to_text(x.get<double>());
-  return x.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
@@ -79,7 +68,7 @@ std::string trials_csv(const run_record& x) {
                                       best ? to_text(best->value) : ""};
       for (const auto& name : params)
         fields.push_back(trial.params.is_object() && trial.params.contains(name)
-                           ? field(trial.params[name])
+                           ? plain_text(trial.params[name])
                            : "");
       result += csv_row(fields);
     }

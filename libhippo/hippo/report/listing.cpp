@@ -11,7 +11,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include "hippo/core/nearest.hpp"
-#include "hippo/core/number.hpp"
 #include "hippo/report/csv_row.hpp"
 #include "hippo/report/text.hpp"
 
@@ -24,17 +23,6 @@ using json = nlohmann::ordered_json;
 constexpr std::size_t gap_columns = 2;
 /// A column is cut no further than this.
 constexpr std::size_t cut_columns_min = 4;
-
-/// Returns a value as text, whole.
-std::string text_of(const json& x) {
-  if (x.is_null())
-    return {};
-  if (x.is_string())
-    return x.get<std::string>();
-  if (x.is_number_float())
-    return to_text(x.get<double>());
-  return x.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::optional<double> number_in(std::string_view text) {
   double result = 0;
@@ -53,7 +41,7 @@ int compare(const json& a, const json& b) {
     const auto y = b.get<double>();
     return x < y ? -1 : x > y ? 1 : 0;
   }
-  return text_of(a).compare(text_of(b));
+  return plain_text(a).compare(plain_text(b));
 }
 
 expected<std::size_t> find_column(const listing& x, const std::string& name) {
@@ -223,7 +211,7 @@ void emit(YAML::Emitter& out, const json& x) {
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;
   } else {
-    out << text_of(x);
+    out << plain_text(x);
   }
 }
 
@@ -237,7 +225,7 @@ std::string render_csv(const listing& x,
   for (const auto* row : rows) {
     fields.clear();
     for (const auto i : columns)
-      fields.push_back(text_of((*row)[i]));
+      fields.push_back(plain_text((*row)[i]));
     result += csv_row(fields);
   }
   return result;
@@ -262,7 +250,7 @@ std::string show_cell(const json& x, cell_look look) {
     return significant(x.get<double>(), 6);
   if (look == cell_look::clock && x.is_number())
     return clock_text(x.get<double>());
-  return printable(look == cell_look::brief ? brief(x) : text_of(x));
+  return printable(look == cell_look::brief ? brief(x) : plain_text(x));
 }
 
 expected<std::string> render(const listing& x, const listing_view& view) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "hippo/core/number.hpp"
+
 namespace hippo {
 
 namespace {
@@ -174,6 +176,18 @@ std::string pad_left(std::string_view text, std::size_t columns) {
   return std::string(columns - display_width(cut), ' ') + cut;
 }
 
+std::string cut_lines(const std::string& text, std::size_t lines_max) {
+  const auto lines = static_cast<std::size_t>(
+    std::count(text.begin(), text.end(), '\n'));
+  if (lines <= lines_max)
+    return text;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i + 1 < lines_max; ++i)
+    end = text.find('\n', end) + 1;
+  return text.substr(0, end) + "and "
+         + std::to_string(lines + 1 - lines_max) + " more\n";
+}
+
 std::string fixed(double x, int digits) {
   std::array<char, 400> buf{};
   const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
@@ -205,6 +219,17 @@ std::string clock_text(double seconds) {
     return std::to_string(total / 60) + ':' + two(total % 60);
   return std::to_string(total / 3600) + ':' + two(total / 60 % 60) + ':'
          + two(total % 60);
+}
+
+std::string plain_text(const nlohmann::ordered_json& x) {
+  if (x.is_null())
+    return {};
+  if (x.is_string())
+    return x.get<std::string>();
+  if (x.is_number_float())
+    return to_text(x.get<double>());
+  return x.dump(-1, ' ', false,
+                nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string brief(const nlohmann::ordered_json& params) {

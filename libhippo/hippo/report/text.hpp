@@ -31,6 +31,10 @@ std::string pad_right(std::string_view text, std::size_t columns);
 /// Cuts or pads `text` to exactly `columns`, the spaces on its left.
 std::string pad_left(std::string_view text, std::size_t columns);
 
+/// Cuts a text to so many lines, the last of them saying how many are left out.
+/// REQUIRES: `lines_max > 0`
+std::string cut_lines(const std::string& text, std::size_t lines_max);
+
 /// Returns `x` with `digits` digits after the point.
 std::string fixed(double x, int digits);
 
@@ -42,6 +46,9 @@ std::string percent(double part, double whole);
 
 /// Returns a stretch of time as a clock shows it: `0:42`, `1:02:03`.
 std::string clock_text(double seconds);
+
+/// Returns a value as text, whole: strings as they are, nothing for null.
+std::string plain_text(const nlohmann::ordered_json& x);
 
 /// Returns the parameters in short for a table: `lr=multistep(0.1,[6,9],0.1)
 /// batch_size=64`, numbers with 4 significant digits.

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hippo/report/record.hpp"
+#include "hippo/schedule/scheduler.hpp"
+#include "hippo/simulate/profile.hpp"
+#include "studies.hpp"
+
+namespace hippo {
+
+/// What a simulation is made of.
+struct simulation {
+  std::vector<loaded_study> studies;
+  workload_catalogue catalogue;
+  /// One for each workload that the studies name.
+  std::vector<simulation_profile> profiles;
+  unsigned trainers = 1;
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true;
+  std::uint64_t seed = 0; ///< of times and failures
+};
+
+/// Runs the service's own actors with simulated trainers in virtual time, on
+/// the calling thread. Equal simulations give equal records.
+/// @returns the record, its times in virtual seconds, or why there is none
+expected<run_record> simulate(const simulation& x);
+
+/// Reads profiles and adds the workloads that they describe to a catalogue;
+/// prints every error on stderr.
+/// @returns nothing if there was an error
+std::optional<std::vector<simulation_profile>>
+load_profiles(const std::vector<std::string>& files,
+              workload_catalogue& catalogue);
+
+/// Says on stderr which studies name a workload without a profile.
+/// @returns whether there is none
+bool check_profiles(const std::vector<loaded_study>& studies,
+                    const std::vector<simulation_profile>& profiles);
+
+} // namespace hippo

@@ -1,0 +1,40 @@
+#include "stored_studies.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace hippo {
+
+expected<std::vector<stored_study>>
+load_stored_studies(state_reader& folder, continued which) {
+  const auto known = folder.load_studies();
+  if (!known)
+    return known.failure();
+  std::map<std::string, std::uint64_t> last; // id by name
+  for (const auto& x : *known)
+    last[x.name] = x.id;
+  std::vector<stored_study> result;
+  for (const auto& x : *known) {
+    const bool wanted = which == continued::latest ? last[x.name] == x.id
+                                                   : !has_ended(x.state);
+    if (!wanted)
+      continue;
+    auto study = folder.load_study(std::to_string(x.id));
+    if (!study)
+      return study.failure();
+    result.push_back(std::move(*study));
+  }
+  return result;
+}
+
+expected<std::vector<stored_study>>
+load_stored_studies(const std::string& folder, continued which) {
+  const auto open = state_reader::open(folder);
+  if (!open)
+    return open.failure();
+  return load_stored_studies(**open, which);
+}
+
+} // namespace hippo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/store/state_reader.hpp"
+
+namespace hippo {
+
+/// With which of the studies in a state folder a verb goes on.
+enum class continued {
+  latest,  ///< the last of each name, ended or not
+  unended, ///< all that have not ended
+};
+
+/// Loads studies to go on with, their texts too, in the order of submission.
+/// @returns the studies, or why they cannot be read
+expected<std::vector<stored_study>>
+load_stored_studies(state_reader& folder, continued which);
+
+/// Loads them from a folder that is open elsewhere, perhaps.
+expected<std::vector<stored_study>>
+load_stored_studies(const std::string& folder, continued which);
+
+} // namespace hippo

@@ -1,0 +1,118 @@
+#include "verbs/client_options.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "outcome.hpp"
+#include "terminal.hpp"
+
+namespace hippo {
+
+namespace {
+
+void on_interrupt(int) {
+  constexpr std::string_view text
+    = "\nhippo: interrupted; the service goes on\n";
+  [[maybe_unused]] const auto written
+    = ::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(exit_interrupted);
+}
+
+/// Returns an environment variable, or what stands for it.
+std::string setting(const char* name, const char* fallback) {
+  const char* const set = std::getenv(name);
+  return set != nullptr && *set != '\0' ? set : fallback;
+}
+
+} // namespace
+
+int refuse(const error& why) {
+  switch (why.code) {
+    case errc::invalid_argument:
+    case errc::invalid_study:
+    case errc::unknown_study:
+    case errc::unknown_workload:
+      return fail(why, exit_bad_input);
+    default:
+      return fail(why, exit_failed);
+  }
+}
+
+int refuse(const std::optional<error>& why) {
+  return why ? refuse(*why) : exit_done;
+}
+
+service_address::service_address()
+  : text(setting("HIPPO_SERVER", default_service_address)),
+    keys(setting("HIPPO_KEYS", "")) {}
+
+CLI::Option* service_address::add_to(CLI::App& verb) {
+  verb.add_option("--keys", keys,
+                  "File of `hippo keys add NAME --role client`, if not "
+                  "HIPPO_KEYS's");
+  return verb
+    .add_option("--server", text,
+                "HOST:PORT of the service, if not HIPPO_SERVER's")
+    ->capture_default_str();
+}
+
+expected<client> service_address::connect() const {
+  struct sigaction act {};
+  act.sa_handler = on_interrupt;
+  ::sigemptyset(&act.sa_mask);
+  ::sigaction(SIGINT, &act, nullptr);
+  client_options options;
+  options.name = "hippo command line, process " + std::to_string(::getpid());
+  options.credentials = keys;
+  return client::connect(text, std::move(options));
+}
+
+CLI::App* study_argument::add_to(CLI::App* verb) {
+  verb->add_option("study", study, "Its number, or its name")->required();
+  server.add_to(*verb);
+  return verb;
+}
+
+void listing_options::add_to(CLI::App& verb) {
+  verb.add_option("-f,--format", format, "Output format")
+    ->check(CLI::IsMember({"table", "json", "yaml", "csv"}))
+    ->capture_default_str();
+  verb.add_option("--sort", view.sort, "Order by COLUMN or COLUMN:desc");
+  verb
+    .add_option("--filter", view.filters,
+                "Only rows with COLUMN=VALUE, or != < <= > >= "
+                "(repeatable)")
+    ->allow_extra_args(false);
+  verb.add_option("--columns", view.columns, "Show these, e.g. id,name")
+    ->delimiter(',')
+    ->allow_extra_args(false);
+  verb.add_option("--limit", view.limit, "Show so many rows at most")
+    ->check(CLI::PositiveNumber);
+}
+
+expected<std::string> listing_options::render(const listing& x) {
+  static const std::map<std::string, listing_format> formats{
+    {"table", listing_format::table},
+    {"json", listing_format::json},
+    {"yaml", listing_format::yaml},
+    {"csv", listing_format::csv}};
+  view.format = formats.at(format);
+  view.width = size_of_terminal(STDOUT_FILENO).columns;
+  return hippo::render(x, view);
+}
+
+int listing_options::print(const listing& x) {
+  const auto text = render(x);
+  if (!text)
+    return refuse(text.failure());
+  std::cout << *text;
+  return exit_done;
+}
+
+} // namespace hippo

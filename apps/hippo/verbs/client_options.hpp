@@ -1,0 +1,83 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "hippo/client/client.hpp"
+#include "hippo/report/listing.hpp"
+
+namespace hippo {
+
+/// Tells on stderr why the service did not do something. @returns the exit code
+int refuse(const error& why);
+
+/// @returns the exit code: `exit_done` if nothing went wrong
+int refuse(const std::optional<error>& why);
+
+/// Which service is asked.
+struct service_address {
+  std::string text; ///< as in HIPPO_SERVER, else the usual one
+  std::string keys; ///< as in HIPPO_KEYS, else none
+
+  service_address();
+
+  /// REQUIRES: `*this` lives longer than `verb`.
+  CLI::Option* add_to(CLI::App& verb);
+
+  /// Connects. From here on the first Ctrl-C ends the process at once, since
+  /// the service goes on alone.
+  [[nodiscard]] expected<client> connect() const;
+};
+
+/// Connects to a service for `act`, a function of the client that returns an
+/// exit code; tells on stderr why there is no connection.
+/// @returns the exit code
+template <class Act>
+int with_service(const service_address& where, Act&& act) {
+  auto service = where.connect();
+  if (!service)
+    return refuse(service.failure());
+  return act(*service);
+}
+
+/// What the verbs about one study have in common.
+struct study_argument {
+  service_address server;
+  std::string study; ///< id or name
+
+  /// REQUIRES: `*this` lives longer than `verb`. @returns `verb`
+  CLI::App* add_to(CLI::App* verb);
+};
+
+/// Connects and finds a study for `act`, a function of the client and the study
+/// that returns an exit code; tells on stderr why it cannot be had.
+/// @returns the exit code
+template <class Act>
+int with_study(const study_argument& which, Act&& act) {
+  return with_service(which.server, [&](client& service) {
+    auto study = service.study(which.study);
+    if (!study)
+      return refuse(study.failure());
+    return act(service, *study);
+  });
+}
+
+/// What of a listing is shown.
+struct listing_options {
+  listing_view view;
+  std::string format = "table";
+
+  /// REQUIRES: `*this` lives longer than `verb`.
+  void add_to(CLI::App& verb);
+
+  /// Returns what is to be printed on stdout.
+  expected<std::string> render(const listing& x);
+
+  /// Prints it. @returns the exit code
+  int print(const listing& x);
+};
+
+} // namespace hippo

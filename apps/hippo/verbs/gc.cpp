@@ -1,0 +1,234 @@
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "common_options.hpp"
+#include "hippo/core/hash.hpp"
+#include "hippo/merge/retention.hpp"
+#include "hippo/store/state_writer.hpp"
+#include "hippo/train/study_code.hpp"
+#include "outcome.hpp"
+#include "verbs/verbs.hpp"
+
+namespace hippo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A trainer may be about to say what a younger file is.
+constexpr auto unknown_file_age_min = std::chrono::hours(1);
+
+/// What `hippo gc` was asked for.
+struct gc_options {
+  std::string state = "hippo-state";
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
+  bool dry_run = false;
+  bool json = false;
+};
+
+/// A file that no checkpoint of the store is in.
+struct unknown_file {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
+/// What is to become of one workload's checkpoints.
+struct workload_plan {
+  state_reader::usage usage;
+  std::vector<idle_checkpoint> victims;
+  std::vector<unknown_file> unknown;
+};
+
+std::uint64_t freed_by(const workload_plan& x) {
+  std::uint64_t result = 0;
+  for (const auto& y : x.victims)
+    result += y.what.file.bytes;
+  for (const auto& y : x.unknown)
+    result += y.bytes;
+  return result;
+}
+
+std::vector<unknown_file> find_unknown(const std::string& folder,
+                                       const std::set<std::string>& known) {
+  std::vector<unknown_file> result;
+  std::error_code failed;
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& x : fs::directory_iterator{folder, failed})
+    if (x.is_regular_file(failed)
+        && !known.contains(x.path().filename().string())
+        && now - x.last_write_time(failed) > unknown_file_age_min)
+      result.push_back({x.path().string(), x.file_size(failed)});
+  return result;
+}
+
+/// @param bytes that are to become free
+expected<workload_plan> plan_for(state_reader& store,
+                                 state_reader::usage usage,
+                                 std::uint64_t bytes) {
+  auto known = store.load_plan(usage.workload_key);
+  if (!known)
+    return known.failure();
+  workload_plan result;
+  std::set<std::string> files{code_file_name};
+  for (const auto& x : known->checkpoints)
+    files.insert(x.file.file);
+  result.unknown = find_unknown(
+    store.checkpoints() + '/' + hash_text(usage.workload_key), files);
+  if (bytes > 0)
+    result.victims = collect_idle(std::move(*known), bytes);
+  result.usage = std::move(usage);
+  return result;
+}
+
+std::string megabytes(std::uint64_t bytes) {
+  return std::to_string((bytes + 500'000) / 1'000'000) + " MB";
+}
+
+void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
+  std::uint64_t bytes = 0;
+  std::uint64_t freed = 0;
+  for (const auto& x : plans) {
+    bytes += x.usage.checkpoint_bytes;
+    freed += freed_by(x);
+    std::cout << x.usage.workload_key << "\n  " << x.usage.checkpoints
+              << " checkpoints, " << megabytes(x.usage.checkpoint_bytes)
+              << '\n';
+    step_t steps = 0;
+    for (const auto& y : x.victims)
+      steps += y.steps;
+    if (!x.victims.empty())
+      std::cout << (o.dry_run ? "  would give up " : "  gave up ")
+                << x.victims.size() << " of them: at most " << steps
+                << " steps to train again, if ever needed\n";
+    for (const auto& y : x.victims)
+      std::cout << "    node " << y.what.node << " at step " << y.what.at
+                << ": " << y.what.file.file << ", "
+                << megabytes(y.what.file.bytes) << ", " << y.steps
+                << " steps\n";
+    if (!x.unknown.empty())
+      std::cout << (o.dry_run ? "  would delete " : "  deleted ")
+                << x.unknown.size() << " files that no checkpoint is in\n";
+    for (const auto& y : x.unknown)
+      std::cout << "    " << y.path << ", " << megabytes(y.bytes) << '\n';
+  }
+  std::cout << "in all " << megabytes(bytes) << "; the budget is "
+            << megabytes(o.checkpoint_bytes_max)
+            << (o.dry_run ? "; would free " : "; freed ") << megabytes(freed)
+            << '\n';
+}
+
+void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
+  auto workloads = nlohmann::ordered_json::array();
+  for (const auto& x : plans) {
+    auto victims = nlohmann::ordered_json::array();
+    for (const auto& y : x.victims)
+      victims.push_back({{"node", y.what.node},
+                         {"step", y.what.at},
+                         {"file", y.what.file.file},
+                         {"bytes", y.what.file.bytes},
+                         {"steps_to_train_again", y.steps}});
+    auto unknown = nlohmann::ordered_json::array();
+    for (const auto& y : x.unknown)
+      unknown.push_back({{"file", y.path}, {"bytes", y.bytes}});
+    workloads.push_back({{"workload", x.usage.workload_key},
+                         {"checkpoints", x.usage.checkpoints},
+                         {"bytes", x.usage.checkpoint_bytes},
+                         {"given_up", std::move(victims)},
+                         {"unknown_files", std::move(unknown)},
+                         {"freed_bytes", freed_by(x)}});
+  }
+  const nlohmann::ordered_json result{{"budget", o.checkpoint_bytes_max},
+                                      {"dry_run", o.dry_run},
+                                      {"workloads", std::move(workloads)}};
+  std::cout << result.dump(2) << '\n';
+}
+
+/// Carries a plan out: in the store first, so that no checkpoint is known whose
+/// file is gone.
+std::optional<error> apply_plan(const workload_plan& x, state_writer& store) {
+  const auto& key = x.usage.workload_key;
+  std::vector<journal_record> records;
+  for (const auto& y : x.victims)
+    records.emplace_back(checkpoint_removed{key, y.what.node, y.what.at});
+  if (auto done = store.commit(records); !done)
+    return done.failure();
+  const auto folder = store.checkpoints() + '/' + hash_text(key) + '/';
+  std::error_code ignored;
+  for (const auto& y : x.victims)
+    fs::remove(folder + y.what.file.file, ignored);
+  for (const auto& y : x.unknown)
+    fs::remove(y.path, ignored);
+  return std::nullopt;
+}
+
+/// Evicts checkpoints beyond the budget, those of the oldest workload first and
+/// of these the ones that take the least to train again, and deletes files that
+/// are in no checkpoint; or says what it would do.
+/// @returns the exit code
+int gc(const gc_options& options) {
+  // Reading never makes a folder: a misspelt one is no reason to make it.
+  auto reader = state_reader::open(options.state);
+  if (!reader)
+    return fail(reader.failure(), exit_bad_input);
+  std::unique_ptr<state_writer> writer; // null on a dry run
+  if (!options.dry_run) {
+    auto opened = state_writer::open(options.state);
+    if (!opened)
+      return fail(opened.failure(), exit_bad_input);
+    writer = std::move(*opened);
+  }
+  state_reader& store = writer ? *writer : **reader;
+  auto usages = store.load_usage();
+  if (!usages)
+    return fail(usages.failure(), exit_failed);
+  std::vector<checkpoint_user> users;
+  for (const auto& x : *usages)
+    users.push_back({x.checkpoint_bytes, false});
+  const auto space
+    = divide_checkpoint_space(users, options.checkpoint_bytes_max, 0);
+  std::vector<workload_plan> plans;
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    auto plan = plan_for(store, std::move((*usages)[i]),
+                         users[i].bytes - space[i]);
+    if (!plan)
+      return fail(plan.failure(), exit_failed);
+    if (writer)
+      if (auto why = apply_plan(*plan, *writer))
+        return fail(*why, exit_failed);
+    plans.push_back(std::move(*plan));
+  }
+  if (options.json)
+    print_json(plans, options);
+  else
+    print_text(plans, options);
+  return exit_done;
+}
+
+} // namespace
+
+void add_gc(verb_table& verbs) {
+  const auto x = std::make_shared<gc_options>();
+  const auto format = std::make_shared<std::string>("table");
+  auto* verb = verbs.add(
+    local_group, "gc", "Give up checkpoints beyond a budget, cheapest first",
+    "hippo gc --state /data/hippo --checkpoint-budget 10GB --dry-run",
+    [x, format] {
+      x->json = *format == "json";
+      return gc(*x);
+    });
+  verb->add_option("--state", x->state, "State folder")->capture_default_str();
+  add_checkpoint_budget(*verb, x->checkpoint_bytes_max, "50GB");
+  verb->add_flag("--dry-run", x->dry_run,
+                 "Only say what would go; works while a service runs");
+  add_format(*verb, *format);
+}
+
+} // namespace hippo

@@ -1,0 +1,477 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <spdlog/sinks/basic_file_sink.h>
+
+#include "common_options.hpp"
+#include "hippo/core/devices.hpp"
+#include "hippo/report/report.hpp"
+#include "hippo/report/run_figures.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "hippo/store/state_writer.hpp"
+#include "interrupts.hpp"
+#include "local_trainers.hpp"
+#include "log_format.hpp"
+#include "network.hpp"
+#include "outcome.hpp"
+#include "service.hpp"
+#include "stored_studies.hpp"
+#include "studies.hpp"
+#include "system_config.hpp"
+#include "terminal.hpp"
+#include "verbs/study_files.hpp"
+#include "verbs/verbs.hpp"
+#include "winding_down.hpp"
+
+namespace hippo {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+/// How often the view is drawn and the trainers are looked after.
+constexpr auto redraw_interval = 250ms;
+
+/// How long nobody may be there who can train a study, while others are.
+constexpr auto stuck_patience = 10s;
+
+/// What `hippo run` was asked for.
+struct run_options {
+  std::vector<loaded_study> studies;
+  workload_catalogue catalogue;
+  std::string state = "hippo-state"; ///< folder for everything that must last
+  std::string report;                ///< folder; empty: in the state folder
+  /// What each trainer trains on.
+  std::vector<std::string> devices{"cpu"};
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true;
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
+  bool quiet = false;
+  /// Whether studies go on where the state folder has them, ended or not.
+  bool resume = false;
+};
+
+double seconds_since(clock::time_point begin) {
+  return std::chrono::duration<double>(clock::now() - begin).count();
+}
+
+/// A service and the trainer processes that it has started on this machine.
+class local_service {
+public:
+  local_service(run_options& options, std::shared_ptr<state_writer> store)
+    : options_(options),
+      store_(std::move(store)),
+      actors_(system_, options_of(options, store_)) {}
+
+  ~local_service() { close(); }
+
+  /// Starts everything.
+  std::optional<error> open();
+
+  /// Ends every actor and every trainer.
+  void close();
+
+  [[nodiscard]] progress_view view(double elapsed_seconds);
+
+  service& actors() { return actors_; }
+  local_trainers& trainers() { return trainers_; }
+
+private:
+  static service_options
+  options_of(const run_options& x, std::shared_ptr<state_writer> store) {
+    service_options result;
+    result.coordinator.workloads = x.catalogue.workloads;
+    result.coordinator.policy = x.policy;
+    result.coordinator.merge = x.merge;
+    result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
+    result.store = std::move(store);
+    return result;
+  }
+
+  [[nodiscard]] bool goes_on(const loaded_study& x,
+                             const stored_study& stored) const;
+  std::optional<error> submit_all();
+
+  run_options& options_;
+  std::shared_ptr<state_writer> store_;
+  system_config config_;
+  caf::actor_system system_{config_};
+  service actors_;
+  local_trainers trainers_;
+  bool closed_ = false;
+};
+
+/// Returns which numerics studies ask for, each once.
+std::vector<std::string>
+numerics_of(const std::vector<loaded_study>& studies) {
+  std::set<std::string> result;
+  for (const auto& x : studies)
+    if (auto word = numerics_of(x.spec.workload); !word.empty())
+      result.insert(std::move(word));
+  return {result.begin(), result.end()};
+}
+
+/// Whether a study goes on with what an earlier run has left of its name. The
+/// same study does; another, or the same once more, is a new one.
+bool local_service::goes_on(const loaded_study& x,
+                            const stored_study& stored) const {
+  return stored.name == x.spec.name
+         && (options_.resume
+             || (!has_ended(stored.state) && stored.text == x.text));
+}
+
+std::optional<error> local_service::submit_all() {
+  const auto known = load_stored_studies(store_->path(), continued::latest);
+  if (!known)
+    return known.failure();
+  for (const auto& x : options_.studies) {
+    const auto found = std::ranges::find_if(
+      *known, [&](const auto& y) { return goes_on(x, y); });
+    auto stored
+      = found == known->end() ? std::nullopt : std::optional{*found};
+    if (auto id = actors_.submit({x, std::move(stored)}); !id)
+      return id.failure();
+  }
+  return std::nullopt;
+}
+
+std::optional<error> local_service::open() {
+  auto usage = store_->load_usage();
+  if (!usage)
+    return usage.failure();
+  std::uint64_t known_results = 0;
+  for (const auto& x : *usage)
+    known_results += x.results;
+  if (auto why = actors_.open())
+    return why;
+  auto port
+    = publish(system_, caf::actor_cast<registrar_actor>(actors_.pool()), 0,
+              "127.0.0.1");
+  if (!port)
+    return error{errc::io_failed,
+                 "cannot listen on 127.0.0.1: " + system_.render(port.error())};
+  // Trainers take a while to start: they do so while trials are merged.
+  const auto numerics = numerics_of(options_.studies);
+  if (numerics.size() > 1 && options_.devices.size() == 1
+      && options_.devices.front() == "cpu")
+    return error{errc::invalid_argument,
+                 "studies with numerics: native and studies with numerics: "
+                 "portable need a trainer each: give --trainers 2"};
+  if (auto why = trainers_.start(options_.catalogue, options_.devices, numerics,
+                                 *port, options_.state + "/logs"))
+    return why;
+  if (auto why = submit_all())
+    return why;
+  if (known_results > 0 && !options_.quiet)
+    std::cerr << "hippo: " << options_.state << " holds " << known_results
+              << " results of earlier runs; they are not trained again\n";
+  actors_.go();
+  return std::nullopt;
+}
+
+void local_service::close() {
+  if (std::exchange(closed_, true))
+    return;
+  actors_.close();
+  trainers_.wait();
+}
+
+progress_view local_service::view(double elapsed_seconds) {
+  progress_view result;
+  result.elapsed_seconds = elapsed_seconds;
+  const auto known = actors_.status();
+  for (const auto& x : known.studies) {
+    auto status = actors_.ask<study_status>(x.handle, status_atom::value);
+    if (!status)
+      continue;
+    study_progress y;
+    y.name = status->name;
+    y.done = status->finished;
+    y.trials = status->trials;
+    y.asked_steps = status->asked_steps;
+    y.metric = status->metric;
+    if (status->best)
+      y.best = best_so_far{status->best->trial, status->best->value};
+    result.studies.push_back(std::move(y));
+  }
+  std::map<std::uint64_t, trainer_progress> trainers;
+  if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
+    for (const auto& x : pool->trainers)
+      if (x.lost.empty() && !x.left)
+        trainers[x.number].number = x.number;
+  std::vector<training_progress> plans;
+  for (const auto& x : known.mergers) {
+    auto status = actors_.ask<merger_status>(x.handle, status_atom::value);
+    if (!status)
+      continue;
+    result.asked_steps += status->figures.asked_steps;
+    result.unique_steps += status->figures.unique_steps;
+    const auto done = status->trained_steps + status->reused_steps;
+    result.trained_steps += done;
+    result.saved_device_seconds += status->saved_seconds;
+    plans.push_back(
+      {status->figures.unique_steps, done, status->step_seconds});
+    for (const auto& y : status->running) {
+      auto& trainer = trainers[y.trainer];
+      trainer.number = y.trainer;
+      trainer.busy = true;
+      ++trainer.lanes;
+      trainer.stage = "step " + std::to_string(y.at) + " of "
+                      + std::to_string(y.to);
+      trainer.steps_per_second += y.steps_per_second;
+    }
+  }
+  for (const auto& [number, x] : trainers)
+    result.trainers.push_back(x);
+  result.seconds_left = seconds_left(plans, trainers.size());
+  return result;
+}
+
+/// Shows how the run goes: in place on a terminal, line by line elsewhere.
+class console {
+public:
+  explicit console(const run_options& options)
+    : quiet_(options.quiet),
+      terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
+      colour_(terminal_ && has_colour(STDERR_FILENO)),
+      one_study_(options.studies.size() == 1) {}
+
+  [[nodiscard]] bool colour() const noexcept { return colour_; }
+  [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
+
+  void show(const progress_view& x) {
+    display_.show(render_progress(
+      x, size_of_terminal(STDERR_FILENO).columns, colour_));
+  }
+
+  void clear() {
+    if (terminal_)
+      display_.clear();
+  }
+
+  void tell(trial_event x) {
+    if (quiet_ || terminal_)
+      return;
+    if (one_study_)
+      x.study.clear();
+    std::cerr << trial_line(x) << std::endl;
+  }
+
+  void say(const std::string& text) {
+    if (terminal_)
+      display_.print(text);
+    else
+      std::cerr << text << std::endl;
+  }
+
+private:
+  bool quiet_;
+  bool terminal_;
+  bool colour_;
+  bool one_study_;
+  live_display display_{std::cerr};
+};
+
+/// Says why something can be trained by none of the trainers that are there;
+/// empty: all can.
+std::string why_stuck(service& actors) {
+  const auto status
+    = actors.ask<pool_status>(actors.pool(), status_atom::value);
+  const auto is_there
+    = [](const trainer_record& x) { return x.lost.empty() && !x.left; };
+  if (!status || status->stuck.empty()
+      || std::ranges::none_of(status->trainers, is_there))
+    return {};
+  return status->stuck.front().why;
+}
+
+/// Follows the run until every study has ended, it is interrupted, or nobody is
+/// left who could train.
+std::optional<error> follow(local_service& svc, console& out,
+                            std::size_t studies, clock::time_point begin) {
+  auto left = studies;
+  auto next_look = clock::now();
+  auto could_train_at = clock::now();
+  std::optional<winding_down> halted;
+  std::optional<error> broken;
+  while (left > 0 && !broken) {
+    svc.actors().self()->receive(
+      [&](told_atom, trial_event& x) { out.tell(std::move(x)); },
+      [&](told_atom, const study_end&) { --left; },
+      [&](const caf::down_msg&) {
+        broken = error{errc::io_failed,
+                       "the state could not be written: see the log"};
+      },
+      caf::after(redraw_interval) >> [] {});
+    if (clock::now() < next_look)
+      continue;
+    next_look = clock::now() + redraw_interval;
+    const auto say = [&](const std::string& text) { out.say(text); };
+    if (!svc.trainers().look_after(say))
+      return error{errc::training_failed,
+                   "no trainer is left; what is done is kept"};
+    auto stuck = why_stuck(svc.actors());
+    if (stuck.empty())
+      could_train_at = clock::now();
+    else if (clock::now() - could_train_at > stuck_patience)
+      return error{errc::training_failed, std::move(stuck)};
+    if (out.wants_view())
+      out.show(svc.view(seconds_since(begin)));
+    if (interrupt_guard::count() > 0 && !halted) {
+      out.say("interrupted: the trainers finish their present steps; "
+              "Ctrl-C again to exit at once");
+      halted.emplace(svc.actors());
+    }
+    if (halted && halted->is_over())
+      return std::nullopt;
+  }
+  return broken;
+}
+
+/// Runs studies to their end with trainers on this machine, and writes the
+/// report. Results that the state folder holds already are not trained again.
+/// @returns the exit code: 0 done, 1 failed, 2 bad input, 130 interrupted
+int run(run_options options) {
+  if (!check_workloads(options.studies, options.catalogue,
+                       options.devices))
+    return exit_bad_input;
+  for (const auto& x : options.studies)
+    warn_unchecked(x.spec);
+  auto store = state_writer::open(options.state);
+  if (!store)
+    return fail(store.failure(), exit_bad_input);
+  log_to(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+           options.state + "/hippo.log"),
+         "hippo", log_format::text);
+  const interrupt_guard guard;
+  const auto default_report = (*store)->report();
+  local_service svc{options, std::shared_ptr<state_writer>(std::move(*store))};
+  const auto begin = clock::now();
+  if (auto why = svc.open())
+    return fail(*why, exit_failed);
+  console out{options};
+  const auto broken = follow(svc, out, options.studies.size(), begin);
+  const auto wall_seconds = seconds_since(begin);
+  auto record = svc.actors().record(wall_seconds);
+  svc.close();
+  if (!record)
+    return fail(broken ? *broken : record.failure(), exit_failed);
+  record->interrupted = interrupt_guard::count() > 0 || broken;
+  const auto folder
+    = options.report.empty() ? default_report : options.report;
+  if (auto written = write_report(*record, folder); !written)
+    return fail(written.failure(), exit_failed);
+  out.clear();
+  std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
+            << "report: " << folder << '\n';
+  for (const auto& x : options.studies)
+    if (!is_exact(x.spec.workload))
+      std::cout << "study " << x.spec.name << " is not exact, as it says: "
+                << (may_share(x.spec.workload)
+                      ? "its results depend on which trials shared training\n"
+                      : "its results depend on how training was cut, and no "
+                        "two trials shared any\n");
+  if (broken)
+    return fail(*broken, exit_failed);
+  if (interrupt_guard::count() > 0) {
+    std::cerr << "interrupted; go on with: hippo run --resume "
+              << options.state << '\n';
+    return exit_interrupted;
+  }
+  if (const auto why = find_hopeless(*record))
+    return fail(*why, exit_failed);
+  return exit_done;
+}
+
+unsigned machine_cores() {
+  return std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
+}
+
+/// Reads the texts of the studies that a state folder holds.
+expected<std::vector<study_source>> sources_in(const std::string& state) {
+  const auto studies = load_stored_studies(state, continued::latest);
+  if (!studies)
+    return studies.failure();
+  std::vector<study_source> result;
+  for (const auto& x : *studies)
+    result.push_back({x.file, x.text});
+  return result;
+}
+
+struct run_arguments {
+  common_options common;
+  study_files studies;
+  std::string resume;
+  schedule_options schedule;
+  std::vector<std::string> devices{"cpu"};
+  std::optional<unsigned> trainers;
+  run_options run;
+};
+
+int run(run_arguments& x) {
+  if (x.studies.files.empty() == x.resume.empty())
+    return fail({errc::invalid_argument,
+                 "give study files, or --resume with a state folder"},
+                exit_bad_input);
+  auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
+  if (!devices)
+    return fail(devices.failure(), exit_bad_input);
+  x.run.devices = std::move(*devices);
+  auto input = load_input(x.common, x.resume.empty() ? x.studies.read()
+                                                     : sources_in(x.resume));
+  if (!input)
+    return exit_bad_input;
+  x.run.resume = !x.resume.empty();
+  if (x.run.resume)
+    x.run.state = x.resume;
+  x.run.catalogue = std::move(input->catalogue);
+  x.run.studies = std::move(input->studies);
+  x.run.merge = x.schedule.merges();
+  x.run.policy = x.schedule.policy();
+  return run(std::move(x.run));
+}
+
+} // namespace
+
+void add_run(verb_table& verbs) {
+  const auto x = std::make_shared<run_arguments>();
+  auto* verb = verbs.add(local_group, "run", "Run studies on this machine",
+                         "hippo run a.yaml b.yaml --trainers 2",
+                         [x] { return run(*x); });
+  x->studies.add_to(*verb);
+  verb->add_option("--device", x->devices,
+                   "cpu, cuda:N (repeatable) or all: every GPU, else the CPU")
+    ->check(check_device_name)
+    ->allow_extra_args(false)
+    ->capture_default_str();
+  verb->add_option("--trainers", x->trainers,
+                   "Trainer processes on the CPU, one thread each")
+    ->check(CLI::Range(1u, trainers_max))
+    ->default_str(std::to_string(machine_cores()));
+  verb->add_option("--state", x->run.state,
+                   "Folder for results and checkpoints")
+    ->capture_default_str();
+  verb->add_option("--resume", x->resume,
+                   "Go on with the studies of this state folder")
+    ->excludes("--lanes");
+  verb->add_option("--report", x->run.report,
+                   "Folder for the report (default: report/ in the state "
+                   "folder)");
+  x->schedule.add_to(*verb);
+  add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
+  verb->add_flag("--quiet", x->run.quiet, "Show no progress");
+  x->common.add_to(*verb);
+}
+
+} // namespace hippo

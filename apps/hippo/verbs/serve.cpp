@@ -1,0 +1,387 @@
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/dist_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "common_options.hpp"
+#include "gateway/gateway.hpp"
+#include "hippo/core/endpoint.hpp"
+#include "hippo/keys/key_folder.hpp"
+#include "hippo/keys/rpc_tls.hpp"
+#include "hippo/store/state_writer.hpp"
+#include "hippo/train/folder_token.hpp"
+#include "interrupts.hpp"
+#include "local_trainers.hpp"
+#include "log_format.hpp"
+#include "network.hpp"
+#include "outcome.hpp"
+#include "service.hpp"
+#include "stored_studies.hpp"
+#include "studies.hpp"
+#include "system_config.hpp"
+#include "verbs/verbs.hpp"
+#include "winding_down.hpp"
+
+namespace hippo {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often the service looks after its trainers and for interrupts.
+constexpr auto look_interval = 250ms;
+
+/// How long to wait before what could not be stored is tried again.
+constexpr auto store_retry = 1s;
+
+/// What `hippo serve` was asked for.
+struct serve_options {
+  workload_catalogue catalogue;
+  std::string state = "hippo-state"; ///< folder for everything that must last
+  endpoint trainers{"127.0.0.1", 4848}; ///< where trainers connect
+  endpoint clients{"127.0.0.1", 4849};  ///< where clients do, over RPC
+  endpoint people{"127.0.0.1", 4850};   ///< and over HTTP
+  std::string keys;      ///< folder of `hippo keys`; empty: no TLS
+  bool insecure = false; ///< whether others may connect without TLS
+  unsigned local_trainers = 0; ///< started on this machine
+  /// After this time without a heartbeat a trainer is treated as dead.
+  std::chrono::milliseconds trainer_timeout{15'000};
+  /// A lease ends if a step takes this much longer than expected.
+  std::chrono::milliseconds stall_timeout{600'000};
+  hippo::policy policy = hippo::policy::critical_path;
+  bool merge = true;
+  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
+  log_format log = log_format::text;
+};
+
+void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
+
+service_options options_of(const serve_options& x,
+                           std::shared_ptr<state_writer> store) {
+  service_options result;
+  result.coordinator.workloads = x.catalogue.workloads;
+  result.coordinator.policy = x.policy;
+  result.coordinator.merge = x.merge;
+  result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
+  result.coordinator.keep_ended = false;
+  result.coordinator.stall_max = x.stall_timeout;
+  result.pool.silence_max = x.trainer_timeout;
+  result.store = std::move(store);
+  result.store_retry = store_retry;
+  return result;
+}
+
+/// Goes on with the studies that have not ended.
+std::optional<error> restore(service& svc, state_reader& known,
+                             const workload_catalogue& catalogue) {
+  const auto studies = load_stored_studies(known, continued::unended);
+  if (!studies)
+    return studies.failure();
+  for (const auto& x : *studies) {
+    auto read = load_study(x.text, x.file, catalogue.workloads, true);
+    if (!read.study) {
+      for (const auto& why : read.errors)
+        say("study " + std::to_string(x.id) + " (" + x.name
+            + ") cannot go on: " + to_text(why));
+      continue;
+    }
+    if (auto id = svc.submit({std::move(*read.study), x}); !id)
+      return id.failure();
+    say("study " + std::to_string(x.id) + " (" + x.name + ") goes on");
+  }
+  return std::nullopt;
+}
+
+/// Works until it is interrupted or cannot go on.
+std::optional<error> follow(service& svc, local_trainers& trainers) {
+  std::optional<error> broken;
+  while (!broken && interrupt_guard::count() == 0) {
+    svc.self()->receive([](told_atom, const trial_event&) {},
+                        [](told_atom, const study_end&) {},
+                        [&](const caf::down_msg& msg) {
+                          broken = error{errc::io_failed,
+                                         "the service cannot go on: "
+                                           + to_string(msg.reason)};
+                        },
+                        caf::after(look_interval) >> [] {});
+    trainers.revive(say);
+  }
+  return broken;
+}
+
+/// Lets trainers end their present steps.
+void wind_up(service& svc) {
+  winding_down halted{svc};
+  while (!halted.is_over())
+    svc.self()->receive([](told_atom, const trial_event&) {},
+                        [](told_atom, const study_end&) {},
+                        [](const caf::down_msg&) {},
+                        caf::after(look_interval) >> [] {});
+}
+
+/// Says which address would let others in without keys, if one does and nobody
+/// wants that.
+std::optional<error> find_open_door(const serve_options& x) {
+  if (!x.keys.empty() || x.insecure)
+    return std::nullopt;
+  for (const auto& where : {x.trainers, x.clients, x.people})
+    if (!is_loopback(where))
+      return error{errc::not_allowed,
+                   to_text(where)
+                     + " can be reached from other machines: give --keys with "
+                       "the folder that `hippo keys init` makes, or --insecure "
+                       "to let everybody in"};
+  return std::nullopt;
+}
+
+/// Lets clients and trainers in by their certificates.
+expected<gateway_door> make_door(const credentials& shown, kj::Timer& timer) {
+  auto made = rpc_tls_service::make(shown, timer);
+  if (!made)
+    return made.failure();
+  const auto service = std::make_shared<rpc_tls_service>(std::move(*made));
+  return gateway_door{[service](kj::AuthenticatedStream stream) {
+    return service->accept(kj::mv(stream))
+      .then(
+        [service](admitted_peer peer) {
+          return admitted_connection{kj::mv(peer.stream),
+                                     peer.holder.role == key_role::trainer
+                                       ? peer_role::trainer
+                                       : peer_role::client};
+        },
+        [](kj::Exception&& why) -> admitted_connection {
+          kj::throwFatalException(KJ_EXCEPTION(FAILED, explain(why).c_str()));
+        });
+  }};
+}
+
+/// What the service shows on its ports, and whom it lets in there.
+struct service_keys {
+  credentials trainers;
+  credentials clients;
+};
+
+expected<service_keys> load_keys(const std::string& folder) {
+  auto keys = key_folder::open(folder);
+  if (!keys)
+    return keys.failure();
+  const auto now = now_seconds();
+  auto trainers = keys->serving({key_role::trainer}, now);
+  if (!trainers)
+    return trainers.failure();
+  // Trainers come here as well, for checkpoints.
+  auto clients = keys->serving({key_role::trainer, key_role::client}, now);
+  if (!clients)
+    return clients.failure();
+  return service_keys{std::move(*trainers), std::move(*clients)};
+}
+
+gateway_options gateway_of(const serve_options& x, service& svc,
+                           const std::optional<service_keys>& keys) {
+  gateway_options result;
+  result.sources = {x.state,         x.state + "/hippo.log",
+                    x.catalogue.workloads, svc.coordinator(),
+                    svc.pool(),      svc.journal()};
+  result.rpc_host = x.clients.host;
+  result.rpc_port = x.clients.port;
+  result.http_host = x.people.host;
+  result.http_port = x.people.port;
+  if (keys)
+    result.make_door = [shown = keys->clients](kj::Timer& timer) {
+      return make_door(shown, timer);
+    };
+  return result;
+}
+
+/// Logs to standard error and, for `hippo logs`, to a file.
+void start_log(const serve_options& x) {
+  const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
+  sinks->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  sinks->add_sink(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+    x.state + "/hippo.log"));
+  log_to(sinks, "hippo", x.log);
+  spdlog::flush_every(std::chrono::seconds(1));
+}
+
+/// Runs a service until it is interrupted: goes on with the studies that have
+/// not ended, takes in trainers and serves clients.
+/// @returns the exit code: 0 interrupted, which is how it ends; 1 failed, 2 bad
+///          input
+int serve(serve_options options) {
+  if (auto why = find_open_door(options))
+    return fail(*why, exit_bad_input);
+  if (!options.keys.empty() && options.local_trainers > 0)
+    return fail({errc::invalid_argument,
+                 "--trainers starts trainers without keys, which --keys keeps "
+                 "out: start hippo-trainer with a key of its own"},
+                exit_bad_input);
+  std::optional<service_keys> keys;
+  if (!options.keys.empty()) {
+    auto loaded = load_keys(options.keys);
+    if (!loaded)
+      return fail(loaded.failure(), exit_bad_input);
+    keys = std::move(*loaded);
+  }
+  // Trainers on other machines must not read it as relative to theirs.
+  options.state = std::filesystem::absolute(options.state).string();
+  auto store = state_writer::open(options.state);
+  if (!store)
+    return fail(store.failure(), exit_bad_input);
+  start_log(options);
+  if (options.insecure)
+    spdlog::warn("serve: --insecure: everybody who reaches the ports of this "
+                 "service can use it, read all results and run trainings");
+  const interrupt_guard guard;
+  std::shared_ptr<state_writer> folder{std::move(*store)};
+  auto token = leave_folder_token(folder->checkpoints());
+  if (!token)
+    return fail(token.failure(), exit_failed);
+  system_config config{options.trainer_timeout};
+  if (keys)
+    if (auto why = config.use_tls(keys->trainers))
+      return fail(*why, exit_failed);
+  caf::actor_system system{config};
+  auto setup = options_of(options, folder);
+  setup.coordinator.folder_token = *token;
+  service svc{system, std::move(setup)};
+  if (auto why = svc.open())
+    return fail(*why, exit_failed);
+  gateway entry{system, gateway_of(options, svc, keys)};
+  if (auto why = entry.open())
+    return fail(*why, exit_failed);
+  options.clients.port = entry.rpc_port();
+  options.people.port = entry.http_port();
+  svc.self()->send(svc.coordinator(), depot_atom::value,
+                   std::uint16_t{entry.rpc_port()});
+  auto port = publish(system, caf::actor_cast<registrar_actor>(svc.pool()),
+                      options.trainers.port, options.trainers.host);
+  if (!port)
+    return fail({errc::io_failed, "cannot listen on "
+                                    + to_text(options.trainers) + ": "
+                                    + system.render(port.error())},
+                exit_failed);
+  options.trainers.port = *port;
+  auto known = state_reader::open(options.state);
+  if (!known)
+    return fail(known.failure(), exit_failed);
+  if (auto why = restore(svc, **known, options.catalogue))
+    return fail(*why, exit_failed);
+  svc.go();
+  local_trainers trainers;
+  const std::vector<std::string> devices(options.local_trainers, "cpu");
+  if (auto why = trainers.start(options.catalogue, devices, {}, *port,
+                                options.state + "/logs"))
+    return fail(*why, exit_failed);
+  say("trainers connect to " + to_text(options.trainers));
+  say("clients connect to " + to_text(options.clients));
+  say("people look at http" + std::string{keys ? "s" : ""} + "://"
+      + to_text(options.people) + "/healthz");
+  const auto broken = follow(svc, trainers);
+  if (!broken) {
+    say("interrupted: the trainers finish their present steps");
+    wind_up(svc);
+  }
+  entry.close();
+  svc.close();
+  trainers.wait();
+  return broken ? fail(*broken, exit_failed) : exit_done;
+}
+
+struct serve_arguments {
+  common_options common;
+  std::string listen = "127.0.0.1:4848";
+  std::string rpc = "127.0.0.1:4849";
+  std::string http = "127.0.0.1:4850";
+  double trainer_timeout = 15;
+  double stall_timeout = 600;
+  schedule_options schedule;
+  std::string log_format = "text";
+  serve_options serve;
+};
+
+int serve(serve_arguments& x) {
+  struct {
+    const char* flag;
+    const std::string& text;
+    endpoint& out;
+  } addresses[] = {{"--listen", x.listen, x.serve.trainers},
+                   {"--rpc", x.rpc, x.serve.clients},
+                   {"--http", x.http, x.serve.people}};
+  for (auto& [flag, text, out] : addresses) {
+    const auto read = parse_endpoint(text, 0);
+    if (!read)
+      return fail({read.failure().code,
+                   std::string{flag} + ": " + read.failure().message},
+                  exit_bad_input);
+    out = *read;
+  }
+  auto catalogue = make_catalogue(x.common.program(), x.common.libraries);
+  if (!catalogue)
+    return fail(catalogue.failure(), exit_bad_input);
+  x.serve.catalogue = std::move(*catalogue);
+  const auto duration = [](double seconds) {
+    return std::chrono::milliseconds{static_cast<std::int64_t>(seconds * 1000)};
+  };
+  x.serve.trainer_timeout = duration(x.trainer_timeout);
+  x.serve.stall_timeout = duration(x.stall_timeout);
+  x.serve.merge = x.schedule.merges();
+  x.serve.policy = x.schedule.policy();
+  x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
+  return serve(std::move(x.serve));
+}
+
+} // namespace
+
+void add_serve(verb_table& verbs) {
+  const auto x = std::make_shared<serve_arguments>();
+  auto* verb = verbs.add(
+    local_group, "serve", "Run a service that studies and trainers come to",
+    "hippo serve --state /data/hippo --listen 127.0.0.1:4848",
+    [x] { return serve(*x); });
+  verb->add_option("--state", x->serve.state,
+                   "Folder for everything that must last")
+    ->capture_default_str();
+  verb->add_option("--listen", x->listen,
+                   "Where trainers connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  verb->add_option("--rpc", x->rpc,
+                   "Where clients connect: HOST:PORT, port 0 for any")
+    ->capture_default_str();
+  verb->add_option("--http", x->http,
+                   "Where /healthz, /metrics and /api are: HOST:PORT")
+    ->capture_default_str();
+  verb->add_option("--keys", x->serve.keys,
+                   "Folder of `hippo keys`: who comes in shows a certificate");
+  verb->add_flag("--insecure", x->serve.insecure,
+                 "Listen to other machines without keys");
+  verb->add_option("--trainer-timeout", x->trainer_timeout,
+                   "Seconds of silence after which a trainer is given up")
+    ->check(CLI::Range(1.0, 86'400.0))
+    ->capture_default_str();
+  verb->add_option("--stall-timeout", x->stall_timeout,
+                   "Seconds that a step may take beyond what is expected")
+    ->check(CLI::Range(1.0, 864'000.0))
+    ->capture_default_str();
+  verb->add_option("--trainers", x->serve.local_trainers,
+                   "Trainer processes to start on this machine")
+    ->check(CLI::Range(0u, trainers_max))
+    ->capture_default_str();
+  x->schedule.add_to(*verb);
+  add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
+  verb->add_option("--log-format", x->log_format, "Form of log lines")
+    ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
+  x->common.add_to(*verb);
+}
+
+} // namespace hippo

@@ -1,0 +1,85 @@
+#include <unistd.h>
+
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "common_options.hpp"
+#include "hippo/report/report.hpp"
+#include "hippo/report/run_figures.hpp"
+#include "outcome.hpp"
+#include "simulation.hpp"
+#include "terminal.hpp"
+#include "verbs/study_files.hpp"
+#include "verbs/verbs.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// What `hippo simulate` was asked for.
+struct simulate_options {
+  simulation what;
+  std::string report = "hippo-simulation"; ///< folder
+};
+
+/// Simulates, writes the report and prints the summary.
+/// @returns the exit code
+int simulate_and_report(const simulate_options& options) {
+  const auto record = simulate(options.what);
+  if (!record)
+    return fail(record.failure(), exit_failed);
+  if (auto written = write_report(*record, options.report); !written)
+    return fail(written.failure(), exit_failed);
+  std::cout << summary_text(*record, 5,
+                            has_colour(STDOUT_FILENO))
+            << "report: " << options.report << '\n';
+  if (const auto why = find_hopeless(*record))
+    return fail(*why, exit_failed);
+  return exit_done;
+}
+
+struct simulate_arguments {
+  simulated_files input;
+  schedule_options schedule;
+  simulate_options options;
+};
+
+int simulate(simulate_arguments& x) {
+  auto& what = x.options.what;
+  if (!x.input.load(what))
+    return exit_bad_input;
+  what.merge = x.schedule.merges();
+  what.policy = x.schedule.policy();
+  return simulate_and_report(x.options);
+}
+
+} // namespace
+
+void add_simulate(verb_table& verbs) {
+  const auto x = std::make_shared<simulate_arguments>();
+  auto* verb = verbs.add(
+    local_group, "simulate",
+    "Run studies in virtual time on simulated trainers",
+    "hippo simulate a.yaml b.yaml --trainers 40 --profile v100.yaml",
+    [x] { return simulate(*x); });
+  x->input.studies.add_to(*verb)->required();
+  verb
+    ->add_option("--profile", x->input.profiles,
+                 "What training is like, one file for each workload "
+                 "(repeatable)")
+    ->required();
+  verb->add_option("--trainers", x->options.what.trainers, "Simulated trainers")
+    ->required()
+    ->check(CLI::Range(1u, simulated_trainers_max));
+  verb->add_option("--seed", x->options.what.seed,
+                   "Decides the times and failures that are drawn")
+    ->check(CLI::NonNegativeNumber)
+    ->capture_default_str();
+  x->schedule.add_to(*verb);
+  verb->add_option("--report", x->options.report, "Folder for the report")
+    ->capture_default_str();
+  x->input.common.add_to(*verb);
+}
+
+} // namespace hippo

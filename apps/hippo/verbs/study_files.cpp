@@ -1,0 +1,60 @@
+#include "verbs/study_files.hpp"
+
+#include <utility>
+
+#include "hippo/space/lanes_override.hpp"
+#include "outcome.hpp"
+
+namespace hippo {
+
+expected<std::vector<study_source>> study_files::read() const {
+  auto result = read_sources(files);
+  if (result && lanes > 0)
+    for (auto& x : *result)
+      x.text = with_lanes(x.text, lanes);
+  return result;
+}
+
+CLI::Option* study_files::add_to(CLI::App& verb) {
+  verb
+    .add_option("--lanes", lanes,
+                "Copies of the model that a trainer trains in one launch, "
+                "whatever the studies say; 1: none together")
+    ->check(CLI::Range(1u, lanes_max));
+  return verb.add_option("files", files, "Study files");
+}
+
+std::optional<loaded_input>
+load_input(const common_options& common,
+           const expected<std::vector<study_source>>& sources,
+           const std::vector<std::string>& profile_files) {
+  const auto refuse = [](const error& why) {
+    fail(why, exit_bad_input);
+    return std::nullopt;
+  };
+  if (!sources)
+    return refuse(sources.failure());
+  auto catalogue = make_catalogue(common.program(), common.libraries);
+  if (!catalogue)
+    return refuse(catalogue.failure());
+  auto profiles = load_profiles(profile_files, *catalogue);
+  if (!profiles)
+    return std::nullopt;
+  auto studies = load_studies(*sources, *catalogue);
+  if (!studies)
+    return std::nullopt;
+  return loaded_input{std::move(*catalogue), std::move(*profiles),
+                      std::move(*studies)};
+}
+
+bool simulated_files::load(simulation& out) const {
+  auto input = load_input(common, studies.read(), profiles);
+  if (!input)
+    return false;
+  out.catalogue = std::move(input->catalogue);
+  out.profiles = std::move(input->profiles);
+  out.studies = std::move(input->studies);
+  return profiles.empty() || check_profiles(out.studies, out.profiles);
+}
+
+} // namespace hippo

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "common_options.hpp"
+#include "simulation.hpp"
+#include "studies.hpp"
+
+namespace hippo {
+
+/// Study files, and what the command line says otherwise.
+struct study_files {
+  std::vector<std::string> files;
+  std::uint32_t lanes = 0; ///< 0: as the files say
+
+  /// @returns the sources, or which file cannot be read
+  [[nodiscard]] expected<std::vector<study_source>> read() const;
+
+  /// REQUIRES: `*this` lives longer than `verb`.
+  /// @returns the option that takes the files
+  CLI::Option* add_to(CLI::App& verb);
+};
+
+/// What a verb works on.
+struct loaded_input {
+  workload_catalogue catalogue;
+  std::vector<simulation_profile> profiles;
+  std::vector<loaded_study> studies;
+};
+
+/// Loads studies and, if any are given, profiles; says on stderr what is wrong.
+/// @returns nothing if something is
+std::optional<loaded_input>
+load_input(const common_options& common,
+           const expected<std::vector<study_source>>& sources,
+           const std::vector<std::string>& profile_files = {});
+
+/// What studies are simulated with.
+struct simulated_files {
+  common_options common;
+  study_files studies;
+  std::vector<std::string> profiles;
+
+  /// Loads what is simulated; says on stderr what is wrong.
+  /// @returns whether nothing is
+  bool load(simulation& out) const;
+};
+
+} // namespace hippo

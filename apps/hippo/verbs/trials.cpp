@@ -1,0 +1,34 @@
+#include <memory>
+
+#include "client_listings.hpp"
+#include "verbs/client_options.hpp"
+#include "verbs/verbs.hpp"
+
+namespace hippo {
+
+namespace {
+
+struct trials_arguments {
+  study_argument of;
+  listing_options listing;
+};
+
+int trials(trials_arguments& x) {
+  return with_study(x.of, [&](client&, study_handle& study) {
+    const auto all = study.trials();
+    return all ? x.listing.print(list_trials(*all)) : refuse(all.failure());
+  });
+}
+
+} // namespace
+
+void add_trials(verb_table& verbs) {
+  const auto x = std::make_shared<trials_arguments>();
+  auto* verb = x->of.add_to(
+    verbs.add(service_group, "trials", "List the trials of a study",
+              "hippo trials lr-schedules --sort best:desc --limit 5",
+              [x] { return trials(*x); }));
+  x->listing.add_to(*verb);
+}
+
+} // namespace hippo

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/report/record.hpp"
+#include "hippo/tree/overview.hpp"
+
+namespace hippo {
+
+/// Finds the stage in which a node reaches a state.
+class stage_finder {
+public:
+  explicit stage_finder(const std::vector<overview_stage>& stages);
+
+  /// @param at step of the state
+  /// @returns the stage's id, or 0 for a state that no trial asked for
+  /// @complexity O(log stages)
+  [[nodiscard]] std::uint64_t find(node_id node, step_t at) const;
+
+private:
+  std::map<std::pair<node_id, step_t>, std::uint64_t> by_end_;
+};
+
+/// Returns the stages of one workload's tree as a report shows them.
+/// @param first is added to their ids, so that those of several trees differ
+/// @param study_index the report's index of each of the tree's studies
+std::vector<stage_record>
+stage_records(const std::vector<overview_stage>& stages,
+              const std::string& workload_key, std::uint64_t first,
+              const std::vector<std::size_t>& study_index);
+
+/// What training and evaluating the stages of one tree took, in seconds.
+struct tree_seconds {
+  double all = 0;     ///< all of them together
+  double longest = 0; ///< those on the longest way from the root
+};
+
+/// Adds up training and evaluation by stage. What was trained again after a
+/// failure counts once, as the shorter of the two; what was trained without
+/// being asked for does not count.
+/// REQUIRES: parents come before their children in `stages`
+tree_seconds seconds_of(const std::vector<overview_stage>& stages,
+                        const std::vector<busy_record>& timeline);
+
+/// A lower bound of the time that several trees take together.
+class lower_bound {
+public:
+  /// Adds a tree of which a trainer trains `lanes` stages at a time.
+  /// REQUIRES: `lanes > 0`
+  void add(const tree_seconds& tree, std::uint32_t lanes);
+
+  /// No schedule ends sooner: the longest way of any tree, or all the work
+  /// divided by the trainers, whichever is more.
+  /// @returns seconds; 0 without trainers
+  [[nodiscard]] double seconds(std::size_t trainers) const;
+
+private:
+  double all_ = 0;
+  double longest_ = 0;
+};
+
+/// How much merging saves. 1 where there is nothing to train.
+struct merge_rates {
+  double merge_rate = 1;        ///< p = asked / unique
+  double k_wise_merge_rate = 1; ///< q = sum of the studies' unique / unique
+};
+
+/// @param asked_steps what all trials ask for, added up
+/// @param unique_steps after merging all of them
+/// @param unique_steps_of_studies after merging each study alone, added up
+merge_rates rates_of(std::uint64_t asked_steps, std::uint64_t unique_steps,
+                     std::uint64_t unique_steps_of_studies);
+
+/// Returns the seconds in which trainers had nothing to do, added up over them;
+/// never negative.
+double idle_seconds(double wall_seconds, std::size_t trainers,
+                    double device_seconds);
+
+/// How far the training of one workload's plan is.
+struct training_progress {
+  std::uint64_t unique_steps = 0; ///< that are known to be needed by now
+  std::uint64_t done_steps = 0;   ///< of these
+  double step_seconds = 0;        ///< mean time of a step; 0: unknown
+};
+
+/// Estimates how long the rest takes if all trainers have work to the end.
+/// @returns seconds; nothing if there is nothing left that is known, or nobody
+///          to train it
+std::optional<double>
+seconds_left(const std::vector<training_progress>& plans,
+             std::size_t trainers);
+
+/// Says which study has nothing to show because all of its trials failed.
+/// @returns nothing if every study has something, `errc::training_failed` else
+std::optional<error> find_hopeless(const run_record& x);
+
+} // namespace hippo

@@ -1,0 +1,226 @@
+#include "hippo/report/run_figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sample_run.hpp"
+
+namespace hippo {
+
+namespace {
+
+overview_stage made_stage(std::uint64_t id, std::uint64_t parent,
+                          node_id node, step_t begin, step_t end) {
+  overview_stage x;
+  x.id = id;
+  x.parent = parent;
+  x.node = node;
+  x.begin = begin;
+  x.end = end;
+  return x;
+}
+
+busy_record busy(node_id node, step_t from, step_t to, double train,
+                 double evaluate = 0) {
+  busy_record x;
+  x.stage = node;
+  x.from = from;
+  x.to = to;
+  x.train = train;
+  x.evaluate = evaluate;
+  return x;
+}
+
+/// A trunk of ten steps, cut at five where a trial ends, and two branches.
+std::vector<overview_stage> forked() {
+  return {made_stage(1, 0, 7, 0, 5), made_stage(2, 1, 7, 5, 10),
+          made_stage(3, 2, 8, 10, 20), made_stage(4, 2, 9, 10, 30)};
+}
+
+} // namespace
+
+TEST(StageFinder, StateInsideStageGivesThatStage) {
+  const stage_finder finder{forked()};
+  EXPECT_EQ(finder.find(7, 1), 1u);
+  EXPECT_EQ(finder.find(7, 6), 2u);
+  EXPECT_EQ(finder.find(9, 11), 4u);
+}
+
+TEST(StageFinder, StateAtBoundaryGivesStageThatEndsThere) {
+  const stage_finder finder{forked()};
+  EXPECT_EQ(finder.find(7, 5), 1u);
+  EXPECT_EQ(finder.find(7, 10), 2u);
+}
+
+TEST(StageFinder, StateBeyondLastStageGivesZero) {
+  const stage_finder finder{forked()};
+  EXPECT_EQ(finder.find(7, 11), 0u);
+  EXPECT_EQ(finder.find(8, 21), 0u);
+}
+
+TEST(StageFinder, UnknownNodeGivesZero) {
+  const stage_finder finder{forked()};
+  EXPECT_EQ(finder.find(1, 1), 0u);
+  EXPECT_EQ(finder.find(10, 1), 0u);
+  EXPECT_EQ(stage_finder{{}}.find(1, 1), 0u);
+}
+
+TEST(StageRecords, IdsAreOffsetButRootsStayRoots) {
+  const auto records = stage_records(forked(), "key", 100, {});
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[0].id, 101u);
+  EXPECT_EQ(records[0].parent, 0u);
+  EXPECT_EQ(records[3].id, 104u);
+  EXPECT_EQ(records[3].parent, 102u);
+  EXPECT_EQ(records[3].begin, 10u);
+  EXPECT_EQ(records[3].end, 30u);
+  EXPECT_EQ(records[3].workload, "key");
+}
+
+TEST(StageRecords, StudiesAreNumberedAsInReport) {
+  auto x = made_stage(1, 0, 1, 0, 5);
+  x.studies = {0, 2};
+  x.trials = 9;
+  x.config = "lr=0.1";
+  const auto records = stage_records({x}, "key", 0, {4, 5, 6});
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].studies, (std::vector<std::size_t>{4, 6}));
+  EXPECT_EQ(records[0].trials, 9u);
+  EXPECT_EQ(records[0].config, "lr=0.1");
+}
+
+TEST(SecondsOf, EmptyTreeGivesZero) {
+  const auto seconds = seconds_of({}, {});
+  EXPECT_EQ(seconds.all, 0);
+  EXPECT_EQ(seconds.longest, 0);
+}
+
+TEST(SecondsOf, BranchesGiveSumAndLongestWay) {
+  const auto seconds
+    = seconds_of(forked(), {busy(7, 0, 5, 1, .5), busy(7, 5, 10, 2),
+                            busy(8, 10, 20, 4), busy(9, 10, 30, 3)});
+  EXPECT_EQ(seconds.all, 10.5);
+  EXPECT_EQ(seconds.longest, 7.5);
+}
+
+TEST(SecondsOf, StretchesOfOneStageAddUp) {
+  const auto seconds
+    = seconds_of(forked(), {busy(9, 10, 20, 3), busy(9, 20, 30, 4)});
+  EXPECT_EQ(seconds.all, 7);
+  EXPECT_EQ(seconds.longest, 7);
+}
+
+TEST(SecondsOf, StretchTrainedTwiceCountsOnceAsShorter) {
+  for (const auto first : {3.0, 5.0}) {
+    const auto seconds = seconds_of(
+      forked(), {busy(7, 0, 5, first), busy(7, 0, 5, 8 - first)});
+    EXPECT_EQ(seconds.all, 3) << first;
+  }
+}
+
+TEST(SecondsOf, UnrequestedStatesDoNotCount) {
+  const auto seconds
+    = seconds_of(forked(), {busy(7, 10, 12, 50), busy(3, 0, 5, 50)});
+  EXPECT_EQ(seconds.all, 0);
+  EXPECT_EQ(seconds.longest, 0);
+}
+
+TEST(SecondsOf, LoadAndSaveDoNotCount) {
+  auto x = busy(7, 0, 5, 1);
+  x.load = 10;
+  x.save = 20;
+  EXPECT_EQ(seconds_of(forked(), {x}).all, 1);
+}
+
+TEST(LowerBound, NoTrainersGivesZero) {
+  lower_bound bound;
+  bound.add({10, 5}, 1);
+  EXPECT_EQ(bound.seconds(0), 0);
+}
+
+TEST(LowerBound, OneTrainerGivesAllWork) {
+  lower_bound bound;
+  bound.add({10, 5}, 1);
+  bound.add({20, 6}, 1);
+  EXPECT_EQ(bound.seconds(1), 30);
+}
+
+TEST(LowerBound, ManyTrainersGiveLongestWay) {
+  lower_bound bound;
+  bound.add({10, 5}, 1);
+  bound.add({20, 6}, 1);
+  EXPECT_EQ(bound.seconds(100), 6);
+}
+
+TEST(LowerBound, LanesDivideWorkButNotLongestWay) {
+  lower_bound bound;
+  bound.add({40, 5}, 4);
+  EXPECT_EQ(bound.seconds(1), 10);
+  EXPECT_EQ(bound.seconds(10), 5);
+}
+
+TEST(RatesOf, NothingUniqueGivesOne) {
+  const auto rates = rates_of(0, 0, 0);
+  EXPECT_EQ(rates.merge_rate, 1);
+  EXPECT_EQ(rates.k_wise_merge_rate, 1);
+}
+
+TEST(RatesOf, SharedStepsGiveBothRates) {
+  const auto rates = rates_of(400, 100, 150);
+  EXPECT_EQ(rates.merge_rate, 4);
+  EXPECT_EQ(rates.k_wise_merge_rate, 1.5);
+}
+
+TEST(IdleSeconds, UnusedTimeOfAllTrainersIsReturned) {
+  EXPECT_EQ(idle_seconds(10, 3, 12), 18);
+}
+
+TEST(IdleSeconds, MoreWorkThanTimeGivesZero) {
+  EXPECT_EQ(idle_seconds(10, 1, 12), 0);
+  EXPECT_EQ(idle_seconds(10, 0, 0), 0);
+}
+
+TEST(SecondsLeft, NothingToTrainGivesNothing) {
+  EXPECT_FALSE(seconds_left({}, 3));
+  EXPECT_FALSE(seconds_left({{10, 10, 1}}, 3));
+  EXPECT_FALSE(seconds_left({{10, 12, 1}}, 3)); // more than is needed by now
+}
+
+TEST(SecondsLeft, UnknownStepTimeGivesNothing) {
+  EXPECT_FALSE(seconds_left({{10, 5, 0}}, 3));
+}
+
+TEST(SecondsLeft, NoTrainersGiveNothing) {
+  EXPECT_FALSE(seconds_left({{10, 5, 1}}, 0));
+}
+
+TEST(SecondsLeft, WorkOfAllPlansIsDividedAmongTrainers) {
+  EXPECT_EQ(seconds_left({{10, 4, 1}, {20, 16, .5}, {5, 9, 7}}, 4), 2);
+}
+
+TEST(FindHopeless, StudyWithoutTrialsIsNot) {
+  run_record run;
+  run.studies.emplace_back();
+  EXPECT_FALSE(find_hopeless(run));
+}
+
+TEST(FindHopeless, OneTrialThatCompletedIsEnough) {
+  run_record run;
+  auto& study = run.studies.emplace_back();
+  study.trials = {sample_trial(0, 2, .5), sample_trial(1, 2, .5)};
+  study.trials[0].state = trial_state::failed;
+  EXPECT_FALSE(find_hopeless(run));
+}
+
+TEST(FindHopeless, AllTrialsFailedNamesStudy) {
+  run_record run;
+  run.studies.resize(2);
+  run.studies[1].name = "second";
+  run.studies[1].trials = {sample_trial(0, 2, .5)};
+  run.studies[1].trials[0].state = trial_state::failed;
+  const auto why = find_hopeless(run);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->code, errc::training_failed);
+  EXPECT_EQ(why->message, "every trial of study 'second' failed");
+}
+
+} // namespace hippo
