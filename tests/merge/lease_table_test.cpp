@@ -1,0 +1,264 @@
+#include "hippo/merge/lease_table.hpp"
+
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "merge/leases.hpp"
+
+namespace hippo {
+namespace {
+
+using test::lease_of;
+
+constexpr trainer_id first_trainer{1};
+constexpr trainer_id second_trainer{2};
+
+TEST(StageIndex, StateAtABorderBelongsToTheStageThatEndsThere) {
+  lease x;
+  x.stages = {{1, 5, 10, {}}, {2, 10, 20, {}}};
+  EXPECT_EQ(stage_index(x, 5), 0u);
+  EXPECT_EQ(stage_index(x, 10), 0u);
+  EXPECT_EQ(stage_index(x, 11), 1u);
+  EXPECT_EQ(stage_index(x, 20), 1u);
+}
+
+TEST(StageIndex, StateBeyondAllStagesIsOfTheLast) {
+  lease x;
+  x.stages = {{1, 0, 10, {}}, {2, 10, 20, {}}};
+  EXPECT_EQ(stage_index(x, 21), 1u);
+}
+
+TEST(RunningLease, LeaseIsThroughAtTheEndOfItsLastStage) {
+  auto x = lease_of(lease_id{1}, first_trainer, 0,
+                    {{1, 0, 10, {}}, {2, 10, 20, {}}});
+  x.progress.reached = 19;
+  EXPECT_FALSE(x.is_through());
+  x.progress.reached = 20;
+  EXPECT_TRUE(x.is_through());
+}
+
+TEST(LeaseTable, AddedTrainerIsFreeAndHasEmptyLanes) {
+  lease_table x{3, lease_id{1}};
+  EXPECT_FALSE(x.has(first_trainer));
+  x.add(first_trainer);
+  EXPECT_TRUE(x.has(first_trainer));
+  EXPECT_EQ(x.trainers(), 1u);
+  EXPECT_EQ(x.trainers_at_work(), 0u);
+  EXPECT_EQ(x.trainer(first_trainer).lanes.size(), 3u);
+  EXPECT_EQ(x.free_trainers(), std::set<trainer_id>{first_trainer});
+  EXPECT_TRUE(x.leases_of(first_trainer).empty());
+}
+
+TEST(LeaseTable, LeasesAreNumberedFromTheFirstOn) {
+  lease_table x{1, lease_id{7}};
+  EXPECT_EQ(x.begun(), 0u);
+  EXPECT_EQ(x.next_id(), lease_id{7});
+  EXPECT_EQ(x.next_id(), lease_id{8});
+  EXPECT_EQ(x.begun(), 2u);
+}
+
+TEST(LeaseTable, TrainerWithAnEmptyLaneStaysFree) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 1));
+  EXPECT_EQ(x.free_trainers().count(first_trainer), 1u);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  EXPECT_EQ(x.free_trainers().count(first_trainer), 0u);
+}
+
+TEST(LeaseTable, LeasesOfATrainerComeByLane) {
+  lease_table x{3, lease_id{1}};
+  x.add(first_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 2));
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  EXPECT_EQ(x.leases_of(first_trainer),
+            (std::vector<lease_id>{lease_id{2}, lease_id{1}}));
+}
+
+TEST(LeaseTable, TrainersAtWorkAreCountedOnceForAllLanes) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.add(second_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  x.begin(lease_of(x.next_id(), first_trainer, 1));
+  EXPECT_EQ(x.trainers_at_work(), 1u);
+  x.end(lease_id{1});
+  EXPECT_EQ(x.trainers_at_work(), 1u);
+  x.end(lease_id{2});
+  EXPECT_EQ(x.trainers_at_work(), 0u);
+}
+
+TEST(LeaseTable, EndedLeaseIsReturnedWithItsProgress) {
+  lease_table x{1, lease_id{1}};
+  x.add(first_trainer);
+  const auto id = x.next_id();
+  x.begin(lease_of(id, first_trainer));
+  x.progress(id).reached = 4;
+  ASSERT_NE(x.find(id), nullptr);
+  EXPECT_EQ(x.find(id)->progress.reached, 4u);
+  const auto ended = x.end(id);
+  EXPECT_EQ(ended.id(), id);
+  EXPECT_EQ(ended.progress.reached, 4u);
+  EXPECT_EQ(x.find(id), nullptr);
+  EXPECT_FALSE(x.trainer(first_trainer).lanes[0].lease);
+}
+
+TEST(LeaseTable, TrainerOfAnEndedLeaseIsNotFreeBeforeItIsSetFree) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  x.end(lease_id{1});
+  EXPECT_TRUE(x.free_trainers().empty());
+  x.set_free(first_trainer);
+  EXPECT_EQ(x.free_trainers().count(first_trainer), 1u);
+}
+
+TEST(LeaseTable, TrainerThatWindsDownIsNeverFreeAgain) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  x.wind_down(first_trainer);
+  EXPECT_TRUE(x.trainer(first_trainer).yields);
+  EXPECT_TRUE(x.free_trainers().empty());
+  x.end(lease_id{1});
+  x.set_free(first_trainer);
+  EXPECT_TRUE(x.free_trainers().empty());
+}
+
+TEST(LeaseTable, RemovedTrainerHandsBackItsLeases) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.add(second_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  x.begin(lease_of(x.next_id(), second_trainer, 0));
+  x.begin(lease_of(x.next_id(), first_trainer, 1));
+  const auto ended = x.remove(first_trainer);
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(ended[0].id(), lease_id{1});
+  EXPECT_EQ(ended[1].id(), lease_id{3});
+  EXPECT_FALSE(x.has(first_trainer));
+  EXPECT_EQ(x.leases().size(), 1u);
+  EXPECT_EQ(x.trainers_at_work(), 1u);
+  EXPECT_EQ(x.free_trainers(), std::set<trainer_id>{second_trainer});
+}
+
+TEST(LeaseTable, TrainersSetAsideAreThoseWithoutALease) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.add(second_trainer);
+  x.begin(lease_of(x.next_id(), first_trainer, 0));
+  EXPECT_EQ(x.set_aside_free(), std::vector<trainer_id>{second_trainer});
+  EXPECT_TRUE(x.free_trainers().empty());
+  EXPECT_EQ(x.trainers(), 2u);
+}
+
+TEST(LeaseTable, StateOfALaneIsForgottenWhenALeaseBegins) {
+  lease_table x{2, lease_id{1}};
+  x.add(first_trainer);
+  x.set_present(first_trainer, 1, "a.ckpt");
+  EXPECT_EQ(x.trainer(first_trainer).lanes[1].present, "a.ckpt");
+  EXPECT_EQ(x.trainer(first_trainer).lanes[0].present, "");
+  x.begin(lease_of(x.next_id(), first_trainer, 1));
+  EXPECT_EQ(x.trainer(first_trainer).lanes[1].present, "");
+}
+
+TEST(LeaseTable, FollowsAModelUnderRandomChanges) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    const auto lanes = static_cast<std::uint32_t>(1 + rng() % 4);
+    lease_table x{lanes, lease_id{1}};
+    // By trainer: the lease of each lane, whether it is free and winds down.
+    struct model {
+      std::map<std::uint32_t, lease_id> lanes;
+      bool free = true;
+      bool yields = false;
+    };
+    std::map<trainer_id, model> want;
+    std::uint64_t last_trainer = 0;
+    for (int turn = 0; turn < 150; ++turn) {
+      const auto what = rng() % 10;
+      if (what < 2 || want.empty()) {
+        const trainer_id id{++last_trainer};
+        x.add(id);
+        want[id];
+        continue;
+      }
+      auto chosen = std::next(want.begin(),
+                              static_cast<long>(rng() % want.size()));
+      auto& [id, entry] = *chosen;
+      const auto lane = static_cast<std::uint32_t>(rng() % lanes);
+      if (what < 6) {
+        if (entry.yields || entry.lanes.count(lane) > 0)
+          continue;
+        const auto number = x.next_id();
+        x.begin(lease_of(number, id, lane));
+        entry.lanes[lane] = number;
+        entry.free = entry.free && entry.lanes.size() < lanes;
+      } else if (what < 8) {
+        if (entry.lanes.count(lane) == 0)
+          continue;
+        x.end(entry.lanes[lane]);
+        entry.lanes.erase(lane);
+        entry.free = rng() % 3 > 0;
+        if (entry.free)
+          x.set_free(id);
+        entry.free = entry.free && !entry.yields;
+      } else if (what == 8) {
+        x.wind_down(id);
+        entry.yields = true;
+        entry.free = false;
+      } else {
+        EXPECT_EQ(x.remove(id).size(), entry.lanes.size());
+        want.erase(chosen);
+      }
+      std::set<trainer_id> free;
+      std::size_t at_work = 0;
+      std::size_t leases = 0;
+      for (const auto& [trainer, y] : want) {
+        if (y.free)
+          free.insert(trainer);
+        at_work += y.lanes.empty() ? 0 : 1;
+        leases += y.lanes.size();
+        std::vector<lease_id> numbers;
+        for (const auto& kvp : y.lanes)
+          numbers.push_back(kvp.second);
+        ASSERT_EQ(x.leases_of(trainer), numbers);
+      }
+      ASSERT_EQ(x.free_trainers(), free);
+      ASSERT_EQ(x.trainers_at_work(), at_work);
+      ASSERT_EQ(x.leases().size(), leases);
+      ASSERT_EQ(x.trainers(), want.size());
+      x.check_invariants();
+    }
+  }
+}
+
+TEST(LeaseTableDeathTest, MisuseIsAsserted) {
+  lease_table x{1, lease_id{1}};
+  x.add(first_trainer);
+  EXPECT_DEBUG_DEATH(x.add(first_trainer), "has");
+  const auto id = x.next_id();
+  x.begin(lease_of(id, first_trainer));
+  EXPECT_DEBUG_DEATH(x.begin(lease_of(x.next_id(), first_trainer)), "lease");
+  EXPECT_DEBUG_DEATH(x.set_free(first_trainer), "lanes_");
+}
+
+TEST(LeaseTableDeathTest, SavingBeyondWhatIsReachedIsAsserted) {
+  lease_table x{1, lease_id{1}};
+  x.add(first_trainer);
+  const auto id = x.next_id();
+  x.begin(lease_of(id, first_trainer));
+  x.progress(id).saved = 5;
+#ifndef NDEBUG
+  EXPECT_DEATH(x.check_invariants(), "saved");
+#endif
+}
+
+} // namespace
+} // namespace hippo

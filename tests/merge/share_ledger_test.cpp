@@ -1,0 +1,294 @@
+#include "hippo/merge/share_ledger.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "merge/leases.hpp"
+
+namespace hippo {
+namespace {
+
+using test::at_second;
+
+constexpr trainer_id first_trainer{1};
+constexpr trainer_id second_trainer{2};
+constexpr double rounding = 1e-6;
+
+/// A ledger of studies with these weights.
+share_ledger ledger_of(const std::vector<double>& weights) {
+  share_ledger result{at_second(0)};
+  for (auto x : weights)
+    result.add_study(x);
+  return result;
+}
+
+TEST(ShareLedger, LeaseAloneHasAllOfItsTrainer) {
+  auto x = ledger_of({1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  EXPECT_DOUBLE_EQ(x.shares().devices(0), 1);
+  EXPECT_TRUE(x.has(lease_id{1}));
+  EXPECT_EQ(x.leases(), 1u);
+}
+
+TEST(ShareLedger, LeasesOfATrainerHaveEqualPartsOfIt) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{2}, first_trainer, {0});
+  x.begin(lease_id{3}, first_trainer, {1});
+  EXPECT_NEAR(x.shares().devices(0), 2. / 3, rounding);
+  EXPECT_NEAR(x.shares().devices(1), 1. / 3, rounding);
+}
+
+TEST(ShareLedger, LeaseThatIsLeftAloneHasAllOfItsTrainerAgain) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{2}, first_trainer, {1});
+  x.end(lease_id{1});
+  EXPECT_NEAR(x.shares().devices(0), 0, rounding);
+  EXPECT_NEAR(x.shares().devices(1), 1, rounding);
+  EXPECT_FALSE(x.has(lease_id{1}));
+}
+
+TEST(ShareLedger, TrainersDoNotShareTheirTime) {
+  auto x = ledger_of({1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{2}, second_trainer, {0});
+  EXPECT_NEAR(x.shares().devices(0), 2, rounding);
+}
+
+TEST(ShareLedger, BeneficiariesDivideALeaseByWeight) {
+  auto x = ledger_of({1, 3});
+  x.begin(lease_id{1}, first_trainer, {0, 1});
+  EXPECT_NEAR(x.shares().devices(0), .25, rounding);
+  EXPECT_NEAR(x.shares().devices(1), .75, rounding);
+  EXPECT_EQ(x.beneficiaries(lease_id{1}), (std::vector<study_no>{0, 1}));
+}
+
+TEST(ShareLedger, BeneficiariesKeepTheirPartsWhenATrainerIsDivided) {
+  auto x = ledger_of({1, 3});
+  x.begin(lease_id{1}, first_trainer, {0, 1});
+  x.begin(lease_id{2}, first_trainer, {0});
+  EXPECT_NEAR(x.shares().devices(0), .125 + .5, rounding);
+  EXPECT_NEAR(x.shares().devices(1), .375, rounding);
+}
+
+TEST(ShareLedger, LeaseCountsForThoseThatItServesNow) {
+  auto x = ledger_of({1, 1, 1});
+  x.begin(lease_id{1}, first_trainer, {0, 1});
+  x.serve(lease_id{1}, {2});
+  EXPECT_NEAR(x.shares().devices(0), 0, rounding);
+  EXPECT_NEAR(x.shares().devices(1), 0, rounding);
+  EXPECT_NEAR(x.shares().devices(2), 1, rounding);
+  x.check_invariants();
+}
+
+TEST(ShareLedger, LeaseThatServesNobodyCountsForThoseThatItDid) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {1});
+  x.serve(lease_id{1}, {});
+  EXPECT_EQ(x.beneficiaries(lease_id{1}), std::vector<study_no>{1});
+  EXPECT_NEAR(x.shares().devices(1), 1, rounding);
+}
+
+TEST(ShareLedger, NewWeightDividesWhatIsServedFromThenOn) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {0, 1});
+  x.set_weight(0, 3);
+  EXPECT_NEAR(x.shares().devices(0), .5, rounding);
+  x.serve(lease_id{1}, {0, 1});
+  EXPECT_NEAR(x.shares().devices(0), .75, rounding);
+}
+
+TEST(ShareLedger, TimeIsBookedForWhoHoldsDevices) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.advance(at_second(10));
+  x.begin(lease_id{2}, first_trainer, {1});
+  x.advance(at_second(14));
+  EXPECT_NEAR(x.shares().seconds(0), 12, rounding);
+  EXPECT_NEAR(x.shares().seconds(1), 2, rounding);
+  EXPECT_EQ(x.advanced_to(), at_second(14));
+}
+
+TEST(ShareLedger, TimeThatGoesBackwardsCountsAsNone) {
+  auto x = ledger_of({1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.advance(at_second(10));
+  x.advance(at_second(4));
+  EXPECT_EQ(x.advanced_to(), at_second(10));
+  x.advance(at_second(11));
+  EXPECT_NEAR(x.shares().seconds(0), 11, rounding);
+}
+
+TEST(ShareLedger, TurnsOfStudiesThatDoNotWaitAreOverWhenALeaseBegins) {
+  auto x = ledger_of({1, 3});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{2}, second_trainer, {1});
+  x.advance(at_second(90)); // virtual times of 90 and 30
+  x.set_waiting(0, true);
+  x.begin(lease_id{3}, trainer_id{3}, {0});
+  for (std::uint64_t id = 1; id <= 3; ++id)
+    x.end(lease_id{id});
+  EXPECT_NEAR(x.shares().lag(1, 0), 0, rounding);
+}
+
+TEST(ShareLedger, ProjectionLetsGoOfALeaseAndItsStudiesWait) {
+  auto x = ledger_of({1, 1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{2}, first_trainer, {1});
+  const auto projected = x.projected_without(lease_id{1});
+  EXPECT_TRUE(projected.waits(0));
+  EXPECT_FALSE(projected.waits(1));
+  EXPECT_NEAR(projected.devices(0), 0, rounding);
+  EXPECT_NEAR(projected.devices(1), .5, rounding);
+  EXPECT_FALSE(x.shares().waits(0));
+  EXPECT_NEAR(x.shares().devices(0), .5, rounding);
+}
+
+/// What a ledger is to have: everything is computed anew from the leases.
+struct ledger_model {
+  struct entry {
+    trainer_id trainer{};
+    std::vector<std::pair<study_no, double>> parts; ///< of the lease
+  };
+
+  std::vector<double> weights;
+  std::vector<double> seconds;
+  std::map<lease_id, entry> leases;
+
+  void serve(lease_id id, const std::vector<study_no>& studies) {
+    if (studies.empty())
+      return;
+    double sum = 0;
+    for (auto x : studies)
+      sum += weights[x];
+    auto& parts = leases[id].parts;
+    parts.clear();
+    for (auto x : studies)
+      parts.emplace_back(x, weights[x] / sum);
+  }
+
+  [[nodiscard]] std::vector<double> devices() const {
+    std::vector<double> result(weights.size());
+    for (const auto& [id, x] : leases) {
+      const auto together
+        = std::count_if(leases.begin(), leases.end(), [&](const auto& kvp) {
+            return kvp.second.trainer == x.trainer;
+          });
+      for (const auto& [study, part] : x.parts)
+        result[study] += part / static_cast<double>(together);
+    }
+    return result;
+  }
+
+  void advance(double span) {
+    const auto held = devices();
+    for (std::size_t i = 0; i < held.size(); ++i)
+      seconds[i] += held[i] * span;
+  }
+};
+
+class ShareLedgerOfLanes : public testing::TestWithParam<int> {};
+
+TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
+  for (unsigned seed = 0; seed < 25; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    share_ledger x{at_second(0)};
+    ledger_model want;
+    const auto studies = 1 + rng() % 4;
+    for (std::size_t i = 0; i < studies; ++i) {
+      const auto weight = static_cast<double>(1 + rng() % 5);
+      x.add_study(weight);
+      want.weights.push_back(weight);
+    }
+    want.seconds.resize(studies);
+    const auto some_studies = [&](bool may_be_none) {
+      std::vector<study_no> result;
+      for (study_no i = 0; i < studies; ++i)
+        if (rng() % 2 == 0)
+          result.push_back(i);
+      if (result.empty() && !may_be_none)
+        result.push_back(static_cast<study_no>(rng() % studies));
+      return result;
+    };
+    const auto some_lease = [&] {
+      return std::next(want.leases.begin(),
+                       static_cast<long>(rng() % want.leases.size()))
+        ->first;
+    };
+    double now = 0;
+    std::uint64_t last = 0;
+    for (int turn = 0; turn < 80; ++turn) {
+      const trainer_id trainer{1 + rng() % 3};
+      const auto there = std::count_if(
+        want.leases.begin(), want.leases.end(),
+        [&](const auto& kvp) { return kvp.second.trainer == trainer; });
+      switch (rng() % 6) {
+        case 0:
+        case 1:
+          if (there < GetParam()) {
+            const lease_id id{++last};
+            const auto what = some_studies(false);
+            x.begin(id, trainer, what);
+            want.leases[id].trainer = trainer;
+            want.serve(id, what);
+          }
+          break;
+        case 2:
+          if (!want.leases.empty()) {
+            const auto id = some_lease();
+            const auto what = some_studies(true);
+            x.serve(id, what);
+            want.serve(id, what);
+          }
+          break;
+        case 3:
+          if (!want.leases.empty()) {
+            const auto id = some_lease();
+            x.end(id);
+            want.leases.erase(id);
+          }
+          break;
+        case 4: {
+          const auto study = static_cast<study_no>(rng() % studies);
+          want.weights[study] = static_cast<double>(1 + rng() % 5);
+          x.set_weight(study, want.weights[study]);
+          break;
+        }
+        default: {
+          const auto span = static_cast<double>(rng() % 100);
+          now += span;
+          x.advance(at_second(now));
+          want.advance(span);
+        }
+      }
+      const auto devices = want.devices();
+      for (study_no i = 0; i < studies; ++i) {
+        ASSERT_NEAR(x.shares().devices(i), devices[i], rounding);
+        ASSERT_NEAR(x.shares().seconds(i), want.seconds[i], rounding);
+        ASSERT_EQ(x.shares().weight(i), want.weights[i]);
+      }
+      ASSERT_EQ(x.leases(), want.leases.size());
+      x.check_invariants();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lanes, ShareLedgerOfLanes, testing::Range(1, 5));
+
+TEST(ShareLedgerDeathTest, MisuseIsAsserted) {
+  auto x = ledger_of({1});
+  x.begin(lease_id{1}, first_trainer, {0});
+  EXPECT_DEBUG_DEATH(x.begin(lease_id{1}, second_trainer, {0}), "count");
+  EXPECT_DEBUG_DEATH(x.add_study(0), "weight");
+}
+
+} // namespace
+} // namespace hippo
