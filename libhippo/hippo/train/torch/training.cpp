@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <unistd.h>
+#include <ATen/Parallel.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <cctype>
