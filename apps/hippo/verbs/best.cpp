@@ -49,10 +49,10 @@ int best(best_arguments& x) {
 
 void add_best(verb_table& verbs) {
   const auto x = std::make_shared<best_arguments>();
-  auto* verb
-    = verbs.add(service_group, "best", "Show a study's best trial, export its weights",
-                "hippo best lr-schedules --state hippo-state --export model.pt",
-                [x] { return best(*x); });
+  auto* verb = verbs.add(
+    service_group, "best", "Show a study's best trial, export its weights",
+    "hippo best lr-schedules --state hippo-state --export model.pt",
+    [x] { return best(*x); });
   verb->add_option("study", x->of.study, "Its number, or its name")
     ->required();
   auto* server = x->of.server.add_to(*verb);

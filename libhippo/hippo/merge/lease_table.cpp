@@ -106,7 +106,7 @@ running_lease lease_table::end(lease_id x) {
   return result;
 }
 
-lease_progress& lease_table::progress(lease_id x) {
+reported_progress& lease_table::progress(lease_id x) {
   assert(find(x));
   return leases_.at(x).progress;
 }

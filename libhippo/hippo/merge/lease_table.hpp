@@ -15,7 +15,7 @@
 namespace hippo {
 
 /// How far a lease is.
-struct lease_progress {
+struct reported_progress {
   step_t reached = 0; ///< the state of the last report
   step_t saved = 0;   ///< the last state that has a checkpoint
   moment granted;
@@ -32,7 +32,7 @@ struct running_lease {
   trainer_id trainer{};
   lease work;
   std::vector<std::string> speed_keys; ///< of the stages
-  lease_progress progress;
+  reported_progress progress;
 
   [[nodiscard]] lease_id id() const { return lease_id{work.number}; }
   /// Whether every stage has been reported.
@@ -94,7 +94,7 @@ public:
   running_lease end(lease_id x);
 
   /// The progress of a lease that runs. REQUIRES: it does.
-  lease_progress& progress(lease_id x);
+  reported_progress& progress(lease_id x);
 
   /// Notes the checkpoint whose state a lane is in; empty: none.
   void set_present(trainer_id x, std::uint32_t lane, std::string file);

@@ -1,0 +1,56 @@
+#include "checkpoint_route.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "hippo/train/folder_token.hpp"
+#include "hippo/train/made_workload.hpp"
+#include "service.capnp.h"
+
+namespace hippo {
+
+checkpoint_route::checkpoint_route(std::string host, const credentials* keys)
+  : host_(std::move(host)) {
+  if (keys == nullptr)
+    return;
+  if (auto peer = rpc_tls_peer::make(*keys))
+    tls_ = std::make_shared<rpc_tls_peer>(std::move(*peer));
+  else
+    spdlog::error("trainer: {}", peer.failure().message);
+}
+
+std::unique_ptr<checkpoint_store> checkpoint_route::store_of(const lease& x) {
+  const std::filesystem::path folder{x.folder};
+  if (x.depot == 0 || x.token.empty()
+      || sees_folder(folder.parent_path().string(), x.token))
+    return folder_of(x);
+  const auto name = folder.filename().string();
+  return recent_.over(
+    name, std::make_unique<remote_store>(client_of(x.depot), name));
+}
+
+depot_client& checkpoint_route::client_of(std::uint16_t port) {
+  if (client_ && port_ == port)
+    return *client_;
+  spdlog::info("trainer: checkpoints come over the network, port {}", port);
+  depot_address where;
+  where.host = host_;
+  where.port = port_ = port;
+  if (tls_)
+    where.wrap = [tls = tls_](kj::Own<kj::AsyncIoStream> stream) {
+      return tls->connect(kj::mv(stream)).attach(tls);
+    };
+  where.find = [](capnp::Capability::Client entrance) {
+    return entrance.castAs<schema::Entrance>()
+      .depotRequest()
+      .send()
+      .getDepot()
+      .castAs<schema::Depot>();
+  };
+  client_ = std::make_unique<depot_client>(std::move(where));
+  return *client_;
+}
+
+} // namespace hippo

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hippo/keys/credentials.hpp"
+#include "hippo/keys/rpc_tls.hpp"
+#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/lease.hpp"
+#include "hippo/train/recent_checkpoints.hpp"
+#include "hippo/transfer/depot_client.hpp"
+
+namespace hippo {
+
+/// How trainers of this process come to checkpoints: in the folder that a lease
+/// names if they see what the service sees there, else over the network.
+///
+/// Not thread-safe.
+class checkpoint_route {
+public:
+  /// @param keys to show to the service; null: it speaks no TLS
+  checkpoint_route(std::string host, const credentials* keys);
+
+  /// Chooses the store of a lease.
+  std::unique_ptr<checkpoint_store> store_of(const lease& x);
+
+private:
+  depot_client& client_of(std::uint16_t port);
+
+  std::string host_;
+  std::shared_ptr<rpc_tls_peer> tls_;
+  recent_checkpoints recent_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<depot_client> client_;
+};
+
+} // namespace hippo

@@ -1,0 +1,92 @@
+#include "command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "hippo/core/devices.hpp"
+#include "hippo/core/types.hpp"
+
+namespace hippo {
+
+std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
+  CLI::App app{"Trains what a Hippo service leases to it.\n\n"
+               "Example: hippo-trainer --connect 10.0.0.5:4848",
+               "hippo-trainer"};
+  auto* connect
+    = app.add_option("--connect", opts.service,
+                     "The service, as HOST:PORT or [ADDRESS]:PORT");
+  app.add_option("--workload", opts.libraries,
+                 "A shared library with further workloads (repeatable)");
+  app.add_option("--device", opts.devices,
+                 "cpu, cuda:N (repeatable) or all: every GPU, else the CPU. "
+                 "One that cannot be used is reported and skipped")
+    ->check(check_device_name)
+    ->capture_default_str();
+  app.add_option("--threads", opts.threads,
+                 "Threads that a CPU trains with: they decide the bits of "
+                 "results, as the kind of device does")
+    ->check(CLI::Range(1u, threads_max))
+    ->capture_default_str();
+  app.add_option("--numerics", opts.numerics,
+                 "Train on a CPU what is of these numerics: native (all that "
+                 "the CPU has; unless given) or portable (AVX2)")
+    ->check(CLI::IsMember({"portable", "native"}));
+  app.add_option("--keys", opts.keys,
+                 "The file of `hippo keys add NAME --role trainer`");
+  app.add_option("--log-format", opts.log_format, "Form of log lines")
+    ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
+  app.add_option("--grace-seconds", opts.grace_seconds,
+                 "On SIGTERM, how long the present step may take to end")
+    ->check(CLI::NonNegativeNumber)
+    ->capture_default_str();
+  auto* describe = app.add_flag(
+    "--describe", opts.describe,
+    "Print, as JSON, the workloads that this trainer knows, and exit");
+  auto* check_study
+    = app.add_option("--check", opts.check,
+                     "Try whether the workload of this study can be trained, "
+                     "and exit");
+  auto* prove_study = app.add_option(
+    "--prove", opts.prove,
+    "Try whether trials of this study may share training, and exit");
+  app.add_option("--steps", opts.proof.steps,
+                 "How far to train for --prove")
+    ->check(CLI::Range(step_t{2}, step_t{100'000}))
+    ->needs(prove_study)
+    ->capture_default_str();
+  app.add_option("--other-threads", opts.proof.other_threads,
+                 "For --prove: results are to be the same with so many threads "
+                 "(repeatable)")
+    ->check(CLI::Range(1u, threads_max))
+    ->needs(prove_study);
+  app.add_option("--python", opts.python,
+                 "The interpreter for studies that name none")
+    ->capture_default_str();
+  app.add_flag("--no-code", opts.no_code,
+               "Train only what is built in or in a library, no code that "
+               "studies bring");
+  auto* weights = app.add_option(
+    "--export", opts.weights,
+    "Write the weights that --recipe leads to into this file, and exit");
+  auto* recipe = app.add_option("--recipe", opts.recipe,
+                                "A file that `hippo best` writes");
+  weights->needs(recipe);
+  recipe->needs(weights);
+  app.add_option("--parent", opts.parent,
+                 "End when the process with this number ends");
+  app.require_option(1, 0);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? exit_done : exit_usage;
+  }
+  if (connect->empty() && describe->empty() && check_study->empty()
+      && prove_study->empty() && weights->empty())
+    return fail({errc::invalid_argument,
+                 "one of --connect, --describe, --check, --prove and --export "
+                 "is needed"},
+                exit_usage);
+  return std::nullopt;
+}
+
+} // namespace hippo

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/train/torch/training.hpp"
+#include "hippo/train/workload.hpp"
+#include "options.hpp"
+
+namespace hippo {
+
+/// A device to train on, and what can be trained there.
+struct device_entry {
+  std::string name;
+  device_info info;
+  workload_registry registry;
+  hippo::numerics numerics = default_numerics;
+};
+
+/// Adds what can be trained on a device.
+/// @returns why a library cannot be used
+std::optional<error> add_workloads(const trainer_options& opts,
+                                   const std::string& device, unsigned threads,
+                                   workload_registry& registry);
+
+/// Makes the devices of this process ready. One that cannot be used is skipped
+/// as long as another one can.
+expected<std::vector<device_entry>>
+prepare_devices(const trainer_options& opts);
+
+} // namespace hippo

@@ -1,0 +1,41 @@
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/train/made_workload.hpp"
+#include "hippo/train/recent_states.hpp"
+#include "hippo/train/run.hpp"
+#include "modes/inputs.hpp"
+#include "modes/modes.hpp"
+
+namespace hippo {
+
+int export_weights(const trainer_options& opts,
+                   const workload_registry& registry,
+                   const std::string& device) {
+  const auto recipe = read_recipe(opts.recipe);
+  if (!recipe)
+    return fail(recipe.failure(), exit_usage);
+  folder_store store{recipe->folder};
+  auto made = make_workload(registry, *recipe, store);
+  if (!made)
+    return fail(made.failure(), exit_failed);
+  lease_control control{recipe->stops};
+  lease_progress progress;
+  std::optional<checkpoint> present;
+  recent_states none{0};
+  const auto end = run(
+    *made->work, present, none, *recipe, store, device, control, progress,
+    [] { return 0; }, [](const stop_report&) {});
+  if (end.failure)
+    return fail(*end.failure, exit_failed);
+  try {
+    made->work->export_weights(opts.weights);
+  } catch (const std::exception& e) {
+    return fail({errc::io_failed, e.what()}, exit_failed);
+  }
+  return exit_done;
+}
+
+} // namespace hippo

@@ -1,0 +1,43 @@
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "hippo/prove/proof.hpp"
+#include "hippo/train/made_workload.hpp"
+#include "hippo/tune/loaded_study.hpp"
+#include "modes/inputs.hpp"
+#include "modes/modes.hpp"
+
+namespace hippo {
+
+int prove_study(trainer_options opts, std::vector<device_entry> devices) {
+  auto& device = devices.front();
+  const auto study = read_checked(opts.prove, device.registry);
+  if (!study)
+    return fail(study.failure(), exit_usage);
+  const auto maker = [&](unsigned threads) -> expected<made_workload> {
+    workload_registry registry;
+    if (auto why = add_workloads(opts, device.name, threads, registry))
+      return *why;
+    return make_workload(registry, study->workload, study->code);
+  };
+  opts.proof.threads = opts.threads;
+  if (study->code.empty() && !opts.proof.other_threads.empty())
+    return fail({errc::invalid_argument,
+                 "--other-threads is for code that a study brings"},
+                exit_usage);
+  std::map<std::string, sequence> defaults;
+  for (const auto& x : device.registry.descriptors())
+    if (x.name == study->workload.name)
+      defaults = defaults_of(x);
+  const auto findings = prove(
+    *study, defaults, opts.proof, maker, [](const proof_finding& x) {
+      std::cout << proof_text(x) << std::flush;
+    });
+  if (!findings)
+    return fail(findings.failure(), exit_failed);
+  std::cout << proof_summary(*findings) << std::flush;
+  return holds(*findings) ? exit_done : exit_failed;
+}
+
+} // namespace hippo

@@ -1,0 +1,102 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "checkpoint_route.hpp"
+#include "connector.hpp"
+#include "hippo/core/backoff.hpp"
+#include "hippo/core/endpoint.hpp"
+#include "hippo/keys/credentials.hpp"
+#include "leaving.hpp"
+#include "modes/modes.hpp"
+#include "system_config.hpp"
+#include "trainer.hpp"
+#include "training_engine.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// How long to wait between two attempts to reach the service.
+constexpr std::chrono::milliseconds retry_first{1000};
+constexpr std::chrono::milliseconds retry_last{30'000};
+
+hello describe_self(const trainer_options& opts, const device_entry& x) {
+  hello result;
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  result.host = host;
+  result.process_id = static_cast<std::uint64_t>(::getpid());
+  result.device = x.info.kind;
+  result.threads = opts.threads;
+  result.memory_bytes = x.info.memory_bytes;
+  result.driver = x.info.driver;
+  result.compute_capability = x.info.compute_capability;
+  if (x.name == "cpu")
+    result.numerics = to_text(x.numerics);
+  for (const auto& y : x.registry.descriptors())
+    result.workloads.emplace(y.name, y.version);
+  return result;
+}
+
+} // namespace
+
+int serve(const trainer_options& opts, std::vector<device_entry> devices,
+          const std::function<std::string()>& log_tail) {
+  const auto where = parse_endpoint(opts.service);
+  if (!where)
+    return fail({where.failure().code, "--connect: " + where.failure().message},
+                exit_usage);
+  std::optional<credentials> keys;
+  if (!opts.keys.empty()) {
+    auto loaded = load_credentials(opts.keys, key_role::trainer,
+                                          now_seconds());
+    if (!loaded)
+      return fail(loaded.failure(), exit_usage);
+    keys = std::move(*loaded);
+  }
+  leave_signals signals;
+  system_config cfg;
+  if (keys)
+    if (auto why = cfg.use_tls(*keys))
+      return fail(*why, exit_failed);
+  caf::actor_system system{cfg};
+  trainer_list trainers;
+  for (auto& x : devices) {
+    auto self_description = describe_self(opts, x);
+    // Each device has a thread of its own, and thus a route of its own.
+    const auto route = std::make_shared<checkpoint_route>(
+      where->host, keys ? &*keys : nullptr);
+    auto engine = std::make_shared<training_engine>(
+      std::move(x.registry), x.info.kind,
+      [route](const lease& y) { return route->store_of(y); },
+      x.info.kept_bytes_max);
+    trainers.push_back(system.spawn(trainer, registrar_actor{},
+                                    std::move(self_description),
+                                    std::move(engine), log_tail));
+  }
+  std::thread{[&] {
+    leave_when_asked(signals, system, trainers, opts.grace_seconds);
+  }}.detach();
+  connector link{system, trainers, keys ? &*keys : nullptr};
+  backoff retry{retry_first, retry_last};
+  std::minstd_rand random{std::random_device{}()};
+  std::uniform_real_distribution<double> jitter{0, 1};
+  for (;;) {
+    if (link.connect(opts.service, *where)) {
+      retry.reset();
+      const bool lost = link.wait_until_lost();
+      if (!lost || opts.parent != 0)
+        leave_at_once(lost ? exit_done : exit_failed);
+    }
+    std::this_thread::sleep_for(retry.next(jitter(random)));
+  }
+}
+
+} // namespace hippo

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/prove/proof.hpp"
+
+namespace hippo {
+
+// Exit codes.
+inline constexpr int exit_done = 0;
+inline constexpr int exit_failed = 1;
+inline constexpr int exit_usage = 2; ///< or bad input
+
+inline constexpr unsigned threads_max = 1024;
+
+/// What the command line says.
+struct trainer_options {
+  std::string service;                ///< host:port
+  std::string keys;                   ///< file of credentials; empty: no TLS
+  std::string log_format = "text";
+  std::vector<std::string> libraries; ///< of further workloads
+  std::vector<std::string> devices{"cpu"};
+  unsigned threads = 1; ///< of a CPU
+  std::string numerics; ///< of a CPU; empty: as the study or recipe has it
+  bool describe = false;
+  std::string check; ///< file of a study, perhaps with its code
+  std::string prove; ///< likewise
+  proof_options proof;
+  std::string python = "python3"; ///< for studies that name none
+  bool no_code = false;           ///< run nothing that studies bring
+  std::string recipe;             ///< file with an encoded lease
+  std::string weights;            ///< where to export to
+  long parent = 0;                ///< end with this process
+  double grace_seconds = 30;      ///< for ending in good order
+};
+
+/// Says on stderr what went wrong. @returns `code`
+inline int fail(const error& why, int code) {
+  std::cerr << "hippo-trainer: " << why.message << '\n';
+  return code;
+}
+
+} // namespace hippo
