@@ -87,7 +87,8 @@ void save(study_self self) {
   auto& st = self->state;
   auto records = take_unsaved(self);
   const bool ends
-    = has_ended(st.options.stored.state) && !std::exchange(st.end_is_told, true);
+    = has_ended(st.options.stored.state)
+      && !std::exchange(st.end_is_told, true);
   auto answers = std::exchange(st.answers, {});
   if (records.empty() && !ends && answers.empty())
     return;
@@ -397,14 +398,16 @@ expected<command_answer> apply_command(study_self self, const command::stop&,
   return steer(self, study_phase::stopping);
 }
 
-expected<command_answer> apply_command(study_self self, const command::cancel& x,
+expected<command_answer> apply_command(study_self self,
+                                       const command::cancel& x,
                                        study_orders& orders) {
   end_study(self, study_phase::cancelled, trial_state::cancelled, orders,
             x.why);
   return command_answer{};
 }
 
-expected<command_answer> apply_command(study_self self, const command::weight& x,
+expected<command_answer> apply_command(study_self self,
+                                       const command::weight& x,
                                        study_orders&) {
   auto& st = self->state;
   st.options.stored.weight = x.value;
@@ -420,7 +423,8 @@ expected<command_answer> apply_command(study_self self, const command::widen& x,
   return command_answer{};
 }
 
-expected<command_answer> parse_and_apply(study_self self, const study_command& x,
+expected<command_answer> parse_and_apply(study_self self,
+                                         const study_command& x,
                                          study_orders& orders) {
   const auto& st = self->state;
   const auto& stored = st.options.stored;
