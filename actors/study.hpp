@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/study/trials.hpp"
 #include "hippo/tune/tuner.hpp"
 #include "messages.hpp"
 
@@ -43,23 +44,11 @@ struct study_state {
   observer_actor observer;
   std::unique_ptr<tuner> decisions;
 
-  struct trial_entry {
-    trial_state state = trial_state::pending;
-    bool added = false; ///< whether the merger knows it
-    step_t asked_to = 0;
-    step_t heard = 0; ///< the last state that the merger has delivered
-    std::vector<trial_measurement> results;
-    std::optional<stored_best> best; ///< of the results
-    std::string failure;
-  };
-  std::vector<trial_entry> trials; ///< by number
+  study_trials trials{{}};
   std::uint64_t number = 0;        ///< the merger's of this study
   std::uint64_t heard = 0;  ///< of what the merger has told
   bool told_wants_room = false; ///< to the merger
   step_t last_rung = 0;
-  std::uint64_t finished = 0;
-  std::uint64_t asked_steps = 0;
-  std::optional<best_record> best; ///< parameters left out
 
   bool replaying = false;
   std::set<trial_no> unsaved;       ///< trials that have changed

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coordinator.hpp"
+#include "hippo/store/state_writer.hpp"
 #include "messages.hpp"
 #include "pool.hpp"
 

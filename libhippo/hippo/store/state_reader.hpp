@@ -22,8 +22,8 @@ class state_reader {
 public:
   /// Opens a folder for reading, while its service runs or after. Sees what was
   /// committed before each call. Never waits for the service.
-  /// @returns as `state_writer::open`, without `in_use`; `errc::invalid_argument` if there is
-  ///          no state
+  /// @returns as `state_writer::open`, without `in_use`;
+  ///          `errc::invalid_argument` if there is no state
   static expected<std::unique_ptr<state_reader>>
   open(const std::string& path);
 

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "hippo/core/error.hpp"
+#include "hippo/core/types.hpp"
+#include "hippo/space/study.hpp"
+#include "hippo/store/records.hpp"
+
+namespace hippo {
+
+// What clients and the merger can want of a study, read from the text that is
+// stored. Numbers are in range by then; whether the study can do so at the
+// moment is not known.
+
+namespace command {
+
+/// One more trial, with values of the sampler if there are none.
+struct ask {
+  std::optional<trial_parameters> values;
+};
+struct train {
+  std::uint64_t trial = 0;
+  step_t to = 0;
+};
+/// Ends a trial.
+struct tell {
+  std::uint64_t trial = 0;
+  step_t at = 0; ///< of `value`; 0: at the last rung
+  trial_state how = trial_state::complete; ///< or pruned, or failed
+  std::optional<double> value;             ///< of the objective
+};
+struct close {};
+struct pause {};
+struct resume {};
+struct stop {};
+struct cancel {
+  std::string why;
+};
+/// @invariant `value` is finite and above 0
+struct weight {
+  double value = 1;
+};
+struct widen {
+  std::uint64_t trials = 0;
+};
+
+} // namespace command
+
+using parsed_command
+  = std::variant<command::ask, command::train, command::tell, command::close,
+                 command::pause, command::resume, command::stop,
+                 command::cancel, command::weight, command::widen>;
+
+/// Reads a command as it is sent and stored.
+/// @param max_steps,workload as of `read_parameters`
+/// @returns the command, or `errc::invalid_argument` or
+///          `errc::malformed_message` with what is wrong with its text
+expected<parsed_command> parse_command(const study_command& x,
+                                       step_t max_steps,
+                                       const workload_descriptor& workload);
+
+} // namespace hippo

@@ -1,0 +1,141 @@
+#include "hippo/study/trials.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hippo {
+
+const study_trials::entry& study_trials::operator[](trial_no no) const {
+  assert(no < entries_.size());
+  return entries_[no];
+}
+
+study_trials::entry& study_trials::at(trial_no no) {
+  assert(no < entries_.size());
+  return entries_[no];
+}
+
+void study_trials::grow(std::uint64_t trials) {
+  if (entries_.size() < trials)
+    entries_.resize(trials);
+}
+
+void study_trials::add(trial_no no) { at(no).added = true; }
+
+bool study_trials::ask(trial_no no, step_t to) {
+  auto& x = at(no);
+  if (has_ended(x.state) || to <= x.asked_to)
+    return false;
+  asked_steps_ += to - x.asked_to;
+  x.asked_to = to;
+  x.state = trial_state::running;
+  check(no);
+  return true;
+}
+
+void study_trials::ack(trial_no no, step_t to) {
+  auto& x = at(no);
+  x.acked = std::max(x.acked, to);
+}
+
+double study_trials::measure(trial_no no, step_t at_step, metrics values) {
+  auto& x = at(no);
+  const auto value = value_of(values);
+  x.results.push_back({at_step, std::move(values)});
+  if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
+    x.best = stored_best{at_step, value};
+  if (is_new_best(no, at_step, value))
+    best_ = best_measurement{no, at_step, value};
+  check(no);
+  return value;
+}
+
+void study_trials::pause(trial_no no) {
+  assert(!has_ended(at(no).state));
+  at(no).state = trial_state::paused;
+}
+
+bool study_trials::end(trial_no no, trial_state how, std::string failure) {
+  assert(has_ended(how));
+  auto& x = at(no);
+  if (has_ended(x.state))
+    return false;
+  x.state = how;
+  x.failure = std::move(failure);
+  ++finished_;
+  check(no);
+  return true;
+}
+
+bool study_trials::is_on_its_way(trial_no no) const {
+  const auto& x = (*this)[no];
+  return !has_ended(x.state) && x.acked < x.asked_to;
+}
+
+double study_trials::value_of(const metrics& values) const {
+  const auto i = values.find(objective_.metric);
+  return i == values.end() ? std::numeric_limits<double>::quiet_NaN()
+                           : i->second;
+}
+
+const trial_measurement* study_trials::result_near(trial_no no,
+                                                   step_t to) const {
+  const auto& results = (*this)[no].results;
+  const auto i
+    = std::find_if(results.begin(), results.end(),
+                   [to](const auto& x) { return x.step == to; });
+  if (i != results.end())
+    return &*i;
+  return results.empty() ? nullptr : &results.back();
+}
+
+study_phase study_trials::final_phase() const {
+  const auto has_failed
+    = [](const entry& x) { return x.state == trial_state::failed; };
+  return !entries_.empty()
+             && std::all_of(entries_.begin(), entries_.end(), has_failed)
+           ? study_phase::failed
+           : study_phase::complete;
+}
+
+bool study_trials::is_better(double x, double y) const {
+  return objective_.direction == direction::maximize ? x > y : x < y;
+}
+
+bool study_trials::is_new_best(trial_no no, step_t at_step,
+                               double value) const {
+  if (std::isnan(value) || !best_)
+    return !std::isnan(value);
+  return is_better(value, best_->value)
+         || (value == best_->value
+             && std::pair{no, at_step} < std::pair{best_->trial, best_->at});
+}
+
+void study_trials::check([[maybe_unused]] trial_no no) const {
+  [[maybe_unused]] const auto& x = (*this)[no];
+  assert(finished_ <= entries_.size());
+  assert(x.asked_to <= asked_steps_);
+  assert(!has_ended(x.state) || finished_ > 0);
+  assert(!x.best || !x.results.empty());
+  assert(!x.best || !std::isnan(x.best->value));
+  assert(!x.best || (best_ && !is_better(x.best->value, best_->value)));
+}
+
+void study_trials::check_invariants() const {
+#ifndef NDEBUG
+  std::uint64_t finished = 0, asked = 0;
+  for (trial_no no = 0; no < entries_.size(); ++no) {
+    check(no);
+    finished += has_ended(entries_[no].state);
+    asked += entries_[no].asked_to;
+  }
+  assert(finished == finished_);
+  assert(asked == asked_steps_);
+  assert(!best_ || best_->trial < entries_.size());
+#endif
+}
+
+} // namespace hippo

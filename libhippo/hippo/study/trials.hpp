@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/core/types.hpp"
+#include "hippo/report/record.hpp"
+#include "hippo/space/study.hpp"
+#include "hippo/store/records.hpp"
+#include "hippo/tune/algorithm.hpp"
+
+namespace hippo {
+
+/// The books of a study's trials: how far each was asked to go and has come,
+/// what it has measured and how it ended. Pure: the same calls give the same
+/// books.
+/// @invariant `finished()` is the number of trials that have ended
+/// @invariant `asked_steps()` is the sum of the trials' `asked_to`
+/// @invariant no trial's best is better than `best()`
+class study_trials {
+public:
+  struct entry {
+    trial_state state = trial_state::pending;
+    bool added = false; ///< whether the merger knows it
+    step_t asked_to = 0;
+    step_t acked = 0; ///< the last state that the merger has delivered
+    std::vector<trial_measurement> results;
+    std::optional<stored_best> best; ///< of the results
+    std::string failure;
+  };
+
+  /// The best measurement of all trials.
+  struct best_measurement {
+    trial_no trial = 0;
+    step_t at = 0;
+    double value = 0;
+    friend bool operator==(const best_measurement&, const best_measurement&)
+      = default;
+  };
+
+  explicit study_trials(objective x) : objective_(std::move(x)) {}
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return entries_.size(); }
+  /// REQUIRES (here and below): `no < size()`.
+  [[nodiscard]] const entry& operator[](trial_no no) const;
+
+  /// Makes room for trials 0 to `trials - 1`; never shrinks.
+  void grow(std::uint64_t trials);
+
+  /// The merger gets to know a trial.
+  void add(trial_no no);
+
+  /// Asks for a trial up to `to`.
+  /// @returns whether that is news: it has not ended, nor was asked so far
+  bool ask(trial_no no, step_t to);
+
+  /// The merger has delivered state `at` of a trial.
+  void ack(trial_no no, step_t at);
+
+  /// Notes a measurement. @returns its objective, NaN if it is not among them
+  double measure(trial_no no, step_t at, metrics values);
+
+  /// The trial has come as far as it was asked.
+  void pause(trial_no no);
+
+  /// Ends a trial. @returns whether it had not ended before
+  bool end(trial_no no, trial_state how, std::string failure = {});
+
+  /// Whether a trial waits for something.
+  [[nodiscard]] bool is_on_its_way(trial_no no) const;
+
+  /// A measurement's objective, NaN if the workload did not report it.
+  [[nodiscard]] double value_of(const metrics& values) const;
+
+  /// What a trial has measured at `to`, or else last, or null.
+  [[nodiscard]] const trial_measurement* result_near(trial_no no,
+                                                     step_t to) const;
+
+  /// How a study ends whose trials are these: failed if all of them are.
+  [[nodiscard]] study_phase final_phase() const;
+
+  /// The best measurement. Of equal ones the lowest trial and step has it,
+  /// whichever came first: that depends on the trainers.
+  [[nodiscard]] const std::optional<best_measurement>& best() const noexcept {
+    return best_;
+  }
+  [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
+  [[nodiscard]] std::uint64_t asked_steps() const noexcept {
+    return asked_steps_;
+  }
+
+  /// Asserts what is said above. Does nothing in release builds.
+  void check_invariants() const;
+
+private:
+  entry& at(trial_no no);
+  /// Asserts what is said above of one trial.
+  void check(trial_no no) const;
+  [[nodiscard]] bool is_better(double x, double y) const;
+  [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
+
+  objective objective_;
+  std::vector<entry> entries_; ///< by number
+  std::uint64_t finished_ = 0;
+  std::uint64_t asked_steps_ = 0;
+  std::optional<best_measurement> best_;
+};
+
+} // namespace hippo

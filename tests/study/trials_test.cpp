@@ -1,0 +1,161 @@
+#include "hippo/study/trials.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace hippo {
+namespace {
+
+constexpr auto nan = std::numeric_limits<double>::quiet_NaN();
+
+study_trials trials(std::uint64_t n,
+                    direction better = direction::maximize) {
+  objective x;
+  x.metric = "acc";
+  x.direction = better;
+  study_trials result{x};
+  result.grow(n);
+  return result;
+}
+
+TEST(StudyTrials, GrowNeverShrinks) {
+  auto xs = trials(3);
+  xs.grow(2);
+  EXPECT_EQ(xs.size(), 3u);
+  EXPECT_EQ(xs[2].state, trial_state::pending);
+}
+
+TEST(StudyTrials, AskCountsOnlyWhatIsNew) {
+  auto xs = trials(2);
+  EXPECT_TRUE(xs.ask(0, 5));
+  EXPECT_FALSE(xs.ask(0, 5));
+  EXPECT_FALSE(xs.ask(0, 4));
+  EXPECT_TRUE(xs.ask(0, 9));
+  EXPECT_TRUE(xs.ask(1, 2));
+  EXPECT_EQ(xs.asked_steps(), 11u);
+  EXPECT_EQ(xs[0].state, trial_state::running);
+  xs.check_invariants();
+}
+
+TEST(StudyTrials, AskAfterTheEndIsNoNews) {
+  auto xs = trials(1);
+  xs.end(0, trial_state::pruned);
+  EXPECT_FALSE(xs.ask(0, 5));
+  EXPECT_EQ(xs[0].state, trial_state::pruned);
+  EXPECT_EQ(xs.asked_steps(), 0u);
+}
+
+TEST(StudyTrials, EndCountsOnce) {
+  auto xs = trials(2);
+  EXPECT_TRUE(xs.end(0, trial_state::failed, "no disk"));
+  EXPECT_FALSE(xs.end(0, trial_state::complete));
+  EXPECT_EQ(xs.finished(), 1u);
+  EXPECT_EQ(xs[0].state, trial_state::failed);
+  EXPECT_EQ(xs[0].failure, "no disk");
+}
+
+TEST(StudyTrials, ATrialIsOnItsWayUntilAckedOrEnded) {
+  auto xs = trials(1);
+  EXPECT_FALSE(xs.is_on_its_way(0));
+  xs.ask(0, 5);
+  EXPECT_TRUE(xs.is_on_its_way(0));
+  xs.ack(0, 5);
+  xs.ack(0, 3); // acks never go back
+  EXPECT_FALSE(xs.is_on_its_way(0));
+  xs.ask(0, 9);
+  EXPECT_TRUE(xs.is_on_its_way(0));
+  xs.end(0, trial_state::pruned);
+  EXPECT_FALSE(xs.is_on_its_way(0));
+}
+
+TEST(StudyTrials, MeasureKeepsTheBest) {
+  auto xs = trials(1);
+  EXPECT_EQ(xs.measure(0, 1, {{"acc", 0.5}, {"loss", 2}}), 0.5);
+  xs.measure(0, 2, {{"acc", 0.4}});
+  EXPECT_EQ(xs[0].best, (stored_best{1, 0.5}));
+  EXPECT_EQ(xs[0].results.size(), 2u);
+  EXPECT_EQ(xs.best(), (study_trials::best_measurement{0, 1, 0.5}));
+}
+
+TEST(StudyTrials, MinimizedMetricsHaveTheLowestAsBest) {
+  auto xs = trials(2, direction::minimize);
+  xs.measure(0, 1, {{"acc", 0.5}});
+  xs.measure(1, 1, {{"acc", 0.4}});
+  EXPECT_EQ(xs.best(), (study_trials::best_measurement{1, 1, 0.4}));
+  xs.check_invariants();
+}
+
+TEST(StudyTrials, NanIsNeverBest) {
+  auto xs = trials(1);
+  EXPECT_TRUE(std::isnan(xs.measure(0, 1, {{"acc", nan}})));
+  EXPECT_TRUE(std::isnan(xs.measure(0, 2, {{"loss", 1}})));
+  EXPECT_FALSE(xs.best());
+  EXPECT_FALSE(xs[0].best);
+}
+
+TEST(StudyTrials, BestOfEqualsDoesNotDependOnTheOrder) {
+  std::mt19937 random{1};
+  const std::vector<std::pair<trial_no, step_t>> all{
+    {0, 3}, {1, 1}, {1, 2}, {2, 1}};
+  for (int round = 0; round < 20; ++round) {
+    auto order = all;
+    std::shuffle(order.begin(), order.end(), random);
+    auto xs = trials(3);
+    for (const auto& [no, at] : order)
+      xs.measure(no, at, {{"acc", 0.5}});
+    EXPECT_EQ(xs.best(), (study_trials::best_measurement{0, 3, 0.5}));
+  }
+}
+
+TEST(StudyTrials, ResultNearIsThatOfTheStepOrTheLast) {
+  auto xs = trials(1);
+  EXPECT_EQ(xs.result_near(0, 1), nullptr);
+  xs.measure(0, 1, {{"acc", 0.5}});
+  xs.measure(0, 3, {{"acc", 0.6}});
+  EXPECT_EQ(xs.result_near(0, 1)->step, 1u);
+  EXPECT_EQ(xs.result_near(0, 2)->step, 3u);
+}
+
+TEST(StudyTrials, FinalPhaseIsFailedOnlyIfAllTrialsAre) {
+  EXPECT_EQ(trials(0).final_phase(), study_phase::complete);
+  auto xs = trials(2);
+  xs.end(0, trial_state::failed);
+  EXPECT_EQ(xs.final_phase(), study_phase::complete);
+  xs.end(1, trial_state::failed);
+  EXPECT_EQ(xs.final_phase(), study_phase::failed);
+}
+
+TEST(StudyTrials, InvariantsHoldWhateverIsCalled) {
+  std::mt19937 random{7};
+  auto xs = trials(5);
+  for (int i = 0; i < 2000; ++i) {
+    const trial_no no = random() % 5;
+    const step_t at = random() % 20;
+    switch (random() % 6) {
+      case 0:
+        xs.ask(no, at);
+        break;
+      case 1:
+        xs.ack(no, at);
+        break;
+      case 2:
+        if (!has_ended(xs[no].state))
+          xs.pause(no);
+        break;
+      case 3:
+        if (random() % 50 == 0)
+          xs.end(no, trial_state::complete);
+        break;
+      default:
+        xs.measure(no, at, {{"acc", static_cast<double>(random() % 9)}});
+    }
+    xs.check_invariants();
+  }
+}
+
+} // namespace
+} // namespace hippo
