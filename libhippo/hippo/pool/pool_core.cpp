@@ -223,7 +223,7 @@ void pool_core::grant_idle(time_point now, effects& out) {
     --merger.wanted; // until the merger says how many are left
     shares_.hold(*first, 1);
     shares_.set_waiting(*first, merger.wanted > 0);
-    out.push_back(grant{merger.id, number});
+    out.emplace_back(grant{merger.id, number});
   }
 }
 
@@ -235,7 +235,7 @@ void pool_core::log_stuck(effects& out) {
       continue;
     }
     if (auto why = why_stuck(x); why != x.logged_stuck) {
-      out.push_back(log_line{true, x.key + " has to wait: " + why});
+      out.emplace_back(log_line{true, x.key + " has to wait: " + why});
       x.logged_stuck = std::move(why);
     }
   }
@@ -273,7 +273,7 @@ void pool_core::ask_back(effects& out) {
       if (after.shares.lag(*to, x->from) > 0) {
         next = std::move(after);
         x->trainer->reserved_for = mergers_[*to].id;
-        out.push_back(ask_to_yield{*x->trainer->holder, x->number});
+        out.emplace_back(ask_to_yield{mergers_[x->from].id, x->number});
         continue;
       }
     }
@@ -292,7 +292,7 @@ void pool_core::share(time_point now, effects& out) {
     return;
   ask_back(out);
   if (!std::exchange(review_due_, true))
-    out.push_back(review_after{review_interval, false});
+    out.emplace_back(review_after{review_interval, false});
 }
 
 void pool_core::take_back(trainer_entry& x) {
@@ -321,20 +321,20 @@ void pool_core::part_from(trainer_number number, trainer_entry& x,
   x.gone = true;
   if (x.holder) {
     catch_up(now);
-    out.push_back(notify_lost{*x.holder, number});
+    out.emplace_back(notify_lost{*x.holder, number});
   }
   take_back(x);
-  out.push_back(unwatch{number});
+  out.emplace_back(unwatch{number});
   forget_gone();
 }
 
 void pool_core::lose(trainer_number number, const std::string& why,
                      time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.push_back(log_line{true, "lost trainer " + std::to_string(number) + " ("
-                                 + x.record.name + "): " + why});
+  out.emplace_back(log_line{true, "lost trainer " + std::to_string(number)
+                                    + " (" + x.record.name + "): " + why});
   x.record.lost = why;
-  out.push_back(dismiss{number});
+  out.emplace_back(dismiss{number});
   part_from(number, x, now, out);
   share(now, out);
 }
@@ -342,7 +342,7 @@ void pool_core::lose(trainer_number number, const std::string& why,
 /// Lets a trainer go that has taken leave.
 void pool_core::let_go(trainer_number number, time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.push_back(log_line{false, "trainer " + std::to_string(number) + " ("
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " ("
                                   + x.record.name + ") has left"});
   x.record.left = true;
   part_from(number, x, now, out);
@@ -375,8 +375,8 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
   entry.record.compute_capability = x.compute_capability;
   entry.workloads = x.workloads;
   entry.last_message = now;
-  out.push_back(watch{number});
-  out.push_back(log_line{false, "trainer " + std::to_string(number) + " is "
+  out.emplace_back(watch{number});
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " is "
                                   + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
   result.trainer = number;
@@ -394,12 +394,12 @@ pool_core::effects pool_core::heartbeat(const beat& msg, time_point now) {
     return out;
   x->last_message = now;
   if (x->holder && msg.lease != 0)
-    out.push_back(forward_heartbeat{*x->holder, msg});
+    out.emplace_back(forward_heartbeat{*x->holder, msg});
   if (x->ready || x->holder || msg.lease != 0)
     return out;
   x->ready = true;
   if (!std::exchange(x->record.stalled, {}).empty())
-    out.push_back(
+    out.emplace_back(
       log_line{false, "trainer " + std::to_string(msg.trainer) + " goes on"});
   share(now, out);
   checked();
@@ -459,7 +459,7 @@ pool_core::effects pool_core::stall(trainer_number number,
   auto* x = find_connected(number);
   if (!x)
     return out;
-  out.push_back(log_line{true, "trainer " + std::to_string(number)
+  out.emplace_back(log_line{true, "trainer " + std::to_string(number)
                                  + " stalls: " + why});
   catch_up(now);
   x->ready = false;
@@ -473,11 +473,13 @@ pool_core::effects pool_core::stall(trainer_number number,
 pool_core::effects pool_core::cool_down(trainer_number number,
                                         std::chrono::milliseconds span,
                                         time_point now) {
+  effects out;
   const auto i = trainers_.find(number);
   if (i == trainers_.end())
-    return {};
+    return out;
   i->second.cools_until = now + span;
-  return {review_after{span, true}};
+  out.emplace_back(review_after{span, true});
+  return out;
 }
 
 pool_core::effects pool_core::review(bool ends_cool_down, time_point now) {
