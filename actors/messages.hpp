@@ -12,6 +12,7 @@
 #include "hippo/merge/orders.hpp"
 #include "hippo/merge/status.hpp"
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/pool/workload_need.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -154,14 +155,6 @@ struct study_end {
   std::uint64_t id = 0;
   std::string name;
   study_phase state = study_phase::complete;
-};
-
-/// What a merger needs of a trainer.
-struct workload_need {
-  std::string key;     ///< the workload key
-  std::string name;    ///< of the workload
-  std::string version; ///< of the workload; empty: any
-  std::string numerics{}; ///< `numerics_of` the workload; empty: any
 };
 
 /// What the pool knows of its trainers.

@@ -1,0 +1,625 @@
+#include "hippo/pool/pool_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "hippo/space/own_workload.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// How often the pool reviews whether a merger must yield a trainer while
+/// others wait: often beside the time by which they may be behind.
+constexpr auto review_interval = std::chrono::seconds(3);
+
+} // namespace
+
+/// The shares as they will be once every trainer that was asked back is with
+/// the merger that it is reserved for.
+struct pool_core::projected_shares {
+  fair_shares shares;
+  std::vector<std::uint64_t> wanted; ///< by merger
+  std::vector<std::size_t> passed;   ///< mergers that are asked for no more
+
+  explicit projected_shares(const pool_core& x) : shares(x.shares_) {
+    for (const auto& merger : x.mergers_)
+      wanted.push_back(merger.wanted);
+    for (const auto& [number, trainer] : x.trainers_)
+      if (trainer.holder && trainer.reserved_for && trainer.is_there())
+        move(*x.place_of(*trainer.holder), *x.place_of(*trainer.reserved_for));
+  }
+
+  void move(std::size_t from, std::size_t to) {
+    assert(from != to);
+    shares.hold(from, -1);
+    shares.hold(to, 1);
+    if (wanted[to] > 0)
+      shares.set_waiting(to, --wanted[to] > 0);
+  }
+
+  /// Nothing can be asked back for that merger.
+  void pass(std::size_t merger) {
+    shares.set_waiting(merger, false);
+    passed.push_back(merger);
+  }
+
+  /// Whether a trainer would first be given to one that was passed.
+  [[nodiscard]] bool is_spoken_for(const pool_core& pool,
+                                   const trainer_entry& x) const {
+    return std::any_of(passed.begin(), passed.end(), [&](std::size_t merger) {
+      return pool.suits(x, pool.mergers_[merger].id);
+    });
+  }
+};
+
+pool_core::pool_core(pool_options options, time_point now)
+  : options_(options), shared_until_(now), ticked_(now) {}
+
+// -- what is known ------------------------------------------------------------
+
+std::optional<std::size_t> pool_core::place_of(merger_id x) const {
+  const auto i = std::find_if(mergers_.begin(), mergers_.end(),
+                              [&](const auto& y) { return y.id == x; });
+  if (i == mergers_.end())
+    return std::nullopt;
+  return static_cast<std::size_t>(i - mergers_.begin());
+}
+
+bool pool_core::trainer_entry::knows(const workload_need& need) const {
+  const auto i = workloads.find(need.name);
+  return i != workloads.end()
+         && (i->second.empty() || need.version.empty()
+             || i->second == need.version);
+}
+
+bool pool_core::trainer_entry::can_train(const workload_need& need) const {
+  return knows(need)
+         && (numerics.empty() || need.numerics.empty()
+             || numerics == need.numerics);
+}
+
+bool pool_core::suits(const trainer_entry& x, merger_id merger) const {
+  const auto need
+    = std::find_if(needs_.begin(), needs_.end(),
+                   [&](const auto& y) { return y.merger == merger; });
+  if (need == needs_.end())
+    return true;
+  return x.can_train(need->need);
+}
+
+bool pool_core::has_trainer_for(merger_id merger) const {
+  return std::any_of(trainers_.begin(), trainers_.end(), [&](const auto& kvp) {
+    return kvp.second.is_there() && suits(kvp.second, merger);
+  });
+}
+
+bool pool_core::is_stuck(const need_entry& x) const {
+  const auto place = place_of(x.merger);
+  return place && mergers_[*place].wanted > 0 && !has_trainer_for(x.merger);
+}
+
+std::string pool_core::why_stuck(const need_entry& x) const {
+  const auto& need = x.need;
+  std::size_t connected = 0;
+  std::string others; // versions
+  bool known = false; // to a trainer, which computes with other numerics then
+  for (const auto& [number, trainer] : trainers_) {
+    if (!trainer.is_there())
+      continue;
+    ++connected;
+    if (const auto i = trainer.workloads.find(need.name);
+        i != trainer.workloads.end())
+      others = i->second;
+    known = known || trainer.knows(need);
+  }
+  if (connected == 0)
+    return "no trainer is connected";
+  auto result = "none of the " + std::to_string(connected)
+                + " trainers can train '" + need.name + '\'';
+  if (known)
+    result += " with numerics: " + need.numerics
+              + ": start one with --numerics " + need.numerics;
+  else if (!others.empty())
+    result += " in its version '" + need.version + "', only '" + others
+              + "': run the same release or library everywhere";
+  else
+    result += is_own_workload(need.name)
+                ? ": start one without --no-code"
+                : ": start one with the library that it is in";
+  return result;
+}
+
+std::optional<std::size_t> pool_core::next_for(const trainer_entry& x) const {
+  auto shares = shares_;
+  while (const auto result = shares.next()) {
+    if (suits(x, mergers_[*result].id))
+      return result;
+    shares.set_waiting(*result, false);
+  }
+  return std::nullopt;
+}
+
+bool pool_core::is_contended() const {
+  std::size_t holding = 0;
+  for (std::size_t i = 0; i < mergers_.size(); ++i)
+    holding += shares_.devices(i) > 0;
+  for (std::size_t i = 0; i < mergers_.size(); ++i)
+    if (shares_.waits(i) && holding > (shares_.devices(i) > 0 ? 1u : 0u))
+      return true;
+  return false;
+}
+
+pool_core::trainer_entry* pool_core::find_connected(trainer_number x) {
+  const auto i = trainers_.find(x);
+  return i == trainers_.end() || i->second.gone ? nullptr : &i->second;
+}
+
+std::optional<pool_core::merger_id>
+pool_core::merger_of(const std::string& workload_key) const {
+  const auto i
+    = std::find_if(needs_.begin(), needs_.end(),
+                   [&](const auto& x) { return x.need.key == workload_key; });
+  if (i == needs_.end())
+    return std::nullopt;
+  return i->merger;
+}
+
+std::vector<trainer_record> pool_core::trainers() const {
+  std::vector<trainer_record> result;
+  result.reserve(trainers_.size());
+  for (const auto& [number, x] : trainers_)
+    result.push_back(x.record);
+  return result;
+}
+
+std::uint64_t pool_core::idle() const {
+  return static_cast<std::uint64_t>(
+    std::count_if(trainers_.begin(), trainers_.end(), [](const auto& kvp) {
+      return !kvp.second.gone && !kvp.second.holder;
+    }));
+}
+
+std::vector<pool_core::stuck_workload> pool_core::stuck() const {
+  std::vector<stuck_workload> result;
+  for (const auto& x : needs_)
+    if (is_stuck(x))
+      result.push_back({x.need.key, why_stuck(x)});
+  return result;
+}
+
+std::optional<pool_core::merger_id>
+pool_core::holder_of(trainer_number x) const {
+  const auto i = trainers_.find(x);
+  return i == trainers_.end() ? std::nullopt : i->second.holder;
+}
+
+std::optional<pool_core::merger_id>
+pool_core::reserved_for(trainer_number x) const {
+  const auto i = trainers_.find(x);
+  return i == trainers_.end() ? std::nullopt : i->second.reserved_for;
+}
+
+// -- shares -------------------------------------------------------------------
+
+/// Books the device time until now. Whatever changes who holds what, or with
+/// which weight, begins with this.
+void pool_core::catch_up(time_point now) {
+  assert(now >= shared_until_);
+  shares_.advance(std::chrono::duration<double>(now - shared_until_).count());
+  shared_until_ = now;
+}
+
+/// Follows which mergers wait. One that no trainer is of use to has no turns
+/// that it could miss. While there are no trainers, nobody has any.
+void pool_core::note_waiting() {
+  if (std::none_of(trainers_.begin(), trainers_.end(),
+                   [](const auto& kvp) { return kvp.second.is_there(); }))
+    return;
+  for (std::size_t i = 0; i < mergers_.size(); ++i) {
+    const auto& x = mergers_[i];
+    shares_.set_waiting(i, x.wanted > 0 && has_trainer_for(x.id));
+  }
+}
+
+/// Grants idle trainers to mergers until either run out.
+void pool_core::grant_idle(time_point now, effects& out) {
+  for (auto& [number, x] : trainers_) {
+    if (!x.is_idle(now))
+      continue;
+    const auto first = next_for(x);
+    if (!first)
+      continue;
+    shares_.pass_turns();
+    auto& merger = mergers_[*first];
+    assert(merger.wanted > 0);
+    x.holder = merger.id;
+    x.granted = shared_until_;
+    --merger.wanted; // until the merger says how many are left
+    shares_.hold(*first, 1);
+    shares_.set_waiting(*first, merger.wanted > 0);
+    out.emplace_back(grant{merger.id, number});
+  }
+}
+
+/// Logs which mergers have to wait and why, once for each reason.
+void pool_core::log_stuck(effects& out) {
+  for (auto& x : needs_) {
+    if (!is_stuck(x)) {
+      x.logged_stuck.clear();
+      continue;
+    }
+    if (auto why = why_stuck(x); why != x.logged_stuck) {
+      out.emplace_back(log_line{true, x.need.key + " has to wait: " + why});
+      x.logged_stuck = std::move(why);
+    }
+  }
+}
+
+/// Finds the trainer that can best be asked back for a merger: of those that
+/// are of use to it, one of the merger that is ahead the most, and there the
+/// one that was granted first.
+std::optional<pool_core::candidate>
+pool_core::candidate_for(const projected_shares& next, std::size_t to) {
+  std::optional<candidate> result;
+  for (auto& [number, x] : trainers_) {
+    if (!x.holder || x.reserved_for || !x.is_there()
+        || !suits(x, mergers_[to].id) || next.is_spoken_for(*this, x))
+      continue;
+    const auto from = *place_of(*x.holder);
+    if (from == to)
+      continue;
+    if (!result
+        || (from == result->from ? x.granted < result->trainer->granted
+                                 : next.shares.lag(result->from, from) > 0))
+      result = candidate{number, &x, from};
+  }
+  return result;
+}
+
+/// Asks mergers to yield trainers to the one whose turn it is, as long as it
+/// stays behind them even with one more.
+void pool_core::ask_back(effects& out) {
+  projected_shares next{*this};
+  while (const auto to = next.shares.next()) {
+    if (const auto x = candidate_for(next, *to)) {
+      auto after = next;
+      after.move(x->from, *to);
+      if (after.shares.lag(*to, x->from) > 0) {
+        next = std::move(after);
+        x->trainer->reserved_for = mergers_[*to].id;
+        out.emplace_back(ask_to_yield{mergers_[x->from].id, x->number});
+        continue;
+      }
+    }
+    next.pass(*to);
+  }
+}
+
+/// Sees to it that every merger gets its share. Follows whatever changes what
+/// they want and hold.
+void pool_core::share(time_point now, effects& out) {
+  catch_up(now);
+  note_waiting();
+  grant_idle(now, out);
+  log_stuck(out);
+  if (!is_contended())
+    return;
+  ask_back(out);
+  if (!std::exchange(review_due_, true))
+    out.emplace_back(review_after{review_interval, false});
+}
+
+void pool_core::take_back(trainer_entry& x) {
+  if (x.holder)
+    shares_.hold(*place_of(*x.holder), -1);
+  x.holder.reset();
+  x.reserved_for.reset();
+}
+
+// -- trainers -----------------------------------------------------------------
+
+/// Forgets those that have been gone for the longest.
+void pool_core::forget_gone() {
+  std::vector<trainer_number> gone;
+  for (const auto& [number, x] : trainers_)
+    if (x.gone)
+      gone.push_back(number);
+  for (std::size_t i = 0; i + gone_trainers_max < gone.size(); ++i)
+    trainers_.erase(gone[i]);
+}
+
+/// Notes that a trainer is gone; its merger is notified. `x` may be forgotten.
+void pool_core::part_from(trainer_number number, trainer_entry& x,
+                          time_point now, effects& out) {
+  assert(!x.gone);
+  x.gone = true;
+  if (x.holder) {
+    catch_up(now);
+    out.emplace_back(notify_lost{*x.holder, number});
+  }
+  take_back(x);
+  out.emplace_back(unwatch{number});
+  forget_gone();
+}
+
+void pool_core::lose(trainer_number number, const std::string& why,
+                     time_point now, effects& out) {
+  auto& x = trainers_.at(number);
+  out.emplace_back(log_line{true, "lost trainer " + std::to_string(number)
+                                    + " (" + x.record.name + "): " + why});
+  x.record.lost = why;
+  out.emplace_back(dismiss{number});
+  part_from(number, x, now, out);
+  share(now, out);
+}
+
+/// Lets a trainer go that has taken leave.
+void pool_core::let_go(trainer_number number, time_point now, effects& out) {
+  auto& x = trainers_.at(number);
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " ("
+                                  + x.record.name + ") has left"});
+  x.record.left = true;
+  part_from(number, x, now, out);
+  share(now, out);
+}
+
+welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
+                         time_point now, effects& out) {
+  welcome result;
+  if (x.protocol != protocol_version) {
+    std::string why = "this service speaks version ";
+    why += std::to_string(protocol_version) + " and the trainer version "
+           + std::to_string(x.protocol) + ": run the same release of both";
+    result.refusal = error{errc::incompatible_version, std::move(why)};
+    share(now, out);
+    checked();
+    return result;
+  }
+  if (auto* y = known ? find_connected(*known) : nullptr) {
+    y->record.lost = "registered anew";
+    part_from(*known, *y, now, out);
+  }
+  const auto number = ++last_trainer_;
+  trainer_entry entry;
+  entry.record.number = number;
+  entry.record.name = x.host + ':' + std::to_string(x.process_id);
+  entry.record.device = x.device;
+  entry.record.memory_bytes = x.memory_bytes;
+  entry.record.driver = x.driver;
+  entry.record.compute_capability = x.compute_capability;
+  entry.workloads = x.workloads;
+  entry.numerics = x.numerics;
+  entry.last_message = now;
+  out.emplace_back(watch{number});
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " is "
+                                  + entry.record.name + ", " + x.device});
+  trainers_.emplace(number, std::move(entry));
+  result.trainer = number;
+  result.beat_interval_ms
+    = static_cast<std::uint64_t>(options_.beat_interval.count());
+  share(now, out); // a merger may be stuck no longer
+  checked();
+  return result;
+}
+
+pool_core::effects pool_core::heartbeat(const beat& msg, time_point now) {
+  effects out;
+  auto* x = find_connected(msg.trainer);
+  if (!x)
+    return out;
+  x->last_message = now;
+  if (x->holder && msg.lease != 0)
+    out.emplace_back(forward_heartbeat{*x->holder, msg});
+  if (x->ready || x->holder || msg.lease != 0)
+    return out;
+  x->ready = true;
+  if (!std::exchange(x->record.stalled, {}).empty())
+    out.emplace_back(
+      log_line{false, "trainer " + std::to_string(msg.trainer) + " goes on"});
+  share(now, out);
+  checked();
+  return out;
+}
+
+void pool_core::note_alive(trainer_number x, time_point now) {
+  const auto i = trainers_.find(x);
+  if (i != trainers_.end())
+    i->second.last_message = now;
+}
+
+pool_core::effects pool_core::leave(trainer_number x, time_point now) {
+  effects out;
+  const auto i = trainers_.find(x);
+  if (i == trainers_.end())
+    return out;
+  i->second.leaving = true;
+  if (!i->second.holder && !i->second.gone)
+    let_go(x, now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::disconnect(trainer_number number, bool in_order,
+                                         const std::string& why,
+                                         time_point now) {
+  effects out;
+  const auto* x = find_connected(number);
+  if (!x)
+    return out;
+  if (x->leaving && in_order) // its merger has yet to release it
+    let_go(number, now, out);
+  else
+    lose(number, why, now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::release(trainer_number number, time_point now) {
+  effects out;
+  auto* x = find_connected(number);
+  if (!x)
+    return out;
+  catch_up(now);
+  take_back(*x);
+  if (x->leaving)
+    let_go(number, now, out);
+  share(now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::stall(trainer_number number,
+                                    const std::string& why, time_point now) {
+  effects out;
+  auto* x = find_connected(number);
+  if (!x)
+    return out;
+  out.emplace_back(log_line{true, "trainer " + std::to_string(number)
+                                 + " stalls: " + why});
+  catch_up(now);
+  x->ready = false;
+  x->record.stalled = why;
+  take_back(*x);
+  share(now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::cool_down(trainer_number number,
+                                        std::chrono::milliseconds span,
+                                        time_point now) {
+  effects out;
+  const auto i = trainers_.find(number);
+  if (i == trainers_.end())
+    return out;
+  i->second.cools_until = now + span;
+  out.emplace_back(review_after{span, true});
+  return out;
+}
+
+pool_core::effects pool_core::review(bool ends_cool_down, time_point now) {
+  effects out;
+  if (!ends_cool_down)
+    review_due_ = false;
+  share(now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::tick(time_point now) {
+  effects out;
+  const auto late = now - ticked_ - options_.beat_interval;
+  ticked_ = now;
+  std::vector<trainer_number> silent;
+  for (auto& [number, x] : trainers_) {
+    if (late > options_.beat_interval)
+      x.last_message = std::min(now, x.last_message + late);
+    if (!x.gone && now - x.last_message > options_.silence_max)
+      silent.push_back(number);
+  }
+  for (const auto number : silent)
+    lose(number,
+         "silent for " + std::to_string(options_.silence_max.count() / 1000)
+           + " s",
+         now, out);
+  checked();
+  return out;
+}
+
+// -- mergers ------------------------------------------------------------------
+
+void pool_core::introduce(merger_id who, workload_need need) {
+  // The one that had the key before has retired.
+  std::erase_if(needs_, [&](const auto& x) { return x.need.key == need.key; });
+  needs_.push_back({who, std::move(need)});
+  checked();
+}
+
+pool_core::effects pool_core::demand(merger_id who, double weight,
+                                     std::uint64_t wanted, time_point now) {
+  assert(weight > 0);
+  effects out;
+  catch_up(now);
+  auto place = place_of(who);
+  if (!place) {
+    place = shares_.add(weight);
+    mergers_.push_back({who, 0});
+    assert(*place + 1 == mergers_.size());
+  }
+  mergers_[*place].wanted = wanted;
+  shares_.set_weight(*place, weight);
+  share(now, out);
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::forget_merger(merger_id who, time_point now) {
+  effects out;
+  std::erase_if(needs_, [&](const auto& x) { return x.merger == who; });
+  const auto place = place_of(who);
+  if (!place)
+    return out;
+  catch_up(now);
+  for (auto& [number, x] : trainers_) {
+    if (x.holder == who)
+      take_back(x);
+    if (x.reserved_for == who)
+      x.reserved_for.reset();
+  }
+  shares_.remove(*place);
+  mergers_.erase(mergers_.begin() + static_cast<std::ptrdiff_t>(*place));
+  share(now, out);
+  checked();
+  return out;
+}
+
+// -- invariants ---------------------------------------------------------------
+
+void pool_core::check_invariants() const {
+  assert(shares_.size() == mergers_.size());
+  std::vector<std::size_t> held(mergers_.size());
+  std::size_t gone = 0;
+  bool any_is_there = false;
+  for (const auto& [number, x] : trainers_) {
+    assert(number == x.record.number);
+    assert(number >= 1 && number <= last_trainer_);
+    assert(x.gone || (x.record.lost.empty() && !x.record.left));
+    assert(!x.record.left || x.record.lost.empty());
+    assert(!x.holder || !x.gone);
+    assert(!x.holder || x.ready);
+    assert(!x.holder || x.record.stalled.empty());
+    assert(!x.reserved_for || x.holder);
+    assert(!x.reserved_for || x.reserved_for != x.holder);
+    assert(!x.reserved_for || place_of(*x.reserved_for));
+    gone += x.gone;
+    any_is_there |= x.is_there();
+    if (x.holder) {
+      const auto place = place_of(*x.holder);
+      assert(place);
+      ++held[*place];
+    }
+  }
+  assert(gone <= gone_trainers_max);
+  for (std::size_t i = 0; i < mergers_.size(); ++i) {
+    assert(shares_.devices(i) == static_cast<double>(held[i]));
+    assert(shares_.weight(i) > 0);
+    assert(!any_is_there || !shares_.waits(i) || mergers_[i].wanted > 0);
+    assert(place_of(mergers_[i].id) == i);
+  }
+  for (std::size_t i = 0; i < needs_.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      assert(needs_[i].need.key != needs_[j].need.key);
+  // With NDEBUG nothing above is read.
+  static_cast<void>(gone);
+  static_cast<void>(any_is_there);
+}
+
+void pool_core::checked() const {
+#ifndef NDEBUG
+  check_invariants();
+#endif
+}
+
+} // namespace hippo

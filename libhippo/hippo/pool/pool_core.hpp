@@ -1,0 +1,292 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hippo/pool/workload_need.hpp"
+#include "hippo/report/record.hpp"
+#include "hippo/schedule/fair_shares.hpp"
+#include "hippo/wire/messages.hpp"
+
+namespace hippo {
+
+/// The pool remembers so many trainers that are gone, the last ones.
+inline constexpr std::size_t gone_trainers_max = 1000;
+
+/// How the pool watches its trainers.
+struct pool_options {
+  std::chrono::milliseconds beat_interval{1000};
+  /// A trainer that sends nothing within this timeout is treated as dead.
+  std::chrono::milliseconds silence_max{15'000};
+};
+
+/// Decides which merger gets which trainer, and which trainers are alive.
+///
+/// A pure state machine: each event returns what is to be done, in that order.
+/// Reads no clock; `now` never decreases from one event to the next. Mergers
+/// go by numbers that the caller gives them, trainers by numbers from 1.
+///
+/// An idle trainer goes to the merger that has had the least device time for
+/// its weight, of those that have something to train. Where one falls far
+/// behind all the same, because others train on without an end, they are asked
+/// to yield a trainer.
+///
+/// @invariant a trainer that a merger holds is connected, and has been idle
+///            before
+/// @invariant the devices that a merger holds in the shares are its trainers
+/// @invariant a trainer is reserved only while another merger holds it
+/// @invariant no two needs have the same key
+/// @invariant at most `gone_trainers_max` trainers are remembered that are gone
+class pool_core {
+public:
+  using time_point = std::chrono::steady_clock::time_point;
+  using merger_id = std::uint64_t;
+  using trainer_number = std::uint64_t;
+
+  // -- effects ----------------------------------------------------------------
+
+  /// The trainer is the merger's from now on.
+  struct grant {
+    merger_id merger = 0;
+    trainer_number trainer = 0;
+    friend bool operator==(const grant&, const grant&) = default;
+  };
+
+  /// The merger is asked to release the trainer as soon as that pays.
+  struct ask_to_yield {
+    merger_id merger = 0;
+    trainer_number trainer = 0;
+    friend bool operator==(const ask_to_yield&, const ask_to_yield&) = default;
+  };
+
+  /// The merger is notified that its trainer is gone.
+  struct notify_lost {
+    merger_id merger = 0;
+    trainer_number trainer = 0;
+    friend bool operator==(const notify_lost&, const notify_lost&) = default;
+  };
+
+  /// The merger is notified that its trainer works on a lease.
+  struct forward_heartbeat {
+    merger_id merger = 0;
+    beat what;
+    friend bool operator==(const forward_heartbeat&,
+                           const forward_heartbeat&) = default;
+  };
+
+  /// The trainer is notified that it has to register anew, should it only have
+  /// been cut off.
+  struct dismiss {
+    trainer_number trainer = 0;
+    friend bool operator==(const dismiss&, const dismiss&) = default;
+  };
+
+  /// The trainer is watched from now on.
+  struct watch {
+    trainer_number trainer = 0;
+    friend bool operator==(const watch&, const watch&) = default;
+  };
+
+  /// The trainer is gone: it is watched no longer, and sent nothing more.
+  struct unwatch {
+    trainer_number trainer = 0;
+    friend bool operator==(const unwatch&, const unwatch&) = default;
+  };
+
+  /// `review` is due after this span, beside any that is due already.
+  struct review_after {
+    std::chrono::milliseconds span{0};
+    /// Whether that ends a cool-down; else it follows how shares go on.
+    bool ends_cool_down = false;
+    friend bool operator==(const review_after&, const review_after&) = default;
+  };
+
+  /// A line for the log.
+  struct log_line {
+    bool is_warning = false;
+    std::string text;
+    friend bool operator==(const log_line&, const log_line&) = default;
+  };
+
+  using effect
+    = std::variant<grant, ask_to_yield, notify_lost, forward_heartbeat, dismiss,
+                   watch, unwatch, review_after, log_line>;
+  using effects = std::vector<effect>;
+
+  // -- events -----------------------------------------------------------------
+
+  pool_core(pool_options options, time_point now);
+
+  /// A trainer wants to join.
+  /// @param known the number under which the same one is connected already: it
+  ///              has missed the answer
+  /// @returns the answer, with a number or a refusal
+  welcome admit(const hello& x, std::optional<trainer_number> known,
+                time_point now, effects& out);
+
+  /// A trainer has sent a heartbeat. With the first on which it is idle it may
+  /// be given work.
+  effects heartbeat(const beat& x, time_point now);
+
+  /// A trainer has sent something to a merger: it is alive.
+  void note_alive(trainer_number x, time_point now);
+
+  /// A trainer ends, once its merger has released it.
+  effects leave(trainer_number x, time_point now);
+
+  /// A trainer's connection or process has ended.
+  /// @param in_order whether it ended without an error
+  effects disconnect(trainer_number x, bool in_order, const std::string& why,
+                     time_point now);
+
+  /// A merger can use the trainers that can train its workload; without this,
+  /// any. Replaces what another one with that workload key has said.
+  void introduce(merger_id who, workload_need need);
+
+  /// A merger of that weight could use so many trainers, beside those that it
+  /// holds.
+  /// REQUIRES: `weight > 0`
+  effects demand(merger_id who, double weight, std::uint64_t wanted,
+                 time_point now);
+
+  /// A merger has ended; its trainers are free.
+  effects forget_merger(merger_id who, time_point now);
+
+  /// A merger is done with a trainer.
+  effects release(trainer_number x, time_point now);
+
+  /// A merger is done with a trainer that makes no progress; it is given work
+  /// again once it is idle by its own account.
+  effects stall(trainer_number x, const std::string& why, time_point now);
+
+  /// The trainer is to be given no work for that span.
+  effects cool_down(trainer_number x, std::chrono::milliseconds span,
+                    time_point now);
+
+  /// A review that was asked for is due.
+  /// @param ends_cool_down as it was asked for
+  effects review(bool ends_cool_down, time_point now);
+
+  /// Looks for trainers that are silent, once in `beat_interval`. When the
+  /// caller itself has not run for a while, that time counts for none of them.
+  effects tick(time_point now);
+
+  // -- what is known ----------------------------------------------------------
+
+  /// A workload that has something to train, which no trainer can.
+  struct stuck_workload {
+    std::string key; ///< the workload key
+    std::string why; ///< and what to do
+    friend bool operator==(const stuck_workload&,
+                           const stuck_workload&) = default;
+  };
+
+  /// The merger of a workload key that has introduced itself.
+  [[nodiscard]] std::optional<merger_id>
+  merger_of(const std::string& workload_key) const;
+  /// In order of their numbers; of those that are gone, the last ones.
+  [[nodiscard]] std::vector<trainer_record> trainers() const;
+  /// How many trainers are connected that no merger holds.
+  [[nodiscard]] std::uint64_t idle() const;
+  [[nodiscard]] std::vector<stuck_workload> stuck() const;
+  /// The merger that holds a trainer, if any does.
+  [[nodiscard]] std::optional<merger_id> holder_of(trainer_number x) const;
+  /// The merger for which a trainer was asked back, if it was.
+  [[nodiscard]] std::optional<merger_id> reserved_for(trainer_number x) const;
+  [[nodiscard]] const pool_options& options() const { return options_; }
+
+  /// Asserts the invariants.
+  void check_invariants() const;
+
+private:
+  struct trainer_entry {
+    trainer_record record;
+    std::map<std::string, std::string> workloads; ///< versions, by name
+    std::string numerics; ///< of the workloads that it trains; empty: any
+    std::optional<merger_id> holder;       ///< none: idle
+    std::optional<merger_id> reserved_for; ///< none: not asked back
+    time_point granted;
+    time_point last_message;
+    time_point cools_until;
+    bool ready = false;   ///< whether it is idle by its own account
+    bool leaving = false; ///< whether it has taken leave
+    bool gone = false;
+
+    /// Whether it may be given work, now or later.
+    [[nodiscard]] bool is_there() const { return !gone && !leaving; }
+    [[nodiscard]] bool is_idle(time_point now) const {
+      return is_there() && !holder && ready && cools_until <= now;
+    }
+    /// Whether it knows a workload in the version that is needed.
+    [[nodiscard]] bool knows(const workload_need& need) const;
+    /// Whether it knows it, and computes as that is to be computed.
+    [[nodiscard]] bool can_train(const workload_need& need) const;
+  };
+
+  struct merger_entry {
+    merger_id id = 0;
+    std::uint64_t wanted = 0; ///< trainers that it could use
+  };
+
+  /// What a merger that has introduced itself needs.
+  struct need_entry {
+    merger_id merger = 0;
+    workload_need need;
+    std::string logged_stuck{}; ///< why it has to wait, as the log has it
+  };
+
+  struct projected_shares;
+
+  /// A trainer that a merger may be asked for.
+  struct candidate {
+    trainer_number number = 0;
+    trainer_entry* trainer = nullptr;
+    std::size_t from = 0; ///< the merger's place
+  };
+
+  [[nodiscard]] std::optional<std::size_t> place_of(merger_id x) const;
+  [[nodiscard]] bool suits(const trainer_entry& x, merger_id merger) const;
+  [[nodiscard]] bool has_trainer_for(merger_id merger) const;
+  [[nodiscard]] bool is_stuck(const need_entry& x) const;
+  [[nodiscard]] std::string why_stuck(const need_entry& x) const;
+  [[nodiscard]] std::optional<std::size_t>
+  next_for(const trainer_entry& x) const;
+  [[nodiscard]] bool is_contended() const;
+  trainer_entry* find_connected(trainer_number x);
+
+  void catch_up(time_point now);
+  void note_waiting();
+  void grant_idle(time_point now, effects& out);
+  void log_stuck(effects& out);
+  std::optional<candidate> candidate_for(const projected_shares& next,
+                                         std::size_t to);
+  void ask_back(effects& out);
+  void share(time_point now, effects& out);
+  void take_back(trainer_entry& x);
+  void forget_gone();
+  void part_from(trainer_number number, trainer_entry& x, time_point now,
+                 effects& out);
+  void lose(trainer_number number, const std::string& why, time_point now,
+            effects& out);
+  void let_go(trainer_number number, time_point now, effects& out);
+  /// Asserts the invariants in debug builds.
+  void checked() const;
+
+  pool_options options_;
+  std::map<trainer_number, trainer_entry> trainers_;
+  trainer_number last_trainer_ = 0;
+  std::vector<need_entry> needs_;
+  std::vector<merger_entry> mergers_;
+  fair_shares shares_;      ///< of the mergers, by their places above
+  time_point shared_until_; ///< what `shares_` knows of
+  time_point ticked_;
+  bool review_due_ = false; ///< whether a review of the shares is to come
+};
+
+} // namespace hippo

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+namespace hippo {
+
+/// What a merger needs of a trainer.
+struct workload_need {
+  std::string key;        ///< the workload key
+  std::string name;       ///< of the workload
+  std::string version;    ///< of the workload; empty: any
+  std::string numerics{}; ///< `numerics_of` the workload; empty: any
+};
+
+} // namespace hippo

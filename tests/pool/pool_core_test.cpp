@@ -1,0 +1,412 @@
+#include "hippo/pool/pool_core.hpp"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace hippo {
+namespace {
+
+using namespace std::chrono_literals;
+using core = pool_core;
+
+struct PoolCoreTest : testing::Test {
+  core::time_point now{};
+  core pool{pool_options{1s, 15s}, core::time_point{}};
+
+  /// The effects of one kind, in order.
+  template <class T>
+  static std::vector<T> all(const core::effects& xs) {
+    std::vector<T> result;
+    for (const auto& x : xs)
+      if (const auto* y = std::get_if<T>(&x))
+        result.push_back(*y);
+    return result;
+  }
+
+  static hello named(const std::vector<std::string>& workloads = {},
+                     const std::string& version = "") {
+    hello x;
+    x.host = "node";
+    x.process_id = 7;
+    x.device = "test";
+    for (const auto& name : workloads)
+      x.workloads[name] = version;
+    return x;
+  }
+
+  std::uint64_t admit(const hello& x = named()) {
+    core::effects out;
+    return pool.admit(x, std::nullopt, now, out).trainer;
+  }
+
+  core::effects beat_of(std::uint64_t trainer, std::uint64_t lease = 0) {
+    return pool.heartbeat(beat{trainer, lease, 0, 0}, now);
+  }
+
+  /// A trainer that is idle. Its effects are left in `last`.
+  std::uint64_t join(const hello& x = named()) {
+    const auto result = admit(x);
+    last = beat_of(result);
+    return result;
+  }
+
+  core::effects demand(std::uint64_t merger, std::uint64_t wanted,
+                       double weight = 1) {
+    return pool.demand(merger, weight, wanted, now);
+  }
+
+  std::size_t held_by(std::uint64_t merger) const {
+    std::size_t result = 0;
+    for (const auto& x : pool.trainers())
+      result += pool.holder_of(x.number) == merger;
+    return result;
+  }
+
+  core::effects last;
+};
+
+using grants = std::vector<core::grant>;
+
+TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
+  demand(1, 1);
+  const auto x = admit();
+  EXPECT_EQ(pool.holder_of(x), std::nullopt);
+  EXPECT_EQ(pool.idle(), 1u);
+}
+
+TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
+  demand(1, 1);
+  const auto x = admit();
+  EXPECT_EQ(all<core::grant>(beat_of(x)), (grants{{1, x}}));
+  EXPECT_EQ(pool.holder_of(x), 1u);
+  EXPECT_EQ(pool.idle(), 0u);
+}
+
+TEST_F(PoolCoreTest, DemandIsAnsweredWithWhatIsIdle) {
+  const auto x = join();
+  const auto y = join();
+  EXPECT_EQ(all<core::grant>(demand(4, 5)), (grants{{4, x}, {4, y}}));
+}
+
+TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
+  join();
+  join();
+  EXPECT_EQ(all<core::grant>(demand(1, 1)).size(), 1u);
+  EXPECT_EQ(pool.idle(), 1u);
+}
+
+TEST_F(PoolCoreTest, TrainersAreSharedByWeight) {
+  demand(1, 100, 1);
+  demand(2, 100, 3);
+  for (int i = 0; i < 8; ++i)
+    join();
+  EXPECT_EQ(held_by(1), 2u);
+  EXPECT_EQ(held_by(2), 6u);
+}
+
+TEST_F(PoolCoreTest, OtherProtocolIsRefused) {
+  auto x = named();
+  x.protocol = protocol_version + 1;
+  core::effects out;
+  const auto answer = pool.admit(x, std::nullopt, now, out);
+  ASSERT_TRUE(answer.refusal);
+  EXPECT_EQ(answer.refusal->code, errc::incompatible_version);
+  EXPECT_TRUE(pool.trainers().empty());
+  EXPECT_TRUE(all<core::watch>(out).empty());
+}
+
+TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {
+  core::effects out;
+  const auto answer = pool.admit(named(), std::nullopt, now, out);
+  EXPECT_EQ(answer.trainer, 1u);
+  EXPECT_EQ(answer.beat_interval_ms, 1000u);
+  EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{1}}));
+  ASSERT_EQ(pool.trainers().size(), 1u);
+  EXPECT_EQ(pool.trainers()[0].name, "node:7");
+  EXPECT_EQ(pool.trainers()[0].device, "test");
+}
+
+TEST_F(PoolCoreTest, TrainerThatRegistersAnewIsParted) {
+  demand(3, 1);
+  const auto x = join();
+  core::effects out;
+  const auto y = pool.admit(named(), x, now, out).trainer;
+  EXPECT_EQ(y, x + 1);
+  EXPECT_EQ(pool.trainers()[0].lost, "registered anew");
+  EXPECT_EQ(all<core::notify_lost>(out),
+            (std::vector<core::notify_lost>{{3, x}}));
+  // The same handle: it must be watched after it was unwatched.
+  ASSERT_EQ(out.size(), 4u);
+  EXPECT_TRUE(std::holds_alternative<core::unwatch>(out[1]));
+  EXPECT_TRUE(std::holds_alternative<core::watch>(out[2]));
+  EXPECT_TRUE(all<core::dismiss>(out).empty());
+}
+
+TEST_F(PoolCoreTest, ReleasedTrainerGoesToTheNextMerger) {
+  demand(1, 1);
+  const auto x = join();
+  demand(2, 1);
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x}}));
+}
+
+TEST_F(PoolCoreTest, ReleaseOfAnUnknownTrainerDoesNothing) {
+  EXPECT_TRUE(pool.release(9, now).empty());
+}
+
+TEST_F(PoolCoreTest, SilentTrainerIsLost) {
+  demand(1, 1);
+  const auto x = join();
+  for (int i = 0; i < 15; ++i) {
+    now += 1s;
+    EXPECT_TRUE(pool.tick(now).empty());
+  }
+  now += 1s;
+  const auto out = pool.tick(now);
+  EXPECT_EQ(all<core::notify_lost>(out),
+            (std::vector<core::notify_lost>{{1, x}}));
+  EXPECT_EQ(all<core::dismiss>(out), (std::vector<core::dismiss>{{x}}));
+  EXPECT_EQ(all<core::unwatch>(out), (std::vector<core::unwatch>{{x}}));
+  EXPECT_EQ(pool.trainers()[0].lost, "silent for 15 s");
+  EXPECT_EQ(pool.holder_of(x), std::nullopt);
+}
+
+TEST_F(PoolCoreTest, HeartbeatsKeepATrainer) {
+  const auto x = join();
+  for (int i = 0; i < 60; ++i) {
+    now += 1s;
+    beat_of(x);
+    EXPECT_TRUE(pool.tick(now).empty());
+  }
+}
+
+TEST_F(PoolCoreTest, ReportsToMergersKeepATrainer) {
+  const auto x = join();
+  for (int i = 0; i < 60; ++i) {
+    now += 1s;
+    pool.note_alive(x, now);
+    EXPECT_TRUE(pool.tick(now).empty());
+  }
+}
+
+TEST_F(PoolCoreTest, LateTickCountsForNoTrainer) {
+  join();
+  now += 100s; // the pool itself has not run
+  EXPECT_TRUE(pool.tick(now).empty());
+}
+
+TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
+  demand(5, 1);
+  const auto x = join();
+  const auto out = beat_of(x, 8);
+  EXPECT_EQ(all<core::forward_heartbeat>(out),
+            (std::vector<core::forward_heartbeat>{{5, {x, 8, 0, 0}}}));
+}
+
+TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
+  const auto x = admit();
+  EXPECT_TRUE(beat_of(x, 8).empty());
+}
+
+TEST_F(PoolCoreTest, HeartbeatOfALostTrainerDoesNothing) {
+  const auto x = join();
+  pool.disconnect(x, false, "killed", now);
+  EXPECT_TRUE(beat_of(x).empty());
+}
+
+TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
+  demand(1, 1);
+  const auto x = join();
+  EXPECT_EQ(pool.cool_down(x, 500ms, now),
+            (core::effects{core::review_after{500ms, true}}));
+  EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
+  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
+  now += 500ms;
+  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{{1, x}}));
+}
+
+TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
+  demand(1, 1);
+  const auto x = join();
+  pool.stall(x, "no progress", now);
+  EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
+  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
+  EXPECT_TRUE(all<core::grant>(beat_of(x, 3)).empty());
+  EXPECT_EQ(all<core::grant>(beat_of(x)), (grants{{1, x}}));
+  EXPECT_EQ(pool.trainers()[0].stalled, "");
+}
+
+TEST_F(PoolCoreTest, IdleTrainerLeavesAtOnce) {
+  const auto x = join();
+  const auto out = pool.leave(x, now);
+  EXPECT_EQ(all<core::unwatch>(out), (std::vector<core::unwatch>{{x}}));
+  EXPECT_TRUE(pool.trainers()[0].left);
+  EXPECT_EQ(pool.trainers()[0].lost, "");
+}
+
+TEST_F(PoolCoreTest, HeldTrainerLeavesOnceItIsReleased) {
+  demand(1, 1);
+  const auto x = join();
+  EXPECT_TRUE(pool.leave(x, now).empty());
+  EXPECT_FALSE(pool.trainers()[0].left);
+  demand(2, 1);
+  EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
+  EXPECT_TRUE(pool.trainers()[0].left);
+}
+
+TEST_F(PoolCoreTest, TrainerThatEndsInOrderAfterItsLeaveIsNotLost) {
+  demand(1, 1);
+  const auto x = join();
+  pool.leave(x, now);
+  const auto out = pool.disconnect(x, true, "none", now);
+  EXPECT_TRUE(pool.trainers()[0].left);
+  EXPECT_EQ(all<core::notify_lost>(out).size(), 1u);
+}
+
+TEST_F(PoolCoreTest, TrainerThatEndsWithoutLeaveIsLost) {
+  const auto x = join();
+  pool.disconnect(x, true, "normal", now);
+  EXPECT_FALSE(pool.trainers()[0].left);
+  EXPECT_EQ(pool.trainers()[0].lost, "normal");
+}
+
+TEST_F(PoolCoreTest, TrainersOfAMergerThatEndsGoToOthers) {
+  demand(1, 1);
+  const auto x = join();
+  demand(2, 1);
+  EXPECT_EQ(all<core::grant>(pool.forget_merger(1, now)), (grants{{2, x}}));
+}
+
+TEST_F(PoolCoreTest, TrainerOfNoUseIsNotGranted) {
+  pool.introduce(1, {"key", "cnn", ""});
+  demand(1, 1);
+  const auto x = join(named({"mlp"}));
+  EXPECT_EQ(pool.holder_of(x), std::nullopt);
+  const auto y = join(named({"cnn"}));
+  EXPECT_EQ(pool.holder_of(y), 1u);
+}
+
+TEST_F(PoolCoreTest, MergerWithoutATrainerIsStuckAndLoggedOnce) {
+  pool.introduce(1, {"key", "cnn", ""});
+  auto out = demand(1, 1);
+  EXPECT_EQ(all<core::log_line>(out),
+            (std::vector<core::log_line>{
+              {true, "key has to wait: no trainer is connected"}}));
+  EXPECT_TRUE(demand(1, 2).empty());
+  join(named({"mlp"}));
+  ASSERT_EQ(pool.stuck().size(), 1u);
+  EXPECT_EQ(pool.stuck()[0].key, "key");
+  EXPECT_EQ(pool.stuck()[0].why,
+            "none of the 1 trainers can train 'cnn': start one with the "
+            "library that it is in");
+}
+
+TEST_F(PoolCoreTest, OtherVersionIsNamedInTheReason) {
+  pool.introduce(1, {"key", "cnn", "2"});
+  demand(1, 1);
+  join(named({"cnn"}, "1"));
+  ASSERT_EQ(pool.stuck().size(), 1u);
+  EXPECT_NE(pool.stuck()[0].why.find("in its version '2', only '1'"),
+            std::string::npos);
+  join(named({"cnn"}, "2"));
+  EXPECT_TRUE(pool.stuck().empty());
+}
+
+TEST_F(PoolCoreTest, LaterMergerOfAKeyReplacesTheFirst) {
+  pool.introduce(1, {"key", "cnn", ""});
+  EXPECT_EQ(pool.merger_of("key"), 1u);
+  pool.introduce(2, {"key", "cnn", ""});
+  EXPECT_EQ(pool.merger_of("key"), 2u);
+  pool.forget_merger(2, now);
+  EXPECT_EQ(pool.merger_of("key"), std::nullopt);
+}
+
+TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {
+  demand(1, 10);
+  const auto x = join();
+  const auto y = join();
+  EXPECT_EQ(held_by(1), 2u);
+  last = demand(2, 10);
+  EXPECT_EQ(all<core::review_after>(last),
+            (std::vector<core::review_after>{{3s, false}}));
+  std::vector<core::ask_to_yield> asked = all<core::ask_to_yield>(last);
+  for (int i = 0; i < 100 && asked.empty(); ++i) {
+    now += 3s;
+    asked = all<core::ask_to_yield>(pool.review(false, now));
+  }
+  EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
+  EXPECT_EQ(pool.reserved_for(x), 2u);
+  EXPECT_EQ(pool.reserved_for(y), std::nullopt);
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x}}));
+  EXPECT_EQ(pool.reserved_for(x), std::nullopt);
+}
+
+TEST_F(PoolCoreTest, ReviewIsDueOnceAtATime) {
+  demand(1, 10);
+  join();
+  EXPECT_EQ(all<core::review_after>(demand(2, 10)).size(), 1u);
+  EXPECT_TRUE(all<core::review_after>(demand(3, 10)).empty());
+  now += 3s;
+  EXPECT_EQ(all<core::review_after>(pool.review(false, now)).size(), 1u);
+}
+
+TEST_F(PoolCoreTest, OldestOfThoseThatAreGoneAreForgotten) {
+  for (std::size_t i = 0; i < gone_trainers_max + 3; ++i)
+    pool.leave(join(), now);
+  EXPECT_EQ(pool.trainers().size(), gone_trainers_max);
+  EXPECT_EQ(pool.trainers().front().number, 4u);
+}
+
+/// Whatever comes in whatever order, the invariants hold, and what is granted
+/// is held.
+class PoolCoreSeeds : public PoolCoreTest,
+                      public testing::WithParamInterface<unsigned> {};
+
+TEST_P(PoolCoreSeeds, InvariantsHold) {
+  std::mt19937 random(GetParam());
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const std::vector<std::string> names{"mlp", "cnn"};
+  for (int turn = 0; turn < 800; ++turn) {
+    now += std::chrono::milliseconds(below(2000));
+    const auto trainer = below(pool.trainers().size() + 2) + 1;
+    const auto merger = below(4) + 1;
+    core::effects out;
+    switch (below(12)) {
+      case 0:
+        pool.admit(named({names[below(2)]}),
+                   below(4) == 0 ? std::optional{trainer} : std::nullopt, now,
+                   out);
+        break;
+      case 1:
+      case 2:
+      case 3: out = pool.heartbeat(beat{trainer, below(2), 0, 0}, now); break;
+      case 4: out = pool.leave(trainer, now); break;
+      case 5: out = pool.disconnect(trainer, below(2) == 0, "gone", now); break;
+      case 6:
+        pool.introduce(merger, {names[below(2)], names[below(2)], ""});
+        break;
+      case 7:
+        out = pool.demand(merger, 1 + static_cast<double>(below(3)), below(5),
+                          now);
+        break;
+      case 8:
+        out = below(6) == 0 ? pool.forget_merger(merger, now)
+                            : pool.tick(now);
+        break;
+      case 9: out = pool.release(trainer, now); break;
+      case 10:
+        out = below(2) == 0 ? pool.stall(trainer, "stalls", now)
+                            : pool.cool_down(trainer, 3s, now);
+        break;
+      default: out = pool.review(below(2) == 0, now); break;
+    }
+    pool.check_invariants();
+    for (const auto& x : all<core::grant>(out))
+      EXPECT_EQ(pool.holder_of(x.trainer), x.merger);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PoolCoreSeeds, testing::Range(0u, 30u));
+
+} // namespace
+} // namespace hippo
