@@ -44,8 +44,8 @@ endfunction()
 # precompiled header is used in place of that of GoogleTest, or `none`. ALONE
 # gives each case a process: where cases leave settings in theirs.
 function(hippo_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE" "SHARDS;SIM_SHARDS;SIM_FILTER;PCH"
-    "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE"
+    "SHARDS;SIM_SHARDS;SIM_FILTER;PCH" "SOURCES;LINK;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} hippo_options
     GTest::gtest_main)
