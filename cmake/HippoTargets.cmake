@@ -35,16 +35,17 @@ endfunction()
 
 # hippo_test(NAME SOURCES a_test.cpp ... LINK targets ...
 #   [LABELS unit|sim|torch|process|soak] [SHARDS n]
-#   [SIM_SHARDS n [SIM_FILTER filter]] [PCH target])
+#   [SIM_SHARDS n [SIM_FILTER filter]] [PCH target] [ALONE])
 # One GoogleTest program, whose cases run as one ctest test, or as SHARDS of
 # them, in the tier LABELS (docs/testing.md; without it, unit). With SIM_SHARDS,
 # the cases that SIM_FILTER names, by default those of the suites that are
 # instantiated as `Seeds`, are as many ctest tests of tier sim. The first of
 # them, with every n-th case, is in a quick run as well. PCH is the target whose
-# precompiled header is used in place of that of GoogleTest, or `none`.
+# precompiled header is used in place of that of GoogleTest, or `none`. ALONE
+# gives each case a process: where cases leave settings in theirs.
 function(hippo_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SHARDS;SIM_SHARDS;SIM_FILTER;PCH"
-    "SOURCES;LINK;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ALONE"
+    "SHARDS;SIM_SHARDS;SIM_FILTER;PCH" "SOURCES;LINK;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LINK} hippo_options
     GTest::gtest_main)
@@ -60,6 +61,11 @@ function(hippo_test name)
   endif()
   if(arg_LABELS STREQUAL "unit" OR arg_SIM_SHARDS)
     add_dependencies(quick_tests ${name})
+  endif()
+  if(arg_ALONE)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+      PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+    return()
   endif()
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
