@@ -188,6 +188,22 @@ TEST(Place, MisfitsThatFitEachOtherTakeOneTurn) {
   EXPECT_DOUBLE_EQ(where->seconds, 300);
 }
 
+TEST(Place, TurnsLastNoLongerThanThePathNorThanTheLongestMisfit) {
+  world x{3, policy::critical_path, {"width"}};
+  const auto study = x.add_study(1000);
+  x.leases.add(first_trainer);
+  x.begin(first_trainer, 0, x.add_trial(study, 1000, 1));
+  x.begin(first_trainer, 1, x.add_trial(x.add_study(100), 100, 1));
+  const auto shorter = x.add_trial(x.add_study(30), 30, 2);
+  const auto longer = x.add_trial(x.add_study(1050), 1050, 2);
+  auto where = place(x.view(), x.path_on(shorter));
+  ASSERT_TRUE(where);
+  EXPECT_DOUBLE_EQ(where->seconds, 30 + 30);
+  where = place(x.view(), x.path_on(longer));
+  ASSERT_TRUE(where);
+  EXPECT_DOUBLE_EQ(where->seconds, 1050 + 1000);
+}
+
 TEST(Place, EmptyTrainerIsBetterThanTakingTurns) {
   world x{2, policy::critical_path, {"width"}};
   const auto study = x.add_study(100);
