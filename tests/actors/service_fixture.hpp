@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -256,6 +257,8 @@ keeping_journal(journal_actor::pointer self, std::shared_ptr<remains> kept) {
                            x.records.end());
       for (const auto& [owner, news] : x.news)
         self->send(owner, outcome_atom::value, news);
+      for (const auto& file : x.files)
+        std::filesystem::remove(file);
       return std::uint64_t{x.records.size()};
     },
     [](flush_atom) {},

@@ -68,7 +68,9 @@ public:
   };
   std::vector<study_entry> studies;
 
-  void open(std::size_t n, const std::vector<std::string>& workloads) {
+  /// @param lanes that each trainer has
+  void open(std::size_t n, const std::vector<std::string>& workloads,
+            double lanes = 1) {
     pool_options watching;
     watching.beat_interval = 1h;
     watching.silence_max = 10h;
@@ -81,6 +83,7 @@ public:
       y.workload.name = name;
       merger_options options;
       options.workload.name = name;
+      options.workload.options["lanes"] = lanes;
       options.first_lease = mergers.size() * 1'000'000 + 1;
       mergers[name] = spawn(merger, options, trainers_pool, log);
       x.workloads[name];
@@ -212,6 +215,14 @@ TEST_P(SharesOnTrainersTest, OfStudiesOnOneTreeAreByWeight) {
   add_study("a", 1, GetParam());
   run_to(1h);
   expect_shares(device_seconds(), {2, 1});
+}
+
+TEST_P(SharesOnTrainersTest, OfStudiesOnLanesAreByWeight) {
+  open(GetParam(), {"a"}, 16);
+  add_study("a", 1, 16 * GetParam()); // has the longer paths
+  add_study("a", 1, 16 * GetParam(), 2000);
+  run_to(1h);
+  expect_shares(device_seconds(), {1, 1});
 }
 
 /// Draws at random, and starts no more than trainers are free for.

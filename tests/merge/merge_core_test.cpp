@@ -1,0 +1,679 @@
+#include "hippo/merge/merge_core.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "merge/merge_world.hpp"
+
+namespace hippo {
+namespace {
+
+using test::merge_world;
+
+const measuring each_three{3, {9}};
+
+merger_options laned(double lanes) {
+  merger_options result;
+  result.workload.options["lanes"] = lanes;
+  return result;
+}
+
+/// A world with a study of `each_three` and a merger that leases.
+struct started_world : merge_world {
+  explicit started_world(merger_options options = {})
+    : merge_world(std::move(options)) {
+    add_study(each_three);
+    apply(merge_event::started{});
+  }
+
+  void expect_all_as_alone() {
+    EXPECT_TRUE(commits.empty());
+    EXPECT_TRUE(unanswered.empty());
+    for (std::size_t i = 0; i < studies.size(); ++i)
+      expect_results_as_alone(i, each_three);
+  }
+};
+
+TEST(MergeCore, TrialsWithACommonBeginningTrainItOnce) {
+  started_world x;
+  x.grant();
+  x.train(0, {x.change(.1, 6, .01), x.change(.1, 6, .02), x.constant(.1)}, 9);
+  x.run_all();
+  x.expect_all_as_alone();
+  EXPECT_EQ(x.trained, x.distinct());
+  EXPECT_EQ(x.trained, 6u + 3 * 3);
+  EXPECT_EQ(x.core.status().trained_steps, x.trained);
+}
+
+TEST(MergeCore, NothingIsLeasedBeforeTheStart) {
+  merge_world x;
+  x.add_study(each_three);
+  x.grant();
+  x.train(0, {x.constant(.1)}, 9);
+  EXPECT_TRUE(x.sent_leases.empty());
+  x.apply(merge_event::started{});
+  x.run_all();
+  EXPECT_EQ(x.sent_leases.size(), 1u);
+}
+
+TEST(MergeCore, ATrainerWithoutWorkIsReleased) {
+  started_world x;
+  const auto id = x.grant();
+  EXPECT_FALSE(x.trainers.at(id).granted);
+}
+
+TEST(MergeCore, AReportIsAcknowledgedOnceItIsStored) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  x.commit_all();
+  const auto id = x.grant();
+  x.step(id, x.lease_of(id));
+  EXPECT_EQ(x.acks, 0u);
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.size(), 0u);
+  x.commit_all();
+  EXPECT_EQ(x.acks, 1u);
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.size(), 1u);
+}
+
+TEST(MergeCore, AnsweredRequestCostsNothing) {
+  started_world x;
+  x.grant();
+  x.train(0, {x.constant(.1)}, 9);
+  x.run_all();
+  const auto before = x.trained;
+  x.add_study(each_three);
+  x.train(1, {x.constant(.1)}, 9);
+  x.run_all();
+  EXPECT_EQ(x.trained, before);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ALostTrainersWorkIsLeasedAgainFromItsCheckpoint) {
+  started_world x;
+  x.train(0, {x.change(.1, 6, .01), x.constant(.1)}, 9);
+  const auto first = x.grant();
+  const auto lease = x.lease_of(first);
+  x.step(first, lease);
+  x.step(first, lease); // leaves a checkpoint at 6
+  x.lose(first);
+  EXPECT_TRUE(x.core.leases().leases().empty());
+  x.grant();
+  EXPECT_EQ(x.sent_leases.back().second.stages.front().begin, 6u);
+  x.run_all();
+  x.expect_all_as_alone();
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
+TEST(MergeCore, ALateReportCountsIfNothingElseCameFirst) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto first = x.grant();
+  auto job = x.trainers.at(first).jobs.begin()->second;
+  const auto late = x.train_to(job, job.work.stops.front());
+  x.lose(first);
+  x.report(late);
+  x.commit_all();
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.count(3), 1u);
+  EXPECT_TRUE(x.unanswered.empty());
+  x.report(late, true); // again
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
+  for (const step_t at : {step_t{0}, step_t{10}, UINT64_MAX}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    x.step(id, lease);
+    stop_report lie;
+    lie.lease = lease;
+    lie.at = at;
+    lie.values = {{"value", 1}};
+    x.report(lie);
+    ASSERT_EQ(x.cancelled.size(), 1u) << at;
+    x.obey_cancels();
+    x.run_all();
+    x.expect_all_as_alone();
+  }
+}
+
+TEST(MergeCore, AMalformedMessageCancelsWhatItsTrainerHas) {
+  started_world x{laned(2)};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  x.apply(merge_event::malformed{id, "nonsense"});
+  EXPECT_EQ(x.cancelled.size(), 2u);
+}
+
+TEST(MergeCore, TrainingThatFailsIsTriedAgainAndThenFailsItsTrials) {
+  merger_options options;
+  options.attempts_max = 2;
+  started_world x{options};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  auto id = x.grant();
+  x.end(id, x.lease_of(id), error{errc::training_failed, "broken"});
+  x.commit_all();
+  EXPECT_TRUE(x.studies[0].failed.empty());
+  for (int i = 0; i < 20 && x.studies[0].failed.empty(); ++i) {
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    const auto& work = x.trainers.at(id).jobs.begin()->second.work;
+    if (work.stages.front().node == 1)
+      x.end(id, work.number, error{errc::training_failed, "broken"});
+    else
+      x.step(id, work.number);
+    x.commit_all();
+  }
+  ASSERT_EQ(x.studies[0].failed.count(0), 1u);
+  EXPECT_EQ(x.studies[0].failed.at(0).reason.message, "broken");
+  if (!x.trainers.at(id).granted)
+    x.grant(id);
+  x.run_all();
+  EXPECT_EQ(x.studies[0].failed.size(), 1u);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AFailingDiskCostsNoAttempt) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  for (int i = 0; i < 10; ++i) {
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.end(id, x.lease_of(id), error{errc::io_failed, "disk full"});
+    EXPECT_FALSE(x.trainers.at(id).granted);
+  }
+  EXPECT_EQ(x.cool_downs.size(), 10u);
+  EXPECT_GT(x.cool_downs.back().span, x.cool_downs.front().span);
+  x.grant(id);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
+  started_world x;
+  x.train(0, {x.change(.1, 6, .01)}, 6);
+  x.train(0, {x.change(.1, 6, .02)}, 6);
+  x.grant();
+  x.run_all();
+  auto more = x.orders_of(0);
+  more.asked.push_back({0, 9, 0, false});
+  x.give(0, more);
+  x.commit_all();
+  const auto id = x.grant();
+  const auto file = x.sent_leases.back().second.start.file;
+  ASSERT_FALSE(file.empty());
+  x.end(id, x.lease_of(id), error{errc::bad_checkpoint, "damaged"});
+  x.files.erase(file);
+  x.commit_all();
+  EXPECT_EQ(x.deleted.count("folder/" + file), 1u);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, WhatIsNotFiniteFailsItsTrialsAlone) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  auto& job = x.trainers.at(id).jobs.begin()->second;
+  auto report = x.train_to(job, job.work.stops.front());
+  report.values = {{"value", std::numeric_limits<double>::quiet_NaN()}};
+  x.report(report);
+  x.end(id, report.lease, error{errc::diverged, "not finite"});
+  x.run_all();
+  EXPECT_EQ(x.studies[0].failed.size(), 1u);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
+  merger_options options;
+  options.stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  for (int i = 0; i < 12 && x.stalled.empty(); ++i) {
+    x.pass(5);
+    x.heartbeat(id, lease);
+  }
+  EXPECT_TRUE(x.stalled.empty()) << "60 s are not over";
+  x.pass(5);
+  x.heartbeat(id, lease);
+  ASSERT_EQ(x.stalled.size(), 1u);
+  EXPECT_EQ(x.stalled[0].trainer, id);
+  EXPECT_TRUE(x.core.leases().leases().empty());
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, APauseOfTheServiceIsNoStall) {
+  merger_options options;
+  options.stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  x.pass(3600);
+  x.heartbeat(id, x.lease_of(id));
+  EXPECT_TRUE(x.stalled.empty());
+}
+
+TEST(MergeCore, HeartbeatsOfAnotherTrainerCountForNothing) {
+  merger_options options;
+  options.stall_max = std::chrono::seconds{1};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const lease_id lease{x.lease_of(id)};
+  for (int i = 0; i < 10; ++i) {
+    x.pass(5);
+    x.apply(merge_event::heartbeat{trainer_id{99}, lease, 0});
+  }
+  EXPECT_TRUE(x.stalled.empty());
+}
+
+TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  x.commit_all();
+  x.apply(merge_event::paused_set{0, true});
+  EXPECT_EQ(x.studies[0].quiesced, 0u);
+  x.run_all();
+  EXPECT_EQ(x.sent_leases.size(), 1u) << "nothing new starts";
+  EXPECT_EQ(x.studies[0].quiesced, 1u);
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.size()
+              + x.studies[0].trials.at(1).delivered.size(),
+            3u);
+  x.apply(merge_event::paused_set{0, false});
+  if (!x.trainers.at(id).granted)
+    x.grant(id);
+  x.run_all();
+  EXPECT_EQ(x.studies[0].quiesced, 1u);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, WhatAPausedStudyAsksForWaits) {
+  started_world x;
+  x.apply(merge_event::paused_set{0, true});
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant();
+  x.run_all();
+  EXPECT_EQ(x.trained, 0u);
+  x.apply(merge_event::paused_set{0, false});
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ALeaseThatNobodyWaitsForIsCancelled) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant();
+  auto drop = x.orders_of(0);
+  drop.dropped = {0};
+  x.give(0, drop);
+  EXPECT_EQ(x.cancelled.size(), 1u);
+  x.obey_cancels();
+  EXPECT_TRUE(x.core.leases().leases().empty());
+}
+
+TEST(MergeCore, OrdersThatMakeNoSenseAreIgnoredWhole) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  study_orders unknown;
+  unknown.asked.push_back({7, 9, 0, false});
+  x.apply(merge_event::orders_given{0, unknown});
+  study_orders twice;
+  twice.added.push_back({0, x.constant(.2), std::nullopt, false});
+  x.apply(merge_event::orders_given{0, twice});
+  study_orders ahead;
+  ahead.heard = 1000;
+  x.apply(merge_event::orders_given{0, ahead});
+  x.apply(merge_event::orders_given{17, {}});
+  x.apply(merge_event::paused_set{UINT64_MAX, true});
+  x.apply(merge_event::weight_set{17, 1});
+  x.apply(merge_event::weight_set{0, -1});
+  EXPECT_EQ(x.log.size(), 7u);
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, CapacityIsOfferedToAStudyThatWantsIt) {
+  started_world x;
+  x.studies[0].wants_capacity = true;
+  x.give(0, x.orders_of(0));
+  const auto id = x.grant();
+  EXPECT_EQ(x.studies[0].offered, 1u);
+  EXPECT_TRUE(x.trainers.at(id).granted) << "it waits for what is started";
+  x.apply(merge_event::time_passed{});
+  EXPECT_EQ(x.studies[0].offered, 1u) << "the offer is not answered yet";
+  x.train(0, {x.constant(.1)}, 9);
+  EXPECT_EQ(x.sent_leases.size(), 1u);
+  x.studies[0].wants_capacity = false;
+  x.give(0, x.orders_of(0));
+  x.run_all();
+  EXPECT_FALSE(x.trainers.at(id).granted);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, CheckpointsKeepWithinTheirBudget) {
+  merger_options options;
+  options.checkpoint_bytes_max = 3000; // three of them
+  started_world x{options};
+  std::vector<std::vector<segment>> trials;
+  for (int i = 0; i < 12; ++i)
+    trials.push_back(x.change(.1 + i, 3, .01));
+  x.train(0, trials, 9);
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+  EXPECT_GT(x.deleted.size(), 0u);
+  std::uint64_t left = 0;
+  for (node_id id = 0; id < x.core.plan().size(); ++id)
+    left += x.core.plan().node(id).checkpoints.size();
+  EXPECT_LE(left, 3u);
+}
+
+TEST(MergeCore, RetiresOnceNothingRunsAndAllIsStored) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  x.step(id, x.lease_of(id));
+  x.apply(merge_event::retiring{});
+  EXPECT_TRUE(x.retired.empty());
+  x.obey_cancels();
+  EXPECT_TRUE(x.retired.empty()) << "not stored yet";
+  x.commit_all();
+  EXPECT_EQ(x.retired, (std::vector<std::uint64_t>{3}));
+}
+
+TEST(MergeCore, AHaltedMergerLeasesNothing) {
+  started_world x;
+  x.apply(merge_event::halted{});
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant();
+  x.run_all(false);
+  EXPECT_TRUE(x.sent_leases.empty());
+}
+
+TEST(MergeCore, ATrainerThatOthersNeedIsReleasedWithACheckpoint) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  x.pass(1000); // long enough to be worth a hand-over
+  x.apply(merge_event::yield_asked{id});
+  const auto lease = x.lease_of(id);
+  const auto report = x.step(id, lease);
+  EXPECT_TRUE(report.saved);
+  EXPECT_LT(report.at, 9u);
+  EXPECT_FALSE(x.trainers.at(id).granted);
+  x.run_all();
+  x.expect_all_as_alone();
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
+TEST(MergeCore, ATrainerGrantedTwiceIsOne) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  x.grant(id);
+  EXPECT_EQ(x.sent_leases.size(), 1u);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, WithoutMergingEveryTrialIsTrainedAlone) {
+  merger_options options;
+  options.merge = false;
+  started_world x{options};
+  x.grant();
+  x.train(0, {x.constant(.1), x.constant(.1)}, 9);
+  x.run_all();
+  EXPECT_EQ(x.trained, 18u);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, APathBeyondTheLimitIsLeasedInParts) {
+  merger_options options;
+  options.lease_steps_max = 4;
+  started_world x{options};
+  x.grant();
+  x.train(0, {x.constant(.1)}, 9);
+  x.run_all();
+  EXPECT_EQ(x.sent_leases.size(), 3u);
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, EqualEventsGiveEqualEffects) {
+  const auto numbers = [] {
+    started_world x{laned(2)};
+    x.grant();
+    x.grant();
+    x.train(0, {x.change(.1, 3, .2), x.change(.1, 6, .2), x.constant(.3)}, 9);
+    x.run_all();
+    std::vector<std::uint64_t> result;
+    for (const auto& [id, work] : x.sent_leases)
+      result.insert(result.end(),
+                    {number_of(id), work.number, work.lane,
+                     work.stages.front().node, work.stages.back().end});
+    return result;
+  };
+  EXPECT_EQ(numbers(), numbers());
+}
+
+TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
+  started_world x{laned(2)};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  ASSERT_EQ(x.trainers.at(id).jobs.size(), 2u);
+  const auto first = x.trainers.at(id).jobs.begin()->first;
+  const auto second = x.trainers.at(id).jobs.rbegin()->first;
+  for (int i = 0; i < 3; ++i) {
+    x.pass(10);
+    x.step(id, first);
+    x.step(id, second);
+  }
+  x.apply(merge_event::time_passed{});
+  const auto known = x.core.overview();
+  EXPECT_DOUBLE_EQ(known.busy_seconds, 30);
+  EXPECT_DOUBLE_EQ(known.study_seconds.at(0), 30);
+  EXPECT_EQ(known.timeline.size(), 6u);
+}
+
+// -- everything at once --------------------------------------------------------
+
+/// Studies that add, ask, drop, pause and weigh; trainers that come, die, fail,
+/// stall and send again; a store that lags. Then the faults end.
+struct chaos : merge_world {
+  explicit chaos(std::uint32_t seed)
+    : merge_world(options_for(seed)), rng{seed} {}
+
+  static merger_options options_for(std::uint32_t seed) {
+    auto result = laned(1 + seed % 3);
+    result.attempts_max = 1000; // nothing fails for good
+    result.stall_max = std::chrono::seconds{30};
+    result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
+    result.checkpoint_bytes_max = seed % 4 == 0 ? 5000 : UINT64_MAX;
+    result.merge = seed % 7 != 0;
+    if (seed % 6 == 0)
+      result.policy = policy::breadth_first;
+    return result;
+  }
+
+  std::size_t pick(std::size_t n) { return rng() % n; }
+
+  std::optional<std::pair<trainer_id, std::uint64_t>> any_lease() {
+    std::vector<std::pair<trainer_id, std::uint64_t>> all;
+    for (const auto& [id, x] : trainers)
+      for (const auto& [number, job] : x.jobs)
+        all.emplace_back(id, number);
+    if (all.empty())
+      return std::nullopt;
+    return all[pick(all.size())];
+  }
+
+  void change_study() {
+    const auto no = pick(studies.size());
+    auto& st = studies[no];
+    switch (pick(6)) {
+      case 0:
+        apply(merge_event::paused_set{no, pick(2) == 0});
+        break;
+      case 1:
+        apply(merge_event::weight_set{no, 1.0 + static_cast<double>(pick(4))});
+        break;
+      case 2:
+        if (!st.trials.empty()) {
+          auto x = orders_of(no);
+          const auto trial = pick(st.trials.size());
+          if (st.dropped.count(trial) == 0 && st.failed.count(trial) == 0)
+            x.dropped = {trial};
+          give(no, x);
+        }
+        break;
+      case 3:
+        st.wants_capacity = !st.wants_capacity;
+        give(no, orders_of(no));
+        break;
+      default:
+        train(no, {test::random_segments(rng, 9)}, 3 * (1 + pick(3)));
+    }
+  }
+
+  void disturb_trainer() {
+    const auto found = any_lease();
+    if (!found)
+      return;
+    const auto [id, number] = *found;
+    switch (pick(7)) {
+      case 0:
+        end(id, number, error{errc::io_failed, "disk"});
+        break;
+      case 1:
+        end(id, number, error{errc::training_failed, "code"});
+        break;
+      case 2:
+        end(id, number, error{errc::bad_checkpoint, "damage"});
+        break;
+      case 3:
+        apply(merge_event::yield_asked{id});
+        break;
+      case 4:
+        apply(merge_event::malformed{id, "rubbish"});
+        break;
+      case 5: { // dies, and a report of its comes late
+        auto job = trainers.at(id).jobs.at(number);
+        const auto stop = job.work.stops.at(job.next_stop);
+        const auto late = train_to(job, stop);
+        lose(id);
+        report(late, pick(2) == 0);
+        trained = 0; // no figure in the end
+        break;
+      }
+      default: // hangs
+        for (int i = 0; i < 8 && trainers.at(id).jobs.count(number) > 0; ++i) {
+          pass(9);
+          heartbeat(id, number);
+        }
+    }
+  }
+
+  void act() {
+    pass(static_cast<double>(pick(3000)) / 1000);
+    switch (pick(10)) {
+      case 0:
+        change_study();
+        break;
+      case 1:
+        if (trainers.size() < 4) {
+          grant();
+          break;
+        }
+        [[fallthrough]];
+      case 2:
+        for (const auto& [id, x] : trainers)
+          if (!x.granted) {
+            grant(id);
+            break;
+          }
+        break;
+      case 3:
+        disturb_trainer();
+        break;
+      case 4:
+        obey_cancels();
+        break;
+      case 5:
+      case 6:
+        if (!commits.empty())
+          commit_one();
+        break;
+      case 7:
+        if (!demands.empty())
+          answer_demand();
+        break;
+      default:
+        if (const auto x = any_lease())
+          step(x->first, x->second, 1);
+    }
+  }
+
+  void heal() {
+    for (std::size_t i = 0; i < studies.size(); ++i) {
+      studies[i].wants_capacity = false;
+      give(i, orders_of(i));
+      apply(merge_event::paused_set{i, false});
+    }
+    for (int i = 0; i < 3; ++i)
+      grant();
+    // Those that have cooled down, or were left aside, are granted again.
+    for (int i = 0; i < 20; ++i) {
+      run_all();
+      obey_cancels();
+      pass(61);
+      for (const auto& [id, x] : trainers)
+        if (!x.granted) {
+          grant(id);
+          break;
+        }
+    }
+  }
+
+  std::mt19937 rng;
+};
+
+class MergeChaos : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(MergeChaos, EverythingIsTrainedAsAlone) {
+  constexpr std::uint32_t seeds_per_case = 25;
+  for (auto seed = GetParam() * seeds_per_case;
+       seed < (GetParam() + 1) * seeds_per_case; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    chaos x{seed};
+    for (std::size_t i = 0; i < 1 + seed % 3; ++i)
+      x.add_study(each_three, 1.0 + static_cast<double>(i));
+    x.apply(merge_event::started{});
+    for (int i = 0; i < 150; ++i)
+      x.act();
+    x.heal();
+    EXPECT_TRUE(x.commits.empty());
+    EXPECT_TRUE(x.unanswered.empty());
+    EXPECT_TRUE(x.core.leases().leases().empty());
+    for (std::size_t i = 0; i < x.studies.size(); ++i)
+      x.expect_results_as_alone(i, each_three);
+    if (testing::Test::HasFailure())
+      return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MergeChaos, testing::Range(0u, 12u));
+
+} // namespace
+} // namespace hippo

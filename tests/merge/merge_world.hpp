@@ -1,0 +1,500 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "hippo/merge/merge_core.hpp"
+#include "plan/workload_model.hpp"
+
+namespace hippo::test {
+
+/// What is around a `merge_core`: trainers, a pool that has them, a store that
+/// commits when it is told to, and studies that remember what they are sent.
+/// Training is the hash model, so that a wrong order or checkpoint shows.
+///
+/// Checks after each event that nothing that depends on a commit comes before
+/// it, that trainers are used only while they are granted, and that a lease
+/// begins where its checkpoint is.
+class merge_world {
+public:
+  explicit merge_world(merger_options options = {})
+    : lanes_(lanes_of(options.workload)),
+      core{with_defaults(std::move(options)), moment{}} {}
+
+  struct trainer {
+    struct job {
+      lease work;
+      model_state state;
+      step_t at = 0;
+      std::size_t next_stop = 0;
+    };
+    std::map<std::uint64_t, job> jobs; ///< by lease
+    bool granted = false;
+    bool silent = false; ///< it trains nothing and says nothing
+  };
+
+  struct study {
+    std::map<std::uint64_t, model_trial> trials; ///< by the study's numbers
+    std::set<std::uint64_t> dropped;
+    std::map<std::uint64_t, trial_failed> failed;
+    std::uint64_t received = 0; ///< news and offers
+    std::uint64_t offered = 0;  ///< trials, since last asked
+    std::uint64_t quiesced = 0; ///< how often
+    bool wants_capacity = false;
+  };
+
+private:
+  std::uint32_t lanes_;
+
+public:
+  merge_core core;
+  moment now{};
+  std::map<trainer_id, trainer> trainers; ///< those that have not died
+  std::vector<study> studies;
+  std::deque<commit_request> commits; ///< under way, oldest first
+  std::map<std::string, model_state> files;
+  std::set<std::string> deleted;
+  std::set<std::string> damaged; ///< files that a lease could not start from
+  std::vector<journal_record> stored;
+  std::map<reply_address, ack> unanswered; ///< reports that were sent
+  std::vector<merge_effect::announce_demand> demands; ///< not yet answered
+  std::uint64_t wanted = 0; ///< trainers more, as last announced
+  std::vector<merge_effect::cool_down_trainer> cool_downs;
+  std::vector<merge_effect::give_back_stalled> stalled;
+  std::vector<merge_effect::log_line> log;
+  std::vector<std::uint64_t> retired;
+  std::uint64_t trained = 0; ///< steps that trainers have taken
+  std::vector<std::pair<trainer_id, lease>> sent_leases;
+  std::vector<merge_effect::send_stop> sent_stops;
+  std::uint64_t acks = 0;
+
+  // -- time and events --------------------------------------------------------
+
+  void pass(double seconds) {
+    now += std::chrono::duration_cast<moment::duration>(
+      std::chrono::duration<double>(seconds));
+  }
+
+  void apply(any_merge_event event) {
+    const bool is_commit
+      = std::holds_alternative<merge_event::committed>(event);
+    for (auto& x : core.apply(std::move(event), now)) {
+      EXPECT_TRUE(is_commit
+                  || !std::holds_alternative<merge_effect::send_ack>(x))
+        << "acknowledged before the commit";
+      std::visit([this](auto& y) { take(y); }, x);
+    }
+    core.check_invariants();
+  }
+
+  // -- studies ----------------------------------------------------------------
+
+  std::size_t add_study(measuring when, double weight = 1,
+                        bool paused = false) {
+    study_registration x;
+    x.id = studies.size() + 1;
+    x.when = std::move(when);
+    x.weight = weight;
+    x.held = paused;
+    studies.emplace_back();
+    apply(merge_event::study_added{std::move(x)});
+    return studies.size() - 1;
+  }
+
+  /// Orders that acknowledge what the study was sent.
+  study_orders orders_of(std::size_t no) const {
+    study_orders result;
+    result.heard = studies[no].received;
+    result.wants_room = studies[no].wants_capacity;
+    return result;
+  }
+
+  void give(std::size_t no, study_orders x) {
+    auto& st = studies[no];
+    for (const auto& y : x.added) {
+      auto& trial = st.trials[y.no];
+      trial.study = static_cast<study_no>(no);
+      trial.segments = y.segments;
+    }
+    for (auto y : x.dropped)
+      st.dropped.insert(y);
+    for (const auto& y : x.asked) {
+      auto& to = st.trials.at(y.no).asked_to;
+      to = std::max(to, y.to);
+    }
+    apply(merge_event::orders_given{no, std::move(x)});
+  }
+
+  /// Adds trials and has each trained up to `to`.
+  void train(std::size_t no, const std::vector<std::vector<segment>>& trials,
+             step_t to) {
+    auto x = orders_of(no);
+    for (const auto& segments : trials) {
+      const auto number = studies[no].trials.size() + x.added.size();
+      x.added.push_back({number, segments, std::nullopt, false});
+      x.asked.push_back({number, to, 0, false});
+    }
+    give(no, std::move(x));
+  }
+
+  /// One configuration throughout.
+  static std::vector<segment> constant(double rate, double batch = 64) {
+    return {{0,
+             {{"lr", form::constant(rate)},
+              {"batch_size", form::constant(batch)}}}};
+  }
+
+  /// `constant(rate)` up to a step, then another rate.
+  static std::vector<segment> change(double rate, step_t at, double then) {
+    auto result = constant(rate);
+    result.push_back({at, constant(then).front().config});
+    return result;
+  }
+
+  // -- the store --------------------------------------------------------------
+
+  /// Commits the oldest that is under way.
+  void commit_one() {
+    auto x = std::move(commits.front());
+    commits.pop_front();
+    stored.insert(stored.end(), x.records.begin(), x.records.end());
+    for (const auto& [no, news] : x.news)
+      receive(no, news);
+    for (const auto& file : x.files)
+      deleted.insert(file);
+    apply(merge_event::committed{x.number});
+  }
+
+  void commit_all() {
+    while (!commits.empty())
+      commit_one();
+  }
+
+  // -- the pool ---------------------------------------------------------------
+
+  void answer_demand() {
+    demands.erase(demands.begin());
+    apply(merge_event::demand_answered{});
+  }
+
+  /// Grants a trainer, a new one unless its number is given.
+  trainer_id grant(std::optional<trainer_id> which = {}) {
+    const auto id = which.value_or(trainer_id{++last_trainer_});
+    trainers[id].granted = true;
+    apply(merge_event::granted{id});
+    return id;
+  }
+
+  void lose(trainer_id id) {
+    const bool was_granted = trainers.at(id).granted;
+    trainers.erase(id);
+    if (was_granted)
+      apply(merge_event::lost{id});
+  }
+
+  // -- trainers ---------------------------------------------------------------
+
+  /// The only lease that a trainer has.
+  std::uint64_t lease_of(trainer_id id) const {
+    const auto& jobs = trainers.at(id).jobs;
+    EXPECT_EQ(jobs.size(), 1u);
+    return jobs.empty() ? 0 : jobs.begin()->first;
+  }
+
+  /// Trains a lease up to its next stop and reports that; ends it after the
+  /// last one. @returns the report
+  stop_report step(trainer_id id, std::uint64_t number,
+                   double step_seconds = 1) {
+    auto& job = trainers.at(id).jobs.at(number);
+    const auto stop = job.work.stops.at(job.next_stop++);
+    auto x = train_to(job, stop, step_seconds);
+    const bool ends = stop.last || job.next_stop == job.work.stops.size();
+    report(x);
+    if (ends)
+      end(id, number);
+    return x;
+  }
+
+  /// Sends a report, as that of a running lease or not.
+  void report(const stop_report& x, bool resent = false) {
+    const reply_address to{++last_reply_};
+    unanswered[to] = ack{x.lease, x.at};
+    if (resent)
+      apply(merge_event::resent{x, to});
+    else
+      apply(merge_event::reported{x, to});
+  }
+
+  void end(trainer_id id, std::uint64_t number,
+           std::optional<error> failure = {}) {
+    auto entry = trainers.at(id).jobs.extract(number);
+    lease_end x;
+    x.lease = number;
+    x.at = entry.mapped().at;
+    if (failure && failure->code == errc::bad_checkpoint)
+      damaged.insert("folder/" + entry.mapped().work.start.file);
+    x.failure = std::move(failure);
+    apply(merge_event::lease_ended{std::move(x)});
+  }
+
+  void heartbeat(trainer_id id, std::uint64_t number) {
+    apply(merge_event::heartbeat{id, lease_id{number},
+                                 trainers.at(id).jobs.at(number).at});
+  }
+
+  /// Grants a trainer that is not, if the merger could use one.
+  bool grant_for_demand() {
+    const auto found
+      = std::find_if(trainers.begin(), trainers.end(),
+                     [](const auto& kvp) { return !kvp.second.granted; });
+    if (wanted == 0 || found == trainers.end())
+      return false;
+    --wanted;
+    grant(found->first);
+    return true;
+  }
+
+  /// Trains everything that is leased, commits and answers, until nothing
+  /// happens any more. Released trainers are granted again while `grants`.
+  void run_all(bool grants = true) {
+    for (int i = 0; i < 100'000; ++i) {
+      if (!commits.empty()) {
+        commit_one();
+        continue;
+      }
+      if (grants && grant_for_demand())
+        continue;
+      if (!demands.empty()) {
+        answer_demand();
+        continue;
+      }
+      const auto found = std::find_if(
+        trainers.begin(), trainers.end(), [](const auto& kvp) {
+          return !kvp.second.silent && !kvp.second.jobs.empty();
+        });
+      if (found == trainers.end())
+        return;
+      pass(1);
+      step(found->first, found->second.jobs.begin()->first);
+    }
+    ADD_FAILURE() << "it does not come to an end";
+  }
+
+  // -- what must hold in the end ----------------------------------------------
+
+  /// Every trial has all that it was asked for, as it would have alone, or has
+  /// failed or was dropped.
+  void expect_results_as_alone(std::size_t no, const measuring& when) const {
+    for (const auto& [number, x] : studies[no].trials) {
+      for (const auto& [at, values] : x.delivered)
+        EXPECT_EQ(values, x.alone(at).evaluate())
+          << "trial " << number << " at " << at;
+      if (studies[no].failed.count(number) > 0
+          || studies[no].dropped.count(number) > 0)
+        continue;
+      for (step_t t = when.next(0); t > 0 && t <= x.asked_to;
+           t = when.next(t))
+        EXPECT_EQ(x.delivered.count(t), 1u)
+          << "trial " << number << " lacks " << t;
+    }
+  }
+
+  std::uint64_t distinct() const {
+    std::vector<const model_trial*> all;
+    for (const auto& st : studies)
+      for (const auto& [number, x] : st.trials)
+        all.push_back(&x);
+    return distinct_steps(all);
+  }
+
+  /// Trains up to a stop. Leaves the checkpoint if the stop says so.
+  stop_report train_to(trainer::job& job, const stop_point& stop,
+                       double step_seconds = 1) {
+    stop_report x;
+    x.lease = job.work.number;
+    for (const auto& stage : job.work.stages)
+      if (stage.end > job.at && stage.begin < stop.at) {
+        const auto to = std::min(stage.end, stop.at);
+        job.state.train(stage.config, job.at, to);
+        x.trained_steps += to - job.at;
+        job.at = to;
+      }
+    const auto* where = stage_reaching(job.work, stop.at);
+    const auto& last = where ? *where : job.work.stages.front();
+    x.at = stop.at;
+    x.node = last.node;
+    x.identity = last.identity;
+    x.device = "model";
+    trained += x.trained_steps;
+    x.train_ns = static_cast<std::uint64_t>(
+      static_cast<double>(x.trained_steps) * step_seconds * 1e9);
+    if (stop.evaluate)
+      x.values = job.state.evaluate();
+    if (stop.save) {
+      const auto name = checkpoint_name(x.node, x.at, x.lease);
+      files[name] = job.state;
+      x.saved = checkpoint{name, 1000, 1};
+      x.save_ns = 1'000'000;
+    }
+    return x;
+  }
+
+private:
+  static merger_options with_defaults(merger_options x) {
+    if (x.workload.name.empty())
+      x.workload.name = "model";
+    x.folder = "folder";
+    x.speed_names = {"batch_size"};
+    return x;
+  }
+
+  void receive(study_no no, const study_news& news) {
+    auto& st = studies[no];
+    for (const auto& x : news) {
+      ++st.received;
+      if (const auto* y = std::get_if<trial_measured>(&x)) {
+        auto& delivered = st.trials.at(y->trial).delivered;
+        EXPECT_TRUE(delivered.emplace(y->at, y->values).second)
+          << "trial " << y->trial << " was told of " << y->at << " twice";
+      } else {
+        const auto& failure = std::get<trial_failed>(x);
+        st.failed.emplace(failure.trial, failure);
+      }
+    }
+  }
+
+  trainer& granted(trainer_id id) {
+    EXPECT_TRUE(trainers.count(id) > 0 && trainers.at(id).granted)
+      << "trainer " << number_of(id) << " is not the merger's";
+    return trainers[id];
+  }
+
+  void take(merge_effect::send_lease& x) {
+    auto& jobs = granted(x.trainer).jobs;
+    EXPECT_LT(jobs.size(), lanes_);
+    for (const auto& [number, job] : jobs)
+      EXPECT_NE(job.work.lane, x.work.lane);
+    trainer::job job;
+    job.at = x.work.stages.front().begin;
+    if (!x.work.start.file.empty()) {
+      EXPECT_EQ(files.count(x.work.start.file), 1u);
+      EXPECT_EQ(deleted.count("folder/" + x.work.start.file), 0u)
+        << "a lease starts from what is deleted";
+      job.state = files[x.work.start.file];
+    } else {
+      EXPECT_EQ(job.at, 0u);
+    }
+    EXPECT_EQ(x.work.stops.back().at, x.work.stages.back().end);
+    sent_leases.emplace_back(x.trainer, x.work);
+    job.work = std::move(x.work);
+    const auto number = job.work.number;
+    EXPECT_TRUE(jobs.emplace(number, std::move(job)).second);
+  }
+
+  void take(merge_effect::send_stop& x) {
+    sent_stops.push_back(x);
+    auto& jobs = granted(x.trainer).jobs;
+    const auto i = jobs.find(x.stop.lease);
+    if (i == jobs.end())
+      return; // it ends
+    auto& job = i->second;
+    if (x.stop.point.at <= job.at && !x.stop.point.last)
+      return; // passed
+    auto point = x.stop.point;
+    point.at = std::max(point.at, job.at + 1);
+    auto& stops = job.work.stops;
+    const auto where
+      = std::find_if(stops.begin(), stops.end(),
+                     [&](const stop_point& y) { return y.at >= point.at; });
+    if (where != stops.end() && where->at == point.at) {
+      where->evaluate |= point.evaluate;
+      where->save |= point.save;
+      where->last |= point.last;
+    } else {
+      stops.insert(where, point);
+    }
+  }
+
+  void take(merge_effect::send_cancel& x) {
+    auto& jobs = granted(x.trainer).jobs;
+    if (jobs.count(number_of(x.lease)) > 0)
+      cancelled.emplace_back(x.trainer, number_of(x.lease));
+  }
+
+  void take(merge_effect::send_ack& x) {
+    ++acks;
+    const auto i = unanswered.find(x.to);
+    ASSERT_NE(i, unanswered.end()) << "acknowledged twice, or never sent";
+    EXPECT_EQ(i->second, x.report);
+    unanswered.erase(i);
+  }
+
+  void take(merge_effect::release_trainer& x) {
+    auto& y = granted(x.trainer);
+    EXPECT_TRUE(y.jobs.empty()) << "released with a lease";
+    y.granted = false;
+  }
+
+  void take(merge_effect::cool_down_trainer& x) { cool_downs.push_back(x); }
+
+  void take(merge_effect::give_back_stalled& x) {
+    stalled.push_back(x);
+    auto& y = granted(x.trainer);
+    y.granted = false;
+    y.jobs.clear();
+  }
+
+  void take(merge_effect::note_alive& x) { granted(x.trainer); }
+
+  void take(merge_effect::announce_demand& x) {
+    wanted = x.trainers;
+    demands.push_back(x);
+  }
+
+  void take(merge_effect::commit& x) {
+    for (const auto& file : x.what.files)
+      for (const auto& [id, y] : trainers)
+        for (const auto& [number, job] : y.jobs)
+          EXPECT_TRUE(job.at > job.work.stages.front().begin
+                      || damaged.count(file) > 0
+                      || "folder/" + job.work.start.file != file)
+            << "what a lease starts from is deleted";
+    commits.push_back(std::move(x.what));
+  }
+
+  void take(merge_effect::offer_capacity& x) {
+    ++studies[x.study].received;
+    studies[x.study].offered += x.trials;
+  }
+
+  void take(merge_effect::notify_quiesced& x) { ++studies[x.study].quiesced; }
+  void take(merge_effect::retired& x) { retired.push_back(x.trained_steps); }
+  void take(merge_effect::log_line& x) { log.push_back(std::move(x)); }
+
+public:
+  /// Leases that trainers were asked to cancel while they had them.
+  std::vector<std::pair<trainer_id, std::uint64_t>> cancelled;
+
+  /// Ends what was cancelled, as trainers do.
+  void obey_cancels() {
+    for (const auto& [id, number] : std::exchange(cancelled, {}))
+      if (trainers.count(id) > 0 && trainers.at(id).jobs.count(number) > 0)
+        end(id, number, error{errc::cancelled, "cancelled"});
+  }
+
+private:
+  std::uint64_t last_trainer_ = 0;
+  std::uint64_t last_reply_ = 0;
+};
+
+} // namespace hippo::test
