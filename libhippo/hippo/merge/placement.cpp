@@ -53,7 +53,7 @@ double training_seconds(const merge_view& view,
 
 double device_seconds_of(const merge_view& view, double quanta) {
   const auto trainers
-    = std::max<std::size_t>(view.leases.leases().size(), 1);
+    = std::max<std::size_t>(view.leases.trainers_at_work(), 1);
   return quanta * fair_shares::quantum_seconds * static_cast<double>(trainers);
 }
 
