@@ -188,6 +188,42 @@ TEST(Place, MisfitsThatFitEachOtherTakeOneTurn) {
   EXPECT_DOUBLE_EQ(where->seconds, 300);
 }
 
+TEST(Place, StageThatALeaseComesToNextDecidesWhetherAPathFits) {
+  world x{2, policy::critical_path, {"width"}};
+  const auto study = x.add_study(100);
+  x.leases.add(first_trainer);
+  const auto narrow = x.add_trial(study, 100, 1);
+  const auto wide = x.add_trial(study, 100, 2);
+  const auto id = x.leases.next_id();
+  auto lease = test::lease_of(id, first_trainer, 0,
+                              {{narrow, 0, 10, {}}, {wide, 10, 20, {}}});
+  for (std::size_t i = 0; i < 2; ++i)
+    lease.speed_keys[i] = x.estimates.speed_key(
+      x.plan.config_of(lease.work.stages[i].node), 0);
+  x.leases.begin(lease);
+  const auto path = x.path_on(wide);
+  x.leases.progress(id).reached = 9;
+  EXPECT_FALSE(place(x.view(), path)->fits);
+  x.leases.progress(id).reached = 10;
+  EXPECT_TRUE(place(x.view(), path)->fits);
+}
+
+TEST(Place, TurnsLastNoLongerThanThePathNorThanTheLongestMisfit) {
+  world x{3, policy::critical_path, {"width"}};
+  const auto study = x.add_study(1000);
+  x.leases.add(first_trainer);
+  x.begin(first_trainer, 0, x.add_trial(study, 1000, 1));
+  x.begin(first_trainer, 1, x.add_trial(x.add_study(100), 100, 1));
+  const auto shorter = x.add_trial(x.add_study(30), 30, 2);
+  const auto longer = x.add_trial(x.add_study(1050), 1050, 2);
+  auto where = place(x.view(), x.path_on(shorter));
+  ASSERT_TRUE(where);
+  EXPECT_DOUBLE_EQ(where->seconds, 30 + 30);
+  where = place(x.view(), x.path_on(longer));
+  ASSERT_TRUE(where);
+  EXPECT_DOUBLE_EQ(where->seconds, 1050 + 1000);
+}
+
 TEST(Place, EmptyTrainerIsBetterThanTakingTurns) {
   world x{2, policy::critical_path, {"width"}};
   const auto study = x.add_study(100);
@@ -327,6 +363,14 @@ TEST(DivideCapacity, FreeLanesAreDividedByWeight) {
   x.leases.add(second_trainer);
   EXPECT_EQ(divide_capacity(x.view(), x.studies),
             (std::vector<std::uint64_t>{2, 6}));
+}
+
+TEST(DivideCapacity, LaneCountsAsAPartOfADevice) {
+  capacity_world x{4, {1, 1}, {true, true}};
+  x.leases.add(first_trainer);
+  x.ledger.begin(lease_id{1}, second_trainer, {0});
+  EXPECT_EQ(divide_capacity(x.view(), x.studies),
+            (std::vector<std::uint64_t>{0, 4}));
 }
 
 TEST(DivideCapacity, StudiesThatWantNoneGetNone) {

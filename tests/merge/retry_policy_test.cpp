@@ -298,9 +298,9 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       const auto attempts = std::count_if(
         failures.begin(), failures.end(),
         [&](const failure& y) { return is_same(y, next); });
-      const auto told = x.judge(lease, failed_at(at, errc::training_failed),
+      const auto what = x.judge(lease, failed_at(at, errc::training_failed),
                                 plan, at_second(now));
-      ASSERT_EQ(std::holds_alternative<fail_from>(told),
+      ASSERT_EQ(std::holds_alternative<fail_from>(what),
                 attempts >= static_cast<long>(attempts_max));
       const trainer_id asked{1 + rng() % 3};
       const auto end = 1 + rng() % 20;
