@@ -74,7 +74,7 @@ expected<merger_options> options_for(coordinator_state& st,
   for (const auto& p : known.hyper_parameters)
     if (p.affects_speed)
       result.speed_names.push_back(p.name);
-  result.first_lease = ++st.last_generation * leases_per_generation;
+  result.first_lease = ++st.last_lease_epoch * leases_per_generation;
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
   if (!st.options.known)
@@ -307,7 +307,7 @@ void submit(self_ptr self, study_submission x, id_promise promise) {
   }
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.
-  records.emplace_back(generation_begun{st.last_generation + 1});
+  records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
   ++st.submissions_under_way;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
@@ -344,14 +344,14 @@ expected<std::monostate> look_back(coordinator_state& st) {
   const auto study = known.last_study();
   if (!study)
     return study.failure();
-  const auto generation = known.last_generation();
+  const auto generation = known.last_lease_epoch();
   if (!generation)
     return generation.failure();
   auto histories = state_reader::open(known.path());
   if (!histories)
     return histories.failure();
   st.last_study = *study;
-  st.last_generation = *generation;
+  st.last_lease_epoch = *generation;
   st.histories = std::move(*histories);
   return std::monostate{};
 }
@@ -407,14 +407,14 @@ coordinator(self_ptr self, coordinator_options options, pool_actor pool,
   if (!state.options.keep_ended || limits_space(state))
     self->delayed_send(self, look_interval, tick_atom::value);
   return {
-    [self](told_atom, const trial_event& x) {
-      self->send(self->state.observer, told_atom::value, x);
+    [self](notify_atom, const trial_event& x) {
+      self->send(self->state.observer, notify_atom::value, x);
     },
-    [self](told_atom, const study_end& x) {
+    [self](notify_atom, const study_end& x) {
       spdlog::info("coordinator: study {} ({}) has ended: {}", x.id, x.name,
                    to_string(x.state));
       note_end(self, x.id);
-      self->send(self->state.observer, told_atom::value, x);
+      self->send(self->state.observer, notify_atom::value, x);
     },
     [self](submit_atom,
            const study_submission& x) -> caf::result<std::uint64_t> {

@@ -68,7 +68,7 @@ struct coordinator_state {
   std::map<std::uint64_t, study_entry> studies;  ///< by id
   std::map<std::string, merger_entry> mergers;   ///< by workload key
   std::uint64_t last_study = 0;                  ///< id
-  std::uint64_t last_generation = 0;             ///< of leases
+  std::uint64_t last_lease_epoch = 0;             ///< of leases
   bool going = false;
   /// Who asked for studies before then: they may be restored yet.
   std::vector<std::pair<std::uint64_t, caf::typed_response_promise<study_actor>>>

@@ -51,7 +51,7 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::cool_down_trainer& x) {
-    self->send(state().pool, rest_atom::value, number_of(x.trainer),
+    self->send(state().pool, cooldown_atom::value, number_of(x.trainer),
                static_cast<std::uint64_t>(x.span.count()));
   }
 
@@ -61,7 +61,7 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::note_alive& x) {
-    self->send(state().pool, told_atom::value, number_of(x.trainer));
+    self->send(state().pool, alive_atom::value, number_of(x.trainer));
   }
 
   void operator()(merge_effect::announce_demand& x) {
@@ -94,11 +94,11 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::offer_capacity& x) {
-    self->send(state().studies[x.study], room_atom::value, x.trials);
+    self->send(state().studies[x.study], capacity_atom::value, x.trials);
   }
 
   void operator()(merge_effect::notify_quiesced& x) {
-    self->send(state().studies[x.study], rested_atom::value);
+    self->send(state().studies[x.study], quiesced_atom::value);
   }
 
   void operator()(merge_effect::retired& x) {
@@ -198,8 +198,8 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     },
     [self](go_atom) { dispatch(self, merge_event::started{}); },
     [self](halt_atom) { dispatch(self, merge_event::halted{}); },
-    [self](hold_atom, std::uint64_t study, bool held) {
-      dispatch(self, merge_event::paused_set{study, held});
+    [self](pause_atom, std::uint64_t study, bool paused) {
+      dispatch(self, merge_event::paused_set{study, paused});
     },
     [self](settings_atom, const workload_spec& x) {
       dispatch(self, merge_event::settings_set{x});
@@ -221,7 +221,7 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       dispatch(self, merge_event::lost{trainer_id{trainer}});
       self->state.trainers.erase(trainer_id{trainer});
     },
-    [self](beat_atom, std::uint64_t trainer, std::uint64_t number, step_t at) {
+    [self](heartbeat_atom, std::uint64_t trainer, std::uint64_t number, step_t at) {
       dispatch(self, merge_event::heartbeat{trainer_id{trainer},
                                             lease_id{number}, at});
     },
@@ -233,7 +233,7 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       dispatch(self, merge_event::yield_asked{trainer_id{trainer}});
     },
     [self](status_atom) { return self->state.core->status(); },
-    [self](status_atom, told_atom) {
+    [self](overview_atom) {
       dispatch(self, merge_event::time_passed{});
       return self->state.core->overview();
     },

@@ -30,42 +30,44 @@ namespace hippo {
 // -- atoms (at most 10 characters each) ---------------------------------------
 
 using ack_atom = caf::atom_constant<caf::atom("ack")>;
-using beat_atom = caf::atom_constant<caf::atom("beat")>;
+using alive_atom = caf::atom_constant<caf::atom("alive")>;
 using budget_atom = caf::atom_constant<caf::atom("budget")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
+using capacity_atom = caf::atom_constant<caf::atom("capacity")>;
 using command_atom = caf::atom_constant<caf::atom("command")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
 using connect_atom = caf::atom_constant<caf::atom("connect")>;
-using depot_atom = caf::atom_constant<caf::atom("depot")>;
+using cooldown_atom = caf::atom_constant<caf::atom("cooldown")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
+using depot_atom = caf::atom_constant<caf::atom("depot")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
 using find_atom = caf::atom_constant<caf::atom("find")>;
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
 using go_atom = caf::atom_constant<caf::atom("go")>;
 using grant_atom = caf::atom_constant<caf::atom("grant")>;
 using halt_atom = caf::atom_constant<caf::atom("halt")>;
-using hold_atom = caf::atom_constant<caf::atom("hold")>;
+using heartbeat_atom = caf::atom_constant<caf::atom("heartbeat")>;
 using introduce_atom = caf::atom_constant<caf::atom("introduce")>;
 using lease_atom = caf::atom_constant<caf::atom("lease")>;
 using leave_atom = caf::atom_constant<caf::atom("leave")>;
 using lost_atom = caf::atom_constant<caf::atom("lost")>;
+using notify_atom = caf::atom_constant<caf::atom("notify")>;
 using order_atom = caf::atom_constant<caf::atom("order")>;
 using outcome_atom = caf::atom_constant<caf::atom("outcome")>;
+using overview_atom = caf::atom_constant<caf::atom("overview")>;
+using pause_atom = caf::atom_constant<caf::atom("pause")>;
+using quiesced_atom = caf::atom_constant<caf::atom("quiesced")>;
 using register_atom = caf::atom_constant<caf::atom("register")>;
 using release_atom = caf::atom_constant<caf::atom("release")>;
 using report_atom = caf::atom_constant<caf::atom("report")>;
 using resent_atom = caf::atom_constant<caf::atom("resent")>;
-using rest_atom = caf::atom_constant<caf::atom("rest")>;
-using room_atom = caf::atom_constant<caf::atom("room")>;
-using rested_atom = caf::atom_constant<caf::atom("rested")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
-using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
 using settings_atom = caf::atom_constant<caf::atom("settings")>;
+using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
 using submit_atom = caf::atom_constant<caf::atom("submit")>;
-using told_atom = caf::atom_constant<caf::atom("told")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using train_atom = caf::atom_constant<caf::atom("train")>;
 using weight_atom = caf::atom_constant<caf::atom("weight")>;
@@ -80,7 +82,7 @@ using stop_wire = wire<schema::Stop>;
 using cancel_wire = wire<schema::Cancel>;
 using stop_report_wire = wire<schema::StopReport>;
 using lease_end_wire = wire<schema::LeaseEnd>;
-using beat_wire = wire<schema::Beat>;
+using heartbeat_wire = wire<schema::Heartbeat>;
 using ack_wire = wire<schema::Ack>;
 using resent_wire = wire<schema::Resent>;
 using goodbye_wire = wire<schema::Goodbye>;
@@ -112,9 +114,9 @@ using registrar_actor = caf::typed_actor<
   // A trainer wants work. Replies with its number or a refusal.
   // Errors: `errc::malformed_message`.
   caf::replies_to<register_atom, hello_wire, trainer_actor>::with<welcome_wire>,
-  // A trainer is alive. With the first beat on which it is idle it may be given
+  // A trainer is alive. With the first heartbeat on which it is idle it may be given
   // work.
-  caf::reacts_to<beat_atom, beat_wire>,
+  caf::reacts_to<heartbeat_atom, heartbeat_wire>,
   // A report that nobody has acknowledged to this trainer.
   caf::reacts_to<resent_atom, resent_wire, trainer_actor>,
   // A trainer ends. Replies once everything that came before is here.
@@ -175,10 +177,10 @@ using trial_owner_actor = caf::typed_actor<
   // News, once they are durable.
   caf::reacts_to<outcome_atom, study_news>,
   // From the merger: the study is held, and nothing of it runs any more.
-  caf::reacts_to<rested_atom>,
+  caf::reacts_to<quiesced_atom>,
   // From the merger: so many trainers have nothing to do, and the study wants
   // room. Answered with orders.
-  caf::reacts_to<room_atom, std::uint64_t>>;
+  caf::reacts_to<capacity_atom, std::uint64_t>>;
 
 /// What must last, and what is done once it does.
 struct journal_entry {
@@ -222,7 +224,7 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<halt_atom>,
   // Whether nothing new may start for the study of that number; what runs goes
   // on.
-  caf::reacts_to<hold_atom, std::uint64_t, bool>,
+  caf::reacts_to<pause_atom, std::uint64_t, bool>,
   // Halts for good. Replies once nothing runs and all that is known is durable.
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
@@ -234,14 +236,14 @@ using merger_actor = lease_owner_actor::extend<
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, std::uint64_t>,
   // From the pool: trainer `number` works on a lease and has reached a state.
-  caf::reacts_to<beat_atom, std::uint64_t, std::uint64_t, step_t>,
+  caf::reacts_to<heartbeat_atom, std::uint64_t, std::uint64_t, step_t>,
   // From the pool: a report that nobody has acknowledged to that trainer.
   caf::reacts_to<resent_atom, stop_report, trainer_actor>,
   // From the pool: others need trainer `number` more. It is to be released as
   // soon as that pays.
   caf::reacts_to<yield_atom, std::uint64_t>,
   caf::replies_to<status_atom>::with<merger_status>,
-  caf::replies_to<status_atom, told_atom>::with<merger_overview>>;
+  caf::replies_to<overview_atom>::with<merger_overview>>;
 
 /// Owns the trainers and shares them among the mergers.
 using pool_actor = registrar_actor::extend<
@@ -253,14 +255,14 @@ using pool_actor = registrar_actor::extend<
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, std::uint64_t>,
   // The trainer of that number is to be given no work for so many milliseconds.
-  caf::reacts_to<rest_atom, std::uint64_t, std::uint64_t>,
+  caf::reacts_to<cooldown_atom, std::uint64_t, std::uint64_t>,
   // A merger is done with the trainer of that number, which makes no progress;
   // it is given work again once it says that it is idle.
   caf::reacts_to<stalled_atom, std::uint64_t, std::string>,
   // The trainer of that number has said something to a merger: it is alive.
-  caf::reacts_to<told_atom, std::uint64_t>,
+  caf::reacts_to<alive_atom, std::uint64_t>,
   // A trainer has rested. Sent by the pool to itself.
-  caf::reacts_to<rest_atom>,
+  caf::reacts_to<cooldown_atom>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.
   caf::reacts_to<tick_atom>,
   // Looks whether a merger must give a trainer back. Sent by the pool to itself.
@@ -270,9 +272,9 @@ using pool_actor = registrar_actor::extend<
 /// Hears what people want to be told.
 using observer_actor = caf::typed_actor<
   // A trial has ended.
-  caf::reacts_to<told_atom, trial_event>,
+  caf::reacts_to<notify_atom, trial_event>,
   // A study has ended.
-  caf::reacts_to<told_atom, study_end>>;
+  caf::reacts_to<notify_atom, study_end>>;
 
 /// Runs one study: owns its algorithm and its trials.
 using study_actor = trial_owner_actor::extend<
@@ -288,7 +290,7 @@ using study_actor = trial_owner_actor::extend<
   // The budget of time is spent. Sent by the study to itself.
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<study_status>,
-  caf::replies_to<status_atom, told_atom>::with<study_record>>;
+  caf::replies_to<overview_atom>::with<study_record>>;
 
 /// A study to be run.
 struct study_submission {
@@ -346,7 +348,7 @@ Config& add_message_types(Config& cfg) {
   cfg.template add_message_type<cancel_wire>("hippo::cancel");
   cfg.template add_message_type<stop_report_wire>("hippo::stop_report");
   cfg.template add_message_type<lease_end_wire>("hippo::lease_end");
-  cfg.template add_message_type<beat_wire>("hippo::beat");
+  cfg.template add_message_type<heartbeat_wire>("hippo::heartbeat");
   cfg.template add_message_type<ack_wire>("hippo::ack");
   cfg.template add_message_type<resent_wire>("hippo::resent");
   cfg.template add_message_type<goodbye_wire>("hippo::goodbye");

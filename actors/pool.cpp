@@ -31,7 +31,7 @@ struct effect_sender {
   }
 
   void operator()(const pool_core::forward_heartbeat& x) const {
-    self->send(merger(x.merger), beat_atom::value, x.what.trainer, x.what.lease,
+    self->send(merger(x.merger), heartbeat_atom::value, x.what.trainer, x.what.lease,
                x.what.at);
   }
 
@@ -50,7 +50,7 @@ struct effect_sender {
 
   void operator()(const pool_core::review_after& x) const {
     if (x.ends_cool_down)
-      self->delayed_send(self, x.span, rest_atom::value);
+      self->delayed_send(self, x.span, cooldown_atom::value);
     else
       self->delayed_send(self, x.span, yield_atom::value);
   }
@@ -150,7 +150,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
   self->state.core.emplace(options, self->clock().now());
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });
-  self->delayed_send(self, options.beat_interval, tick_atom::value);
+  self->delayed_send(self, options.heartbeat_interval, tick_atom::value);
   return {
     [self](register_atom, const hello_wire& msg,
            const trainer_actor& handle) -> caf::result<welcome_wire> {
@@ -159,10 +159,10 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
         return caf::make_error(x.failure().code);
       return encode(admit(self, *x, handle));
     },
-    [self](beat_atom, const beat_wire& msg) {
+    [self](heartbeat_atom, const heartbeat_wire& msg) {
       if (auto x = decode(msg))
         apply_effects(self,
-                      self->state.core->heartbeat(*x, self->clock().now()));
+                      self->state.core->note_heartbeat(*x, self->clock().now()));
     },
     [self](resent_atom, const resent_wire& msg, const trainer_actor& from) {
       if (auto x = decode(msg))
@@ -189,25 +189,25 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       apply_effects(self,
                     self->state.core->release(number, self->clock().now()));
     },
-    [self](rest_atom, std::uint64_t number, std::uint64_t ms) {
+    [self](cooldown_atom, std::uint64_t number, std::uint64_t ms) {
       apply_effects(self, self->state.core->cool_down(
                     number, std::chrono::milliseconds(ms),
                     self->clock().now()));
     },
-    [self](rest_atom) {
+    [self](cooldown_atom) {
       apply_effects(self, self->state.core->review(true, self->clock().now()));
     },
     [self](stalled_atom, std::uint64_t number, const std::string& why) {
       apply_effects(self,
                     self->state.core->stall(number, why, self->clock().now()));
     },
-    [self](told_atom, std::uint64_t number) {
+    [self](alive_atom, std::uint64_t number) {
       self->state.core->note_alive(number, self->clock().now());
     },
     [self](tick_atom) {
       auto& core = *self->state.core;
       apply_effects(self, core.tick(self->clock().now()));
-      self->delayed_send(self, core.options().beat_interval, tick_atom::value);
+      self->delayed_send(self, core.options().heartbeat_interval, tick_atom::value);
     },
     [self](yield_atom) {
       apply_effects(self, self->state.core->review(false, self->clock().now()));

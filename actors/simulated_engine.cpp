@@ -11,9 +11,9 @@ namespace hippo {
 simulated_engine::simulated_engine(
   std::shared_ptr<virtual_timeline> timeline,
   std::shared_ptr<const simulation_profiles> profiles,
-  std::shared_ptr<checkpoint_shelf> shelf, std::uint64_t seed)
+  std::shared_ptr<simulated_store> store, std::uint64_t seed)
   : timeline_(std::move(timeline)), profiles_(std::move(profiles)),
-    shelf_(std::move(shelf)), seed_(seed) {}
+    store_(std::move(store)), seed_(seed) {}
 
 simulated_engine::~simulated_engine() {
   for (const auto& kvp : tasks_)
@@ -22,7 +22,7 @@ simulated_engine::~simulated_engine() {
 
 void simulated_engine::start(const lease& x, engine_sink sink) {
   const auto [i, is_new] = tasks_.try_emplace(
-    x.number, task{simulated_training{profiles_->at(x.workload.name), *shelf_,
+    x.number, task{simulated_training{profiles_->at(x.workload.name), *store_,
                                       seed_, x},
                    std::move(sink), {}, timeline_->now()});
   assert(is_new);

@@ -16,7 +16,7 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 
 /// An engine that trains nothing: it tells what training would, at the virtual
 /// time at which it would. All engines of a simulation share its timeline and
-/// shelf, and one thread.
+/// store, and one thread.
 ///
 /// Leases that run at the same time are lanes of one launch. Those that are at
 /// steps of one batch size train together; of several sizes, they take turns
@@ -28,7 +28,7 @@ public:
   /// @param seed decides everything that is drawn
   simulated_engine(std::shared_ptr<virtual_timeline> timeline,
                    std::shared_ptr<const simulation_profiles> profiles,
-                   std::shared_ptr<checkpoint_shelf> shelf,
+                   std::shared_ptr<simulated_store> store,
                    std::uint64_t seed);
 
   /// What runs is not told of any more.
@@ -64,7 +64,7 @@ private:
 
   std::shared_ptr<virtual_timeline> timeline_;
   std::shared_ptr<const simulation_profiles> profiles_;
-  std::shared_ptr<checkpoint_shelf> shelf_;
+  std::shared_ptr<simulated_store> store_;
   std::uint64_t seed_;
   std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
   std::int64_t turns_ = 1; ///< how many groups of lanes train in turns

@@ -170,24 +170,24 @@ study_actor::behavior_type study(self_ptr self, study_options options,
     [self](outcome_atom, const study_news& news) {
       study_orders orders;
       for (const auto& x : news) {
-        self->state.heard += is_of_merger(x);
+        self->state.acked += is_of_merger(x);
         std::visit([&](const auto& y) { hear(self, y, orders); }, x);
       }
       finish_turn(self, std::move(orders));
     },
-    [self](room_atom, std::uint64_t trainers) {
+    [self](capacity_atom, std::uint64_t trainers) {
       auto& st = self->state;
-      if (wants_room(st)) {
+      if (wants_capacity(st)) {
         study_command x;
         x.what = verb::widen;
         x.text = std::to_string(trainers);
         store(self, std::move(x));
       } else {
-        ++st.heard;
+        ++st.acked;
         finish_turn(self, {});
       }
     },
-    [self](rested_atom) {
+    [self](quiesced_atom) {
       if (self->state.options.stored.state != study_phase::stopping)
         return;
       study_orders orders;
@@ -280,7 +280,7 @@ study_actor::behavior_type study(self_ptr self, study_options options,
     [self](status_atom) {
       return status_of(self->state, self->clock().now());
     },
-    [self](status_atom, told_atom) { return full_record_of(self->state); },
+    [self](overview_atom) { return full_record_of(self->state); },
   };
 }
 

@@ -46,7 +46,7 @@ struct study_state {
 
   study_trials trials{{}};
   std::uint64_t number = 0;        ///< the merger's of this study
-  std::uint64_t heard = 0;  ///< of what the merger has told
+  std::uint64_t acked = 0;  ///< of what the merger has sent
   bool told_wants_room = false; ///< to the merger
   step_t last_rung = 0;
 

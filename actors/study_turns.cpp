@@ -101,7 +101,7 @@ void save(study_self self) {
           answer();
         const auto& stored = self->state.options.stored;
         if (ends)
-          self->send(self->state.observer, told_atom::value,
+          self->send(self->state.observer, notify_atom::value,
                      study_end{stored.id, stored.name, stored.state});
       },
       [self](caf::error& err) { self->quit(std::move(err)); });
@@ -169,7 +169,7 @@ void end_trial(study_self self, trial_no no, trial_state how,
   }
   if (const auto& best = st.trials.best())
     event.best = best_so_far{best->trial, best->value};
-  self->send(st.observer, told_atom::value, std::move(event));
+  self->send(st.observer, notify_atom::value, std::move(event));
 }
 
 } // namespace
@@ -181,9 +181,9 @@ study_orders::trial order_of(const study_state& st, trial_no no) {
           st.decisions->is_responsive(no)};
 }
 
-bool wants_room(const study_state& st) {
+bool wants_capacity(const study_state& st) {
   return st.options.stored.state == study_phase::running
-         && st.decisions->wants_room();
+         && st.decisions->wants_capacity();
 }
 
 namespace {
@@ -251,7 +251,7 @@ namespace {
 void send_pause(study_self self, bool paused) {
   auto& st = self->state;
   if (!st.replaying)
-    self->send(st.merger, hold_atom::value, st.number, paused);
+    self->send(st.merger, pause_atom::value, st.number, paused);
 }
 
 } // namespace
@@ -458,10 +458,10 @@ void finish_turn(study_self self, study_orders orders) {
   auto& st = self->state;
   if (!has_ended(st.options.stored.state) && st.decisions->done())
     end_study(self, st.trials.final_phase(), trial_state::pruned, orders);
-  orders.wants_room = wants_room(st);
-  orders.heard = st.heard;
-  const bool wanted = std::exchange(st.told_wants_room, orders.wants_room);
-  if (!orders.empty() || orders.wants_room || wanted)
+  orders.wants_capacity = wants_capacity(st);
+  orders.acked = st.acked;
+  const bool wanted = std::exchange(st.told_wants_room, orders.wants_capacity);
+  if (!orders.empty() || orders.wants_capacity || wanted)
     self->send(st.merger, order_atom::value, st.number, std::move(orders));
   save(self);
 }

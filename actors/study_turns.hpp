@@ -44,7 +44,7 @@ bool is_there(const study_state& st, trial_no no, step_t to);
 
 study_orders::trial order_of(const study_state& st, trial_no no);
 
-bool wants_room(const study_state& st);
+bool wants_capacity(const study_state& st);
 
 /// Notes what is to be done next.
 void take_turn(study_self self, const turn& x, study_orders& orders);

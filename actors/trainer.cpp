@@ -31,7 +31,7 @@ void start(self_ptr self, trainer_state::task x) {
   auto& st = self->state;
   auto me = caf::actor_cast<caf::actor>(self->ctrl());
   st.device->start(x.work, [me](engine_event event) {
-    std::visit([&](auto& e) { caf::anon_send(me, told_atom::value, e); },
+    std::visit([&](auto& e) { caf::anon_send(me, notify_atom::value, e); },
                event);
   });
   const auto number = x.work.number;
@@ -85,18 +85,18 @@ void be_away(self_ptr self) {
     self->quit();
 }
 
-void send_beat(self_ptr self, std::uint64_t lease, step_t at) {
+void send_heartbeat(self_ptr self, std::uint64_t lease, step_t at) {
   auto& st = self->state;
-  self->send(st.pool, beat_atom::value,
-             encode(beat{st.number, lease, at, st.beats++}));
+  self->send(st.pool, heartbeat_atom::value,
+             encode(heartbeat{st.number, lease, at, st.heartbeats++}));
 }
 
-void beat_now(self_ptr self) {
+void heartbeat_now(self_ptr self) {
   auto& st = self->state;
   if (st.running.empty())
-    send_beat(self, 0, 0);
+    send_heartbeat(self, 0, 0);
   for (const auto& kvp : st.running)
-    send_beat(self, kvp.first, st.device->reached(kvp.first));
+    send_heartbeat(self, kvp.first, st.device->reached(kvp.first));
 }
 
 void send_again(self_ptr self, const resent& x) {
@@ -121,7 +121,7 @@ void be_welcome(self_ptr self, const welcome& x) {
   auto& st = self->state;
   st.greeting.reset();
   st.number = x.trainer;
-  st.beat_interval_ms = x.beat_interval_ms;
+  st.heartbeat_interval_ms = x.heartbeat_interval_ms;
   spdlog::info("trainer: registered as number {} with {}", x.trainer,
                st.self_description.device);
   if (!st.unacknowledged.empty())
@@ -212,7 +212,7 @@ void take_end(self_ptr self, lease_end x) {
   else if (st.leaving)
     say_goodbye(self);
   else if (!is_current && st.number != 0)
-    beat_now(self); // it is free for work from now on
+    heartbeat_now(self); // it is free for work from now on
 }
 
 } // namespace
@@ -311,12 +311,12 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       else if (st.running.empty())
         self->quit();
     },
-    [self](told_atom, const stop_report& x) {
+    [self](notify_atom, const stop_report& x) {
       auto& st = self->state;
       if (const auto i = st.running.find(x.lease); i != st.running.end())
         pass_on(self, i->second, x);
     },
-    [self](told_atom, const lease_end& x) {
+    [self](notify_atom, const lease_end& x) {
       auto& st = self->state;
       if (st.running.count(x.lease) > 0)
         take_end(self, x);
@@ -329,8 +329,8 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       auto& st = self->state;
       if (registration != st.registrations)
         return;
-      beat_now(self);
-      self->delayed_send(self, std::chrono::milliseconds(st.beat_interval_ms),
+      heartbeat_now(self);
+      self->delayed_send(self, std::chrono::milliseconds(st.heartbeat_interval_ms),
                          tick_atom::value, registration);
     },
   };

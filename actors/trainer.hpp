@@ -28,11 +28,11 @@ using training_actor = trainer_actor::extend<
   // End in good order: save after the present step, report, take leave, quit.
   caf::reacts_to<leave_atom>,
   // From the engine's thread.
-  caf::reacts_to<told_atom, stop_report>,
-  caf::reacts_to<told_atom, lease_end>,
+  caf::reacts_to<notify_atom, stop_report>,
+  caf::reacts_to<notify_atom, lease_end>,
   // Time to try anew, unless there has been another registration since.
   caf::reacts_to<register_atom, std::uint64_t>,
-  // Time for a beat of that registration.
+  // Time for a heartbeat of that registration.
   caf::reacts_to<tick_atom, std::uint64_t>>;
 
 /// State of a trainer:
@@ -58,8 +58,8 @@ struct trainer_state {
   registrar_actor pool;     ///< null: away
   std::uint64_t number = 0; ///< given by the pool; 0: unregistered
   std::uint64_t registrations = 0; ///< tried so far
-  std::uint64_t beat_interval_ms = 0;
-  std::uint64_t beats = 0;
+  std::uint64_t heartbeat_interval_ms = 0;
+  std::uint64_t heartbeats = 0;
   backoff greeting{std::chrono::seconds(1), std::chrono::seconds(30)};
   bool leaving = false;
 

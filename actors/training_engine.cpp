@@ -55,9 +55,9 @@ struct lane {
 
 /// What the threads share: the workload of the last lease, and the way to
 /// checkpoints. Thread-safe.
-class training_engine::ground {
+class training_engine::workload_cache {
 public:
-  ground(workload_registry registry, checkpoint_store_factory stores,
+  workload_cache(workload_registry registry, checkpoint_store_factory stores,
          std::uint64_t kept_bytes_max)
     : registry_(std::move(registry)), stores_(std::move(stores)),
       kept_(kept_bytes_max) {}
@@ -115,8 +115,8 @@ private:
 /// Trains the leases of one lane, one after the other. Thread-safe.
 class training_engine::lane_thread {
 public:
-  lane_thread(std::shared_ptr<ground> where, std::string device)
-    : ground_(std::move(where)),
+  lane_thread(std::shared_ptr<workload_cache> where, std::string device)
+    : cache_(std::move(where)),
       device_(std::move(device)),
       thread_([this] { loop(); }) {}
 
@@ -168,12 +168,12 @@ private:
   };
 
   lease_end train(const job& x) {
-    const auto store = ground_->store_of(x.work);
-    const auto mine = ground_->lane_of(x.work, *store);
+    const auto store = cache_->store_of(x.work);
+    const auto mine = cache_->lane_of(x.work, *store);
     if (!mine)
       return {x.work.number, x.work.stages.front().begin, mine.failure()};
     auto& [work, present] = **mine;
-    return run(*work, present, ground_->kept(), x.work, *store, device_,
+    return run(*work, present, cache_->kept(), x.work, *store, device_,
                *x.control, progress_, now_ns,
                [&](const stop_report& report) { x.sink(report); });
   }
@@ -199,7 +199,7 @@ private:
     }
   }
 
-  const std::shared_ptr<ground> ground_;
+  const std::shared_ptr<workload_cache> cache_;
   const std::string device_;
   lease_progress progress_;
 
@@ -216,7 +216,7 @@ private:
 training_engine::training_engine(workload_registry registry, std::string device,
                                  checkpoint_store_factory stores,
                                  std::uint64_t kept_bytes_max)
-  : ground_(std::make_shared<ground>(std::move(registry), std::move(stores),
+  : cache_(std::make_shared<workload_cache>(std::move(registry), std::move(stores),
                                      kept_bytes_max)),
     device_(std::move(device)) {}
 
@@ -225,7 +225,7 @@ training_engine::~training_engine() = default;
 void training_engine::start(const lease& x, engine_sink sink) {
   auto& thread = threads_[x.lane];
   if (!thread)
-    thread = std::make_unique<lane_thread>(ground_, device_);
+    thread = std::make_unique<lane_thread>(cache_, device_);
   thread->start(x, std::move(sink));
 }
 

@@ -39,10 +39,10 @@ public:
   [[nodiscard]] step_t reached(std::uint64_t lease) const override;
 
 private:
-  class ground;
+  class workload_cache;
   class lane_thread;
 
-  const std::shared_ptr<ground> ground_;
+  const std::shared_ptr<workload_cache> cache_;
   const std::string device_;
   std::map<std::uint32_t, std::unique_ptr<lane_thread>> threads_; ///< by lane
 };

@@ -42,7 +42,7 @@ struct Welcome {
     accepted :group {
       trainer            @0 :UInt64;  # number of the trainer, from 1; 0 =
                                       # malformed
-      beatIntervalMillis @1 :UInt64;  # milliseconds between two Beats; 0 =
+      heartbeatIntervalMillis @1 :UInt64;  # milliseconds between two Heartbeats; 0 =
                                       # malformed
     }
     refused @2 :Failure;              # why the trainer must go; unset =
@@ -146,7 +146,7 @@ struct Ack {
 
 struct Resent {
   # Trainer to pool: a report that was never acknowledged, of a lease that may
-  # be known no longer. Sent after Welcome and before the first Beat.
+  # be known no longer. Sent after Welcome and before the first Heartbeat.
   workload @0 :Text;        # workload key of the lease; empty = malformed
   report   @1 :StopReport;  # unset or without a node = malformed
 }
@@ -165,11 +165,11 @@ struct LeaseEnd {
   log     @3 :Text;     # last lines of the trainer's log; empty = none
 }
 
-struct Beat {
+struct Heartbeat {
   # Trainer to pool, once in a while: alive, and this far. One for each lease
   # that it works on.
   trainer @0 :UInt64;  # number of the trainer; 0 = malformed
   lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
   at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle
-  count   @3 :UInt64;  # grows by 1 with each beat of a trainer; 0 = the first
+  count   @3 :UInt64;  # grows by 1 with each heartbeat of a trainer; 0 = the first
 }

@@ -98,17 +98,17 @@ public:
   /// Begins to listen. @returns why that is not possible
   std::optional<error> open(caf::actor_system& system,
                             kj::WaitScope& scope) {
-    auto answers = desk::open(system, options_.sources, timer_);
+    auto answers = query_service::open(system, options_.sources, timer_);
     if (!answers)
       return answers.failure();
-    desk_ = std::move(*answers);
+    queries_ = std::move(*answers);
     depot_ = schema::Depot::Client{
       make_depot(state_reader::checkpoints_of(options_.sources.state), timer_)};
-    if (options_.make_door) {
-      auto door = options_.make_door(timer_);
+    if (options_.make_authenticator) {
+      auto door = options_.make_authenticator(timer_);
       if (!door)
         return door.failure();
-      door_ = std::move(*door);
+      authenticator_ = std::move(*door);
     }
     auto rpc = listen(options_.rpc_host, options_.rpc_port, scope);
     if (!rpc)
@@ -169,8 +169,8 @@ private:
   kj::Promise<admitted_connection> let_in(kj::AuthenticatedStream x) {
     return kj::evalNow([&]() -> kj::Promise<admitted_connection> {
       prepare(*x.stream);
-      if (door_)
-        return door_(kj::mv(x));
+      if (authenticator_)
+        return authenticator_(kj::mv(x));
       return admitted_connection{kj::mv(x.stream), peer_role::anybody};
     });
   }
@@ -190,7 +190,7 @@ private:
                          {errc::resource_exhausted,
                           "this service has " + std::to_string(most)
                             + " clients, and takes no more: try again later"})
-                       : make_entrance(*desk_, peer.role, options_.limits,
+                       : make_entrance(*queries_, peer.role, options_.limits,
                                        *depot_);
         auto connection = kj::heap<rpc_connection>(
           kj::mv(peer.stream), timer_, options_.limits, kj::mv(first));
@@ -213,7 +213,7 @@ private:
     headers_ = kj::HttpHeaderTable::Builder{}.build();
     errors_ = make_http_errors(*headers_);
     settings.errorHandler = *errors_;
-    service_ = make_http_service(*desk_, *headers_, [this] {
+    service_ = make_http_service(*queries_, *headers_, [this] {
       return gateway_figures{
         clients_, http_connections_,
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
@@ -265,9 +265,9 @@ private:
   kj::Timer& timer_;
   gateway_options& options_;
   kj::TimePoint begun_;
-  std::unique_ptr<desk> desk_;
+  std::unique_ptr<query_service> queries_;
   std::optional<schema::Depot::Client> depot_;
-  gateway_door door_;
+  authenticator authenticator_;
   kj::Own<kj::ConnectionReceiver> rpc_;
   kj::Own<kj::ConnectionReceiver> http_;
   one_request one_request_;

@@ -10,7 +10,7 @@
 
 #include <kj/async-io.h>
 
-#include "gateway/desk.hpp"
+#include "gateway/query_service.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/rpc.hpp"
 
@@ -24,19 +24,19 @@ struct admitted_connection {
 
 /// Lets connections in: makes a handshake, say. The promise fails for who must
 /// stay out, with a text for the log.
-using gateway_door
+using authenticator
   = std::function<kj::Promise<admitted_connection>(kj::AuthenticatedStream)>;
 
 /// What a gateway answers from, and where it listens.
 struct gateway_options {
-  desk_sources sources;
+  query_sources sources;
   std::string rpc_host = "127.0.0.1"; ///< name or address
   std::uint16_t rpc_port = 0;         ///< 0: any
   std::string http_host = "127.0.0.1";
   std::optional<std::uint16_t> http_port; ///< 0: any; nothing: no HTTP
   /// Makes the door of both ports, on the thread where it stands. Null: all may
   /// come in, as anybody.
-  std::function<expected<gateway_door>(kj::Timer&)> make_door;
+  std::function<expected<authenticator>(kj::Timer&)> make_authenticator;
   gateway_limits limits;
 };
 
@@ -54,7 +54,7 @@ public:
 
   /// Begins to listen.
   /// @returns nothing, or `errc::io_failed` if it cannot listen there,
-  ///          or as `desk::open` and the door say
+  ///          or as `query_service::open` and the door say
   /// REQUIRES: was not called before.
   std::optional<error> open();
 

@@ -60,7 +60,7 @@ reply failure(unsigned status, const std::string& why) {
   return {status, text_of({{"error", why}})};
 }
 
-/// Makes a reply of what a desk fails with.
+/// Makes a reply of what a query_service fails with.
 reply failure(const kj::Exception& why) {
   const std::string text = why.getDescription().cStr();
   const auto is = [&](errc x) {
@@ -261,9 +261,9 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
 
 class http_service final : public kj::HttpService {
 public:
-  http_service(desk& answers, const kj::HttpHeaderTable& headers,
+  http_service(query_service& answers, const kj::HttpHeaderTable& headers,
                std::function<gateway_figures()> figures)
-    : desk_(answers), headers_(headers), figures_(std::move(figures)) {}
+    : queries_(answers), headers_(headers), figures_(std::move(figures)) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
                             const kj::HttpHeaders&, kj::AsyncInputStream&,
@@ -290,11 +290,11 @@ private:
       return only(x, [this] { return metrics(); });
     if (path.size() == 2 && path[0] == "api") {
       if (path[1] == "studies")
-        return only(x, [this] { return show(desk_.list()); });
+        return only(x, [this] { return show(queries_.list()); });
       if (path[1] == "trainers")
-        return only(x, [this] { return show(desk_.trainers()); });
+        return only(x, [this] { return show(queries_.trainers()); });
       if (path[1] == "tree")
-        return only(x, [this] { return show(desk_.trees()); });
+        return only(x, [this] { return show(queries_.trees()); });
     }
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
@@ -306,11 +306,11 @@ private:
   /// What is asked of one study.
   kj::Promise<reply> study(target x) {
     const auto what = x.path.size() == 4 ? x.path[3] : std::string{};
-    auto id = desk_.find(x.path[2]).then([](stored_study y) { return y.id; });
+    auto id = queries_.find(x.path[2]).then([](stored_study y) { return y.id; });
     if (what.empty())
       return only(x, [&] {
         return id.then([this](std::uint64_t y) {
-          return show(desk_.describe(y));
+          return show(queries_.describe(y));
         });
       });
     if (what == "trials") {
@@ -320,7 +320,7 @@ private:
         return to_exception(!first ? first.failure() : most.failure());
       return only(x, [&] {
         return id.then([=, this](std::uint64_t y) {
-          return show(desk_.trials(y, *first, *most));
+          return show(queries_.trials(y, *first, *most));
         });
       });
     }
@@ -352,8 +352,8 @@ private:
   }
 
   kj::Promise<reply> show_events(std::uint64_t study, std::uint64_t after) {
-    return desk_
-      .events(study, after, events_per_call_max, desk_.timer().now())
+    return queries_
+      .events(study, after, events_per_call_max, queries_.timer().now())
       .then([after](events_view x) {
         return json_reply(
           {{"events", shown(x.events)},
@@ -363,7 +363,7 @@ private:
   }
 
   kj::Promise<reply> health() {
-    return desk_.health().then(
+    return queries_.health().then(
       [](journal_status x) {
         return x.trouble.empty()
                  ? json_reply({{"status", "ok"}})
@@ -377,8 +377,8 @@ private:
   }
 
   kj::Promise<reply> metrics() {
-    return desk_.count().then([this](archive::totals stored) {
-      return desk_.live().then(
+    return queries_.count().then([this](archive::totals stored) {
+      return queries_.live().then(
         [this, stored = std::move(stored)](live_view now) {
           return reply{200, metrics_text(stored, now, figures_()),
                        metrics_type};
@@ -386,7 +386,7 @@ private:
     });
   }
 
-  desk& desk_;
+  query_service& queries_;
   const kj::HttpHeaderTable& headers_;
   std::function<gateway_figures()> figures_;
 };
@@ -434,7 +434,7 @@ make_http_errors(const kj::HttpHeaderTable& headers) {
 }
 
 kj::Own<kj::HttpService>
-make_http_service(desk& answers, const kj::HttpHeaderTable& headers,
+make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
                   std::function<gateway_figures()> figures) {
   return kj::heap<http_service>(answers, headers, std::move(figures));
 }

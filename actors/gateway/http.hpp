@@ -6,7 +6,7 @@
 
 #include <kj/compat/http.h>
 
-#include "gateway/desk.hpp"
+#include "gateway/query_service.hpp"
 
 namespace hippo {
 
@@ -20,7 +20,7 @@ struct gateway_figures {
 /// Makes what answers HTTP requests: docs/http.md.
 /// REQUIRES: `answers` and `headers` outlive it.
 kj::Own<kj::HttpService>
-make_http_service(desk& answers, const kj::HttpHeaderTable& headers,
+make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
                   std::function<gateway_figures()> figures);
 
 /// Makes what answers bytes that are no HTTP request.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gateway/archive.hpp"
-#include "gateway/desk.hpp"
+#include "gateway/query_service.hpp"
 #include "gateway/http.hpp"
 
 namespace hippo {

@@ -146,12 +146,12 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
 
 class study_server final : public schema::Study::Server {
 public:
-  study_server(desk& answers, kj::Own<call_count> calls, std::uint64_t id)
-    : desk_(answers), calls_(kj::mv(calls)), id_(id) {}
+  study_server(query_service& answers, kj::Own<call_count> calls, std::uint64_t id)
+    : queries_(answers), calls_(kj::mv(calls)), id_(id) {}
 
   kj::Promise<void> describe(DescribeContext context) override {
     return call(context, [this, context]() mutable {
-      return desk_.describe(id_).then([context](live_study_view x) mutable {
+      return queries_.describe(id_).then([context](live_study_view x) mutable {
         auto to = context.getResults();
         fill(to.initInfo(), x);
         to.setText(to_text(x.stored.study.text));
@@ -162,7 +162,7 @@ public:
   kj::Promise<void> trials(TrialsContext context) override {
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
-      return desk_.trials(id_, params.getFirst(), params.getMost())
+      return queries_.trials(id_, params.getFirst(), params.getMost())
         .then([context](std::vector<trial_view> xs) mutable {
           auto to = context.getResults().initTrials(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
@@ -173,7 +173,7 @@ public:
 
   kj::Promise<void> best(BestContext context) override {
     return call(context, [this, context]() mutable {
-      return desk_.best(id_).then([context](trial_view x) mutable {
+      return queries_.best(id_).then([context](trial_view x) mutable {
         fill(context.getResults().initTrial(), x);
       });
     });
@@ -183,9 +183,9 @@ public:
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
       const auto after = params.getAfter();
-      return desk_
+      return queries_
         .events(id_, after, params.getMost(),
-                desk_.deadline(params.getWaitMillis()))
+                queries_.deadline(params.getWaitMillis()))
         .then([context, after](events_view x) mutable {
           auto to = context.getResults();
           auto events = to.initEvents(count(x.events.size()));
@@ -199,8 +199,8 @@ public:
 
   kj::Promise<void> wait(WaitContext context) override {
     return call(context, [this, context]() mutable {
-      const auto until = desk_.deadline(context.getParams().getWaitMillis());
-      return desk_.wait(id_, until).then([context](live_study_view x) mutable {
+      const auto until = queries_.deadline(context.getParams().getWaitMillis());
+      return queries_.wait(id_, until).then([context](live_study_view x) mutable {
         fill(context.getResults().initInfo(), x);
       });
     });
@@ -229,7 +229,7 @@ public:
 
   kj::Promise<void> export_(ExportContext context) override {
     return call(context, [this, context]() mutable {
-      return desk_.export_json(id_).then([context](std::string x) mutable {
+      return queries_.export_json(id_).then([context](std::string x) mutable {
         context.getResults().setJson(to_text(x));
       });
     });
@@ -238,7 +238,7 @@ public:
   kj::Promise<void> output(OutputContext context) override {
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
-      return desk_.output(id_, params.getTrial(), params.getFirstStep())
+      return queries_.output(id_, params.getTrial(), params.getFirstStep())
         .then([context](trial_output x) mutable {
           auto to = context.getResults();
           to.setText(to_text(x.text));
@@ -261,7 +261,7 @@ public:
   kj::Promise<void> train(TrainContext context) override {
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
-      return desk_.train(id_, params.getTrial(), params.getUntilStep())
+      return queries_.train(id_, params.getTrial(), params.getUntilStep())
         .then([context](trained_answer x) mutable {
           auto to = context.getResults().initProgress();
           to.setState(to_string(x.state));
@@ -302,7 +302,7 @@ private:
     if (x.text.size() > command_text_bytes_max)
       return too_long("this text", x.text.size(), command_text_bytes_max);
     return call(context, [&] {
-      return desk_.command(id_, std::move(x))
+      return queries_.command(id_, std::move(x))
         .then([tell](command_answer y) mutable { tell(y); });
     });
   }
@@ -315,7 +315,7 @@ private:
                    [](const command_answer&) {});
   }
 
-  desk& desk_;
+  query_service& queries_;
   kj::Own<call_count> calls_;
   std::uint64_t id_;
 };
@@ -324,14 +324,14 @@ private:
 
 class service_server final : public schema::Service::Server {
 public:
-  service_server(desk& answers, std::size_t calls_max)
-    : desk_(answers), calls_(kj::refcounted<call_count>(calls_max)) {}
+  service_server(query_service& answers, std::size_t calls_max)
+    : queries_(answers), calls_(kj::refcounted<call_count>(calls_max)) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     const auto params = context.getParams();
     return with_text(params.getText(), params.getName(), [&](auto... xs) {
-      return desk_.submit(std::move(xs)...)
-        .then([this, context](desk::submitted x) mutable {
+      return queries_.submit(std::move(xs)...)
+        .then([this, context](query_service::submitted x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
           to.setId(x.id);
@@ -345,7 +345,7 @@ public:
   kj::Promise<void> study(StudyContext context) override {
     context.allowCancellation();
     return calls_->admit([&] {
-      return desk_.find(to_string(context.getParams().getIdOrName()))
+      return queries_.find(to_string(context.getParams().getIdOrName()))
         .then([this, context](stored_study x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
@@ -357,7 +357,7 @@ public:
   kj::Promise<void> list(ListContext context) override {
     context.allowCancellation();
     return calls_->admit([&] {
-      return desk_.list().then(
+      return queries_.list().then(
         [context](std::vector<live_study_view> xs) mutable {
           auto to = context.getResults().initStudies(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
@@ -369,7 +369,7 @@ public:
   kj::Promise<void> trainers(TrainersContext context) override {
     context.allowCancellation();
     return calls_->admit([&] {
-      return desk_.trainers().then(
+      return queries_.trainers().then(
         [context](std::vector<trainer_view> xs) mutable {
           auto to = context.getResults().initTrainers(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
@@ -382,7 +382,7 @@ public:
     context.allowCancellation();
     const auto params = context.getParams();
     return with_text(params.getText(), params.getName(), [&](auto... xs) {
-      return desk_.preview(std::move(xs)...)
+      return queries_.preview(std::move(xs)...)
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
         });
@@ -396,8 +396,8 @@ public:
       return refuse("there are no logs of single trainers yet: `trainer` must "
                     "be 0");
     return calls_->admit([&] {
-      return desk_.logs(params.getAfter())
-        .then([context](desk::log_part x) mutable {
+      return queries_.logs(params.getAfter())
+        .then([context](query_service::log_part x) mutable {
           auto to = context.getResults();
           to.setText(to_text(x.text));
           to.setNext(x.next);
@@ -418,10 +418,10 @@ private:
   }
 
   schema::Study::Client study_of(std::uint64_t id) {
-    return kj::heap<study_server>(desk_, kj::addRef(*calls_), id);
+    return kj::heap<study_server>(queries_, kj::addRef(*calls_), id);
   }
 
-  desk& desk_;
+  query_service& queries_;
   kj::Own<call_count> calls_; ///< of this client, whatever it calls
 };
 
@@ -429,9 +429,9 @@ private:
 
 class entrance_server final : public schema::Entrance::Server {
 public:
-  entrance_server(desk& answers, peer_role role, const gateway_limits& limits,
+  entrance_server(query_service& answers, peer_role role, const gateway_limits& limits,
                   schema::Depot::Client depot)
-    : desk_(answers),
+    : queries_(answers),
       role_(role),
       calls_max_(limits.calls),
       depot_(kj::mv(depot)) {}
@@ -471,17 +471,17 @@ public:
     auto to = context.getResults();
     if (!service_)
       service_ = schema::Service::Client{
-        kj::heap<service_server>(desk_, calls_max_)};
+        kj::heap<service_server>(queries_, calls_max_)};
     to.setService(*service_);
     auto info = to.initInfo();
     info.setProtocol(mine);
     info.setVersion(HIPPO_VERSION);
-    info.setState(to_text(desk_.state()));
+    info.setState(to_text(queries_.state()));
     return kj::READY_NOW;
   }
 
 private:
-  desk& desk_;
+  query_service& queries_;
   peer_role role_;
   std::size_t calls_max_;
   schema::Depot::Client depot_;
@@ -500,7 +500,7 @@ private:
 
 } // namespace
 
-schema::Entrance::Client make_entrance(desk& answers, peer_role role,
+schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
                                        schema::Depot::Client depot) {
   return kj::heap<entrance_server>(answers, role, limits, kj::mv(depot));

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "gateway/desk.hpp"
+#include "gateway/query_service.hpp"
 #include "depot.capnp.h"
 #include "gateway/limits.hpp"
 #include "service.capnp.h"
@@ -20,7 +20,7 @@ enum class peer_role {
 /// Makes what a connection gives first.
 /// @param depot handed out to trainers
 /// REQUIRES: `answers` outlives it.
-schema::Entrance::Client make_entrance(desk& answers, peer_role role,
+schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
                                        schema::Depot::Client depot);
 

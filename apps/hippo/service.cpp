@@ -74,7 +74,7 @@ expected<run_record> service::record(double wall_seconds) {
   std::map<std::string, std::size_t> merger_of;
   for (const auto& x : known.mergers) {
     auto overview
-      = ask<merger_overview>(x.handle, status_atom::value, told_atom::value);
+      = ask<merger_overview>(x.handle, overview_atom::value);
     if (!overview)
       return overview.failure();
     merger_of.emplace(x.workload_key, mergers.size());
@@ -83,7 +83,7 @@ expected<run_record> service::record(double wall_seconds) {
   std::vector<reported_study> studies;
   for (const auto& x : known.studies) {
     auto record
-      = ask<study_record>(x.handle, status_atom::value, told_atom::value);
+      = ask<study_record>(x.handle, overview_atom::value);
     if (!record)
       return record.failure();
     studies.push_back(

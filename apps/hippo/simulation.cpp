@@ -20,10 +20,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Simulated trainers do not fall silent: they need not beat often.
+/// Simulated trainers do not fall silent: they need not heartbeat often.
 pool_options quiet_watch() {
   pool_options result;
-  result.beat_interval = 1h;
+  result.heartbeat_interval = 1h;
   result.silence_max = 10h;
   return result;
 }
@@ -96,7 +96,7 @@ private:
     trainers_.push_back(system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(actors_.pool()), x,
       std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-        timeline_, profiles_, shelf_, seed_)),
+        timeline_, profiles_, store_, seed_)),
       nullptr));
   }
 
@@ -123,8 +123,8 @@ private:
     // To wait for a message takes longer than most of what happens.
     for (bool more = actors_.self()->has_next_message(); more;)
       actors_.self()->receive(
-        [](told_atom, const trial_event&) {},
-        [this](told_atom, const study_end&) { ++ended_; },
+        [](notify_atom, const trial_event&) {},
+        [this](notify_atom, const study_end&) { ++ended_; },
         [](const caf::down_msg&) {}, caf::after(0s) >> [&] { more = false; });
     return ended_ == studies_.size();
   }
@@ -135,8 +135,8 @@ private:
     = std::make_shared<virtual_timeline>();
   std::shared_ptr<simulation_profiles> profiles_
     = std::make_shared<simulation_profiles>();
-  std::shared_ptr<checkpoint_shelf> shelf_
-    = std::make_shared<checkpoint_shelf>();
+  std::shared_ptr<simulated_store> store_
+    = std::make_shared<simulated_store>();
   virtual_config config_;
   caf::actor_system system_{config_};
   virtual_time clock_{system_, timeline_};

@@ -406,8 +406,8 @@ TEST_F(GatewayTest, OneClientTooManyIsTold) {
 }
 
 TEST_F(GatewayTest, TrainersMayNotAsk) {
-  options.make_door = [](kj::Timer&) -> expected<gateway_door> {
-    return gateway_door{[](kj::AuthenticatedStream x) {
+  options.make_authenticator = [](kj::Timer&) -> expected<authenticator> {
+    return authenticator{[](kj::AuthenticatedStream x) {
       return kj::Promise<admitted_connection>{
         admitted_connection{kj::mv(x.stream), peer_role::trainer}};
     }};
@@ -422,7 +422,7 @@ TEST_F(GatewayTest, TrainersMayNotAsk) {
 }
 
 TEST_F(GatewayTest, ADoorThatCannotBeMadeIsTold) {
-  options.make_door = [](kj::Timer&) -> expected<gateway_door> {
+  options.make_authenticator = [](kj::Timer&) -> expected<authenticator> {
     return {errc::not_allowed, "no keys"};
   };
   node = std::make_unique<service_node>(folder.path, gate, options);

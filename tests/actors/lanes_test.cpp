@@ -55,7 +55,7 @@ struct LanesTest : test::service_test {
   }
 
   merger_overview overview() {
-    return *ask<merger_overview>(merging, status_atom::value, told_atom::value);
+    return *ask<merger_overview>(merging, overview_atom::value);
   }
 };
 

@@ -62,12 +62,12 @@ budget: {trials: 9}
 )";
 
 struct NodesTest : test::service_test {
-  /// Lets time pass second by second, with the beats of these trainers.
+  /// Lets time pass second by second, with the heartbeats of these trainers.
   void pass(int seconds, const std::vector<manual_trainer>& alive = {},
             std::uint64_t lease = 0, step_t at = 0) {
     for (; seconds > 0; --seconds) {
       for (const auto& x : alive)
-        beat_by_hand(x, lease, at);
+        heartbeat_by_hand(x, lease, at);
       sched.advance_time(1s);
       run();
     }
@@ -141,9 +141,9 @@ TEST_F(NodesTest, ATrainerGetsNothingBeforeItSaysThatItIsIdle) {
   manual_trainer x = join_by_hand({});
   register_by_hand(x);
   EXPECT_TRUE(x.leases->empty());
-  beat_by_hand(x, 17, 3); // it still works on a lease of before
+  heartbeat_by_hand(x, 17, 3); // it still works on a lease of before
   EXPECT_TRUE(x.leases->empty());
-  beat_by_hand(x);
+  heartbeat_by_hand(x);
   EXPECT_EQ(x.leases->size(), 1u);
 }
 
@@ -439,7 +439,7 @@ TEST_F(NodesTest, ATrainerForgetsTheOldestReportsRatherThanGrow) {
       [](register_atom, const hello_wire&, const trainer_actor&) {
         return encode(welcome{{}, 1, 1000});
       },
-      [](beat_atom, const beat_wire&) {},
+      [](heartbeat_atom, const heartbeat_wire&) {},
       [&](resent_atom, const resent_wire& y, const trainer_actor&) {
         sent.push_back(decode(y)->report.at);
       },
@@ -496,7 +496,7 @@ TEST_F(NodesTest, ThePoolsOwnAbsenceIsNoSilenceOfTheTrainers) {
 
 TEST_F(NodesTest, ATrainerThatWasGivenUpRegistersAnew) {
   watching.silence_max = 3s;
-  watching.beat_interval = 1s;
+  watching.heartbeat_interval = 1s;
   open();
   add_study(one_path);
   go();
@@ -504,7 +504,7 @@ TEST_F(NodesTest, ATrainerThatWasGivenUpRegistersAnew) {
   run();
   x.device->step();
   run();
-  // Its beats are lost for a while.
+  // Its heartbeats are lost for a while.
   self->send(x.handle, lost_atom::value);
   run();
   EXPECT_EQ(pool_now().trainers.at(0).lost, "registered anew");
@@ -549,7 +549,7 @@ TEST_F(NodesTest, ALeaseThatMakesNoStepEndsAndItsTrainerGetsNothing) {
   // It goes on after all: what it tells counts, and then it gets work again.
   report_by_hand(x, report_of(work, 3));
   EXPECT_EQ(kept->plan().results.size(), 1u);
-  beat_by_hand(x);
+  heartbeat_by_hand(x);
   EXPECT_EQ(pool_now().trainers.at(0).stalled, "");
   EXPECT_EQ(x.leases->size(), 2u);
 }
@@ -564,7 +564,7 @@ TEST_F(NodesTest, AStageThatStallsEveryTrainerFails) {
   for (std::size_t i = 1; i <= 3; ++i) {
     ASSERT_EQ(x.leases->size(), i);
     pass(40, {x}, x.leases->back().number, 2);
-    beat_by_hand(x); // idle
+    heartbeat_by_hand(x); // idle
   }
   const auto record = record_of(0);
   EXPECT_EQ(record.trials[0].state, trial_state::failed);

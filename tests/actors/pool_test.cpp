@@ -35,19 +35,19 @@ struct PoolTest : test::actor_test {
         [](weight_atom, std::uint64_t, double) {},
         [](go_atom) {},
         [](halt_atom) {},
-        [](hold_atom, std::uint64_t, bool) {},
+        [](pause_atom, std::uint64_t, bool) {},
         [](budget_atom, std::uint64_t) {},
         [](settings_atom, const workload_spec&) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },
         [count](lost_atom, std::uint64_t) { --*count; },
-        [](beat_atom, std::uint64_t, std::uint64_t, step_t) {},
+        [](heartbeat_atom, std::uint64_t, std::uint64_t, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},
         [asked](yield_atom, std::uint64_t number) {
           asked->push_back(number);
         },
         [](status_atom) { return merger_status{}; },
-        [](status_atom, told_atom) { return merger_overview{}; },
+        [](overview_atom) { return merger_overview{}; },
       };
     });
   }
@@ -104,9 +104,9 @@ struct PoolTest : test::actor_test {
     auto welcomed = ask<welcome_wire>(trainers, register_atom::value, encode(x),
                                       handle);
     EXPECT_TRUE(welcomed);
-    beat idle;
+    heartbeat idle;
     idle.trainer = decode(*welcomed)->trainer;
-    self->send(trainers, beat_atom::value, encode(idle));
+    self->send(trainers, heartbeat_atom::value, encode(idle));
     run();
     return handle;
   }

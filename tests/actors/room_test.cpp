@@ -56,8 +56,8 @@ struct RoomTest : test::service_test {
       [=](trial_owner_actor::pointer) -> trial_owner_actor::behavior_type {
         return {
           [=](outcome_atom, const study_news& x) { *result.news += x.size(); },
-          [](rested_atom) {},
-          [=](room_atom, std::uint64_t free) {
+          [](quiesced_atom) {},
+          [=](capacity_atom, std::uint64_t free) {
             result.offers->push_back(free);
           },
         };
@@ -72,7 +72,7 @@ struct RoomTest : test::service_test {
   }
 
   /// Asks for so many trials more, having heard all that was told.
-  void order(manual_study& x, int trials, bool wants_room = true) {
+  void order(manual_study& x, int trials, bool wants_capacity = true) {
     study_orders orders;
     for (int i = 0; i < trials; ++i) {
       const auto rate = static_cast<double>(100 * x.number + ++x.added);
@@ -80,8 +80,8 @@ struct RoomTest : test::service_test {
         {x.added - 1, {{0, {{"lr", form::constant(rate)}}}}, {}, false});
       orders.asked.push_back({x.added - 1, 9, 0, false});
     }
-    orders.wants_room = wants_room;
-    orders.heard = *x.news + x.offers->size();
+    orders.wants_capacity = wants_capacity;
+    orders.acked = *x.news + x.offers->size();
     self->send(merging, order_atom::value, x.number, orders);
   }
 };

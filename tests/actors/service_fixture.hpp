@@ -379,7 +379,7 @@ public:
         };
       });
     register_by_hand(result, std::move(workloads));
-    beat_by_hand(result);
+    heartbeat_by_hand(result);
     return result;
   }
 
@@ -395,13 +395,13 @@ public:
     x.number = decode(*answer)->trainer;
   }
 
-  void beat_by_hand(const manual_trainer& x, std::uint64_t lease = 0,
+  void heartbeat_by_hand(const manual_trainer& x, std::uint64_t lease = 0,
                     step_t at = 0) {
-    beat message;
+    heartbeat message;
     message.trainer = x.number;
     message.lease = lease;
     message.at = at;
-    self->send(trainers_pool, beat_atom::value, encode(message));
+    self->send(trainers_pool, heartbeat_atom::value, encode(message));
     run();
   }
 
@@ -444,7 +444,7 @@ public:
 
   study_record record_of(std::size_t i) {
     auto result
-      = ask<study_record>(studies[i], status_atom::value, told_atom::value);
+      = ask<study_record>(studies[i], overview_atom::value);
     EXPECT_TRUE(result) << sys.render(result.error());
     return result ? *result : study_record{};
   }

@@ -407,7 +407,7 @@ TEST_F(ServiceTest, ASilentTrainerLosesItsLease) {
   auto known = ask<pool_status>(trainers_pool, status_atom::value);
   ASSERT_TRUE(known);
   EXPECT_EQ(known->trainers[0].lost, "silent for 15 s");
-  EXPECT_TRUE(known->trainers[1].lost.empty()); // it beats
+  EXPECT_TRUE(known->trainers[1].lost.empty()); // it heartbeats
 }
 
 TEST_F(ServiceTest, HaltEndsWhatRunsAndKeepsWhatIsDone) {
@@ -683,7 +683,7 @@ TEST_F(ServiceTest, MalformedBytesHarmNobody) {
   std::memset(words.asBytes().begin(), 0xff, words.asBytes().size());
   self->send(merging, report_atom::value, stop_report_wire{kj::mv(words)});
   self->send(merging, ended_atom::value, lease_end_wire{});
-  self->send(trainers_pool, beat_atom::value, beat_wire{});
+  self->send(trainers_pool, heartbeat_atom::value, heartbeat_wire{});
   auto refused = ask<welcome_wire>(
     trainers_pool, register_atom::value, hello_wire{},
     caf::actor_cast<trainer_actor>(add_trainer().handle));

@@ -72,7 +72,7 @@ public:
   void open(std::size_t n, const std::vector<std::string>& workloads,
             double lanes = 1) {
     pool_options watching;
-    watching.beat_interval = 1h;
+    watching.heartbeat_interval = 1h;
     watching.silence_max = 10h;
     trainers_pool = spawn(pool, watching);
     log = spawn(journal, nullptr, 0ms);
@@ -88,12 +88,12 @@ public:
       mergers[name] = spawn(merger, options, trainers_pool, log);
       x.workloads[name];
     }
-    const auto shelf = std::make_shared<checkpoint_shelf>();
+    const auto store = std::make_shared<simulated_store>();
     for (; n > 0; --n)
       trainers.push_back(
         spawn(trainer, caf::actor_cast<registrar_actor>(trainers_pool), x,
               std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-                timeline, profiles, shelf, 1)),
+                timeline, profiles, store, 1)),
               nullptr));
     clock.settle();
   }
@@ -150,7 +150,7 @@ public:
   }
 
   merger_overview overview(const merger_actor& x) {
-    return *ask<merger_overview>(x, status_atom::value, told_atom::value);
+    return *ask<merger_overview>(x, overview_atom::value);
   }
 
   /// The device seconds that each study has had by now.

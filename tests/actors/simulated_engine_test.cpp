@@ -16,8 +16,8 @@ class SimulatedEngineTest : public testing::Test {
 public:
   std::shared_ptr<virtual_timeline> timeline =
     std::make_shared<virtual_timeline>();
-  std::shared_ptr<checkpoint_shelf> shelf =
-    std::make_shared<checkpoint_shelf>();
+  std::shared_ptr<simulated_store> store =
+    std::make_shared<simulated_store>();
   std::optional<simulated_engine> device;
 
   struct told {
@@ -40,7 +40,7 @@ public:
     device.emplace(timeline,
                    std::make_shared<simulation_profiles>(
                      simulation_profiles{{"toy", profile}}),
-                   shelf, 1);
+                   store, 1);
     timeline->advance_to(100s);
   }
 

@@ -77,8 +77,8 @@ public:
   std::shared_ptr<virtual_timeline> timeline =
     std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};
-  std::shared_ptr<checkpoint_shelf> shelf =
-    std::make_shared<checkpoint_shelf>();
+  std::shared_ptr<simulated_store> store =
+    std::make_shared<simulated_store>();
   std::uint64_t seed = 1;
   step_t lease_steps_max = 1000;
   pool_actor trainers_pool;
@@ -89,7 +89,7 @@ public:
 
   void open(std::size_t n) {
     pool_options watching;
-    watching.beat_interval = 1h;
+    watching.heartbeat_interval = 1h;
     watching.silence_max = 10h;
     trainers_pool = spawn(pool, watching);
     merger_options options;
@@ -108,7 +108,7 @@ public:
                 timeline,
                 std::make_shared<simulation_profiles>(simulation_profiles{
                   {profile->workload.name, *profile}}),
-                shelf, seed)),
+                store, seed)),
               nullptr));
     clock.settle();
   }
@@ -143,11 +143,11 @@ public:
   }
 
   study_record record_of(const study_actor& x) {
-    return *ask<study_record>(x, status_atom::value, told_atom::value);
+    return *ask<study_record>(x, overview_atom::value);
   }
 
   merger_overview overview() {
-    return *ask<merger_overview>(merging, status_atom::value, told_atom::value);
+    return *ask<merger_overview>(merging, overview_atom::value);
   }
 
   /// Trains each trial of the first study alone and compares.
@@ -168,7 +168,7 @@ public:
       }
       for (step_t at = every; at <= spec.max_steps; at += every)
         alone.stops.push_back({at, true, false});
-      simulated_training training{*profile, *shelf, seed, alone};
+      simulated_training training{*profile, *store, seed, alone};
       ASSERT_EQ(trial.results.size(), spec.max_steps / every);
       for (const auto& x : trial.results) {
         const auto report = std::get<stop_report>(training.take());

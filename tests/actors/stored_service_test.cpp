@@ -316,7 +316,7 @@ TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
   for (int life = 0; life < 3; ++life) {
     stored_service x{where};
     x.submit(sha_study);
-    const auto generation = *x.store->last_generation();
+    const auto generation = *x.store->last_lease_epoch();
     EXPECT_GT(generation, before);
     before = generation;
   }
@@ -380,7 +380,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, test::seeds(12));
 std::string record_of(stored_service& x, std::uint64_t id) {
   const auto study = *x.ask<study_actor>(x.boss, find_atom::value, id);
   const auto record
-    = *x.ask<study_record>(study, status_atom::value, told_atom::value);
+    = *x.ask<study_record>(study, overview_atom::value);
   auto result = std::to_string(record.asked_steps);
   if (record.best)
     result += ' ' + std::to_string(record.best->trial) + ':'
@@ -476,12 +476,12 @@ TEST(StoredService, WhatIsAskedForAtOnceIsCommittedTogether) {
   stored_service x{where};
   for (std::uint64_t i = 1; i <= 50; ++i)
     x.self->send(x.log, commit_atom::value,
-                 journal_entry{{generation_begun{100 + i}}, {}});
+                 journal_entry{{lease_epoch_begun{100 + i}}, {}});
   x.run();
   const auto status = *x.ask<journal_status>(x.log, status_atom::value);
   EXPECT_EQ(status.records, 50u);
   EXPECT_LE(status.commits, 2u);
-  EXPECT_EQ(*x.store->last_generation(), 150u);
+  EXPECT_EQ(*x.store->last_lease_epoch(), 150u);
 }
 
 TEST(StoredService, CommandsLastAndAreHeardAgain) {

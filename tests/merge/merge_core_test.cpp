@@ -333,7 +333,7 @@ TEST(MergeCore, OrdersThatMakeNoSenseAreIgnoredWhole) {
   twice.added.push_back({0, x.constant(.2), std::nullopt, false});
   x.apply(merge_event::orders_given{0, twice});
   study_orders ahead;
-  ahead.heard = 1000;
+  ahead.acked = 1000;
   x.apply(merge_event::orders_given{0, ahead});
   x.apply(merge_event::orders_given{17, {}});
   x.apply(merge_event::paused_set{UINT64_MAX, true});

@@ -105,7 +105,7 @@ public:
     x.id = studies.size() + 1;
     x.when = std::move(when);
     x.weight = weight;
-    x.held = paused;
+    x.paused = paused;
     studies.emplace_back();
     apply(merge_event::study_added{std::move(x)});
     return studies.size() - 1;
@@ -114,8 +114,8 @@ public:
   /// Orders that acknowledge what the study was sent.
   study_orders orders_of(std::size_t no) const {
     study_orders result;
-    result.heard = studies[no].received;
-    result.wants_room = studies[no].wants_capacity;
+    result.acked = studies[no].received;
+    result.wants_capacity = studies[no].wants_capacity;
     return result;
   }
 

@@ -348,7 +348,7 @@ struct capacity_world : world {
       ledger.add_study(weights[i]);
       const auto no = studies.add({i + 1, {10, {10}}, weights[i], false});
       study_orders orders;
-      orders.wants_room = wants[i];
+      orders.wants_capacity = wants[i];
       if (studies.apply(no, orders, true))
         std::abort();
     }

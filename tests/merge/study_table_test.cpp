@@ -60,7 +60,7 @@ protected:
   /// Expects orders to be refused, and nothing to be done.
   void expect_refused(study_orders x, const std::string& why) {
     const auto trials = plan.trials();
-    x.wants_room = true;
+    x.wants_capacity = true;
     const auto refused = studies.apply(0, x, true);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->code, errc::invalid_argument);
@@ -127,7 +127,7 @@ TEST_F(StudyTable, OrdersForATrialWithoutValuesAreRefused) {
 
 TEST_F(StudyTable, OrdersThatAcknowledgeWhatWasNotSentAreRefused) {
   study_orders x;
-  x.heard = 1;
+  x.acked = 1;
   expect_refused(x, "it has acknowledged 1 of 0 messages");
 }
 
@@ -304,7 +304,7 @@ TEST_F(StudyTable, PausedStudyDoesNotWaitForWhatALeaseDidNotReach) {
 
 TEST_F(StudyTable, PausedStudyWantsNoCapacity) {
   study_orders x;
-  x.wants_room = true;
+  x.wants_capacity = true;
   apply(0, x);
   EXPECT_TRUE(studies.wants_capacity(0));
   EXPECT_FALSE(studies.wants_capacity(1));
@@ -312,21 +312,21 @@ TEST_F(StudyTable, PausedStudyWantsNoCapacity) {
   EXPECT_FALSE(studies.wants_capacity(0));
   studies.set_paused(0, false);
   EXPECT_TRUE(studies.wants_capacity(0));
-  x.wants_room = false;
+  x.wants_capacity = false;
   apply(0, x);
   EXPECT_FALSE(studies.wants_capacity(0));
 }
 
 TEST_F(StudyTable, OfferIsAwaitedUntilItIsAcknowledged) {
   study_orders x;
-  x.wants_room = true;
+  x.wants_capacity = true;
   apply(0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
   studies.count_offer(0);
   EXPECT_TRUE(studies.is_awaiting_any());
   apply(0, x); // sent before the offer came
   EXPECT_TRUE(studies.is_awaiting_any());
-  x.heard = 1;
+  x.acked = 1;
   apply(0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }
@@ -334,7 +334,7 @@ TEST_F(StudyTable, OfferIsAwaitedUntilItIsAcknowledged) {
 TEST_F(StudyTable, NewsIsAwaitedOnlyAfterAwaitAll) {
   start(0, 0, 20);
   study_orders x;
-  x.wants_room = true;
+  x.wants_capacity = true;
   apply(0, x);
   lease_node(1, 1);
   measure(1, 10);
@@ -342,21 +342,21 @@ TEST_F(StudyTable, NewsIsAwaitedOnlyAfterAwaitAll) {
   EXPECT_FALSE(studies.is_awaiting_any());
   studies.await_all();
   EXPECT_TRUE(studies.is_awaiting_any());
-  x.heard = 1;
+  x.acked = 1;
   apply(0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }
 
 TEST_F(StudyTable, StudiesThatWantNoCapacityAreNotAwaited) {
   study_orders x;
-  x.wants_room = true;
+  x.wants_capacity = true;
   apply(0, x);
   studies.count_offer(0);
   studies.set_paused(0, true);
   EXPECT_FALSE(studies.is_awaiting_any());
   studies.set_paused(0, false);
   EXPECT_TRUE(studies.is_awaiting_any());
-  x.wants_room = false;
+  x.wants_capacity = false;
   apply(0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }

@@ -40,14 +40,14 @@ struct PoolCoreTest : testing::Test {
     return pool.admit(x, std::nullopt, now, out).trainer;
   }
 
-  core::effects beat_of(std::uint64_t trainer, std::uint64_t lease = 0) {
-    return pool.heartbeat(beat{trainer, lease, 0, 0}, now);
+  core::effects heartbeat_of(std::uint64_t trainer, std::uint64_t lease = 0) {
+    return pool.note_heartbeat(heartbeat{trainer, lease, 0, 0}, now);
   }
 
   /// A trainer that is idle. Its effects are left in `last`.
   std::uint64_t join(const hello& x = named()) {
     const auto result = admit(x);
-    last = beat_of(result);
+    last = heartbeat_of(result);
     return result;
   }
 
@@ -78,7 +78,7 @@ TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
 TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
   demand(1, 1);
   const auto x = admit();
-  EXPECT_EQ(all<core::grant>(beat_of(x)), (grants{{1, x}}));
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x}}));
   EXPECT_EQ(pool.holder_of(x), 1u);
   EXPECT_EQ(pool.idle(), 0u);
 }
@@ -120,7 +120,7 @@ TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {
   core::effects out;
   const auto answer = pool.admit(named(), std::nullopt, now, out);
   EXPECT_EQ(answer.trainer, 1u);
-  EXPECT_EQ(answer.beat_interval_ms, 1000u);
+  EXPECT_EQ(answer.heartbeat_interval_ms, 1000u);
   EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{1}}));
   ASSERT_EQ(pool.trainers().size(), 1u);
   EXPECT_EQ(pool.trainers()[0].name, "node:7");
@@ -175,7 +175,7 @@ TEST_F(PoolCoreTest, HeartbeatsKeepATrainer) {
   const auto x = join();
   for (int i = 0; i < 60; ++i) {
     now += 1s;
-    beat_of(x);
+    heartbeat_of(x);
     EXPECT_TRUE(pool.tick(now).empty());
   }
 }
@@ -198,20 +198,20 @@ TEST_F(PoolCoreTest, LateTickCountsForNoTrainer) {
 TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
   demand(5, 1);
   const auto x = join();
-  const auto out = beat_of(x, 8);
+  const auto out = heartbeat_of(x, 8);
   EXPECT_EQ(all<core::forward_heartbeat>(out),
             (std::vector<core::forward_heartbeat>{{5, {x, 8, 0, 0}}}));
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
   const auto x = admit();
-  EXPECT_TRUE(beat_of(x, 8).empty());
+  EXPECT_TRUE(heartbeat_of(x, 8).empty());
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALostTrainerDoesNothing) {
   const auto x = join();
   pool.disconnect(x, false, "killed", now);
-  EXPECT_TRUE(beat_of(x).empty());
+  EXPECT_TRUE(heartbeat_of(x).empty());
 }
 
 TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
@@ -231,8 +231,8 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   pool.stall(x, "no progress", now);
   EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
-  EXPECT_TRUE(all<core::grant>(beat_of(x, 3)).empty());
-  EXPECT_EQ(all<core::grant>(beat_of(x)), (grants{{1, x}}));
+  EXPECT_TRUE(all<core::grant>(heartbeat_of(x, 3)).empty());
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x}}));
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
@@ -379,7 +379,7 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
         break;
       case 1:
       case 2:
-      case 3: out = pool.heartbeat(beat{trainer, below(2), 0, 0}, now); break;
+      case 3: out = pool.note_heartbeat(heartbeat{trainer, below(2), 0, 0}, now); break;
       case 4: out = pool.leave(trainer, now); break;
       case 5: out = pool.disconnect(trainer, below(2) == 0, "gone", now); break;
       case 6:

@@ -18,7 +18,7 @@ using duration = simulated_training::duration;
 class SimulatedTrainingTest : public testing::Test {
 public:
   simulation_profile profile = sample();
-  checkpoint_shelf shelf;
+  simulated_store store;
   std::uint64_t seed = 1;
 
   /// What a lease told and when.
@@ -51,7 +51,7 @@ public:
   }
 
   simulated_training begin(lease x) {
-    return {profile, shelf, seed, std::move(x)};
+    return {profile, store, seed, std::move(x)};
   }
 
   static history finish(simulated_training& x) {

@@ -59,7 +59,7 @@ TEST_F(MigrationTest, Version2BecomesThePresentWithNothingLost) {
     EXPECT_EQ(std::get<trial_failed>(events[3].what).reason.message, "no disk");
     EXPECT_EQ(folder->load_output(1, 0, 0, 9)->front().text, "a line\n");
     EXPECT_EQ(*folder->load_step_seconds(sample_key), 0.075);
-    EXPECT_EQ(*folder->last_generation(), 3u);
+    EXPECT_EQ(*folder->last_lease_epoch(), 3u);
   }
 }
 

@@ -25,7 +25,7 @@ std::vector<journal_record> sample_records() {
   trial.steps = 20;
   trial.best = stored_best{10, 0.5};
   return {
-    generation_begun{3},
+    lease_epoch_begun{3},
     node_added{sample_key, {1, 0, 0, 0, lr(0.1)}},
     node_added{sample_key, {2, 1, 10, 0, lr(0.2)}},
     // Strands of studies that share nothing: 64 bits, and a small one.

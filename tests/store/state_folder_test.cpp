@@ -42,7 +42,7 @@ TEST_F(StateFolderTest, FreshFolderIsEmpty) {
   ASSERT_TRUE(studies);
   EXPECT_TRUE(studies->empty());
   EXPECT_EQ(*folder->last_study(), 0u);
-  EXPECT_EQ(*folder->last_generation(), 0u);
+  EXPECT_EQ(*folder->last_lease_epoch(), 0u);
 }
 
 TEST_F(StateFolderTest, EverythingSurvivesReopening) {
@@ -371,9 +371,9 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
 }
 
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
-  commit(*open(), {generation_begun{4}, generation_begun{5}});
+  commit(*open(), {lease_epoch_begun{4}, lease_epoch_begun{5}});
   auto folder = open();
-  EXPECT_EQ(*folder->last_generation(), 5u);
+  EXPECT_EQ(*folder->last_lease_epoch(), 5u);
   commit(*folder, {node_added{key, node(1)}, node_added{key, node(2, 1)},
                    result_added{key, {2, 20, {{"acc", 0.5}}, ""}},
                    checkpoint_added{key, {2, 20, {"a", 100, 1}}},

@@ -51,27 +51,27 @@ TEST(AshaPromotion, AFreeSlotGoesToAPromotionBeforeANewTrial) {
 TEST(AshaPromotion, RoomIsMadeOneTrialAfterTheOther) {
   asha_promotion x{5, {1, 2}, 2, direction::minimize, std::nullopt};
   EXPECT_EQ(x.start(), (actions{advance{0, 1}}));
-  EXPECT_TRUE(x.wants_room());
+  EXPECT_TRUE(x.wants_capacity());
   EXPECT_EQ(x.widen(2), (actions{advance{1, 1}, advance{2, 1}}));
   EXPECT_EQ(x.on_result(1, 1, 5), (actions{advance{3, 1}}));
   EXPECT_EQ(x.on_result(0, 1, 4), (actions{advance{0, 2}})); // best of two
-  EXPECT_TRUE(x.wants_room());
+  EXPECT_TRUE(x.wants_capacity());
   EXPECT_EQ(x.widen(3), (actions{advance{4, 1}}));
-  EXPECT_FALSE(x.wants_room()); // there is nothing to start
+  EXPECT_FALSE(x.wants_capacity()); // there is nothing to start
   EXPECT_EQ(x.on_result(2, 1, 6), actions{});
   EXPECT_EQ(x.on_result(3, 1, 3), (actions{advance{3, 2}}));
   EXPECT_EQ(x.on_result(4, 1, 7), actions{});
   EXPECT_EQ(x.on_failure(0), actions{});
   EXPECT_EQ(x.on_result(3, 2, 1), (actions{prune{1}, prune{2}, prune{4}}));
   EXPECT_TRUE(x.done());
-  EXPECT_FALSE(x.wants_room());
+  EXPECT_FALSE(x.wants_capacity());
   EXPECT_EQ(x.widen(1), actions{});
 }
 
 TEST(AshaPromotion, AGivenNumberIsNotExceeded) {
   asha_promotion x{5, {1, 2}, 2, direction::minimize, 2};
   EXPECT_EQ(x.start().size(), 2u);
-  EXPECT_FALSE(x.wants_room());
+  EXPECT_FALSE(x.wants_capacity());
   EXPECT_EQ(x.widen(2), actions{});
 }
 

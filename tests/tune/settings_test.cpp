@@ -296,10 +296,10 @@ TEST(Settings, TpeStartsNoMoreThanTrainersHaveRoomFor) {
               std::nullopt) << x;
     const auto made = make_algorithm(study(endless, x, budget));
     EXPECT_EQ(made->start().size(), 1u) << x;
-    EXPECT_TRUE(made->wants_room()) << x;
+    EXPECT_TRUE(made->wants_capacity()) << x;
     EXPECT_EQ(made->widen(3).size(), 3u) << x;
     EXPECT_EQ(made->widen(50).size(), 46u) << x;
-    EXPECT_FALSE(made->wants_room()) << x;
+    EXPECT_FALSE(made->wants_capacity()) << x;
   }
   expect_warnings(study(endless, "{tpe: {concurrent: 0}}", budget),
                   {"algorithm.tpe.concurrent: with 0 all trials start at once, "

@@ -48,7 +48,7 @@ TEST(Codec, WelcomeRoundTrips) {
   const auto accepted = round_trip(welcome{std::nullopt, 3, 500});
   EXPECT_FALSE(accepted.refusal);
   EXPECT_EQ(accepted.trainer, 3u);
-  EXPECT_EQ(accepted.beat_interval_ms, 500u);
+  EXPECT_EQ(accepted.heartbeat_interval_ms, 500u);
   const auto refused = round_trip(
     welcome{error{errc::incompatible_version, "speak version 2"}, 0, 0});
   ASSERT_TRUE(refused.refusal);
@@ -150,8 +150,8 @@ TEST(Codec, RefusesBrokenAcksResentsAndGoodbyes) {
   refused([](resent& x) { x.report.lease = 0; }, "no number");
 }
 
-TEST(Codec, BeatRoundTrips) {
-  const beat x{3, 7, 13, 99};
+TEST(Codec, HeartbeatRoundTrips) {
+  const heartbeat x{3, 7, 13, 99};
   EXPECT_EQ(round_trip(x), x);
 }
 
@@ -214,7 +214,7 @@ TEST(Codec, RefusesBrokenWelcomes) {
   };
   refused({std::nullopt, 0, 500}, "trainer has no number");
   refused({std::nullopt, 1, 0}, "out of range");
-  refused({std::nullopt, 1, max_beat_interval_ms + 1}, "out of range");
+  refused({std::nullopt, 1, max_heartbeat_interval_ms + 1}, "out of range");
   refused({error{}, 0, 0}, "has no code");
 }
 
@@ -383,7 +383,7 @@ TEST(Codec, RefusesBrokenReports) {
   refused([](stop_report& x) { x.trained_steps = x.at + 1; }, "lies before");
 }
 
-TEST(Codec, RefusesBrokenEndsAndBeats) {
+TEST(Codec, RefusesBrokenEndsAndHeartbeats) {
   expect_refused<lease_end>({0, 1, {}}, [](lease_end&) {}, "no number");
   expect_refused<lease_end>({1, max_step + 1, {}}, [](lease_end&) {},
                             "last step");
@@ -391,8 +391,8 @@ TEST(Codec, RefusesBrokenEndsAndBeats) {
   expect_refused<lease_end>(
     {1, 1, {}, std::string(max_log_bytes + 1, 'l')}, [](lease_end&) {},
     "log is too long");
-  expect_refused<beat>({0, 1, 1, 1}, [](beat&) {}, "no number");
-  expect_refused<beat>({1, 1, max_step + 1, 1}, [](beat&) {}, "last step");
+  expect_refused<heartbeat>({0, 1, 1, 1}, [](heartbeat&) {}, "no number");
+  expect_refused<heartbeat>({1, 1, max_step + 1, 1}, [](heartbeat&) {}, "last step");
 }
 
 TEST(Codec, KeepsFailureCodesOfNewerPeers) {

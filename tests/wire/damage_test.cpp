@@ -73,7 +73,7 @@ TEST(Damage, Cancel) { expect_robust(cancel_request{7}, 5000); }
 TEST(Damage, End) {
   expect_robust(lease_end{7, 3, error{errc::diverged, "loss"}, "log"}, 5000);
 }
-TEST(Damage, Beat) { expect_robust(beat{3, 7, 3, 1}, 5000); }
+TEST(Damage, Heartbeat) { expect_robust(heartbeat{3, 7, 3, 1}, 5000); }
 
 TEST(Damage, Ack) { expect_robust(ack{7, 3}, 5000); }
 TEST(Damage, Resent) {

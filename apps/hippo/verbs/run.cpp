@@ -307,8 +307,8 @@ std::optional<error> follow(local_service& svc, console& out,
   std::optional<error> broken;
   while (left > 0 && !broken) {
     svc.actors().self()->receive(
-      [&](told_atom, trial_event& x) { out.tell(std::move(x)); },
-      [&](told_atom, const study_end&) { --left; },
+      [&](notify_atom, trial_event& x) { out.tell(std::move(x)); },
+      [&](notify_atom, const study_end&) { --left; },
       [&](const caf::down_msg&) {
         broken = error{errc::io_failed,
                        "the state could not be written: see the log"};

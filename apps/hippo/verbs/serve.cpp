@@ -106,8 +106,8 @@ std::optional<error> restore(service& svc, state_reader& known,
 std::optional<error> follow(service& svc, local_trainers& trainers) {
   std::optional<error> broken;
   while (!broken && interrupt_guard::count() == 0) {
-    svc.self()->receive([](told_atom, const trial_event&) {},
-                        [](told_atom, const study_end&) {},
+    svc.self()->receive([](notify_atom, const trial_event&) {},
+                        [](notify_atom, const study_end&) {},
                         [&](const caf::down_msg& msg) {
                           broken = error{errc::io_failed,
                                          "the service cannot go on: "
@@ -123,8 +123,8 @@ std::optional<error> follow(service& svc, local_trainers& trainers) {
 void wind_up(service& svc) {
   winding_down halted{svc};
   while (!halted.is_over())
-    svc.self()->receive([](told_atom, const trial_event&) {},
-                        [](told_atom, const study_end&) {},
+    svc.self()->receive([](notify_atom, const trial_event&) {},
+                        [](notify_atom, const study_end&) {},
                         [](const caf::down_msg&) {},
                         caf::after(look_interval) >> [] {});
 }
@@ -145,12 +145,12 @@ std::optional<error> find_open_door(const serve_options& x) {
 }
 
 /// Lets clients and trainers in by their certificates.
-expected<gateway_door> make_door(const credentials& shown, kj::Timer& timer) {
+expected<authenticator> make_authenticator(const credentials& shown, kj::Timer& timer) {
   auto made = rpc_tls_service::make(shown, timer);
   if (!made)
     return made.failure();
   const auto service = std::make_shared<rpc_tls_service>(std::move(*made));
-  return gateway_door{[service](kj::AuthenticatedStream stream) {
+  return authenticator{[service](kj::AuthenticatedStream stream) {
     return service->accept(kj::mv(stream))
       .then(
         [service](admitted_peer peer) {
@@ -197,8 +197,8 @@ gateway_options gateway_of(const serve_options& x, service& svc,
   result.http_host = x.people.host;
   result.http_port = x.people.port;
   if (keys)
-    result.make_door = [shown = keys->clients](kj::Timer& timer) {
-      return make_door(shown, timer);
+    result.make_authenticator = [shown = keys->clients](kj::Timer& timer) {
+      return make_authenticator(shown, timer);
     };
   return result;
 }

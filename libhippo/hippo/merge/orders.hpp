@@ -16,7 +16,7 @@ struct study_registration {
   std::uint64_t id = 0; ///< under which the store knows it
   measuring when;
   double weight = 1; ///< share of the trainers, relative to other studies; > 0
-  bool held = false; ///< whether it starts nothing for now
+  bool paused = false; ///< whether it starts nothing for now
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by
@@ -32,7 +32,7 @@ struct study_orders {
   struct request {
     std::uint64_t no = 0;
     step_t to = 0;
-    step_t heard = 0;    ///< what the study knows already, up to here
+    step_t known_to = 0;  ///< what the study knows already, up to here
     bool is_over = false; ///< whether it was asked for once and is no longer
   };
   std::vector<trial> added;
@@ -40,9 +40,9 @@ struct study_orders {
   std::vector<trial> rerouted;
   std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
   std::vector<request> asked;
-  bool wants_room = false; ///< whether it would start more if it might
-  /// So much of what the merger has told it the study had heard by then.
-  std::uint64_t heard = 0;
+  bool wants_capacity = false; ///< whether it would start more if it might
+  /// How many of the merger's news and offers the study had taken in by then.
+  std::uint64_t acked = 0;
 
   /// Whether nothing is to be carried out.
   [[nodiscard]] bool empty() const {
@@ -51,7 +51,7 @@ struct study_orders {
   }
 };
 
-/// What a study hears in one go, by its own numbers of trials.
+/// What a study is notified of in one go, by its own numbers of trials.
 using study_news = std::vector<study_event>;
 
 } // namespace hippo

@@ -12,7 +12,7 @@ namespace hippo {
 study_no study_table::add(const study_registration& x) {
   auto& study = studies_.emplace_back();
   study.id = x.id;
-  study.paused = x.held;
+  study.paused = x.paused;
   const auto result = plan_.add_study(x.when);
   assert(result + 1 == studies_.size());
   return result;
@@ -49,9 +49,9 @@ std::optional<error> study_table::check(const entry& study,
   for (const auto& y : x.asked)
     if (!is_known(y.no))
       return unknown(y.no);
-  if (x.heard > study.sent)
+  if (x.acked > study.sent)
     return error{errc::invalid_argument,
-                 "it has acknowledged " + std::to_string(x.heard) + " of "
+                 "it has acknowledged " + std::to_string(x.acked) + " of "
                    + std::to_string(study.sent) + " messages"};
   return std::nullopt;
 }
@@ -62,8 +62,8 @@ std::optional<error> study_table::apply(study_no no, const study_orders& x,
   auto& study = studies_[no];
   if (auto why = check(study, x))
     return why;
-  study.wants_capacity = x.wants_room;
-  study.acked = x.heard;
+  study.wants_capacity = x.wants_capacity;
+  study.acked = x.acked;
   for (const auto& y : x.added) {
     if (y.no >= study.trials.size())
       study.trials.resize(y.no + 1, no_trial);
@@ -96,8 +96,8 @@ std::uint64_t study_table::strand_for(const entry& study,
 void study_table::request(entry& study, const study_orders::request& x) {
   const auto trial = study.trials[x.no];
   assert(trial != no_trial);
-  if (x.heard > 0)
-    plan_.recall(trial, x.heard);
+  if (x.known_to > 0)
+    plan_.recall(trial, x.known_to);
   if (x.is_over) {
     plan_.cover(trial, x.to);
     plan_.drop(trial);

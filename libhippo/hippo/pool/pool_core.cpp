@@ -397,14 +397,14 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
                                   + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
   result.trainer = number;
-  result.beat_interval_ms
-    = static_cast<std::uint64_t>(options_.beat_interval.count());
+  result.heartbeat_interval_ms
+    = static_cast<std::uint64_t>(options_.heartbeat_interval.count());
   share(now, out); // a merger may be stuck no longer
   checked();
   return result;
 }
 
-pool_core::effects pool_core::heartbeat(const beat& msg, time_point now) {
+pool_core::effects pool_core::note_heartbeat(const heartbeat& msg, time_point now) {
   effects out;
   auto* x = find_connected(msg.trainer);
   if (!x)
@@ -510,11 +510,11 @@ pool_core::effects pool_core::review(bool ends_cool_down, time_point now) {
 
 pool_core::effects pool_core::tick(time_point now) {
   effects out;
-  const auto late = now - ticked_ - options_.beat_interval;
+  const auto late = now - ticked_ - options_.heartbeat_interval;
   ticked_ = now;
   std::vector<trainer_number> silent;
   for (auto& [number, x] : trainers_) {
-    if (late > options_.beat_interval)
+    if (late > options_.heartbeat_interval)
       x.last_message = std::min(now, x.last_message + late);
     if (!x.gone && now - x.last_message > options_.silence_max)
       silent.push_back(number);

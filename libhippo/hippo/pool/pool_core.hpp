@@ -21,7 +21,7 @@ inline constexpr std::size_t gone_trainers_max = 1000;
 
 /// How the pool watches its trainers.
 struct pool_options {
-  std::chrono::milliseconds beat_interval{1000};
+  std::chrono::milliseconds heartbeat_interval{1000};
   /// A trainer that sends nothing within this timeout is treated as dead.
   std::chrono::milliseconds silence_max{15'000};
 };
@@ -75,7 +75,7 @@ public:
   /// The merger is notified that its trainer works on a lease.
   struct forward_heartbeat {
     merger_id merger = 0;
-    beat what;
+    heartbeat what;
     friend bool operator==(const forward_heartbeat&,
                            const forward_heartbeat&) = default;
   };
@@ -132,7 +132,7 @@ public:
 
   /// A trainer has sent a heartbeat. With the first on which it is idle it may
   /// be given work.
-  effects heartbeat(const beat& x, time_point now);
+  effects note_heartbeat(const heartbeat& x, time_point now);
 
   /// A trainer has sent something to a merger: it is alive.
   void note_alive(trainer_number x, time_point now);
@@ -173,7 +173,7 @@ public:
   /// @param ends_cool_down as it was asked for
   effects review(bool ends_cool_down, time_point now);
 
-  /// Looks for trainers that are silent, once in `beat_interval`. When the
+  /// Looks for trainers that are silent, once in `heartbeat_interval`. When the
   /// caller itself has not run for a while, that time counts for none of them.
   effects tick(time_point now);
 

@@ -35,9 +35,9 @@ std::uint64_t key_hash(const workload_spec& x) {
 } // namespace
 
 simulated_training::simulated_training(const simulation_profile& profile,
-                                       checkpoint_shelf& shelf,
+                                       simulated_store& store,
                                        std::uint64_t seed, lease x)
-  : profile_(&profile), shelf_(&shelf), lease_(std::move(x)),
+  : profile_(&profile), store_(&store), lease_(std::move(x)),
     address_(hash_numbers({seed, key_hash(lease_.workload), lease_.number})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
     at_(lease_.stages.front().begin) {
@@ -60,8 +60,8 @@ void simulated_training::start() {
   }
   load_ = from_seconds(profile_->load_seconds);
   begin_ += load_;
-  const auto i = shelf_->find(lease_.folder + '/' + file);
-  if (i == shelf_->end()) {
+  const auto i = store_->find(lease_.folder + '/' + file);
+  if (i == store_->end()) {
     end_with({errc::bad_checkpoint, "checkpoint " + file + " is not there"},
              begin_);
     return;
@@ -204,7 +204,7 @@ stop_report simulated_training::report() {
                       + std::to_string(lease_.number) + ".ckpt";
     result.saved =
       checkpoint{file, profile_->checkpoint_bytes, digest_of(now_.state)};
-    shelf_->insert_or_assign(lease_.folder + '/' + file, now_.state);
+    store_->insert_or_assign(lease_.folder + '/' + file, now_.state);
   }
   return result;
 }

@@ -17,7 +17,7 @@ namespace hippo {
 
 /// The checkpoints of simulated training, which lie in memory only, by folder
 /// and file. Those that the service gives up stay: a state is 136 bytes.
-using checkpoint_shelf = std::unordered_map<std::string, curve_state>;
+using simulated_store = std::unordered_map<std::string, curve_state>;
 
 /// What simulated training tells next.
 using simulated_event = std::variant<stop_report, lease_end>;
@@ -40,8 +40,8 @@ public:
   using duration = std::chrono::nanoseconds;
 
   /// @param profile outlives this
-  /// @param shelf outlives this
-  simulated_training(const simulation_profile& profile, checkpoint_shelf& shelf,
+  /// @param store outlives this
+  simulated_training(const simulation_profile& profile, simulated_store& store,
                      std::uint64_t seed, lease x);
 
   /// Returns when the next event comes. Changes with `add_stop` and `cancel`.
@@ -94,7 +94,7 @@ private:
   lease_end finish();
 
   const simulation_profile* profile_;
-  checkpoint_shelf* shelf_;
+  simulated_store* store_;
   lease lease_;
   std::uint64_t address_; ///< of what is drawn for this lease
   learning_curve curve_;

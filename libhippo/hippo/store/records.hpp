@@ -211,14 +211,14 @@ struct steps_trained {
 };
 
 /// The numbers of a generation of leases are taken; none of before holds.
-struct generation_begun {
+struct lease_epoch_begun {
   std::uint64_t number = 0;
 };
 
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
                  checkpoint_removed, output_added, study_saved, trial_saved, event_added,
-                 steps_trained, generation_begun>;
+                 steps_trained, lease_epoch_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

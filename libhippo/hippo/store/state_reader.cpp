@@ -603,7 +603,7 @@ expected<std::uint64_t> state_reader::last_study() {
   return read_number("SELECT coalesce(max(id), 0) FROM studies");
 }
 
-expected<std::uint64_t> state_reader::last_generation() {
+expected<std::uint64_t> state_reader::last_lease_epoch() {
   return read_number("SELECT CAST(value AS INTEGER) FROM meta"
                      " WHERE key = 'generation'");
 }

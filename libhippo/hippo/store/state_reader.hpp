@@ -142,7 +142,7 @@ public:
 
   /// Returns the last id that a study has, and the last generation of leases.
   expected<std::uint64_t> last_study();
-  expected<std::uint64_t> last_generation();
+  expected<std::uint64_t> last_lease_epoch();
 
 protected:
   state_reader(std::string path, sql_database database);

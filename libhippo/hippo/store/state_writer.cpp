@@ -385,7 +385,7 @@ expected<std::monostate> state_writer::write(const event_added& x) {
     .run();
 }
 
-expected<std::monostate> state_writer::write(const generation_begun& x) {
+expected<std::monostate> state_writer::write(const lease_epoch_begun& x) {
   return writers_.set_generation.bind_text(1, std::to_string(x.number)).run();
 }
 

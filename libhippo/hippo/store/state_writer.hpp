@@ -70,7 +70,7 @@ private:
   expected<std::monostate> write(const study_saved& x);
   expected<std::monostate> write(const trial_saved& x);
   expected<std::monostate> write(const event_added& x);
-  expected<std::monostate> write(const generation_begun& x);
+  expected<std::monostate> write(const lease_epoch_begun& x);
   expected<std::uint64_t> workload_id(const std::string& key);
 
   folder_lock lock_;

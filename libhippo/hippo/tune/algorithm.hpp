@@ -91,7 +91,7 @@ public:
   virtual std::vector<action> on_failure(trial_no trial) = 0;
 
   /// Whether it would ask for more if more trials might be in flight.
-  [[nodiscard]] virtual bool wants_room() const { return false; }
+  [[nodiscard]] virtual bool wants_capacity() const { return false; }
 
   /// So many trainers have nothing to do: so many trials more may be in flight.
   virtual std::vector<action> widen(std::uint64_t /*trials*/) { return {}; }

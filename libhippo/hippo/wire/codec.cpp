@@ -389,11 +389,11 @@ bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
     case schema::Welcome::ACCEPTED: {
       const auto accepted = in.getAccepted();
       out.trainer = accepted.getTrainer();
-      out.beat_interval_ms = accepted.getBeatIntervalMillis();
+      out.heartbeat_interval_ms = accepted.getHeartbeatIntervalMillis();
       return why.require(out.trainer != 0, "the trainer", "has no number")
-             && why.require(out.beat_interval_ms > 0
-                              && out.beat_interval_ms <= max_beat_interval_ms,
-                            "the interval of beats", "is out of range");
+             && why.require(out.heartbeat_interval_ms > 0
+                              && out.heartbeat_interval_ms <= max_heartbeat_interval_ms,
+                            "the interval of heartbeats", "is out of range");
     }
     case schema::Welcome::REFUSED:
       return get(in.getRefused(), out.refusal.emplace(), why);
@@ -521,7 +521,7 @@ bool get(schema::Goodbye::Reader in, goodbye& out, complaint& why) {
   return why.require(out.trainer != 0, "the trainer", "has no number");
 }
 
-bool get(schema::Beat::Reader in, beat& out, complaint& why) {
+bool get(schema::Heartbeat::Reader in, heartbeat& out, complaint& why) {
   out.trainer = in.getTrainer();
   out.lease = in.getLease();
   out.count = in.getCount();
@@ -587,7 +587,7 @@ wire<schema::Welcome> encode(const welcome& x) {
     }
     auto accepted = out.initAccepted();
     accepted.setTrainer(x.trainer);
-    accepted.setBeatIntervalMillis(x.beat_interval_ms);
+    accepted.setHeartbeatIntervalMillis(x.heartbeat_interval_ms);
   });
 }
 
@@ -663,8 +663,8 @@ wire<schema::Goodbye> encode(const goodbye& x) {
     [&x](schema::Goodbye::Builder out) { out.setTrainer(x.trainer); });
 }
 
-wire<schema::Beat> encode(const beat& x) {
-  return make<schema::Beat>([&x](schema::Beat::Builder out) {
+wire<schema::Heartbeat> encode(const heartbeat& x) {
+  return make<schema::Heartbeat>([&x](schema::Heartbeat::Builder out) {
     out.setTrainer(x.trainer);
     out.setLease(x.lease);
     out.setAt(x.at);
@@ -700,8 +700,8 @@ expected<lease_end> decode(const wire<schema::LeaseEnd>& x) {
   return decode_as<lease_end>("lease end", x);
 }
 
-expected<beat> decode(const wire<schema::Beat>& x) {
-  return decode_as<beat>("beat", x);
+expected<heartbeat> decode(const wire<schema::Heartbeat>& x) {
+  return decode_as<heartbeat>("heartbeat", x);
 }
 
 expected<ack> decode(const wire<schema::Ack>& x) {

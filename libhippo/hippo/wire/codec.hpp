@@ -28,7 +28,7 @@ inline constexpr std::size_t max_workloads = 4096;
 inline constexpr std::size_t max_metrics = 4096;
 inline constexpr std::size_t max_lease_stages = 100'000;
 inline constexpr std::size_t max_lease_stops = 1'000'000;
-inline constexpr std::uint64_t max_beat_interval_ms = 3'600'000; ///< an hour
+inline constexpr std::uint64_t max_heartbeat_interval_ms = 3'600'000; ///< an hour
 inline constexpr std::uint64_t max_duration_ns = 1ull << 55; ///< over a year
 inline constexpr std::uint64_t max_checkpoint_bytes = 1ull << 53;
 
@@ -41,7 +41,7 @@ wire<schema::Stop> encode(const stop_request& x);
 wire<schema::Cancel> encode(const cancel_request& x);
 wire<schema::StopReport> encode(const stop_report& x);
 wire<schema::LeaseEnd> encode(const lease_end& x);
-wire<schema::Beat> encode(const beat& x);
+wire<schema::Heartbeat> encode(const heartbeat& x);
 wire<schema::Ack> encode(const ack& x);
 wire<schema::Resent> encode(const resent& x);
 wire<schema::Goodbye> encode(const goodbye& x);
@@ -60,7 +60,7 @@ expected<stop_request> decode(const wire<schema::Stop>& x);
 expected<cancel_request> decode(const wire<schema::Cancel>& x);
 expected<stop_report> decode(const wire<schema::StopReport>& x);
 expected<lease_end> decode(const wire<schema::LeaseEnd>& x);
-expected<beat> decode(const wire<schema::Beat>& x);
+expected<heartbeat> decode(const wire<schema::Heartbeat>& x);
 expected<ack> decode(const wire<schema::Ack>& x);
 expected<resent> decode(const wire<schema::Resent>& x);
 expected<goodbye> decode(const wire<schema::Goodbye>& x);

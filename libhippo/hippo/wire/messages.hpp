@@ -36,7 +36,7 @@ struct hello {
 struct welcome {
   std::optional<error> refusal; ///< if set, the rest means nothing
   std::uint64_t trainer = 0;    ///< number of the trainer, from 1
-  std::uint64_t beat_interval_ms = 0; ///< from 1 to `max_beat_interval_ms`
+  std::uint64_t heartbeat_interval_ms = 0; ///< from 1 to `max_heartbeat_interval_ms`
 };
 
 /// Asks the trainer of a lease to stop at a further step.
@@ -54,12 +54,12 @@ struct cancel_request {
 };
 
 /// Says that a trainer is alive, and how far it is.
-struct beat {
+struct heartbeat {
   std::uint64_t trainer = 0; ///< not 0
   std::uint64_t lease = 0;   ///< 0: idle
   step_t at = 0;             ///< the state it has reached
-  std::uint64_t count = 0;   ///< grows by 1 with each beat
-  friend bool operator==(const beat&, const beat&) = default;
+  std::uint64_t count = 0;   ///< grows by 1 with each heartbeat
+  friend bool operator==(const heartbeat&, const heartbeat&) = default;
 };
 
 /// Says that a report is durable, or will never be needed.

@@ -1,4 +1,4 @@
-#include "gateway/desk.hpp"
+#include "gateway/query_service.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -38,7 +38,7 @@ error findings_error(const std::vector<diagnostic>& findings) {
 }
 
 /// Reads a log from byte `after` on, in whole lines if they are not too long.
-expected<desk::log_part> read_log(const std::string& file,
+expected<query_service::log_part> read_log(const std::string& file,
                                   std::uint64_t after) {
   if (file.empty())
     return {errc::invalid_argument, "this service keeps no log"};
@@ -47,9 +47,9 @@ expected<desk::log_part> read_log(const std::string& file,
     return {errc::io_failed, "cannot read the log"};
   const auto size = static_cast<std::uint64_t>(in.tellg());
   if (after >= size)
-    return desk::log_part{{}, size};
+    return query_service::log_part{{}, size};
   in.seekg(static_cast<std::streamoff>(after));
-  desk::log_part result{
+  query_service::log_part result{
     std::string(std::min<std::uint64_t>(size - after, log_bytes_per_call_max),
                 '\0'),
     after};
@@ -65,7 +65,7 @@ expected<desk::log_part> read_log(const std::string& file,
 
 // -- opening and closing ------------------------------------------------------
 
-desk::desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
+query_service::query_service(caf::actor_system& system, query_sources sources, kj::Timer& timer,
            std::unique_ptr<archive> stored,
            std::unique_ptr<state_reader> watched)
   : sources_(std::move(sources)),
@@ -76,8 +76,8 @@ desk::desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
     reader_(system, bridge::place::own_thread),
     worker_(system, bridge::place::own_thread) {}
 
-expected<std::unique_ptr<desk>> desk::open(caf::actor_system& system,
-                                           desk_sources sources,
+expected<std::unique_ptr<query_service>> query_service::open(caf::actor_system& system,
+                                           query_sources sources,
                                            kj::Timer& timer) {
   auto read = state_reader::open(sources.state);
   if (!read)
@@ -86,19 +86,19 @@ expected<std::unique_ptr<desk>> desk::open(caf::actor_system& system,
   if (!watched)
     return watched.failure();
   auto stored = std::make_unique<archive>(std::move(*read), sources.workloads);
-  return std::unique_ptr<desk>{new desk{system, std::move(sources), timer,
+  return std::unique_ptr<query_service>{new query_service{system, std::move(sources), timer,
                                         std::move(stored),
                                         std::move(*watched)}};
 }
 
-void desk::close() {
+void query_service::close() {
   asker_.close();
   reader_.close();
   worker_.close();
 }
 
 template <class T, class F>
-kj::Promise<T> desk::work(F f) {
+kj::Promise<T> query_service::work(F f) {
   if (jobs_ >= jobs_max)
     return to_exception({errc::resource_exhausted,
                          std::to_string(jobs_max)
@@ -107,14 +107,14 @@ kj::Promise<T> desk::work(F f) {
   return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
 }
 
-kj::TimePoint desk::deadline(std::uint32_t wait_millis) const {
+kj::TimePoint query_service::deadline(std::uint32_t wait_millis) const {
   const auto most = static_cast<std::uint32_t>(wait_max.count());
   return timer_.now() + std::min(wait_millis, most) * kj::MILLISECONDS;
 }
 
 // -- what is stored -----------------------------------------------------------
 
-kj::Promise<stored_study> desk::find(std::string id_or_name) {
+kj::Promise<stored_study> query_service::find(std::string id_or_name) {
   return read<stored_study>(
     [name = std::move(id_or_name)](archive& x) { return x.find(name); });
 }
@@ -135,7 +135,7 @@ live_study_view live_view_of(study_view x, const live_view& live) {
 
 } // namespace
 
-kj::Promise<live_study_view> desk::describe(std::uint64_t id) {
+kj::Promise<live_study_view> query_service::describe(std::uint64_t id) {
   return read<study_view>([id](archive& x) { return x.describe(id); })
     .then([this](study_view x) -> kj::Promise<live_study_view> {
       if (has_ended(x.study.state))
@@ -146,7 +146,7 @@ kj::Promise<live_study_view> desk::describe(std::uint64_t id) {
     });
 }
 
-kj::Promise<std::vector<live_study_view>> desk::list() {
+kj::Promise<std::vector<live_study_view>> query_service::list() {
   return read<std::vector<study_view>>([](archive& x) { return x.list(); })
     .then([this](std::vector<study_view> all) {
       return live().then([all = std::move(all)](live_view now) mutable {
@@ -159,16 +159,16 @@ kj::Promise<std::vector<live_study_view>> desk::list() {
 }
 
 kj::Promise<std::vector<trial_view>>
-desk::trials(std::uint64_t study, std::uint64_t first, std::size_t most) {
+query_service::trials(std::uint64_t study, std::uint64_t first, std::size_t most) {
   return read<std::vector<trial_view>>(
     [=](archive& x) { return x.trials(study, first, most); });
 }
 
-kj::Promise<trial_view> desk::best(std::uint64_t study) {
+kj::Promise<trial_view> query_service::best(std::uint64_t study) {
   return read<trial_view>([=](archive& x) { return x.best(study); });
 }
 
-kj::Promise<std::string> desk::export_json(std::uint64_t study) {
+kj::Promise<std::string> query_service::export_json(std::uint64_t study) {
   return read<std::string>([=](archive& x) -> expected<std::string> {
     const auto record = x.record(study);
     if (!record)
@@ -177,7 +177,7 @@ kj::Promise<std::string> desk::export_json(std::uint64_t study) {
   });
 }
 
-kj::Promise<events_view> desk::events(std::uint64_t study, std::uint64_t after,
+kj::Promise<events_view> query_service::events(std::uint64_t study, std::uint64_t after,
                                       std::size_t most,
                                       kj::TimePoint deadline) {
   const auto seen = watch_.version();
@@ -192,7 +192,7 @@ kj::Promise<events_view> desk::events(std::uint64_t study, std::uint64_t after,
     });
 }
 
-kj::Promise<live_study_view> desk::wait(std::uint64_t study,
+kj::Promise<live_study_view> query_service::wait(std::uint64_t study,
                                         kj::TimePoint deadline) {
   const auto seen = watch_.version();
   return find(std::to_string(study))
@@ -205,18 +205,18 @@ kj::Promise<live_study_view> desk::wait(std::uint64_t study,
     });
 }
 
-kj::Promise<desk::log_part> desk::logs(std::uint64_t after) {
+kj::Promise<query_service::log_part> query_service::logs(std::uint64_t after) {
   return reader_.run<log_part>(
     [file = sources_.log_file, after] { return read_log(file, after); });
 }
 
 kj::Promise<trial_output>
-desk::output(std::uint64_t study, std::uint64_t trial, step_t first) {
+query_service::output(std::uint64_t study, std::uint64_t trial, step_t first) {
   return read<trial_output>(
     [=](archive& x) { return x.output(study, trial, first); });
 }
 
-kj::Promise<archive::totals> desk::count() {
+kj::Promise<archive::totals> query_service::count() {
   return read<archive::totals>([](archive& x) { return x.count(); });
 }
 
@@ -232,7 +232,7 @@ kj::Promise<void> take(kj::Promise<T> from, F f) {
 
 } // namespace
 
-kj::Promise<live_view> desk::live() {
+kj::Promise<live_view> query_service::live() {
   return asker_
     .request<coordinator_status>(sources_.coordinator, status_timeout,
                                  status_atom::value)
@@ -265,7 +265,7 @@ kj::Promise<live_view> desk::live() {
     });
 }
 
-kj::Promise<std::vector<trainer_view>> desk::trainers() {
+kj::Promise<std::vector<trainer_view>> query_service::trainers() {
   return live().then([](live_view now) {
     std::vector<trainer_view> result;
     for (auto& x : now.pool.trainers)
@@ -279,7 +279,7 @@ kj::Promise<std::vector<trainer_view>> desk::trainers() {
   });
 }
 
-kj::Promise<std::vector<merger_overview>> desk::trees() {
+kj::Promise<std::vector<merger_overview>> query_service::trees() {
   return asker_
     .request<coordinator_status>(sources_.coordinator, status_timeout,
                                  status_atom::value)
@@ -289,8 +289,7 @@ kj::Promise<std::vector<merger_overview>> desk::trees() {
       for (const auto& x : known.mergers)
         answers.add(
           take(asker_.request<merger_overview>(x.handle, status_timeout,
-                                               status_atom::value,
-                                               told_atom::value),
+                                               overview_atom::value),
                [=](merger_overview y) { result->push_back(std::move(y)); }));
       return kj::joinPromises(answers.releaseAsArray()).then([result] {
         return std::move(*result);
@@ -298,14 +297,14 @@ kj::Promise<std::vector<merger_overview>> desk::trees() {
     });
 }
 
-kj::Promise<journal_status> desk::health() {
+kj::Promise<journal_status> query_service::health() {
   return asker_.request<journal_status>(sources_.journal, status_timeout,
                                         status_atom::value);
 }
 
 // -- what changes something ---------------------------------------------------
 
-kj::Promise<study_loading> desk::load(std::string text, std::string name) {
+kj::Promise<study_loading> query_service::load(std::string text, std::string name) {
   return work<study_loading>(
            [this, text = std::move(text),
             name = std::move(name)]() -> expected<study_loading> {
@@ -318,7 +317,7 @@ kj::Promise<study_loading> desk::load(std::string text, std::string name) {
     });
 }
 
-kj::Promise<desk::submitted> desk::submit(std::string text, std::string name) {
+kj::Promise<query_service::submitted> query_service::submit(std::string text, std::string name) {
   return load(std::move(text), std::move(name))
     .then([this](study_loading x) {
       submitted result;
@@ -335,7 +334,7 @@ kj::Promise<desk::submitted> desk::submit(std::string text, std::string name) {
     });
 }
 
-kj::Promise<std::string> desk::preview(std::string text, std::string name) {
+kj::Promise<std::string> query_service::preview(std::string text, std::string name) {
   return load(std::move(text), std::move(name))
     .then([this](study_loading x) {
       const auto key = key_of(x.study->spec.workload);
@@ -352,7 +351,7 @@ kj::Promise<std::string> desk::preview(std::string text, std::string name) {
     });
 }
 
-kj::Promise<study_actor> desk::find_live(std::uint64_t study) {
+kj::Promise<study_actor> query_service::find_live(std::uint64_t study) {
   if (const auto i = live_.find(study); i != live_.end())
     return i->second;
   // A service that has just begun restores its studies first.
@@ -367,7 +366,7 @@ kj::Promise<study_actor> desk::find_live(std::uint64_t study) {
     });
 }
 
-kj::Promise<command_answer> desk::command(std::uint64_t study,
+kj::Promise<command_answer> query_service::command(std::uint64_t study,
                                           study_command what) {
   return find_live(study)
     .then([this, what = std::move(what)](study_actor x) {
@@ -387,7 +386,7 @@ kj::Promise<command_answer> desk::command(std::uint64_t study,
     });
 }
 
-kj::Promise<trained_answer> desk::train(std::uint64_t study,
+kj::Promise<trained_answer> query_service::train(std::uint64_t study,
                                         std::uint64_t trial, step_t to) {
   const training_key key{study, trial, to};
   if (const auto i = trainings_.find(key); i != trainings_.end())
@@ -414,7 +413,7 @@ kj::Promise<trained_answer> desk::train(std::uint64_t study,
   return trainings_.emplace(key, answer.fork()).first->second.addBranch();
 }
 
-kj::Promise<trained_answer> desk::start_training(std::uint64_t study,
+kj::Promise<trained_answer> query_service::start_training(std::uint64_t study,
                                                  std::uint64_t trial,
                                                  step_t to) {
   return find_live(study)

@@ -20,8 +20,8 @@
 
 namespace hippo {
 
-/// What a desk answers from.
-struct desk_sources {
+/// What a query_service answers from.
+struct query_sources {
   std::string state;    ///< the state folder
   std::string log_file; ///< of the service; empty: there is none
   std::vector<workload_descriptor> workloads;
@@ -72,11 +72,11 @@ struct trainer_view {
 /// whose text is for clients.
 ///
 /// Belongs to the thread of an event loop.
-class desk : private kj::TaskSet::ErrorHandler {
+class query_service : private kj::TaskSet::ErrorHandler {
 public:
   /// @returns `errc` as of `state_reader::open`
-  static expected<std::unique_ptr<desk>>
-  open(caf::actor_system& system, desk_sources sources, kj::Timer& timer);
+  static expected<std::unique_ptr<query_service>>
+  open(caf::actor_system& system, query_sources sources, kj::Timer& timer);
 
   /// Fails whatever is yet to be answered. Any thread may call it.
   void close();
@@ -146,7 +146,7 @@ public:
   [[nodiscard]] kj::TimePoint deadline(std::uint32_t wait_millis) const;
 
 private:
-  desk(caf::actor_system& system, desk_sources sources, kj::Timer& timer,
+  query_service(caf::actor_system& system, query_sources sources, kj::Timer& timer,
        std::unique_ptr<archive> stored, std::unique_ptr<state_reader> watched);
 
   /// Runs `f`, which is given the archive, on the reader's thread.
@@ -169,7 +169,7 @@ private:
   kj::Promise<trained_answer> start_training(std::uint64_t study,
                                              std::uint64_t trial, step_t to);
 
-  const desk_sources sources_;
+  const query_sources sources_;
   kj::Timer& timer_;
   std::unique_ptr<archive> archive_; ///< the reader's
   news_watch watch_;
