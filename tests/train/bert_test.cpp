@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/train/torch/bert.hpp"
+#include "hippo/train/torch/networks/bert.hpp"
 #include "train/training_steps.hpp"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/training.hpp"

@@ -1,19 +1,19 @@
 // What threads of a GPU would compute, computed on the CPU, and how the library
 // is found. With HIPPO_TEST_DEVICE=cuda:0, what that GPU computes.
 
-#include "hippo/train/torch/cuda_kernels.hpp"
+#include "hippo/train/torch/kernels/cuda_kernels.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "hippo/train/torch/cuda/element_updates.hpp"
-#include "hippo/train/torch/dropout.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/epoch.hpp"
-#include "hippo/train/torch/image_data.hpp"
-#include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/kernels/step_kernels.hpp"
+#include "hippo/train/torch/networks/dropout.hpp"
 #include "hippo/train/torch/optimizer.hpp"
-#include "hippo/train/torch/step_kernels.hpp"
 #include "hippo/train/torch/training.hpp"
 
 namespace hippo {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/workload.hpp"
 #include "train/message_of.hpp"
 #include "train/temporary_folder.hpp"

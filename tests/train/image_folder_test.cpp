@@ -1,4 +1,4 @@
-#include "hippo/train/torch/image_folder.hpp"
+#include "hippo/train/torch/data/image_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <turbojpeg.h>

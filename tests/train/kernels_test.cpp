@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "hippo/train/torch/kernels.hpp"
-#include "hippo/train/torch/normalisation.hpp"
+#include "hippo/train/torch/kernels/kernels.hpp"
+#include "hippo/train/torch/networks/normalisation.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "train/training_steps.hpp"
 #include "hippo/train/torch/random.hpp"

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/train/torch/image_files.hpp"
-#include "hippo/train/torch/networks.hpp"
+#include "hippo/train/torch/data/image_files.hpp"
+#include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "train/training_steps.hpp"
 #include "hippo/train/torch/training.hpp"

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/span_data.hpp"
+#include "hippo/train/torch/data/span_data.hpp"
 
 #include <gtest/gtest.h>
 

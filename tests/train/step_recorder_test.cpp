@@ -1,6 +1,6 @@
 // When steps are recorded, by what stands in for CUDA graphs.
 
-#include "hippo/train/torch/step_recorder.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "hippo/train/torch/networks.hpp"
+#include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/training_state.hpp"

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/word_piece.hpp"
+#include "hippo/train/torch/data/word_piece.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,15 +6,15 @@
 #include <optional>
 #include <utility>
 
+#include "hippo/train/torch/data/image_files.hpp"
+#include "hippo/train/torch/data/image_folder.hpp"
 #include "hippo/train/torch/epoch.hpp"
-#include "hippo/train/torch/image_files.hpp"
-#include "hippo/train/torch/image_folder.hpp"
+#include "hippo/train/torch/kernels/step_kernels.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/lane_of.hpp"
-#include "hippo/train/torch/networks.hpp"
+#include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
-#include "hippo/train/torch/step_kernels.hpp"
-#include "hippo/train/torch/step_recorder.hpp"
 
 namespace hippo {
 

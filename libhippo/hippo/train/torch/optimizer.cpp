@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hippo/train/torch/kernels/step_kernels.hpp"
 #include "hippo/train/torch/lane_of.hpp"
-#include "hippo/train/torch/step_kernels.hpp"
 
 namespace hippo {
 

@@ -8,12 +8,12 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "hippo/train/torch/bert.hpp"
+#include "hippo/train/torch/data/span_data.hpp"
 #include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
+#include "hippo/train/torch/networks/bert.hpp"
 #include "hippo/train/torch/precision.hpp"
-#include "hippo/train/torch/span_data.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
-#include "hippo/train/torch/step_recorder.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {

@@ -17,9 +17,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/train/torch/cuda_kernels.hpp"
-#include "hippo/train/torch/gpu_driver.hpp"
 #include "hippo/train/torch/image_workload.hpp"
+#include "hippo/train/torch/kernels/cuda_kernels.hpp"
+#include "hippo/train/torch/kernels/gpu_driver.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {

@@ -3,7 +3,7 @@
 
 #include <ATen/cuda/CUDAGraph.h>
 
-#include "hippo/train/torch/step_recorder.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 
 namespace {
 

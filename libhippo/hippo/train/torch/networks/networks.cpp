@@ -1,6 +1,6 @@
-#include "hippo/train/torch/networks.hpp"
+#include "hippo/train/torch/networks/networks.hpp"
 
-#include "hippo/train/torch/network_families.hpp"
+#include "hippo/train/torch/networks/network_families.hpp"
 
 namespace hippo {
 

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/cuda_kernels.hpp"
+#include "hippo/train/torch/kernels/cuda_kernels.hpp"
 
 #include <dlfcn.h>
 

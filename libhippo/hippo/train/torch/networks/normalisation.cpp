@@ -1,4 +1,4 @@
-#include "hippo/train/torch/normalisation.hpp"
+#include "hippo/train/torch/networks/normalisation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/kernels/kernels.hpp"
 
 namespace hippo {
 

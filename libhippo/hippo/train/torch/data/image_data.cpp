@@ -1,4 +1,4 @@
-#include "hippo/train/torch/image_data.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
 
 #include <algorithm>
 #include <cstring>

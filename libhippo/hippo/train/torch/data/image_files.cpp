@@ -1,4 +1,4 @@
-#include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/data/image_files.hpp"
 
 #include <zlib.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/kernels/kernels.hpp"
 
 #include <array>
 #include <cmath>

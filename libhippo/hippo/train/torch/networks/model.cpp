@@ -1,4 +1,4 @@
-#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/networks/model.hpp"
 
 #include <cmath>
 

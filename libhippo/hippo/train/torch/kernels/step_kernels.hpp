@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "hippo/train/torch/cuda_kernels.hpp"
+#include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/lane_table.hpp"
 
 namespace hippo {

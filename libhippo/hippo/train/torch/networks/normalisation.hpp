@@ -2,7 +2,7 @@
 
 #include <torch/types.h>
 
-#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/kernels/kernels.hpp"
 
 namespace hippo {
 

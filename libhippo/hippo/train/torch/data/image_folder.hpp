@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "hippo/train/torch/image_files.hpp"
+#include "hippo/train/torch/data/image_files.hpp"
 
 namespace hippo {
 

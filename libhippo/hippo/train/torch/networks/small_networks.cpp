@@ -1,4 +1,4 @@
-#include "hippo/train/torch/network_families.hpp"
+#include "hippo/train/torch/networks/network_families.hpp"
 
 namespace hippo {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/dropout.hpp"
+#include "hippo/train/torch/networks/dropout.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "hippo/train/torch/kernels/step_kernels.hpp"
 #include "hippo/train/torch/lane_table.hpp"
-#include "hippo/train/torch/step_kernels.hpp"
 
 namespace hippo {
 

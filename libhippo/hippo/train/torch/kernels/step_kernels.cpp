@@ -1,4 +1,4 @@
-#include "hippo/train/torch/step_kernels.hpp"
+#include "hippo/train/torch/kernels/step_kernels.hpp"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "hippo/train/torch/augmentation.hpp"
-#include "hippo/train/torch/image_data.hpp"
-#include "hippo/train/torch/kernels.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/kernels/kernels.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {

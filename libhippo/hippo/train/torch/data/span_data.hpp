@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/word_piece.hpp"
+#include "hippo/train/torch/data/word_piece.hpp"
 
 namespace hippo {
 

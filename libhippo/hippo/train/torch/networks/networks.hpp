@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "hippo/train/torch/image_data.hpp"
-#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/networks/model.hpp"
 
 namespace hippo {
 

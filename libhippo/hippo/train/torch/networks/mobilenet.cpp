@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/network_families.hpp"
+#include "hippo/train/torch/networks/network_families.hpp"
 
 namespace hippo {
 

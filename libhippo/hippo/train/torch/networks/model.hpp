@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/dropout.hpp"
-#include "hippo/train/torch/normalisation.hpp"
+#include "hippo/train/torch/networks/dropout.hpp"
+#include "hippo/train/torch/networks/normalisation.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {

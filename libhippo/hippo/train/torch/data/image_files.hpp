@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/torch/image_data.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
 
 namespace hippo {
 

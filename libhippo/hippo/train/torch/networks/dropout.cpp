@@ -1,4 +1,4 @@
-#include "hippo/train/torch/dropout.hpp"
+#include "hippo/train/torch/networks/dropout.hpp"
 
 #include <torch/csrc/autograd/custom_function.h>
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "hippo/train/torch/image_data.hpp"
-#include "hippo/train/torch/model.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/networks/model.hpp"
 
 // What `make_network` is made of.
 

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/bert.hpp"
+#include "hippo/train/torch/networks/bert.hpp"
 
 #include <cmath>
 #include <functional>

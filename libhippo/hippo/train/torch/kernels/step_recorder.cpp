@@ -1,4 +1,4 @@
-#include "hippo/train/torch/step_recorder.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 
 #include <dlfcn.h>
 
