@@ -330,7 +330,8 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       if (registration != st.registrations)
         return;
       heartbeat_now(self);
-      self->delayed_send(self, std::chrono::milliseconds(st.heartbeat_interval_ms),
+      self->delayed_send(self,
+                         std::chrono::milliseconds(st.heartbeat_interval_ms),
                          tick_atom::value, registration);
     },
   };

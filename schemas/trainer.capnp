@@ -42,7 +42,8 @@ struct Welcome {
     accepted :group {
       trainer            @0 :UInt64;  # number of the trainer, from 1; 0 =
                                       # malformed
-      heartbeatIntervalMillis @1 :UInt64;  # milliseconds between two Heartbeats; 0 =
+      heartbeatIntervalMillis @1 :UInt64;
+                                      # milliseconds between two Heartbeats; 0 =
                                       # malformed
     }
     refused @2 :Failure;              # why the trainer must go; unset =
@@ -171,5 +172,5 @@ struct Heartbeat {
   trainer @0 :UInt64;  # number of the trainer; 0 = malformed
   lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
   at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle
-  count   @3 :UInt64;  # grows by 1 with each heartbeat of a trainer; 0 = the first
+  count   @3 :UInt64;  # grows by 1 with each of a trainer; 0 = the first
 }

@@ -10,8 +10,8 @@
 
 #include <kj/async-io.h>
 
-#include "gateway/query_service.hpp"
 #include "gateway/limits.hpp"
+#include "gateway/query_service.hpp"
 #include "gateway/rpc.hpp"
 
 namespace hippo {

@@ -306,7 +306,8 @@ private:
   /// What is asked of one study.
   kj::Promise<reply> study(target x) {
     const auto what = x.path.size() == 4 ? x.path[3] : std::string{};
-    auto id = queries_.find(x.path[2]).then([](stored_study y) { return y.id; });
+    auto id =
+      queries_.find(x.path[2]).then([](stored_study y) { return y.id; });
     if (what.empty())
       return only(x, [&] {
         return id.then([this](std::uint64_t y) {

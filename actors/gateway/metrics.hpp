@@ -3,8 +3,8 @@
 #include <string>
 
 #include "gateway/archive.hpp"
-#include "gateway/query_service.hpp"
 #include "gateway/http.hpp"
+#include "gateway/query_service.hpp"
 
 namespace hippo {
 

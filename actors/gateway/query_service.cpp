@@ -65,20 +65,17 @@ expected<query_service::log_part> read_log(const std::string& file,
 
 // -- opening and closing ------------------------------------------------------
 
-query_service::query_service(caf::actor_system& system, query_sources sources, kj::Timer& timer,
-           std::unique_ptr<archive> stored,
-           std::unique_ptr<state_reader> watched)
-  : sources_(std::move(sources)),
-    timer_(timer),
-    archive_(std::move(stored)),
-    watch_(std::move(watched), timer),
-    asker_(system, bridge::place::shared),
+query_service::query_service(caf::actor_system& system, query_sources sources,
+                             kj::Timer& timer, std::unique_ptr<archive> stored,
+                             std::unique_ptr<state_reader> watched)
+  : sources_(std::move(sources)), timer_(timer), archive_(std::move(stored)),
+    watch_(std::move(watched), timer), asker_(system, bridge::place::shared),
     reader_(system, bridge::place::own_thread),
     worker_(system, bridge::place::own_thread) {}
 
-expected<std::unique_ptr<query_service>> query_service::open(caf::actor_system& system,
-                                           query_sources sources,
-                                           kj::Timer& timer) {
+expected<std::unique_ptr<query_service>>
+query_service::open(caf::actor_system& system, query_sources sources,
+                    kj::Timer& timer) {
   auto read = state_reader::open(sources.state);
   if (!read)
     return read.failure();
@@ -86,9 +83,8 @@ expected<std::unique_ptr<query_service>> query_service::open(caf::actor_system& 
   if (!watched)
     return watched.failure();
   auto stored = std::make_unique<archive>(std::move(*read), sources.workloads);
-  return std::unique_ptr<query_service>{new query_service{system, std::move(sources), timer,
-                                        std::move(stored),
-                                        std::move(*watched)}};
+  return std::unique_ptr<query_service>{new query_service{
+    system, std::move(sources), timer, std::move(stored), std::move(*watched)}};
 }
 
 void query_service::close() {
@@ -158,8 +154,9 @@ kj::Promise<std::vector<live_study_view>> query_service::list() {
     });
 }
 
-kj::Promise<std::vector<trial_view>>
-query_service::trials(std::uint64_t study, std::uint64_t first, std::size_t most) {
+kj::Promise<std::vector<trial_view>> query_service::trials(std::uint64_t study,
+                                                           std::uint64_t first,
+                                                           std::size_t most) {
   return read<std::vector<trial_view>>(
     [=](archive& x) { return x.trials(study, first, most); });
 }
@@ -177,9 +174,10 @@ kj::Promise<std::string> query_service::export_json(std::uint64_t study) {
   });
 }
 
-kj::Promise<events_view> query_service::events(std::uint64_t study, std::uint64_t after,
-                                      std::size_t most,
-                                      kj::TimePoint deadline) {
+kj::Promise<events_view> query_service::events(std::uint64_t study,
+                                               std::uint64_t after,
+                                               std::size_t most,
+                                               kj::TimePoint deadline) {
   const auto seen = watch_.version();
   return read<events_view>(
            [=](archive& x) { return x.events(study, after, most); })
@@ -304,7 +302,8 @@ kj::Promise<journal_status> query_service::health() {
 
 // -- what changes something ---------------------------------------------------
 
-kj::Promise<study_loading> query_service::load(std::string text, std::string name) {
+kj::Promise<study_loading> query_service::load(std::string text,
+                                               std::string name) {
   return work<study_loading>(
            [this, text = std::move(text),
             name = std::move(name)]() -> expected<study_loading> {
@@ -317,7 +316,8 @@ kj::Promise<study_loading> query_service::load(std::string text, std::string nam
     });
 }
 
-kj::Promise<query_service::submitted> query_service::submit(std::string text, std::string name) {
+kj::Promise<query_service::submitted> query_service::submit(std::string text,
+                                                            std::string name) {
   return load(std::move(text), std::move(name))
     .then([this](study_loading x) {
       submitted result;
@@ -334,7 +334,8 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text, st
     });
 }
 
-kj::Promise<std::string> query_service::preview(std::string text, std::string name) {
+kj::Promise<std::string> query_service::preview(std::string text,
+                                                std::string name) {
   return load(std::move(text), std::move(name))
     .then([this](study_loading x) {
       const auto key = key_of(x.study->spec.workload);

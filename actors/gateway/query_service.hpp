@@ -146,8 +146,9 @@ public:
   [[nodiscard]] kj::TimePoint deadline(std::uint32_t wait_millis) const;
 
 private:
-  query_service(caf::actor_system& system, query_sources sources, kj::Timer& timer,
-       std::unique_ptr<archive> stored, std::unique_ptr<state_reader> watched);
+  query_service(caf::actor_system& system, query_sources sources,
+                kj::Timer& timer, std::unique_ptr<archive> stored,
+                std::unique_ptr<state_reader> watched);
 
   /// Runs `f`, which is given the archive, on the reader's thread.
   template <class T, class F>
@@ -177,7 +178,7 @@ private:
   bridge reader_;
   bridge worker_;
   std::size_t jobs_ = 0; ///< of the worker
-  /// Those that have been asked for, by number: to ask the coordinator each time
+  /// Those that were asked for, by number: to ask the coordinator each time
   /// changes threads four times more.
   std::map<std::uint64_t, study_actor> live_;
 

@@ -146,7 +146,8 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
 
 class study_server final : public schema::Study::Server {
 public:
-  study_server(query_service& answers, kj::Own<call_count> calls, std::uint64_t id)
+  study_server(query_service& answers, kj::Own<call_count> calls,
+               std::uint64_t id)
     : queries_(answers), calls_(kj::mv(calls)), id_(id) {}
 
   kj::Promise<void> describe(DescribeContext context) override {
@@ -200,9 +201,10 @@ public:
   kj::Promise<void> wait(WaitContext context) override {
     return call(context, [this, context]() mutable {
       const auto until = queries_.deadline(context.getParams().getWaitMillis());
-      return queries_.wait(id_, until).then([context](live_study_view x) mutable {
-        fill(context.getResults().initInfo(), x);
-      });
+      return queries_.wait(id_, until)
+        .then([context](live_study_view x) mutable {
+          fill(context.getResults().initInfo(), x);
+        });
     });
   }
 
@@ -429,11 +431,9 @@ private:
 
 class entrance_server final : public schema::Entrance::Server {
 public:
-  entrance_server(query_service& answers, peer_role role, const gateway_limits& limits,
-                  schema::Depot::Client depot)
-    : queries_(answers),
-      role_(role),
-      calls_max_(limits.calls),
+  entrance_server(query_service& answers, peer_role role,
+                  const gateway_limits& limits, schema::Depot::Client depot)
+    : queries_(answers), role_(role), calls_max_(limits.calls),
       depot_(kj::mv(depot)) {}
 
   kj::Promise<void> depot(DepotContext context) override {

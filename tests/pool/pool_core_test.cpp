@@ -379,8 +379,12 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
         break;
       case 1:
       case 2:
-      case 3: out = pool.note_heartbeat(heartbeat{trainer, below(2), 0, 0}, now); break;
-      case 4: out = pool.leave(trainer, now); break;
+      case 3:
+        out = pool.note_heartbeat(heartbeat{trainer, below(2), 0, 0}, now);
+        break;
+      case 4:
+        out = pool.leave(trainer, now);
+        break;
       case 5: out = pool.disconnect(trainer, below(2) == 0, "gone", now); break;
       case 6:
         pool.introduce(merger, {names[below(2)], names[below(2)], ""});

@@ -144,7 +144,7 @@ class Style:
     def resolve(self, name, header):
         """The tracked file that a quoted header is, if it is one."""
         for folder in (os.path.dirname(name), "libhippo", "actors", "tests",
-                       "apps"):
+                       "apps/hippo", "apps/hippo-trainer"):
             path = os.path.normpath(os.path.join(folder, header))
             if path in self.known:
                 return path

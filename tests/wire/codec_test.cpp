@@ -392,7 +392,8 @@ TEST(Codec, RefusesBrokenEndsAndHeartbeats) {
     {1, 1, {}, std::string(max_log_bytes + 1, 'l')}, [](lease_end&) {},
     "log is too long");
   expect_refused<heartbeat>({0, 1, 1, 1}, [](heartbeat&) {}, "no number");
-  expect_refused<heartbeat>({1, 1, max_step + 1, 1}, [](heartbeat&) {}, "last step");
+  expect_refused<heartbeat>(
+    {1, 1, max_step + 1, 1}, [](heartbeat&) {}, "last step");
 }
 
 TEST(Codec, KeepsFailureCodesOfNewerPeers) {

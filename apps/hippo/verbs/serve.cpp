@@ -145,7 +145,8 @@ std::optional<error> find_open_door(const serve_options& x) {
 }
 
 /// Lets clients and trainers in by their certificates.
-expected<authenticator> make_authenticator(const credentials& shown, kj::Timer& timer) {
+expected<authenticator> make_authenticator(const credentials& shown,
+                                           kj::Timer& timer) {
   auto made = rpc_tls_service::make(shown, timer);
   if (!made)
     return made.failure();

@@ -404,7 +404,8 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
   return result;
 }
 
-pool_core::effects pool_core::note_heartbeat(const heartbeat& msg, time_point now) {
+pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
+                                             time_point now) {
   effects out;
   auto* x = find_connected(msg.trainer);
   if (!x)

@@ -131,13 +131,13 @@ public:
   };
   expected<std::vector<usage>> load_usage();
 
-  /// Returns the bytes of each workload's checkpoints by its key, in the order in
-  /// which the workloads came. Cheaper than `load_usage`.
+  /// Returns the bytes of each workload's checkpoints by its key, in the order
+  /// in which the workloads came. Cheaper than `load_usage`.
   expected<std::vector<std::pair<std::string, std::uint64_t>>>
   load_checkpoint_bytes();
 
-  /// Returns the mean device time of a step of a workload, in seconds; 0 if none
-  /// was trained.
+  /// Returns the mean device time of a step of a workload, in seconds; 0 if
+  /// none was trained.
   expected<double> load_step_seconds(const std::string& workload_key);
 
   /// Returns the last id that a study has, and the last generation of leases.

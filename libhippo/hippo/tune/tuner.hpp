@@ -49,7 +49,9 @@ public:
   turn on_failure(trial_no trial);
 
   /// Whether it would start more trials if it might.
-  [[nodiscard]] bool wants_capacity() const { return algorithm_->wants_capacity(); }
+  [[nodiscard]] bool wants_capacity() const {
+    return algorithm_->wants_capacity();
+  }
 
   /// So many trials more may be in flight.
   turn widen(std::uint64_t trials);

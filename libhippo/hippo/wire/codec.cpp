@@ -392,7 +392,8 @@ bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
       out.heartbeat_interval_ms = accepted.getHeartbeatIntervalMillis();
       return why.require(out.trainer != 0, "the trainer", "has no number")
              && why.require(out.heartbeat_interval_ms > 0
-                              && out.heartbeat_interval_ms <= max_heartbeat_interval_ms,
+                              && out.heartbeat_interval_ms
+                                   <= max_heartbeat_interval_ms,
                             "the interval of heartbeats", "is out of range");
     }
     case schema::Welcome::REFUSED:

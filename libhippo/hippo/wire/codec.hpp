@@ -28,7 +28,8 @@ inline constexpr std::size_t max_workloads = 4096;
 inline constexpr std::size_t max_metrics = 4096;
 inline constexpr std::size_t max_lease_stages = 100'000;
 inline constexpr std::size_t max_lease_stops = 1'000'000;
-inline constexpr std::uint64_t max_heartbeat_interval_ms = 3'600'000; ///< an hour
+/// An hour.
+inline constexpr std::uint64_t max_heartbeat_interval_ms = 3'600'000;
 inline constexpr std::uint64_t max_duration_ns = 1ull << 55; ///< over a year
 inline constexpr std::uint64_t max_checkpoint_bytes = 1ull << 53;
 

@@ -12,7 +12,7 @@ namespace hippo {
 
 /// The version of the messages between service and trainers. Grows whenever
 /// one side can no longer understand the other.
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 /// What a trainer says first.
 struct hello {
@@ -36,7 +36,8 @@ struct hello {
 struct welcome {
   std::optional<error> refusal; ///< if set, the rest means nothing
   std::uint64_t trainer = 0;    ///< number of the trainer, from 1
-  std::uint64_t heartbeat_interval_ms = 0; ///< from 1 to `max_heartbeat_interval_ms`
+  /// From 1 to `max_heartbeat_interval_ms`.
+  std::uint64_t heartbeat_interval_ms = 0;
 };
 
 /// Asks the trainer of a lease to stop at a further step.
