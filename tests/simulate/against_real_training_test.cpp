@@ -73,7 +73,7 @@ class RealTraining : public testing::TestWithParam<unsigned> {
 public:
   simulation_profile profile = sample();
   temporary_folder folder;
-  simulated_store store;
+  simulated_store simulated;
 
   template <class Rng>
   scenario draw(Rng& rng) {
@@ -106,7 +106,7 @@ public:
   }
 
   history simulate(const scenario& what) {
-    simulated_training training{profile, store, 1, what.work};
+    simulated_training training{profile, simulated, 1, what.work};
     history result;
     step_t at = 0;             // of the stretch
     auto begin = duration{1s}; // of its training

@@ -184,9 +184,10 @@ void merge_core::remove_trainer(trainer_id x) {
     return;
   ledger_.advance(now_);
   for (const auto& lease : leases_.remove(x)) {
-    log(level::info, "lease " + std::to_string(lease.work.number)
-                       + " is free again from step "
-                       + std::to_string(lease.progress.reached));
+    log(merge_effect::log_line::level::info,
+        "lease " + std::to_string(lease.work.number)
+          + " is free again from step "
+          + std::to_string(lease.progress.reached));
     ledger_.end(lease.id());
     plan_.end_lease(lease.work.number);
   }
