@@ -6,8 +6,8 @@
 
 #include "hippo/keys/credentials.hpp"
 #include "hippo/keys/rpc_tls.hpp"
-#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/plan/lease.hpp"
+#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_checkpoints.hpp"
 #include "hippo/transfer/depot_client.hpp"
 
