@@ -47,21 +47,21 @@ struct effect_performer {
 
   void operator()(merge_effect::release_trainer& x) {
     state().trainers.erase(x.trainer);
-    self->send(state().pool, release_atom::value, number_of(x.trainer));
+    self->send(state().pool, release_atom::value, x.trainer);
   }
 
   void operator()(merge_effect::cool_down_trainer& x) {
-    self->send(state().pool, cooldown_atom::value, number_of(x.trainer),
+    self->send(state().pool, cooldown_atom::value, x.trainer,
                static_cast<std::uint64_t>(x.span.count()));
   }
 
   void operator()(merge_effect::give_back_stalled& x) {
     state().trainers.erase(x.trainer);
-    self->send(state().pool, stalled_atom::value, number_of(x.trainer), x.why);
+    self->send(state().pool, stalled_atom::value, x.trainer, x.why);
   }
 
   void operator()(merge_effect::note_alive& x) {
-    self->send(state().pool, alive_atom::value, number_of(x.trainer));
+    self->send(state().pool, alive_atom::value, x.trainer);
   }
 
   void operator()(merge_effect::announce_demand& x) {
@@ -213,24 +213,23 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       dispatch(self, merge_event::retiring{});
       return promise;
     },
-    [self](grant_atom, std::uint64_t trainer, const trainer_actor& handle) {
-      self->state.trainers.insert_or_assign(trainer_id{trainer}, handle);
-      dispatch(self, merge_event::granted{trainer_id{trainer}});
+    [self](grant_atom, trainer_id trainer, const trainer_actor& handle) {
+      self->state.trainers.insert_or_assign(trainer, handle);
+      dispatch(self, merge_event::granted{trainer});
     },
-    [self](lost_atom, std::uint64_t trainer) {
-      dispatch(self, merge_event::lost{trainer_id{trainer}});
-      self->state.trainers.erase(trainer_id{trainer});
+    [self](lost_atom, trainer_id trainer) {
+      dispatch(self, merge_event::lost{trainer});
+      self->state.trainers.erase(trainer);
     },
-    [self](heartbeat_atom, std::uint64_t trainer, std::uint64_t number, step_t at) {
-      dispatch(self, merge_event::heartbeat{trainer_id{trainer},
-                                            lease_id{number}, at});
+    [self](heartbeat_atom, trainer_id trainer, lease_id lease, step_t at) {
+      dispatch(self, merge_event::heartbeat{trainer, lease, at});
     },
     [self](resent_atom, const stop_report& x, const trainer_actor& from) {
       dispatch(self,
             merge_event::resent{x, address_of(self->state, from)});
     },
-    [self](yield_atom, std::uint64_t trainer) {
-      dispatch(self, merge_event::yield_asked{trainer_id{trainer}});
+    [self](yield_atom, trainer_id trainer) {
+      dispatch(self, merge_event::yield_asked{trainer});
     },
     [self](status_atom) { return self->state.core->status(); },
     [self](overview_atom) {

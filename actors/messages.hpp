@@ -9,6 +9,7 @@
 #include "caf/all.hpp"
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/merge/orders.hpp"
 #include "hippo/merge/status.hpp"
 #include "hippo/plan/search_plan.hpp"
@@ -232,16 +233,16 @@ using merger_actor = lease_owner_actor::extend<
   // Its workload is run with the settings of this one from the next lease on.
   caf::reacts_to<settings_atom, workload_spec>,
   // From the pool: trainer `number` is the merger's until it is released.
-  caf::reacts_to<grant_atom, std::uint64_t, trainer_actor>,
+  caf::reacts_to<grant_atom, trainer_id, trainer_actor>,
   // From the pool: trainer `number` is gone.
-  caf::reacts_to<lost_atom, std::uint64_t>,
+  caf::reacts_to<lost_atom, trainer_id>,
   // From the pool: trainer `number` works on a lease and has reached a state.
-  caf::reacts_to<heartbeat_atom, std::uint64_t, std::uint64_t, step_t>,
+  caf::reacts_to<heartbeat_atom, trainer_id, lease_id, step_t>,
   // From the pool: a report that nobody has acknowledged to that trainer.
   caf::reacts_to<resent_atom, stop_report, trainer_actor>,
   // From the pool: others need trainer `number` more. It is to be released as
   // soon as that pays.
-  caf::reacts_to<yield_atom, std::uint64_t>,
+  caf::reacts_to<yield_atom, trainer_id>,
   caf::replies_to<status_atom>::with<merger_status>,
   caf::replies_to<overview_atom>::with<merger_overview>>;
 
@@ -253,14 +254,14 @@ using pool_actor = registrar_actor::extend<
   // beside those that it has. Answered when it has been granted what there is.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
-  caf::reacts_to<release_atom, std::uint64_t>,
+  caf::reacts_to<release_atom, trainer_id>,
   // The trainer of that number is to be given no work for so many milliseconds.
-  caf::reacts_to<cooldown_atom, std::uint64_t, std::uint64_t>,
+  caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t>,
   // A merger is done with the trainer of that number, which makes no progress;
   // it is given work again once it says that it is idle.
-  caf::reacts_to<stalled_atom, std::uint64_t, std::string>,
+  caf::reacts_to<stalled_atom, trainer_id, std::string>,
   // The trainer of that number has said something to a merger: it is alive.
-  caf::reacts_to<alive_atom, std::uint64_t>,
+  caf::reacts_to<alive_atom, trainer_id>,
   // A trainer has rested. Sent by the pool to itself.
   caf::reacts_to<cooldown_atom>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.

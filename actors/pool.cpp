@@ -31,8 +31,8 @@ struct effect_sender {
   }
 
   void operator()(const pool_core::forward_heartbeat& x) const {
-    self->send(merger(x.merger), heartbeat_atom::value, x.what.trainer, x.what.lease,
-               x.what.at);
+    self->send(merger(x.merger), heartbeat_atom::value,
+               trainer_id{x.what.trainer}, lease_id{x.what.lease}, x.what.at);
   }
 
   void operator()(const pool_core::dismiss& x) const {
@@ -67,7 +67,7 @@ private:
     return self->state.mergers.at(id);
   }
 
-  [[nodiscard]] const trainer_actor& trainer(std::uint64_t number) const {
+  [[nodiscard]] const trainer_actor& trainer(trainer_id number) const {
     return self->state.trainers.at(number);
   }
 };
@@ -111,14 +111,14 @@ void take_resent(self_ptr self, resent x, const trainer_actor& from) {
 
 welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   auto& st = self->state;
-  std::optional<std::uint64_t> known;
+  std::optional<trainer_id> known;
   for (const auto& [number, trainer] : st.trainers)
     if (trainer == handle)
       known = number;
   pool_core::effects effects;
   auto result = st.core->admit(x, known, self->clock().now(), effects);
   if (!result.refusal)
-    st.trainers.emplace(result.trainer, handle);
+    st.trainers.emplace(trainer_id{result.trainer}, handle);
   apply_effects(self, effects);
   return result;
 }
@@ -171,7 +171,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](leave_atom, const goodbye_wire& msg) {
       if (auto x = decode(msg))
         apply_effects(self,
-                      self->state.core->leave(x->trainer, self->clock().now()));
+                      self->state.core->leave(trainer_id{x->trainer}, self->clock().now()));
     },
     [self](introduce_atom, const merger_actor& who, const workload_need& need) {
       auto& st = self->state;
@@ -185,11 +185,11 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       apply_effects(self, st.core->demand(id_of(st, who), weight, wanted,
                                           self->clock().now()));
     },
-    [self](release_atom, std::uint64_t number) {
+    [self](release_atom, trainer_id number) {
       apply_effects(self,
                     self->state.core->release(number, self->clock().now()));
     },
-    [self](cooldown_atom, std::uint64_t number, std::uint64_t ms) {
+    [self](cooldown_atom, trainer_id number, std::uint64_t ms) {
       apply_effects(self, self->state.core->cool_down(
                     number, std::chrono::milliseconds(ms),
                     self->clock().now()));
@@ -197,11 +197,11 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](cooldown_atom) {
       apply_effects(self, self->state.core->review(true, self->clock().now()));
     },
-    [self](stalled_atom, std::uint64_t number, const std::string& why) {
+    [self](stalled_atom, trainer_id number, const std::string& why) {
       apply_effects(self,
                     self->state.core->stall(number, why, self->clock().now()));
     },
-    [self](alive_atom, std::uint64_t number) {
+    [self](alive_atom, trainer_id number) {
       self->state.core->note_alive(number, self->clock().now());
     },
     [self](tick_atom) {

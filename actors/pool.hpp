@@ -29,7 +29,7 @@ struct pool_state {
   };
 
   std::optional<pool_core> core; ///< set when the actor starts
-  std::map<std::uint64_t, trainer_actor> trainers; ///< connected, by number
+  std::map<trainer_id, trainer_actor> trainers; ///< connected, by number
   std::map<std::uint64_t, merger_actor> mergers;   ///< by the core's numbers
   std::uint64_t last_merger = 0;                   ///< number
   std::deque<waiting_report> reports; ///< for mergers that are not there

@@ -39,12 +39,12 @@ struct PoolTest : test::actor_test {
         [](budget_atom, std::uint64_t) {},
         [](settings_atom, const workload_spec&) {},
         [](retire_atom) { return std::uint64_t{0}; },
-        [count](grant_atom, std::uint64_t, const trainer_actor&) { ++*count; },
-        [count](lost_atom, std::uint64_t) { --*count; },
-        [](heartbeat_atom, std::uint64_t, std::uint64_t, step_t) {},
+        [count](grant_atom, trainer_id, const trainer_actor&) { ++*count; },
+        [count](lost_atom, trainer_id) { --*count; },
+        [](heartbeat_atom, trainer_id, lease_id, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},
-        [asked](yield_atom, std::uint64_t number) {
-          asked->push_back(number);
+        [asked](yield_atom, trainer_id number) {
+          asked->push_back(number_of(number));
         },
         [](status_atom) { return merger_status{}; },
         [](overview_atom) { return merger_overview{}; },
@@ -68,7 +68,7 @@ struct PoolTest : test::actor_test {
   }
 
   void release(std::uint64_t number) {
-    self->send(trainers, release_atom::value, number);
+    self->send(trainers, release_atom::value, trainer_id{number});
     run();
   }
 
@@ -335,7 +335,7 @@ TEST_F(PoolTest, ATrainerThatComesBackIsGrantedAgain) {
   join();
   want(other, 1, 1);
   EXPECT_EQ(held["other"], 1u);
-  self->send(trainers, release_atom::value, std::uint64_t{1});
+  self->send(trainers, release_atom::value, trainer_id{1});
   run();
   EXPECT_EQ(held["other"], 1u); // nothing more was wanted
   want(other, 1, 1);

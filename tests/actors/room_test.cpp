@@ -325,7 +325,7 @@ TEST_F(RoomTest, ATrainerThatWaitsIsGivenToWhoNeedsItMore) {
   order(x, 0);
   const auto trainer = join_by_hand();
   EXPECT_EQ(pool_now().idle, 0u);
-  self->send(merging, yield_atom::value, trainer.number);
+  self->send(merging, yield_atom::value, trainer_id{trainer.number});
   // It wants the trainer still, and is the only one to do so.
   run();
   order(x, 1);

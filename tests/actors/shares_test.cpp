@@ -218,9 +218,9 @@ TEST_P(SharesOnTrainersTest, OfStudiesOnOneTreeAreByWeight) {
 }
 
 TEST_P(SharesOnTrainersTest, OfStudiesOnLanesAreByWeight) {
-  open(GetParam(), {"a"}, 16);
-  add_study("a", 1, 16 * GetParam()); // has the longer paths
-  add_study("a", 1, 16 * GetParam(), 2000);
+  open(GetParam(), {"a"}, 4);
+  add_study("a", 1, 4 * GetParam()); // has the longer paths
+  add_study("a", 1, 4 * GetParam(), 2000);
   run_to(1h);
   expect_shares(device_seconds(), {1, 1});
 }

@@ -35,17 +35,18 @@ struct PoolCoreTest : testing::Test {
     return x;
   }
 
-  std::uint64_t admit(const hello& x = named()) {
+  trainer_id admit(const hello& x = named()) {
     core::effects out;
-    return pool.admit(x, std::nullopt, now, out).trainer;
+    return trainer_id{pool.admit(x, std::nullopt, now, out).trainer};
   }
 
-  core::effects heartbeat_of(std::uint64_t trainer, std::uint64_t lease = 0) {
-    return pool.note_heartbeat(heartbeat{trainer, lease, 0, 0}, now);
+  core::effects heartbeat_of(trainer_id trainer, std::uint64_t lease = 0) {
+    return pool.note_heartbeat(heartbeat{number_of(trainer), lease, 0, 0},
+                               now);
   }
 
   /// A trainer that is idle. Its effects are left in `last`.
-  std::uint64_t join(const hello& x = named()) {
+  trainer_id join(const hello& x = named()) {
     const auto result = admit(x);
     last = heartbeat_of(result);
     return result;
@@ -59,7 +60,7 @@ struct PoolCoreTest : testing::Test {
   std::size_t held_by(std::uint64_t merger) const {
     std::size_t result = 0;
     for (const auto& x : pool.trainers())
-      result += pool.holder_of(x.number) == merger;
+      result += pool.holder_of(trainer_id{x.number}) == merger;
     return result;
   }
 
@@ -132,7 +133,7 @@ TEST_F(PoolCoreTest, TrainerThatRegistersAnewIsParted) {
   const auto x = join();
   core::effects out;
   const auto y = pool.admit(named(), x, now, out).trainer;
-  EXPECT_EQ(y, x + 1);
+  EXPECT_EQ(y, number_of(x) + 1);
   EXPECT_EQ(pool.trainers()[0].lost, "registered anew");
   EXPECT_EQ(all<core::notify_lost>(out),
             (std::vector<core::notify_lost>{{3, x}}));
@@ -151,7 +152,7 @@ TEST_F(PoolCoreTest, ReleasedTrainerGoesToTheNextMerger) {
 }
 
 TEST_F(PoolCoreTest, ReleaseOfAnUnknownTrainerDoesNothing) {
-  EXPECT_TRUE(pool.release(9, now).empty());
+  EXPECT_TRUE(pool.release(trainer_id{9}, now).empty());
 }
 
 TEST_F(PoolCoreTest, SilentTrainerIsLost) {
@@ -200,7 +201,7 @@ TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
   const auto x = join();
   const auto out = heartbeat_of(x, 8);
   EXPECT_EQ(all<core::forward_heartbeat>(out),
-            (std::vector<core::forward_heartbeat>{{5, {x, 8, 0, 0}}}));
+            (std::vector<core::forward_heartbeat>{{5, {number_of(x), 8, 0, 0}}}));
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
@@ -368,7 +369,7 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
   const std::vector<std::string> names{"mlp", "cnn"};
   for (int turn = 0; turn < 800; ++turn) {
     now += std::chrono::milliseconds(below(2000));
-    const auto trainer = below(pool.trainers().size() + 2) + 1;
+    const trainer_id trainer{below(pool.trainers().size() + 2) + 1};
     const auto merger = below(4) + 1;
     core::effects out;
     switch (below(12)) {
@@ -380,7 +381,7 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
       case 1:
       case 2:
       case 3:
-        out = pool.note_heartbeat(heartbeat{trainer, below(2), 0, 0}, now);
+        out = pool.note_heartbeat({number_of(trainer), below(2), 0, 0}, now);
         break;
       case 4:
         out = pool.leave(trainer, now);

@@ -151,7 +151,7 @@ bool pool_core::is_contended() const {
   return false;
 }
 
-pool_core::trainer_entry* pool_core::find_connected(trainer_number x) {
+pool_core::trainer_entry* pool_core::find_connected(trainer_id x) {
   const auto i = trainers_.find(x);
   return i == trainers_.end() || i->second.gone ? nullptr : &i->second;
 }
@@ -190,13 +190,13 @@ std::vector<pool_core::stuck_workload> pool_core::stuck() const {
 }
 
 std::optional<pool_core::merger_id>
-pool_core::holder_of(trainer_number x) const {
+pool_core::holder_of(trainer_id x) const {
   const auto i = trainers_.find(x);
   return i == trainers_.end() ? std::nullopt : i->second.holder;
 }
 
 std::optional<pool_core::merger_id>
-pool_core::reserved_for(trainer_number x) const {
+pool_core::reserved_for(trainer_id x) const {
   const auto i = trainers_.find(x);
   return i == trainers_.end() ? std::nullopt : i->second.reserved_for;
 }
@@ -322,7 +322,7 @@ void pool_core::take_back(trainer_entry& x) {
 
 /// Forgets those that have been gone for the longest.
 void pool_core::forget_gone() {
-  std::vector<trainer_number> gone;
+  std::vector<trainer_id> gone;
   for (const auto& [number, x] : trainers_)
     if (x.gone)
       gone.push_back(number);
@@ -331,7 +331,7 @@ void pool_core::forget_gone() {
 }
 
 /// Notes that a trainer is gone; its merger is notified. `x` may be forgotten.
-void pool_core::part_from(trainer_number number, trainer_entry& x,
+void pool_core::part_from(trainer_id number, trainer_entry& x,
                           time_point now, effects& out) {
   assert(!x.gone);
   x.gone = true;
@@ -344,10 +344,10 @@ void pool_core::part_from(trainer_number number, trainer_entry& x,
   forget_gone();
 }
 
-void pool_core::lose(trainer_number number, const std::string& why,
+void pool_core::lose(trainer_id number, const std::string& why,
                      time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.emplace_back(log_line{true, "lost trainer " + std::to_string(number)
+  out.emplace_back(log_line{true, "lost trainer " + std::to_string(number_of(number))
                                     + " (" + x.record.name + "): " + why});
   x.record.lost = why;
   out.emplace_back(dismiss{number});
@@ -356,16 +356,16 @@ void pool_core::lose(trainer_number number, const std::string& why,
 }
 
 /// Lets a trainer go that has taken leave.
-void pool_core::let_go(trainer_number number, time_point now, effects& out) {
+void pool_core::let_go(trainer_id number, time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " ("
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number_of(number)) + " ("
                                   + x.record.name + ") has left"});
   x.record.left = true;
   part_from(number, x, now, out);
   share(now, out);
 }
 
-welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
+welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
                          time_point now, effects& out) {
   welcome result;
   if (x.protocol != protocol_version) {
@@ -381,9 +381,10 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
     y->record.lost = "registered anew";
     part_from(*known, *y, now, out);
   }
-  const auto number = ++last_trainer_;
+  last_trainer_ = trainer_id{number_of(last_trainer_) + 1};
+  const auto number = last_trainer_;
   trainer_entry entry;
-  entry.record.number = number;
+  entry.record.number = number_of(number);
   entry.record.name = x.host + ':' + std::to_string(x.process_id);
   entry.record.device = x.device;
   entry.record.memory_bytes = x.memory_bytes;
@@ -393,10 +394,10 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
   entry.numerics = x.numerics;
   entry.last_message = now;
   out.emplace_back(watch{number});
-  out.emplace_back(log_line{false, "trainer " + std::to_string(number) + " is "
+  out.emplace_back(log_line{false, "trainer " + std::to_string(number_of(number)) + " is "
                                   + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
-  result.trainer = number;
+  result.trainer = number_of(number);
   result.heartbeat_interval_ms
     = static_cast<std::uint64_t>(options_.heartbeat_interval.count());
   share(now, out); // a merger may be stuck no longer
@@ -407,7 +408,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_number> known,
 pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
                                              time_point now) {
   effects out;
-  auto* x = find_connected(msg.trainer);
+  auto* x = find_connected(trainer_id{msg.trainer});
   if (!x)
     return out;
   x->last_message = now;
@@ -424,13 +425,13 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   return out;
 }
 
-void pool_core::note_alive(trainer_number x, time_point now) {
+void pool_core::note_alive(trainer_id x, time_point now) {
   const auto i = trainers_.find(x);
   if (i != trainers_.end())
     i->second.last_message = now;
 }
 
-pool_core::effects pool_core::leave(trainer_number x, time_point now) {
+pool_core::effects pool_core::leave(trainer_id x, time_point now) {
   effects out;
   const auto i = trainers_.find(x);
   if (i == trainers_.end())
@@ -442,7 +443,7 @@ pool_core::effects pool_core::leave(trainer_number x, time_point now) {
   return out;
 }
 
-pool_core::effects pool_core::disconnect(trainer_number number, bool in_order,
+pool_core::effects pool_core::disconnect(trainer_id number, bool in_order,
                                          const std::string& why,
                                          time_point now) {
   effects out;
@@ -457,7 +458,7 @@ pool_core::effects pool_core::disconnect(trainer_number number, bool in_order,
   return out;
 }
 
-pool_core::effects pool_core::release(trainer_number number, time_point now) {
+pool_core::effects pool_core::release(trainer_id number, time_point now) {
   effects out;
   auto* x = find_connected(number);
   if (!x)
@@ -471,13 +472,13 @@ pool_core::effects pool_core::release(trainer_number number, time_point now) {
   return out;
 }
 
-pool_core::effects pool_core::stall(trainer_number number,
+pool_core::effects pool_core::stall(trainer_id number,
                                     const std::string& why, time_point now) {
   effects out;
   auto* x = find_connected(number);
   if (!x)
     return out;
-  out.emplace_back(log_line{true, "trainer " + std::to_string(number)
+  out.emplace_back(log_line{true, "trainer " + std::to_string(number_of(number))
                                  + " stalls: " + why});
   catch_up(now);
   x->ready = false;
@@ -488,7 +489,7 @@ pool_core::effects pool_core::stall(trainer_number number,
   return out;
 }
 
-pool_core::effects pool_core::cool_down(trainer_number number,
+pool_core::effects pool_core::cool_down(trainer_id number,
                                         std::chrono::milliseconds span,
                                         time_point now) {
   effects out;
@@ -513,7 +514,7 @@ pool_core::effects pool_core::tick(time_point now) {
   effects out;
   const auto late = now - ticked_ - options_.heartbeat_interval;
   ticked_ = now;
-  std::vector<trainer_number> silent;
+  std::vector<trainer_id> silent;
   for (auto& [number, x] : trainers_) {
     if (late > options_.heartbeat_interval)
       x.last_message = std::min(now, x.last_message + late);
@@ -584,8 +585,8 @@ void pool_core::check_invariants() const {
   std::size_t gone = 0;
   bool any_is_there = false;
   for (const auto& [number, x] : trainers_) {
-    assert(number == x.record.number);
-    assert(number >= 1 && number <= last_trainer_);
+    assert(number_of(number) == x.record.number);
+    assert(number_of(number) >= 1 && number <= last_trainer_);
     assert(x.gone || (x.record.lost.empty() && !x.record.left));
     assert(!x.record.left || x.record.lost.empty());
     assert(!x.holder || !x.gone);

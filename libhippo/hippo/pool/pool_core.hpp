@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "hippo/core/ids.hpp"
 #include "hippo/pool/workload_need.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/schedule/fair_shares.hpp"
@@ -46,29 +47,28 @@ struct pool_options {
 class pool_core {
 public:
   using time_point = std::chrono::steady_clock::time_point;
-  using merger_id = std::uint64_t;
-  using trainer_number = std::uint64_t;
+  using merger_id = std::uint64_t; ///< the caller's number of a merger
 
   // -- effects ----------------------------------------------------------------
 
   /// The trainer is the merger's from now on.
   struct grant {
     merger_id merger = 0;
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const grant&, const grant&) = default;
   };
 
   /// The merger is asked to release the trainer as soon as that pays.
   struct ask_to_yield {
     merger_id merger = 0;
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const ask_to_yield&, const ask_to_yield&) = default;
   };
 
   /// The merger is notified that its trainer is gone.
   struct notify_lost {
     merger_id merger = 0;
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const notify_lost&, const notify_lost&) = default;
   };
 
@@ -83,19 +83,19 @@ public:
   /// The trainer is notified that it has to register anew, should it only have
   /// been cut off.
   struct dismiss {
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const dismiss&, const dismiss&) = default;
   };
 
   /// The trainer is watched from now on.
   struct watch {
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const watch&, const watch&) = default;
   };
 
   /// The trainer is gone: it is watched no longer, and sent nothing more.
   struct unwatch {
-    trainer_number trainer = 0;
+    trainer_id trainer{};
     friend bool operator==(const unwatch&, const unwatch&) = default;
   };
 
@@ -127,7 +127,7 @@ public:
   /// @param known the number under which the same one is connected already: it
   ///              has missed the answer
   /// @returns the answer, with a number or a refusal
-  welcome admit(const hello& x, std::optional<trainer_number> known,
+  welcome admit(const hello& x, std::optional<trainer_id> known,
                 time_point now, effects& out);
 
   /// A trainer has sent a heartbeat. With the first on which it is idle it may
@@ -135,14 +135,14 @@ public:
   effects note_heartbeat(const heartbeat& x, time_point now);
 
   /// A trainer has sent something to a merger: it is alive.
-  void note_alive(trainer_number x, time_point now);
+  void note_alive(trainer_id x, time_point now);
 
   /// A trainer ends, once its merger has released it.
-  effects leave(trainer_number x, time_point now);
+  effects leave(trainer_id x, time_point now);
 
   /// A trainer's connection or process has ended.
   /// @param in_order whether it ended without an error
-  effects disconnect(trainer_number x, bool in_order, const std::string& why,
+  effects disconnect(trainer_id x, bool in_order, const std::string& why,
                      time_point now);
 
   /// A merger can use the trainers that can train its workload; without this,
@@ -159,14 +159,14 @@ public:
   effects forget_merger(merger_id who, time_point now);
 
   /// A merger is done with a trainer.
-  effects release(trainer_number x, time_point now);
+  effects release(trainer_id x, time_point now);
 
   /// A merger is done with a trainer that makes no progress; it is given work
   /// again once it is idle by its own account.
-  effects stall(trainer_number x, const std::string& why, time_point now);
+  effects stall(trainer_id x, const std::string& why, time_point now);
 
   /// The trainer is to be given no work for that span.
-  effects cool_down(trainer_number x, std::chrono::milliseconds span,
+  effects cool_down(trainer_id x, std::chrono::milliseconds span,
                     time_point now);
 
   /// A review that was asked for is due.
@@ -196,9 +196,9 @@ public:
   [[nodiscard]] std::uint64_t idle() const;
   [[nodiscard]] std::vector<stuck_workload> stuck() const;
   /// The merger that holds a trainer, if any does.
-  [[nodiscard]] std::optional<merger_id> holder_of(trainer_number x) const;
+  [[nodiscard]] std::optional<merger_id> holder_of(trainer_id x) const;
   /// The merger for which a trainer was asked back, if it was.
-  [[nodiscard]] std::optional<merger_id> reserved_for(trainer_number x) const;
+  [[nodiscard]] std::optional<merger_id> reserved_for(trainer_id x) const;
   [[nodiscard]] const pool_options& options() const { return options_; }
 
   /// Asserts the invariants.
@@ -245,7 +245,7 @@ private:
 
   /// A trainer that a merger may be asked for.
   struct candidate {
-    trainer_number number = 0;
+    trainer_id number{};
     trainer_entry* trainer = nullptr;
     std::size_t from = 0; ///< the merger's place
   };
@@ -258,7 +258,7 @@ private:
   [[nodiscard]] std::optional<std::size_t>
   next_for(const trainer_entry& x) const;
   [[nodiscard]] bool is_contended() const;
-  trainer_entry* find_connected(trainer_number x);
+  trainer_entry* find_connected(trainer_id x);
 
   void catch_up(time_point now);
   void note_waiting();
@@ -270,17 +270,17 @@ private:
   void share(time_point now, effects& out);
   void take_back(trainer_entry& x);
   void forget_gone();
-  void part_from(trainer_number number, trainer_entry& x, time_point now,
+  void part_from(trainer_id number, trainer_entry& x, time_point now,
                  effects& out);
-  void lose(trainer_number number, const std::string& why, time_point now,
+  void lose(trainer_id number, const std::string& why, time_point now,
             effects& out);
-  void let_go(trainer_number number, time_point now, effects& out);
+  void let_go(trainer_id number, time_point now, effects& out);
   /// Asserts the invariants in debug builds.
   void checked() const;
 
   pool_options options_;
-  std::map<trainer_number, trainer_entry> trainers_;
-  trainer_number last_trainer_ = 0;
+  std::map<trainer_id, trainer_entry> trainers_;
+  trainer_id last_trainer_{};
   std::vector<need_entry> needs_;
   std::vector<merger_entry> mergers_;
   fair_shares shares_;      ///< of the mergers, by their places above
