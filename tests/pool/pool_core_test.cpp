@@ -122,7 +122,7 @@ TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {
   const auto answer = pool.admit(named(), std::nullopt, now, out);
   EXPECT_EQ(answer.trainer, 1u);
   EXPECT_EQ(answer.heartbeat_interval_ms, 1000u);
-  EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{1}}));
+  EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{trainer_id{1}}}));
   ASSERT_EQ(pool.trainers().size(), 1u);
   EXPECT_EQ(pool.trainers()[0].name, "node:7");
   EXPECT_EQ(pool.trainers()[0].device, "test");
@@ -200,8 +200,9 @@ TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
   demand(5, 1);
   const auto x = join();
   const auto out = heartbeat_of(x, 8);
-  EXPECT_EQ(all<core::forward_heartbeat>(out),
-            (std::vector<core::forward_heartbeat>{{5, {number_of(x), 8, 0, 0}}}));
+  EXPECT_EQ(
+    all<core::forward_heartbeat>(out),
+    (std::vector<core::forward_heartbeat>{{5, {number_of(x), 8, 0, 0}}}));
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {

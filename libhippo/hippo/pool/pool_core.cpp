@@ -347,8 +347,9 @@ void pool_core::part_from(trainer_id number, trainer_entry& x,
 void pool_core::lose(trainer_id number, const std::string& why,
                      time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.emplace_back(log_line{true, "lost trainer " + std::to_string(number_of(number))
-                                    + " (" + x.record.name + "): " + why});
+  out.emplace_back(log_line{true, "lost trainer "
+                                    + std::to_string(number_of(number)) + " ("
+                                    + x.record.name + "): " + why});
   x.record.lost = why;
   out.emplace_back(dismiss{number});
   part_from(number, x, now, out);
@@ -358,8 +359,9 @@ void pool_core::lose(trainer_id number, const std::string& why,
 /// Lets a trainer go that has taken leave.
 void pool_core::let_go(trainer_id number, time_point now, effects& out) {
   auto& x = trainers_.at(number);
-  out.emplace_back(log_line{false, "trainer " + std::to_string(number_of(number)) + " ("
-                                  + x.record.name + ") has left"});
+  out.emplace_back(log_line{false, "trainer "
+                                     + std::to_string(number_of(number)) + " ("
+                                     + x.record.name + ") has left"});
   x.record.left = true;
   part_from(number, x, now, out);
   share(now, out);
@@ -394,8 +396,9 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.numerics = x.numerics;
   entry.last_message = now;
   out.emplace_back(watch{number});
-  out.emplace_back(log_line{false, "trainer " + std::to_string(number_of(number)) + " is "
-                                  + entry.record.name + ", " + x.device});
+  out.emplace_back(
+    log_line{false, "trainer " + std::to_string(number_of(number)) + " is "
+                      + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
   result.trainer = number_of(number);
   result.heartbeat_interval_ms
