@@ -68,7 +68,7 @@ struct coordinator_state {
   std::map<std::uint64_t, study_entry> studies;  ///< by id
   std::map<std::string, merger_entry> mergers;   ///< by workload key
   std::uint64_t last_study = 0;                  ///< id
-  std::uint64_t last_lease_epoch = 0;             ///< of leases
+  std::uint64_t last_lease_epoch = 0;
   bool going = false;
   /// Who asked for studies before then: they may be restored yet.
   std::vector<std::pair<std::uint64_t, caf::typed_response_promise<study_actor>>>
@@ -77,14 +77,21 @@ struct coordinator_state {
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
 
+using coordinator_self
+  = coordinator_actor::stateful_pointer<coordinator_state>;
+
+/// A failure as those who sent a request see it.
+inline caf::error to_caf_error(const error& x) {
+  return caf::make_error(x.code, x.message);
+}
+
 /// Runs the studies that are submitted to it, those with one workload key on one
 /// merger. What has ended is let go of, so that memory follows what is live; a
 /// plan of before is loaded when a study needs it. Reads files: spawn it
 /// detached.
 /// @param observer hears of trials and studies that end
 coordinator_actor::behavior_type
-coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
-            coordinator_options options, pool_actor pool,
+coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
             journal_actor journal, observer_actor observer);
 
 } // namespace hippo

@@ -1,0 +1,228 @@
+#include "submission.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <iterator>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "hippo/train/checkpoint_file.hpp"
+#include "merger.hpp"
+#include "study.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// How many leases an epoch may have.
+constexpr std::uint64_t leases_per_epoch = 1ull << 32;
+
+/// How long a study may take to start.
+constexpr auto start_timeout = std::chrono::minutes(10);
+
+/// Events that are read at a time when a study is restored.
+constexpr std::size_t events_per_read = 10'000;
+
+const workload_descriptor* find_workload(const coordinator_state& st,
+                                         const std::string& name) {
+  const auto& all = st.options.workloads;
+  const auto i = std::find_if(all.begin(), all.end(),
+                              [&](const auto& x) { return x.name == name; });
+  return i == all.end() ? nullptr : &*i;
+}
+
+/// Leaves what a workload runs where its trainers look for checkpoints.
+expected<checkpoint> leave_code(const std::string& folder,
+                                const std::string& code) {
+  if (code.empty())
+    return checkpoint{};
+  return write_checkpoint(folder, code_file_name, code);
+}
+
+expected<merger_options> options_for(coordinator_state& st,
+                                     const study_spec& study) {
+  const auto& workload = study.workload;
+  const auto key = key_of(workload);
+  merger_options result;
+  result.workload = workload;
+  result.policy = st.options.policy;
+  result.merge = st.options.merge && may_share(workload);
+  result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
+  result.stall_max = st.options.stall_max;
+  const auto& known = *find_workload(st, workload.name);
+  result.workload_version = known.version;
+  for (const auto& p : known.hyper_parameters)
+    if (p.affects_speed)
+      result.speed_names.push_back(p.name);
+  result.first_lease = ++st.last_lease_epoch * leases_per_epoch;
+  result.folder_token = st.options.folder_token;
+  result.depot_port = st.options.depot_port;
+  if (!st.options.known)
+    return result;
+  result.folder = st.options.checkpoints + '/' + hash_text(key);
+  std::error_code failed;
+  std::filesystem::create_directories(result.folder, failed);
+  if (failed)
+    return error{errc::io_failed, result.folder + ": " + failed.message()};
+  auto code = leave_code(result.folder, study.code);
+  if (!code)
+    return code.failure();
+  result.code = std::move(*code);
+  auto stored = st.options.known->load_plan(key);
+  if (!stored)
+    return stored.failure();
+  result.known = std::move(*stored);
+  return result;
+}
+
+/// Finds the merger of a study's workload key or makes one.
+expected<coordinator_state::merger_entry*> merger_for(coordinator_self self,
+                                                      const study_spec& study) {
+  auto& st = self->state;
+  const auto key = key_of(study.workload);
+  if (const auto i = st.mergers.find(key); i != st.mergers.end()) {
+    // Whoever came last says how it is run.
+    self->send(i->second.handle, settings_atom::value, study.workload);
+    return &i->second;
+  }
+  auto options = options_for(st, study);
+  if (!options)
+    return options.failure();
+  auto& entry = st.mergers[key];
+  entry.handle = self->spawn(merger, std::move(*options), st.pool, st.journal);
+  self->monitor(entry.handle);
+  if (st.going)
+    self->send(entry.handle, go_atom::value);
+  return &entry;
+}
+
+/// Reads what a study was sent in earlier runs.
+/// @param known null: nothing was kept
+expected<std::vector<stored_event>> history_of(state_reader* known,
+                                               std::uint64_t id) {
+  std::vector<stored_event> result;
+  if (known == nullptr)
+    return result;
+  for (;;) {
+    const auto after = result.empty() ? 0 : result.back().id;
+    auto more = known->load_events(id, after, events_per_read);
+    if (!more)
+      return more.failure();
+    if (more->empty())
+      return result;
+    result.insert(result.end(), std::make_move_iterator(more->begin()),
+                  std::make_move_iterator(more->end()));
+  }
+}
+
+void start(coordinator_self self, study_submission x, submission_promise promise) {
+  auto& st = self->state;
+  const auto& spec = x.study.spec;
+  const auto& stored = *x.stored;
+  // Reading much takes long: the plan is read meanwhile.
+  auto reading
+    = std::async(std::launch::async, history_of, st.histories.get(), stored.id);
+  auto entry = merger_for(self, spec);
+  if (!entry) {
+    promise.deliver(to_caf_error(entry.failure()));
+    return;
+  }
+  if ((*entry)->retiring) {
+    (*entry)->waiting.push_back(
+      [self, x = std::move(x), promise] { start(self, x, promise); });
+    return;
+  }
+  auto history = reading.get();
+  if (!history) {
+    promise.deliver(to_caf_error(history.failure()));
+    return;
+  }
+  ++(*entry)->live_studies;
+  const auto id = stored.id;
+  study_options options{spec, *find_workload(st, spec.workload.name), stored,
+                        std::move(*history)};
+  auto handle
+    = self->spawn(study, std::move(options), (*entry)->handle, st.journal,
+                  caf::actor_cast<observer_actor>(self));
+  st.studies[id] = {stored.name, key_of(spec.workload), handle, 0, false};
+  spdlog::info("coordinator: study {} is {}", id, stored.name);
+  self->request(handle, start_timeout, start_atom::value)
+    .then(
+          [self, promise, id](std::uint64_t no) mutable {
+            if (const auto i = self->state.studies.find(id);
+                i != self->state.studies.end())
+              i->second.no = no;
+            promise.deliver(id);
+          },
+          [self, promise, id](caf::error& err) mutable {
+            spdlog::error("coordinator: study {} cannot start: {}", id,
+                          self->system().render(err));
+            promise.deliver(std::move(err));
+          });
+}
+
+} // namespace
+
+void submit(coordinator_self self, study_submission x, submission_promise promise) {
+  auto& st = self->state;
+  const auto& spec = x.study.spec;
+  if (find_workload(st, spec.workload.name) == nullptr) {
+    promise.deliver(caf::make_error(errc::unknown_workload,
+                                    "no workload '" + spec.workload.name
+                                      + "'"));
+    return;
+  }
+  std::vector<journal_record> records;
+  if (!x.stored) {
+    x.stored = stored_study{};
+    auto& stored = *x.stored;
+    stored.id = ++st.last_study;
+    stored.name = spec.name;
+    stored.file = spec.file;
+    stored.text = x.study.text;
+    stored.metric = spec.objective.metric;
+    stored.direction = spec.objective.direction;
+    stored.weight = spec.weight;
+    records.emplace_back(study_saved{stored});
+  }
+  // Along with what is there already, so that the plan is read after it, and
+  // the numbers of the leases of a merger that is yet to come.
+  records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
+  ++st.submissions_under_way;
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [self, x = std::move(x), promise](std::uint64_t) mutable {
+        --self->state.submissions_under_way;
+        start(self, std::move(x), promise);
+      },
+      [self, promise](caf::error& err) mutable {
+        --self->state.submissions_under_way;
+        promise.deliver(std::move(err));
+      });
+}
+
+/// Finds out which numbers earlier runs have given.
+expected<std::monostate> read_last_numbers(coordinator_state& st) {
+  auto& known = *st.options.known;
+  const auto study = known.last_study();
+  if (!study)
+    return study.failure();
+  const auto epoch = known.last_lease_epoch();
+  if (!epoch)
+    return epoch.failure();
+  auto histories = state_reader::open(known.path());
+  if (!histories)
+    return histories.failure();
+  st.last_study = *study;
+  st.last_lease_epoch = *epoch;
+  st.histories = std::move(*histories);
+  return std::monostate{};
+}
+
+} // namespace hippo

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "coordinator.hpp"
+
+// How a coordinator takes in studies, new ones and those of earlier runs.
+
+namespace hippo {
+
+/// Answered with a study's id, or why it does not run.
+using submission_promise = caf::typed_response_promise<std::uint64_t>;
+
+/// Stores a study if it is new, and starts it, along with a merger if there is
+/// none for its workload key.
+void submit(coordinator_self self, study_submission x,
+            submission_promise promise);
+
+/// Reads which numbers of studies and leases earlier runs have given.
+/// REQUIRES: `st.options.known` is set.
+expected<std::monostate> read_last_numbers(coordinator_state& st);
+
+} // namespace hippo
