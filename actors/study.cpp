@@ -33,7 +33,8 @@ void replay(self_ptr self) {
   stored.state = study_phase::running;
   take_turn(self, st.decisions->start(), forgotten);
   for (auto& x : std::exchange(st.options.history, {}))
-    std::visit([&](auto& y) { hear(self, std::move(y), forgotten); }, x.what);
+    std::visit([&](auto& y) { receive(self, std::move(y), forgotten); },
+               x.what);
   if (!has_ended(stored.state) && st.decisions->done())
     end_study(self, st.trials.final_phase(), trial_state::pruned, forgotten);
   st.replaying = false;
@@ -114,7 +115,7 @@ study_record full_record_of(const study_state& st) {
   return result;
 }
 
-/// Stores a command; the study hears of it then.
+/// Stores a command; the study receives it then.
 /// @param promise of whoever waits for the answer
 void store(self_ptr self, study_command x,
            std::optional<caf::typed_response_promise<command_answer>> promise
@@ -137,7 +138,7 @@ void store(self_ptr self, study_command x,
 }
 
 /// Whether the merger caused an event.
-bool is_of_merger(const study_event& x) {
+bool is_of_merger(const study_input& x) {
   const auto* command = std::get_if<study_command>(&x);
   return command == nullptr || command->what == verb::widen;
 }
@@ -171,7 +172,7 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       study_orders orders;
       for (const auto& x : news) {
         self->state.acked += is_of_merger(x);
-        std::visit([&](const auto& y) { hear(self, y, orders); }, x);
+        std::visit([&](const auto& y) { receive(self, y, orders); }, x);
       }
       finish_turn(self, std::move(orders));
     },

@@ -20,7 +20,7 @@ struct study_options {
   workload_descriptor workload;
   /// Where it stands in the store; running from its begin if it is new.
   stored_study stored;
-  /// What it has heard in earlier runs, in its order.
+  /// What it has received in earlier runs, in its order.
   std::vector<stored_event> history;
 };
 
@@ -32,8 +32,8 @@ struct study_options {
 ///        |              |           |
 ///        +---complete---+--cancel---+--> ended
 ///
-/// What it does follows from its text and from what it has heard. After a
-/// restart it hears all of that again, and is where it was.
+/// What it does follows from its text and from what it has received. After
+/// a restart it receives all of that again, and is where it was.
 struct study_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.study";
@@ -67,12 +67,12 @@ struct study_state {
     caf::typed_response_promise<trained_answer> promise;
   };
   std::multimap<trial_no, trained_waiter> waiters;
-  /// Answers that may go out once what they tell of is stored.
+  /// Answers that may go out once what they report is stored.
   std::vector<std::function<void()>> answers;
 };
 
-/// Runs a study: asks the merger for what the algorithm wants, tells the
-/// algorithm what came of it, and the observer of every trial that ends.
+/// Runs a study: asks the merger for what the algorithm wants, notifies
+/// the algorithm of what came of it, and the observer of every trial that ends.
 study_actor::behavior_type
 study(study_actor::stateful_pointer<study_state> self,
       study_options options, merger_actor merger, journal_actor journal,

@@ -269,7 +269,7 @@ void watch_time(study_self self) {
                      tick_atom::value);
 }
 
-// -- what it hears ------------------------------------------------------------
+// -- what it receives ---------------------------------------------------------
 
 namespace {
 
@@ -283,7 +283,7 @@ double take_result(study_self self, trial_no no, step_t at, metrics values) {
 
 } // namespace
 
-void hear(study_self self, trial_measured x, study_orders& orders) {
+void receive(study_self self, trial_measured x, study_orders& orders) {
   auto& st = self->state;
   const auto no = x.trial;
   st.trials.ack(no, x.at);
@@ -308,7 +308,7 @@ void hear(study_self self, trial_measured x, study_orders& orders) {
   answer_waiters(self, no);
 }
 
-void hear(study_self self, const trial_failed& x, study_orders& orders) {
+void receive(study_self self, const trial_failed& x, study_orders& orders) {
   auto& st = self->state;
   if (has_ended(st.trials[x.trial].state))
     return;
@@ -442,7 +442,7 @@ expected<command_answer> parse_and_apply(study_self self,
 
 } // namespace
 
-void hear(study_self self, const study_command& x, study_orders& orders) {
+void receive(study_self self, const study_command& x, study_orders& orders) {
   auto answer = parse_and_apply(self, x, orders);
   auto waiting = self->state.commands.extract(x.token);
   if (!waiting)

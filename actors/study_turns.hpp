@@ -5,7 +5,7 @@
 
 #include "study.hpp"
 
-// What a study does with what it hears: decisions, orders to the merger, and
+// What a study does with what it receives: decisions, orders to the merger, and
 // records for the journal. study.cpp is the actor around it.
 
 namespace hippo {
@@ -22,7 +22,7 @@ double active_seconds(const study_state& st,
                       caf::actor_clock::time_point now);
 
 /// Answers a promise once all that has changed by now is stored: a client must
-/// find what it is told.
+/// find what it is answered.
 template <class T>
 void answer_later(study_state& st, caf::typed_response_promise<T> promise,
                   T answer) {
@@ -56,9 +56,9 @@ void end_study(study_self self, study_phase how, trial_state rest,
 /// Sees to it that the study ends when its time is spent.
 void watch_time(study_self self);
 
-void hear(study_self self, trial_measured x, study_orders& orders);
-void hear(study_self self, const trial_failed& x, study_orders& orders);
-void hear(study_self self, const study_command& x, study_orders& orders);
+void receive(study_self self, trial_measured x, study_orders& orders);
+void receive(study_self self, const trial_failed& x, study_orders& orders);
+void receive(study_self self, const study_command& x, study_orders& orders);
 
 /// Sends what is to be done, and ends the study if nothing is to come.
 void finish_turn(study_self self, study_orders orders);

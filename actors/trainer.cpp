@@ -103,7 +103,7 @@ void send_again(self_ptr self, const resent& x) {
   self->send(self->state.pool, resent_atom::value, encode(x), handle_of(self));
 }
 
-/// Takes leave of the pool; ends once that has heard everything.
+/// Takes leave of the pool; ends once that has received everything.
 void say_goodbye(self_ptr self) {
   auto& st = self->state;
   const bool last = st.running.empty();
@@ -254,7 +254,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
         hand_back(self, next);
         return;
       }
-      // Whoever leases has given up what is in the way.
+      // The lessor has cancelled what is in the way.
       for (const auto& [number, x] : st.running)
         if (exclude(x.work, next.work))
           st.device->cancel(number);

@@ -20,7 +20,7 @@ namespace hippo {
 /// forgets the oldest, and what they say is trained again if need be.
 inline constexpr std::size_t unacknowledged_max = 10'000;
 
-/// What the trainer actor hears besides the protocol, all of it from its own
+/// What the trainer actor receives besides the protocol, all of it from its own
 /// process.
 using training_actor = trainer_actor::extend<
   // A service has been reached: register there.
@@ -39,7 +39,7 @@ using training_actor = trainer_actor::extend<
 ///
 ///     away --connect--> greeting --welcome--> idle <--ended-- training
 ///      ^                   ^                    \----lease---->/ (each lane)
-///      |                   \---given up by the pool-----|
+///      |                   \---dropped by the pool------|
 ///      \------------------- pool is gone ---------------/
 ///
 /// Whenever it loses its registration, the leases that run are asked to save
@@ -63,7 +63,7 @@ struct trainer_state {
   backoff greeting{std::chrono::seconds(1), std::chrono::seconds(30)};
   bool leaving = false;
 
-  /// A lease and who wants to hear of it.
+  /// A lease and who is notified of it.
   struct task {
     lease work;
     lease_owner_actor owner;
@@ -75,7 +75,7 @@ struct trainer_state {
   std::deque<resent> unacknowledged; ///< oldest first
 };
 
-/// Registers with `pool`, or with the first one that it hears of if that is
+/// Registers with `pool`, or with the first one that it learns of if that is
 /// null, as `self_description` and serves its leases.
 /// @param log_tail returns the last lines of the process's log, for leases that
 ///        fail

@@ -76,7 +76,7 @@ expected<const archive::tally*> archive::tally_of(std::uint64_t study) {
   auto& result = tallies_[study];
   for (;;) {
     const auto heard
-      = store_->load_heard(study, result.last_event, rows_per_read);
+      = store_->load_measurements(study, result.last_event, rows_per_read);
     if (!heard)
       return heard.failure();
     if (heard->empty())

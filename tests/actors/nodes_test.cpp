@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/service_fixture.hpp"
+#include "actors/studies.hpp"
 
 namespace hippo {
 namespace {
@@ -44,22 +45,7 @@ space:
 algorithm: grid
 )";
 
-const char* const sha_study = R"(
-study: sha
-workload: {name: model}
-objective: {metric: value}
-steps: {max: 9}
-space:
-  lr:
-    choice:
-      - 0.1
-      - 0.2
-      - multistep: {initial: 0.1, milestones: [3], gamma: {choice: [0.1, 0.5]}}
-      - exponential: {initial: 0.1, gamma: {choice: [0.8, 0.9]}}
-  batch_size: {choice: [64, 128]}
-algorithm: {sha: {eta: 3, min: 1}}
-budget: {trials: 9}
-)";
+using test::sha_study;
 
 struct NodesTest : test::service_test {
   /// Lets time pass second by second, with the heartbeats of these trainers.

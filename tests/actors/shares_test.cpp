@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/actor_fixture.hpp"
+#include "actors/toy_profile.hpp"
 #include "hippo/space/study.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
@@ -25,32 +26,21 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Hand-overs cost little, so that what they cost does not blur the shares.
-const char* const toy_profile = R"(
-device: toy
-workload:
-  name: toy
-  hyper_parameters:
-    lr: {default: 0.1}
-    batch_size: {default: 100, min: 1}
-  metrics: {loss: minimize}
-step_seconds: 5
-dispatch_seconds: 0.1
-load_seconds: 0.2
-save_seconds: 0.2
-evaluate_seconds: 0.1
-curve:
-  samples_per_step: 1000
-  sharpness: 1
-  flatness: 0.01
-  gradient_noise: 10
-  evaluation_noise: 0.01
-  metrics: {loss: {start: 2, best: 0.5}}
-)";
+simulation_profile brisk_profile() {
+  auto result = test::toy_profile();
+  for (auto& x : result.workload.hyper_parameters)
+    x.affects_speed = false;
+  for (auto& x : result.step_seconds)
+    x.seconds = 5;
+  result.dispatch_seconds = result.evaluate_seconds = 0.1;
+  result.load_seconds = result.save_seconds = 0.2;
+  return result;
+}
 
 /// A service of several workloads in virtual time.
 class SharesTest : public test::actor_test {
 public:
-  simulation_profile profile = *read_profile(toy_profile, "toy").profile;
+  simulation_profile profile = brisk_profile();
   std::shared_ptr<virtual_timeline> timeline
     = std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "actors/actor_fixture.hpp"
+#include "actors/toy_profile.hpp"
 #include "hippo/space/study.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
@@ -21,28 +22,6 @@ namespace hippo {
 namespace {
 
 using namespace std::chrono_literals;
-
-const char* const toy_profile = R"(
-device: toy
-workload:
-  name: toy
-  hyper_parameters:
-    lr: {default: 0.1}
-    batch_size: {default: 100, min: 1, affects_speed: true}
-  metrics: {loss: minimize}
-step_seconds: 10
-dispatch_seconds: 1
-load_seconds: 2
-save_seconds: 3
-evaluate_seconds: 4
-curve:
-  samples_per_step: 1000
-  sharpness: 1
-  flatness: 0.01
-  gradient_noise: 10
-  evaluation_noise: 0.01
-  metrics: {loss: {start: 2, best: 0.5}}
-)";
 
 const char* const grid_study = R"(
 study: grid
@@ -72,8 +51,7 @@ algorithm: grid
 class SimulationTest : public test::actor_test {
 public:
   std::shared_ptr<simulation_profile> profile =
-    std::make_shared<simulation_profile>(
-      *read_profile(toy_profile, "toy").profile);
+    std::make_shared<simulation_profile>(test::toy_profile());
   std::shared_ptr<virtual_timeline> timeline =
     std::make_shared<virtual_timeline>();
   virtual_time clock{sys, timeline};

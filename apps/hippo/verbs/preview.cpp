@@ -4,17 +4,21 @@
 #include <utility>
 #include <vector>
 
+#include "client_listings.hpp"
 #include "common_options.hpp"
 #include "hippo/preview/preview.hpp"
 #include "outcome.hpp"
 #include "simulation.hpp"
-#include "verbs/service_preview.hpp"
+#include "studies.hpp"
+#include "verbs/client_options.hpp"
 #include "verbs/study_files.hpp"
 #include "verbs/verbs.hpp"
 
 namespace hippo {
 
 namespace {
+
+using json = nlohmann::ordered_json;
 
 /// Works out how long a simulation takes with merging on and off, whatever
 /// `x.merge` says.
@@ -39,6 +43,50 @@ struct preview_arguments {
   std::string format = "table";
   std::string server;
 };
+
+int preview_by_service(client& service,
+                       const std::vector<study_source>& sources,
+                       bool as_json) {
+  listing shown;
+  shown.columns = {{"study"},
+                   {"trials", cell_look::number},
+                   {"asked", cell_look::number},
+                   {"unique", cell_look::number},
+                   {"known", cell_look::number},
+                   {"new", cell_look::number}};
+  auto all = json::array();
+  for (const auto& source : sources) {
+    const auto text = service.preview(source.text, source.name);
+    if (!text)
+      return refuse(text.failure());
+    auto x = read_json(*text);
+    std::vector<json> row{source.name};
+    for (const auto* name : {"trials", "asked_steps", "unique_steps",
+                             "known_steps", "new_steps"})
+      row.push_back(x.is_object() ? x.value(name, json()) : json());
+    shown.rows.push_back(std::move(row));
+    all.push_back(std::move(x));
+  }
+  if (as_json) {
+    std::cout << to_pretty_json(all);
+    return exit_done;
+  }
+  return listing_options{}.print(shown);
+}
+
+/// Prints what a service says that each study would train there.
+/// @param address of the service, HOST:PORT
+int preview_by_service(const std::string& address,
+                       const std::vector<std::string>& files, bool as_json) {
+  const auto sources = read_sources(files);
+  if (!sources)
+    return fail(sources.failure(), exit_bad_input);
+  service_address where;
+  where.text = address;
+  return with_service(where, [&](client& service) {
+    return preview_by_service(service, *sources, as_json);
+  });
+}
 
 int preview(preview_arguments& x) {
   if (!x.server.empty())

@@ -437,7 +437,12 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   const auto id = lease.id();
   effects_.push_back(merge_effect::note_alive{lease.trainer});
   ledger_.advance(now_);
-  const auto span = usage_.book(lease, x, now_);
+  auto unreported_since = now_;
+  for (const auto other : leases_.leases_of(lease.trainer))
+    if (other != id)
+      unreported_since = std::min(unreported_since,
+                                  leases_.progress(other).reported);
+  const auto span = usage_.book(lease, x, now_, unreported_since);
   auto& progress = leases_.progress(id);
   if (span > 0 && x.trained_steps > 0)
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;

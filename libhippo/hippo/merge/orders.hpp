@@ -52,6 +52,6 @@ struct study_orders {
 };
 
 /// What a study is notified of in one go, by its own numbers of trials.
-using study_news = std::vector<study_event>;
+using study_news = std::vector<study_input>;
 
 } // namespace hippo

@@ -144,7 +144,7 @@ void study_table::follow_ended_lease() {
 
 std::map<study_no, study_news> study_table::take_news() {
   std::map<study_no, study_news> result;
-  const auto add = [&](trial_id trial, step_t at, study_event what) {
+  const auto add = [&](trial_id trial, step_t at, study_input what) {
     const auto no = plan_.study_of(trial);
     auto& study = studies_[no];
     if (const auto i = study.running.find(trial);

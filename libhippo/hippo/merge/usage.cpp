@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -13,17 +14,35 @@ double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 } // namespace
 
+double usage::add(std::vector<interval>& to, moment since, moment now) {
+  assert(to.empty() || to.back().end <= now);
+  auto begin = since;
+  auto end = now; // of what has not been looked at
+  auto added = moment::duration::zero();
+  for (; !to.empty() && to.back().end >= since; to.pop_back()) {
+    added += end - to.back().end;
+    end = to.back().begin;
+    begin = std::min(begin, end);
+  }
+  if (end > since)
+    added += end - since;
+  to.push_back({begin, now});
+  return std::chrono::duration<double>(added).count();
+}
+
 double usage::book(const running_lease& x, const stop_report& report,
-                   moment now) {
+                   moment now, moment unreported_since) {
   const auto since = x.progress.reported;
   assert(now >= since);
   assert(report.at >= x.progress.reached);
   auto& trainer = by_trainer_[x.trainer];
   const auto span = seconds_between(since, now);
-  const auto unbooked = seconds_between(std::max(since, trainer.until), now);
+  const auto unbooked = add(trainer.intervals, since, now);
   assert(unbooked <= span);
   const auto part = span > 0 ? unbooked / span : 1;
-  trainer.until = now;
+  std::erase_if(trainer.intervals, [&](const interval& y) {
+    return y.end <= unreported_since;
+  });
   trainer.seconds += unbooked;
   busy_record busy;
   busy.trainer = number_of(x.trainer);
@@ -89,8 +108,11 @@ void usage::check_invariants() const {
   if (by_trainer_.size() > trainers_checked_max)
     return;
   auto sum = forgotten_seconds_;
-  for (const auto& [id, x] : by_trainer_)
+  for (const auto& [id, x] : by_trainer_) {
     sum += x.seconds;
+    for (std::size_t i = 1; i < x.intervals.size(); ++i)
+      assert(x.intervals[i - 1].end < x.intervals[i].begin);
+  }
   assert(std::abs(sum - totals_.busy_seconds)
          <= 1e-9 * std::max(1.0, totals_.busy_seconds));
 #endif

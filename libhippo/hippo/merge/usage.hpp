@@ -30,7 +30,8 @@ struct usage_totals {
 /// Books the time of trainers, once however many lanes share it.
 ///
 /// @invariant `busy_seconds` is the sum of what was booked for each trainer
-/// @invariant no time of a trainer is booked twice
+/// @invariant no time of a trainer is booked twice: what is booked of it is the
+///            union of the times that its leases have reported
 class usage {
 public:
   /// The timeline keeps so many entries and then stops growing.
@@ -43,8 +44,13 @@ public:
   /// What others in the same launches have booked already counts no more: what
   /// is left of the time stands for all of its parts.
   /// @param x the lease, as it was before the report
+  /// @param unreported_since the earliest last report of the trainer's other
+  ///        leases; `now` if there is none. No later report goes back further.
   /// @returns the seconds since then
-  double book(const running_lease& x, const stop_report& report, moment now);
+  /// @complexity O(log trainers + gaps of the trainer since
+  ///             `unreported_since`); no gaps remain with one lane
+  double book(const running_lease& x, const stop_report& report, moment now,
+              moment unreported_since);
 
   /// Counts the steps of a report whose time is not known.
   void count_steps(std::uint64_t steps) { trained_steps_ += steps; }
@@ -63,10 +69,18 @@ public:
   void check_invariants() const;
 
 private:
+  struct interval {
+    moment begin;
+    moment end;
+  };
   struct booked {
-    moment until;       ///< what comes before is booked
+    /// Disjoint and in order; of these, what a later report may overlap.
+    std::vector<interval> intervals;
     double seconds = 0; ///< in all
   };
+
+  /// Adds [`since`, `now`) to the intervals. @returns the seconds that are new
+  static double add(std::vector<interval>& to, moment since, moment now);
 
   moment begun_;
   usage_totals totals_;

@@ -85,7 +85,7 @@ struct stored_best {
 };
 
 /// A trial of a study, as people see it. All of it follows from the study and
-/// what it has heard.
+/// what it has received.
 struct stored_trial {
   std::uint64_t trial = 0;
   trial_state state = trial_state::pending;
@@ -97,8 +97,8 @@ struct stored_trial {
   friend bool operator==(const stored_trial&, const stored_trial&) = default;
 };
 
-// What a study hears. All of it, in its order, decides what the study does, so
-// that it can be done again after a restart.
+// What a study receives. All of it, in its order, decides what the study does,
+// so that it can be done again after a restart.
 
 /// A state of a trial was measured.
 struct trial_measured {
@@ -138,14 +138,14 @@ struct study_command {
 };
 const char* to_string(study_command::verb x) noexcept; ///< e.g. `"ask"`
 
-using study_event = std::variant<trial_measured, trial_failed, study_command>;
+using study_input = std::variant<trial_measured, trial_failed, study_command>;
 
 /// An event as it is stored.
 struct stored_event {
   std::uint64_t id = 0; ///< grows in the order in which events were passed on
   std::uint64_t study = 0;
   double time = 0; ///< when it was stored, in seconds since 1970
-  study_event what;
+  study_input what;
 };
 
 // What may happen to a state folder. Adding what is there already changes
@@ -194,13 +194,13 @@ struct trial_saved {
   stored_trial trial;
 };
 
-/// A study is about to hear something.
+/// A study is about to receive something.
 /// REQUIRES: the study and, for a measurement, the result were added before, or
 /// along with it.
 struct event_added {
   std::uint64_t study = 0;
   std::string workload_key; ///< of a measurement
-  study_event what;
+  study_input what;
 };
 
 /// Trainers have worked on a workload.

@@ -68,8 +68,8 @@ constexpr auto tables_sql = R"(
   CREATE INDEX events_by_study ON events (study, id);
 )";
 
-// Version 1 knew nothing of what studies had heard: they hear it again, from
-// the plan.
+// Version 1 knew nothing of what studies had received: they receive it again,
+// from the plan.
 
 constexpr auto set_version_1_aside_sql = R"(
   ALTER TABLE workloads RENAME TO old_workloads;

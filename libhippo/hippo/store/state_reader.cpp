@@ -439,10 +439,10 @@ state_reader::load_best(const stored_study& study) {
     });
 }
 
-expected<std::vector<state_reader::heard_measurement>>
-state_reader::load_heard(std::uint64_t study, std::uint64_t after,
-                         std::size_t most) {
-  return read_all<heard_measurement>(
+expected<std::vector<state_reader::received_measurement>>
+state_reader::load_measurements(std::uint64_t study, std::uint64_t after,
+                                std::size_t most) {
+  return read_all<received_measurement>(
     database_.prepare(
       "SELECT id, trial, step, node, EXISTS (SELECT 1 FROM events o"
       " WHERE o.workload = e.workload AND o.node = e.node AND o.step = e.step"
@@ -451,8 +451,8 @@ state_reader::load_heard(std::uint64_t study, std::uint64_t after,
     [&](sql_statement& x) {
       x.bind(1, study).bind(2, after).bind(3, most).bind_text(4, measured_kind);
     },
-    [](const sql_statement& row) -> expected<heard_measurement> {
-      return heard_measurement{row.number(0), row.number(1), row.number(2),
+    [](const sql_statement& row) -> expected<received_measurement> {
+      return received_measurement{row.number(0), row.number(1), row.number(2),
                                row.number(3), row.number(4) != 0};
     });
 }

@@ -58,7 +58,7 @@ public:
                                                   std::uint64_t first,
                                                   std::size_t most);
 
-  /// Returns what a study has heard after event `after`, in its order.
+  /// Returns what a study has received after event `after`, in its order.
   expected<std::vector<stored_event>> load_events(std::uint64_t study,
                                                   std::uint64_t after,
                                                   std::size_t most);
@@ -71,21 +71,23 @@ public:
   };
   expected<std::optional<best_trial>> load_best(const stored_study& study);
 
-  /// A measurement that a study has heard, and whether it had to be trained.
-  struct heard_measurement {
+  /// A measurement that a study has received, and whether it had to be
+  /// trained.
+  struct received_measurement {
     std::uint64_t event = 0;
     std::uint64_t trial = 0;
     step_t step = 0;
     std::uint64_t node = 0; ///< of the plan
-    bool was_known = false; ///< whether a trial had heard that result before
-    friend bool operator==(const heard_measurement&, const heard_measurement&)
+    bool was_known = false; ///< whether a trial had received it before
+    friend bool operator==(const received_measurement&,
+                           const received_measurement&)
       = default;
   };
-  /// Returns what a study has heard after event `after`, in its order, commands
-  /// and failures left out.
+  /// Returns what a study has received after event `after`, in its order,
+  /// commands and failures left out.
   /// @complexity O(most * log(number of events))
-  expected<std::vector<heard_measurement>>
-  load_heard(std::uint64_t study, std::uint64_t after, std::size_t most);
+  expected<std::vector<received_measurement>>
+  load_measurements(std::uint64_t study, std::uint64_t after, std::size_t most);
 
   /// Returns what was measured at a step of a trial, empty if nothing was or a
   /// client did.

@@ -183,8 +183,8 @@ state_writer::commit(const std::vector<journal_record>& records) {
       });
   if (!follows)
     return write_all(records);
-  // A study that hears all again saves its trials again: no need to wait until
-  // the disk has them.
+  // A study that receives all again saves its trials again: no need to wait
+  // until the disk has them.
   if (auto set = database_.run("PRAGMA synchronous = NORMAL"); !set)
     return set;
   auto done = write_all(records);

@@ -35,8 +35,8 @@ public:
   static expected<std::unique_ptr<state_writer>> open(const std::string& path);
 
   /// Makes all of `records` durable, in their order, or none of them. Trials
-  /// follow from what studies have heard: alone, they outlive the process, but
-  /// a power cut only once something else was committed.
+  /// follow from what studies have received: alone, they outlive the process,
+  /// but a power cut only once something else was committed.
   /// @returns nothing, or `errc::io_failed`; the folder stays usable
   /// @complexity O(records * log(size of the database))
   expected<std::monostate> commit(const std::vector<journal_record>& records);

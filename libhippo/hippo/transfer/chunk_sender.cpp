@@ -37,7 +37,7 @@ kj::Promise<outcome> chunk_sender::send() {
   auto oldest = kj::mv(unanswered_.front());
   unanswered_.pop_front();
   return oldest.then([this](outcome failed) -> kj::Promise<outcome> {
-    watch_.heard();
+    watch_.note_received();
     if (failed)
       return failed;
     return send();

@@ -29,7 +29,7 @@ public:
   using source = std::function<std::optional<error>(kj::ArrayPtr<kj::byte>)>;
 
   /// @param bytes how many to send
-  /// @param watch hears of every answer
+  /// @param watch is notified of every answer
   /// REQUIRES: `watch` outlives `*this`.
   chunk_sender(schema::Chunks::Client to, std::uint64_t bytes, source next,
                silence_watch& watch);

@@ -147,7 +147,7 @@ private:
     if (auto failed = writer_->append(chunk.begin(), chunk.size()))
       return fail(std::move(*failed));
     left_ -= chunk.size();
-    watch_.heard();
+    watch_.note_received();
     return std::nullopt;
   }
 

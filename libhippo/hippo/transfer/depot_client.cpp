@@ -52,10 +52,10 @@ public:
   /// Begins to talk to a depot.
   void with(schema::Depot::Client depot) {
     depot_ = kj::mv(depot);
-    watch_.heard();
+    watch_.note_received();
   }
 
-  /// Breaks once nothing has been heard for too long.
+  /// Breaks once nothing has been received for too long.
   kj::Promise<outcome> silence() {
     return watch_.expired().then([this]() -> kj::Promise<outcome> {
       return kj::Exception{kj::Exception::Type::DISCONNECTED, __FILE__,
@@ -91,7 +91,7 @@ public:
     request.setFile(x.file);
     request.setBytes(x.bytes);
     return request.send().then([&](auto&& answer) -> kj::Promise<outcome> {
-      watch_.heard();
+      watch_.note_received();
       if (auto failed = get_failure(answer))
         return failed;
       auto upload = answer.getUpload();
@@ -128,7 +128,7 @@ private:
     if (bytes_.empty())
       bytes_.reserve(bytes_max_); // the depot has found so many
     bytes_.append(chunk.asChars().begin(), chunk.size());
-    watch_.heard();
+    watch_.note_received();
     return true;
   }
 
@@ -159,7 +159,7 @@ private:
     return timer_.afterDelay(silence_max_ / pings_per_silence)
       .then([this] { return depot_.pingRequest().send(); })
       .then([this](auto&&) {
-        watch_.heard();
+        watch_.note_received();
         return keep_asking();
       });
   }

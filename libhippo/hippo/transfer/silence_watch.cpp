@@ -5,7 +5,7 @@ namespace hippo {
 silence_watch::silence_watch(kj::Timer& timer, kj::Duration limit)
   : timer_(timer), limit_(limit), last_(timer.now()) {}
 
-void silence_watch::heard() {
+void silence_watch::note_received() {
   last_ = timer_.now();
 }
 

@@ -12,8 +12,8 @@ public:
   /// REQUIRES: `timer` outlives `*this`.
   silence_watch(kj::Timer& timer, kj::Duration limit);
 
-  /// Notes that the peer has been heard.
-  void heard();
+  /// Notes that something of the peer has been received.
+  void note_received();
 
   /// Returns a promise that is kept once the peer has been silent for so long.
   /// REQUIRES: `*this` outlives it.

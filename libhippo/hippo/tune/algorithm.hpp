@@ -14,8 +14,8 @@ namespace hippo {
 /// A trial's number within its study, counted from 0 in order of creation.
 using trial_no = std::uint64_t;
 
-/// The algorithm wants trial `trial` trained up to state `to`; it hears of
-/// every measurement on the way.
+/// The algorithm wants trial `trial` trained up to state `to`; it is
+/// notified of every measurement on the way.
 struct advance {
   trial_no trial = 0;
   step_t to = 0;

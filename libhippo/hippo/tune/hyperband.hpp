@@ -60,7 +60,7 @@ private:
 
   [[nodiscard]] std::size_t bracket_of(trial_no trial) const;
 
-  /// Takes over what bracket `index` decided after it was told something.
+  /// Takes over what bracket `index` decided after a result or a failure.
   std::vector<action> take(std::size_t index, bool was_done,
                            std::vector<action> actions);
 

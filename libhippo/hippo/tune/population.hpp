@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
-#include "hippo/tune/split_ranking.hpp"
+#include "hippo/tune/cohort.hpp"
 
 namespace hippo {
 
@@ -29,7 +29,7 @@ public:
              std::uint64_t replaced, direction better, std::uint64_t seed);
 
   [[nodiscard]] std::uint64_t trials() const override {
-    return states_.size();
+    return trials_.size();
   }
   [[nodiscard]] std::vector<step_t> rungs() const override;
   std::vector<action> start() override;
@@ -39,12 +39,6 @@ public:
   [[nodiscard]] bool done() const override { return done_; }
 
 private:
-  enum class trial_state : std::uint8_t {
-    training, ///< to the end of the generation
-    reported, ///< at the end of the generation
-    out,      ///< pruned, failed, or trained as far as it goes
-  };
-
   /// Ends the present generation if nobody is awaited, and begins the next.
   std::vector<action> proceed();
 
@@ -56,13 +50,10 @@ private:
   step_t max_;
   step_t interval_;
   std::uint64_t replaced_;
-  direction better_;
   std::uint64_t seed_;
-  std::vector<trial_state> states_;
-  step_t begin_ = 0;      ///< of the present generation
-  step_t end_;            ///< of the present generation
-  std::uint64_t awaited_; ///< members that are training
-  std::vector<standing> reported_;
+  cohort trials_;
+  step_t begin_ = 0; ///< of the present generation
+  step_t end_;       ///< of the present generation
   bool started_ = false;
   bool done_ = false;
 };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
-#include "hippo/tune/split_ranking.hpp"
+#include "hippo/tune/cohort.hpp"
 
 namespace hippo {
 
@@ -22,7 +22,7 @@ public:
       direction better);
 
   [[nodiscard]] std::uint64_t trials() const override {
-    return states_.size();
+    return trials_.size();
   }
   [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
   std::vector<action> start() override;
@@ -32,23 +32,14 @@ public:
   [[nodiscard]] bool done() const override { return rung_ == rungs_.size(); }
 
 private:
-  enum class trial_state : std::uint8_t {
-    training, ///< to the present rung
-    reported, ///< on the present rung
-    out,      ///< pruned or failed
-  };
-
   /// Ends the present rung if nobody is awaited, and begins the next one.
   std::vector<action> proceed();
 
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
-  direction better_;
-  std::vector<trial_state> states_;
-  std::size_t rung_ = 0;    ///< the present one
-  std::uint64_t entered_;   ///< trials that it began with
-  std::uint64_t awaited_;   ///< of these, those that are training
-  std::vector<standing> reported_; ///< of these, those that have reported
+  cohort trials_;
+  std::size_t rung_ = 0;  ///< the present one
+  std::uint64_t entered_; ///< trials that it began with
 };
 
 } // namespace hippo

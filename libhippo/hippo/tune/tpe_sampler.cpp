@@ -45,7 +45,7 @@ void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
   if (at == 0 || !taken_.contains(trial))
     return;
   auto& [ranking, trials, in_order] = boards_[at];
-  if (!trials.insert(trial).second) // told before
+  if (!trials.insert(trial).second) // notified before
     return;
   ranking.insert(standing_of(trial, value, better_));
   in_order.push_back(trial);

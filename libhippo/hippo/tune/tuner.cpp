@@ -245,14 +245,14 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
 void tuner::ask(trial_no trial, step_t to, turn& out) {
   if (const auto i = responsive_.find(trial); i != responsive_.end()) {
     // What it does next depends on the next measurement: no further than that.
-    // What a fork has in common with another trial is decided, but not heard.
+    // What a fork shares with another trial is decided, but not reported.
     i->second.goal = to;
     const auto& seen = i->second.observed.values;
-    const auto heard = seen.empty() ? 0 : seen.back().at;
+    const auto reported = seen.empty() ? 0 : seen.back().at;
     const auto* split = origin(trial);
-    to = std::min(to, split != nullptr && heard < split->at
+    to = std::min(to, split != nullptr && reported < split->at
                         ? split->at
-                        : when_.next(heard));
+                        : when_.next(reported));
   }
   if (work_)
     work_->cover(trial, to);
@@ -265,7 +265,7 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
     return 0;
   auto& [observed, goal] = i->second;
   if (!observed.values.empty() && observed.values.back().at >= at)
-    return 0; // heard already
+    return 0; // reported already
   observed.values.push_back({at, value});
   const auto* split = origin(trial);
   if (split != nullptr && at < split->at)
