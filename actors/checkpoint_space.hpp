@@ -9,8 +9,8 @@ namespace hippo {
 /// Whether there is a limit.
 bool limits_space(const coordinator_state& st);
 
-/// Divides the space among the workloads: those with a merger are told what they
-/// may take, the others lose what they take beyond their part.
+/// Divides the space among the workloads: those with a merger are notified of
+/// what they may take, the others lose what they take beyond their part.
 /// REQUIRES: `limits_space(self->state)`
 void divide_space(coordinator_self self);
 

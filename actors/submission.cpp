@@ -119,7 +119,8 @@ expected<std::vector<stored_event>> history_of(state_reader* known,
   }
 }
 
-void start(coordinator_self self, study_submission x, submission_promise promise) {
+void start(coordinator_self self, study_submission x,
+           submission_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study.spec;
   const auto& stored = *x.stored;
@@ -167,7 +168,8 @@ void start(coordinator_self self, study_submission x, submission_promise promise
 
 } // namespace
 
-void submit(coordinator_self self, study_submission x, submission_promise promise) {
+void submit(coordinator_self self, study_submission x,
+            submission_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study.spec;
   if (find_workload(st, spec.workload.name) == nullptr) {
