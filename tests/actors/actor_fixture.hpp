@@ -53,9 +53,14 @@ public:
 
   template <caf::spawn_options Os = caf::no_spawn_options, class F, class... Ts>
   auto spawn(F fun, Ts&&... xs) {
-    auto hdl = sys.spawn<Os>(fun, std::forward<Ts>(xs)...);
-    spawned_.push_back(caf::actor_cast<caf::actor>(hdl));
-    return hdl;
+    return keep(sys.spawn<Os>(fun, std::forward<Ts>(xs)...));
+  }
+
+  /// Has an actor killed in the end that others have spawned.
+  template <class Handle>
+  Handle keep(Handle x) {
+    spawned_.push_back(caf::actor_cast<caf::actor>(x));
+    return x;
   }
 
   /// Delivers all messages; fires no timeout.

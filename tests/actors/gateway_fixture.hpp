@@ -18,11 +18,9 @@
 #include <gtest/gtest.h>
 #include <kj/async-io.h>
 
-#include "coordinator.hpp"
 #include "gateway/gateway.hpp"
-#include "journal.hpp"
-#include "pool.hpp"
 #include "service.capnp.h"
+#include "service.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 #include "trainer.hpp"
@@ -87,18 +85,16 @@ public:
     auto opened = state_writer::open(folder);
     if (!opened)
       throw std::runtime_error(opened.failure().message);
-    const std::shared_ptr<state_writer> store = std::move(*opened);
-    coordinator_options coordinating;
-    coordinating.workloads = {sum_workload()};
-    coordinating.checkpoints = store->checkpoints();
-    coordinating.known = std::move(*state_reader::open(folder));
-    coordinating.keep_ended = false;
-    journal_ = system_.spawn<caf::detached>(journal, store,
-                                            std::chrono::milliseconds{50});
-    pool_ = system_.spawn(pool, pool_options{});
-    coordinator_ = system_.spawn<caf::detached>(
-      coordinator, coordinating, pool_, journal_,
-      caf::actor_cast<observer_actor>(self_));
+    service_options serving;
+    serving.store = std::move(*opened);
+    serving.store_retry = std::chrono::milliseconds{50};
+    serving.coordinator.workloads = {sum_workload()};
+    serving.coordinator.keep_ended = false;
+    const auto actors = *spawn_service(system_, std::move(serving),
+                                       caf::actor_cast<observer_actor>(self_));
+    journal_ = actors.journal;
+    pool_ = actors.pool;
+    coordinator_ = actors.coordinator;
     resume(folder);
     self_->send(coordinator_, go_atom::value);
     add_trainer();

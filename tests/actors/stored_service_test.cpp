@@ -9,8 +9,8 @@
 
 #include "actors/run_sql.hpp"
 #include "actors/service_fixture.hpp"
-#include "coordinator.hpp"
 #include "hippo/core/hash.hpp"
+#include "service.hpp"
 #include "train/temporary_folder.hpp"
 
 namespace hippo {
@@ -72,16 +72,18 @@ public:
                           bool goes = true)
     : files(std::move(checkpoints)) {
     store = std::move(*state_writer::open(where.path));
-    log = spawn(journal, store, retry);
-    trainers_pool = spawn(pool, pool_options{});
-    coordinator_options options;
-    options.workloads = workloads();
-    options.known = std::move(*state_reader::open(where.path));
-    options.checkpoints = store->checkpoints();
-    options.keep_ended = false;
-    options.checkpoint_bytes_max = checkpoint_bytes_max;
-    boss = spawn(coordinator, options, trainers_pool, log,
-                 caf::actor_cast<observer_actor>(self));
+    service_options options;
+    options.store = store;
+    options.store_retry = retry;
+    options.detached = false;
+    options.coordinator.workloads = workloads();
+    options.coordinator.keep_ended = false;
+    options.coordinator.checkpoint_bytes_max = checkpoint_bytes_max;
+    const auto actors = *spawn_service(sys, std::move(options),
+                                       caf::actor_cast<observer_actor>(self));
+    log = keep(actors.journal);
+    trainers_pool = keep(actors.pool);
+    boss = keep(actors.coordinator);
     run();
     if (goes)
       self->send(boss, go_atom::value);

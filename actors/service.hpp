@@ -23,11 +23,27 @@ struct service_options {
   /// How long to wait before what could not be stored is tried again; 0: the
   /// service gives up.
   std::chrono::milliseconds store_retry{0};
+  /// Whether actors that wait for the disk have threads of their own.
+  bool detached = true;
 };
 
+/// The actors that every service has.
+struct service_actors {
+  journal_actor journal;
+  pool_actor pool;
+  coordinator_actor coordinator;
+};
+
+/// Spawns them, each with those that it needs.
+/// @param observer is notified of trials and studies that end
+/// @returns why the store cannot be read; nothing is spawned then
+expected<service_actors> spawn_service(caf::actor_system& system,
+                                       service_options options,
+                                       const observer_actor& observer);
+
 /// The actors of a service: a pool, a journal, and a coordinator that makes the
-/// others as studies come. Who trains, and on whose clock all of it runs, is the
-/// caller's matter.
+/// others as studies come. Who trains, and on whose clock all of it runs, is
+/// the caller's matter.
 ///
 /// Not thread-safe; the actor system outlives it.
 class service {
@@ -78,10 +94,10 @@ public:
 
   /// Hears of trials and studies that end, and of the coordinator if it does.
   caf::scoped_actor& self() { return self_; }
-  [[nodiscard]] const pool_actor& pool() const { return pool_; }
-  [[nodiscard]] const journal_actor& journal() const { return journal_; }
+  [[nodiscard]] const pool_actor& pool() const { return actors_.pool; }
+  [[nodiscard]] const journal_actor& journal() const { return actors_.journal; }
   [[nodiscard]] const coordinator_actor& coordinator() const {
-    return coordinator_;
+    return actors_.coordinator;
   }
 
 private:
@@ -92,9 +108,7 @@ private:
   caf::scoped_actor self_;
   service_options options_;
   std::function<void()> wait_;
-  journal_actor journal_;
-  pool_actor pool_;
-  coordinator_actor coordinator_;
+  service_actors actors_;
   bool closed_ = false;
 };
 

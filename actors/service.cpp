@@ -1,0 +1,115 @@
+#include "service.hpp"
+
+#include <map>
+#include <utility>
+
+#include "journal.hpp"
+#include "run_report.hpp"
+
+namespace hippo {
+
+expected<service_actors> spawn_service(caf::actor_system& system,
+                                       service_options options,
+                                       const observer_actor& observer) {
+  auto& coordinating = options.coordinator;
+  if (options.store) {
+    auto known = state_reader::open(options.store->path());
+    if (!known)
+      return known.failure();
+    coordinating.known = std::move(*known);
+    coordinating.checkpoints = options.store->checkpoints();
+  }
+  const auto spawn = [&](auto actor, auto&&... xs) {
+    // What has a store waits for the disk.
+    return options.store && options.detached
+             ? system.spawn<caf::detached>(actor,
+                                           std::forward<decltype(xs)>(xs)...)
+             : system.spawn(actor, std::forward<decltype(xs)>(xs)...);
+  };
+  service_actors result;
+  result.journal = spawn(journal, options.store, options.store_retry);
+  result.pool = system.spawn(pool, options.pool);
+  result.coordinator = spawn(coordinator, coordinating, result.pool,
+                             result.journal, observer);
+  return result;
+}
+
+service::service(caf::actor_system& system, service_options options,
+                 std::function<void()> wait)
+  : system_(system),
+    self_(system),
+    options_(std::move(options)),
+    wait_(std::move(wait)) {}
+
+std::optional<error> service::open() {
+  auto made = spawn_service(system_, options_,
+                            caf::actor_cast<observer_actor>(self_));
+  if (!made)
+    return made.failure();
+  actors_ = std::move(*made);
+  self_->monitor(actors_.coordinator);
+  return std::nullopt;
+}
+
+expected<std::uint64_t> service::submit(study_submission x) {
+  return ask<std::uint64_t>(actors_.coordinator, submit_atom::value,
+                            std::move(x));
+}
+
+void service::go() { self_->send(actors_.coordinator, go_atom::value); }
+
+void service::halt() { self_->send(actors_.coordinator, halt_atom::value); }
+
+coordinator_status service::status() {
+  auto result =
+    ask<coordinator_status>(actors_.coordinator, status_atom::value);
+  return result ? *result : coordinator_status{};
+}
+
+void service::close() {
+  if (!actors_.coordinator || std::exchange(closed_, true))
+    return;
+  self_->demonitor(actors_.coordinator.address());
+  // Studies and mergers end with it, and trainers when the pool does.
+  self_->send_exit(actors_.coordinator, caf::exit_reason::user_shutdown);
+  self_->send_exit(actors_.pool, caf::exit_reason::user_shutdown);
+  // What is on its way to the store gets there.
+  static_cast<void>(
+    ask<std::uint64_t>(actors_.journal, commit_atom::value, journal_entry{}));
+  self_->send_exit(actors_.journal, caf::exit_reason::user_shutdown);
+  if (wait_)
+    wait_();
+}
+
+expected<run_record> service::record(double wall_seconds) {
+  const auto known = status();
+  std::vector<merger_overview> mergers;
+  std::map<std::string, std::size_t> merger_of;
+  for (const auto& x : known.mergers) {
+    auto overview
+      = ask<merger_overview>(x.handle, overview_atom::value);
+    if (!overview)
+      return overview.failure();
+    merger_of.emplace(x.workload_key, mergers.size());
+    mergers.push_back(std::move(*overview));
+  }
+  std::vector<reported_study> studies;
+  for (const auto& x : known.studies) {
+    auto record
+      = ask<study_record>(x.handle, overview_atom::value);
+    if (!record)
+      return record.failure();
+    studies.push_back(
+      {std::move(*record), merger_of.at(x.workload_key), x.no});
+  }
+  auto trainers = ask<pool_status>(actors_.pool, status_atom::value);
+  if (!trainers)
+    return trainers.failure();
+  auto result
+    = make_run_record(std::move(studies), mergers, *trainers, wall_seconds);
+  result.merge = options_.coordinator.merge;
+  result.scheduler = to_string(options_.coordinator.policy);
+  return result;
+}
+
+} // namespace hippo
