@@ -78,6 +78,7 @@ void add_export(verb_table& verbs) {
     verbs.add(service_group, "export", "Print all that is known of a study",
               "hippo export lr-schedules --csv -o trials.csv",
               [x] { return export_study(*x); }));
+  x->of.server.add_state_to(*verb);
   verb->add_flag("--csv", x->csv, "Its trials, one a line");
   verb->add_flag("--json", x->json, "Everything");
   verb->add_option("-o,--output", x->file, "Write it here");
