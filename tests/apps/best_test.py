@@ -58,7 +58,7 @@ class Best(Case):
                                  study("with-grid", "grid"))
         cls.first_state = case.path("s")
         case.hippo("run", *cls.files, "--state", cls.first_state)
-        with open(cls.first_state + "/report/report.json") as text:
+        with open(cls.first_state + "/report/latest/report.json") as text:
             cls.found = {x["name"]: x["best"]
                          for x in json.load(text)["studies"]}
 
