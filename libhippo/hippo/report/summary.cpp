@@ -104,8 +104,8 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
   std::size_t state_columns = 5;
   std::size_t value_columns = 5;
   for (const auto& [trial, best] : ranked) {
-    state_columns
-      = std::max(state_columns, std::string_view{to_string(trial->state)}.size());
+    const std::string_view state = to_string(trial->state);
+    state_columns = std::max(state_columns, state.size());
     trial_columns = std::max(trial_columns, std::to_string(trial->id).size());
     value_columns = std::max(value_columns, to_text(best.value).size());
   }

@@ -17,6 +17,9 @@ namespace hippo {
 
 namespace {
 
+/// Whoever asks for a study that is not there is told the names of so many.
+constexpr std::size_t listed_names_max = 10;
+
 namespace fs = std::filesystem;
 
 /// Reads all rows of a query.
@@ -346,8 +349,13 @@ state_reader::load_study(const std::string& id_or_name) {
   std::vector<std::string> names;
   for (const auto& x : *studies)
     names.push_back(x.name);
-  return {errc::unknown_study,
-          "no study '" + id_or_name + "'" + did_you_mean(id_or_name, names)};
+  auto hint = did_you_mean(id_or_name, names);
+  if (hint.empty() && names.size() <= listed_names_max) {
+    hint = names.empty() ? "; there is none" : "; there are:";
+    for (const auto& x : names)
+      hint += ' ' + x;
+  }
+  return {errc::unknown_study, "no study '" + id_or_name + "'" + hint};
 }
 
 expected<std::vector<stored_study>> state_reader::load_studies() {
