@@ -10,6 +10,7 @@
 #include "folder_service.hpp"
 #include "hippo/client/client.hpp"
 #include "hippo/report/listing.hpp"
+#include "outcome.hpp"
 
 namespace hippo {
 
@@ -52,7 +53,8 @@ template <class Act>
 int with_service(const service_address& where, Act&& act) {
   auto connected = connect(where);
   if (!connected)
-    return refuse(connected.failure());
+    return where.state.empty() ? refuse(connected.failure())
+                               : fail(connected.failure(), exit_bad_input);
   return act(connected->service);
 }
 
