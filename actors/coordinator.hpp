@@ -80,11 +80,6 @@ struct coordinator_state {
 using coordinator_self
   = coordinator_actor::stateful_pointer<coordinator_state>;
 
-/// A failure as those who sent a request see it.
-inline caf::error to_caf_error(const error& x) {
-  return caf::make_error(x.code, x.message);
-}
-
 /// Runs the studies that are submitted to it, those with one workload key on one
 /// merger. What has ended is let go of, so that memory follows what is live; a
 /// plan of before is loaded when a study needs it. Reads files: spawn it

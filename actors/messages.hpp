@@ -17,6 +17,7 @@
 #include "hippo/report/progress.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "hippo/study/answers.hpp"
 #include "hippo/tune/loaded_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"
@@ -124,41 +125,6 @@ using registrar_actor = caf::typed_actor<
   caf::reacts_to<leave_atom, goodbye_wire>>;
 
 // -- what stays inside the service node ---------------------------------------
-
-/// Where a study stands, cheap enough to ask for often.
-struct study_status {
-  std::uint64_t id = 0;
-  std::string name;
-  study_phase state = study_phase::running;
-  double weight = 1;
-  std::string metric;
-  std::uint64_t trials = 0;
-  std::uint64_t finished = 0; ///< neither pending, running nor paused
-  std::uint64_t asked_steps = 0;
-  double active_seconds = 0; ///< for how long it has been worked on
-  std::optional<best_record> best;
-};
-
-/// What came of a command.
-struct command_answer {
-  std::uint64_t trial = 0;       ///< that was asked for
-  nlohmann::ordered_json params; ///< its values
-};
-
-/// A trial is at rest where a client wanted it, or has ended before.
-struct trained_answer {
-  trial_state state = trial_state::paused;
-  step_t step = 0; ///< where it was asked for, else of the last result
-  metrics values;  ///< that was measured there
-  std::string failure;
-};
-
-/// A study has come to its end, and that is stored.
-struct study_end {
-  std::uint64_t id = 0;
-  std::string name;
-  study_phase state = study_phase::complete;
-};
 
 /// What the pool knows of its trainers.
 struct pool_status {
@@ -394,3 +360,12 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_spec)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)
+
+namespace hippo {
+
+/// A failure as those who sent a request see it.
+inline caf::error to_caf_error(const error& x) {
+  return caf::make_error(x.code, x.message);
+}
+
+} // namespace hippo

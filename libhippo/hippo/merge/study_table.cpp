@@ -121,8 +121,11 @@ void study_table::wait_for_running_only(entry& study) {
 void study_table::set_paused(study_no no, bool paused) {
   assert(has(no));
   auto& study = studies_[no];
-  if (std::exchange(study.paused, paused) == paused)
+  if (std::exchange(study.paused, paused) == paused) {
+    // A study that is to stop may have been paused before, and asks once more.
+    study.is_told_quiesced = false;
     return;
+  }
   if (paused) {
     wait_for_running_only(study);
     return;

@@ -15,39 +15,23 @@ client_algorithm::client_algorithm(std::uint64_t most, measuring when,
   : most_(most), when_(std::move(when)), flight_(concurrent) {}
 
 expected<std::vector<action>> client_algorithm::ask() {
-  if (closed_)
-    return {errc::invalid_argument, closed_text};
-  if (states_.size() == most_)
-    return {errc::invalid_argument,
-            "there may be " + std::to_string(most_)
-              + " trials, and there are that many"};
+  if (auto why = refusal_of_ask(); !why.empty())
+    return {errc::invalid_argument, std::move(why)};
   states_.emplace_back();
   return std::vector<action>{};
 }
 
 expected<std::vector<action>> client_algorithm::train(trial_no trial,
                                                       step_t to) {
-  auto why = refuses_trial(trial);
-  if (why.empty())
-    why = refuses(to);
-  if (!why.empty())
+  if (auto why = refusal_of_train(trial, to); !why.empty())
     return {errc::invalid_argument, std::move(why)};
-  auto& x = states_[trial];
-  if (x.phase == trial_phase::training)
-    return {errc::invalid_argument,
-            "trial " + std::to_string(trial) + " is on its way to step "
-              + std::to_string(x.to)};
-  if (to <= x.to)
-    return {errc::invalid_argument, "trial " + std::to_string(trial)
-                                      + " is at step " + std::to_string(x.to)
-                                      + " already"};
-  x = {trial_phase::training, to};
+  states_[trial] = {trial_phase::training, to};
   flight_.enter();
   return std::vector<action>{advance{trial, to}};
 }
 
 expected<std::vector<action>> client_algorithm::stop(trial_no trial) {
-  if (auto why = refuses_trial(trial); !why.empty())
+  if (auto why = refusal_of_stop(trial); !why.empty())
     return {errc::invalid_argument, std::move(why)};
   end(states_[trial]);
   return std::vector<action>{prune{trial}};
@@ -88,7 +72,19 @@ std::vector<action> client_algorithm::on_failure(trial_no trial) {
   return {};
 }
 
-std::string client_algorithm::refuses(step_t to) const {
+std::string client_algorithm::refusal_of_ask() const {
+  if (closed_)
+    return closed_text;
+  if (states_.size() == most_)
+    return "there may be " + std::to_string(most_)
+           + " trials, and there are that many";
+  return {};
+}
+
+std::string client_algorithm::refusal_of_train(trial_no trial,
+                                               step_t to) const {
+  if (auto why = refusal_of_stop(trial); !why.empty())
+    return why;
   if (closed_)
     return closed_text;
   if (!when_.covers(to))
@@ -99,10 +95,17 @@ std::string client_algorithm::refuses(step_t to) const {
   if (!flight_.has_room())
     return "as many trials are in flight as may be: "
            + std::to_string(flight_.most());
+  const auto& x = states_[trial];
+  if (x.phase == trial_phase::training)
+    return "trial " + std::to_string(trial) + " is on its way to step "
+           + std::to_string(x.to);
+  if (to <= x.to)
+    return "trial " + std::to_string(trial) + " is at step "
+           + std::to_string(x.to) + " already";
   return {};
 }
 
-std::string client_algorithm::refuses_trial(trial_no trial) const {
+std::string client_algorithm::refusal_of_stop(trial_no trial) const {
   if (trial >= states_.size())
     return "there is no trial " + std::to_string(trial);
   if (states_[trial].phase == trial_phase::ended)

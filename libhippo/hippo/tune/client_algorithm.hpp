@@ -46,6 +46,12 @@ public:
   /// Nothing more will be wanted: trials at rest end; those in flight finish.
   std::vector<action> close();
 
+  // -- why that is not possible now, or an empty text
+
+  [[nodiscard]] std::string refusal_of_ask() const;
+  [[nodiscard]] std::string refusal_of_train(trial_no trial, step_t to) const;
+  [[nodiscard]] std::string refusal_of_stop(trial_no trial) const;
+
   // -- algorithm
 
   [[nodiscard]] std::uint64_t trials() const override {
@@ -70,11 +76,6 @@ private:
     step_t to = 0; ///< where it is, or is going to
   };
 
-  /// Returns why no trial may be trained to `to` now, or an empty text.
-  [[nodiscard]] std::string refuses(step_t to) const;
-
-  /// Returns why there is nothing to decide for a trial, or an empty text.
-  [[nodiscard]] std::string refuses_trial(trial_no trial) const;
   void end(trial_state& x);
 
   std::uint64_t most_;

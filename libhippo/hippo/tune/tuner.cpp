@@ -150,13 +150,44 @@ turn tuner::widen(std::uint64_t trials) {
   return out;
 }
 
-expected<client_algorithm*> tuner::client() {
+expected<client_algorithm*> tuner::client() const {
   if (auto* x = dynamic_cast<client_algorithm*>(algorithm_.get()))
     return x;
   return {errc::invalid_argument,
           "the study's algorithm, " + algorithm_name_
             + ", decides by itself: only a study with `algorithm: client` can"
               " be driven from outside"};
+}
+
+/// @param why says of the client's algorithm why not
+template <class Why>
+std::optional<error> tuner::refusal(Why&& why) const {
+  const auto x = client();
+  if (!x)
+    return x.failure();
+  if (auto text = why(**x); !text.empty())
+    return error{errc::invalid_argument, std::move(text)};
+  return std::nullopt;
+}
+
+std::optional<error> tuner::refusal_of_ask() const {
+  return refusal([](const client_algorithm& x) { return x.refusal_of_ask(); });
+}
+
+std::optional<error> tuner::refusal_of_train(trial_no trial, step_t to) const {
+  return refusal([=](const client_algorithm& x) {
+    return x.refusal_of_train(trial, to);
+  });
+}
+
+std::optional<error> tuner::refusal_of_end(trial_no trial) const {
+  return refusal([=](const client_algorithm& x) {
+    return x.refusal_of_stop(trial);
+  });
+}
+
+std::optional<error> tuner::refusal_of_close() const {
+  return refusal([](const client_algorithm&) { return std::string{}; });
 }
 
 expected<turn> tuner::client_ask(std::optional<trial_parameters> values) {

@@ -74,6 +74,14 @@ public:
   /// Wants nothing more.
   expected<turn> client_close();
 
+  // -- why a client's wish would be answered with an error now, if it would
+
+  [[nodiscard]] std::optional<error> refusal_of_ask() const;
+  [[nodiscard]] std::optional<error> refusal_of_train(trial_no trial,
+                                                      step_t to) const;
+  [[nodiscard]] std::optional<error> refusal_of_end(trial_no trial) const;
+  [[nodiscard]] std::optional<error> refusal_of_close() const;
+
   [[nodiscard]] bool done() const { return algorithm_->done(); }
 
   /// How many trials there are; some may not have been added yet.
@@ -106,7 +114,9 @@ private:
   };
 
   /// The algorithm and the sampler of a study that clients decide.
-  expected<client_algorithm*> client();
+  [[nodiscard]] expected<client_algorithm*> client() const;
+  template <class Why>
+  [[nodiscard]] std::optional<error> refusal(Why&& why) const;
   void carry_out(const std::vector<action>& actions, turn& out);
   void add(trial_no trial, const fork* origin, turn& out);
   void ask(trial_no trial, step_t to, turn& out);

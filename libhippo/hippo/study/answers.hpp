@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/types.hpp"
+#include "hippo/report/record.hpp"
+#include "hippo/store/records.hpp"
+
+namespace hippo {
+
+/// Where a study stands, cheap enough to ask for often.
+struct study_status {
+  std::uint64_t id = 0;
+  std::string name;
+  study_phase state = study_phase::running;
+  double weight = 1;
+  std::string metric;
+  std::uint64_t trials = 0;
+  std::uint64_t finished = 0; ///< neither pending, running nor paused
+  std::uint64_t asked_steps = 0;
+  double active_seconds = 0; ///< for how long it has been worked on
+  std::optional<best_record> best;
+};
+
+/// What came of a command.
+struct command_answer {
+  std::uint64_t trial = 0;       ///< that was asked for
+  nlohmann::ordered_json params; ///< its values
+};
+
+/// A trial is at rest where a client wanted it, or has ended before.
+struct trained_answer {
+  trial_state state = trial_state::paused;
+  step_t step = 0; ///< where it was asked for, else of the last result
+  metrics values;  ///< that was measured there
+  std::string failure;
+};
+
+/// A study has come to its end, and that is stored.
+struct study_end {
+  std::uint64_t id = 0;
+  std::string name;
+  study_phase state = study_phase::complete;
+};
+
+} // namespace hippo

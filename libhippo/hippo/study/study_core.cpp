@@ -1,0 +1,649 @@
+#include "hippo/study/study_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "hippo/core/number.hpp"
+#include "hippo/space/own_workload.hpp"
+#include "hippo/tune/loaded_study.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using verb = study_command::verb;
+
+constexpr auto stopped_text = "the study was stopped";
+
+std::string names_of(const metrics& xs) {
+  std::string result;
+  for (const auto& [name, value] : xs)
+    result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
+/// Whether the merger caused an event.
+bool is_of_merger(const study_input& x) {
+  const auto* command = std::get_if<study_command>(&x);
+  return command == nullptr || command->what == verb::widen;
+}
+
+} // namespace
+
+// -- starting -----------------------------------------------------------------
+
+study_core::study_core(study_options options, moment now)
+  : options_(std::move(options)),
+    tuner_(std::make_unique<tuner>(options_.spec,
+                                   defaults_of(options_.workload))),
+    trials_(options_.spec.objective),
+    last_rung_(tuner_->when().rungs.back()),
+    now_(now) {
+  replay();
+}
+
+study_core::~study_core() = default;
+
+void study_core::replay() {
+  auto& stored = options_.stored;
+  const auto last = stored; // where it stood then
+  replaying_ = true;
+  stored.state = study_phase::running;
+  take_turn(tuner_->start());
+  for (auto& x : std::exchange(options_.history, {}))
+    std::visit([this](auto& y) { take(std::move(y)); }, x.what);
+  if (!has_ended() && tuner_->done())
+    end_study(trials_.final_phase(), trial_state::pruned);
+  replaying_ = false;
+  // The merger is given the whole of it, and what is stored is of that time.
+  orders_ = {};
+  answers_.clear();
+  effects_.clear();
+  stored.active_seconds = last.active_seconds;
+  study_is_saved_ = stored == last;
+  trials_.check_invariants();
+  check_invariants();
+}
+
+study_registration study_core::registration() const {
+  const auto phase = options_.stored.state;
+  return {options_.stored.id, tuner_->when(), options_.stored.weight,
+          phase == study_phase::paused || phase == study_phase::stopping};
+}
+
+study_orders study_core::all_orders() const {
+  study_orders result;
+  for (trial_no no = 0; no < trials_.size(); ++no) {
+    const auto& x = trials_[no];
+    if (!x.added)
+      continue;
+    result.added.push_back(order_of(no));
+    if (x.asked_to > 0)
+      result.asked.push_back(
+        {no, x.asked_to, x.acked, hippo::has_ended(x.state)});
+  }
+  return result;
+}
+
+study_core::effects study_core::registered(moment now) {
+  now_ = now;
+  if (options_.stored.state == study_phase::running)
+    active_since_ = now;
+  orders_ = all_orders();
+  watch_time();
+  return finish();
+}
+
+/// Sends what is to be done, and ends the study if nothing is to come.
+study_core::effects study_core::finish() {
+  if (!has_ended() && tuner_->done())
+    end_study(trials_.final_phase(), trial_state::pruned);
+  orders_.wants_capacity = wants_capacity();
+  orders_.acked = acked_;
+  const bool wanted = std::exchange(wanted_capacity_, orders_.wants_capacity);
+  if (!orders_.empty() || orders_.wants_capacity || wanted)
+    effects_.emplace_back(study_effect::send_orders{std::move(orders_)});
+  orders_ = {};
+  save();
+  check_invariants();
+  return std::exchange(effects_, {});
+}
+
+// -- what it receives ---------------------------------------------------------
+
+study_core::effects study_core::receive(study_news news, moment now) {
+  now_ = now;
+  for (auto& x : news) {
+    acked_ += is_of_merger(x);
+    std::visit([this](auto& y) { take(std::move(y)); }, x);
+  }
+  return finish();
+}
+
+study_core::effects study_core::offered_capacity(std::uint64_t trials,
+                                                 moment now) {
+  now_ = now;
+  if (!wants_capacity()) {
+    ++acked_;
+    return finish();
+  }
+  study_command x;
+  x.what = verb::widen;
+  x.text = std::to_string(trials);
+  store(std::move(x));
+  return std::exchange(effects_, {});
+}
+
+study_core::effects study_core::quiesced(moment now) {
+  now_ = now;
+  if (options_.stored.state != study_phase::stopping)
+    return {};
+  end_study(study_phase::complete, trial_state::cancelled, stopped_text);
+  return finish();
+}
+
+study_core::effects study_core::command(study_command x, study_token from,
+                                        moment now) {
+  now_ = now;
+  return request(std::move(x), {from, std::nullopt});
+}
+
+study_core::effects study_core::train(trial_no trial, step_t to,
+                                      study_token from, moment now) {
+  now_ = now;
+  if (trial >= trials_.size())
+    return {study_effect::answer{
+      from, error{errc::invalid_argument,
+                  "study " + options_.stored.name + " has no trial "
+                    + std::to_string(trial)}}};
+  if (is_there(trial, to)) {
+    answers_.push_back({from, answer_of(trial, to)});
+    return finish();
+  }
+  if (trials_[trial].asked_to >= to) {
+    waiters_.emplace(trial, waiter{to, from});
+    return {};
+  }
+  return request({verb::train, trial, to, {}, 0}, {from, to});
+}
+
+study_core::effects study_core::time_passed(moment now) {
+  now_ = now;
+  const auto budget = options_.spec.budget.seconds;
+  if (!budget || !active_since_)
+    return {};
+  if (active_seconds(now) < *budget) {
+    watch_time();
+    return std::exchange(effects_, {});
+  }
+  study_command x;
+  x.what = verb::cancel;
+  x.text = "the budget of time, " + to_text(*budget) + " s, is spent";
+  store(std::move(x));
+  return std::exchange(effects_, {});
+}
+
+void study_core::take(trial_measured x) {
+  const auto no = x.trial;
+  trials_.ack(no, x.at);
+  if (hippo::has_ended(trials_[no].state))
+    return;
+  if (const auto& wanted = options_.spec.objective.metric;
+      !x.values.contains(wanted)) {
+    drop_trial(no, trial_state::failed,
+               "at step " + std::to_string(x.at)
+                 + ": the workload does not measure '" + wanted
+                 + "'; it measures " + names_of(x.values));
+    take_turn(tuner_->on_failure(no));
+    return;
+  }
+  const auto value = trials_.measure(no, x.at, std::move(x.values));
+  unsaved_.insert(no);
+  if (x.at == trials_[no].asked_to && x.at < last_rung_)
+    trials_.pause(no); // unless the algorithm goes on at once
+  const auto next = tuner_->on_result(no, x.at, value);
+  if (x.at == last_rung_)
+    end_trial(no, trial_state::complete);
+  take_turn(next);
+  answer_waiters(no);
+}
+
+void study_core::take(const trial_failed& x) {
+  if (hippo::has_ended(trials_[x.trial].state))
+    return;
+  end_trial(x.trial, trial_state::failed,
+            "at step " + std::to_string(x.at) + ": " + x.reason.message);
+  take_turn(tuner_->on_failure(x.trial));
+}
+
+void study_core::take(study_command x) {
+  auto answer = carry_out(x);
+  const auto waiting = requests_.extract(x.token);
+  if (!waiting)
+    return;
+  const auto& [from, trained_to] = waiting.mapped();
+  if (!answer)
+    answers_.push_back({from, answer.failure()});
+  else if (!trained_to)
+    answers_.push_back({from, std::move(*answer)});
+  else if (is_there(x.trial, *trained_to))
+    answers_.push_back({from, answer_of(x.trial, *trained_to)});
+  else
+    waiters_.emplace(x.trial, waiter{*trained_to, from});
+}
+
+// -- commands: all answer with why not, and change nothing then ---------------
+
+std::optional<error> study_core::refusal_of_state(study_phase to) const {
+  const auto& stored = options_.stored;
+  if (stored.state == to || stored.state == study_phase::stopping)
+    return error{errc::invalid_argument,
+                 "study " + stored.name + " is " + to_string(stored.state)
+                   + " already"};
+  return std::nullopt;
+}
+
+std::optional<error> study_core::refusal(const study_command& x) const {
+  const auto& stored = options_.stored;
+  if (has_ended())
+    return error{errc::invalid_argument, "study " + stored.name + " has ended: "
+                                           + to_string(stored.state)};
+  auto parsed
+    = parse_command(x, options_.spec.max_steps, options_.workload);
+  if (!parsed)
+    return parsed.failure();
+  // What is being stored may make possible what is not now.
+  if (!requests_.empty())
+    return std::nullopt;
+  switch (x.what) {
+    case verb::ask:
+      return tuner_->refusal_of_ask();
+    case verb::train:
+      return tuner_->refusal_of_train(x.trial, x.at);
+    case verb::tell:
+      return tuner_->refusal_of_end(x.trial);
+    case verb::close:
+      return tuner_->refusal_of_close();
+    case verb::pause:
+      return refusal_of_state(study_phase::paused);
+    case verb::resume:
+      return refusal_of_state(study_phase::running);
+    case verb::stop:
+      return refusal_of_state(study_phase::stopping);
+    case verb::cancel:
+    case verb::weight:
+    case verb::widen:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+expected<command_answer> study_core::carry_out(const study_command& x) {
+  const auto& stored = options_.stored;
+  if (has_ended())
+    return error{errc::invalid_argument, "study " + stored.name + " has ended: "
+                                           + to_string(stored.state)};
+  auto parsed
+    = parse_command(x, options_.spec.max_steps, options_.workload);
+  if (!parsed)
+    return parsed.failure();
+  return std::visit([this](auto& y) { return apply(std::move(y)); }, *parsed);
+}
+
+expected<command_answer> study_core::take(expected<turn> next) {
+  if (!next)
+    return next.failure();
+  take_turn(*next);
+  return command_answer{};
+}
+
+expected<command_answer> study_core::apply(command::ask x) {
+  auto next = tuner_->client_ask(std::move(x.values));
+  if (!next)
+    return next.failure();
+  take_turn(*next);
+  const auto no = tuner_->trials() - 1;
+  return command_answer{no, tuner_->parameters(no).shown};
+}
+
+expected<command_answer> study_core::apply(const command::train& x) {
+  return take(tuner_->client_train(x.trial, x.to));
+}
+
+expected<command_answer> study_core::apply(const command::tell& x) {
+  std::optional<observation> measured;
+  if (x.value)
+    measured = observation{x.at == 0 ? last_rung_ : x.at, *x.value};
+  auto next = tuner_->client_end(x.trial, measured);
+  if (!next)
+    return next.failure();
+  if (measured) {
+    trials_.measure(x.trial, measured->at,
+                    {{options_.spec.objective.metric, measured->value}});
+    unsaved_.insert(x.trial);
+  }
+  drop_trial(x.trial, x.how,
+             x.how == trial_state::failed ? "a client said so" : "");
+  take_turn(*next);
+  return command_answer{x.trial, {}};
+}
+
+expected<command_answer> study_core::apply(const command::close&) {
+  return take(tuner_->client_close());
+}
+
+expected<command_answer> study_core::steer(study_phase to) {
+  if (auto why = refusal_of_state(to))
+    return *why;
+  change_state(to);
+  if (!replaying_)
+    effects_.emplace_back(
+      study_effect::set_paused{to != study_phase::running});
+  watch_time();
+  return command_answer{};
+}
+
+expected<command_answer> study_core::apply(const command::pause&) {
+  return steer(study_phase::paused);
+}
+
+expected<command_answer> study_core::apply(const command::resume&) {
+  return steer(study_phase::running);
+}
+
+expected<command_answer> study_core::apply(const command::stop&) {
+  return steer(study_phase::stopping);
+}
+
+expected<command_answer> study_core::apply(const command::cancel& x) {
+  end_study(study_phase::cancelled, trial_state::cancelled, x.why);
+  return command_answer{};
+}
+
+expected<command_answer> study_core::apply(const command::weight& x) {
+  options_.stored.weight = x.value;
+  study_is_saved_ = false;
+  if (!replaying_)
+    effects_.emplace_back(study_effect::set_weight{x.value});
+  return command_answer{};
+}
+
+expected<command_answer> study_core::apply(const command::widen& x) {
+  take_turn(tuner_->widen(x.trials));
+  return command_answer{};
+}
+
+// -- what it decides ----------------------------------------------------------
+
+void study_core::take_turn(const turn& x) {
+  trials_.grow(tuner_->trials());
+  for (auto no : x.added) {
+    trials_.add(no);
+    unsaved_.insert(no);
+    unsaved_added_.insert(no);
+    if (!replaying_)
+      orders_.added.push_back(order_of(no));
+  }
+  if (!replaying_)
+    for (auto no : x.rerouted)
+      orders_.rerouted.push_back(order_of(no));
+  for (auto no : x.pruned)
+    drop_trial(no, trial_state::pruned);
+  for (const auto& [no, to] : x.asked) {
+    if (!trials_.ask(no, to))
+      continue;
+    unsaved_.insert(no);
+    orders_.asked.push_back({no, to, 0, false});
+  }
+}
+
+void study_core::end_trial(trial_no no, trial_state how,
+                           std::string failure) {
+  if (!trials_.end(no, how, std::move(failure)))
+    return;
+  const auto& x = trials_[no];
+  unsaved_.insert(no);
+  if (replaying_)
+    return;
+  answer_waiters(no);
+  trial_event event;
+  event.study = options_.spec.name;
+  event.trial = no;
+  event.state = how;
+  event.params = shown_params(no);
+  event.failure = x.failure;
+  if (!x.results.empty()) {
+    event.step = x.results.back().step;
+    if (how == trial_state::complete)
+      event.value
+        = x.best ? x.best->value : std::numeric_limits<double>::quiet_NaN();
+    else
+      event.value = trials_.value_of(x.results.back().values);
+  }
+  if (const auto& best = trials_.best())
+    event.best = best_so_far{best->trial, best->value};
+  effects_.emplace_back(study_effect::notify_trial{std::move(event)});
+}
+
+/// Ends a trial that may be on its way.
+void study_core::drop_trial(trial_no no, trial_state how,
+                            const std::string& why) {
+  if (trials_.is_on_its_way(no))
+    orders_.dropped.push_back(no);
+  end_trial(no, how, why);
+}
+
+/// Ends the study: what has not ended by then is `rest`.
+void study_core::end_study(study_phase how, trial_state rest,
+                           const std::string& why) {
+  for (trial_no no = 0; no < trials_.size(); ++no)
+    drop_trial(no, rest, why);
+  change_state(how, why);
+}
+
+void study_core::change_state(study_phase to, std::string why) {
+  auto& stored = options_.stored;
+  stored.active_seconds = active_seconds(now_);
+  stored.state = to;
+  stored.reason = std::move(why);
+  active_since_.reset();
+  if (to == study_phase::running && !replaying_)
+    active_since_ = now_;
+  study_is_saved_ = false;
+}
+
+/// Sees to it that the study ends when its time is spent.
+void study_core::watch_time() {
+  const auto budget = options_.spec.budget.seconds;
+  if (!budget || !active_since_)
+    return;
+  const auto left = std::max(0.0, *budget - active_seconds(now_));
+  effects_.emplace_back(study_effect::wake_after{std::chrono::milliseconds(
+    static_cast<std::int64_t>(std::ceil(left * 1000)))});
+}
+
+// -- what follows -------------------------------------------------------------
+
+study_core::effects study_core::request(study_command x,
+                                        stored_request from) {
+  if (auto why = refusal(x))
+    return {study_effect::answer{from.from, std::move(*why)}};
+  x.token = ++last_request_;
+  requests_.emplace(x.token, from);
+  store(std::move(x));
+  return std::exchange(effects_, {});
+}
+
+/// Stores a command; the study receives it then.
+void study_core::store(study_command x) {
+  study_effect::commit result;
+  result.records.emplace_back(event_added{options_.stored.id, {}, x});
+  result.news.emplace_back(std::move(x));
+  effects_.emplace_back(std::move(result));
+}
+
+void study_core::answer_waiters(trial_no no) {
+  const auto [first, last] = waiters_.equal_range(no);
+  for (auto i = first; i != last;)
+    if (is_there(no, i->second.to)) {
+      answers_.push_back({i->second.from, answer_of(no, i->second.to)});
+      i = waiters_.erase(i);
+    } else {
+      ++i;
+    }
+}
+
+void study_core::save() {
+  study_effect::commit result;
+  result.records = take_unsaved();
+  result.answers = std::exchange(answers_, {});
+  const auto& stored = options_.stored;
+  if (has_ended() && !std::exchange(end_is_announced_, true))
+    result.end = study_end{stored.id, stored.name, stored.state};
+  if (!result.records.empty() || !result.answers.empty() || result.end)
+    effects_.emplace_back(std::move(result));
+}
+
+std::vector<journal_record> study_core::take_unsaved() {
+  std::vector<journal_record> result;
+  auto& stored = options_.stored;
+  if (!std::exchange(study_is_saved_, true)) {
+    auto row = stored;
+    row.active_seconds = active_seconds(now_);
+    row.text.clear(); // has not changed
+    result.emplace_back(study_saved{std::move(row)});
+  }
+  for (auto no : std::exchange(unsaved_, {}))
+    result.emplace_back(
+      trial_saved{stored.id, stored_of(no, unsaved_added_.erase(no) > 0)});
+  return result;
+}
+
+stored_trial study_core::stored_of(trial_no no, bool is_new) const {
+  const auto& x = trials_[no];
+  stored_trial result;
+  result.trial = no;
+  result.state = x.state;
+  if (is_new)
+    result.params = shown_params(no).dump();
+  result.asked_to = x.asked_to;
+  result.steps = x.results.empty() ? 0 : x.results.back().step;
+  result.best = x.best;
+  result.failure = x.failure;
+  return result;
+}
+
+study_orders::trial study_core::order_of(trial_no no) const {
+  const auto* origin = tuner_->origin(no);
+  return {no, tuner_->segments(no),
+          origin != nullptr ? std::optional{origin->from} : std::nullopt,
+          tuner_->is_responsive(no)};
+}
+
+// -- looking ------------------------------------------------------------------
+
+bool study_core::wants_capacity() const {
+  return options_.stored.state == study_phase::running
+         && tuner_->wants_capacity();
+}
+
+/// Whether a trial will be no nearer to a state than it is.
+bool study_core::is_there(trial_no no, step_t to) const {
+  return trials_[no].acked >= to || hippo::has_ended(trials_[no].state)
+         || has_ended();
+}
+
+/// What a trial has measured at `to`, however far it is by now, or else last.
+trained_answer study_core::answer_of(trial_no no, step_t to) const {
+  const auto& x = trials_[no];
+  trained_answer result;
+  result.state = x.state;
+  result.failure = x.failure;
+  if (const auto* found = trials_.result_near(no, to)) {
+    result.step = found->step;
+    result.values = found->values;
+  }
+  return result;
+}
+
+/// The parameters of a trial, none if it is yet to be added: what they will be
+/// is not decided by then, and to ask would decide.
+json study_core::shown_params(trial_no no) const {
+  return trials_[no].added ? tuner_->parameters(no).shown : json::object();
+}
+
+std::optional<best_record> study_core::shown_best() const {
+  const auto& best = trials_.best();
+  if (!best)
+    return std::nullopt;
+  return best_record{best->trial, best->at, best->value,
+                     tuner_->parameters(best->trial).shown};
+}
+
+double study_core::active_seconds(moment now) const {
+  auto result = options_.stored.active_seconds;
+  if (active_since_)
+    result += seconds_between(*active_since_, now);
+  return result;
+}
+
+study_status study_core::status(moment now) const {
+  const auto& stored = options_.stored;
+  study_status result;
+  result.id = stored.id;
+  result.name = stored.name;
+  result.state = stored.state;
+  result.weight = stored.weight;
+  result.metric = options_.spec.objective.metric;
+  result.trials = tuner_->trials();
+  result.finished = trials_.finished();
+  result.asked_steps = trials_.asked_steps();
+  result.active_seconds = active_seconds(now);
+  result.best = shown_best();
+  return result;
+}
+
+trial_record study_core::record_of(trial_no no) const {
+  const auto& x = trials_[no];
+  trial_record result;
+  result.id = no;
+  result.state = x.state;
+  result.params = shown_params(no);
+  result.steps = x.results.empty() ? 0 : x.results.back().step;
+  result.results = x.results;
+  result.failure = x.failure;
+  return result;
+}
+
+study_record study_core::record() const {
+  study_record result;
+  const auto& spec = options_.spec;
+  result.name = spec.name;
+  result.algorithm = spec.algorithm.name;
+  result.workload_key = key_of(spec.workload);
+  result.exact = is_exact(spec.workload);
+  result.metric = spec.objective.metric;
+  result.direction = spec.objective.direction;
+  result.asked_steps = trials_.asked_steps();
+  result.best = shown_best();
+  for (trial_no no = 0; no < trials_.size(); ++no)
+    result.trials.push_back(record_of(no));
+  return result;
+}
+
+void study_core::check_invariants() const {
+#ifndef NDEBUG
+  assert(!has_ended() || trials_.finished() == trials_.size());
+  for (const auto& [no, x] : waiters_) {
+    assert(no < trials_.size());
+    assert(!is_there(no, x.to) && trials_[no].asked_to >= x.to);
+  }
+  assert(!active_since_ || options_.stored.state == study_phase::running);
+#endif
+}
+
+} // namespace hippo

@@ -1,0 +1,248 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "hippo/merge/moment.hpp"
+#include "hippo/merge/orders.hpp"
+#include "hippo/report/progress.hpp"
+#include "hippo/study/answers.hpp"
+#include "hippo/study/commands.hpp"
+#include "hippo/study/trials.hpp"
+#include "hippo/train/descriptor.hpp"
+#include "hippo/tune/tuner.hpp"
+
+namespace hippo {
+
+/// What a study runs with.
+struct study_options {
+  study_spec spec;
+  workload_descriptor workload;
+  /// Where it stands in the store; running from its begin if it is new.
+  stored_study stored;
+  /// What it has received in earlier runs, in its order.
+  std::vector<stored_event> history;
+};
+
+/// By which a caller knows who waits for an answer; from 1.
+enum class study_token : std::uint64_t {};
+
+namespace study_effect {
+
+/// An answer to whoever gave a token: what came of it, or why nothing did.
+struct answer {
+  study_token to{};
+  std::variant<command_answer, trained_answer, error> what;
+};
+
+/// The records are to be stored, and then the study receives the news. Once
+/// that is done, the answers and the end go out: clients must find what they
+/// are answered.
+struct commit {
+  std::vector<journal_record> records;
+  study_news news{};
+  std::vector<answer> answers{};
+  std::optional<study_end> end{};
+};
+
+// -- to the merger ------------------------------------------------------------
+
+struct send_orders {
+  study_orders orders;
+};
+struct set_paused {
+  bool paused = false;
+};
+struct set_weight {
+  double weight = 1;
+};
+
+/// A trial has ended.
+struct notify_trial {
+  trial_event what;
+};
+
+/// `time_passed` is due after this span.
+struct wake_after {
+  std::chrono::milliseconds span{0};
+};
+
+} // namespace study_effect
+
+using any_study_effect
+  = std::variant<study_effect::answer, study_effect::commit,
+                 study_effect::send_orders, study_effect::set_paused,
+                 study_effect::set_weight, study_effect::notify_trial,
+                 study_effect::wake_after>;
+
+/// All decisions of a study in one state machine: what it receives in, effects
+/// out.
+///
+///     running <--pause, resume--> paused
+///        |                          |
+///        +--stop--> stopping <------+
+///        |              |           |
+///        +---complete---+--cancel---+--> ended
+///
+/// What it does follows from its text and from what it has received, in that
+/// order: after a restart it receives all of that again, and is where it was.
+/// Reads no clock; `now` never decreases from one event to the next.
+///
+/// @invariant those of its trials
+/// @invariant a study that has ended has no trial that has not
+/// @invariant whoever waits for a trial waits for a state that it was asked for
+///            and has not reached
+class study_core {
+public:
+  using effects = std::vector<any_study_effect>;
+
+  /// Does again what it did in earlier runs.
+  study_core(study_options options, moment now);
+  ~study_core();
+
+  study_core(const study_core&) = delete;
+  study_core& operator=(const study_core&) = delete;
+
+  // -- events -----------------------------------------------------------------
+
+  /// How the merger gets to know the study.
+  [[nodiscard]] study_registration registration() const;
+
+  /// The merger knows it: training may begin.
+  effects registered(moment now);
+
+  /// What was stored for it, in this order.
+  effects receive(study_news news, moment now);
+
+  /// So many trials more could be trained.
+  effects offered_capacity(std::uint64_t trials, moment now);
+
+  /// Nothing of the paused study runs any more.
+  effects quiesced(moment now);
+
+  /// Somebody wants something. What cannot be done, as far as can be known
+  /// before it is stored, is refused and leaves no trace.
+  effects command(study_command x, study_token from, moment now);
+
+  /// Somebody wants a client's trial trained up to a state, unless it is on its
+  /// way there or has been; answered when it is there.
+  effects train(trial_no trial, step_t to, study_token from, moment now);
+
+  effects time_passed(moment now);
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] study_status status(moment now) const;
+  /// All that is known of it and its trials.
+  [[nodiscard]] study_record record() const;
+  [[nodiscard]] const stored_study& stored() const { return options_.stored; }
+  [[nodiscard]] const study_trials& trials() const { return trials_; }
+
+  /// Asserts what is said above. Does nothing in release builds.
+  void check_invariants() const;
+
+private:
+  void replay();
+  effects finish();
+
+  /// A command that is being stored.
+  struct stored_request {
+    study_token from{};
+    std::optional<step_t> trained_to; ///< whoever asked waits for this state
+  };
+
+  // -- what it receives -------------------------------------------------------
+
+  void take(trial_measured x);
+  void take(const trial_failed& x);
+  void take(study_command x);
+  expected<command_answer> carry_out(const study_command& x);
+  expected<command_answer> apply(command::ask x);
+  expected<command_answer> apply(const command::train& x);
+  expected<command_answer> apply(const command::tell& x);
+  expected<command_answer> apply(const command::close& x);
+  expected<command_answer> apply(const command::pause& x);
+  expected<command_answer> apply(const command::resume& x);
+  expected<command_answer> apply(const command::stop& x);
+  expected<command_answer> apply(const command::cancel& x);
+  expected<command_answer> apply(const command::weight& x);
+  expected<command_answer> apply(const command::widen& x);
+  expected<command_answer> take(expected<turn> next);
+  expected<command_answer> steer(study_phase to);
+
+  /// Says why a command cannot be carried out now, if it cannot.
+  [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
+  [[nodiscard]] std::optional<error> refusal_of_state(study_phase to) const;
+
+  // -- what it decides --------------------------------------------------------
+
+  void take_turn(const turn& x);
+  void end_trial(trial_no no, trial_state how, std::string failure = {});
+  void drop_trial(trial_no no, trial_state how, const std::string& why = {});
+  void end_study(study_phase how, trial_state rest, const std::string& why = {});
+  void change_state(study_phase to, std::string why = {});
+  void watch_time();
+
+  // -- what follows -----------------------------------------------------------
+
+  /// Stores what somebody wants, unless it is refused at once.
+  effects request(study_command x, stored_request from);
+  void store(study_command x);
+  void answer_waiters(trial_no no);
+  void save();
+  [[nodiscard]] std::vector<journal_record> take_unsaved();
+  [[nodiscard]] stored_trial stored_of(trial_no no, bool is_new) const;
+  [[nodiscard]] study_orders::trial order_of(trial_no no) const;
+  [[nodiscard]] study_orders all_orders() const;
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] bool has_ended() const {
+    return hippo::has_ended(options_.stored.state);
+  }
+  [[nodiscard]] bool wants_capacity() const;
+  [[nodiscard]] bool is_there(trial_no no, step_t to) const;
+  [[nodiscard]] trained_answer answer_of(trial_no no, step_t to) const;
+  [[nodiscard]] nlohmann::ordered_json shown_params(trial_no no) const;
+  [[nodiscard]] std::optional<best_record> shown_best() const;
+  [[nodiscard]] trial_record record_of(trial_no no) const;
+  [[nodiscard]] double active_seconds(moment now) const;
+
+  study_options options_;
+  std::unique_ptr<tuner> tuner_;
+  study_trials trials_;
+  step_t last_rung_ = 0;
+
+  std::uint64_t acked_ = 0; ///< of what the merger has sent
+  bool wanted_capacity_ = false; ///< by the last orders
+  bool replaying_ = false;
+  std::set<trial_no> unsaved_;       ///< trials that have changed
+  std::set<trial_no> unsaved_added_; ///< trials that are new
+  bool study_is_saved_ = true;
+  bool end_is_announced_ = false;
+  /// Since when it has been worked on, if it is now.
+  std::optional<moment> active_since_;
+
+  std::uint64_t last_request_ = 0;
+  std::map<std::uint64_t, stored_request> requests_; ///< by `token`
+  struct waiter {
+    step_t to = 0;
+    study_token from{};
+  };
+  std::multimap<trial_no, waiter> waiters_;
+
+  // Of the present event:
+  moment now_;
+  study_orders orders_;
+  std::vector<study_effect::answer> answers_; ///< once all is stored
+  effects effects_;
+};
+
+} // namespace hippo
