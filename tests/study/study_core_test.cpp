@@ -1,0 +1,375 @@
+#include "hippo/study/study_core.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "hippo/report/report.hpp"
+#include "space/fixtures.hpp"
+
+namespace hippo {
+namespace {
+
+using namespace std::chrono_literals;
+using verb = study_command::verb;
+
+study_options options_of(const std::string& more) {
+  auto read = test::read(test::with_space(
+    "  lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [4],"
+    " gamma: 0.1}}]}\n"
+    "  momentum: {choice: [0.8, 0.9]}\n" + more));
+  EXPECT_TRUE(read.study) << test::texts(read.errors).front();
+  study_options result;
+  result.spec = std::move(*read.study);
+  result.workload = test::workloads().front();
+  result.stored.id = 7;
+  result.stored.name = result.spec.name;
+  return result;
+}
+
+/// A study with a journal that commits what it is given when it is told to, and
+/// a merger that trains what it is asked for.
+class world {
+public:
+  explicit world(const study_options& options)
+    : options_(options),
+      core_(std::make_unique<study_core>(options, now_)) {
+    take(core_->registered(now_));
+  }
+
+  study_core& core() { return *core_; }
+
+  void take(study_core::effects effects) {
+    for (auto& x : effects) {
+      if (auto* y = std::get_if<study_effect::answer>(&x))
+        answers_.push_back(std::move(*y));
+      else if (auto* z = std::get_if<study_effect::commit>(&x))
+        journal_.push_back(std::move(*z));
+      else if (auto* orders = std::get_if<study_effect::send_orders>(&x))
+        obey(orders->orders);
+      else if (auto* paused = std::get_if<study_effect::set_paused>(&x))
+        paused_.push_back(paused->paused);
+      else if (auto* wake = std::get_if<study_effect::wake_after>(&x))
+        wake_ = now_ + wake->span;
+    }
+  }
+
+  /// Commits the oldest entry. @returns whether there was one
+  bool commit_one() {
+    if (journal_.empty())
+      return false;
+    auto x = std::move(journal_.front());
+    journal_.pop_front();
+    for (auto& y : x.records) {
+      ++records_;
+      if (auto* event = std::get_if<event_added>(&y))
+        history_.push_back({history_.size() + 1, 7, 0, event->what});
+      if (auto* row = std::get_if<study_saved>(&y))
+        row_ = row->study;
+    }
+    if (x.end)
+      end_ = x.end;
+    for (auto& y : x.answers)
+      answers_.push_back(std::move(y));
+    if (!x.news.empty())
+      take(core_->receive(std::move(x.news), now_));
+    return true;
+  }
+
+  void commit_all() {
+    while (commit_one()) {
+    }
+  }
+
+  /// Trials that wait for something.
+  std::vector<trial_no> waiting() const {
+    std::vector<trial_no> result;
+    for (const auto& [no, x] : wanted_)
+      if (x.to > x.at)
+        result.push_back(no);
+    return result;
+  }
+
+  /// Trains one to its next measurement, and stores that.
+  void train_one(trial_no no) {
+    auto& x = wanted_.at(no);
+    x.at = core_->registration().when.next(x.at);
+    const auto value
+      = static_cast<double>((no * 7919 + x.at * 104'729) % 1000) / 1000;
+    study_effect::commit entry;
+    trial_measured what{no, 1, x.at, {{"accuracy", value}}};
+    entry.records.emplace_back(event_added{7, "key", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
+  void fail_one(trial_no no) {
+    auto& x = wanted_.at(no);
+    study_effect::commit entry;
+    trial_failed what{no, x.at + 1, {errc::training_failed, "broken"}};
+    x.to = x.at;
+    entry.records.emplace_back(event_added{7, "", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
+  study_token command(verb what, trial_no trial = 0, step_t at = 0,
+                      std::string text = {}) {
+    const study_token token{++tokens_};
+    take(core_->command({what, trial, at, std::move(text), 0}, token, now_));
+    return token;
+  }
+
+  study_token train(trial_no trial, step_t to) {
+    const study_token token{++tokens_};
+    take(core_->train(trial, to, token, now_));
+    return token;
+  }
+
+  /// The answer to a token, which is taken; null: none yet.
+  std::optional<study_effect::answer> answer(study_token to) {
+    const auto i = std::ranges::find(answers_, to, &study_effect::answer::to);
+    if (i == answers_.end())
+      return std::nullopt;
+    auto result = std::move(*i);
+    answers_.erase(i);
+    return result;
+  }
+
+  std::string refusal(study_token to) {
+    const auto x = answer(to);
+    const auto* why = x ? std::get_if<error>(&x->what) : nullptr;
+    return why ? why->message : std::string{};
+  }
+
+  void pass(std::chrono::milliseconds span) { now_ += span; }
+
+  /// Whether a study that is restored from what is stored is this one.
+  void expect_replayed() {
+    auto options = options_;
+    options.stored = row_.value_or(options.stored);
+    options.stored.name = options_.stored.name;
+    options.history = history_;
+    const study_core again{options, now_};
+    EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
+    EXPECT_EQ(again.stored().state, core_->stored().state);
+    EXPECT_EQ(again.stored().reason, core_->stored().reason);
+    EXPECT_EQ(again.stored().weight, core_->stored().weight);
+    EXPECT_EQ(again.status(now_).finished, core_->status(now_).finished);
+  }
+
+  std::deque<study_effect::commit> journal_;
+  std::vector<stored_event> history_;
+  std::vector<bool> paused_;
+  std::optional<study_end> end_;
+  std::size_t records_ = 0;
+  std::optional<moment> wake_;
+  moment now_{};
+
+private:
+  void obey(const study_orders& x) {
+    for (const auto no : x.dropped)
+      if (const auto i = wanted_.find(no); i != wanted_.end())
+        i->second.to = i->second.at;
+    for (const auto& y : x.asked)
+      wanted_[y.no].to = y.to;
+  }
+
+  struct way {
+    step_t at = 0;
+    step_t to = 0;
+  };
+  study_options options_;
+  std::unique_ptr<study_core> core_;
+  std::vector<study_effect::answer> answers_;
+  std::map<trial_no, way> wanted_;
+  std::optional<stored_study> row_;
+  std::uint64_t tokens_ = 0;
+};
+
+const char* const client_study = "algorithm: client\nbudget: {trials: 3}\n";
+
+TEST(StudyCore, ACommandIsAnsweredOnceItsEffectsAreStored) {
+  world x{options_of(client_study)};
+  x.commit_all();
+  const auto asked = x.command(verb::ask);
+  EXPECT_FALSE(x.answer(asked)); // it is yet to be stored
+  ASSERT_TRUE(x.commit_one());
+  EXPECT_FALSE(x.answer(asked)); // and so is the trial
+  x.commit_all();
+  const auto told = x.answer(asked);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(std::get<command_answer>(told->what).trial, 0u);
+}
+
+TEST(StudyCore, ARefusedCommandLeavesNoTrace) {
+  world x{options_of(client_study)};
+  x.commit_all();
+  const auto before = x.records_;
+  EXPECT_NE(x.refusal(x.command(verb::train, 5, 12)).find("no trial 5"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::tell, 0, 0, "{}")).find("no trial 0"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::resume)).find("RUNNING already"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::weight, 0, 0, "-1")).find("above 0"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::ask, 0, 0, "{nothing: 1}")), "");
+  EXPECT_NE(x.refusal(x.train(9, 12)).find("has no trial 9"),
+            std::string::npos);
+  x.commit_all();
+  EXPECT_EQ(x.records_, before);
+  EXPECT_TRUE(x.history_.empty());
+}
+
+TEST(StudyCore, AStudyThatDecidesByItselfRefusesAClient) {
+  world x{options_of("algorithm: grid\n")};
+  for (const auto what : {verb::ask, verb::train, verb::tell, verb::close})
+    EXPECT_NE(x.refusal(x.command(what, 0, 12, what == verb::tell ? "{}" : ""))
+                .find("decides by itself"),
+              std::string::npos);
+}
+
+TEST(StudyCore, WhatIsBeingStoredMayMakeACommandPossible) {
+  world x{options_of(client_study)};
+  const auto pause = x.command(verb::pause);
+  const auto resume = x.command(verb::resume); // before the pause is stored
+  x.commit_all();
+  EXPECT_EQ(x.refusal(pause), "");
+  EXPECT_EQ(x.refusal(resume), "");
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  EXPECT_EQ(x.paused_, (std::vector{true, false}));
+}
+
+TEST(StudyCore, WhatCannotBeDoneAnyMoreIsRefusedWhenItIsStored) {
+  world x{options_of(client_study)};
+  const auto first = x.command(verb::pause);
+  const auto second = x.command(verb::pause);
+  x.commit_all();
+  EXPECT_TRUE(x.answer(first));
+  EXPECT_NE(x.refusal(second).find("PAUSED already"), std::string::npos);
+  x.expect_replayed();
+}
+
+TEST(StudyCore, WhoeverTrainsATrialIsAnsweredWhenItIsThere) {
+  world x{options_of(client_study)};
+  x.command(verb::ask);
+  x.commit_all();
+  const auto first = x.train(0, 12);
+  x.commit_all();
+  const auto second = x.train(0, 12); // is on its way
+  EXPECT_FALSE(x.answer(first));
+  while (!x.waiting().empty())
+    x.train_one(0);
+  x.commit_all();
+  for (const auto token : {first, second}) {
+    const auto told = x.answer(token);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(std::get<trained_answer>(told->what).step, 12u);
+  }
+}
+
+TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
+  world x{options_of("algorithm: grid\n")};
+  x.command(verb::pause);
+  x.commit_all();
+  x.take(x.core().quiesced(x.now_)); // of the pause: nothing follows
+  EXPECT_EQ(x.core().stored().state, study_phase::paused);
+  x.command(verb::stop);
+  x.commit_all();
+  EXPECT_EQ(x.paused_, (std::vector{true, true}));
+  x.take(x.core().quiesced(x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_NE(x.refusal(x.command(verb::resume)).find("has ended"),
+            std::string::npos);
+}
+
+TEST(StudyCore, ASpentBudgetOfTimeEndsIt) {
+  world x{options_of("algorithm: grid\nbudget: {seconds: 3}\n")};
+  ASSERT_TRUE(x.wake_);
+  x.pass(2s);
+  x.take(x.core().time_passed(x.now_));
+  x.commit_all();
+  EXPECT_FALSE(x.end_);
+  x.pass(1s);
+  x.take(x.core().time_passed(x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::cancelled);
+  EXPECT_NE(x.core().stored().reason.find("3 s, is spent"), std::string::npos);
+}
+
+TEST(StudyCore, ItsEndIsAnnouncedOnceAndAfterItIsStored) {
+  world x{options_of("algorithm: grid\n")};
+  while (!x.waiting().empty()) {
+    x.train_one(x.waiting().front());
+    x.commit_one();
+  }
+  EXPECT_FALSE(x.end_);
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  x.end_.reset();
+  x.take(x.core().quiesced(x.now_));
+  x.commit_all();
+  EXPECT_FALSE(x.end_);
+}
+
+class StudyCoreSeeds : public testing::TestWithParam<std::uint64_t> {};
+
+/// At any moment a study that is restored from what is stored is where the one
+/// is that has received just that.
+TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
+  static const char* const algorithms[]{
+    "algorithm: {sha: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3}}\n"
+    "budget: {trials: 6}\n",
+    "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: grid\n", client_study};
+  std::mt19937_64 random{GetParam()};
+  const auto chance = [&](std::uint64_t percent) {
+    return random() % 100 < percent;
+  };
+  world x{options_of(algorithms[GetParam() % std::size(algorithms)])};
+  for (int i = 0; i < 200 && !x.end_; ++i) {
+    if (const auto all = x.waiting(); !all.empty() && chance(60)) {
+      const auto no = all[random() % all.size()];
+      if (chance(5))
+        x.fail_one(no);
+      else
+        x.train_one(no);
+    }
+    if (chance(20)) {
+      const auto verbs
+        = std::vector{verb::ask,    verb::train, verb::tell, verb::pause,
+                      verb::resume, verb::weight};
+      const auto what = verbs[random() % verbs.size()];
+      x.command(what, random() % 3, 12,
+                what == verb::tell     ? R"({"state": "PRUNED"})"
+                : what == verb::weight ? "2"
+                                       : "");
+    }
+    if (chance(1))
+      x.command(chance(50) ? verb::stop : verb::close);
+    if (x.core().stored().state == study_phase::stopping && chance(30))
+      x.take(x.core().quiesced(x.now_));
+    x.pass(100ms);
+    if (chance(50))
+      x.commit_one();
+    if (chance(10)) {
+      x.commit_all();
+      if (x.core().stored().state != study_phase::complete)
+        x.expect_replayed();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, StudyCoreSeeds,
+                         testing::Range<std::uint64_t>(0, 100));
+
+} // namespace
+} // namespace hippo
