@@ -380,7 +380,6 @@ expected<command_answer> study_core::apply(const command::widen& x) {
 // -- what it decides ----------------------------------------------------------
 
 void study_core::take_turn(const turn& x) {
-  trials_.grow(tuner_->trials());
   for (auto no : x.added) {
     trials_.add(no);
     unsaved_.insert(no);
