@@ -15,7 +15,7 @@
 #include "gateway/archive.hpp"
 #include "gateway/bridge.hpp"
 #include "gateway/news_watch.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -164,7 +164,7 @@ private:
   kj::Promise<T> work(F f);
 
   /// Reads and checks a study; its workloads are known.
-  kj::Promise<study_loading> load(std::string text, std::string name);
+  kj::Promise<study_admission> load(std::string text, std::string name);
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(std::uint64_t study);
   kj::Promise<trained_answer> start_training(std::uint64_t study,

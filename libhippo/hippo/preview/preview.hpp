@@ -7,7 +7,7 @@
 #include "hippo/report/preview.hpp"
 #include "hippo/store/records.hpp"
 #include "hippo/train/descriptor.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 
@@ -19,7 +19,7 @@ namespace hippo {
 ///              no known steps are said
 /// @complexity O(trials * segments + size of `known`)
 preview_record
-preview(const std::vector<loaded_study>& studies,
+preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr);
 
