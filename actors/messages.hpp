@@ -18,7 +18,7 @@
 #include "hippo/report/record.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/study/answers.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"
 #include "wire_inspect.hpp"
@@ -261,7 +261,8 @@ using study_actor = trial_owner_actor::extend<
 
 /// A study to be run.
 struct study_submission {
-  loaded_study study;
+  /// Always set: `optional` since CAF makes empty messages.
+  std::optional<accepted_study> study;
   /// The study goes on where a stored one stands, if it is given.
   std::optional<stored_study> stored;
 };

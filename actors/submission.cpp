@@ -122,7 +122,7 @@ expected<std::vector<stored_event>> history_of(state_reader* known,
 void start(coordinator_self self, study_submission x,
            submission_promise promise) {
   auto& st = self->state;
-  const auto& spec = x.study.spec;
+  const auto& spec = x.study->spec();
   const auto& stored = *x.stored;
   // Reading much takes long: the plan is read meanwhile.
   auto reading
@@ -171,7 +171,7 @@ void start(coordinator_self self, study_submission x,
 void submit(coordinator_self self, study_submission x,
             submission_promise promise) {
   auto& st = self->state;
-  const auto& spec = x.study.spec;
+  const auto& spec = x.study->spec();
   if (find_workload(st, spec.workload.name) == nullptr) {
     promise.deliver(caf::make_error(errc::unknown_workload,
                                     "no workload '" + spec.workload.name
@@ -185,7 +185,7 @@ void submit(coordinator_self self, study_submission x,
     stored.id = ++st.last_study;
     stored.name = spec.name;
     stored.file = spec.file;
-    stored.text = x.study.text;
+    stored.text = x.study->text();
     stored.metric = spec.objective.metric;
     stored.direction = spec.objective.direction;
     stored.weight = spec.weight;

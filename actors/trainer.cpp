@@ -59,6 +59,20 @@ void hand_back(self_ptr self, const trainer_state::task& x) {
   self->send(x.owner, ended_atom::value, encode(end));
 }
 
+/// Ends a lease that says nothing this trainer could do: whoever sent it must
+/// not wait for it, nor take this trainer for idle.
+void refuse(self_ptr self, const lease_wire& msg, const lease_owner_actor& owner,
+            const error& why) {
+  spdlog::error("trainer: refused a lease: {}", why.message);
+  lease_end end;
+  if (const auto number = number_of(msg))
+    end.lease = *number;
+  else
+    return self->send(self, lost_atom::value); // is let go of so as well
+  end.failure = why;
+  self->send(owner, ended_atom::value, encode(end));
+}
+
 /// Lets the running leases end after their present steps, with checkpoints.
 void wind_down(self_ptr self) {
   auto& st = self->state;
@@ -245,7 +259,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
     [self](lease_atom, const lease_wire& msg, const lease_owner_actor& owner) {
       auto work = decode(msg);
       if (!work) {
-        spdlog::error("trainer: refused a lease: {}", work.failure().message);
+        refuse(self, msg, owner, work.failure());
         return;
       }
       auto& st = self->state;

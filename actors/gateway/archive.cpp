@@ -5,7 +5,7 @@
 
 #include "gateway/limits.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 
@@ -60,11 +60,11 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
   }
   facts result;
   // A study of before may name a workload that is not here any more.
-  if (const auto read = load_study(text, study.file, workloads_, true);
+  if (const auto read = admit_study(text, study.file, workloads_, true);
       read.study) {
-    result.algorithm = read.study->spec.algorithm.name;
-    result.workload_key = key_of(read.study->spec.workload);
-    result.exact = is_exact(read.study->spec.workload);
+    result.algorithm = read.study->spec().algorithm.name;
+    result.workload_key = key_of(read.study->spec().workload);
+    result.exact = is_exact(read.study->spec().workload);
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;

@@ -314,14 +314,14 @@ kj::Promise<journal_status> query_service::health() {
 
 // -- what changes something ---------------------------------------------------
 
-kj::Promise<study_loading> query_service::load(std::string text,
+kj::Promise<study_admission> query_service::load(std::string text,
                                                std::string name) {
-  return work<study_loading>(
+  return work<study_admission>(
            [this, text = std::move(text),
-            name = std::move(name)]() -> expected<study_loading> {
-             return load_study(text, name, sources_.workloads, true);
+            name = std::move(name)]() -> expected<study_admission> {
+             return admit_study(text, name, sources_.workloads, true);
            })
-    .then([](study_loading x) -> kj::Promise<study_loading> {
+    .then([](study_admission x) -> kj::Promise<study_admission> {
       if (!x.study)
         return to_exception(findings_error(x.errors));
       return x;
@@ -333,7 +333,7 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
   if (!is_live())
     return no_service();
   return load(std::move(text), std::move(name))
-    .then([this](study_loading x) {
+    .then([this](study_admission x) {
       submitted result;
       for (const auto& y : x.warnings)
         result.warnings.push_back(to_text(y));
@@ -351,8 +351,8 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
 kj::Promise<std::string> query_service::preview(std::string text,
                                                 std::string name) {
   return load(std::move(text), std::move(name))
-    .then([this](study_loading x) {
-      const auto key = key_of(x.study->spec.workload);
+    .then([this](study_admission x) {
+      const auto key = key_of(x.study->spec().workload);
       return read<stored_plan>([key](archive& y) { return y.plan(key); })
         .then([=, this, study = std::move(*x.study)](stored_plan plan) {
           return work<std::string>(

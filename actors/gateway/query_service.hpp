@@ -15,7 +15,7 @@
 #include "gateway/archive.hpp"
 #include "gateway/bridge.hpp"
 #include "gateway/news_watch.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -166,7 +166,7 @@ private:
   kj::Promise<T> work(F f);
 
   /// Reads and checks a study; its workloads are known.
-  kj::Promise<study_loading> load(std::string text, std::string name);
+  kj::Promise<study_admission> load(std::string text, std::string name);
   /// Whether there are actors to ask.
   [[nodiscard]] bool is_live() const {
     return static_cast<bool>(sources_.coordinator);

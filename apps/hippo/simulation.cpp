@@ -130,7 +130,7 @@ private:
   }
 
   std::uint64_t seed_;
-  const std::vector<loaded_study>& studies_;
+  const std::vector<accepted_study>& studies_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
   std::shared_ptr<simulation_profiles> profiles_
@@ -205,16 +205,16 @@ load_profiles(const std::vector<std::string>& files,
   return result;
 }
 
-bool check_profiles(const std::vector<loaded_study>& studies,
+bool check_profiles(const std::vector<accepted_study>& studies,
                     const std::vector<simulation_profile>& profiles) {
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
-    const auto& name = x.spec.workload.name;
+    const auto& name = x.spec().workload.name;
     if (std::any_of(profiles.begin(), profiles.end(), [&](const auto& y) {
           return y.workload.name == name;
         }))
       continue;
-    errors.push_back({x.spec.file, 0, 0, "workload",
+    errors.push_back({x.spec().file, 0, 0, "workload",
                       "'" + name
                         + "' has no profile: give --profile with one that "
                           "describes it"});

@@ -14,7 +14,7 @@ namespace hippo {
 
 /// What a simulation is made of.
 struct simulation {
-  std::vector<loaded_study> studies;
+  std::vector<accepted_study> studies;
   workload_catalogue catalogue;
   /// One for each workload that the studies name.
   std::vector<simulation_profile> profiles;
@@ -38,7 +38,7 @@ load_profiles(const std::vector<std::string>& files,
 
 /// Says on stderr which studies name a workload without a profile.
 /// @returns whether there is none
-bool check_profiles(const std::vector<loaded_study>& studies,
+bool check_profiles(const std::vector<accepted_study>& studies,
                     const std::vector<simulation_profile>& profiles);
 
 } // namespace hippo

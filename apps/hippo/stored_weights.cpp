@@ -90,7 +90,7 @@ std::optional<error> export_weights(const weights_request& x) {
     return error{errc::invalid_study,
                  "the study needs workloads that are unknown here: give the "
                  "same --workload as to `hippo run`"};
-  const auto& spec = loaded->front().spec;
+  const auto& spec = loaded->front().spec();
   const auto key = key_of(spec.workload);
   const auto plan = state.load_plan(key);
   if (!plan)

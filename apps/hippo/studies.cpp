@@ -90,16 +90,16 @@ read_sources(const std::vector<std::string>& files) {
   return result;
 }
 
-std::optional<std::vector<loaded_study>>
+std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue) {
-  std::vector<loaded_study> result;
+  std::vector<accepted_study> result;
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;
   for (const auto& source : sources) {
-    auto read = load_study(source.text, source.name, catalogue.workloads);
+    auto read = admit_study(source.text, source.name, catalogue.workloads);
     if (read.study) {
-      const auto& spec = read.study->spec;
+      const auto& spec = read.study->spec();
       const auto [first, added] = file_of.emplace(spec.name, source.name);
       if (!added)
         read.errors.push_back(
@@ -126,13 +126,13 @@ void warn_unchecked(const study_spec& study) {
           "warning");
 }
 
-bool check_workloads(const std::vector<loaded_study>& studies,
+bool check_workloads(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue,
                      const std::vector<std::string>& devices) {
   std::set<std::string> seen;
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
-    const auto& workload = x.spec.workload;
+    const auto& workload = x.spec().workload;
     if (!seen.insert(key_of(workload)).second)
       continue;
     const temporary_file study{"hippo-study"};
@@ -142,13 +142,13 @@ bool check_workloads(const std::vector<loaded_study>& studies,
                                                     devices.end()))
       command.insert(command.end(), {"--device", device});
     const auto said
-      = study.write(x.text)
+      = study.write(x.text())
           ? run_program(command)
           : error{errc::io_failed, "cannot write " + study.path()};
     if (!said)
-      errors.push_back(locate(x.spec, "workload", said.failure().message));
+      errors.push_back(locate(x.spec(), "workload", said.failure().message));
     else if (said->exit_code != 0)
-      errors.push_back(locate(x.spec, "workload", complaint_in(*said)));
+      errors.push_back(locate(x.spec(), "workload", complaint_in(*said)));
   }
   print(errors, "error");
   return errors.empty();

@@ -5,7 +5,7 @@
 
 #include "hippo/space/study.hpp"
 #include "hippo/train/descriptor.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 
@@ -42,7 +42,7 @@ read_sources(const std::vector<std::string>& files);
 /// Checks studies that are to run together, algorithm and names included, and
 /// prints every error and warning on stderr.
 /// @returns nothing if there was an error
-std::optional<std::vector<loaded_study>>
+std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue);
 
@@ -53,7 +53,7 @@ void warn_unchecked(const study_spec& study);
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can
 /// @param devices to try it on the first of these that can be used
-bool check_workloads(const std::vector<loaded_study>& studies,
+bool check_workloads(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue,
                      const std::vector<std::string>& devices);
 

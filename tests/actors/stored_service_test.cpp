@@ -102,7 +102,7 @@ public:
 
   std::uint64_t submit(const std::string& text,
                        std::optional<stored_study> stored = std::nullopt) {
-    auto read = load_study(text, "test.yaml", workloads(), true);
+    auto read = admit_study(text, "test.yaml", workloads(), true);
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
     auto id = ask<std::uint64_t>(boss, submit_atom::value,
                                  study_submission{*read.study, stored});
@@ -327,8 +327,11 @@ TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
 TEST(StoredService, AnUnknownWorkloadIsRefused) {
   const temporary_folder where;
   stored_service x{where};
-  auto read = load_study(sha_study, "test.yaml", {test::model_workload()});
-  read.study->spec.workload.name = "other";
+  auto other = test::model_workload();
+  other.name = "other";
+  std::string text{sha_study};
+  text.replace(text.find("name: model"), 11, "name: other");
+  const auto read = admit_study(text, "test.yaml", {other});
   const auto id = x.ask<std::uint64_t>(x.boss, submit_atom::value,
                                        study_submission{*read.study, {}});
   ASSERT_FALSE(id);

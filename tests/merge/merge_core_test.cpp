@@ -451,6 +451,19 @@ TEST(MergeCore, APathBeyondTheLimitIsLeasedInParts) {
   x.expect_all_as_alone();
 }
 
+TEST(MergeCore, AMessageBeyondTheLimitIsLeasedInParts) {
+  merger_options options;
+  options.lease_bytes_max = 1; // one stage in each
+  started_world x{options};
+  x.grant();
+  x.train(0, {x.change(.1, 3, .01)}, 9);
+  x.run_all();
+  ASSERT_EQ(x.sent_leases.size(), 2u);
+  EXPECT_EQ(x.sent_leases[0].second.stages.size(), 1u);
+  EXPECT_EQ(x.sent_leases[0].second.stops.back().at, 3u);
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, EqualEventsGiveEqualEffects) {
   const auto numbers = [] {
     started_world x{laned(2)};

@@ -158,7 +158,7 @@ TEST(StudyError, AbsurdDocuments) {
   const auto laughing = read(laughs);
   ASSERT_FALSE(laughing.errors.empty());
   EXPECT_EQ(laughing.errors[0].message,
-            "the file holds more than 200000 values");
+            "the file holds more than 50000 values");
 
   EXPECT_FALSE(read("a: &a [*a, *a]\n").study);
   EXPECT_FALSE(read(std::string(1'000'000, '[')).study);

@@ -91,7 +91,8 @@ TEST(Descriptor, BuiltInFallbacksAreAllowed) {
 }
 
 TEST(Descriptor, BuiltInLimits) {
-  EXPECT_EQ(why(hyper_parameter("lr"), 0.0), "must be above 0");
+  EXPECT_EQ(why(hyper_parameter("lr"), 0.0), "");
+  EXPECT_EQ(why(hyper_parameter("lr"), -0.1), "must be at least 0");
   EXPECT_EQ(why(hyper_parameter("lr"), 1e6), "");
   EXPECT_EQ(why(hyper_parameter("momentum"), 1.0), "must be below 1");
   EXPECT_EQ(why(hyper_parameter("batch_size"), 0.0), "must be at least 1");

@@ -323,6 +323,21 @@ TEST_F(Run, ForgetsItsStateOnceAnythingThrows) {
   EXPECT_FALSE(present);
 }
 
+TEST_F(Run, MetricsThatNobodyCouldBeToldFailTheTraining) {
+  using namespace std::string_literals;
+  for (const auto& name : {"\xff"s, ""s, "a\0b"s, std::string(2000, 'm')}) {
+    work.more = {{name, 1}};
+    control_.reset();
+    const auto end = run_lease();
+    ASSERT_TRUE(end.failure) << name;
+    EXPECT_EQ(end.failure->code, errc::training_failed);
+    EXPECT_NE(end.failure->message.find("a metric whose name"),
+              std::string::npos);
+    for (const auto& report : reports)
+      EXPECT_TRUE(report.values.empty());
+  }
+}
+
 TEST_F(Run, ForgetsItsStateWhenItIsCancelledInTheMiddle) {
   x.stops = {{3, true, true, true}};
   x.stages.resize(1);

@@ -55,7 +55,9 @@ public:
   metrics evaluate() override {
     if (on_evaluate)
       on_evaluate();
-    return {{"other", 1}, {"sum", sum}};
+    metrics result{{"other", 1}, {"sum", sum}};
+    result.insert(more.begin(), more.end());
+    return result;
   }
 
   std::string save() override {
@@ -91,6 +93,7 @@ public:
   std::string take_output() override { return std::exchange(printed, {}); }
 
   double sum = -1;
+  metrics more; ///< is measured as well
   bool in_one_go = false;
   bool keeps = false; ///< states, as `kept_sum`
   std::string printed; ///< and not taken yet

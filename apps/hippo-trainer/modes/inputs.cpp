@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {

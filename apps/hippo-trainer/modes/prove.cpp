@@ -4,7 +4,7 @@
 
 #include "hippo/code/made_workload.hpp"
 #include "hippo/prove/proof.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 

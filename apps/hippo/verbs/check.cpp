@@ -163,7 +163,7 @@ int check(const check_options& options) {
     return exit_bad_input;
   const auto& study = studies->front();
   const temporary_file text{"hippo-study"};
-  if (!text.write(study.text))
+  if (!text.write(study.text()))
     return fail({errc::io_failed, "cannot write " + text.path()}, exit_failed);
   auto command = catalogue->trainer_command();
   command.insert(command.end(), {"--prove", text.path()});
@@ -177,8 +177,8 @@ int check(const check_options& options) {
                 exit_failed);
   if (**code != exit_done)
     return **code;
-  mark_exact(study.spec);
-  if (!is_exact(study.spec.workload))
+  mark_exact(study.spec());
+  if (!is_exact(study.spec().workload))
     std::cout << "The study says 'exact: false': it need not.\n";
   return exit_done;
 }

@@ -49,7 +49,7 @@ constexpr auto stuck_patience = 10s;
 
 /// What `hippo run` was asked for.
 struct run_options {
-  std::vector<loaded_study> studies;
+  std::vector<accepted_study> studies;
   workload_catalogue catalogue;
   std::string state = "hippo-state"; ///< folder for everything that must last
   std::string report;                ///< folder; empty: in the state folder
@@ -99,7 +99,7 @@ private:
     return result;
   }
 
-  [[nodiscard]] bool goes_on(const loaded_study& x,
+  [[nodiscard]] bool goes_on(const accepted_study& x,
                              const stored_study& stored) const;
   std::optional<error> submit_all();
 
@@ -114,21 +114,21 @@ private:
 
 /// Returns which numerics studies ask for, each once.
 std::vector<std::string>
-numerics_of(const std::vector<loaded_study>& studies) {
+numerics_of(const std::vector<accepted_study>& studies) {
   std::set<std::string> result;
   for (const auto& x : studies)
-    if (auto word = numerics_of(x.spec.workload); !word.empty())
+    if (auto word = numerics_of(x.spec().workload); !word.empty())
       result.insert(std::move(word));
   return {result.begin(), result.end()};
 }
 
 /// Whether a study goes on with what an earlier run has left of its name. The
 /// same study does; another, or the same once more, is a new one.
-bool local_service::goes_on(const loaded_study& x,
+bool local_service::goes_on(const accepted_study& x,
                             const stored_study& stored) const {
-  return stored.name == x.spec.name
+  return stored.name == x.spec().name
          && (options_.resume
-             || (!has_ended(stored.state) && stored.text == x.text));
+             || (!has_ended(stored.state) && stored.text == x.text()));
 }
 
 std::optional<error> local_service::submit_all() {
@@ -348,7 +348,7 @@ int run(run_options options) {
                        options.trainers.devices))
     return exit_bad_input;
   for (const auto& x : options.studies)
-    warn_unchecked(x.spec);
+    warn_unchecked(x.spec());
   auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
@@ -379,9 +379,9 @@ int run(run_options options) {
   std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
             << "report: " << *folder << '\n';
   for (const auto& x : options.studies)
-    if (!is_exact(x.spec.workload))
-      std::cout << "study " << x.spec.name << " is not exact, as it says: "
-                << (may_share(x.spec.workload)
+    if (!is_exact(x.spec().workload))
+      std::cout << "study " << x.spec().name << " is not exact, as it says: "
+                << (may_share(x.spec().workload)
                       ? "its results depend on which trials shared training\n"
                       : "its results depend on how training was cut, and no "
                         "two trials shared any\n");

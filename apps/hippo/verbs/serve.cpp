@@ -88,7 +88,7 @@ std::optional<error> restore(service& svc, state_reader& known,
   if (!studies)
     return studies.failure();
   for (const auto& x : *studies) {
-    auto read = load_study(x.text, x.file, catalogue.workloads, true);
+    auto read = admit_study(x.text, x.file, catalogue.workloads, true);
     if (!read.study) {
       for (const auto& why : read.errors)
         say("study " + std::to_string(x.id) + " (" + x.name

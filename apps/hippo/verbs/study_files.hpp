@@ -30,7 +30,7 @@ struct study_files {
 struct loaded_input {
   workload_catalogue catalogue;
   std::vector<simulation_profile> profiles;
-  std::vector<loaded_study> studies;
+  std::vector<accepted_study> studies;
 };
 
 /// Loads studies and, if any are given, profiles; says on stderr what is wrong.

@@ -35,9 +35,9 @@ int submit_to(client& service, const std::vector<study_source>& sources,
     if (!done)
       return refuse(done.failure());
     if (const auto read
-        = load_study(source.text, source.name, built_in_workloads(), true);
+        = admit_study(source.text, source.name, built_in_workloads(), true);
         read.study)
-      warn_unchecked(read.study->spec);
+      warn_unchecked(read.study->spec());
     for (const auto& warning : done->warnings)
       std::cerr << warning << '\n';
     std::cout << done->id << std::endl;

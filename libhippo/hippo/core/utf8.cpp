@@ -22,6 +22,17 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return bad ? 0 : length;
 }
 
+std::size_t utf8_prefix(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto length = utf8_length(text, at);
+    if (length == 0)
+      break;
+    at += length;
+  }
+  return at;
+}
+
 std::string to_utf8(std::string_view bytes) {
   std::string result;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -33,6 +44,16 @@ std::string to_utf8(std::string_view bytes) {
     at += length == 0 ? 1 : length;
   }
   return result;
+}
+
+std::string excerpt(const std::string& text) {
+  constexpr std::size_t shown_bytes_max = 100;
+  if (text.size() <= shown_bytes_max)
+    return text;
+  auto end = shown_bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;
+  return text.substr(0, end) + "...";
 }
 
 } // namespace hippo

@@ -28,6 +28,15 @@ void shorten(std::vector<stage>& stages, step_t steps) {
   assert(!stages.empty());
 }
 
+/// About how many bytes a configuration takes in a message.
+std::size_t bytes_of(const configuration& x) {
+  constexpr std::size_t bytes_of_form = 128;
+  std::size_t result = 0;
+  for (const auto& [name, shape] : x)
+    result += bytes_of_form + name.size() + shape.word.size();
+  return result;
+}
+
 /// Adds the stops of a stage. One without length ends where the next begins.
 void append_stops(std::vector<stop_point>& to,
                   const std::vector<stop_point>& stops) {
@@ -88,8 +97,15 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.start = std::move(chosen.start);
   work.stages = std::move(chosen.stages);
   shorten(work.stages, options_.lease_steps_max);
-  for (auto& stage : work.stages) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < work.stages.size(); ++i) {
+    auto& stage = work.stages[i];
     stage.config = plan_.config_of(stage.node);
+    bytes += bytes_of(stage.config);
+    if (i > 0 && bytes > options_.lease_bytes_max) {
+      work.stages.resize(i);
+      break;
+    }
     stage.identity = plan_.node(stage.node).identity;
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));

@@ -27,10 +27,10 @@ struct study_trials {
 /// @param events what may be looked at yet, which is counted down
 /// @returns nothing if it would take more
 std::optional<study_trials>
-likely_trials(const loaded_study& study,
+likely_trials(const accepted_study& study,
               const std::map<std::string, sequence>& defaults,
               std::uint64_t run, std::uint64_t& events) {
-  const auto& spec = study.spec;
+  const auto& spec = study.spec();
   tuner decisions{spec, defaults};
   if (decisions.trials() > events)
     return std::nullopt;
@@ -81,12 +81,12 @@ void restore(search_plan& plan, const stored_plan& known) {
 }
 
 /// Merges the trials of all studies, and with what is known.
-outcome merge(const std::vector<loaded_study>& studies,
+outcome merge(const std::vector<accepted_study>& studies,
               const std::vector<study_trials>& trials,
               const std::map<std::string, stored_plan>* known) {
   std::map<std::string, search_plan> plans; // by workload key
   for (const auto& x : studies) {
-    const auto key = key_of(x.spec.workload);
+    const auto key = key_of(x.spec().workload);
     const bool is_new = plans.try_emplace(key).second;
     if (known == nullptr || !is_new)
       continue;
@@ -95,11 +95,11 @@ outcome merge(const std::vector<loaded_study>& studies,
   }
   std::vector<std::pair<search_plan*, study_no>> where;
   for (std::size_t i = 0; i < studies.size(); ++i) {
-    auto& plan = plans[key_of(studies[i].spec.workload)];
+    auto& plan = plans[key_of(studies[i].spec().workload)];
     const auto no
-      = plan.add_study({1, {std::max<step_t>(studies[i].spec.max_steps, 1)}});
+      = plan.add_study({1, {std::max<step_t>(studies[i].spec().max_steps, 1)}});
     where.emplace_back(&plan, no);
-    const bool shares = may_share(studies[i].spec.workload);
+    const bool shares = may_share(studies[i].spec().workload);
     for (std::size_t j = 0; j < trials[i].segments.size(); ++j) {
       const auto strand = shares ? 0 : (i + 1) * strands_per_study + j;
       plan.cover(plan.add_trial(no, trials[i].segments[j], strand),
@@ -176,7 +176,7 @@ private:
 
 } // namespace
 
-expected<preview_record> preview(const std::vector<loaded_study>& studies,
+expected<preview_record> preview(const std::vector<accepted_study>& studies,
                        const std::vector<workload_descriptor>& workloads,
                        const std::map<std::string, stored_plan>* known) {
   const error too_much{errc::resource_exhausted,
@@ -184,10 +184,10 @@ expected<preview_record> preview(const std::vector<loaded_study>& studies,
                          + std::to_string(preview_events_max)
                          + " trials and measurements"};
   auto events = preview_events_max;
-  const auto likely_run = [&](const loaded_study& x, std::uint64_t run) {
+  const auto likely_run = [&](const accepted_study& x, std::uint64_t run) {
     const auto workload
       = std::find_if(workloads.begin(), workloads.end(), [&](const auto& y) {
-          return y.name == x.spec.workload.name;
+          return y.name == x.spec().workload.name;
         });
     return likely_trials(x, defaults_of(*workload), run, events);
   };
@@ -231,7 +231,7 @@ expected<preview_record> preview(const std::vector<loaded_study>& studies,
   }
   for (std::size_t i = 0; i < studies.size(); ++i) {
     study_preview y;
-    y.name = studies[i].spec.name;
+    y.name = studies[i].spec().name;
     y.trials = full[i].ends.size();
     y.full = whole.studies[i];
     if (early[i])

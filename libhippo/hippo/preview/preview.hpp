@@ -8,7 +8,7 @@
 #include "hippo/report/preview.hpp"
 #include "hippo/store/records.hpp"
 #include "hippo/train/descriptor.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 
@@ -26,7 +26,7 @@ inline constexpr std::uint64_t preview_events_max = 2'000'000;
 ///          `preview_events_max`
 /// @complexity O(trials * segments + size of `known`)
 expected<preview_record>
-preview(const std::vector<loaded_study>& studies,
+preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr);
 

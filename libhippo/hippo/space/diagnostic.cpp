@@ -16,6 +16,7 @@ std::string to_text(const diagnostic& x) {
 
 void diagnostics::error(const mark& at, const std::string& path,
                         std::string message) {
+  ++errors_;
   tell(out_->errors, at, path, std::move(message));
 }
 
@@ -31,7 +32,13 @@ void diagnostics::unknown_key(const document::entry& x, const std::string& what,
 
 void diagnostics::tell(std::vector<diagnostic>& list, const mark& at,
                        const std::string& path, std::string message) {
-  if (told_.insert({at.line, at.column, path, message}).second)
+  if (list.size() == told_max)
+    return;
+  // What others have thrown may quote bytes that are no text.
+  message = to_utf8(message);
+  if (list.size() + 1 == told_max)
+    list.push_back({file_, 0, 0, "", "there is more of this kind than is told here"});
+  else if (told_.insert({at.line, at.column, path, message}).second)
     list.push_back({file_, at.line, at.column, path, std::move(message)});
 }
 

@@ -6,16 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/core/utf8.hpp"
 #include "hippo/space/document.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
 
-/// What is found while a study file is read; the same thing is told only once.
+/// How many things are told of one file.
+inline constexpr std::size_t told_max = 100;
+
+/// What is found while a study file is read; the same thing is told only once,
+/// and no more than `told_max` errors and warnings each.
 class diagnostics {
 public:
-  diagnostics(std::string file, study_file& out)
-    : file_(std::move(file)), out_(&out) {}
+  diagnostics(const std::string& file, study_file& out)
+    : file_(to_utf8(file)), out_(&out) {}
 
   void error(const mark& at, const std::string& path, std::string message);
   void warn(const mark& at, const std::string& path, std::string message);
@@ -32,9 +37,9 @@ public:
                    const std::vector<std::string>& known);
 
   [[nodiscard]] const std::string& file() const noexcept { return file_; }
-  [[nodiscard]] std::size_t errors() const noexcept {
-    return out_->errors.size();
-  }
+
+  /// The number of errors found, told or not.
+  [[nodiscard]] std::size_t errors() const noexcept { return errors_; }
 
 private:
   void tell(std::vector<diagnostic>& list, const mark& at,
@@ -42,6 +47,7 @@ private:
 
   std::string file_;
   study_file* out_;
+  std::size_t errors_ = 0;
   std::set<std::tuple<int, int, std::string, std::string>> told_;
 };
 

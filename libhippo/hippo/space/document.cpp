@@ -1,15 +1,20 @@
 #include "hippo/space/document.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/space/diagnostic.hpp"
 
@@ -35,87 +40,256 @@ std::optional<T> whole(const std::string& text) {
   return value;
 }
 
-/// Returns where `text` stops being UTF-8, or nothing if it never does.
-std::optional<mark> not_utf8(std::string_view text) {
-  mark now{1, 1};
-  for (std::size_t at = 0; at < text.size();) {
-    const auto length = utf8_length(text, at);
-    if (length == 0)
-      return now;
+/// Returns where in `text` byte `offset` stands. REQUIRES: UTF-8 up to there.
+mark mark_at(std::string_view text, std::size_t offset) {
+  mark result{1, 1};
+  for (std::size_t at = 0; at < offset; at += utf8_length(text, at))
     if (text[at] == '\n')
-      now = {now.line + 1, 1};
+      result = {result.line + 1, 1};
     else
-      ++now.column;
-    at += length;
-  }
-  return {};
+      ++result.column;
+  return result;
 }
 
+/// What a text of YAML holds, in order: a tree would cost ten times as much,
+/// before anybody could count what is in it.
+struct yaml_event {
+  enum class kind { nothing, leaf, alias, list, map, end };
+
+  kind type = kind::nothing;
+  mark where;
+  std::string text;      ///< of a leaf
+  bool quoted = false;   ///< likewise
+  YAML::anchor_t of = 0; ///< of an alias: what it stands for
+};
+
+/// Thrown to leave the parser.
+struct found_wrong {
+  mark where;
+  std::string message;
+};
+
+/// Keeps the events of one document, within the limits of a study file.
+class event_list : public YAML::EventHandler {
+public:
+  std::vector<yaml_event> events;
+  std::map<YAML::anchor_t, std::size_t> anchors; ///< to the event's index
+
+  /// @param what the document describes, for messages
+  explicit event_list(const std::string& what) : what_(&what) {}
+
+  void OnDocumentStart(const YAML::Mark&) override { ++documents_; }
+
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& at, YAML::anchor_t anchor) override {
+    add({yaml_event::kind::nothing, mark_of(at), {}, false, 0}, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& at, YAML::anchor_t anchor) override {
+    add({yaml_event::kind::alias, mark_of(at), {}, false, anchor}, 0);
+  }
+
+  void OnScalar(const YAML::Mark& at, const std::string& tag,
+                YAML::anchor_t anchor, const std::string& text) override {
+    add({yaml_event::kind::leaf, mark_of(at), text, tag == "!", 0}, anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& at, const std::string&,
+                       YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    begin(yaml_event::kind::list, at, anchor);
+  }
+
+  void OnSequenceEnd() override { end(); }
+
+  void OnMapStart(const YAML::Mark& at, const std::string&,
+                  YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    begin(yaml_event::kind::map, at, anchor);
+  }
+
+  void OnMapEnd() override { end(); }
+
+private:
+  /// Of values, keys and ends.
+  static constexpr std::size_t events_max = 3 * document_values_max;
+
+  void add(yaml_event x, YAML::anchor_t anchor) {
+    if (documents_ > 1)
+      throw found_wrong{x.where, "holds more than one document, a " + *what_
+                                   + " is one"};
+    if (events.size() == events_max)
+      throw found_wrong{x.where, "the file holds more than "
+                                   + std::to_string(document_values_max)
+                                   + " values"};
+    if (anchor != 0)
+      anchors[anchor] = events.size();
+    events.push_back(std::move(x));
+  }
+
+  void begin(yaml_event::kind type, const YAML::Mark& at,
+             YAML::anchor_t anchor) {
+    add({type, mark_of(at), {}, false, 0}, anchor);
+    if (++depth_ > document_depth_max + 1)
+      throw found_wrong{mark_of(at), "is nested more than "
+                                       + std::to_string(document_depth_max)
+                                       + " levels deep"};
+  }
+
+  void end() {
+    --depth_;
+    add({yaml_event::kind::end, {}, {}, false, 0}, 0);
+  }
+
+  const std::string* what_;
+  int documents_ = 0;
+  int depth_ = 0;
+};
+
+/// Makes a document of events. Aliases are spelt out, so it is here that what
+/// they come to is counted.
 class converter {
 public:
-  explicit converter(diagnostics& notes) : notes_(&notes) {}
+  converter(const event_list& list, diagnostics& notes)
+    : list_(&list), notes_(&notes) {}
 
-  document convert(const YAML::Node& x, std::string path, int depth) {
+  document convert() {
+    std::size_t at = 0;
+    return convert(at, "", 0);
+  }
+
+private:
+  using kind = yaml_event::kind;
+
+  [[nodiscard]] const yaml_event& event(std::size_t at) const {
+    return list_->events[at];
+  }
+
+  /// Where what an alias stands for begins; else `at` itself.
+  [[nodiscard]] std::size_t target(std::size_t at) const {
+    const auto& x = event(at);
+    return x.type == kind::alias ? list_->anchors.at(x.of) : at;
+  }
+
+  /// Converts the value at `at`, and moves `at` behind it.
+  document convert(std::size_t& at, std::string path, int depth) {
+    if (event(at).type == kind::alias) {
+      auto there = target(at++);
+      return convert(there, std::move(path), depth);
+    }
+    const auto& x = event(at++);
     document result;
-    result.where = mark_of(x.Mark());
+    result.where = x.where;
     result.path = std::move(path);
-    if (++values_ > document_values_max) {
-      if (values_ == document_values_max + 1)
-        notes_->error(result, "the file holds more than "
-                                + std::to_string(document_values_max)
-                                + " values");
+    if (!count(result, x, depth))
       return result;
-    }
-    if (depth > document_depth_max) {
-      notes_->error(result, "is nested more than "
-                              + std::to_string(document_depth_max)
-                              + " levels deep");
-      return result;
-    }
-    if (x.IsScalar()) {
-      result.type = document::kind::leaf;
-      result.text = x.Scalar();
-      result.quoted = x.Tag() == "!";
-    } else if (x.IsSequence()) {
-      result.type = document::kind::list;
-      for (std::size_t i = 0; i < x.size() && !full(); ++i)
-        result.items.push_back(convert(
-          x[i], result.path + '[' + std::to_string(i) + ']', depth + 1));
-    } else if (x.IsMap()) {
-      convert_map(x, result, depth);
+    switch (x.type) {
+      case kind::leaf:
+        result.type = document::kind::leaf;
+        if (const auto why = refused_text(x.text, max_text_bytes))
+          refuse(result.where, result.path, *why);
+        else
+          result.text = x.text;
+        result.quoted = x.quoted;
+        break;
+      case kind::list:
+        result.type = document::kind::list;
+        while (!full_ && event(at).type != kind::end)
+          result.items.push_back(convert(
+            at,
+            result.path + '[' + std::to_string(result.items.size()) + ']',
+            depth + 1));
+        ++at;
+        break;
+      case kind::map:
+        result.type = document::kind::map;
+        convert_entries(at, result, depth);
+        break;
+      default:
+        break;
     }
     return result;
   }
 
-private:
-  void convert_map(const YAML::Node& x, document& result, int depth) {
-    result.type = document::kind::map;
-    std::set<std::string> seen;
-    for (const auto& pair : x) {
-      if (full())
-        return;
-      const auto where = mark_of(pair.first.Mark());
-      if (!pair.first.IsScalar()) {
-        notes_->error(where, result.path, "a key must be a word");
+  void convert_entries(std::size_t& at, document& result, int depth) {
+    std::set<std::string_view> seen;
+    for (; !full_ && event(at).type != kind::end;) {
+      const auto& key = event(target(at));
+      if (key.type != kind::leaf) {
+        notes_->error(key.where, result.path, "a key must be a word");
+        skip(at);
+        skip(at);
         continue;
       }
-      const auto& key = pair.first.Scalar();
-      auto path = result.path.empty() ? key : result.path + '.' + key;
-      if (!seen.insert(key).second) {
-        notes_->error(where, path, "the key '" + key + "' is there twice");
+      ++at;
+      if (const auto why = refused_text(key.text, max_name_bytes)) {
+        refuse(key.where, result.path, "a key " + *why);
+        skip(at);
         continue;
       }
-      auto value = convert(pair.second, std::move(path), depth + 1);
+      auto path = result.path.empty() ? key.text
+                                      : result.path + '.' + key.text;
+      if (!seen.insert(key.text).second) {
+        notes_->error(key.where, path,
+                      "the key '" + key.text + "' is there twice");
+        skip(at);
+        continue;
+      }
+      auto value = convert(at, std::move(path), depth + 1);
       if (value.type == document::kind::nothing)
-        value.where = where; // else it would be where the next thing stands
-      result.entries.push_back({key, where, std::move(value)});
+        value.where = key.where; // else where the next thing stands
+      result.entries.push_back({key.text, key.where, std::move(value)});
     }
+    ++at;
   }
 
-  [[nodiscard]] bool full() const { return values_ > document_values_max; }
+  /// Moves `at` behind a value.
+  void skip(std::size_t& at) const {
+    int depth = 0;
+    do {
+      const auto type = event(at++).type;
+      if (type == kind::list || type == kind::map)
+        ++depth;
+      else if (type == kind::end)
+        --depth;
+    } while (depth > 0);
+  }
 
+  /// Counts a value. @returns false after noting that it is too much
+  bool count(const document& x, const yaml_event& from, int depth) {
+    if (full_)
+      return false;
+    bytes_ += x.path.size() + from.text.size();
+    full_ = true;
+    if (depth > document_depth_max)
+      notes_->error(x, "is nested more than "
+                         + std::to_string(document_depth_max)
+                         + " levels deep");
+    else if (++values_ > document_values_max)
+      notes_->error(x, "the file holds more than "
+                         + std::to_string(document_values_max) + " values");
+    else if (bytes_ > document_spelt_bytes_max)
+      notes_->error(x.where, "",
+                    "the file is larger than "
+                      + std::to_string(document_spelt_bytes_max >> 20)
+                      + " MiB where every value stands with its path and in "
+                        "place of its aliases");
+    else
+      full_ = false;
+    return !full_;
+  }
+
+  void refuse(const mark& at, const std::string& path, std::string why) {
+    if (why.ends_with("UTF-8"))
+      why += " once its escapes are read: write the characters themselves";
+    notes_->error(at, path, std::move(why));
+  }
+
+  const event_list* list_;
   diagnostics* notes_;
   std::size_t values_ = 0;
+  std::size_t bytes_ = 0;
+  bool full_ = false;
 };
 
 } // namespace
@@ -151,7 +325,7 @@ std::string document::found() const {
     case kind::nothing:
       return "nothing";
     case kind::leaf:
-      return "'" + text + "'";
+      return "'" + excerpt(text) + "'";
     case kind::list:
       return items.empty() ? "an empty list" : "a list";
     case kind::map:
@@ -167,26 +341,30 @@ std::optional<document> read_document(const std::string& text,
     notes.error(mark{}, "", "is larger than 1 MiB");
     return {};
   }
-  if (const auto where = not_utf8(text)) {
-    notes.error(*where, "", "is not valid UTF-8");
+  const auto good = std::min(utf8_prefix(text), text.find('\0'));
+  if (good < text.size()) {
+    notes.error(mark_at(text, good), "",
+                text[good] == '\0' ? "holds a zero byte"
+                                   : "is not valid UTF-8");
     return {};
   }
   try {
-    const auto all = YAML::LoadAll(text);
-    if (all.size() > 1) {
-      notes.error(mark_of(all[1].Mark()), "",
-                  "holds more than one document, a " + what + " is one");
-      return {};
+    std::istringstream in{text};
+    YAML::Parser parser{in};
+    event_list list{what};
+    while (parser.HandleNextDocument(list)) {
     }
-    if (all.empty() || !all[0].IsMap()) {
+    if (list.events.empty() || list.events[0].type != yaml_event::kind::map) {
       notes.error(mark{}, "", "must be a map that describes a " + what);
       return {};
     }
-    return converter{notes}.convert(all[0], "", 0);
+    return converter{list, notes}.convert();
+  } catch (const found_wrong& x) {
+    notes.error(x.where, "", x.message);
   } catch (const YAML::Exception& e) {
     notes.error(mark_of(e.mark), "", "is not valid YAML: " + e.msg);
-    return {};
   }
+  return {};
 }
 
 } // namespace hippo

@@ -7,27 +7,27 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "hippo/space/mark.hpp"
+
 namespace hippo {
 
 class diagnostics;
-
-/// A position in a text, both from 1; 0: the text as a whole.
-struct mark {
-  int line = 0;
-  int column = 0;
-};
 
 /// The most bytes that a study file may have.
 inline constexpr std::size_t document_bytes_max = 1 << 20;
 
 /// The most values that a study file may hold, aliases spelt out.
-inline constexpr std::size_t document_values_max = 200'000;
+inline constexpr std::size_t document_values_max = 50'000;
+
+/// The most bytes of all its values, and of their paths, aliases spelt out.
+inline constexpr std::size_t document_spelt_bytes_max = 4 << 20;
 
 /// How deep values may be nested.
 inline constexpr int document_depth_max = 64;
 
 /// A value of a YAML document, with its position and path. Aliases are spelt
-/// out and no map holds a key twice.
+/// out, no map holds a key twice, and every text and key can travel to trainers
+/// (`core/limits.hpp`).
 struct document {
   struct entry;
   enum class kind { nothing, leaf, list, map };
@@ -47,7 +47,8 @@ struct document {
   /// truth value, or a word. REQUIRES: a leaf.
   [[nodiscard]] nlohmann::ordered_json meaning() const;
 
-  /// Says what this is for a message: `'word'`, `a list`, `nothing`.
+  /// Says what this is for a message: `'word'` (the beginning of it, if it is
+  /// long), `a list`, `nothing`.
   [[nodiscard]] std::string found() const;
 };
 

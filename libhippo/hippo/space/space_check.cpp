@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
@@ -19,8 +20,11 @@ namespace {
 /// the values of so many are whole, all are.
 constexpr step_t looked_at_max = 10'000;
 
-/// The most values to look at for one hyper-parameter: a bound on time.
+/// The most values to look at for one hyper-parameter, the fewest where there
+/// are many, and the most for all of them: bounds on time.
 constexpr std::size_t values_max = 2'000'000;
+constexpr std::size_t values_min = 20'000;
+constexpr std::size_t all_values_max = 20'000'000;
 
 /// Returns how many ways there are to decide `x`, for a continuous range how
 /// many ends it has.
@@ -79,36 +83,116 @@ private:
   std::unordered_map<const space_node*, std::uint64_t> turns_;
 };
 
+/// Which ways of choices, and which ends of ranges, have had their turn.
+class coverage {
+public:
+  /// Notes a decision.
+  void note(const space_node& x, std::uint64_t way) {
+    const auto count = ways_or_ends(x);
+    auto& tried = tried_[&x].ways;
+    if (x.type == space_node::kind::choice) {
+      tried.resize(count);
+      tried[way] = true;
+      return;
+    }
+    tried.resize(2);
+    if (way == 0)
+      tried[0] = true;
+    if (way == way_or_end(x, count - 1))
+      tried[1] = true;
+  }
+
+  /// Whether all below `x` have. It takes time once only, as nothing is ever
+  /// taken back.
+  bool is_whole(const space_node& x) {
+    if (x.type != space_node::kind::choice && x.type != space_node::kind::range)
+      return std::all_of(x.children.begin(), x.children.end(),
+                         [this](const space_node& y) { return is_whole(y); });
+    return next(x) == end_of(x);
+  }
+
+  /// Decides so that something has its turn that has had none, if there is any.
+  std::uint64_t pick(const space_node& x) {
+    const auto i = next(x);
+    if (i == end_of(x))
+      return 0;
+    return x.type == space_node::kind::choice
+             ? i
+             : i * way_or_end(x, ways_or_ends(x) - 1);
+  }
+
+private:
+  struct state {
+    std::vector<bool> ways; ///< of a range: its ends
+    std::size_t whole = 0;  ///< so many of the first have nothing left
+  };
+
+  static std::size_t end_of(const space_node& x) {
+    return x.type == space_node::kind::choice ? x.children.size() : 2;
+  }
+
+  std::size_t next(const space_node& x) {
+    auto& known = tried_[&x];
+    const bool is_choice = x.type == space_node::kind::choice;
+    known.ways.resize(end_of(x));
+    while (known.whole < end_of(x) && known.ways[known.whole]
+           && (!is_choice || is_whole(x.children[known.whole])))
+      ++known.whole;
+    return known.whole;
+  }
+
+  std::map<const space_node*, state> tried_; ///< stays where it is
+};
+
 /// Checks the values of one hyper-parameter.
 class value_check {
 public:
+  /// @param budget how many values may be looked at in a row
   value_check(const space_node& x, step_t max_steps,
-              const parameter_descriptor* limits, diagnostics& notes)
-    : x_(&x), max_steps_(max_steps), limits_(limits), notes_(&notes) {}
+              const parameter_descriptor* limits, std::size_t budget,
+              diagnostics& notes)
+    : x_(&x), max_steps_(max_steps), limits_(limits), budget_(budget),
+      notes_(&notes) {}
 
   void run() {
+    run_through();
+    values_ = 0;
+    while (!covered_.is_whole(*x_) && values_ < budget_)
+      check([&](const space_node& n) { return covered_.pick(n); });
+    if (!covered_.is_whole(*x_))
+      notes_->error(x_->where, x_->path,
+                    "has more options of long sequences than can be checked: "
+                    "together they may have "
+                      + std::to_string(budget_) + " pieces");
+  }
+
+  /// How often a sequence went on with another piece, at the most.
+  [[nodiscard]] std::size_t changes() const noexcept { return changes_; }
+
+private:
+  /// Checks all combinations if they are few, else some.
+  void run_through() {
     odometer all;
     int left = checked_combinations_max;
     bool more = true;
-    for (; more && left > 0 && values_ < values_max; --left) {
+    for (; more && left > 0 && values_ < budget_; --left) {
       check([&](const space_node& n) { return all.pick(n); });
       more = all.turn();
     }
     if (more) {
       values_ = 0;
       round_robin turns;
-      for (left = checked_combinations_max; left > 0 && values_ < values_max;
+      for (left = checked_combinations_max; left > 0 && values_ < budget_;
            --left)
         check([&](const space_node& n) { return turns.pick(n); });
     }
     if (!more && !continuous_)
       return;
     values_ = 0;
-    for (std::uint64_t i = 0; i < checked_samples && values_ < values_max; ++i)
+    for (std::uint64_t i = 0; i < checked_samples && values_ < budget_; ++i)
       check([&](const space_node& n) { return draw_decision(n, 0, i); });
   }
 
-private:
   /// Checks the combination that `pick` decides.
   void check(const decider& pick) {
     decided_.clear();
@@ -117,10 +201,13 @@ private:
       *x_,
       [&](const space_node& n) {
         continuous_ = continuous_ || ways(n) == 0;
-        return decided_[&n] = pick(n);
+        const auto way = pick(n);
+        covered_.note(n, way);
+        return decided_[&n] = way;
       },
       nullptr);
     const auto made = make_sequence(value, max_steps_);
+    changes_ = std::max(changes_, made.value.pieces().size() - 1);
     values_ += 1 + made.value.pieces().size();
     for (const auto& x : made.errors)
       tell(x.where, x.message, &diagnostics::error);
@@ -143,7 +230,8 @@ private:
         = !shape.is_plateau() && (integer || !shape.is_monotone())
             ? std::min(last, begin + looked_at_max)
             : begin;
-      for (auto at = begin; at <= each; ++at, ++values_)
+      for (auto at = begin; at <= each && values_ < 2 * budget_;
+           ++at, ++values_)
         if (!check_value(value, x, shape.at(at), at))
           return;
       if (!shape.is_plateau() && !check_value(value, x, shape.at(last), last))
@@ -211,11 +299,14 @@ private:
   const space_node* x_;
   step_t max_steps_;
   const parameter_descriptor* limits_;
+  std::size_t budget_;
   diagnostics* notes_;
+  coverage covered_;
   std::unordered_map<const space_node*, std::uint64_t> decided_;
   std::map<std::string, std::size_t> told_; ///< path to combination
   std::size_t checked_ = 0;                 ///< combinations so far
   std::size_t values_ = 0;
+  std::size_t changes_ = 0;
   bool continuous_ = false;
 };
 
@@ -251,8 +342,12 @@ definitions definitions_in(const space_node& x, diagnostics& notes) {
 }
 
 /// Checks the values of every hyper-parameter in `x`, however deep.
-void check_values(const space_node& x, step_t max_steps,
-                  const workload_descriptor* workload, diagnostics& notes) {
+/// @param budget of values to look at for each of them
+/// @returns how often their sequences change, at the most and all together
+std::size_t check_values(const space_node& x, step_t max_steps,
+                         const workload_descriptor* workload,
+                         std::size_t budget, diagnostics& notes) {
+  std::size_t changes = 0;
   for (std::size_t i = 0; i < x.children.size(); ++i) {
     if (x.type == space_node::kind::space) {
       const parameter_descriptor* limits = nullptr;
@@ -260,20 +355,41 @@ void check_values(const space_node& x, step_t max_steps,
         limits = &*std::find_if(
           workload->hyper_parameters.begin(), workload->hyper_parameters.end(),
           [&](const parameter_descriptor& p) { return p.name == x.keys[i]; });
-      value_check{x.children[i], max_steps, limits, notes}.run();
+      value_check check{x.children[i], max_steps, limits, budget, notes};
+      check.run();
+      changes += check.changes();
     }
-    check_values(x.children[i], max_steps, workload, notes);
+    changes += check_values(x.children[i], max_steps, workload, budget, notes);
     if (x.type == space_node::kind::choice)
-      check_values(x.brought[i], max_steps, workload, notes);
+      changes += check_values(x.brought[i], max_steps, workload, budget, notes);
   }
+  return changes;
 }
 
 } // namespace
 
 void check_space(const space_node& root, const workload_descriptor* workload,
                  diagnostics& notes) {
-  definitions_in(root, notes);
-  check_values(root, root.max_steps, workload, notes);
+  const auto names = definitions_in(root, notes).size();
+  if (names > max_hyper_parameters) {
+    notes.error(root.where, root.path,
+                "has " + std::to_string(names) + " hyper-parameters, of which "
+                  + std::to_string(max_hyper_parameters) + " are allowed");
+    return;
+  }
+  const auto budget
+    = std::clamp(all_values_max / std::max<std::size_t>(names, 1), values_min,
+                 values_max);
+  const auto changes
+    = check_values(root, root.max_steps, workload, budget, notes);
+  // A trial has a stage more with each change, and each stage a form of every
+  // hyper-parameter.
+  if ((changes + 1) * names > trial_forms_max)
+    notes.error(root.where, root.path,
+                "the sequences of its " + std::to_string(names)
+                  + " hyper-parameters may go on with another piece "
+                  + std::to_string(trial_forms_max / names - 1)
+                  + " times in all, and do up to " + std::to_string(changes));
 }
 
 } // namespace hippo

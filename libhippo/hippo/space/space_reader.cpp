@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/space_check.hpp"
@@ -35,7 +36,8 @@ const std::vector<std::pair<std::string, range_scale>> scales{
   {"int_uniform", range_scale::int_uniform},
 };
 
-/// Writes a value so that equal meaning gives equal text.
+/// Writes a value so that equal meaning gives equal text. REQUIRES: it is valid
+/// UTF-8, as all of a document is.
 std::string signature(const document& x) {
   if (x.type == document::kind::leaf) {
     const auto value = x.meaning();
@@ -102,6 +104,10 @@ private:
       case document::kind::leaf: {
         auto result = start(x, space_node::kind::literal);
         result.literal = x.meaning();
+        if (result.literal.is_number()
+            && !std::isfinite(result.literal.get<double>()))
+          notes_->error(x, "must be a finite number, found "
+                             + to_text(result.literal.get<double>()));
         set_size(result);
         return result;
       }
@@ -184,7 +190,9 @@ private:
     auto result = start(x, space_node::kind::choice);
     std::map<std::string, const document*> seen;
     for (const auto& option : x.items) {
-      const auto [same, is_new] = seen.emplace(signature(option), &option);
+      // Choices in choices would have whole texts over and over again.
+      const auto [same, is_new]
+        = seen.emplace(hash_text(signature(option)), &option);
       if (!is_new)
         notes_->warn(option, "is the same option as " + same->second->path);
       const auto* inner = option.find("value");

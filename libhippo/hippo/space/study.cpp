@@ -8,8 +8,10 @@
 #include <system_error>
 #include <utility>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/core/utf8.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
@@ -63,13 +65,15 @@ public:
   }
 
 private:
+  /// Notes where things stand that others check: not in the space, of which
+  /// everything is told here.
   void collect_marks(const document& x) {
-    study_.marks[x.path] = {notes_->file(), x.where.line, x.where.column,
-                            x.path, ""};
+    study_.marks[x.path] = x.where;
     for (const auto& item : x.items)
       collect_marks(item);
     for (const auto& entry : x.entries)
-      collect_marks(entry.value);
+      if (entry.value.path != "space")
+        collect_marks(entry.value);
   }
 
   void read_name() {
@@ -103,6 +107,7 @@ private:
       workload_ = find_descriptor(study_.workload.name);
       if (workload_ == nullptr)
         notes_->error(*x, "this service runs no code of its studies");
+      check_workload(*x);
       return;
     }
     const auto* name = x;
@@ -119,6 +124,44 @@ private:
     for (const auto& option : workload_->options)
       study_.workload.options[option.name] = option.fallback;
     read_options(*x, "");
+    check_workload(*x);
+  }
+
+  /// Checks that the workload can travel to a trainer, wherever its parts are
+  /// from: names are put together of keys, versions come from the client.
+  void check_workload(const document& x) {
+    const auto& spec = study_.workload;
+    for (const auto* list : {&spec.options, &spec.settings}) {
+      if (list->size() > max_workload_options)
+        notes_->error(x, "has " + std::to_string(list->size())
+                           + " options and files, of which "
+                           + std::to_string(max_workload_options)
+                           + " are allowed");
+      for (const auto& [name, value] : *list)
+        check_option(x, name, value);
+    }
+    if (const auto bytes = key_of(spec).size(); bytes > max_text_bytes)
+      notes_->error(x, "its options come to " + std::to_string(bytes)
+                         + " bytes, names and values together, of which "
+                         + std::to_string(max_text_bytes)
+                         + " are allowed; leave what is longer in a file of "
+                           "the study");
+  }
+
+  void check_option(const document& x, const std::string& name,
+                    const scalar& value) {
+    const auto* word = std::get_if<std::string>(&value);
+    const auto* number = std::get_if<double>(&value);
+    if (const auto why = refused_name(name))
+      notes_->error(x, "the name of its option '" + excerpt(name) + "' "
+                         + *why);
+    else if (const auto bad = word != nullptr
+                                ? refused_text(*word, max_text_bytes)
+                                : std::nullopt)
+      notes_->error(x, "its option '" + excerpt(name) + "' " + *bad);
+    else if (number != nullptr && !std::isfinite(*number))
+      notes_->error(x, "its option '" + excerpt(name)
+                         + "' must be a finite number or a word");
   }
 
   void find_workload(const document& x) {
@@ -251,6 +294,8 @@ private:
     if (!name)
       return;
     study_.objective.metric = *name;
+    if (const auto why = refused_name(*name))
+      notes_->error(x, *why);
     if (workload_ == nullptr || workload_->open)
       return;
     std::vector<std::string> known;
@@ -357,7 +402,9 @@ study_file read_study(const std::string& text, const std::string& name,
   diagnostics notes{name, result};
   const auto parts = split(text);
   study_code code;
-  if (!parts.code.empty()) {
+  if (!parts.code.empty() && text.size() > document_bytes_max) {
+    notes.error({}, "", "is larger than 1 MiB with the files that it brings");
+  } else if (!parts.code.empty()) {
     auto read = study_code_from_json(parts.code);
     if (!read)
       notes.error({}, "", read.failure().message);
@@ -371,7 +418,7 @@ study_file read_study(const std::string& text, const std::string& name,
     else if (!parts.code.empty())
       notes.error({}, "workload", "brings code, which a workload that does not "
                                   "name it cannot run");
-    if (result.errors.empty())
+    if (notes.errors() == 0)
       result.study = std::move(study);
   }
   return result;

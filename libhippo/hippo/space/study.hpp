@@ -13,6 +13,7 @@
 #include "hippo/core/error.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
+#include "hippo/space/mark.hpp"
 #include "hippo/train/descriptor.hpp"
 
 namespace hippo {
@@ -157,9 +158,8 @@ struct study_spec {
   study_budget budget;
   std::uint64_t seed = 0; ///< of what the algorithm draws
   double weight = 1;      ///< share of the trainers, relative to other studies
-  /// Where each value of the file stands, by its path (`algorithm.asha.eta`);
-  /// the messages are empty. For what is checked elsewhere.
-  std::map<std::string, diagnostic> marks;
+  /// Where what is checked elsewhere stands, by its path (`algorithm.asha.eta`).
+  std::map<std::string, mark> marks;
 };
 
 /// Renders `file:line:column: path: message`.

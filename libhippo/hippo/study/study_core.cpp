@@ -8,7 +8,7 @@
 
 #include "hippo/core/number.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 

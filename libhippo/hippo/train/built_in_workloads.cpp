@@ -46,11 +46,10 @@ parameter_descriptor text(std::string name, std::string fallback,
   return words(std::move(name), {}, std::move(fallback), std::move(meaning));
 }
 
+/// It may be 0: schedules begin and end there.
 parameter_descriptor learning_rate(double fallback) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  auto x = number("lr", fallback, 0, infinity, "learning rate");
-  x.min_excluded = true;
-  return x;
+  return number("lr", fallback, 0, infinity, "learning rate");
 }
 
 /// @param meaning what an iteration holds

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
 
@@ -281,6 +282,8 @@ private:
       timed(next_.evaluate_ns, [this] { next_.values = work_.evaluate(); });
     if (failure)
       return failure;
+    if ((failure = check_names()))
+      return failure;
     for (const auto& [name, value] : next_.values)
       if (!std::isfinite(value) && !failure)
         failure =
@@ -291,6 +294,22 @@ private:
     if (failure)
       next_.values.clear();
     return failure;
+  }
+
+  /// Whether what was measured can be told.
+  std::optional<error> check_names() {
+    std::string why;
+    if (next_.values.size() > max_metrics)
+      why = std::to_string(next_.values.size()) + " metrics, of which "
+            + std::to_string(max_metrics) + " are allowed";
+    for (const auto& [name, value] : next_.values)
+      if (const auto refused = refused_name(name))
+        why = "a metric whose name " + *refused + ": '" + excerpt(to_utf8(name))
+              + "'";
+    if (why.empty())
+      return {};
+    next_.values.clear();
+    return error{errc::training_failed, "the workload measured " + why};
   }
 
   /// A state that is to be written.

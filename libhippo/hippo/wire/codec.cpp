@@ -7,6 +7,8 @@
 
 #include <kj/exception.h>
 
+#include "hippo/core/utf8.hpp"
+
 namespace hippo {
 
 namespace {
@@ -129,9 +131,9 @@ wire<Schema> make(F&& fill) {
 class complaint {
 public:
   /// Returns `ok` and notes `why` if it is false.
-  bool require(bool ok, const char* what, const char* why) {
+  bool require(bool ok, const char* what, std::string_view why) {
     if (!ok && text_.empty())
-      text_ = std::string{what} + " " + why;
+      text_ = std::string{what}.append(" ").append(why);
     return ok;
   }
 
@@ -144,17 +146,36 @@ private:
 /// Whether an empty text is fine.
 enum class emptiness : bool { refused, allowed };
 
+std::string_view view(capnp::Text::Reader in) { return {in.cStr(), in.size()}; }
+
 /// Reads a text of at most `limit` bytes.
 bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
          emptiness empty, const char* what, complaint& why) {
-  const std::string_view text{in.cStr(), in.size()};
-  if (!why.require(text.size() <= limit, what, "is too long")
-      || !why.require(text.find('\0') == text.npos, what, "holds a zero byte")
-      || !why.require(empty == emptiness::allowed || !text.empty(), what,
+  const auto refused = refused_text(view(in), limit);
+  if (!why.require(!refused, what, refused.value_or(""))
+      || !why.require(empty == emptiness::allowed || in.size() > 0, what,
                       "is empty"))
     return false;
-  out = text;
+  out = view(in);
   return true;
+}
+
+/// Reads what only people read: what is no UTF-8 in it, a sender whose programs
+/// say such things cannot help.
+bool get_prose(capnp::Text::Reader in, std::string& out, std::size_t limit,
+               const char* what, complaint& why) {
+  if (!why.require(in.size() <= limit, what, "is too long"))
+    return false;
+  out = to_utf8(view(in));
+  return true;
+}
+
+/// Reads a path, which is bytes without a zero.
+bool get_path(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  out = view(in);
+  return why.require(out.size() <= max_text_bytes, what, "is too long")
+         && why.require(out.find('\0') == out.npos, what, "holds a zero byte");
 }
 
 bool get_name(capnp::Text::Reader in, std::string& out, const char* what,
@@ -254,7 +275,7 @@ bool get(schema::Form::Reader in, form& out, complaint& why) {
   if (!why.require(from_schema(in.getKind(), out.kind), what,
                    "is of an unknown kind")
       || !get_step(in.getOrigin(), out.origin, "a form's origin", why)
-      || !get(in.getWord(), out.word, max_name_bytes, emptiness::allowed,
+      || !get(in.getWord(), out.word, max_text_bytes, emptiness::allowed,
               "a word", why))
     return false;
   const auto numbers = in.getNumbers();
@@ -330,8 +351,8 @@ bool get(schema::StopPoint::Reader in, stop_point& out, complaint& why) {
 bool get(schema::Failure::Reader in, error& out, complaint& why) {
   out.code = static_cast<errc>(in.getCode());
   return why.require(in.getCode() != 0, "a failure", "has no code")
-         && get(in.getMessage(), out.message, max_text_bytes,
-                emptiness::allowed, "a failure's message", why);
+         && get_prose(in.getMessage(), out.message, max_text_bytes,
+                      "a failure's message", why);
 }
 
 bool get_duration(std::uint64_t in, std::uint64_t& out, complaint& why) {
@@ -445,8 +466,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   out.lane = in.getLane();
   return get_lease_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
-         && get(in.getFolder(), out.folder, max_text_bytes, emptiness::allowed,
-                "the folder", why)
+         && get_path(in.getFolder(), out.folder, "the folder", why)
          && get(in.getToken(), out.token, max_name_bytes, emptiness::allowed,
                 "the token", why)
          && get(in.getStart(), out.start, emptiness::allowed, why)
@@ -490,8 +510,8 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
          && get_duration(in.getSaveNanos(), out.save_ns, why)
          && get_step(in.getTrainedSteps(), out.trained_steps,
                      "the number of trained steps", why)
-         && get(in.getOutput(), out.output, max_text_bytes, emptiness::allowed,
-                "the output", why)
+         && get_prose(in.getOutput(), out.output, max_text_bytes, "the output",
+                      why)
          && why.require(out.trained_steps <= out.at, "the stop",
                         "lies before the steps that were trained");
 }
@@ -501,8 +521,7 @@ bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
          && get_step(in.getAt(), out.at, "the last step", why)
          && (!in.hasFailure()
              || get(in.getFailure(), out.failure.emplace(), why))
-         && get(in.getLog(), out.log, max_log_bytes, emptiness::allowed,
-                "the log", why);
+         && get_prose(in.getLog(), out.log, max_log_bytes, "the log", why);
 }
 
 bool get(schema::Ack::Reader in, ack& out, complaint& why) {
@@ -683,6 +702,17 @@ expected<welcome> decode(const wire<schema::Welcome>& x) {
 
 expected<lease> decode(const wire<schema::Lease>& x) {
   return decode_as<lease>("lease", x);
+}
+
+std::optional<std::uint64_t> number_of(const wire<schema::Lease>& x) {
+  if (x.empty() || x.words().size() > max_wire_words)
+    return {};
+  try {
+    const auto number = x.read([](auto in) { return in.getNumber(); });
+    return number == 0 ? std::nullopt : std::optional{number};
+  } catch (const kj::Exception&) {
+    return {};
+  }
 }
 
 expected<stop_request> decode(const wire<schema::Stop>& x) {

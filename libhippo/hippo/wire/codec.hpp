@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/limits.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/wire/messages.hpp"
@@ -16,16 +18,10 @@
 
 namespace hippo {
 
-// What `decode` accepts at most.
+// What `decode` accepts at most, beside `core/limits.hpp`.
 inline constexpr step_t max_step = 1ull << 53;
-inline constexpr std::size_t max_name_bytes = 1024; ///< names, words, hosts
-/// Of a message, a folder or a workload key.
-inline constexpr std::size_t max_text_bytes = 64 << 10;
 inline constexpr std::size_t max_log_bytes = 8 << 10; ///< of a failed lease
-inline constexpr std::size_t max_hyper_parameters = 4096;
-inline constexpr std::size_t max_workload_options = 4096;
 inline constexpr std::size_t max_workloads = 4096;
-inline constexpr std::size_t max_metrics = 4096;
 inline constexpr std::size_t max_lease_stages = 100'000;
 inline constexpr std::size_t max_lease_stops = 1'000'000;
 /// An hour.
@@ -65,6 +61,10 @@ expected<heartbeat> decode(const wire<schema::Heartbeat>& x);
 expected<ack> decode(const wire<schema::Ack>& x);
 expected<resent> decode(const wire<schema::Resent>& x);
 expected<goodbye> decode(const wire<schema::Goodbye>& x);
+
+/// Returns the number of a lease that does not decode, so that it can be ended;
+/// nothing if not even that can be made out.
+std::optional<std::uint64_t> number_of(const wire<schema::Lease>& x);
 
 /// Encodes a configuration as bytes to be stored. Equal ones give equal bytes.
 std::string encode_configuration(const configuration& x);

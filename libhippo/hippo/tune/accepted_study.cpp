@@ -1,4 +1,4 @@
-#include "hippo/tune/loaded_study.hpp"
+#include "hippo/tune/accepted_study.hpp"
 
 #include "hippo/tune/algorithm.hpp"
 
@@ -10,7 +10,8 @@ diagnostic locate(const study_spec& spec, const std::string& path,
   result.file = spec.file;
   for (auto at = path; !at.empty();) {
     if (auto i = spec.marks.find(at); i != spec.marks.end()) {
-      result = i->second;
+      result.line = i->second.line;
+      result.column = i->second.column;
       break;
     }
     const auto dot = at.rfind('.');
@@ -21,11 +22,11 @@ diagnostic locate(const study_spec& spec, const std::string& path,
   return result;
 }
 
-study_loading load_study(const std::string& text, const std::string& name,
+study_admission admit_study(const std::string& text, const std::string& name,
                          const std::vector<workload_descriptor>& workloads,
                          bool has_clients) {
   auto read = read_study(text, name, workloads);
-  study_loading result{std::nullopt, std::move(read.errors),
+  study_admission result{std::nullopt, std::move(read.errors),
                        std::move(read.warnings)};
   if (!read.study)
     return result;
@@ -35,7 +36,7 @@ study_loading load_study(const std::string& text, const std::string& name,
   for (const auto& x : found.warnings)
     result.warnings.push_back(locate(*read.study, x.path, x.message));
   if (result.errors.empty())
-    result.study = loaded_study{std::move(*read.study), text};
+    result.study = accepted_study{std::move(*read.study), text};
   return result;
 }
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hippo {
+
+// What may travel between a service and its trainers. The codec refuses what
+// keeps to none of this, and so does whatever lets something in that is to
+// travel later: study files, the metrics of a workload.
+
+/// Of a name: a hyper-parameter's, an option's, a metric's, a host's.
+inline constexpr std::size_t max_name_bytes = 1024;
+/// Of a word that is a value (a prompt, say), a message, a folder, a workload
+/// key.
+inline constexpr std::size_t max_text_bytes = 64 << 10;
+inline constexpr std::size_t max_hyper_parameters = 4096;
+inline constexpr std::size_t max_workload_options = 4096;
+inline constexpr std::size_t max_metrics = 4096;
+
+/// Says why a text cannot travel ("holds a zero byte"): it is too long,
+/// holds a zero byte, or is not valid UTF-8. @returns nothing if it can
+std::optional<std::string> refused_text(std::string_view text,
+                                        std::size_t bytes_max);
+
+/// The same of a name, which must not be empty either.
+std::optional<std::string> refused_name(std::string_view name);
+
+} // namespace hippo

@@ -1,0 +1,89 @@
+#include "trainer.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "actors/actor_fixture.hpp"
+#include "hippo/wire/codec.hpp"
+#include "wire/samples.hpp"
+
+namespace hippo {
+namespace {
+
+/// Trains nothing: what a test expects is that it is never asked to.
+struct idle_engine : engine {
+  void start(const lease&, engine_sink) override { ADD_FAILURE(); }
+  void add_stop(std::uint64_t, const stop_point&) override {}
+  void cancel(std::uint64_t) override {}
+  [[nodiscard]] step_t reached(std::uint64_t) const override { return 0; }
+};
+
+/// A trainer, the pool that it is registered with, and whose leases it gets.
+struct TrainerTest : test::actor_test {
+  int registrations = 0;
+  std::vector<lease_end> ended;
+
+  registrar_actor pool
+    = spawn([this](registrar_actor::pointer) -> registrar_actor::behavior_type {
+        return {
+          [this](register_atom, const hello_wire&, const trainer_actor&) {
+            ++registrations;
+            return encode(welcome{std::nullopt, 7, 1000});
+          },
+          [](heartbeat_atom, const heartbeat_wire&) {},
+          [](resent_atom, const resent_wire&, const trainer_actor&) {},
+          [](leave_atom, const goodbye_wire&) {},
+        };
+      });
+  lease_owner_actor owner = spawn(
+    [this](lease_owner_actor::pointer) -> lease_owner_actor::behavior_type {
+      return {
+        [](report_atom, const stop_report_wire&) {},
+        [this](ended_atom, const lease_end_wire& msg) {
+          ended.push_back(*decode(msg));
+        },
+      };
+    });
+  training_actor worker = join();
+
+  training_actor join() {
+    hello who;
+    who.device = "test";
+    const auto result = spawn(trainer, pool, who,
+                              std::make_shared<idle_engine>(),
+                              std::function<std::string()>{});
+    run();
+    return result;
+  }
+
+  void give(const lease_wire& x) {
+    self->send(worker, lease_atom::value, x, owner);
+    run();
+  }
+};
+
+TEST_F(TrainerTest, EndsALeaseThatItCannotDecode) {
+  auto spoilt = samples::path();
+  spoilt.stages[0].config["prompt"]
+    = form::text(std::string(max_text_bytes + 1, 'w'));
+  give(encode(spoilt));
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].lease, spoilt.number);
+  ASSERT_TRUE(ended[0].failure);
+  EXPECT_EQ(ended[0].failure->code, errc::malformed_message);
+  EXPECT_NE(ended[0].failure->message.find("a word is too long"),
+            std::string::npos)
+    << ended[0].failure->message;
+  EXPECT_EQ(registrations, 1);
+}
+
+TEST_F(TrainerTest, RegistersAnewWhenALeaseHasNoNumber) {
+  auto spoilt = samples::path();
+  spoilt.number = 0;
+  give(encode(spoilt));
+  EXPECT_TRUE(ended.empty());
+  EXPECT_EQ(registrations, 2); // so the pool knows that it holds none
+}
+
+} // namespace
+} // namespace hippo
