@@ -7,6 +7,7 @@
 
 #include "checkpoint_space.hpp"
 #include "submission.hpp"
+#include "supervision.hpp"
 
 namespace hippo {
 
@@ -96,24 +97,8 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
   if (state.options.known)
     if (auto read = read_last_numbers(state); !read)
       self->quit(to_caf_error(read.failure()));
-  self->set_down_handler([self](const caf::down_msg& msg) {
-    auto& st = self->state;
-    const auto i
-      = std::find_if(st.mergers.begin(), st.mergers.end(), [&](const auto& x) {
-          return x.second.handle.address() == msg.source;
-        });
-    if (i == st.mergers.end())
-      return;
-    if (!i->second.retiring) {
-      // It could not go on, and has said why.
-      self->quit(msg.reason);
-      return;
-    }
-    const auto waiting = std::move(i->second.waiting);
-    st.mergers.erase(i);
-    for (const auto& f : waiting)
-      f();
-  });
+  self->set_down_handler(
+    [self](const caf::down_msg& msg) { note_down(self, msg); });
   if (!state.options.keep_ended || limits_space(state))
     self->delayed_send(self, look_interval, tick_atom::value);
   return {

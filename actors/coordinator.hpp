@@ -50,6 +50,8 @@ struct coordinator_state {
     study_actor handle;
     std::uint64_t no = 0; ///< its merger's number of it
     bool ended = false;
+    std::shared_ptr<const accepted_study> study{}; ///< to start it again
+    bool restarting = false; ///< it ends, and is submitted again then
   };
   struct merger_entry {
     merger_actor handle;
@@ -67,6 +69,8 @@ struct coordinator_state {
   observer_actor observer;
   std::map<std::uint64_t, study_entry> studies;  ///< by id
   std::map<std::string, merger_entry> mergers;   ///< by workload key
+  /// When a merger has last died of a fault of its own, by workload key.
+  std::map<std::string, caf::actor_clock::time_point> last_deaths;
   std::uint64_t last_study = 0;                  ///< id
   std::uint64_t last_lease_epoch = 0;
   bool going = false;

@@ -4,6 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "fault.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -160,6 +161,7 @@ void distrust(self_ptr self, const error& why) {
 
 merger_actor::behavior_type merger(self_ptr self, merger_options options,
                                    pool_actor pool, journal_actor journal) {
+  self->set_exception_handler(fault_of);
   auto& state = self->state;
   state.pool = std::move(pool);
   state.journal = std::move(journal);

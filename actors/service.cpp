@@ -47,13 +47,42 @@ std::optional<error> service::open() {
   if (!made)
     return made.failure();
   actors_ = std::move(*made);
+  self_->monitor(actors_.journal);
+  self_->monitor(actors_.pool);
   self_->monitor(actors_.coordinator);
   return std::nullopt;
+}
+
+std::string service::name_of(const caf::actor_addr& x) const {
+  return x == actors_.journal.address() ? "journal"
+         : x == actors_.pool.address()  ? "pool"
+                                        : "coordinator";
 }
 
 expected<std::uint64_t> service::submit(study_submission x) {
   return ask<std::uint64_t>(actors_.coordinator, submit_atom::value,
                             std::move(x));
+}
+
+std::vector<std::optional<error>>
+service::submit_all(std::vector<study_submission> xs) {
+  using pending = decltype(self_->request(
+    actors_.coordinator, answer_timeout, submit_atom::value,
+    std::declval<study_submission>()));
+  std::vector<pending> all;
+  for (auto& x : xs)
+    all.push_back(self_->request(actors_.coordinator, answer_timeout,
+                                 submit_atom::value, std::move(x)));
+  if (wait_)
+    wait_();
+  std::vector<std::optional<error>> result;
+  for (auto& x : all)
+    x.receive([&](std::uint64_t) { result.emplace_back(); },
+              [&](const caf::error& why) {
+                result.emplace_back(
+                  error{errc::io_failed, system_.render(why)});
+              });
+  return result;
 }
 
 void service::go() { self_->send(actors_.coordinator, go_atom::value); }
@@ -69,6 +98,8 @@ coordinator_status service::status() {
 void service::close() {
   if (!actors_.coordinator || std::exchange(closed_, true))
     return;
+  self_->demonitor(actors_.journal.address());
+  self_->demonitor(actors_.pool.address());
   self_->demonitor(actors_.coordinator.address());
   // Studies and mergers end with it, and trainers when the pool does.
   self_->send_exit(actors_.coordinator, caf::exit_reason::user_shutdown);

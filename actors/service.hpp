@@ -62,6 +62,15 @@ public:
   /// Runs a study. @returns its id
   expected<std::uint64_t> submit(study_submission x);
 
+  /// Runs studies, which start at the same time. @returns for each of them
+  /// nothing, or why it does not run: it has failed then
+  std::vector<std::optional<error>>
+  submit_all(std::vector<study_submission> xs);
+
+  /// Says which actor of the service an address is, of those that `self()`
+  /// hears of when they end.
+  [[nodiscard]] std::string name_of(const caf::actor_addr& x) const;
+
   /// Lets the training begin.
   void go();
 
@@ -92,7 +101,8 @@ public:
   /// Puts together what the actors know.
   expected<run_record> record(double wall_seconds);
 
-  /// Hears of trials and studies that end, and of the coordinator if it does.
+  /// Hears of trials and studies that end, and of journal, pool and coordinator
+  /// if they do.
   caf::scoped_actor& self() { return self_; }
   [[nodiscard]] const pool_actor& pool() const { return actors_.pool; }
   [[nodiscard]] const journal_actor& journal() const { return actors_.journal; }

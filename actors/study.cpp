@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "fault.hpp"
+
 namespace hippo {
 
 namespace {
@@ -105,6 +107,7 @@ await(self_ptr self) {
 study_actor::behavior_type study(self_ptr self, study_options options,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {
+  self->set_exception_handler(fault_of);
   auto& state = self->state;
   state.merger = std::move(merger);
   state.journal = std::move(journal);

@@ -13,6 +13,7 @@
 #include "hippo/train/checkpoint_file.hpp"
 #include "merger.hpp"
 #include "study.hpp"
+#include "supervision.hpp"
 
 namespace hippo {
 
@@ -127,9 +128,13 @@ void start(coordinator_self self, study_submission x,
   // Reading much takes long: the plan is read meanwhile.
   auto reading
     = std::async(std::launch::async, history_of, st.histories.get(), stored.id);
+  const auto refuse = [&](const error& why) {
+    fail_study(self, stored, "it cannot start: " + why.message);
+    promise.deliver(to_caf_error(why));
+  };
   auto entry = merger_for(self, spec);
   if (!entry) {
-    promise.deliver(to_caf_error(entry.failure()));
+    refuse(entry.failure());
     return;
   }
   if ((*entry)->retiring) {
@@ -139,7 +144,7 @@ void start(coordinator_self self, study_submission x,
   }
   auto history = reading.get();
   if (!history) {
-    promise.deliver(to_caf_error(history.failure()));
+    refuse(history.failure());
     return;
   }
   ++(*entry)->live_studies;
@@ -149,7 +154,11 @@ void start(coordinator_self self, study_submission x,
   auto handle
     = self->spawn(study, std::move(options), (*entry)->handle, st.journal,
                   caf::actor_cast<observer_actor>(self));
-  st.studies[id] = {stored.name, key_of(spec.workload), handle, 0, false};
+  self->monitor(handle);
+  st.studies[id] = {stored.name, key_of(spec.workload),
+                    handle,      0,
+                    false,       std::make_shared<accepted_study>(x.study),
+                    false};
   spdlog::info("coordinator: study {} is {}", id, stored.name);
   self->request(handle, start_timeout, start_atom::value)
     .then(
@@ -160,8 +169,11 @@ void start(coordinator_self self, study_submission x,
             promise.deliver(id);
           },
           [self, promise, id](caf::error& err) mutable {
-            spdlog::error("coordinator: study {} cannot start: {}", id,
-                          self->system().render(err));
+            // If its actor has died, that is heard of in another way.
+            auto& studies = self->state.studies;
+            if (const auto i = studies.find(id);
+                err == caf::sec::request_timeout && i != studies.end())
+              self->send_exit(i->second.handle, caf::exit_reason::kill);
             promise.deliver(std::move(err));
           });
 }

@@ -1,5 +1,7 @@
 #include "gateway/bridge.hpp"
 
+#include <spdlog/spdlog.h>
+
 namespace hippo {
 
 namespace {
@@ -14,6 +16,11 @@ kj::Exception to_exception(const error& x) {
   const auto text = std::string{to_string(x.code)} + ": " + x.message;
   return {kj::Exception::Type::FAILED, __FILE__, __LINE__,
           kj::heapString(text.data(), text.size())};
+}
+
+error fault(const std::string& what) {
+  spdlog::error("gateway: a fault of the service itself: {}", what);
+  return {errc::io_failed, "a fault of the service itself: " + what};
 }
 
 error to_error(const caf::error& x) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,9 @@ kj::Exception to_exception(const error& x);
 
 /// Returns what an actor failed with, its sentence unchanged.
 error to_error(const caf::error& x);
+
+/// A failure that no client should see: the service's own fault.
+error fault(const std::string& what);
 
 /// Joins an event loop of kj with actors: lets an actor ask others, or work on
 /// a thread of its own, and brings the answer back to the loop.
@@ -106,7 +110,14 @@ private:
                    bridge_job{[job = std::move(job),
                                done = answer<T>{kj::mv(pair.fulfiller)}](
                                 caf::event_based_actor* self) {
-                     job(self, done);
+                     // What goes wrong here is one client's matter.
+                     try {
+                       job(self, done);
+                     } catch (const std::exception& why) {
+                       done.fail(fault(why.what()));
+                     } catch (const kj::Exception& why) {
+                       done.fail(fault(why.getDescription().cStr()));
+                     }
                    }});
     return kj::mv(pair.promise);
   }

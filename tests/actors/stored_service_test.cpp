@@ -324,6 +324,84 @@ TEST(StoredService, LeasesOfBeforeARestartHaveOtherNumbers) {
   }
 }
 
+merger_actor merger_of(stored_service& x) {
+  return x.status().mergers.at(0).handle;
+}
+
+TEST(StoredService, AStudyThatDiesHasFailedAndOthersDoNotNotice) {
+  const temporary_folder where, alone;
+  stored_service x{where};
+  x.submit(sha_study);
+  const auto bad = x.submit(tpe_study);
+  x.run_rounds(5);
+  const auto handle = *x.ask<study_actor>(x.boss, find_atom::value, bad);
+  x.self->send_exit(handle, caf::sec::runtime_error);
+  x.run_all();
+  const auto row = *x.store->load_study("2");
+  EXPECT_EQ(row.state, study_phase::failed);
+  EXPECT_NE(row.reason.find("fault of the service"), std::string::npos);
+  const auto trials = *x.store->load_trials(bad, 0, 100);
+  EXPECT_FALSE(trials.empty());
+  for (const auto& y : trials)
+    EXPECT_TRUE(has_ended(y.state)) << y.trial;
+  EXPECT_EQ(x.store->load_study("1")->state, study_phase::complete);
+  EXPECT_TRUE(x.status().studies.empty());
+  stored_service whole{alone};
+  whole.submit(sha_study);
+  whole.run_all();
+  EXPECT_EQ(outcome_of(*x.store, 1), outcome_of(*whole.store, 1));
+}
+
+TEST(StoredService, AMergerThatDiesIsMadeAgainFromWhatIsStored) {
+  const temporary_folder where, alone;
+  stored_service x{where};
+  x.submit(sha_study);
+  x.submit(of_twin(tpe_study));
+  x.run_rounds(5);
+  const auto dead = merger_of(x);
+  x.self->send_exit(dead, caf::sec::runtime_error);
+  x.run();
+  EXPECT_EQ(x.status().studies.size(), 2u);
+  EXPECT_NE(merger_of(x), dead);
+  x.run_all();
+  x.expect_all_complete();
+  stored_service whole{alone};
+  whole.submit(sha_study);
+  whole.run_all();
+  EXPECT_EQ(outcome_of(*x.store, 1), outcome_of(*whole.store, 1));
+}
+
+TEST(StoredService, StudiesOfAMergerThatDiesAgainHaveFailedAndOthersGoOn) {
+  const temporary_folder where;
+  stored_service x{where};
+  x.submit(sha_study);
+  x.submit(of_twin(tpe_study));
+  for (int i = 0; i < 2; ++i) {
+    x.run_rounds(2);
+    x.self->send_exit(merger_of(x), caf::sec::runtime_error);
+    x.run();
+  }
+  x.run_all();
+  EXPECT_EQ(x.store->load_study("1")->state, study_phase::failed);
+  EXPECT_EQ(x.store->load_study("2")->state, study_phase::complete);
+}
+
+TEST(StoredService, AStudyThatCannotStartHasFailed) {
+  const temporary_folder where;
+  stored_service x{where};
+  // Where its checkpoints would go there is a file.
+  std::filesystem::remove_all(x.store->checkpoints());
+  std::ofstream{x.store->checkpoints()} << "in the way";
+  auto read = admit_study(sha_study, "test.yaml", workloads());
+  EXPECT_FALSE(x.ask<std::uint64_t>(x.boss, submit_atom::value,
+                                    study_submission{*read.study, {}}));
+  x.run();
+  const auto row = *x.store->load_study("1");
+  EXPECT_EQ(row.state, study_phase::failed);
+  EXPECT_NE(row.reason.find("it cannot start"), std::string::npos);
+  EXPECT_TRUE(x.status().studies.empty());
+}
+
 TEST(StoredService, AnUnknownWorkloadIsRefused) {
   const temporary_folder where;
   stored_service x{where};

@@ -299,8 +299,10 @@ std::string why_stuck(service& actors) {
 
 /// Follows the run until every study has ended, it is interrupted, or nobody is
 /// left who could train.
+/// @param failed set to the name of a study that has failed, if one has
 std::optional<error> follow(local_service& svc, console& out,
-                            std::size_t studies, clock::time_point begin) {
+                            std::size_t studies, clock::time_point begin,
+                            std::string& failed) {
   auto left = studies;
   auto next_look = clock::now();
   auto could_train_at = clock::now();
@@ -309,7 +311,11 @@ std::optional<error> follow(local_service& svc, console& out,
   while (left > 0 && !broken) {
     svc.actors().self()->receive(
       [&](notify_atom, trial_event& x) { out.tell(std::move(x)); },
-      [&](notify_atom, const study_end&) { --left; },
+      [&](notify_atom, const study_end& x) {
+        --left;
+        if (x.state == study_phase::failed)
+          failed = x.name;
+      },
       [&](const caf::down_msg&) {
         broken = error{errc::io_failed,
                        "the state could not be written: see the log"};
@@ -362,7 +368,9 @@ int run(run_options options) {
   if (auto why = svc.open())
     return fail(*why, exit_failed);
   console out{options};
-  const auto broken = follow(svc, out, options.studies.size(), begin);
+  std::string failed;
+  const auto broken
+    = follow(svc, out, options.studies.size(), begin, failed);
   const auto wall_seconds = seconds_since(begin);
   auto record = svc.actors().record(wall_seconds);
   svc.close();
@@ -394,6 +402,10 @@ int run(run_options options) {
   }
   if (const auto why = find_hopeless(*record))
     return fail(*why, exit_failed);
+  if (!failed.empty())
+    return fail({errc::training_failed, "study '" + failed + "' has failed: see "
+                                          + options.state + "/hippo.log"},
+                exit_failed);
   return exit_done;
 }
 

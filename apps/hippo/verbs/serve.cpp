@@ -81,25 +81,43 @@ service_options options_of(const serve_options& x,
   return result;
 }
 
-/// Goes on with the studies that have not ended.
-std::optional<error> restore(service& svc, state_reader& known,
-                             const workload_catalogue& catalogue) {
-  const auto studies = load_stored_studies(known, continued::unended);
+/// Reads the studies that have not ended. One that this program cannot read any
+/// more has failed.
+expected<std::vector<study_submission>>
+load_unended(state_writer& folder, const workload_catalogue& catalogue) {
+  const auto studies
+    = load_stored_studies(folder.path(), continued::unended);
   if (!studies)
     return studies.failure();
+  std::vector<study_submission> result;
   for (const auto& x : *studies) {
     auto read = admit_study(x.text, x.file, catalogue.workloads, true);
-    if (!read.study) {
-      for (const auto& why : read.errors)
-        say("study " + std::to_string(x.id) + " (" + x.name
-            + ") cannot go on: " + to_text(why));
+    if (read.study) {
+      result.push_back({std::move(*read.study), x});
       continue;
     }
-    if (auto id = svc.submit({std::move(*read.study), x}); !id)
-      return id.failure();
-    say("study " + std::to_string(x.id) + " (" + x.name + ") goes on");
+    auto failed = x;
+    failed.state = study_phase::failed;
+    failed.reason = "it cannot go on: " + to_text(read.errors.front());
+    say("study " + std::to_string(x.id) + " (" + x.name + ") has failed: "
+        + failed.reason);
+    if (auto done = folder.commit({study_saved{std::move(failed)}}); !done)
+      return done.failure();
   }
-  return std::nullopt;
+  return result;
+}
+
+/// Goes on with studies. One that cannot start has failed; others do not wait
+/// for it.
+void go_on(service& svc, std::vector<study_submission> studies) {
+  std::vector<std::string> names;
+  for (const auto& x : studies)
+    names.push_back("study " + std::to_string(x.stored->id) + " ("
+                    + x.stored->name + ')');
+  const auto outcomes = svc.submit_all(std::move(studies));
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    say(names[i]
+        + (outcomes[i] ? " has failed: " + outcomes[i]->message : " goes on"));
 }
 
 /// Works until it is interrupted or cannot go on.
@@ -110,7 +128,9 @@ std::optional<error> follow(service& svc, local_trainers& trainers) {
                         [](notify_atom, const study_end&) {},
                         [&](const caf::down_msg& msg) {
                           broken = error{errc::io_failed,
-                                         "the service cannot go on: "
+                                         "the service cannot go on: its "
+                                           + svc.name_of(msg.source)
+                                           + " has ended: "
                                            + to_string(msg.reason)};
                         },
                         caf::after(look_interval) >> [] {});
@@ -247,6 +267,9 @@ int serve(serve_options options) {
   auto token = leave_folder_token(folder->checkpoints());
   if (!token)
     return fail(token.failure(), exit_failed);
+  auto studies = load_unended(*folder, options.catalogue);
+  if (!studies)
+    return fail(studies.failure(), exit_failed);
   system_config config{options.trainer_timeout};
   if (keys)
     if (auto why = config.use_tls(keys->trainers))
@@ -272,11 +295,7 @@ int serve(serve_options options) {
                                     + system.render(port.error())},
                 exit_failed);
   options.trainers.port = *port;
-  auto known = state_reader::open(options.state);
-  if (!known)
-    return fail(known.failure(), exit_failed);
-  if (auto why = restore(svc, **known, options.catalogue))
-    return fail(*why, exit_failed);
+  go_on(svc, std::move(*studies));
   svc.go();
   local_trainers trainers;
   local_trainer_options local;

@@ -1,0 +1,179 @@
+#include "supervision.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+namespace hippo {
+
+namespace {
+
+/// A merger that dies twice within this span will do so again.
+constexpr auto second_death_span = std::chrono::minutes(10);
+
+/// Trials that are read at a time.
+constexpr std::size_t trials_per_read = 10'000;
+
+/// Whether an actor has ended because nothing can be stored any more, which is
+/// no fault of its own.
+bool is_of_journal(const caf::error& reason) {
+  return reason.category() == caf::atom("hippo")
+         || reason == caf::sec::request_receiver_down;
+}
+
+/// The records by which the trials of a failed study end.
+std::vector<journal_record> ends_of_trials(state_reader* known,
+                                           std::uint64_t study,
+                                           const std::string& why) {
+  std::vector<journal_record> result;
+  if (known == nullptr)
+    return result;
+  for (std::uint64_t first = 0;;) {
+    auto trials = known->load_trials(study, first, trials_per_read);
+    if (!trials || trials->empty())
+      return result; // what cannot be read stays as it is
+    first = trials->back().trial + 1;
+    for (auto& x : *trials)
+      if (!has_ended(x.state)) {
+        x.state = trial_state::cancelled;
+        x.failure = why;
+        x.params.clear(); // stays as it is
+        result.emplace_back(trial_saved{study, std::move(x)});
+      }
+  }
+}
+
+/// Takes a study out of memory.
+void forget(coordinator_self self, std::uint64_t id) {
+  auto& st = self->state;
+  auto entry = st.studies.extract(id);
+  if (!entry || std::exchange(entry.mapped().ended, true))
+    return;
+  const auto merger = st.mergers.find(entry.mapped().workload_key);
+  if (merger == st.mergers.end())
+    return;
+  --merger->second.live_studies;
+  merger->second.idle_since = self->clock().now();
+  if (!merger->second.retiring)
+    self->send(merger->second.handle, pause_atom::value, entry.mapped().no,
+               true);
+}
+
+/// Submits a study again, as the store has it by now.
+void submit_again(coordinator_self self, std::uint64_t id) {
+  auto& st = self->state;
+  const auto entry = st.studies.extract(id);
+  auto stored = st.options.known->load_study(std::to_string(id));
+  if (!stored) {
+    spdlog::error("coordinator: study {} cannot be read: {}", id,
+                  stored.failure().message);
+    return;
+  }
+  if (has_ended(stored->state))
+    return;
+  self
+    ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
+              submit_atom::value,
+              study_submission{*entry.mapped().study, std::move(*stored)})
+    .then([](std::uint64_t) {},
+          [](const caf::error&) {}); // it has failed, and that was logged
+}
+
+void note_study_down(coordinator_self self, std::uint64_t id,
+                     const caf::error& reason) {
+  auto& x = self->state.studies.at(id);
+  if (x.restarting) {
+    submit_again(self, id);
+    return;
+  }
+  if (x.ended)
+    return;
+  if (is_of_journal(reason)) {
+    self->quit(reason);
+    return;
+  }
+  stored_study row;
+  row.id = id;
+  row.name = x.name;
+  fail_study(self, std::move(row),
+             "a fault of the service itself: "
+               + self->system().render(reason));
+}
+
+void note_merger_down(coordinator_self self, const std::string& key,
+                      const caf::error& reason) {
+  auto& st = self->state;
+  auto entry = std::move(st.mergers.extract(key).mapped());
+  if (entry.retiring) {
+    for (const auto& f : entry.waiting)
+      f();
+    return;
+  }
+  if (is_of_journal(reason) || !st.options.known) {
+    self->quit(reason);
+    return;
+  }
+  const auto now = self->clock().now();
+  const auto last = st.last_deaths.find(key);
+  const bool again
+    = last != st.last_deaths.end() && now - last->second < second_death_span;
+  st.last_deaths[key] = now;
+  spdlog::critical("coordinator: the merger of {} has died of a fault of the "
+                   "service itself: {}; its studies {}",
+                   key, self->system().render(reason),
+                   again ? "have failed" : "go on from what is stored");
+  std::vector<std::uint64_t> ids;
+  for (auto& [id, x] : st.studies)
+    if (x.workload_key == key && !x.ended)
+      ids.push_back(id);
+  for (const auto id : ids) {
+    auto& x = st.studies.at(id);
+    x.restarting = !again;
+    self->send_exit(x.handle, again ? caf::exit_reason::kill
+                                    : caf::exit_reason::user_shutdown);
+  }
+}
+
+} // namespace
+
+void fail_study(coordinator_self self, stored_study stored,
+                const std::string& why) {
+  auto& st = self->state;
+  const auto id = stored.id;
+  spdlog::error("coordinator: study {} ({}) has failed: {}", id, stored.name,
+                why);
+  if (auto* known = st.options.known.get())
+    if (auto row = known->load_study(std::to_string(id)))
+      stored = std::move(*row);
+  stored.state = study_phase::failed;
+  stored.reason = why;
+  stored.text.clear(); // has not changed
+  const study_end end{id, stored.name, study_phase::failed};
+  auto records = ends_of_trials(st.options.known.get(), id, why);
+  records.emplace_back(study_saved{std::move(stored)});
+  forget(self, id);
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [self, end](std::uint64_t) {
+        self->send(self->state.observer, notify_atom::value, end);
+      },
+      [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
+void note_down(coordinator_self self, const caf::down_msg& msg) {
+  auto& st = self->state;
+  const auto is_source
+    = [&](const auto& x) { return x.second.handle.address() == msg.source; };
+  if (const auto i = std::ranges::find_if(st.mergers, is_source);
+      i != st.mergers.end())
+    note_merger_down(self, std::string{i->first}, msg.reason);
+  else if (const auto j = std::ranges::find_if(st.studies, is_source);
+           j != st.studies.end())
+    note_study_down(self, j->first, msg.reason);
+}
+
+} // namespace hippo

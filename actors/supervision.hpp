@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "coordinator.hpp"
+
+// What a coordinator does when a study or a merger cannot go on.
+
+namespace hippo {
+
+/// A study cannot start, or its actor has died: it has failed, and that is
+/// stored. Nothing new of it is trained. Others do not notice.
+/// @param stored the study; what the store has of it counts where there is one
+/// @param why for people
+void fail_study(coordinator_self self, stored_study stored,
+                const std::string& why);
+
+/// An actor that the coordinator watches has ended. A study has failed then. A
+/// merger that dies for the first time for a while is made again with its
+/// studies, which go on from the store; if it dies again, they have failed. If
+/// nothing can be stored any more, the coordinator ends.
+void note_down(coordinator_self self, const caf::down_msg& msg);
+
+} // namespace hippo
