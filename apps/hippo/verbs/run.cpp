@@ -403,8 +403,9 @@ int run(run_options options) {
   if (const auto why = find_hopeless(*record))
     return fail(*why, exit_failed);
   if (!failed.empty())
-    return fail({errc::training_failed, "study '" + failed + "' has failed: see "
-                                          + options.state + "/hippo.log"},
+    return fail({errc::training_failed,
+                 "study '" + failed + "' has failed: see " + options.state
+                   + "/hippo.log"},
                 exit_failed);
   return exit_done;
 }

@@ -186,7 +186,8 @@ private:
   void take_turn(const turn& x);
   void end_trial(trial_no no, trial_state how, std::string failure = {});
   void drop_trial(trial_no no, trial_state how, const std::string& why = {});
-  void end_study(study_phase how, trial_state rest, const std::string& why = {});
+  void end_study(study_phase how, trial_state rest,
+                 const std::string& why = {});
   void change_state(study_phase to, std::string why = {});
   void watch_time();
 
