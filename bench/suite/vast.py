@@ -1,8 +1,8 @@
 """Studies of ten million trials, and of a billion measurements
 
-A service without trainers takes a study in, and is killed and started again with
-it. Beside each the same with a study that is as large as what is in flight at a
-time: 4,096 trials of one measurement, and a trial of 4,096.
+A service without trainers takes a study in, and is killed and started again
+with it. Beside each the same with a study that is as large as what is in flight
+at a time: 4,096 trials of one measurement, and a trial of 4,096.
 """
 
 import re
@@ -70,8 +70,8 @@ def run(bench):
                     measure(bench, bench.scratch / f"{number}-{side}-{i}",
                             size))
         for j, (what, unit) in enumerate([
-                ("submit", "s"), ("start again", "s"), ("memory it takes", "MB"),
-                ("memory after the start", "MB")]):
+                ("submit", "s"), ("start again", "s"),
+                ("memory it takes", "MB"), ("memory after the start", "MB")]):
             rows.append(Row(f"{name}: {what}", unit,
                             [x[j] for x in sides["vast"]], "what is in flight",
                             [x[j] for x in sides["small"]],
