@@ -38,6 +38,7 @@ struct merger_options {
   /// Likewise one whose stages have larger configurations together; a study
   /// file's limits keep each of them below a few MiB.
   std::size_t lease_bytes_max = 16 << 20;
+  waiting_limits waits{}; ///< how far ahead trials wait for measurements
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
   std::uint64_t first_lease = 1;
