@@ -16,6 +16,10 @@ if(HIPPO_SANITIZERS)
   target_compile_options(hippo_options INTERFACE ${sanitizer_flags})
   target_link_options(hippo_options INTERFACE -fsanitize=${HIPPO_SANITIZERS})
 endif()
+if(HIPPO_FUZZ)
+  # Which branches an input takes is what libFuzzer goes by.
+  target_compile_options(hippo_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # hippo_module(NAME SOURCES a.cpp ... LINK targets ...)
 # A static library of libhippo: pure logic, no CAF and no LibTorch.

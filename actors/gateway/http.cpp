@@ -1,7 +1,5 @@
 #include "gateway/http.hpp"
 
-#include <charconv>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gateway/http_target.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/metrics.hpp"
 
@@ -71,57 +70,6 @@ reply failure(const kj::Exception& why) {
                           : is(errc::resource_exhausted) ? 503
                                                          : 500;
   return failure(status, text);
-}
-
-// -- what is asked ------------------------------------------------------------
-
-/// A path and the numbers behind its question mark.
-struct target {
-  std::vector<std::string> path;
-  std::map<std::string, std::string> query;
-};
-
-std::vector<std::string> split(std::string_view x, char at) {
-  std::vector<std::string> result;
-  for (;;) {
-    const auto end = x.find(at);
-    if (const auto part = x.substr(0, end); !part.empty())
-      result.emplace_back(part);
-    if (end == std::string_view::npos)
-      return result;
-    x.remove_prefix(end + 1);
-  }
-}
-
-target read_target(std::string_view url) {
-  const auto end = url.find('?');
-  target result{split(url.substr(0, end), '/'), {}};
-  if (end == std::string_view::npos)
-    return result;
-  for (const auto& x : split(url.substr(end + 1), '&')) {
-    const auto equals = x.find('=');
-    result.query[x.substr(0, equals)]
-      = equals == std::string::npos ? "" : x.substr(equals + 1);
-  }
-  return result;
-}
-
-/// Takes a number out of a query.
-/// @returns `fallback` if it is not there, `errc::invalid_argument` if it is
-///          none
-expected<std::uint64_t> take_number(target& from, const std::string& name,
-                                    std::uint64_t fallback) {
-  const auto x = from.query.extract(name);
-  if (!x)
-    return fallback;
-  const auto& text = x.mapped();
-  std::uint64_t result = 0;
-  const auto [end, failed]
-    = std::from_chars(text.data(), text.data() + text.size(), result);
-  if (failed != std::errc{} || end != text.data() + text.size())
-    return {errc::invalid_argument,
-            '\'' + name + "' must be a whole number, not '" + text + "'"};
-  return result;
 }
 
 // -- what is shown ------------------------------------------------------------
@@ -274,7 +222,7 @@ public:
       return send(response, failure(405, "only GET is answered here"),
                   kj::mv(headers));
     }
-    return answer(read_target({url.begin(), url.size()}))
+    return answer(read_http_target({url.begin(), url.size()}))
       .catch_([](kj::Exception&& why) { return failure(why); })
       .then([this, &response](reply x) {
         return send(response, std::move(x), kj::HttpHeaders{headers_});
@@ -282,7 +230,7 @@ public:
   }
 
 private:
-  kj::Promise<reply> answer(target x) {
+  kj::Promise<reply> answer(http_target x) {
     const auto& path = x.path;
     if (path == std::vector<std::string>{"healthz"})
       return only(x, [this] { return health(); });
@@ -304,7 +252,7 @@ private:
   }
 
   /// What is asked of one study.
-  kj::Promise<reply> study(target x) {
+  kj::Promise<reply> study(http_target x) {
     const auto what = x.path.size() == 4 ? x.path[3] : std::string{};
     auto id =
       queries_.find(x.path[2]).then([](stored_study y) { return y.id; });
@@ -340,7 +288,7 @@ private:
 
   /// Goes on with `f` if nothing is left of the query.
   template <class F>
-  static kj::Promise<reply> only(const target& x, F&& f) {
+  static kj::Promise<reply> only(const http_target& x, F&& f) {
     if (!x.query.empty())
       return failure(400, "there is no parameter '" + x.query.begin()->first
                             + "' here");

@@ -327,8 +327,8 @@ TEST_F(Run, MetricsThatNobodyCouldBeToldFailTheTraining) {
   using namespace std::string_literals;
   for (const auto& name : {"\xff"s, ""s, "a\0b"s, std::string(2000, 'm')}) {
     work.more = {{name, 1}};
-    control_.reset();
-    const auto end = run_lease();
+    reports.clear();
+    const auto end = run_next(x);
     ASSERT_TRUE(end.failure) << name;
     EXPECT_EQ(end.failure->code, errc::training_failed);
     EXPECT_NE(end.failure->message.find("a metric whose name"),

@@ -16,6 +16,7 @@
 #include <kj/exception.h>
 
 #include "hippo/core/number.hpp"
+#include "hippo/process/answer.hpp"
 #include "hippo/wire/codec.hpp"
 #include "process.capnp.h"
 #include "sequence.capnp.h"
@@ -38,15 +39,6 @@ constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 void check_metrics(const metrics& x) {
   if (x.empty())
     throw std::runtime_error("the workload has measured nothing");
-  if (x.size() > max_metrics)
-    throw std::runtime_error("the workload has measured "
-                             + std::to_string(x.size()) + " metrics, more than "
-                             + std::to_string(max_metrics));
-  for (const auto& [name, value] : x)
-    if (name.empty() || name.size() > max_name_bytes)
-      throw std::runtime_error("a metric's name has 1 to "
-                               + std::to_string(max_name_bytes)
-                               + " bytes, not " + std::to_string(name.size()));
 }
 
 /// One request and the answer to it.
@@ -88,7 +80,7 @@ public:
       if (result.isProgress())
         continue;
       if (result.isFailed())
-        fail(result.getFailed());
+        throw std::runtime_error(problem_of(result));
       if (result.which() != expected)
         owner_.give_up("gave an answer of another kind than was asked for");
       return result;
@@ -113,13 +105,6 @@ private:
 
   static bool try_to(const std::function<void()>& f) {
     return kj::runCatchingExceptions([&] { f(); }) == nullptr;
-  }
-
-  [[noreturn]] static void fail(schema::Problem::Reader x) {
-    std::string text = x.getMessage().cStr();
-    if (x.getDetails().size() > 0)
-      text += std::string{"\n"} + x.getDetails().cStr();
-    throw std::runtime_error(text);
   }
 
   workload_process& owner_;
@@ -170,18 +155,13 @@ void workload_process::mourn() {
 workload_process::description workload_process::describe() {
   exchange x{*this};
   x.request().setDescribe(schema::PROCESS_PROTOCOL_VERSION);
-  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION).getDescription();
-  if (said.getProtocol() != schema::PROCESS_PROTOCOL_VERSION)
-    give_up("speaks version " + std::to_string(said.getProtocol())
+  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION);
+  const auto version = said.getDescription().getProtocol();
+  if (version != schema::PROCESS_PROTOCOL_VERSION)
+    give_up("speaks version " + std::to_string(version)
             + " of the interface, this trainer "
             + std::to_string(schema::PROCESS_PROTOCOL_VERSION));
-  description result;
-  result.name = said.getName().cStr();
-  for (auto name : said.getMetrics())
-    result.metrics.emplace_back(name.cStr());
-  for (auto y : said.getVersions())
-    result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
-  return result;
+  return description_of(said);
 }
 
 void workload_process::setup(std::uint64_t seed,
@@ -241,9 +221,7 @@ void workload_process::train(const configuration& config, step_t from,
 metrics workload_process::evaluate() {
   exchange x{*this};
   x.request().setEvaluate();
-  metrics result;
-  for (auto y : x.answer(schema::ProcessAnswer::METRICS).getMetrics())
-    result[y.getName().cStr()] = y.getValue();
+  auto result = metrics_of(x.answer(schema::ProcessAnswer::METRICS));
   check_metrics(result);
   return result;
 }
@@ -266,13 +244,7 @@ workload_process::compare(const std::string& path, const std::string& other) {
   auto request = x.request().initCompare();
   request.setPath(path);
   request.setOther(other);
-  const auto said = x.answer(schema::ProcessAnswer::DIFFERENCES);
-  if (said.getDifferences().isUnknown())
-    return std::nullopt;
-  std::vector<std::string> result;
-  for (auto line : said.getDifferences().getFound())
-    result.emplace_back(line.cStr());
-  return result;
+  return differences_of(x.answer(schema::ProcessAnswer::DIFFERENCES));
 }
 
 } // namespace hippo

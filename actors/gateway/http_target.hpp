@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+
+namespace hippo {
+
+/// What an HTTP request asks for: a path, and the values behind its question
+/// mark by name.
+struct http_target {
+  std::vector<std::string> path;
+  std::map<std::string, std::string> query;
+};
+
+/// Takes a target apart. Anything is one; parts that are empty are left out.
+http_target read_http_target(std::string_view url);
+
+/// Takes a number out of a query.
+/// @returns `fallback` if it is not there, `errc::invalid_argument` if it is
+///          none
+expected<std::uint64_t> take_number(http_target& from, const std::string& name,
+                                    std::uint64_t fallback);
+
+} // namespace hippo
