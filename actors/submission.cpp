@@ -157,7 +157,7 @@ void start(coordinator_self self, study_submission x,
   self->monitor(handle);
   st.studies[id] = {stored.name, key_of(spec.workload),
                     handle,      0,
-                    false,       std::make_shared<accepted_study>(x.study),
+                    false,       std::make_shared<accepted_study>(*x.study),
                     false};
   spdlog::info("coordinator: study {} is {}", id, stored.name);
   self->request(handle, start_timeout, start_atom::value)

@@ -61,6 +61,15 @@ void forget(coordinator_self self, std::uint64_t id) {
                true);
 }
 
+/// What is known of a study without the store.
+stored_study row_of(std::uint64_t id,
+                    const coordinator_state::study_entry& x) {
+  stored_study result;
+  result.id = id;
+  result.name = x.name;
+  return result;
+}
+
 /// Submits a study again, as the store has it by now.
 void submit_again(coordinator_self self, std::uint64_t id) {
   auto& st = self->state;
@@ -94,10 +103,7 @@ void note_study_down(coordinator_self self, std::uint64_t id,
     self->quit(reason);
     return;
   }
-  stored_study row;
-  row.id = id;
-  row.name = x.name;
-  fail_study(self, std::move(row),
+  fail_study(self, row_of(id, x),
              "a fault of the service itself: "
                + self->system().render(reason));
 }
@@ -130,9 +136,12 @@ void note_merger_down(coordinator_self self, const std::string& key,
       ids.push_back(id);
   for (const auto id : ids) {
     auto& x = st.studies.at(id);
+    self->send_exit(x.handle, caf::exit_reason::user_shutdown);
     x.restarting = !again;
-    self->send_exit(x.handle, again ? caf::exit_reason::kill
-                                    : caf::exit_reason::user_shutdown);
+    if (again)
+      fail_study(self, row_of(id, x),
+                 "the merger of its workload has died twice: "
+                   + self->system().render(reason));
   }
 }
 
