@@ -61,8 +61,8 @@ void hand_back(self_ptr self, const trainer_state::task& x) {
 
 /// Ends a lease that says nothing this trainer could do: whoever sent it must
 /// not wait for it, nor take this trainer for idle.
-void refuse(self_ptr self, const lease_wire& msg, const lease_owner_actor& owner,
-            const error& why) {
+void refuse(self_ptr self, const lease_wire& msg,
+            const lease_owner_actor& owner, const error& why) {
   spdlog::error("trainer: refused a lease: {}", why.message);
   lease_end end;
   if (const auto number = number_of(msg))

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -43,7 +44,8 @@ void handle(std::string_view input) {
   const auto known = static_cast<unsigned char>(input[0]);
   const auto length = static_cast<unsigned char>(input[1]);
   const std::string name{input.substr(2, length)};
-  const std::string bytes{input.substr(std::min(input.size(), 2u + length))};
+  const std::string bytes{
+    input.substr(std::min<std::size_t>(input.size(), 2u + length))};
   const auto written = write_checkpoint(folder(), name, bytes,
                                         durability::cached);
   require(static_cast<bool>(written) == is_checkpoint_name(name),

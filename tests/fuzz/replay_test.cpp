@@ -26,8 +26,6 @@ std::vector<std::pair<std::string, std::string>> corpus_of(const target& x) {
   return result;
 }
 
-void PrintTo(const target& x, std::ostream* out) { *out << x.name; }
-
 struct Fuzz : testing::TestWithParam<target> {};
 
 TEST_P(Fuzz, TheCorpusIsHandled) {

@@ -56,8 +56,8 @@ void handle(std::string_view input) {
 const target study_code_text{
   "study_code_text",
   handle,
-  {"{\"files\":{", "\"x\":{\"text\":\"", "\"x/y\":{\"hex\":\"", "\"executable\":true",
-   "\"versions\":{", "\"python\":\"", "}", "\"", ",", "../", "/", "\\u0000",
-   "\\u00e9", "\n--- # code\n", ".", "A", "a"}};
+  {"{\"files\":{", "\"x\":{\"text\":\"", "\"x/y\":{\"hex\":\"",
+   "\"executable\":true", "\"versions\":{", "\"python\":\"", "}", "\"", ",",
+   "../", "/", "\\u0000", "\\u00e9", "\n--- # code\n", ".", "A", "a"}};
 
 } // namespace hippo::fuzz

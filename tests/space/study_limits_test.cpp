@@ -178,7 +178,8 @@ TEST(StudyLimits, EveryOptionIsTriedHoweverManyCombinationsThereAre) {
   for (int i = 0; i < 100; ++i) {
     space += "{multistep: {initial: 1, gamma: 0.1, milestones: [{choice: [";
     for (int k = 1; k <= 100; ++k)
-      space += (i == 99 && k == 100 ? "-3" : std::to_string(100 * i + k)) + ", ";
+      space
+        += (i == 99 && k == 100 ? "-3" : std::to_string(100 * i + k)) + ", ";
     space += "]}]}}, ";
   }
   const auto file = read_any(space + "]}");

@@ -37,7 +37,7 @@ void diagnostics::tell(std::vector<diagnostic>& list, const mark& at,
   // What others have thrown may quote bytes that are no text.
   message = to_utf8(message);
   if (list.size() + 1 == told_max)
-    list.push_back({file_, 0, 0, "", "there is more of this kind than is told here"});
+    list.push_back({file_, 0, 0, "", "there is more like this"});
   else if (told_.insert({at.line, at.column, path, message}).second)
     list.push_back({file_, at.line, at.column, path, std::move(message)});
 }

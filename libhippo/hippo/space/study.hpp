@@ -158,7 +158,7 @@ struct study_spec {
   study_budget budget;
   std::uint64_t seed = 0; ///< of what the algorithm draws
   double weight = 1;      ///< share of the trainers, relative to other studies
-  /// Where what is checked elsewhere stands, by its path (`algorithm.asha.eta`).
+  /// Where what others check stands, by its path (`algorithm.asha.eta`).
   std::map<std::string, mark> marks;
 };
 

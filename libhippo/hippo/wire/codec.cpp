@@ -8,6 +8,7 @@
 #include <kj/exception.h>
 
 #include "hippo/core/utf8.hpp"
+#include "hippo/wire/complaint.hpp"
 
 namespace hippo {
 
@@ -127,22 +128,6 @@ wire<Schema> make(F&& fill) {
 
 // -- decoding -----------------------------------------------------------------
 
-/// Why a message is refused; the first reason counts.
-class complaint {
-public:
-  /// Returns `ok` and notes `why` if it is false.
-  bool require(bool ok, const char* what, std::string_view why) {
-    if (!ok && text_.empty())
-      text_ = std::string{what}.append(" ").append(why);
-    return ok;
-  }
-
-  [[nodiscard]] const std::string& text() const { return text_; }
-
-private:
-  std::string text_;
-};
-
 /// Whether an empty text is fine.
 enum class emptiness : bool { refused, allowed };
 
@@ -160,14 +145,11 @@ bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
   return true;
 }
 
-/// Reads what only people read: what is no UTF-8 in it, a sender whose programs
-/// say such things cannot help.
+/// Reads what only people read: programs print bytes that are no UTF-8.
 bool get_prose(capnp::Text::Reader in, std::string& out, std::size_t limit,
                const char* what, complaint& why) {
-  if (!why.require(in.size() <= limit, what, "is too long"))
-    return false;
   out = to_utf8(view(in));
-  return true;
+  return why.require(in.size() <= limit, what, "is too long");
 }
 
 /// Reads a path, which is bytes without a zero.
@@ -331,8 +313,7 @@ bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
 bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
          complaint& why) {
   const auto* what = "a checkpoint's file name";
-  out.bytes = in.getBytes();
-  out.digest = in.getDigest();
+  out = {{}, in.getBytes(), in.getDigest()};
   return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
          && why.require(out.file.find('/') == std::string::npos
                           && out.file != "." && out.file != "..",
