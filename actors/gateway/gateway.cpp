@@ -14,6 +14,7 @@
 #include "gateway/http.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
+#include "hippo/transfer/event_thread.hpp"
 
 namespace hippo {
 
@@ -287,6 +288,7 @@ gateway::gateway(caf::actor_system& system, gateway_options options)
 
 void gateway::run(std::promise<std::optional<error>>& opened) {
   auto io = kj::setupAsyncIo();
+  io.waitScope.setBusyPollInterval(busy_poll_interval);
   loop all{io, options_};
   if (auto why = all.open(system_, io.waitScope)) {
     opened.set_value(std::move(why));
