@@ -348,11 +348,11 @@ Config& add_error_names(Config& cfg) {
   cfg.add_error_category(caf::atom("hippo"),
                          [](std::uint8_t code, caf::atom_value,
                             const caf::message& context) {
-                           std::string text
-                             = to_string(static_cast<errc>(code));
-                           if (!context.empty())
-                             text += caf::to_string(context);
-                           return text;
+                           // A sentence says more than its code.
+                           return context.match_elements<std::string>()
+                                    ? context.get_as<std::string>(0)
+                                    : std::string{to_string(
+                                      static_cast<errc>(code))};
                          });
   return cfg;
 }

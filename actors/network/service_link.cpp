@@ -138,7 +138,7 @@ service_link::connect(const endpoint& where, const trainer_actor& who) {
     if (keys_ != nullptr)
       if (auto why = why_refused(where.host, where.port, *keys_, patience_))
         return *why;
-    return {errc::io_failed, explain_end(failed)};
+    return {errc::io_failed, failed.getDescription().cStr()};
   }
 }
 
