@@ -89,6 +89,7 @@ void add_show(verb_table& verbs) {
         return show(*x, service, study);
       });
     }));
+  x->of.server.add_state_to(*verb);
   verb->add_option("-f,--format", x->format, "Output format")
     ->check(CLI::IsMember({"table", "json", "yaml"}))
     ->capture_default_str();
