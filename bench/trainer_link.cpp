@@ -4,8 +4,8 @@
 //   trainer_link frames|basp
 //
 // Two actor systems of one process over loopback, without TLS. Prints a line of
-// JSON: round trips and messages a second, of the size of a heartbeat (80 bytes)
-// and of a report with its output (16 KiB).
+// JSON: round trips and messages a second, of the size of a heartbeat (80
+// bytes) and of a report with its output (16 KiB).
 
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// A service and trainers over loopback, in plain TCP and with TLS, beside others
-// that behave as they like.
+// A service and trainers over loopback, in plain TCP and with TLS, beside
+// others that behave as they like.
 
 #include <atomic>
 #include <chrono>

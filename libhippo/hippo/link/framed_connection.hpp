@@ -15,9 +15,9 @@
 namespace hippo {
 
 /// One end of a connection that carries frames. What it holds is bounded, both
-/// ways: nothing more is read from the peer while what it has sent before is not
-/// worked through, and from a trainer while it does not take what is sent to it.
-/// A trainer goes on reading, or both could wait for each other.
+/// ways: nothing more is read from the peer while what it has sent before is
+/// not worked through, and from a trainer while it does not take what is sent
+/// to it. A trainer goes on reading, or both could wait for each other.
 ///
 /// Belongs to the event loop of its stream.
 class framed_connection {
@@ -28,10 +28,11 @@ public:
   framed_connection(const framed_connection&) = delete;
   framed_connection& operator=(const framed_connection&) = delete;
 
-  /// Greets the peer and goes on until one side ends the connection. Called once.
+  /// Greets the peer and goes on until one side ends the connection. Called
+  /// once.
   ///
-  /// The promise fails if the connection is lost or the peer is let go, with one
-  /// clause about it.
+  /// The promise fails if the connection is lost or the peer is let go, with
+  /// one clause about it.
   /// @param greeted is called when the peer has greeted, too; may be null
   /// @param take gets each of its frames
   /// REQUIRES: `*this` outlives the promise.

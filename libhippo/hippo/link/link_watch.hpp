@@ -5,8 +5,8 @@
 
 namespace hippo {
 
-/// What one connection between service and trainer may cost, and how long it may
-/// stand still. Time is counted in beats, so that a process that was stopped
+/// What one connection between service and trainer may cost, and how long it
+/// may stand still. Time is counted in beats, so that a process that was stopped
 /// itself does not take everybody else for silent.
 struct link_limits {
   std::chrono::milliseconds beat{1000};
@@ -33,7 +33,7 @@ class link_watch {
 public:
   enum class verdict {
     fine,
-    speak,  ///< nothing was sent since the last beat, but before: say something
+    speak,  ///< it has been told nothing since the last beat
     late,   ///< it has not said who it is
     silent, ///< nothing was heard of it
     stuck,  ///< it does not take what is sent
