@@ -6,8 +6,8 @@
 namespace hippo {
 
 /// What one connection between service and trainer may cost, and how long it
-/// may stand still. Time is counted in beats, so that a process that was stopped
-/// itself does not take everybody else for silent.
+/// may stand still. Time is counted in beats, so that a process that was
+/// stopped itself does not take everybody else for silent.
 struct link_limits {
   std::chrono::milliseconds beat{1000};
   unsigned silent_beats_max = 30; ///< nothing read, or nothing taken by it
@@ -23,8 +23,8 @@ struct link_limits {
 };
 
 /// Returns the limits for peers that may be silent for so long: the connection
-/// is closed after twice that. What becomes of a trainer is the pool's decision,
-/// which comes first.
+/// is closed after twice that. What becomes of a trainer is the pool's
+/// decision, which comes first.
 link_limits limits_for(std::chrono::milliseconds silence_max);
 
 /// Notices that a peer does not say who it is, is silent, or takes nothing.
