@@ -31,13 +31,18 @@ constexpr std::size_t files_left = 256;
 constexpr unsigned refusals_logged_max = 10;
 constexpr auto refusals_span = 60 * kj::SECONDS;
 
-/// Returns how many connections there may be, given the files that this process
-/// may open.
-std::size_t connections_for(std::size_t most) {
+/// Lets this process open as many files as so many connections need, if it may.
+/// @returns how many connections there may be
+std::size_t make_room_for(std::size_t most) {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0
-      || files.rlim_cur == RLIM_INFINITY)
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
     return most;
+  const auto wanted = std::min<rlim_t>(files.rlim_max, most + files_left);
+  if (files.rlim_cur < wanted) {
+    files.rlim_cur = wanted;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    ::getrlimit(RLIMIT_NOFILE, &files);
+  }
   const std::size_t n = files.rlim_cur;
   return std::min(most, n > 2 * files_left ? n - files_left : n / 2);
 }
@@ -61,7 +66,7 @@ public:
     : owner_(owner),
       network_(io.provider->getNetwork()),
       timer_(io.provider->getTimer()),
-      connections_max_(connections_for(owner.options_.connections_max)),
+      connections_max_(make_room_for(owner.options_.connections_max)),
       links_(timer_, limits_for(owner.options_.silence_max)) {}
 
   ~loop() { arrivals_.clear(); } // of whom nothing is told
