@@ -43,8 +43,8 @@ public:
     std::size_t bytes_ = 0;
   };
 
-  /// Waits for room, of which nothing needs none. What is larger than all of it has room once nobody else
-  /// has any.
+  /// Waits for room, of which nothing needs none. What is larger than all of
+  /// it has room once nobody else has any.
   /// REQUIRES: `*this` outlives the share.
   kj::Promise<share> take(std::size_t bytes);
 

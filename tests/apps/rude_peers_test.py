@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Peers at the trainers' port that send what they like, beside a trainer at work.
-None of it reaches any actor but the registrar, and the work goes on."""
+"""Peers at the trainers' port that send what they like, beside a trainer at
+work. None of it reaches any actor but the registrar, and the work goes on."""
 
 import re
 import resource
