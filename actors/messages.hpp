@@ -21,11 +21,11 @@
 #include "hippo/tune/accepted_study.hpp"
 #include "hippo/wire/wire.hpp"
 #include "trainer.capnp.h"
-#include "wire_inspect.hpp"
 
 // The protocol: every message and every actor interface, nothing else. What
-// crosses nodes is a Cap'n Proto `wire`; what stays inside the service node is
-// a plain struct that CAF shares and never copies.
+// service and trainers tell each other is a Cap'n Proto `wire`, which crosses
+// processes as a frame (hippo/link); what stays inside the service is a plain
+// struct. CAF shares either and never copies it.
 
 namespace hippo {
 
@@ -306,32 +306,20 @@ using coordinator_actor = observer_actor::extend<
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<coordinator_status>>;
 
-/// Registers what crosses nodes. Call once, before creating the actor system.
+/// Lets CAF render the errors of this program. Call before creating the actor
+/// system.
 template <class Config>
-Config& add_message_types(Config& cfg) {
-  cfg.template add_message_type<hello_wire>("hippo::hello");
-  cfg.template add_message_type<welcome_wire>("hippo::welcome");
-  cfg.template add_message_type<lease_wire>("hippo::lease");
-  cfg.template add_message_type<stop_wire>("hippo::stop");
-  cfg.template add_message_type<cancel_wire>("hippo::cancel");
-  cfg.template add_message_type<stop_report_wire>("hippo::stop_report");
-  cfg.template add_message_type<lease_end_wire>("hippo::lease_end");
-  cfg.template add_message_type<heartbeat_wire>("hippo::heartbeat");
-  cfg.template add_message_type<ack_wire>("hippo::ack");
-  cfg.template add_message_type<resent_wire>("hippo::resent");
-  cfg.template add_message_type<goodbye_wire>("hippo::goodbye");
-  cfg.template add_message_type<trainer_actor>("hippo::trainer_actor");
-  cfg.template add_message_type<lease_owner_actor>("hippo::lease_owner_actor");
+Config& add_error_names(Config& cfg) {
   // The one-argument template `add_error_category<T>` of 0.17.6 does not
   // compile, hence the renderer.
   cfg.add_error_category(caf::atom("hippo"),
                          [](std::uint8_t code, caf::atom_value,
                             const caf::message& context) {
-                           std::string text
-                             = to_string(static_cast<errc>(code));
-                           if (!context.empty())
-                             text += caf::to_string(context);
-                           return text;
+                           // A sentence says more than its code.
+                           return context.match_elements<std::string>()
+                                    ? context.get_as<std::string>(0)
+                                    : std::string{to_string(
+                                      static_cast<errc>(code))};
                          });
   return cfg;
 }
@@ -361,6 +349,17 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_spec)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::hello_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::welcome_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::cancel_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::heartbeat_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::ack_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::resent_wire)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::goodbye_wire)
 
 namespace hippo {
 

@@ -25,7 +25,7 @@
 #include "hippo/core/endpoint.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "network.hpp"
+#include "network/service_link.hpp"
 #include "system_config.hpp"
 #include "trainer.hpp"
 #include "training_engine.hpp"
@@ -109,11 +109,8 @@ int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::off);
   system_config config;
   caf::actor_system system{config};
-  auto pool = find_published<registrar_actor>(system, where->host, where->port);
-  if (!pool) {
-    std::fprintf(stderr, "%s\n", system.render(pool.error()).c_str());
-    return 1;
-  }
+  service_link link{system, nullptr};
+  caf::scoped_actor guard{system};
   std::vector<training_actor> trainers;
   for (int i = 0; i < count; ++i) {
     workload_registry registry;
@@ -130,12 +127,19 @@ int main(int argc, char** argv) {
     self.device = "none";
     self.threads = 1;
     trainers.push_back(system.spawn(
-      trainer, *pool, std::move(self),
+      trainer, registrar_actor{}, std::move(self),
       std::make_shared<training_engine>(std::move(registry), "none"),
       [] { return std::string{}; }));
+    const auto service
+      = link.connect(*where, caf::actor_cast<trainer_actor>(trainers.back()));
+    if (!service) {
+      std::fprintf(stderr, "%s\n", service.failure().message.c_str());
+      return 1;
+    }
+    guard->monitor(*service);
+    caf::anon_send(trainers.back(), connect_atom::value,
+                   caf::actor_cast<registrar_actor>(*service));
   }
-  caf::scoped_actor guard{system};
-  guard->monitor(*pool);
   guard->receive([](const caf::down_msg&) {});
   std::printf("{\"busy\": %.3f, \"idle\": %.3f}\n",
               static_cast<double>(busy_ns) * 1e-9,

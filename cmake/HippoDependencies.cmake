@@ -19,13 +19,10 @@ target_include_directories(hippo_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 # Debian's libcaf-dev has no CMake package: make the target by hand.
 find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)
 find_library(CAF_CORE_LIB caf_core REQUIRED)
-find_library(CAF_IO_LIB caf_io REQUIRED)
-find_library(CAF_OPENSSL_LIB caf_openssl REQUIRED)
 add_library(hippo_caf INTERFACE)
 target_include_directories(hippo_caf SYSTEM INTERFACE ${CAF_INCLUDE_DIR})
 target_link_libraries(hippo_caf INTERFACE
-  ${CAF_OPENSSL_LIB} ${CAF_IO_LIB} ${CAF_CORE_LIB} OpenSSL::SSL
-  Threads::Threads)
+  ${CAF_CORE_LIB} Threads::Threads)
 
 # Makes the target `name` of a library that has no CMake package.
 function(hippo_find_library name header library)

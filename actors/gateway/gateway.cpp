@@ -10,10 +10,12 @@
 #include <kj/compat/http.h>
 #include <spdlog/spdlog.h>
 
+#include "gateway/answer_budget.hpp"
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
+#include "hippo/transfer/event_thread.hpp"
 
 namespace hippo {
 
@@ -68,13 +70,18 @@ void prepare(kj::AsyncIoStream& stream) {
 
 /// One client of the RPC interface.
 struct rpc_connection {
+  kj::Own<answer_ledger> ledger;
   guarded_stream stream;
   capnp::TwoPartyVatNetwork network;
   capnp::RpcSystem<capnp::rpc::twoparty::VatId> system;
 
   rpc_connection(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
-                 const gateway_limits& limits, capnp::Capability::Client first)
-    : stream(kj::mv(inner), timer, limits.stall),
+                 const gateway_limits& limits,
+                 kj::Own<answer_ledger> written,
+                 capnp::Capability::Client first)
+    : ledger(kj::mv(written)),
+      stream(kj::mv(inner), timer, limits.stall,
+             [this](std::size_t bytes) { ledger->note_written(bytes); }),
       network(stream, capnp::rpc::twoparty::Side::SERVER, options_of(limits)),
       system(capnp::makeRpcServer(network, kj::mv(first))) {
     system.setFlowLimit(limits.message_bytes / sizeof(capnp::word));
@@ -192,15 +199,18 @@ private:
     ++clients_;
     return let_in(kj::mv(x))
       .then([=, this](admitted_connection peer) {
+        auto ledger = kj::refcounted<answer_ledger>(
+          answers_, options_.limits.answer_bytes);
         auto first = is_one_too_many
                        ? make_closed_entrance(
                          {errc::resource_exhausted,
                           "this service has " + std::to_string(most)
                             + " clients, and takes no more: try again later"})
                        : make_entrance(*queries_, peer.role, options_.limits,
-                                       *depot_);
+                                       kj::addRef(*ledger), *depot_);
         auto connection = kj::heap<rpc_connection>(
-          kj::mv(peer.stream), timer_, options_.limits, kj::mv(first));
+          kj::mv(peer.stream), timer_, options_.limits, kj::mv(ledger),
+          kj::mv(first));
         auto ended = connection->ended();
         if (is_one_too_many)
           ended = ended.exclusiveJoin(
@@ -220,7 +230,7 @@ private:
     headers_ = kj::HttpHeaderTable::Builder{}.build();
     errors_ = make_http_errors(*headers_);
     settings.errorHandler = *errors_;
-    service_ = make_http_service(*queries_, *headers_, [this] {
+    service_ = make_http_service(*queries_, *headers_, answers_, [this] {
       return gateway_figures{
         clients_, http_connections_,
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
@@ -272,6 +282,7 @@ private:
   kj::Timer& timer_;
   gateway_options& options_;
   kj::TimePoint begun_;
+  answer_budget answers_{options_.limits.all_answer_bytes};
   std::unique_ptr<query_service> queries_;
   std::optional<schema::Depot::Client> depot_;
   authenticator authenticator_;
@@ -294,6 +305,7 @@ gateway::gateway(caf::actor_system& system, gateway_options options)
 
 void gateway::run(std::promise<std::optional<error>>& opened) {
   auto io = kj::setupAsyncIo();
+  io.waitScope.setBusyPollInterval(busy_poll_interval);
   loop all{io, options_};
   if (auto why = all.open(system_, io.waitScope)) {
     opened.set_value(std::move(why));

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include <kj/async-io.h>
 #include <kj/timer.h>
@@ -15,8 +17,10 @@ class guarded_stream final : public kj::AsyncIoStream {
 public:
   /// @param stall how long one write may take
   /// REQUIRES: `timer` outlives this.
+  /// @param written is told of each write that is done, in bytes; may be null
   guarded_stream(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
-                 std::chrono::milliseconds stall);
+                 std::chrono::milliseconds stall,
+                 std::function<void(std::size_t)> written = nullptr);
 
   /// Fails once a write has taken too long.
   kj::Promise<void> stalled() { return stalled_.addBranch(); }
@@ -34,13 +38,15 @@ public:
 private:
   guarded_stream(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
                  std::chrono::milliseconds stall,
+                 std::function<void(std::size_t)> written,
                  kj::PromiseFulfillerPair<void> stalled);
 
-  kj::Promise<void> watch(kj::Promise<void> write);
+  kj::Promise<void> watch(kj::Promise<void> write, std::size_t bytes);
 
   kj::Own<kj::AsyncIoStream> inner_;
   kj::Timer& timer_;
   kj::Duration stall_;
+  std::function<void(std::size_t)> written_;
   kj::ForkedPromise<void> stalled_;
   kj::Own<kj::PromiseFulfiller<void>> give_up_;
   std::uint64_t writes_ = 0; ///< that are on their way

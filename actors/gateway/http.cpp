@@ -210,8 +210,9 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
 class http_service final : public kj::HttpService {
 public:
   http_service(query_service& answers, const kj::HttpHeaderTable& headers,
-               std::function<gateway_figures()> figures)
-    : queries_(answers), headers_(headers), figures_(std::move(figures)) {}
+               answer_budget& room, std::function<gateway_figures()> figures)
+    : queries_(answers), headers_(headers), room_(room),
+      figures_(std::move(figures)) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
                             const kj::HttpHeaders&, kj::AsyncInputStream&,
@@ -222,10 +223,20 @@ public:
       return send(response, failure(405, "only GET is answered here"),
                   kj::mv(headers));
     }
-    return answer(read_http_target({url.begin(), url.size()}))
-      .catch_([](kj::Exception&& why) { return failure(why); })
-      .then([this, &response](reply x) {
-        return send(response, std::move(x), kj::HttpHeaders{headers_});
+    auto asked = read_http_target({url.begin(), url.size()});
+    // How the service does is told however much others want to know.
+    const bool may_be_long = !asked.path.empty() && asked.path[0] == "api";
+    return room_.take(may_be_long ? listing_bytes_guess : 0)
+      .then([this, &response, asked = std::move(asked)](
+              answer_budget::share room) mutable {
+        return answer(std::move(asked))
+          .catch_([](kj::Exception&& why) { return failure(why); })
+          .then([this, &response, room = kj::mv(room)](reply x) mutable {
+            room.resize(x.body.size());
+            auto sent
+              = send(response, std::move(x), kj::HttpHeaders{headers_});
+            return sent.attach(kj::mv(room));
+          });
       });
   }
 
@@ -337,6 +348,7 @@ private:
 
   query_service& queries_;
   const kj::HttpHeaderTable& headers_;
+  answer_budget& room_;
   std::function<gateway_figures()> figures_;
 };
 
@@ -384,8 +396,9 @@ make_http_errors(const kj::HttpHeaderTable& headers) {
 
 kj::Own<kj::HttpService>
 make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
+                  answer_budget& room,
                   std::function<gateway_figures()> figures) {
-  return kj::heap<http_service>(answers, headers, std::move(figures));
+  return kj::heap<http_service>(answers, headers, room, std::move(figures));
 }
 
 kj::Own<kj::HttpService>

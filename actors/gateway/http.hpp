@@ -6,6 +6,7 @@
 
 #include <kj/compat/http.h>
 
+#include "gateway/answer_budget.hpp"
 #include "gateway/query_service.hpp"
 
 namespace hippo {
@@ -18,9 +19,11 @@ struct gateway_figures {
 };
 
 /// Makes what answers HTTP requests: docs/http.md.
-/// REQUIRES: `answers` and `headers` outlive it.
+/// @param room for the answers, beside which there is none
+/// REQUIRES: `answers`, `headers` and `room` outlive it.
 kj::Own<kj::HttpService>
 make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
+                  answer_budget& room,
                   std::function<gateway_figures()> figures);
 
 /// Makes what answers bytes that are no HTTP request.

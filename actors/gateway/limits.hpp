@@ -15,6 +15,10 @@ struct gateway_limits {
   std::size_t calls = 256;
   /// Size of a message from a client, all that is read of it counted.
   std::size_t message_bytes = std::size_t{4} << 20;
+  /// Bytes of answers, from before they are made until they have been taken: of
+  /// one client, and of all of them. With more, the next ones wait.
+  std::size_t answer_bytes = std::size_t{32} << 20;
+  std::size_t all_answer_bytes = std::size_t{256} << 20;
   /// A client that does not take what it asked for within this is let go.
   std::chrono::milliseconds stall{60'000};
 };
@@ -29,6 +33,11 @@ inline constexpr std::size_t log_bytes_per_call_max = 64 << 10;
 inline constexpr std::size_t outputs_per_call_max = 16;
 inline constexpr std::size_t exported_results_max = 200'000;
 inline constexpr std::size_t shown_stages_max = 10'000;
+
+/// How large answers are taken to be before they are made.
+inline constexpr std::size_t export_bytes_guess = std::size_t{32} << 20;
+inline constexpr std::size_t listing_bytes_guess = std::size_t{1} << 20;
+inline constexpr std::size_t events_bytes_guess = std::size_t{256} << 10;
 
 /// How long a call may wait for something to happen.
 inline constexpr std::chrono::milliseconds wait_max{60'000};

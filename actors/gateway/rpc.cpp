@@ -31,7 +31,8 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
 /// The calls of one client that are being answered.
 class call_count : public kj::Refcounted {
 public:
-  explicit call_count(std::size_t most) : most_(most) {}
+  call_count(std::size_t most, kj::Own<answer_ledger> answers)
+    : most_(most), answers_(kj::mv(answers)) {}
 
   /// Makes a call, unless there are too many.
   /// @param f makes the promise of its answer
@@ -48,9 +49,26 @@ public:
     return kj::Promise<void>{f()}.attach(kj::mv(done));
   }
 
+  /// The same for an answer that may be long: it is made when there is room.
+  /// @param bytes how long it is taken to be
+  template <class Context, class F>
+  kj::Promise<void> admit(std::size_t bytes, Context context, F f) {
+    return admit([&] {
+      return answers_->open(bytes).then(
+        [this, context, f = kj::mv(f)](answer_ledger::entry room) mutable {
+          return f().then([this, context, room = kj::mv(room)]() mutable {
+            const auto words
+              = context.getResults().asReader().totalSize().wordCount;
+            answers_->post(kj::mv(room), words * sizeof(capnp::word));
+          });
+        });
+    });
+  }
+
 private:
   std::size_t most_;
   std::size_t now_ = 0;
+  kj::Own<answer_ledger> answers_;
 };
 
 // -- what is answered ---------------------------------------------------------
@@ -151,7 +169,7 @@ public:
     : queries_(answers), calls_(kj::mv(calls)), id_(id) {}
 
   kj::Promise<void> describe(DescribeContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, listing_bytes_guess, [this, context]() mutable {
       return queries_.describe(id_).then([context](live_study_view x) mutable {
         auto to = context.getResults();
         fill(to.initInfo(), x);
@@ -161,7 +179,7 @@ public:
   }
 
   kj::Promise<void> trials(TrialsContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
       return queries_.trials(id_, params.getFirst(), params.getMost())
         .then([context](std::vector<trial_view> xs) mutable {
@@ -181,7 +199,7 @@ public:
   }
 
   kj::Promise<void> events(EventsContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, events_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
       const auto after = params.getAfter();
       return queries_
@@ -230,7 +248,7 @@ public:
   }
 
   kj::Promise<void> export_(ExportContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, export_bytes_guess, [this, context]() mutable {
       return queries_.export_json(id_).then([context](std::string x) mutable {
         context.getResults().setJson(to_text(x));
       });
@@ -238,7 +256,7 @@ public:
   }
 
   kj::Promise<void> output(OutputContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
       return queries_.output(id_, params.getTrial(), params.getFirstStep())
         .then([context](trial_output x) mutable {
@@ -297,6 +315,13 @@ private:
     return calls_->admit(std::forward<F>(f));
   }
 
+  /// The same for an answer that may be long.
+  template <class Context, class F>
+  kj::Promise<void> call(Context& context, std::size_t bytes, F&& f) {
+    context.allowCancellation();
+    return calls_->admit(bytes, context, std::forward<F>(f));
+  }
+
   /// Has a command carried out.
   /// @param tell fills in the answer
   template <class Context, class F>
@@ -326,8 +351,10 @@ private:
 
 class service_server final : public schema::Service::Server {
 public:
-  service_server(query_service& answers, std::size_t calls_max)
-    : queries_(answers), calls_(kj::refcounted<call_count>(calls_max)) {}
+  service_server(query_service& answers, std::size_t calls_max,
+                 kj::Own<answer_ledger> ledger)
+    : queries_(answers),
+      calls_(kj::refcounted<call_count>(calls_max, kj::mv(ledger))) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     const auto params = context.getParams();
@@ -358,7 +385,7 @@ public:
 
   kj::Promise<void> list(ListContext context) override {
     context.allowCancellation();
-    return calls_->admit([&] {
+    return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.list().then(
         [context](std::vector<live_study_view> xs) mutable {
           auto to = context.getResults().initStudies(count(xs.size()));
@@ -432,9 +459,10 @@ private:
 class entrance_server final : public schema::Entrance::Server {
 public:
   entrance_server(query_service& answers, peer_role role,
-                  const gateway_limits& limits, schema::Depot::Client depot)
+                  const gateway_limits& limits, kj::Own<answer_ledger> ledger,
+                  schema::Depot::Client depot)
     : queries_(answers), role_(role), calls_max_(limits.calls),
-      depot_(kj::mv(depot)) {}
+      ledger_(kj::mv(ledger)), depot_(kj::mv(depot)) {}
 
   kj::Promise<void> depot(DepotContext context) override {
     if (role_ == peer_role::client)
@@ -471,7 +499,8 @@ public:
     auto to = context.getResults();
     if (!service_)
       service_ = schema::Service::Client{
-        kj::heap<service_server>(queries_, calls_max_)};
+        kj::heap<service_server>(queries_, calls_max_,
+                                            kj::addRef(*ledger_))};
     to.setService(*service_);
     auto info = to.initInfo();
     info.setProtocol(mine);
@@ -484,6 +513,7 @@ private:
   query_service& queries_;
   peer_role role_;
   std::size_t calls_max_;
+  kj::Own<answer_ledger> ledger_;
   schema::Depot::Client depot_;
   std::optional<schema::Service::Client> service_; ///< one a connection
 };
@@ -502,8 +532,10 @@ private:
 
 schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
+                                       kj::Own<answer_ledger> ledger,
                                        schema::Depot::Client depot) {
-  return kj::heap<entrance_server>(answers, role, limits, kj::mv(depot));
+  return kj::heap<entrance_server>(answers, role, limits, kj::mv(ledger),
+                                   kj::mv(depot));
 }
 
 schema::Entrance::Client make_closed_entrance(error why) {

@@ -32,7 +32,7 @@ pool_options quiet_watch() {
 /// network.
 struct virtual_config : caf::actor_system_config {
   virtual_config() {
-    hippo::add_message_types(*this);
+    hippo::add_error_names(*this);
     use_virtual_time(*this);
     set("logger.file-verbosity", caf::atom("quiet"));
     set("logger.console-verbosity", caf::atom("quiet"));

@@ -26,7 +26,7 @@ inline auto seeds(unsigned count) {
 /// A config that makes CAF run on the calling thread with a virtual clock.
 struct config : caf::actor_system_config {
   config() {
-    hippo::add_message_types(*this);
+    hippo::add_error_names(*this);
     set("scheduler.policy", caf::atom("testing"));
     set("logger.file-verbosity", caf::atom("quiet"));
     set("logger.console-verbosity", caf::atom("quiet"));

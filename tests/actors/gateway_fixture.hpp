@@ -68,7 +68,7 @@ inline workload_descriptor sum_workload() {
 
 struct threaded_config : caf::actor_system_config {
   threaded_config() {
-    hippo::add_message_types(*this);
+    hippo::add_error_names(*this);
     set("scheduler.policy", caf::atom("sharing"));
     set("scheduler.max-threads", std::size_t{2});
     set("logger.file-verbosity", caf::atom("quiet"));

@@ -392,6 +392,26 @@ TEST_F(GatewayTest, TooMuchIsRefused) {
   EXPECT_EQ(kj::str(second.wait(scope).getInfo().getState()), "COMPLETE"_kj);
 }
 
+TEST_F(GatewayTest, ManyLongAnswersComeOneAfterTheOther) {
+  options.limits.answer_bytes = 1;
+  options.limits.all_answer_bytes = 1;
+  options.http_port = 0;
+  open();
+  auto me = enter();
+  auto other = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  std::vector<kj::Promise<std::size_t>> exported;
+  for (int i = 0; i < 100; ++i)
+    exported.push_back(study.exportRequest().send().then(
+      [](auto x) -> std::size_t { return x.getJson().size(); }));
+  // They wait for each other, and nobody for ever.
+  other.service.listRequest().send().wait(scope);
+  for (auto& x : exported)
+    EXPECT_GT(x.wait(scope), 100u);
+  EXPECT_NE(get("/api/studies").find("200 OK"), std::string::npos);
+}
+
 TEST_F(GatewayTest, OneClientTooManyIsTold) {
   options.limits.clients = 1;
   open();

@@ -8,6 +8,7 @@
 
 #include <kj/timer.h>
 
+#include "hippo/keys/issue.hpp"
 #include "keys/keys_fixture.hpp"
 
 namespace hippo {
@@ -106,6 +107,26 @@ TEST_F(RpcTlsTest, RefusesARoleThatItDoesNotAdmit) {
             std::string::npos)
     << seen.service_says;
   EXPECT_NE(seen.peer_says, "");
+}
+
+TEST_F(RpcTlsTest, RefusesARoleThatItsAuthorityDoesNotGive) {
+  // The trainers' authority, or whoever has its key, calls somebody a client.
+  const auto shown = service("keys", all_peers);
+  auto posing = peer("keys", ada);
+  const auto authority = openssl::certificate_from(
+    read(path("keys/authority/trainer.crt")));
+  const auto authority_key
+    = openssl::key_from(read(path("keys/authority/trainer.key")));
+  const auto own_key = openssl::key_from(posing.key);
+  const auto certificate = openssl::issue(
+    {to_text(ada), false, false, {}, now_seconds() - 10, now_seconds() + 1000},
+    own_key.get(), authority.get(), authority_key.get());
+  ASSERT_TRUE(certificate) << openssl::take_errors();
+  posing.certificate = openssl::to_pem(certificate.get());
+  const auto seen = meet(shown, posing);
+  EXPECT_FALSE(seen.admitted);
+  EXPECT_EQ(seen.service_says,
+            "its certificate claims a role that its authority does not give");
 }
 
 TEST_F(RpcTlsTest, RefusesAnotherAuthority) {

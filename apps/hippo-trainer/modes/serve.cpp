@@ -63,9 +63,6 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   }
   leave_signals signals;
   system_config cfg;
-  if (keys)
-    if (auto why = cfg.use_tls(*keys))
-      return fail(*why, exit_failed);
   caf::actor_system system{cfg};
   trainer_list trainers;
   for (auto& x : devices) {

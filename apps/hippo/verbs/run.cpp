@@ -23,7 +23,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
-#include "network.hpp"
+#include "network/trainer_port.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "stored_studies.hpp"
@@ -108,6 +108,7 @@ private:
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
+  std::optional<trainer_port> door_; ///< once it is open
   local_trainers trainers_;
   bool closed_ = false;
 };
@@ -155,12 +156,11 @@ std::optional<error> local_service::open() {
     known_results += x.results;
   if (auto why = actors_.open())
     return why;
-  auto port
-    = publish(system_, caf::actor_cast<registrar_actor>(actors_.pool()), 0,
-              "127.0.0.1");
+  door_.emplace(system_, caf::actor_cast<registrar_actor>(actors_.pool()),
+                trainer_port_options{});
+  const auto port = door_->open();
   if (!port)
-    return error{errc::io_failed,
-                 "cannot listen on 127.0.0.1: " + system_.render(port.error())};
+    return port.failure();
   // Trainers take a while to start: they do so while trials are merged.
   auto& numerics = options_.trainers.numerics;
   numerics = numerics_of(options_.studies);

@@ -23,7 +23,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
-#include "network.hpp"
+#include "network/trainer_port.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "stored_studies.hpp"
@@ -224,6 +224,16 @@ gateway_options gateway_of(const serve_options& x, service& svc,
   return result;
 }
 
+trainer_port_options port_of(const serve_options& x,
+                             const std::optional<service_keys>& keys) {
+  trainer_port_options result;
+  result.where = x.trainers;
+  if (keys)
+    result.keys = keys->trainers;
+  result.silence_max = x.trainer_timeout;
+  return result;
+}
+
 /// Logs to standard error and, for `hippo logs`, to a file.
 void start_log(const serve_options& x) {
   const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
@@ -270,10 +280,7 @@ int serve(serve_options options) {
   auto studies = load_unended(*folder, options.catalogue);
   if (!studies)
     return fail(studies.failure(), exit_failed);
-  system_config config{options.trainer_timeout};
-  if (keys)
-    if (auto why = config.use_tls(keys->trainers))
-      return fail(*why, exit_failed);
+  system_config config;
   caf::actor_system system{config};
   auto setup = options_of(options, folder);
   setup.coordinator.folder_token = *token;
@@ -287,13 +294,11 @@ int serve(serve_options options) {
   options.people.port = entry.http_port();
   svc.self()->send(svc.coordinator(), depot_atom::value,
                    std::uint16_t{entry.rpc_port()});
-  auto port = publish(system, caf::actor_cast<registrar_actor>(svc.pool()),
-                      options.trainers.port, options.trainers.host);
+  trainer_port door{system, caf::actor_cast<registrar_actor>(svc.pool()),
+                    port_of(options, keys)};
+  const auto port = door.open();
   if (!port)
-    return fail({errc::io_failed, "cannot listen on "
-                                    + to_text(options.trainers) + ": "
-                                    + system.render(port.error())},
-                exit_failed);
+    return fail(port.failure(), exit_failed);
   options.trainers.port = *port;
   go_on(svc, std::move(*studies));
   svc.go();

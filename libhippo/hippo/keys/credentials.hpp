@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "hippo/core/error.hpp"
 #include "hippo/keys/certificate.hpp"
@@ -14,6 +15,8 @@ struct credentials {
   std::string key;         ///< one private key
   std::string certificate; ///< one certificate, of that key
   std::string authorities; ///< certificates of those whose word counts
+  /// Of a service: as what each of the authorities lets somebody in.
+  std::vector<key_role> admitted{};
 };
 
 /// Loads what `hippo keys add` wrote for one name: all that its holder needs to

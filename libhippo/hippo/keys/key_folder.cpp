@@ -342,12 +342,13 @@ key_folder::serving(const std::vector<key_role>& admitted,
             path + " is damaged: key and certificate are not of each other; "
                    "hippo keys init --renew makes a new one"};
   credentials result{entry.certificate->holder, openssl::to_pem(key.get()),
-                     openssl::to_pem(certificate.get()), {}};
+                     openssl::to_pem(certificate.get()), {}, {}};
   for (const auto role : admitted) {
     const auto trusted = load_authority_certificate(authority(role, ".crt"));
     if (!trusted)
       return trusted.failure();
     result.authorities += openssl::to_pem(trusted->get());
+    result.admitted.push_back(role);
   }
   return result;
 }

@@ -1,5 +1,7 @@
 #include "hippo/keys/rpc_tls.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -47,6 +49,34 @@ expected<kj::Own<kj::TlsContext>> make_context(const credentials& shown,
   return result;
 }
 
+/// Gives access to the member of kj's class of which no function tells: an
+/// explicit instantiation may name it.
+template <auto Certificate>
+struct certificate_access {
+  friend void* certificate_in(const kj::TlsPeerIdentity& x) {
+    return x.*Certificate;
+  }
+};
+void* certificate_in(const kj::TlsPeerIdentity& x);
+template struct certificate_access<&kj::TlsPeerIdentity::cert>;
+
+/// Returns the role of the authority that has signed a certificate.
+/// @param admitted the roles of `authorities`, in their order
+std::optional<key_role> role_of(const kj::TlsPeerIdentity& peer,
+                                const std::string& authorities,
+                                const std::vector<key_role>& admitted) {
+  auto* const certificate = static_cast<X509*>(certificate_in(peer));
+  const auto blocks = openssl::blocks_of(authorities);
+  if (!blocks)
+    return std::nullopt;
+  for (std::size_t i = 0; i < std::min(blocks->size(), admitted.size()); ++i) {
+    const auto authority = openssl::certificate_from((*blocks)[i].text);
+    if (authority && openssl::is_signed_by(certificate, authority.get()))
+      return admitted[i];
+  }
+  return std::nullopt;
+}
+
 } // namespace
 
 expected<rpc_tls_service> rpc_tls_service::make(const credentials& shown,
@@ -54,17 +84,22 @@ expected<rpc_tls_service> rpc_tls_service::make(const credentials& shown,
   auto context = make_context(shown, timer);
   if (!context)
     return context.failure();
-  return rpc_tls_service{kj::mv(*context)};
+  return rpc_tls_service{kj::mv(*context), shown};
 }
 
 kj::Promise<admitted_peer>
 rpc_tls_service::accept(kj::AuthenticatedStream stream) {
   return context_->wrapServer(kj::mv(stream))
-    .then([](kj::AuthenticatedStream secured) -> kj::Promise<admitted_peer> {
+    .then([this](kj::AuthenticatedStream secured)
+            -> kj::Promise<admitted_peer> {
       auto& identity = kj::downcast<kj::TlsPeerIdentity>(*secured.peerIdentity);
       auto holder = read_key_holder(identity.getCommonName().cStr());
       if (!holder)
         return KJ_EXCEPTION(FAILED, holder.failure().message.c_str());
+      if (role_of(identity, authorities_, admitted_) != holder->role)
+        return KJ_EXCEPTION(FAILED,
+                            "its certificate claims a role that its authority "
+                            "does not give");
       return admitted_peer{kj::mv(secured.stream), std::move(*holder)};
     });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <kj/async-io.h>
 #include <kj/compat/tls.h>
@@ -20,8 +21,10 @@ struct admitted_peer {
   key_holder holder; ///< trainer or client, and its name
 };
 
-/// The service's side of TLS under Cap'n Proto: at least TLS 1.2, and a
-/// certificate from everybody.
+/// The service's side of TLS for clients and trainers: at least TLS 1.2, and a
+/// certificate from everybody. As what it lets somebody in is up to the
+/// authority that has signed it; a certificate that claims another role is
+/// refused.
 class rpc_tls_service {
 public:
   /// @param shown the service's credentials; whom they trust comes in
@@ -38,10 +41,14 @@ public:
   kj::Promise<admitted_peer> accept(kj::AuthenticatedStream stream);
 
 private:
-  explicit rpc_tls_service(kj::Own<kj::TlsContext> context)
-    : context_(kj::mv(context)) {}
+  rpc_tls_service(kj::Own<kj::TlsContext> context, const credentials& shown)
+    : context_(kj::mv(context)),
+      authorities_(shown.authorities),
+      admitted_(shown.admitted) {}
 
   kj::Own<kj::TlsContext> context_;
+  std::string authorities_;
+  std::vector<key_role> admitted_; ///< by authority
 };
 
 /// The side of TLS under Cap'n Proto of those who connect.

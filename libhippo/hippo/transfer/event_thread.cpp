@@ -23,6 +23,8 @@ event_thread::~event_thread() {
 void event_thread::loop(std::promise<void>& ready) {
   try {
     auto io = kj::setupAsyncIo();
+    // Who always has something to say must not keep the loop from the others.
+    io.waitScope.setBusyPollInterval(busy_poll_interval);
     auto stop = kj::newPromiseAndCrossThreadFulfiller<void>();
     io_ = &io;
     executor_ = kj::getCurrentThreadExecutor().addRef();

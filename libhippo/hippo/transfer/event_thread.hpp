@@ -8,6 +8,10 @@
 
 namespace hippo {
 
+/// An event loop looks for new input after so many events, even if there is
+/// always another one: kj looks for none before it has nothing to do.
+inline constexpr unsigned busy_poll_interval = 64;
+
 /// A thread with an event loop of kj, for who has none.
 class event_thread {
 public:

@@ -38,10 +38,20 @@ public:
   explicit wire(kj::Array<capnp::word> words)
     : words_(std::make_shared<const words_type>(kj::mv(words))) {}
 
+  /// Shares an encoded message, not validated until `read`; null: none.
+  explicit wire(std::shared_ptr<const words_type> words)
+    : words_(std::move(words)) {}
+
   [[nodiscard]] bool empty() const noexcept { return words_ == nullptr; }
 
   [[nodiscard]] kj::ArrayPtr<const capnp::word> words() const noexcept {
     return empty() ? nullptr : words_->asPtr();
+  }
+
+  /// Returns the message without its type; null: it is empty.
+  [[nodiscard]] const std::shared_ptr<const words_type>&
+  shared() const noexcept {
+    return words_;
   }
 
   [[nodiscard]] std::size_t size_bytes() const noexcept {

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <kj/async-io.h>
+
+#include "hippo/link/framed_connection.hpp"
+#include "hippo/link/link_handle.hpp"
+#include "hippo/link/loop_calls.hpp"
+
+namespace hippo {
+
+/// The connections of an event loop, which have one heartbeat in common.
+class link_set : private kj::TaskSet::ErrorHandler {
+public:
+  /// Who hears of a connection, on the loop.
+  struct listener {
+    std::function<void(const link_handle&)> greeted; ///< may be null
+    std::function<void(const link_handle&, frame)> take;
+    /// The connection has ended. @param why one clause; empty: in good order
+    std::function<void(const std::string& why)> ended;
+  };
+
+  /// REQUIRES: `timer` outlives `*this`.
+  link_set(kj::Timer& timer, const link_limits& limits);
+  /// Ends all connections.
+  ~link_set();
+
+  /// Takes in a connection.
+  link_handle add(kj::Own<kj::AsyncIoStream> stream, link_side peer,
+                  listener who);
+
+  [[nodiscard]] std::size_t size() const noexcept { return links_.size(); }
+
+private:
+  struct entry {
+    entry(kj::Own<kj::AsyncIoStream> stream, link_side peer,
+          const link_limits& limits)
+      : connection(kj::mv(stream), peer, limits) {}
+
+    framed_connection connection;
+    std::shared_ptr<listener> heard_by;
+    std::shared_ptr<link_handle::place> at;
+    kj::Promise<void> work = nullptr; ///< last: it uses the above
+  };
+
+  kj::Promise<void> beat();
+  void end(std::uint64_t number, const std::string& why);
+  void taskFailed(kj::Exception&& why) override;
+
+  kj::Timer& timer_;
+  const link_limits limits_;
+  const std::shared_ptr<loop_calls> calls_ = std::make_shared<loop_calls>();
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<entry>> links_;
+  kj::TaskSet tasks_{*this};
+};
+
+} // namespace hippo

@@ -1,0 +1,33 @@
+#include "hippo/link/link_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hippo {
+
+link_limits limits_for(std::chrono::milliseconds silence_max) {
+  link_limits result;
+  result.beat = std::clamp<std::chrono::milliseconds>(
+    silence_max / 4, std::chrono::milliseconds{10}, std::chrono::seconds{1});
+  result.silent_beats_max
+    = static_cast<unsigned>(2 * silence_max / result.beat);
+  return result;
+}
+
+link_watch::verdict link_watch::beat(bool any_unsent) noexcept {
+  if (is_finishing_ && ++since_finishing_ > limits_.end_beats_max)
+    return verdict::over;
+  if (!has_said_hello_ && ++since_opened_ > limits_.hello_beats_max)
+    return verdict::late;
+  if (++since_received_ > limits_.silent_beats_max)
+    return verdict::silent;
+  since_taken_ = any_unsent ? since_taken_ + 1 : 0;
+  if (since_taken_ > limits_.silent_beats_max)
+    return verdict::stuck;
+  const bool is_quiet = !std::exchange(sent_, false);
+  return is_quiet && has_spoken_ && !is_finishing_ && !any_unsent
+           ? verdict::speak
+           : verdict::fine;
+}
+
+} // namespace hippo
