@@ -206,7 +206,8 @@ study_actor::behavior_type study(self_ptr self, study_options options,
                                      st.decisions->when(),
                                      st.options.stored.weight,
                                      phase == study_phase::paused
-                                       || phase == study_phase::stopping},
+                                       || phase == study_phase::stopping,
+                                     st.options.spec.workload.settings},
                   caf::actor_cast<trial_owner_actor>(self))
         .then(
           [self, promise](std::uint64_t number) mutable {

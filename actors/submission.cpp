@@ -84,11 +84,8 @@ expected<coordinator_state::merger_entry*> merger_for(coordinator_self self,
                                                       const study_spec& study) {
   auto& st = self->state;
   const auto key = key_of(study.workload);
-  if (const auto i = st.mergers.find(key); i != st.mergers.end()) {
-    // Whoever came last says how it is run.
-    self->send(i->second.handle, settings_atom::value, study.workload);
+  if (const auto i = st.mergers.find(key); i != st.mergers.end())
     return &i->second;
-  }
   auto options = options_for(st, study);
   if (!options)
     return options.failure();

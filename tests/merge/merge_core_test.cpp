@@ -1,6 +1,7 @@
 #include "hippo/merge/merge_core.hpp"
 
 #include <limits>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -230,6 +231,96 @@ TEST(MergeCore, WhatIsNotFiniteFailsItsTrialsAlone) {
   EXPECT_EQ(x.studies[0].failed.size(), 1u);
   x.expect_all_as_alone();
 }
+
+settings_table::settings interpreter(const std::string& name) {
+  return {{"python_executable", name}};
+}
+
+TEST(MergeCore, ALeaseHasTheSettingsOfAStudyThatWaitsForIt) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("a"));
+  x.add_study(each_three, 1, false, interpreter("b"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.constant(.1)}, 9);
+  x.train(1, {x.constant(.1), x.constant(.2)}, 9);
+  x.grant();
+  x.grant();
+  x.run_all();
+  ASSERT_EQ(x.sent_leases.size(), 2u);
+  for (const auto& [id, lease] : x.sent_leases)
+    EXPECT_EQ(lease.workload.settings,
+              interpreter(lease.stages.front().node == 1 ? "a" : "b"));
+}
+
+TEST(MergeCore, ALeaseEndsWhereNobodyWithItsSettingsWaits) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("a"));
+  x.add_study(each_three, 1, false, interpreter("b"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 6);
+  x.train(1, {x.change(.1, 6, .02)}, 9);
+  x.grant();
+  x.run_all();
+  ASSERT_EQ(x.sent_leases.size(), 2u);
+  EXPECT_EQ(x.sent_leases[0].second.stages.back().end, 6u);
+  EXPECT_EQ(x.sent_leases[0].second.workload.settings, interpreter("a"));
+  EXPECT_EQ(x.sent_leases[1].second.workload.settings, interpreter("b"));
+  x.expect_results_as_alone(1, each_three);
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
+/// Studies of which one, the first or a later one, says that the workload is to
+/// be run as it cannot be.
+class MergeCoreBadSettings : public testing::TestWithParam<unsigned> {};
+
+TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
+  std::mt19937 rng{GetParam()};
+  const auto below
+    = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
+  merge_world x;
+  const auto studies = 2 + below(3);
+  const auto bad = below(studies);
+  for (unsigned i = 0; i < studies; ++i)
+    x.add_study(each_three, 1, false, interpreter(i == bad ? "bad" : "good"));
+  x.apply(merge_event::started{});
+  for (unsigned i = 0; i < 3; ++i)
+    x.grant();
+  for (unsigned i = 0; i < studies; ++i) {
+    std::vector<std::vector<segment>> trials;
+    for (unsigned n = 1 + below(5); n > 0; --n)
+      trials.push_back(x.change(.1 * below(2), 3 + 3 * below(2),
+                                .01 * below(3)));
+    x.train(i, trials, 9);
+  }
+  for (int i = 0; i < 10'000; ++i) {
+    x.commit_all();
+    x.pass(1); // for those who are to leave a path to others
+    x.grant_for_demand();
+    if (!x.demands.empty()) {
+      x.answer_demand();
+      continue;
+    }
+    std::vector<trainer_id> busy;
+    for (const auto& [id, y] : x.trainers)
+      if (!y.jobs.empty())
+        busy.push_back(id);
+    if (busy.empty())
+      break;
+    const auto id = busy[below(static_cast<unsigned>(busy.size()))];
+    const auto lease = x.lease_of(id);
+    const auto& work = x.trainers.at(id).jobs.at(lease).work;
+    if (work.workload.settings == interpreter("bad"))
+      x.end(id, lease, error{errc::training_failed, "no such program"});
+    else
+      x.step(id, lease);
+  }
+  for (unsigned i = 0; i < studies; ++i) {
+    EXPECT_TRUE(i == bad || x.studies[i].failed.empty()) << "study " << i;
+    x.expect_results_as_alone(i, each_three);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;

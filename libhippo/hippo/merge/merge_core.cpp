@@ -25,6 +25,11 @@ bool all_finite(const metrics& xs) {
                      [](const auto& kvp) { return std::isfinite(kvp.second); });
 }
 
+/// Whether the way in which a workload is run may be why it has failed.
+bool is_of_running(errc x) {
+  return x != errc::cancelled && x != errc::diverged && x != errc::io_failed;
+}
+
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -69,6 +74,7 @@ bool merge_core::has_study(std::uint64_t study, const char* what) {
 
 void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight);
+  settings_.add(x.study.settings);
   studies_.add(x.study);
 }
 
@@ -129,10 +135,6 @@ void merge_core::on(merge_event::budget_set& x) {
   reconcile();
 }
 
-void merge_core::on(merge_event::settings_set& x) {
-  options_.workload.settings = std::move(x.workload.settings);
-}
-
 void merge_core::on(merge_event::committed& x) {
   for (const auto& [to, report] : outbox_.committed(x.number))
     effects_.push_back(merge_effect::send_ack{to, report});
@@ -180,6 +182,7 @@ void merge_core::on(merge_event::lease_ended& x) {
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
+    settings_.note_success(ended.work.workload.settings);
   }
   plan_.end_lease(x.end.lease);
   studies_.follow_ended_lease();
@@ -475,6 +478,8 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
       "lease " + std::to_string(end.lease) + " of trainer "
         + std::to_string(number_of(x.trainer)) + " failed at step "
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
+  if (is_of_running(end.failure->code))
+    settings_.note_failure(x.work.workload.settings);
   const auto what = retries_.judge(x, end, plan_, now_);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
@@ -554,6 +559,7 @@ void merge_core::log(level severity, std::string text) {
 void merge_core::check_invariants() const {
 #ifndef NDEBUG
   assert(ledger_.shares().size() == studies_.size());
+  settings_.check_invariants();
   assert(ledger_.leases() == leases_.leases().size());
   assert(demands_answered_ <= demands_announced_);
   assert(ledger_.advanced_to() <= now_);

@@ -15,6 +15,7 @@
 #include "hippo/merge/preemption.hpp"
 #include "hippo/merge/retention.hpp"
 #include "hippo/merge/retry_policy.hpp"
+#include "hippo/merge/settings_table.hpp"
 #include "hippo/merge/share_ledger.hpp"
 #include "hippo/merge/status.hpp"
 #include "hippo/merge/study_table.hpp"
@@ -71,7 +72,6 @@ private:
   void on(merge_event::halted& x);
   void on(merge_event::retiring& x);
   void on(merge_event::budget_set& x);
-  void on(merge_event::settings_set& x);
   void on(merge_event::committed& x);
   void on(merge_event::time_passed& x);
   void on(merge_event::reported& x);
@@ -107,6 +107,9 @@ private:
   bool place_one();
   void begin_lease(trainer_id trainer, path chosen);
   [[nodiscard]] running_lease make_lease(trainer_id trainer, path chosen);
+  /// Gives a lease the settings of one of those who wait for it, and ends it
+  /// where nobody with these waits any more.
+  void choose_settings(lease& to) const;
   void cool_down_free();
   void offer_capacity();
   void announce_demand();
@@ -147,6 +150,7 @@ private:
   time_estimates estimates_;
   scheduler chooser_;
   study_table studies_;
+  settings_table settings_; ///< of the studies
   lease_table leases_;
   share_ledger ledger_;
   retry_policy retries_;

@@ -13,7 +13,7 @@ namespace hippo {
 
 /// What a merger is made for and how it works.
 struct merger_options {
-  workload_spec workload;
+  workload_spec workload; ///< its settings are of no matter: studies have them
   /// Of the workload: only trainers that know this one are used; empty: all.
   std::string workload_version;
   std::string folder; ///< where this workload's checkpoints lie
