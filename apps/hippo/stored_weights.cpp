@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "child_process.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/train/checkpoint_file.hpp"
-#include "hippo/train/study_code.hpp"
 #include "hippo/wire/codec.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"

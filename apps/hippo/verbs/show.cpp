@@ -5,9 +5,9 @@
 #include <string>
 
 #include "client_listings.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/train/study_code.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
