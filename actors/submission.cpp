@@ -53,6 +53,7 @@ expected<merger_options> options_for(coordinator_state& st,
   result.merge = st.options.merge && may_share(workload);
   result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
   result.stall_max = st.options.stall_max;
+  result.unmeasured_stall_max = st.options.unmeasured_stall_max;
   const auto& known = *find_workload(st, workload.name);
   result.workload_version = known.version;
   for (const auto& p : known.hyper_parameters)
@@ -76,6 +77,10 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!stored)
     return stored.failure();
   result.known = std::move(*stored);
+  const auto step_seconds = st.options.known->load_step_seconds(key);
+  if (!step_seconds)
+    return step_seconds.failure();
+  result.step_seconds = *step_seconds;
   return result;
 }
 

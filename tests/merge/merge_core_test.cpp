@@ -324,7 +324,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;
-  options.stall_max = std::chrono::seconds{60};
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
   started_world x{options};
   x.train(0, {x.constant(.1)}, 9);
   const auto id = x.grant();
@@ -342,6 +342,93 @@ TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   x.grant();
   x.run_all();
   x.expect_all_as_alone();
+}
+
+/// Heartbeats every five seconds that show state `at` for so long, or until the
+/// trainer is given up. @returns for how long they did
+double show(merge_world& x, trainer_id id, std::uint64_t lease, step_t at,
+            double seconds) {
+  double shown = 0;
+  while (shown < seconds && x.stalled.empty()) {
+    x.pass(5);
+    shown += 5;
+    x.apply(merge_event::heartbeat{id, lease_id{lease}, at});
+  }
+  return shown;
+}
+
+TEST(MergeCore, AFirstEpochOfFortyMinutesIsNoStall) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  for (step_t at = 0; at < 3; ++at)
+    show(x, id, lease, at, 2400); // none of them has been reported
+  show(x, id, lease, 3, 2400);    // it measures
+  ASSERT_TRUE(x.stalled.empty());
+  x.step(id, lease, 2400);
+  for (step_t at = 3; at < 6; ++at)
+    show(x, id, lease, at, 2400);
+  EXPECT_TRUE(x.stalled.empty());
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ATrainerThatNeverMakesItsFirstStepIsFound) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  EXPECT_GT(show(x, id, x.lease_of(id), 0, 1e6), 21'600);
+  ASSERT_EQ(x.stalled.size(), 1u);
+}
+
+TEST(MergeCore, ATrainerThatHangsAfterItsFirstStepIsFoundByWhatThatTook) {
+  for (const double first : {5., 100.}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    show(x, id, lease, 0, first);
+    const auto found = show(x, id, lease, 1, 1e6);
+    EXPECT_GT(found, std::max(600., 10 * first));
+    EXPECT_LT(found, std::max(600., 10 * first) + 100);
+  }
+}
+
+TEST(MergeCore, WhatWasMeasuredSaysWhenATrainerHangs) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  show(x, id, lease, 0, 3000); // setting up
+  x.step(id, lease, 1);
+  EXPECT_LT(show(x, id, lease, 4, 1e6), 620) << "a step takes a second";
+  ASSERT_EQ(x.stalled.size(), 1u);
+}
+
+TEST(MergeCore, ASetUpIsJudgedByTheLongestOne) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto first = x.grant();
+  show(x, first, x.lease_of(first), 0, 900);
+  x.step(first, x.lease_of(first), 1);
+  const auto second = x.grant();
+  const auto found = show(x, second, x.lease_of(second), 0, 1e6);
+  EXPECT_GT(found, 9'000);
+  EXPECT_LT(found, 9'050);
+}
+
+TEST(MergeCore, WhatEarlierRunsTookIsExpectedAgain) {
+  merger_options options;
+  options.step_seconds = 300;
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  show(x, id, lease, 0, 5);
+  const auto found = show(x, id, lease, 1, 1e6);
+  EXPECT_GT(found, 3'000);
+  EXPECT_LT(found, 3'020);
 }
 
 TEST(MergeCore, APauseOfTheServiceIsNoStall) {
@@ -590,6 +677,7 @@ struct chaos : merge_world {
     auto result = laned(1 + seed % 3);
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
+    result.unmeasured_stall_max = std::chrono::seconds{90};
     result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
     if (seed % 3 == 0)
       result.waits = {1 + seed % 2, 2 + seed % 5, 1 + seed % 30};

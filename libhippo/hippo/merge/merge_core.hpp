@@ -126,6 +126,8 @@ private:
                    reply_address from);
   void take_late(stop_report report, reply_address from);
   void learn(const std::string& speed_key, const stop_report& x);
+  /// A lease has got on: it has not stalled.
+  void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
   void keep(const stop_report& x, const std::optional<recorded>& news);
   void take_failure(const running_lease& x, const lease_end& end);
@@ -138,7 +140,11 @@ private:
   [[nodiscard]] merge_view view() const;
   [[nodiscard]] bool is_leasing() const { return started_ && !halted_; }
   [[nodiscard]] bool is_waited_for(const running_lease& x) const;
+  /// How long heartbeats may show the present state of a lease.
   [[nodiscard]] double stall_seconds(const running_lease& x) const;
+  /// What that state is expected to take; nothing: nobody has measured it.
+  [[nodiscard]] std::optional<double>
+  expected_seconds(const running_lease& x) const;
   [[nodiscard]] bool has_study(std::uint64_t study, const char* what);
   void log(merge_effect::log_line::level severity, std::string text);
 

@@ -117,6 +117,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   }
   auto& progress = result.progress;
   progress.reached = progress.saved = work.stages.front().begin;
+  progress.heartbeat_at = progress.reached;
   progress.granted = progress.reported = progress.heartbeat = now_;
   return result;
 }
