@@ -23,6 +23,7 @@ struct coordinator_options {
   std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of all workloads
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
+  std::chrono::milliseconds unmeasured_stall_max{21'600'000};
   /// Where results of before are; null: nowhere.
   std::shared_ptr<state_reader> known;
   /// Where checkpoints are kept, each workload's in a folder of its own.

@@ -203,9 +203,6 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](pause_atom, std::uint64_t study, bool paused) {
       dispatch(self, merge_event::paused_set{study, paused});
     },
-    [self](settings_atom, const workload_spec& x) {
-      dispatch(self, merge_event::settings_set{x});
-    },
     [self](budget_atom, std::uint64_t bytes) {
       dispatch(self, merge_event::budget_set{bytes});
     },

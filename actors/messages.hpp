@@ -64,7 +64,6 @@ using release_atom = caf::atom_constant<caf::atom("release")>;
 using report_atom = caf::atom_constant<caf::atom("report")>;
 using resent_atom = caf::atom_constant<caf::atom("resent")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
-using settings_atom = caf::atom_constant<caf::atom("settings")>;
 using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
@@ -196,8 +195,6 @@ using merger_actor = lease_owner_actor::extend<
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
-  // Its workload is run with the settings of this one from the next lease on.
-  caf::reacts_to<settings_atom, workload_spec>,
   // From the pool: trainer `number` is the merger's until it is released.
   caf::reacts_to<grant_atom, trainer_id, trainer_actor>,
   // From the pool: trainer `number` is gone.
@@ -345,7 +342,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_spec)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::lease_end)

@@ -54,6 +54,7 @@ expected<merger_options> options_for(coordinator_state& st,
   result.merge = st.options.merge && may_share(workload);
   result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
   result.stall_max = st.options.stall_max;
+  result.unmeasured_stall_max = st.options.unmeasured_stall_max;
   const auto& known = *find_workload(st, workload.name);
   result.workload_version = known.version;
   for (const auto& p : known.hyper_parameters)
@@ -77,6 +78,10 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!stored)
     return stored.failure();
   result.known = std::move(*stored);
+  const auto step_seconds = st.options.known->load_step_seconds(key);
+  if (!step_seconds)
+    return step_seconds.failure();
+  result.step_seconds = *step_seconds;
   return result;
 }
 
@@ -85,11 +90,8 @@ expected<coordinator_state::merger_entry*> merger_for(coordinator_self self,
                                                       const study_spec& study) {
   auto& st = self->state;
   const auto key = key_of(study.workload);
-  if (const auto i = st.mergers.find(key); i != st.mergers.end()) {
-    // Whoever came last says how it is run.
-    self->send(i->second.handle, settings_atom::value, study.workload);
+  if (const auto i = st.mergers.find(key); i != st.mergers.end())
     return &i->second;
-  }
   auto options = options_for(st, study);
   if (!options)
     return options.failure();

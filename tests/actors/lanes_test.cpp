@@ -259,7 +259,7 @@ TEST_F(LanesTest, ATrainerThatTakesLeaveIsGivenNoFurtherLeases) {
 TEST_F(LanesTest, AStallEndsAllLeasesOfTheTrainer) {
   merger_options options;
   options.workload.options["lanes"] = 2.0;
-  options.stall_max = 60s;
+  options.stall_max = options.unmeasured_stall_max = 60s;
   open(std::move(options));
   add_study(apart_study(2));
   go();

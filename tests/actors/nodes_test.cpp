@@ -516,7 +516,7 @@ TEST_F(NodesTest, RemembersOnlyTheLastTrainersThatAreGone) {
 
 TEST_F(NodesTest, ALeaseThatMakesNoStepEndsAndItsTrainerGetsNothing) {
   merger_options options;
-  options.stall_max = 30s;
+  options.stall_max = options.unmeasured_stall_max = 30s;
   open(std::move(options));
   add_study(one_path);
   go();
@@ -542,7 +542,7 @@ TEST_F(NodesTest, ALeaseThatMakesNoStepEndsAndItsTrainerGetsNothing) {
 
 TEST_F(NodesTest, AStageThatStallsEveryTrainerFails) {
   merger_options options;
-  options.stall_max = 30s;
+  options.stall_max = options.unmeasured_stall_max = 30s;
   open(std::move(options));
   add_study(one_path);
   go();

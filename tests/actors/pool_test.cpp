@@ -37,7 +37,6 @@ struct PoolTest : test::actor_test {
         [](halt_atom) {},
         [](pause_atom, std::uint64_t, bool) {},
         [](budget_atom, std::uint64_t) {},
-        [](settings_atom, const workload_spec&) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, trainer_id, const trainer_actor&) { ++*count; },
         [count](lost_atom, trainer_id) { --*count; },

@@ -1,6 +1,7 @@
 #include "hippo/merge/merge_core.hpp"
 
 #include <limits>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -231,9 +232,99 @@ TEST(MergeCore, WhatIsNotFiniteFailsItsTrialsAlone) {
   x.expect_all_as_alone();
 }
 
+settings_table::settings interpreter(const std::string& name) {
+  return {{"python_executable", name}};
+}
+
+TEST(MergeCore, ALeaseHasTheSettingsOfAStudyThatWaitsForIt) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("a"));
+  x.add_study(each_three, 1, false, interpreter("b"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.constant(.1)}, 9);
+  x.train(1, {x.constant(.1), x.constant(.2)}, 9);
+  x.grant();
+  x.grant();
+  x.run_all();
+  ASSERT_EQ(x.sent_leases.size(), 2u);
+  for (const auto& [id, lease] : x.sent_leases)
+    EXPECT_EQ(lease.workload.settings,
+              interpreter(lease.stages.front().node == 1 ? "a" : "b"));
+}
+
+TEST(MergeCore, ALeaseEndsWhereNobodyWithItsSettingsWaits) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("a"));
+  x.add_study(each_three, 1, false, interpreter("b"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 6);
+  x.train(1, {x.change(.1, 6, .02)}, 9);
+  x.grant();
+  x.run_all();
+  ASSERT_EQ(x.sent_leases.size(), 2u);
+  EXPECT_EQ(x.sent_leases[0].second.stages.back().end, 6u);
+  EXPECT_EQ(x.sent_leases[0].second.workload.settings, interpreter("a"));
+  EXPECT_EQ(x.sent_leases[1].second.workload.settings, interpreter("b"));
+  x.expect_results_as_alone(1, each_three);
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
+/// Studies of which one, the first or a later one, says that the workload is to
+/// be run as it cannot be.
+class MergeCoreBadSettings : public testing::TestWithParam<unsigned> {};
+
+TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
+  std::mt19937 rng{GetParam()};
+  const auto below
+    = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
+  merge_world x;
+  const auto studies = 2 + below(3);
+  const auto bad = below(studies);
+  for (unsigned i = 0; i < studies; ++i)
+    x.add_study(each_three, 1, false, interpreter(i == bad ? "bad" : "good"));
+  x.apply(merge_event::started{});
+  for (unsigned i = 0; i < 3; ++i)
+    x.grant();
+  for (unsigned i = 0; i < studies; ++i) {
+    std::vector<std::vector<segment>> trials;
+    for (unsigned n = 1 + below(5); n > 0; --n)
+      trials.push_back(x.change(.1 * below(2), 3 + 3 * below(2),
+                                .01 * below(3)));
+    x.train(i, trials, 9);
+  }
+  for (int i = 0; i < 10'000; ++i) {
+    x.commit_all();
+    x.pass(1); // for those who are to leave a path to others
+    x.grant_for_demand();
+    if (!x.demands.empty()) {
+      x.answer_demand();
+      continue;
+    }
+    std::vector<trainer_id> busy;
+    for (const auto& [id, y] : x.trainers)
+      if (!y.jobs.empty())
+        busy.push_back(id);
+    if (busy.empty())
+      break;
+    const auto id = busy[below(static_cast<unsigned>(busy.size()))];
+    const auto lease = x.lease_of(id);
+    const auto& work = x.trainers.at(id).jobs.at(lease).work;
+    if (work.workload.settings == interpreter("bad"))
+      x.end(id, lease, error{errc::training_failed, "no such program"});
+    else
+      x.step(id, lease);
+  }
+  for (unsigned i = 0; i < studies; ++i) {
+    EXPECT_TRUE(i == bad || x.studies[i].failed.empty()) << "study " << i;
+    x.expect_results_as_alone(i, each_three);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
+
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;
-  options.stall_max = std::chrono::seconds{60};
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
   started_world x{options};
   x.train(0, {x.constant(.1)}, 9);
   const auto id = x.grant();
@@ -251,6 +342,93 @@ TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   x.grant();
   x.run_all();
   x.expect_all_as_alone();
+}
+
+/// Heartbeats every five seconds that show state `at` for so long, or until the
+/// trainer is given up. @returns for how long they did
+double show(merge_world& x, trainer_id id, std::uint64_t lease, step_t at,
+            double seconds) {
+  double shown = 0;
+  while (shown < seconds && x.stalled.empty()) {
+    x.pass(5);
+    shown += 5;
+    x.apply(merge_event::heartbeat{id, lease_id{lease}, at});
+  }
+  return shown;
+}
+
+TEST(MergeCore, AFirstEpochOfFortyMinutesIsNoStall) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  for (step_t at = 0; at < 3; ++at)
+    show(x, id, lease, at, 2400); // none of them has been reported
+  show(x, id, lease, 3, 2400);    // it measures
+  ASSERT_TRUE(x.stalled.empty());
+  x.step(id, lease, 2400);
+  for (step_t at = 3; at < 6; ++at)
+    show(x, id, lease, at, 2400);
+  EXPECT_TRUE(x.stalled.empty());
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ATrainerThatNeverMakesItsFirstStepIsFound) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  EXPECT_GT(show(x, id, x.lease_of(id), 0, 1e6), 21'600);
+  ASSERT_EQ(x.stalled.size(), 1u);
+}
+
+TEST(MergeCore, ATrainerThatHangsAfterItsFirstStepIsFoundByWhatThatTook) {
+  for (const double first : {5., 100.}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    show(x, id, lease, 0, first);
+    const auto found = show(x, id, lease, 1, 1e6);
+    EXPECT_GT(found, std::max(600., 10 * first));
+    EXPECT_LT(found, std::max(600., 10 * first) + 100);
+  }
+}
+
+TEST(MergeCore, WhatWasMeasuredSaysWhenATrainerHangs) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  show(x, id, lease, 0, 3000); // setting up
+  x.step(id, lease, 1);
+  EXPECT_LT(show(x, id, lease, 4, 1e6), 620) << "a step takes a second";
+  ASSERT_EQ(x.stalled.size(), 1u);
+}
+
+TEST(MergeCore, ASetUpIsJudgedByTheLongestOne) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto first = x.grant();
+  show(x, first, x.lease_of(first), 0, 900);
+  x.step(first, x.lease_of(first), 1);
+  const auto second = x.grant();
+  const auto found = show(x, second, x.lease_of(second), 0, 1e6);
+  EXPECT_GT(found, 9'000);
+  EXPECT_LT(found, 9'050);
+}
+
+TEST(MergeCore, WhatEarlierRunsTookIsExpectedAgain) {
+  merger_options options;
+  options.step_seconds = 300;
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  show(x, id, lease, 0, 5);
+  const auto found = show(x, id, lease, 1, 1e6);
+  EXPECT_GT(found, 3'000);
+  EXPECT_LT(found, 3'020);
 }
 
 TEST(MergeCore, APauseOfTheServiceIsNoStall) {
@@ -512,6 +690,7 @@ struct chaos : merge_world {
     auto result = laned(1 + seed % 3);
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
+    result.unmeasured_stall_max = std::chrono::seconds{90};
     result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
     if (seed % 3 == 0)
       result.waits = {1 + seed % 2, 2 + seed % 5, 1 + seed % 30};

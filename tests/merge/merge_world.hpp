@@ -99,13 +99,14 @@ public:
 
   // -- studies ----------------------------------------------------------------
 
-  std::size_t add_study(measuring when, double weight = 1,
-                        bool paused = false) {
+  std::size_t add_study(measuring when, double weight = 1, bool paused = false,
+                        settings_table::settings settings = {}) {
     study_registration x;
     x.id = studies.size() + 1;
     x.when = std::move(when);
     x.weight = weight;
     x.paused = paused;
+    x.settings = std::move(settings);
     studies.emplace_back();
     apply(merge_event::study_added{std::move(x)});
     return studies.size() - 1;

@@ -58,6 +58,8 @@ struct serve_options {
   std::chrono::milliseconds trainer_timeout{15'000};
   /// A lease ends if a step takes this much longer than expected.
   std::chrono::milliseconds stall_timeout{600'000};
+  /// The same where nobody has measured what is to be expected.
+  std::chrono::milliseconds first_step_timeout{21'600'000};
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
@@ -75,6 +77,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
   result.coordinator.keep_ended = false;
   result.coordinator.stall_max = x.stall_timeout;
+  result.coordinator.unmeasured_stall_max = x.first_step_timeout;
   result.pool.silence_max = x.trainer_timeout;
   result.store = std::move(store);
   result.store_retry = store_retry;
@@ -330,6 +333,7 @@ struct serve_arguments {
   std::string http = "127.0.0.1:4850";
   double trainer_timeout = 15;
   double stall_timeout = 600;
+  double first_step_timeout = 21'600;
   schedule_options schedule;
   std::string log_format = "text";
   serve_options serve;
@@ -360,6 +364,7 @@ int serve(serve_arguments& x) {
   };
   x.serve.trainer_timeout = duration(x.trainer_timeout);
   x.serve.stall_timeout = duration(x.stall_timeout);
+  x.serve.first_step_timeout = duration(x.first_step_timeout);
   x.serve.merge = x.schedule.merges();
   x.serve.policy = x.schedule.policy();
   x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
@@ -395,8 +400,14 @@ void add_serve(verb_table& verbs) {
     ->check(CLI::Range(1.0, 86'400.0))
     ->capture_default_str();
   verb->add_option("--stall-timeout", x->stall_timeout,
-                   "Seconds that a step may take beyond what is expected")
+                   "Seconds that a step or a measurement may take, or ten times "
+                   "what it usually takes if that is longer")
     ->check(CLI::Range(1.0, 864'000.0))
+    ->capture_default_str();
+  verb->add_option("--first-step-timeout", x->first_step_timeout,
+                   "Seconds until a workload's first step or measurement, as "
+                   "long as none was timed")
+    ->check(CLI::Range(1.0, 8'640'000.0))
     ->capture_default_str();
   verb->add_option("--trainers", x->serve.local_trainers,
                    "Trainer processes to start on this machine")

@@ -44,10 +44,6 @@ struct retiring {};
 struct budget_set {
   std::uint64_t bytes = 0;
 };
-/// The workload runs with these settings from the next lease on.
-struct settings_set {
-  workload_spec workload;
-};
 /// A commit is stored.
 struct committed {
   std::uint64_t number = 0;
@@ -183,11 +179,11 @@ namespace hippo {
 using any_merge_event = std::variant<
   merge_event::study_added, merge_event::orders_given, merge_event::weight_set,
   merge_event::paused_set, merge_event::started, merge_event::halted,
-  merge_event::retiring, merge_event::budget_set, merge_event::settings_set,
-  merge_event::committed, merge_event::time_passed, merge_event::reported,
-  merge_event::resent, merge_event::lease_ended, merge_event::malformed,
-  merge_event::granted, merge_event::lost, merge_event::heartbeat,
-  merge_event::yield_asked, merge_event::demand_answered>;
+  merge_event::retiring, merge_event::budget_set, merge_event::committed,
+  merge_event::time_passed, merge_event::reported, merge_event::resent,
+  merge_event::lease_ended, merge_event::malformed, merge_event::granted,
+  merge_event::lost, merge_event::heartbeat, merge_event::yield_asked,
+  merge_event::demand_answered>;
 
 using any_merge_effect = std::variant<
   merge_effect::send_lease, merge_effect::send_stop, merge_effect::send_cancel,

@@ -25,6 +25,10 @@ struct reported_progress {
   step_t heartbeat_at = 0; ///< the state of the last heartbeat
   moment heartbeat;        ///< when that came
   double still_seconds = 0; ///< for how long heartbeats have had that state
+  /// How long that was for the first state, once another one was reached.
+  std::optional<double> first_step_seconds{};
+  /// Where it was asked to measure after it had begun.
+  std::vector<step_t> added_measurements{};
 };
 
 /// A lease that a trainer works on.

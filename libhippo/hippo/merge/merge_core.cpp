@@ -11,8 +11,8 @@ namespace {
 
 using level = merge_effect::log_line::level;
 
-/// A trainer stalls when a step takes so many times as long as expected.
-constexpr double stall_steps = 10;
+/// A trainer stalls when something takes so many times as long as expected.
+constexpr double stall_factor = 10;
 
 /// The time between two heartbeats counts as that at most: the service itself
 /// may have stood still.
@@ -23,6 +23,24 @@ double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 bool all_finite(const metrics& xs) {
   return std::all_of(xs.begin(), xs.end(),
                      [](const auto& kvp) { return std::isfinite(kvp.second); });
+}
+
+/// Whether the way in which a workload is run may be why it has failed.
+bool is_of_running(errc x) {
+  return x != errc::cancelled && x != errc::diverged && x != errc::io_failed;
+}
+
+/// Whether a lease has reached a state that it measures and has yet to report.
+bool is_measuring(const running_lease& x) {
+  const auto at = x.progress.heartbeat_at;
+  const auto& stops = x.work.stops;
+  const auto& added = x.progress.added_measurements;
+  return at > x.progress.reached
+         && (std::any_of(stops.begin(), stops.end(),
+                         [&](const stop_point& y) {
+                           return y.at == at && y.evaluate;
+                         })
+             || std::find(added.begin(), added.end(), at) != added.end());
 }
 
 std::string first_line(const std::string& text) {
@@ -45,6 +63,8 @@ merge_core::merge_core(merger_options options, moment begun)
     retries_(options_.attempts_max),
     usage_(begun),
     now_(begun) {
+  if (options_.step_seconds > 0)
+    estimates_.begin_with(options_.step_seconds);
   check_invariants();
 }
 
@@ -70,6 +90,7 @@ bool merge_core::has_study(std::uint64_t study, const char* what) {
 
 void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight);
+  settings_.add(x.study.settings);
   studies_.add(x.study);
 }
 
@@ -130,10 +151,6 @@ void merge_core::on(merge_event::budget_set& x) {
   reconcile();
 }
 
-void merge_core::on(merge_event::settings_set& x) {
-  options_.workload.settings = std::move(x.workload.settings);
-}
-
 void merge_core::on(merge_event::committed& x) {
   for (const auto& [to, report] : outbox_.committed(x.number))
     effects_.push_back(merge_effect::send_ack{to, report});
@@ -181,6 +198,7 @@ void merge_core::on(merge_event::lease_ended& x) {
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
+    settings_.note_success(ended.work.workload.settings);
   }
   plan_.end_lease(x.end.lease);
   studies_.follow_ended_lease();
@@ -230,7 +248,7 @@ void merge_core::on(merge_event::heartbeat& x) {
   progress.heartbeat = now_;
   progress.still_seconds += std::min(gap, heartbeat_gap_max);
   if (std::exchange(progress.heartbeat_at, x.at) != x.at)
-    progress.still_seconds = 0;
+    note_progress(progress);
   if (progress.still_seconds <= stall_seconds(*lease))
     return;
   const auto why
@@ -285,9 +303,12 @@ void merge_core::flush_effects() {
   evict();
   chooser_.update(plan_.take_changed());
   for (const auto& x : plan_.take_added_stops())
-    if (const auto* lease = leases_.find(lease_id{x.lease}))
+    if (const auto* lease = leases_.find(lease_id{x.lease})) {
+      if (x.stop.evaluate)
+        leases_.progress(lease->id()).added_measurements.push_back(x.stop.at);
       effects_.push_back(
         merge_effect::send_stop{lease->trainer, {x.lease, x.stop}});
+    }
   cancel_orphaned_leases();
   record_new_nodes();
   for (auto study : studies_.take_quiesced())
@@ -449,7 +470,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
   progress.reported = now_;
   progress.reached = x.at;
-  progress.still_seconds = 0;
+  note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
   learn(lease.speed_keys[stage_index(lease.work, x.at)], x);
@@ -476,6 +497,8 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
       "lease " + std::to_string(end.lease) + " of trainer "
         + std::to_string(number_of(x.trainer)) + " failed at step "
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
+  if (is_of_running(end.failure->code))
+    settings_.note_failure(x.work.workload.settings);
   const auto what = retries_.judge(x, end, plan_, now_);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
@@ -494,11 +517,37 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   }
 }
 
+void merge_core::note_progress(reported_progress& x) {
+  if (!x.first_step_seconds) {
+    x.first_step_seconds = x.still_seconds;
+    estimates_.learn_first_step(x.still_seconds);
+  }
+  x.still_seconds = 0;
+}
+
 double merge_core::stall_seconds(const running_lease& x) const {
+  const auto seconds_in = [](std::chrono::milliseconds span) {
+    return std::chrono::duration<double>(span).count();
+  };
+  const auto expected = expected_seconds(x);
+  return std::max(seconds_in(options_.stall_max),
+                  expected ? stall_factor * *expected
+                           : seconds_in(options_.unmeasured_stall_max));
+}
+
+std::optional<double>
+merge_core::expected_seconds(const running_lease& x) const {
   const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
-  return std::max(
-    std::chrono::duration<double>(options_.stall_max).count(),
-    stall_steps * estimates_.step_seconds(x.speed_keys[index]));
+  const auto step = estimates_.step_seconds(x.speed_keys[index]);
+  const auto measure = estimates_.evaluate_seconds() + estimates_.save_seconds();
+  const auto& first = x.progress.first_step_seconds;
+  if (!first) {
+    const auto known = estimates_.first_step_seconds();
+    return known ? std::optional{*known + step + measure} : std::nullopt;
+  }
+  if (is_measuring(x))
+    return estimates_.has_evaluated() ? std::optional{measure} : std::nullopt;
+  return estimates_.has_trained() ? step + measure : *first;
 }
 
 // -- looking ------------------------------------------------------------------
@@ -555,6 +604,7 @@ void merge_core::log(level severity, std::string text) {
 void merge_core::check_invariants() const {
 #ifndef NDEBUG
   assert(ledger_.shares().size() == studies_.size());
+  settings_.check_invariants();
   assert(ledger_.leases() == leases_.leases().size());
   assert(demands_answered_ <= demands_announced_);
   assert(ledger_.advanced_to() <= now_);

@@ -15,6 +15,7 @@
 #include "hippo/merge/preemption.hpp"
 #include "hippo/merge/retention.hpp"
 #include "hippo/merge/retry_policy.hpp"
+#include "hippo/merge/settings_table.hpp"
 #include "hippo/merge/share_ledger.hpp"
 #include "hippo/merge/status.hpp"
 #include "hippo/merge/study_table.hpp"
@@ -71,7 +72,6 @@ private:
   void on(merge_event::halted& x);
   void on(merge_event::retiring& x);
   void on(merge_event::budget_set& x);
-  void on(merge_event::settings_set& x);
   void on(merge_event::committed& x);
   void on(merge_event::time_passed& x);
   void on(merge_event::reported& x);
@@ -107,6 +107,9 @@ private:
   bool place_one();
   void begin_lease(trainer_id trainer, path chosen);
   [[nodiscard]] running_lease make_lease(trainer_id trainer, path chosen);
+  /// Gives a lease the settings of one of those who wait for it, and ends it
+  /// where nobody with these waits any more.
+  void choose_settings(lease& to) const;
   void cool_down_free();
   void offer_capacity();
   void announce_demand();
@@ -123,6 +126,8 @@ private:
                    reply_address from);
   void take_late(stop_report report, reply_address from);
   void learn(const std::string& speed_key, const stop_report& x);
+  /// A lease has got on: it has not stalled.
+  void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
   void keep(const stop_report& x, const std::optional<recorded>& news);
   void take_failure(const running_lease& x, const lease_end& end);
@@ -135,7 +140,11 @@ private:
   [[nodiscard]] merge_view view() const;
   [[nodiscard]] bool is_leasing() const { return started_ && !halted_; }
   [[nodiscard]] bool is_waited_for(const running_lease& x) const;
+  /// How long heartbeats may show the present state of a lease.
   [[nodiscard]] double stall_seconds(const running_lease& x) const;
+  /// What that state is expected to take; nothing: nobody has measured it.
+  [[nodiscard]] std::optional<double>
+  expected_seconds(const running_lease& x) const;
   [[nodiscard]] bool has_study(std::uint64_t study, const char* what);
   void log(merge_effect::log_line::level severity, std::string text);
 
@@ -147,6 +156,7 @@ private:
   time_estimates estimates_;
   scheduler chooser_;
   study_table studies_;
+  settings_table settings_; ///< of the studies
   lease_table leases_;
   share_ledger ledger_;
   retry_policy retries_;

@@ -83,6 +83,21 @@ bool merge_core::place_one() {
   return true;
 }
 
+void merge_core::choose_settings(lease& to) const {
+  const auto waiting = [this](const stage& x) {
+    return chooser_.waiting_for(x, x.begin);
+  };
+  auto& stages = to.stages;
+  to.workload.settings = settings_.choose(waiting(stages.front()));
+  if (settings_.is_uniform())
+    return;
+  const auto others
+    = std::find_if(stages.begin() + 1, stages.end(), [&](const stage& x) {
+        return !settings_.is_of_any(to.workload.settings, waiting(x));
+      });
+  stages.erase(others, stages.end());
+}
+
 running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   running_lease result;
   result.trainer = trainer;
@@ -96,6 +111,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.depot = options_.depot_port;
   work.start = std::move(chosen.start);
   work.stages = std::move(chosen.stages);
+  choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < work.stages.size(); ++i) {
@@ -117,6 +133,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   }
   auto& progress = result.progress;
   progress.reached = progress.saved = work.stages.front().begin;
+  progress.heartbeat_at = progress.reached;
   progress.granted = progress.reported = progress.heartbeat = now_;
   return result;
 }

@@ -13,7 +13,7 @@ namespace hippo {
 
 /// What a merger is made for and how it works.
 struct merger_options {
-  workload_spec workload;
+  workload_spec workload; ///< its settings are of no matter: studies have them
   /// Of the workload: only trainers that know this one are used; empty: all.
   std::string workload_version;
   std::string folder; ///< where this workload's checkpoints lie
@@ -31,8 +31,13 @@ struct merger_options {
   /// How often a stage may fail before its trials do.
   unsigned attempts_max = 3;
   /// A lease ends when its trainer is alive but makes no step for so long, or
-  /// for ten times as long as a step is expected to take if that is longer.
+  /// for ten times as long as what it is at is expected to take if that is
+  /// longer: a step, a measurement, or all that comes before the first step.
   std::chrono::milliseconds stall_max{600'000};
+  /// The same while nobody has measured how long that takes.
+  std::chrono::milliseconds unmeasured_stall_max{21'600'000};
+  /// What a step took in earlier runs; 0: there were none.
+  double step_seconds = 0;
   /// A longer path is leased in parts: a message has its limits.
   step_t lease_steps_max = 50'000;
   /// Likewise one whose stages have larger configurations together; a study

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hippo/core/types.hpp"
@@ -17,6 +19,8 @@ struct study_registration {
   measuring when;
   double weight = 1; ///< share of the trainers, relative to other studies; > 0
   bool paused = false; ///< whether it starts nothing for now
+  /// How it would have the workload run; see `workload_spec`.
+  std::map<std::string, scalar> settings{};
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by

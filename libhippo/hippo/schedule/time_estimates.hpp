@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,9 +33,23 @@ public:
   void learn_evaluate(double seconds) { evaluate_.learn(seconds, 1); }
   void learn_save(double seconds) { save_.learn(seconds, 1); }
   void learn_load(double seconds) { load_.learn(seconds, 1); }
+  /// A lease has been silent for so long before it made its first step.
+  void learn_first_step(double seconds) {
+    first_step_ = std::max(first_step_.value_or(0), seconds);
+  }
+  /// Begins with what a step took in earlier runs; counts as one step.
+  void begin_with(double step_seconds) { any_step_.learn(step_seconds, 1); }
 
   [[nodiscard]] double step_seconds(const std::string& speed_key) const;
+  /// Whether any step was measured, here or in earlier runs.
+  [[nodiscard]] bool has_trained() const { return any_step_.has_value(); }
   [[nodiscard]] double evaluate_seconds() const { return evaluate_.value(0); }
+  [[nodiscard]] bool has_evaluated() const { return evaluate_.has_value(); }
+  /// The longest time that a lease took to make its first step, all that comes
+  /// before it included; nothing before one did.
+  [[nodiscard]] std::optional<double> first_step_seconds() const {
+    return first_step_;
+  }
   /// Whether any checkpoint was saved yet.
   [[nodiscard]] bool has_saved() const { return save_.has_value(); }
   [[nodiscard]] double save_seconds() const { return save_.value(0); }
@@ -72,6 +88,7 @@ private:
   mean evaluate_;
   mean save_;
   mean load_;
+  std::optional<double> first_step_;
   std::uint64_t version_ = 0;
 };
 

@@ -72,7 +72,8 @@ void study_core::replay() {
 study_registration study_core::registration() const {
   const auto phase = options_.stored.state;
   return {options_.stored.id, tuner_->when(), options_.stored.weight,
-          phase == study_phase::paused || phase == study_phase::stopping};
+          phase == study_phase::paused || phase == study_phase::stopping,
+          options_.spec.workload.settings};
 }
 
 study_orders study_core::all_orders() const {
