@@ -92,7 +92,10 @@ connection::be_pool(registrar_actor::pointer self, pool_actor pool) {
                       y->far_trainer_)
             .then(
               [=](const welcome_wire& answer) {
-                y->pass([=]() mutable { promise.deliver(answer); });
+                y->pass([=]() mutable {
+                  static_cast<void>(awake(self));
+                  promise.deliver(answer);
+                });
               },
               [](const caf::error&) {});
         });
@@ -112,6 +115,7 @@ connection::be_pool(registrar_actor::pointer self, pool_actor pool) {
       auto promise = self->make_response_promise<void>();
       if (const auto y = me.lock())
         y->pass([=]() mutable {
+          static_cast<void>(awake(self));
           promise.delegate(pool, leave_atom::value, x);
         });
       return promise;

@@ -140,7 +140,7 @@ void hash_engine::go_on(std::uint64_t number) {
     const auto found = where_.folder->find(path);
     if (file.empty() || sick.cannot_load || found == where_.folder->end()
         || !std::filesystem::exists(path)) {
-      if (!sick.cannot_load)
+      if (!sick.cannot_load && where_.is_wanted(number))
         where_.complain("a lease starts from " + path
                         + ", which is not there");
       end(number, error{errc::bad_checkpoint, "cannot read " + path});
@@ -170,6 +170,7 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
       ++trained;
       ++report.trained_steps;
       if (where_.has_poison && x.state.is_poisoned()) {
+        --x.state.at; // that step was not taken
         end(number, error{errc::training_failed, "poisoned"});
         return;
       }

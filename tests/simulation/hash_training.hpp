@@ -67,6 +67,8 @@ public:
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
     std::function<void(std::string)> complain;
+    /// Whether the service still counts on a lease.
+    std::function<bool(std::uint64_t)> is_wanted;
   };
 
   explicit hash_engine(environment where) : where_(std::move(where)) {}

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hippo/core/hash.hpp"
+#include "merger.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"
 #include "study.hpp"
@@ -23,6 +23,15 @@ void world::add_trainer() {
   where.has_poison = what_.poison != 0;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
+  where.is_wanted = [this](std::uint64_t number) {
+    // A trainer that cannot load takes good files along.
+    if (what_.check_files == 0 && what_.sick_load > 0)
+      return false;
+    for (const auto* y : states<merger_state, merger_actor>())
+      if (y->core->leases().find(lease_id{number}))
+        return true;
+    return false;
+  };
   x.device = std::make_shared<hash_engine>(std::move(where));
   hello self;
   self.host = "host" + std::to_string(x.number);
@@ -91,19 +100,21 @@ void world::submit_study() {
   tell("a client submits:\n" + text);
   ++submissions_under_way_;
   const auto client = system_.spawn(
-    [this, text, x = study_submission{*read.study, {}}](
+    [this, text, life = life_, x = study_submission{*read.study, {}}](
       caf::event_based_actor* self) {
       self
         ->request(actors_.coordinator, caf::infinite, submit_atom::value, x)
         .then(
           [=, this](std::uint64_t id) {
-            --submissions_under_way_;
+            if (life == life_)
+              --submissions_under_way_;
             tell("study " + std::to_string(id) + " is accepted");
             if (!accepted_.emplace(id, text).second)
               fail("two studies have the id " + std::to_string(id));
           },
           [=, this](const caf::error& why) {
-            --submissions_under_way_;
+            if (life == life_)
+              --submissions_under_way_;
             tell("a study is not accepted: " + system_.render(why));
           });
     });
@@ -147,7 +158,7 @@ void world::command_study() {
   std::advance(i, static_cast<std::ptrdiff_t>(faults_() % accepted_.size()));
   study_command x;
   switch (faults_() % 10) {
-    case 0: x.what = verb::stop; break;
+    case 0: x.what = what_.check_stop != 0 ? verb::stop : verb::pause; break;
     case 1: x.what = verb::cancel; x.text = "enough"; break;
     case 2:
     case 3: x.what = verb::weight; x.text = "2.5"; break;

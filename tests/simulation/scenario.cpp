@@ -16,6 +16,7 @@ const std::vector<scenario::field>& scenario::fields() {
     {"lanes", &s::lanes, "lanes of a trainer", false},
     {"merge", &s::merge, "0: every trial is trained alone", false},
     {"shuffle", &s::shuffle, "0: messages come as they were sent", false},
+    {"messages", &s::messages, "1: the trace shows each message", true},
     {"budget", &s::budget, "checkpoints that are kept; 0: all", true},
     {"crash", &s::crash, "the service is killed between two messages", true},
     {"power_cut", &s::power_cut, "and what was not synced is lost", true},
@@ -45,6 +46,8 @@ const std::vector<scenario::field>& scenario::fields() {
      "check: a trainer's fault fails no trial", true},
     {"check_files", &s::check_files,
      "check: no good checkpoint is deleted but for the budget", true},
+    {"check_stop", &s::check_stop,
+     "check: a study that was paused can be stopped", true},
   };
   return result;
 }
@@ -70,6 +73,7 @@ scenario scenario::draw(std::uint64_t seed) {
   for (const auto& field : fields())
     if (field.is_fault && std::strncmp(field.name, "check", 5) != 0
         && field.value != &scenario::budget
+        && field.value != &scenario::messages
         && field.value != &scenario::poison && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Not yet what the service promises.

@@ -51,9 +51,12 @@ struct scenario {
   std::uint64_t actor_death = 0; ///< an actor of the service throws
   std::uint64_t poison = 0; ///< 1: some configurations fail wherever trained
 
+  std::uint64_t messages = 0; ///< whether the trace shows each
+
   // What must hold beyond what always must (0: it need not).
   std::uint64_t check_blame = 0; ///< a trainer's fault fails no trial
   std::uint64_t check_files = 0; ///< no good checkpoint is deleted
+  std::uint64_t check_stop = 0;  ///< a study that was paused can be stopped
 
   /// All of it by name, with the meaning for the help.
   struct field {

@@ -68,6 +68,7 @@ void world::boot() {
   }
   actors_ = *actors;
   ++life_;
+  submissions_under_way_ = 0; // their answers never come
   is_up_ = true;
   is_restored_ = false;
   tell("the service starts, life " + std::to_string(life_));
@@ -84,7 +85,9 @@ void world::boot() {
     return fail("the studies cannot be read: " + all.failure().message);
   std::vector<stored_study> studies;
   for (const auto& x : *all)
-    if (!has_ended(x.state)) {
+    if (has_ended(x.state)) {
+      ended_.insert(x.id); // perhaps nobody was told
+    } else {
       auto study = store_->load_study(std::to_string(x.id));
       if (!study)
         return fail("a study cannot be read: " + study.failure().message);

@@ -136,10 +136,29 @@ void world::deliver(std::size_t job) {
   auto* const x = actor_of(job);
   if (outside_.count(x->id()) == 0)
     inside_.try_emplace(x->id(), caf::strong_actor_ptr{x->ctrl()});
+  if (what_.messages != 0)
+    tell_message(*x);
   // What comes first stays first for everybody else.
   const auto at = jobs.begin() + static_cast<std::ptrdiff_t>(job);
   std::rotate(jobs.begin(), at, at + 1);
   scheduler_.run_once();
+}
+
+void world::tell_message(caf::scheduled_actor& to) {
+  std::string text = "  " + std::string{to.name()} + ' '
+                     + std::to_string(to.id()) + ':';
+  if (const auto* x = to.mailbox().peek()) {
+    const auto& y = x->content();
+    if (y.size() > 0 && y.match_element<caf::atom_value>(0))
+      text += ' ' + to_string(y.get_as<caf::atom_value>(0));
+    else if (y.size() == 0)
+      text += " (empty)";
+    else
+      text += " ?";
+    if (x->sender)
+      text += " from " + std::to_string(x->sender->id());
+  }
+  tell(text);
 }
 
 /// Goes on to the next thing that happens by itself.

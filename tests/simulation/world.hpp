@@ -66,6 +66,7 @@ private:
 
   bool step();
   void deliver(std::size_t job);
+  void tell_message(caf::scheduled_actor& to);
   bool advance();
   void after(duration delay, std::function<void()> what);
   void note_outside(const caf::actor& x) { outside_.insert(x->id()); }
