@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/train/made_workload.hpp"
+#include "hippo/code/made_workload.hpp"
 #include "hippo/train/run.hpp"
 
 namespace hippo {

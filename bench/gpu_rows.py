@@ -158,7 +158,8 @@ def run_studies(bench, name, paths, *flags):
     bench.output([bench.program("hippo"), "run", *paths, "--device",
                   bench.device, "--quiet", "--state", state, *flags])
     seconds = time.perf_counter() - begin
-    return seconds, json.loads((state / "report/report.json").read_text())
+    report = state / "report/latest/report.json"
+    return seconds, json.loads(report.read_text())
 
 
 def trials_of(report):

@@ -22,7 +22,7 @@ def run(hippo, studies, trainers, *flags):
             [hippo, "run", *studies, "--trainers", str(trainers), "--quiet",
              "--state", folder + "/state", *flags],
             check=True, stdout=subprocess.DEVNULL)
-        with open(folder + "/state/report/report.json") as report:
+        with open(folder + "/state/report/latest/report.json") as report:
             return json.load(report)
 
 

@@ -125,8 +125,7 @@ expected<study_view> archive::view_of(stored_study study) {
   result.saved_seconds
     = static_cast<double>(result.shared_steps) * *step_seconds;
   if (*best) {
-    const auto& trial = (**best).trial;
-    result.best = trial_view{trial, (*shared)->of(trial.trial)};
+    result.best = trial_view{**best, (*shared)->of((**best).trial)};
   }
   if (has_ended(result.study.state)) {
     limit(ended_, kept_studies_max);

@@ -51,7 +51,14 @@ void set(kj::AsyncIoStream& stream, int level, int option, int value) {
   stream.setsockopt(level, option, &value, sizeof(value));
 }
 
+/// Has the system notice a client whose machine is gone; one that comes
+/// through a file is on this machine.
 void prepare(kj::AsyncIoStream& stream) {
+  sockaddr_storage own{};
+  kj::uint length = sizeof own;
+  stream.getsockname(reinterpret_cast<sockaddr*>(&own), &length);
+  if (own.ss_family == AF_UNIX)
+    return;
   set(stream, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(stream, IPPROTO_TCP, TCP_KEEPIDLE, keepalive_idle_seconds);
   set(stream, IPPROTO_TCP, TCP_KEEPINTVL, keepalive_interval_seconds);

@@ -30,7 +30,8 @@ using authenticator
 /// What a gateway answers from, and where it listens.
 struct gateway_options {
   query_sources sources;
-  std::string rpc_host = "127.0.0.1"; ///< name or address
+  /// Name or address, or `unix:PATH` of a socket to be made.
+  std::string rpc_host = "127.0.0.1";
   std::uint16_t rpc_port = 0;         ///< 0: any
   std::string http_host = "127.0.0.1";
   std::optional<std::uint16_t> http_port; ///< 0: any; nothing: no HTTP

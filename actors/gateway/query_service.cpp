@@ -37,6 +37,12 @@ error findings_error(const std::vector<diagnostic>& findings) {
   return result;
 }
 
+kj::Exception no_service() {
+  return to_exception({errc::invalid_argument,
+                       "this is a state folder that is only looked at: give "
+                       "--server, or start `hippo serve` on it"});
+}
+
 /// Reads a log from byte `after` on, in whole lines if they are not too long.
 expected<query_service::log_part> read_log(const std::string& file,
                                   std::uint64_t after) {
@@ -231,6 +237,8 @@ kj::Promise<void> take(kj::Promise<T> from, F f) {
 } // namespace
 
 kj::Promise<live_view> query_service::live() {
+  if (!is_live())
+    return live_view{};
   return asker_
     .request<coordinator_status>(sources_.coordinator, status_timeout,
                                  status_atom::value)
@@ -278,6 +286,8 @@ kj::Promise<std::vector<trainer_view>> query_service::trainers() {
 }
 
 kj::Promise<std::vector<merger_overview>> query_service::trees() {
+  if (!is_live())
+    return std::vector<merger_overview>{};
   return asker_
     .request<coordinator_status>(sources_.coordinator, status_timeout,
                                  status_atom::value)
@@ -296,6 +306,8 @@ kj::Promise<std::vector<merger_overview>> query_service::trees() {
 }
 
 kj::Promise<journal_status> query_service::health() {
+  if (!is_live())
+    return journal_status{};
   return asker_.request<journal_status>(sources_.journal, status_timeout,
                                         status_atom::value);
 }
@@ -318,6 +330,8 @@ kj::Promise<study_loading> query_service::load(std::string text,
 
 kj::Promise<query_service::submitted> query_service::submit(std::string text,
                                                             std::string name) {
+  if (!is_live())
+    return no_service();
   return load(std::move(text), std::move(name))
     .then([this](study_loading x) {
       submitted result;
@@ -355,6 +369,8 @@ kj::Promise<std::string> query_service::preview(std::string text,
 kj::Promise<study_actor> query_service::find_live(std::uint64_t study) {
   if (const auto i = live_.find(study); i != live_.end())
     return i->second;
+  if (!is_live())
+    return no_service();
   // A service that has just begun restores its studies first.
   return asker_
     .request<study_actor>(sources_.coordinator, submit_timeout,

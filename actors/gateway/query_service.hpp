@@ -25,9 +25,11 @@ struct query_sources {
   std::string state;    ///< the state folder
   std::string log_file; ///< of the service; empty: there is none
   std::vector<workload_descriptor> workloads;
-  coordinator_actor coordinator;
-  pool_actor pool;
-  journal_actor journal;
+  /// The actors of the service; none: the folder is only looked at, and what
+  /// would change something is refused.
+  coordinator_actor coordinator{};
+  pool_actor pool{};
+  journal_actor journal{};
 };
 
 /// What the actors say of what runs now.
@@ -165,6 +167,10 @@ private:
 
   /// Reads and checks a study; its workloads are known.
   kj::Promise<study_loading> load(std::string text, std::string name);
+  /// Whether there are actors to ask.
+  [[nodiscard]] bool is_live() const {
+    return static_cast<bool>(sources_.coordinator);
+  }
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(std::uint64_t study);
   kj::Promise<trained_answer> start_training(std::uint64_t study,

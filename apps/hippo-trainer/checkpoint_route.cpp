@@ -5,8 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/code/made_workload.hpp"
 #include "hippo/train/folder_token.hpp"
-#include "hippo/train/made_workload.hpp"
 #include "service.capnp.h"
 
 namespace hippo {

@@ -4,6 +4,7 @@
 
 #include "hippo/core/devices.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/core/version.hpp"
 
 namespace hippo {
 
@@ -11,6 +12,8 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   CLI::App app{"Trains what a Hippo service leases to it.\n\n"
                "Example: hippo-trainer --connect 10.0.0.5:4848",
                "hippo-trainer"};
+  app.set_version_flag("--version",
+                       std::string{"hippo-trainer "} + version());
   auto* connect
     = app.add_option("--connect", opts.service,
                      "The service, as HOST:PORT or [ADDRESS]:PORT");

@@ -28,21 +28,21 @@ constexpr std::size_t last_words_lines = 5;
 
 std::optional<error>
 local_trainers::start(const workload_catalogue& catalogue,
-                      const std::vector<std::string>& devices,
-                      const std::vector<std::string>& numerics,
+                      const local_trainer_options& options,
                       std::uint16_t port, const std::string& logs) {
   std::error_code failed;
   std::filesystem::create_directories(logs, failed);
   if (failed)
     return error{errc::io_failed, logs + ": " + failed.message()};
-  for (const auto& device : devices) {
+  for (const auto& device : options.devices) {
     const auto number = std::to_string(trainers_.size() + 1);
     auto command = catalogue.trainer_command();
     command.insert(command.end(),
                    {"--connect", "127.0.0.1:" + std::to_string(port),
                     "--device", device,
+                    "--threads", std::to_string(options.threads),
                     "--parent", std::to_string(::getpid())});
-    if (!numerics.empty())
+    if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",
                       numerics[trainers_.size() % numerics.size()]});

@@ -13,18 +13,23 @@
 
 namespace hippo {
 
+/// What trainers on this machine train on.
+struct local_trainer_options {
+  std::vector<std::string> devices{"cpu"}; ///< one for each trainer
+  unsigned threads = 1; ///< that each of them trains with on a CPU
+  /// That are needed on CPUs; trainers take them in turns.
+  std::vector<std::string> numerics{};
+};
+
 /// Trainer processes on this machine, which end with this one.
 class local_trainers {
 public:
   using clock = std::chrono::steady_clock;
 
   /// Starts trainers, which connect to a port of this machine.
-  /// @param devices what each of them trains on
-  /// @param numerics that are needed on CPUs; trainers take them in turns
   /// @param logs folder for what they say, made if missing
   std::optional<error> start(const workload_catalogue& catalogue,
-                             const std::vector<std::string>& devices,
-                             const std::vector<std::string>& numerics,
+                             const local_trainer_options& options,
                              std::uint16_t port, const std::string& logs);
 
   /// Called for a sentence about what happened to a trainer.

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/core/version.hpp"
 #include "outcome.hpp"
 #include "verb_table.hpp"
 #include "verbs/verbs.hpp"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Hyper-parameter optimisation that trains what trials have in "
                "common once.",
                "hippo"};
+  app.set_version_flag("--version", std::string{"hippo "} + hippo::version());
   app.require_subcommand(1);
   app.footer("Example: hippo run study.yaml");
   app.failure_message(explain);

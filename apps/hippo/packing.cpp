@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "child_process.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/space/document.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/train/study_code.hpp"
 
 namespace hippo {
 
@@ -106,6 +106,8 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   for (const auto& name : request.files)
     if (auto read = read_code(folder / name))
       code.files.emplace(name, std::move(*read));
+  if (auto why = check_files(code))
+    return refused(why->message);
   if (request.runs_python) {
     code.python = request.python;
     if (code.python.find('/') != std::string::npos)

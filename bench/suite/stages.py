@@ -22,7 +22,7 @@ def overhead(bench):
     subprocess.run([bench.program("hippo"), "run", *STUDIES, "--trainers", "2",
                     "--quiet", "--state", state], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return json.loads((state / "report" / "report.json").read_text())
+    return json.loads((state / "report" / "latest" / "report.json").read_text())
 
 
 def run(bench):

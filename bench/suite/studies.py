@@ -89,7 +89,7 @@ def hippo(bench, paths, *flags):
                 said.seek(0)
                 sys.exit(f"hippo run failed:\n{said.read()[-4000:]}")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        with open(f"{folder}/state/report/report.json") as file:
+        with open(f"{folder}/state/report/latest/report.json") as file:
             report = json.load(file)
     # What came between the last look and the end.
     best = max(study["best"]["value"] for study in report["studies"])

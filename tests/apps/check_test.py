@@ -334,7 +334,8 @@ class ExampleStudies(Examples):
     def run_example(self, name):
         self.copy(name)
         self.hippo("run", "study.yaml", "--state", "state")
-        report = read_report(self.path("state", "report", "report.json"))
+        report = read_report(self.path("state", "report", "latest",
+                                       "report.json"))
         self.assertEqual(report["trained_steps"], report["unique_steps"])
         self.assertGreater(float(report["merge_rate"]), 1.5)
         for trial in report["studies"][0]["trials"]:

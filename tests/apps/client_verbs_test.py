@@ -133,10 +133,12 @@ class Fake(Asking):
 
     def test_best(self):
         self.assertEqual(self.ask("best", "mnist").out,
-                         "study mnist: trial 2 at step 2, val_accuracy 0.72\n"
+                         "study mnist: trial 2 (COMPLETE) at step 2, "
+                         "val_accuracy 0.72\n"
                          "  lr: 0.3\n  batch_size: 64\n")
         self.assertEqual(self.json("best", "1"),
-                         {"study": "mnist", "trial": 2, "step": 2,
+                         {"study": "mnist", "trial": 2, "state": "COMPLETE",
+                          "step": 2,
                           "metric": "val_accuracy", "value": 0.72,
                           "params": {"lr": 0.3, "batch_size": 64}})
         done = self.ask("best", "slow-one", code=1)

@@ -140,7 +140,7 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
     def test_what_makes_no_sense(self):
         for flags, why in (
                 (["cuda:0", "--trainers", 2],
-                 "--trainers is for the CPU: each GPU has one trainer"),
+                 "--trainers is for the CPU: a GPU has as many"),
                 (["cpu", "--device", "cuda:0"],
                  "the CPU does not train beside GPUs"),
                 (["all", "--device", "cuda:0"], "is every GPU"),

@@ -122,7 +122,9 @@ class OwnCode(Case):
         self.write(x["study"] + ".yaml", x)
         done = self.hippo("run", x["study"] + ".yaml", "--state", state,
                           *args, code=code, env=env)
-        return read_report(self.path(state, "report", "report.json")), done
+        report = read_report(self.path(state, "report", "latest",
+                                       "report.json"))
+        return report, done
 
     def assert_as_alone(self, x):
         """Expects the results that trials have without each other.

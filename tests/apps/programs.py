@@ -182,7 +182,7 @@ class Case(unittest.TestCase):
         return self.report(state)
 
     def report(self, state):
-        return read_report(self.path(state, "report", "report.json"))
+        return read_report(self.path(state, "report", "latest", "report.json"))
 
     def first_trial(self, process):
         """Waits until a trial has ended, in the middle of the run."""

@@ -199,7 +199,7 @@ class Preview(Case):
         self.assertNotIn("error", said.err)
         preview = json.loads(said.out)
         self.hippo("run", *files, "--state", self.path("s"))
-        with open(self.path("s", "report", "report.json")) as text:
+        with open(self.path("s", "report", "latest", "report.json")) as text:
             report = json.load(text)
         for name in ["asked_steps", "unique_steps", "merge_rate",
                      "k_wise_merge_rate"]:

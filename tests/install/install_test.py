@@ -47,7 +47,7 @@ class Install(unittest.TestCase):
         state = self.folder / name
         run(self.hippo, "run", EXAMPLE / "study.yaml", "--workload",
             self.library, "--trainers", 2, "--state", state, "--quiet", *flags)
-        report = json.loads((state / "report/report.json").read_text())
+        report = json.loads((state / "report/latest/report.json").read_text())
         return report, report["studies"][0]
 
     def test_merged_equals_alone(self):

@@ -270,6 +270,32 @@ TEST_F(WriteReport, WritesFourFilesAndNothingElse) {
   EXPECT_EQ(text.str(), report_json(run));
 }
 
+TEST_F(WriteReport, EachRunHasAFolderAndLatestIsTheLast) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  auto run = sample_run();
+  const auto root = (folder / "report").string();
+  const auto first = write_dated_report(run, root, 1'795'384'803);
+  ASSERT_TRUE(first) << first.failure().message;
+  EXPECT_EQ(*first, root + "/2026-11-22T22-00-03");
+  EXPECT_EQ(fs::canonical(folder / "report" / "latest"), fs::canonical(*first));
+  const auto before = report_json(run);
+  run.asked_steps = 12345;
+  const auto second = write_dated_report(run, root, 1'795'384'803);
+  ASSERT_TRUE(second) << second.failure().message;
+  EXPECT_EQ(*second, root + "/2026-11-22T22-00-03-2");
+  EXPECT_EQ(names(),
+            (std::set<std::string>{"latest", "2026-11-22T22-00-03",
+                                   "2026-11-22T22-00-03-2"}));
+  const auto text_in = [](const fs::path& file) {
+    std::ifstream in{file};
+    return std::string{std::istreambuf_iterator<char>{in}, {}};
+  };
+  EXPECT_EQ(text_in(*first + "/report.json"), before);
+  EXPECT_EQ(text_in(folder / "report" / "latest" / "report.json"),
+            report_json(run));
+}
+
 TEST_F(WriteReport, SaysWhichFolderCannotBeMade) {
   fs::create_directories(folder);
   std::ofstream{folder / "report"} << "a file in the way";

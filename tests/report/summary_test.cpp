@@ -66,6 +66,20 @@ TEST(Text, ClocksAndShares) {
   EXPECT_EQ(percent(1, 0), "0 %");
 }
 
+TEST(Text, IsBrokenBetweenWordsWhereItCan) {
+  using lines = std::vector<std::string>;
+  EXPECT_EQ(wrap("", 4), lines{});
+  EXPECT_EQ(wrap("ab cd", 5), (lines{"ab cd"}));
+  EXPECT_EQ(wrap("ab cd ef", 5), (lines{"ab cd", "ef"}));
+  EXPECT_EQ(wrap("ab cdefgh", 4), (lines{"ab", "cdef", "gh"}));
+  EXPECT_EQ(wrap("学習率", 4), (lines{"学習", "率"}));
+}
+
+TEST(Text, CountsThings) {
+  EXPECT_EQ(counted(1, "trial"), "1 trial");
+  EXPECT_EQ(counted(0, "trial"), "0 trials");
+}
+
 TEST(Text, ALineIsCutAcrossItsParts) {
   text_line line;
   line.add("abc", style::bold).add("def").add("ghi", style::bad);
@@ -79,8 +93,8 @@ TEST(Summary, RanksTrialsAndGivesTheFigures) {
   const auto text = summary_text(sample_run());
   expect_narrow(text);
   EXPECT_LT(text.find("0.3333333333333333 "), text.find("0.30000000000000004"));
-  EXPECT_TRUE(has(text, "   1      1  0.3333333333333333      6       3  "
-                        "batch_size=65\n"))
+  EXPECT_TRUE(has(text, "   1      1  COMPLETE  0.3333333333333333      6"
+                        "       3  batch_size=65\n"))
     << text; // lr is the same in all trials
   EXPECT_TRUE(has(text, "9  in this run; 1 were there before"));
   EXPECT_TRUE(has(text, "19.8 s  49 % of 40.0 s"));
@@ -115,8 +129,30 @@ TEST(Summary, TellsEachFailureOnce) {
   }
   const auto text = summary_text(run);
   expect_narrow(text);
-  EXPECT_TRUE(has(text, "0,1         diverged at step 3: xxx")) << text;
+  EXPECT_TRUE(has(text, "first 0,1\n    diverged at step 3:\n    xxx")) << text;
   EXPECT_EQ(text.find("diverged"), text.rfind("diverged"));
+}
+
+TEST(Summary, WhatATrialMeasuredBeforeItFailedLeadsNoTable) {
+  auto run = sample_run();
+  run.studies.resize(1);
+  auto& leading = run.studies[0].trials[1];
+  leading.state = trial_state::failed;
+  leading.failure = "broken";
+  const auto text = summary_text(run);
+  EXPECT_TRUE(has(text, "2 trials: 1 COMPLETE, 1 FAILED")) << text;
+  EXPECT_TRUE(has(text, "   1      0  COMPLETE"));
+  EXPECT_TRUE(has(text, "   2      1  FAILED"));
+}
+
+TEST(Summary, WhatNobodyHasStartedIsNoFailure) {
+  auto run = sample_run();
+  auto& trial = run.studies[0].trials[0];
+  trial.state = trial_state::cancelled;
+  trial.failure = "the budget of time, 3 s, is spent";
+  const auto text = summary_text(run);
+  EXPECT_FALSE(has(text, "Failed trials")) << text;
+  EXPECT_TRUE(has(text, "1 CANCELLED"));
 }
 
 TEST(Summary, CountsFailuresThatAreTooMany) {
@@ -155,7 +191,9 @@ TEST(Summary, StaysNarrowWhateverTheNames) {
   const auto text = summary_text(run);
   expect_narrow(text);
   // No digit is lost.
-  EXPECT_TRUE(has(text, "1234567890123  " + to_text(-1.2345678901234567e-300)));
+  EXPECT_TRUE(has(text, "1234567890123  FAILED    "
+                          + to_text(-1.2345678901234567e-300)))
+    << text;
   EXPECT_FALSE(has(text, "\x1b"));
 }
 

@@ -21,15 +21,32 @@ study_code code() {
   return x;
 }
 
-/// Reads a study with this `workload`, which stands in line 2.
+/// The text of a study with this `workload`, which stands in line 2.
+std::string text_of(const std::string& workload, const std::string& objective) {
+  return "study: s\nworkload: " + workload + "\nobjective: " + objective
+         + "\nsteps: {max: 4}\nspace: {lr: 0.1, my_own: {choice: [a, b]}}\n";
+}
+
+/// Reads such a study with the files that it names.
 study_file read(const std::string& workload,
                 const std::string& objective = "{metric: any, direction: "
                                                "minimize}",
                 const study_code& with = code()) {
+  const auto text = text_of(workload, objective);
+  auto sent = with;
+  sent.files.clear();
+  for (const auto& path : requested_code(text).files)
+    if (const auto i = with.files.find(path); i != with.files.end())
+      sent.files.insert(*i);
+  return read_study(join({text, to_json(sent)}), "s.yaml",
+                    built_in_workloads());
+}
+
+/// Reads such a study with all of these files.
+study_file read_with(const std::string& workload, const study_code& sent) {
   return read_study(
-    join({"study: s\nworkload: " + workload + "\nobjective: " + objective
-            + "\nsteps: {max: 4}\nspace: {lr: 0.1, my_own: {choice: [a, b]}}\n",
-          to_json(with)}),
+    join({text_of(workload, "{metric: any, direction: minimize}"),
+          to_json(sent)}),
     "s.yaml", built_in_workloads());
 }
 
@@ -206,6 +223,54 @@ TEST(OwnWorkload, CodeThatIsDamagedIsTold) {
                                built_in_workloads());
   ASSERT_FALSE(file.errors.empty());
   EXPECT_NE(file.errors[0].message.find("malformed code"), std::string::npos);
+}
+
+TEST(OwnWorkload, AFileThatTheStudyDoesNotNameIsRefused) {
+  auto x = code();
+  x.files.erase("data.py");
+  x.files.erase("mine");
+  EXPECT_TRUE(read_with("{python: train.py}", x).study);
+  x.files["helper.py"] = {"V = 2.0\n", false};
+  EXPECT_EQ(test::texts(read_with("{python: train.py}", x).errors),
+            lines{"s.yaml:2:11: workload: the study brings a file 'helper.py' "
+                  "that it does not name: name it under 'files', or leave it "
+                  "out"});
+  EXPECT_TRUE(read_with("{python: train.py, files: [helper.py]}", x).study);
+}
+
+TEST(OwnWorkload, CodeGoesWithAWorkloadThatIsCode) {
+  const auto file = read_study(
+    join({"study: s\nworkload: fashion-mlp\nsteps: {max: 4}\nobjective: "
+          "{metric: val_accuracy}\nspace: {lr: 0.1}\n",
+          to_json(study_code{})}),
+    "s.yaml", built_in_workloads());
+  ASSERT_EQ(file.errors.size(), 1u);
+  EXPECT_NE(file.errors[0].message.find("brings code"), std::string::npos);
+}
+
+TEST(OwnWorkload, FilesThatCannotBeUnpackedAreTold) {
+  study_code x;
+  x.files["x"] = x.files["x/y"] = {"#!/bin/sh\n", true};
+  const auto file = read_with("{files: [x, x/y]}", x);
+  ASSERT_FALSE(file.errors.empty());
+  EXPECT_NE(file.errors[0].message.find("needs a folder 'x', which is a file"),
+            std::string::npos);
+}
+
+// A trainer that has the code of one key never needs that of an equal one.
+TEST(OwnWorkload, EqualKeysRunEqualCode) {
+  auto x = code();
+  x.python = "/opt/a/python";
+  auto y = code();
+  y.python = "/opt/b/python";
+  y.versions["unused"] = "1";
+  const auto one = read("{python: train.py}", "{metric: a, direction: minimize}",
+                        x);
+  const auto other
+    = read("{python: train.py}", "{metric: b, direction: maximize}", y);
+  EXPECT_EQ(key_of(one.study->workload), key_of(other.study->workload));
+  EXPECT_EQ(one.study->code, other.study->code);
+  EXPECT_NE(one.study->code, "");
 }
 
 TEST(RequestedCode, IsWhatWhoeverSendsItMustAdd) {

@@ -1,8 +1,11 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <variant>
 
+#include "hippo/code/study_code.hpp"
+#include "hippo/core/hash.hpp"
 #include "store/folder_fixture.hpp"
 #include "store/sample_state.hpp"
 
@@ -11,7 +14,8 @@ namespace {
 
 /// State folders of older versions, as their own programs made them
 /// (tests/data/make_state_sample.sh).
-class MigrationTest : public folder_test {
+class MigrationTest : public folder_test,
+                      public testing::WithParamInterface<const char*> {
 protected:
   void load_sample(const std::string& version) {
     std::filesystem::create_directories(path());
@@ -31,8 +35,8 @@ std::vector<Record> records_of() {
   return result;
 }
 
-TEST_F(MigrationTest, Version2BecomesThePresentWithNothingLost) {
-  load_sample("2");
+TEST_P(MigrationTest, AnOldVersionBecomesThePresentWithNothingLost) {
+  load_sample(GetParam());
   for (int again = 0; again < 2; ++again) {
     const auto folder = open();
     ASSERT_TRUE(folder);
@@ -63,8 +67,8 @@ TEST_F(MigrationTest, Version2BecomesThePresentWithNothingLost) {
   }
 }
 
-TEST_F(MigrationTest, Version2IsRefusedByReaders) {
-  load_sample("2");
+TEST_P(MigrationTest, AnOldVersionIsRefusedByReaders) {
+  load_sample(GetParam());
   const auto reader = state_reader::open(path());
   ASSERT_FALSE(reader);
   EXPECT_EQ(reader.failure().code, errc::incompatible_version);
@@ -72,13 +76,127 @@ TEST_F(MigrationTest, Version2IsRefusedByReaders) {
             std::string::npos);
 }
 
-TEST_F(MigrationTest, Version2TakesNewRecordsAfterwards) {
-  load_sample("2");
+TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
+  load_sample(GetParam());
   stored_node more = node(5, 2);
   more.strand = 9;
   const auto done = open()->commit({node_added{sample_key, more}});
   ASSERT_TRUE(done) << done.failure().message;
   EXPECT_EQ(open()->load_plan(sample_key)->nodes.back(), more);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest, testing::Values("2", "3"));
+
+// -- keys of code, which had digests of 64 bits until version 3 --------------
+
+study_code code_with(const std::map<std::string, std::string>& files) {
+  study_code result;
+  for (const auto& [path, bytes] : files)
+    result.files[path] = {bytes, path == "run"};
+  return result;
+}
+
+/// The key of a workload of these files as version 3 had it.
+std::string old_key(const study_code& x) {
+  workload_spec result{"files", {{"program", "./run"}, {"seed", 1.0}}, {}};
+  for (const auto& [path, file] : x.files)
+    result.options[file_option(path)]
+      = hash_text((file.executable ? "x" : "-") + file.bytes);
+  return key_of(result);
+}
+
+std::string present_key(const study_code& x) {
+  workload_spec result{"files", {{"program", "./run"}, {"seed", 1.0}}, {}};
+  for (const auto& [path, file] : x.files)
+    result.options[file_option(path)] = digest_of(file);
+  return key_of(result);
+}
+
+class CodeKeyTest : public folder_test {
+protected:
+  /// A study that has trained under a key, with a checkpoint.
+  void add(std::uint64_t id, const study_code& code, const std::string& key,
+           bool has_heard = true) {
+    stored_study study;
+    study.id = id;
+    study.name = "s" + std::to_string(id);
+    study.text = join({"study: s\n", to_json(code)});
+    study.metric = "m";
+    std::vector<journal_record> records{
+      study_saved{study}, node_added{key, node(1)},
+      result_added{key, {1, 10, {{"m", 0.5}}, "cpu"}},
+      checkpoint_added{key, {1, 10, {"n1.ckpt", 2, 99}}}};
+    if (has_heard)
+      records.emplace_back(event_added{id, key, trial_measured{0, 1, 10, {}}});
+    auto folder = open();
+    ASSERT_TRUE(folder->commit(records));
+    const auto files = folder->checkpoints() + '/' + hash_text(key);
+    std::filesystem::create_directories(files);
+    std::ofstream{files + "/n1.ckpt"} << "ab";
+  }
+
+  /// Goes back to version 3, and opens the folder.
+  std::unique_ptr<state_writer> migrated() {
+    run_sql("UPDATE meta SET value = '3' WHERE key = 'version'");
+    return open();
+  }
+
+  /// Whether the results and files of a key are there.
+  bool has(state_reader& x, const std::string& key) {
+    const bool files = std::filesystem::exists(
+      x.checkpoints() + '/' + hash_text(key) + "/n1.ckpt");
+    const auto plan = x.load_plan(key);
+    EXPECT_TRUE(plan);
+    EXPECT_EQ(plan->results.size(), files ? 1u : 0u) << key;
+    return files;
+  }
+};
+
+TEST_F(CodeKeyTest, ResultsAndCheckpointsMoveToTheKeyOfTheSameCode) {
+  const auto code = code_with({{"run", "a"}, {"x;y\\=", "b"}});
+  const auto other = code_with({{"run", "a"}, {"x;y\\=", "c"}});
+  add(1, code, old_key(code));
+  add(2, other, old_key(other));
+  for (int again = 0; again < 2; ++again) {
+    const auto folder = again == 0 ? migrated() : open();
+    EXPECT_TRUE(has(*folder, present_key(code)));
+    EXPECT_TRUE(has(*folder, present_key(other)));
+    EXPECT_FALSE(has(*folder, old_key(code)));
+    EXPECT_EQ(folder->load_events(1, 0, 9)->size(), 1u);
+  }
+}
+
+TEST_F(CodeKeyTest, WhatWasTrainedWithMoreThanItsKeySaysIsNotPassedOn) {
+  const auto plain = code_with({{"run", "a"}});
+  add(1, code_with({{"run", "a"}, {"helper", "b"}}), old_key(plain));
+  add(2, plain, old_key(plain));
+  const auto folder = migrated();
+  EXPECT_FALSE(has(*folder, present_key(plain)));
+  EXPECT_TRUE(has(*folder, old_key(plain)));
+}
+
+TEST_F(CodeKeyTest, ACheckpointOfAStudyThatHasHeardNothingCountsToo) {
+  const auto plain = code_with({{"run", "a"}});
+  add(1, code_with({{"run", "a"}, {"helper", "b"}}), old_key(plain), false);
+  add(2, plain, old_key(plain));
+  EXPECT_FALSE(has(*migrated(), present_key(plain)));
+}
+
+TEST_F(CodeKeyTest, AnotherStudyWithMoreFilesInItsKeyDoesNoHarm) {
+  const auto plain = code_with({{"run", "a"}});
+  const auto more = code_with({{"run", "a"}, {"helper", "b"}});
+  add(1, plain, old_key(plain));
+  add(2, more, old_key(more));
+  const auto folder = migrated();
+  EXPECT_TRUE(has(*folder, present_key(plain)));
+  EXPECT_TRUE(has(*folder, present_key(more)));
+}
+
+TEST_F(CodeKeyTest, CodeThatNoStudyHasKeepsItsKey) {
+  const auto lost = code_with({{"run", "lost"}});
+  add(1, code_with({{"run", "a"}}), old_key(lost));
+  const auto folder = migrated();
+  EXPECT_TRUE(has(*folder, old_key(lost)));
 }
 
 } // namespace

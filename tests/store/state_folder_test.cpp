@@ -362,12 +362,17 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
                      event_added{study, key, trial_measured{1, 1, 5, {}}}});
   const auto highest = *folder->load_best(some_study(1, "max"));
   ASSERT_TRUE(highest);
-  EXPECT_EQ(highest->trial.trial, 1u);
-  EXPECT_EQ(highest->node, 1u);
+  EXPECT_EQ(highest->trial, 1u);
+  EXPECT_EQ(*folder->load_node(1, 1, 5), 1u);
   const auto lowest = *folder->load_best(some_study(2, "min"));
   ASSERT_TRUE(lowest);
-  EXPECT_EQ(lowest->trial.trial, 3u);
-  EXPECT_FALSE(lowest->node); // no event says so: a client measured it
+  EXPECT_EQ(lowest->trial, 3u);
+  // No event says so: a client measured it.
+  EXPECT_FALSE(*folder->load_node(2, 3, 3));
+  auto failed = trial(3, stored_best{3, 0.25});
+  failed.state = trial_state::failed;
+  commit(*folder, {trial_saved{2, failed}});
+  EXPECT_EQ((*folder->load_best(some_study(2, "min")))->trial, 1u);
 }
 
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
@@ -510,7 +515,7 @@ TEST_F(StateFolderTest, RefusesOtherVersions) {
         state_reader::open(path()).failure()}) {
     EXPECT_EQ(result.code, errc::incompatible_version);
     EXPECT_NE(result.message.find("version 7"), std::string::npos);
-    EXPECT_NE(result.message.find("version 3"), std::string::npos);
+    EXPECT_NE(result.message.find("version 4"), std::string::npos);
   }
 }
 

@@ -1,9 +1,15 @@
 #include "hippo/train/checkpoint_file.hpp"
 
-#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+
+#include <gtest/gtest.h>
 
 #include "hippo/core/hash.hpp"
 #include "train/file_size_limit.hpp"
@@ -135,15 +141,63 @@ TEST_F(CheckpointFile, WhatIsNotCommittedIsRemoved) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+/// Makes every file look as if nothing had been written for a while.
+void age(const std::string& folder, std::chrono::seconds by) {
+  for (const auto& x : std::filesystem::directory_iterator{folder})
+    std::filesystem::last_write_time(
+      x.path(), std::filesystem::file_time_type::clock::now() - by);
+}
+
+constexpr auto long_ago = unfinished_age_min + std::chrono::seconds{60};
+
 TEST_F(CheckpointFile, UnfinishedOnesOfTheDeadAreRemoved) {
   ASSERT_TRUE(write_checkpoint(folder.path, "a.ckpt", bytes));
-  auto writer = checkpoint_writer::open(folder.path, "b.ckpt");
-  ASSERT_TRUE(writer);
+  std::ofstream{path("b.ckpt.q7Zx1P.part")} << "byt";
+  age(folder.path, long_ago);
   remove_unfinished_checkpoints(folder.path);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.ckpt"});
-  EXPECT_EQ(writer->commit()->code, errc::io_failed);
-  EXPECT_EQ(folder.names(), std::vector<std::string>{"a.ckpt"});
   remove_unfinished_checkpoints(path("no-such-folder"));
+}
+
+TEST_F(CheckpointFile, WhatWasWrittenJustNowMayHaveAWriterOnAnotherMachine) {
+  std::ofstream{path("b.ckpt.q7Zx1P.part")} << "byt";
+  age(folder.path, unfinished_age_min - std::chrono::seconds{60});
+  remove_unfinished_checkpoints(folder.path);
+  EXPECT_EQ(folder.names().size(), 1u);
+}
+
+TEST_F(CheckpointFile, ALivingWriterKeepsItsFileHoweverOldItIs) {
+  auto writer = checkpoint_writer::open(folder.path, "b.ckpt");
+  ASSERT_TRUE(writer);
+  const auto moved = std::make_unique<checkpoint_writer>(std::move(*writer));
+  ASSERT_FALSE(moved->append("one", 3));
+  age(folder.path, long_ago);
+  remove_unfinished_checkpoints(folder.path);
+  ASSERT_FALSE(moved->commit());
+  EXPECT_EQ(*read_checkpoint(folder.path, moved->written()), "one");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"b.ckpt"});
+}
+
+TEST_F(CheckpointFile, AWriterOfAnotherProcessKeepsItsFileUntilItIsKilled) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const auto writing = ::fork();
+  if (writing == 0) {
+    const auto writer = checkpoint_writer::open(folder.path, "b.ckpt");
+    for (auto told = ::write(ready[1], "", 1);;)
+      static_cast<void>(told), ::pause();
+  }
+  char told = 1;
+  ASSERT_EQ(::read(ready[0], &told, 1), 1);
+  age(folder.path, long_ago);
+  remove_unfinished_checkpoints(folder.path);
+  EXPECT_EQ(folder.names().size(), 1u);
+  ::kill(writing, SIGKILL);
+  ::waitpid(writing, nullptr, 0);
+  remove_unfinished_checkpoints(folder.path);
+  EXPECT_TRUE(folder.names().empty());
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(CheckpointFile, Missing) {

@@ -455,7 +455,11 @@ TEST_F(Depot, FolderGoneInTheMiddle) {
 
 TEST_F(Depot, RemovesWhatAnotherLeftUnfinished) {
   make("a", "bytes");
-  std::ofstream{root.path + "/w/b.q7Zx1P.part"} << "byt";
+  const auto part = root.path + "/w/b.q7Zx1P.part";
+  std::ofstream{part} << "byt";
+  std::filesystem::last_write_time(
+    part, std::filesystem::file_time_type::clock::now()
+            - 2 * unfinished_age_min);
   serve();
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }

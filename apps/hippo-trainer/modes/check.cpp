@@ -1,6 +1,6 @@
 #include <exception>
 
-#include "hippo/train/made_workload.hpp"
+#include "hippo/code/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 

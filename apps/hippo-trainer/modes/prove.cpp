@@ -2,8 +2,8 @@
 #include <map>
 #include <string>
 
+#include "hippo/code/made_workload.hpp"
 #include "hippo/prove/proof.hpp"
-#include "hippo/train/made_workload.hpp"
 #include "hippo/tune/loaded_study.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"

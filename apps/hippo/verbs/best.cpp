@@ -1,9 +1,11 @@
+#include <iostream>
 #include <memory>
 #include <string>
 
 #include "common_options.hpp"
+#include "hippo/core/number.hpp"
 #include "outcome.hpp"
-#include "stored_best.hpp"
+#include "stored_weights.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
 
@@ -14,11 +16,33 @@ namespace {
 struct best_arguments {
   study_argument of;
   common_options common;
-  best_options state;
+  std::string weights; ///< file to export to; empty: do not
   std::string format = "table";
 };
 
-int best_of_service(study_handle& study, bool json) {
+/// Prints a study's best trial, as JSON or for people.
+void print_best(const study_summary& study, const trial_summary& trial,
+                const best_measurement& best, bool json) {
+  const auto params = nlohmann::ordered_json::parse(trial.params);
+  if (json) {
+    const nlohmann::ordered_json shown{{"study", study.name},
+                                       {"trial", trial.trial},
+                                       {"state", to_string(trial.state)},
+                                       {"step", best.step},
+                                       {"metric", study.metric},
+                                       {"value", best.value},
+                                       {"params", params}};
+    std::cout << shown.dump(2) << '\n';
+    return;
+  }
+  std::cout << "study " << study.name << ": trial " << trial.trial << " ("
+            << to_string(trial.state) << ") at step " << best.step << ", "
+            << study.metric << ' ' << to_text(best.value) << '\n';
+  for (const auto& [name, value] : params.items())
+    std::cout << "  " << name << ": " << value.dump() << '\n';
+}
+
+int best(const best_arguments& x, study_handle& study) {
   const auto known = study.describe();
   if (!known)
     return refuse(known.failure());
@@ -26,41 +50,31 @@ int best_of_service(study_handle& study, bool json) {
   if (!trial)
     return fail(trial.failure(), exit_failed); // it may come yet
   const auto value = trial->best.value_or(best_measurement{});
-  print_best({known->summary.name, trial->trial, value.step,
-              known->summary.metric, value.value, trial->params},
-             json);
+  print_best(known->summary, *trial, value, x.format == "json");
+  if (x.weights.empty())
+    return exit_done;
+  if (auto why = export_weights({x.of.server.state, known->summary.id,
+                                 trial->trial, value.step, x.weights,
+                                 x.common.program(), x.common.libraries}))
+    return fail(*why, exit_failed);
+  std::cerr << "weights: " << x.weights << '\n';
   return exit_done;
-}
-
-int best(best_arguments& x) {
-  x.state.json = x.format == "json";
-  if (!x.state.state.empty()) {
-    x.state.study = x.of.study;
-    x.state.trainer_program = x.common.program();
-    x.state.libraries = x.common.libraries;
-    return best_in_folder(x.state);
-  }
-  return with_study(x.of, [&](client&, study_handle& study) {
-    return best_of_service(study, x.state.json);
-  });
 }
 
 } // namespace
 
 void add_best(verb_table& verbs) {
   const auto x = std::make_shared<best_arguments>();
-  auto* verb = verbs.add(
+  auto* verb = x->of.add_to(verbs.add(
     service_group, "best", "Show a study's best trial, export its weights",
-    "hippo best lr-schedules --state hippo-state --export model.pt",
-    [x] { return best(*x); });
-  verb->add_option("study", x->of.study, "Its number, or its name")
-    ->required();
-  auto* server = x->of.server.add_to(*verb);
-  auto* state = verb->add_option("--state", x->state.state,
-                                 "Look into this state folder instead");
-  state->excludes(server);
+    "hippo best lr-schedules --state hippo-state --export model.pt", [x] {
+      return with_study(x->of, [&](client&, study_handle& study) {
+        return best(*x, study);
+      });
+    }));
+  auto* state = x->of.server.add_state_to(*verb);
   verb
-    ->add_option("--export", x->state.weights,
+    ->add_option("--export", x->weights,
                  "Write the weights here, for Python's torch.load")
     ->needs(state);
   add_format(*verb, x->format);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hippo/train/descriptor.hpp"
 #include "outcome.hpp"
 #include "terminal.hpp"
 
@@ -52,25 +53,43 @@ service_address::service_address()
   : text(setting("HIPPO_SERVER", default_service_address)),
     keys(setting("HIPPO_KEYS", "")) {}
 
-CLI::Option* service_address::add_to(CLI::App& verb) {
+void service_address::add_to(CLI::App& verb) {
   verb.add_option("--keys", keys,
                   "File of `hippo keys add NAME --role client`, if not "
                   "HIPPO_KEYS's");
-  return verb
+  verb
     .add_option("--server", text,
                 "HOST:PORT of the service, if not HIPPO_SERVER's")
     ->capture_default_str();
 }
 
-expected<client> service_address::connect() const {
+CLI::Option* service_address::add_state_to(CLI::App& verb) {
+  return verb
+    .add_option("--state", state, "Look into this state folder instead")
+    ->excludes("--server");
+}
+
+expected<service_connection> connect(const service_address& where) {
   struct sigaction act {};
   act.sa_handler = on_interrupt;
   ::sigemptyset(&act.sa_mask);
   ::sigaction(SIGINT, &act, nullptr);
   client_options options;
   options.name = "hippo command line, process " + std::to_string(::getpid());
-  options.credentials = keys;
-  return client::connect(text, std::move(options));
+  std::unique_ptr<folder_service> folder;
+  if (!where.state.empty()) {
+    auto opened = folder_service::open(where.state, built_in_workloads());
+    if (!opened)
+      return opened.failure();
+    folder = std::move(*opened);
+  } else {
+    options.credentials = where.keys;
+  }
+  auto service = client::connect(folder ? folder->address() : where.text,
+                                 std::move(options));
+  if (!service)
+    return service.failure();
+  return service_connection{std::move(folder), std::move(*service)};
 }
 
 CLI::App* study_argument::add_to(CLI::App* verb) {

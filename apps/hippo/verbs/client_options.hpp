@@ -1,13 +1,16 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "folder_service.hpp"
 #include "hippo/client/client.hpp"
 #include "hippo/report/listing.hpp"
+#include "outcome.hpp"
 
 namespace hippo {
 
@@ -17,30 +20,42 @@ int refuse(const error& why);
 /// @returns the exit code: `exit_done` if nothing went wrong
 int refuse(const std::optional<error>& why);
 
-/// Which service is asked.
+/// Which service is asked, or which state folder is looked at instead.
 struct service_address {
-  std::string text; ///< as in HIPPO_SERVER, else the usual one
-  std::string keys; ///< as in HIPPO_KEYS, else none
+  std::string text;  ///< as in HIPPO_SERVER, else the usual one
+  std::string keys;  ///< as in HIPPO_KEYS, else none
+  std::string state; ///< a state folder; empty: a service is asked
 
   service_address();
 
   /// REQUIRES: `*this` lives longer than `verb`.
-  CLI::Option* add_to(CLI::App& verb);
+  void add_to(CLI::App& verb);
 
-  /// Connects. From here on the first Ctrl-C ends the process at once, since
-  /// the service goes on alone.
-  [[nodiscard]] expected<client> connect() const;
+  /// Adds `--state`, for verbs that only look.
+  /// REQUIRES: `add_to` was called
+  CLI::Option* add_state_to(CLI::App& verb);
 };
+
+/// A connection to a service, and the state folder behind it if it is none.
+struct service_connection {
+  std::unique_ptr<folder_service> folder;
+  client service;
+};
+
+/// Connects. From here on the first Ctrl-C ends the process at once, since a
+/// service goes on alone.
+expected<service_connection> connect(const service_address& where);
 
 /// Connects to a service for `act`, a function of the client that returns an
 /// exit code; tells on stderr why there is no connection.
 /// @returns the exit code
 template <class Act>
 int with_service(const service_address& where, Act&& act) {
-  auto service = where.connect();
-  if (!service)
-    return refuse(service.failure());
-  return act(*service);
+  auto connected = connect(where);
+  if (!connected)
+    return where.state.empty() ? refuse(connected.failure())
+                               : fail(connected.failure(), exit_bad_input);
+  return act(connected->service);
 }
 
 /// What the verbs about one study have in common.

@@ -1,11 +1,14 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client_listings.hpp"
+#include "common_options.hpp"
 #include "hippo/report/report.hpp"
 #include "outcome.hpp"
+#include "stored_weights.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
 
@@ -15,10 +18,34 @@ namespace {
 
 struct export_arguments {
   study_argument of;
+  common_options common;
+  std::optional<std::uint64_t> trial; ///< whose weights are wanted
+  std::optional<step_t> step;         ///< unless given, the last measured one
+  std::string weights;                ///< file for them; empty: not wanted
   bool csv = false;
   bool json = false;
   std::string file;
 };
+
+/// Writes the weights of one trial.
+int export_weights_of(const export_arguments& x, study_handle& study) {
+  const auto trials = study.trials(*x.trial);
+  if (!trials)
+    return refuse(trials.failure());
+  if (trials->empty() || trials->front().trial != *x.trial)
+    return fail({errc::invalid_argument,
+                 "study " + x.of.study + " has no trial "
+                   + std::to_string(*x.trial)},
+                exit_bad_input);
+  const auto step = x.step.value_or(trials->front().steps);
+  if (const auto why = export_weights(
+        {x.of.server.state, study.id(), *x.trial, step, x.weights,
+         x.common.program(), x.common.libraries}))
+    return refuse(*why);
+  std::cerr << "weights of trial " << *x.trial << " at step " << step << ": "
+            << x.weights << '\n';
+  return exit_done;
+}
 
 /// Returns the trials as the CSV of a report.
 expected<std::string> export_csv(study_handle& study) {
@@ -62,11 +89,15 @@ int export_study(const export_arguments& x, study_handle& study) {
 }
 
 int export_study(const export_arguments& x) {
-  if (x.csv == x.json)
-    return fail({errc::invalid_argument, "give --csv or --json"},
+  if (x.trial.has_value() == x.weights.empty())
+    return fail({errc::invalid_argument,
+                 "--weights goes with the number of a trial"},
+                exit_bad_input);
+  if (x.csv + x.json + !x.weights.empty() != 1)
+    return fail({errc::invalid_argument, "give --csv or --json, or --weights"},
                 exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
-    return export_study(x, study);
+    return x.trial ? export_weights_of(x, study) : export_study(x, study);
   });
 }
 
@@ -75,9 +106,22 @@ int export_study(const export_arguments& x) {
 void add_export(verb_table& verbs) {
   const auto x = std::make_shared<export_arguments>();
   auto* verb = x->of.add_to(
-    verbs.add(service_group, "export", "Print all that is known of a study",
+    verbs.add(service_group, "export",
+              "Print all that is known of a study, or write a trial's weights",
               "hippo export lr-schedules --csv -o trials.csv",
               [x] { return export_study(*x); }));
+  verb->add_option("trial", x->trial, "One of its trials, for --weights");
+  auto* state = x->of.server.add_state_to(*verb);
+  auto* weights
+    = verb
+        ->add_option("--weights", x->weights,
+                     "Write the trial's weights here, for Python's torch.load")
+        ->needs(state);
+  verb
+    ->add_option("--step", x->step,
+                 "The step at which it had them (default: its last result)")
+    ->needs(weights);
+  x->common.add_to(*verb);
   verb->add_flag("--csv", x->csv, "Its trials, one a line");
   verb->add_flag("--json", x->json, "Everything");
   verb->add_option("-o,--output", x->file, "Write it here");

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "common_options.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/merge/retention.hpp"
 #include "hippo/store/state_writer.hpp"
-#include "hippo/train/study_code.hpp"
 #include "outcome.hpp"
 #include "verbs/verbs.hpp"
 

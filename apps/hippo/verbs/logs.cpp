@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "outcome.hpp"
-#include "trial_output.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
 
@@ -21,7 +20,6 @@ constexpr auto poll_interval = std::chrono::seconds{1};
 
 struct logs_arguments {
   service_address server;
-  std::string state;
   std::string study;
   std::optional<std::uint64_t> trial;
   bool follow = false;
@@ -31,13 +29,21 @@ int print_trial_output(client& service, const logs_arguments& x) {
   auto study = service.study(x.study);
   if (!study)
     return refuse(study.failure());
-  return refuse(print_output(
-    x.follow, [&](step_t first) -> expected<trial_output> {
-      auto part = study->output(*x.trial, first);
-      if (!part)
-        return part.failure();
-      return trial_output{std::move(part->text), part->next, part->ended};
-    }));
+  for (step_t first = 0;;) {
+    const auto part = study->output(*x.trial, first);
+    if (!part)
+      return refuse(part.failure());
+    std::cout << part->text << std::flush;
+    if (!std::cout)
+      return exit_done; // whoever reads has enough
+    const bool is_all = part->next == first;
+    first = part->next;
+    if (!is_all)
+      continue;
+    if (!x.follow || part->ended)
+      return exit_done;
+    std::this_thread::sleep_for(poll_interval);
+  }
 }
 
 int print_service_log(client& service, bool follow) {
@@ -62,13 +68,6 @@ int logs(const logs_arguments& x) {
     return fail({errc::invalid_argument,
                  "give a study and the number of one of its trials"},
                 exit_bad_input);
-  if (!x.state.empty() && !x.trial)
-    return fail({errc::invalid_argument,
-                 "--state goes with a study and one of its trials; the log of "
-                 "a service is hippo.log in that folder"},
-                exit_bad_input);
-  if (!x.state.empty())
-    return refuse(print_stored_output(x.state, x.study, *x.trial, x.follow));
   return with_service(x.server, [&](client& service) {
     return x.trial ? print_trial_output(service, x)
                    : print_service_log(service, x.follow);
@@ -86,9 +85,9 @@ void add_logs(verb_table& verbs) {
   verb->add_option("study", x->study, "Number or name of a study");
   verb->add_option("trial", x->trial,
                    "One of its trials: what the training code has printed");
-  verb->add_option("--state", x->state, "Look into this state folder instead");
   verb->add_flag("-f,--follow", x->follow, "Go on with what is yet to come");
   x->server.add_to(*verb);
+  x->server.add_state_to(*verb);
 }
 
 } // namespace hippo

@@ -31,6 +31,7 @@ void add_ls(verb_table& verbs) {
                 [x] { return list(*x); });
   x->listing.add_to(*verb);
   x->server.add_to(*verb);
+  x->server.add_state_to(*verb);
 }
 
 } // namespace hippo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -52,8 +53,7 @@ struct run_options {
   workload_catalogue catalogue;
   std::string state = "hippo-state"; ///< folder for everything that must last
   std::string report;                ///< folder; empty: in the state folder
-  /// What each trainer trains on.
-  std::vector<std::string> devices{"cpu"};
+  local_trainer_options trainers;
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
@@ -162,14 +162,15 @@ std::optional<error> local_service::open() {
     return error{errc::io_failed,
                  "cannot listen on 127.0.0.1: " + system_.render(port.error())};
   // Trainers take a while to start: they do so while trials are merged.
-  const auto numerics = numerics_of(options_.studies);
-  if (numerics.size() > 1 && options_.devices.size() == 1
-      && options_.devices.front() == "cpu")
+  auto& numerics = options_.trainers.numerics;
+  numerics = numerics_of(options_.studies);
+  const auto& devices = options_.trainers.devices;
+  if (numerics.size() > 1 && devices.size() == 1 && devices.front() == "cpu")
     return error{errc::invalid_argument,
                  "studies with numerics: native and studies with numerics: "
                  "portable need a trainer each: give --trainers 2"};
-  if (auto why = trainers_.start(options_.catalogue, options_.devices, numerics,
-                                 *port, options_.state + "/logs"))
+  if (auto why = trainers_.start(options_.catalogue, options_.trainers, *port,
+                                 options_.state + "/logs"))
     return why;
   if (auto why = submit_all())
     return why;
@@ -344,7 +345,7 @@ std::optional<error> follow(local_service& svc, console& out,
 /// @returns the exit code: 0 done, 1 failed, 2 bad input, 130 interrupted
 int run(run_options options) {
   if (!check_workloads(options.studies, options.catalogue,
-                       options.devices))
+                       options.trainers.devices))
     return exit_bad_input;
   for (const auto& x : options.studies)
     warn_unchecked(x.spec);
@@ -369,12 +370,14 @@ int run(run_options options) {
     return fail(broken ? *broken : record.failure(), exit_failed);
   record->interrupted = interrupt_guard::count() > 0 || broken;
   const auto folder
-    = options.report.empty() ? default_report : options.report;
-  if (auto written = write_report(*record, folder); !written)
-    return fail(written.failure(), exit_failed);
+    = options.report.empty()
+        ? write_dated_report(*record, default_report, std::time(nullptr))
+        : write_report(*record, options.report);
+  if (!folder)
+    return fail(folder.failure(), exit_failed);
   out.clear();
   std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
-            << "report: " << folder << '\n';
+            << "report: " << *folder << '\n';
   for (const auto& x : options.studies)
     if (!is_exact(x.spec.workload))
       std::cout << "study " << x.spec.name << " is not exact, as it says: "
@@ -427,7 +430,7 @@ int run(run_arguments& x) {
   auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
-  x.run.devices = std::move(*devices);
+  x.run.trainers.devices = std::move(*devices);
   auto input = load_input(x.common, x.resume.empty() ? x.studies.read()
                                                      : sources_in(x.resume));
   if (!input)
@@ -456,9 +459,14 @@ void add_run(verb_table& verbs) {
     ->allow_extra_args(false)
     ->capture_default_str();
   verb->add_option("--trainers", x->trainers,
-                   "Trainer processes on the CPU, one thread each")
+                   "Trainer processes on the CPU")
     ->check(CLI::Range(1u, trainers_max))
     ->default_str(std::to_string(machine_cores()));
+  verb->add_option("--threads", x->run.trainers.threads,
+                   "Threads of each trainer on the CPU: they decide the bits "
+                   "of results, as the kind of device does")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
   verb->add_option("--state", x->run.state,
                    "Folder for results and checkpoints")
     ->capture_default_str();
@@ -466,8 +474,8 @@ void add_run(verb_table& verbs) {
                    "Go on with the studies of this state folder")
     ->excludes("--lanes");
   verb->add_option("--report", x->run.report,
-                   "Folder for the report (default: report/ in the state "
-                   "folder)");
+                   "Folder for the report (default: one of its own in report/ "
+                   "of the state folder)");
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");

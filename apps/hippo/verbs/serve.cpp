@@ -279,8 +279,9 @@ int serve(serve_options options) {
     return fail(*why, exit_failed);
   svc.go();
   local_trainers trainers;
-  const std::vector<std::string> devices(options.local_trainers, "cpu");
-  if (auto why = trainers.start(options.catalogue, devices, {}, *port,
+  local_trainer_options local;
+  local.devices.assign(options.local_trainers, "cpu");
+  if (auto why = trainers.start(options.catalogue, local, *port,
                                 options.state + "/logs"))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));

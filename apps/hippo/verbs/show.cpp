@@ -5,9 +5,9 @@
 #include <string>
 
 #include "client_listings.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/train/study_code.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
@@ -89,6 +89,7 @@ void add_show(verb_table& verbs) {
         return show(*x, service, study);
       });
     }));
+  x->of.server.add_state_to(*verb);
   verb->add_option("-f,--format", x->format, "Output format")
     ->check(CLI::IsMember({"table", "json", "yaml"}))
     ->capture_default_str();

@@ -28,6 +28,7 @@ void add_trials(verb_table& verbs) {
     verbs.add(service_group, "trials", "List the trials of a study",
               "hippo trials lr-schedules --sort best:desc --limit 5",
               [x] { return trials(*x); }));
+  x->of.server.add_state_to(*verb);
   x->listing.add_to(*verb);
 }
 

@@ -134,8 +134,9 @@ bool has_ended(const study_summary& x) noexcept {
 
 expected<client> client::connect(const std::string& address,
                                  client_options options) {
-  if (const auto at = parse_endpoint(address); !at)
-    return at.failure();
+  if (!is_local_socket(address))
+    if (const auto at = parse_endpoint(address); !at)
+      return at.failure();
   const auto secure = make_transport(options);
   if (!secure)
     return secure.failure();

@@ -177,7 +177,7 @@ class study_handle;
 class client {
 public:
   /// Connects, without trying again.
-  /// @param address `HOST:PORT`
+  /// @param address `HOST:PORT`, or `unix:PATH` of a socket on this machine
   /// @returns `errc::invalid_argument` if the address is none,
   ///          `errc::io_failed` if nobody answers there,
   ///          `errc::incompatible_version`, or why the service lets nobody in

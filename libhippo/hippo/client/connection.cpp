@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "hippo/core/endpoint.hpp"
 #include "hippo/core/number.hpp"
 
 namespace hippo {
@@ -30,7 +31,11 @@ constexpr int keepalive_idle_seconds = 15;
 constexpr int keepalive_interval_seconds = 5;
 constexpr int keepalive_count = 3;
 
-void keep_alive(kj::AsyncIoStream& stream) {
+/// Has the system notice a service whose machine is gone; one behind a file is
+/// on this machine.
+void keep_alive(kj::AsyncIoStream& stream, const std::string& address) {
+  if (is_local_socket(address))
+    return;
   const auto set = [&stream](int level, int name, int value) {
     stream.setsockopt(level, name, &value, sizeof value);
   };
@@ -149,7 +154,7 @@ kj::Promise<void> connection::make_session() {
           return x->connect().attach(kj::mv(x));
         })
         .then([this](kj::Own<kj::AsyncIoStream>&& stream) {
-          keep_alive(*stream);
+          keep_alive(*stream, address_);
           return secure_(kj::mv(stream));
         })
         .then([this](kj::Own<kj::AsyncIoStream>&& stream) {

@@ -24,7 +24,8 @@ devices_of_trainers(const std::vector<std::string>& names,
   };
   std::vector<std::string> result;
   for (const auto& x : names)
-    if (std::ranges::find(result, x) == result.end())
+    if (x.starts_with("cuda:")
+        || std::ranges::find(result, x) == result.end())
       result.push_back(x);
   const auto has = [&](const char* name) {
     return std::ranges::find(result, name) != result.end();
@@ -37,7 +38,8 @@ devices_of_trainers(const std::vector<std::string>& names,
   if (has("cpu"))
     return std::vector<std::string>(trainers.value_or(cores), "cpu");
   if (trainers)
-    return refuse("--trainers is for the CPU: each GPU has one trainer");
+    return refuse("--trainers is for the CPU: a GPU has as many trainers as "
+                  "--device names it times");
   return result;
 }
 

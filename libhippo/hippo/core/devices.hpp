@@ -12,12 +12,12 @@ namespace hippo {
 /// Names are `cpu`, `cuda:N`, and `all`: every GPU, else the CPU.
 std::string check_device_name(const std::string& x);
 
-/// Returns what each trainer process of this machine is to train on. Each GPU
-/// that is named has one, and so has `all`; the CPU has several.
+/// Returns what each trainer process of this machine is to train on. A GPU has
+/// one each time it is named, and `all` has one; the CPU has several.
 /// @param names at least one, each a device's name
 /// @param trainers how many were asked for; unless given, a CPU has `cores`
 /// @returns the devices, or `errc::invalid_argument`: the CPU does not train
-///          beside GPUs, nor has a GPU several trainers
+///          beside GPUs, and `trainers` is not for GPUs
 expected<std::vector<std::string>>
 devices_of_trainers(const std::vector<std::string>& names,
                     std::optional<unsigned> trainers, unsigned cores);

@@ -60,6 +60,10 @@ std::string to_text(const endpoint& x) {
          + std::to_string(x.port);
 }
 
+bool is_local_socket(const std::string& address) {
+  return address.starts_with("unix:");
+}
+
 bool is_loopback(const endpoint& x) {
   return x.host == "localhost" || x.host == "::1"
          || x.host.starts_with("127.");

@@ -23,6 +23,9 @@ expected<endpoint> parse_endpoint(const std::string& text,
 /// Renders what `parse_endpoint` reads.
 std::string to_text(const endpoint& x);
 
+/// Whether an address is that of a socket in the file system, `unix:PATH`.
+bool is_local_socket(const std::string& address);
+
 /// Whether nobody but processes of this machine can reach it.
 bool is_loopback(const endpoint& x);
 

@@ -7,11 +7,11 @@
 #include <kj/exception.h>
 #include <nlohmann/json.hpp>
 
+#include "hippo/code/study_code.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/process_workload.hpp"
 #include "hippo/process/workload_process.hpp"
-#include "hippo/train/study_code.hpp"
 #include "process.capnp.h"
 
 namespace hippo {

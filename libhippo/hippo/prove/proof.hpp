@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "hippo/code/made_workload.hpp"
 #include "hippo/core/error.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/train/made_workload.hpp"
 
 namespace hippo {
 

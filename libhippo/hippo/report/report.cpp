@@ -1,7 +1,9 @@
 #include "hippo/report/report.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -42,8 +44,8 @@ expected<std::monostate> replace_file(const fs::path& path,
 
 } // namespace
 
-expected<std::monostate> write_report(const run_record& x,
-                                      const std::string& folder) {
+expected<std::string> write_report(const run_record& x,
+                                   const std::string& folder) {
   const std::vector<std::pair<const char*, std::string>> files{
     {"report.json", report_json(x)},
     {"trials.csv", trials_csv(x)},
@@ -57,9 +59,41 @@ expected<std::monostate> write_report(const run_record& x,
   for (const auto& [name, text] : files) {
     auto done = replace_file(fs::path{folder} / name, text);
     if (!done)
-      return done;
+      return done.failure();
   }
-  return std::monostate{};
+  return folder;
+}
+
+expected<std::string> write_dated_report(const run_record& x,
+                                         const std::string& root,
+                                         std::time_t now) {
+  std::array<char, 32> date{};
+  std::tm parts{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H-%M-%S",
+                ::localtime_r(&now, &parts));
+  std::error_code failed;
+  fs::create_directories(root, failed);
+  if (failed)
+    return io_error(root, failed.message());
+  // Two runs may end in one second.
+  std::string name{date.data()};
+  for (int i = 2; !fs::create_directory(fs::path{root} / name, failed); ++i) {
+    if (failed)
+      return io_error(fs::path{root} / name, failed.message());
+    name = std::string{date.data()} + '-' + std::to_string(i);
+  }
+  auto folder = write_report(x, (fs::path{root} / name).string());
+  if (!folder)
+    return folder;
+  const auto latest = fs::path{root} / "latest";
+  const auto link = fs::path{latest}.concat(".tmp");
+  fs::remove(link, failed);
+  fs::create_directory_symlink(name, link, failed);
+  if (!failed)
+    fs::rename(link, latest, failed);
+  if (failed)
+    return io_error(latest, failed.message());
+  return folder;
 }
 
 } // namespace hippo

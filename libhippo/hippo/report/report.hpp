@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ctime>
 #include <string>
 
 #include "hippo/core/error.hpp"
@@ -33,8 +34,17 @@ std::string summary_text(const run_record& x, std::size_t rows = 5,
 
 /// Writes the four files into `folder`, made if missing; each to a temporary
 /// name first, so that none is ever half-written.
-/// @returns nothing, or `errc::io_failed`
-expected<std::monostate> write_report(const run_record& x,
-                                      const std::string& folder);
+/// @returns `folder`, or `errc::io_failed`
+expected<std::string> write_report(const run_record& x,
+                                   const std::string& folder);
+
+/// Writes them into a new folder in `root`, named by local time, e.g.
+/// `2026-11-22T21-00-03`, and leads the link `latest` there. What earlier runs
+/// have left stays.
+/// @param now seconds since 1970
+/// @returns the new folder, or `errc::io_failed`
+expected<std::string> write_dated_report(const run_record& x,
+                                         const std::string& root,
+                                         std::time_t now);
 
 } // namespace hippo

@@ -113,8 +113,8 @@ std::string tooltip(const run_record& x, const stage_record& stage,
   }
   std::vector<std::string> lines{
     "steps " + std::to_string(stage.begin) + " to " + std::to_string(stage.end),
-    std::to_string(stage.trials) + (stage.trials == 1 ? " trial" : " trials")
-      + " of " + (studies.empty() ? "no study" : studies)};
+    counted(stage.trials, "trial") + " of "
+      + (studies.empty() ? "no study" : studies)};
   for (const auto& [name, form] : parse_config(stage.config))
     lines.push_back(name + " = " + form);
   if (const auto i = trainers.find(stage.id); i != trainers.end())

@@ -15,6 +15,7 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t columns_max = 80;
 constexpr std::size_t failures_max = 20; ///< more are counted, not listed
+constexpr std::size_t reason_lines_max = 4;
 
 /// Collects lines that are never wider than `columns_max`.
 class page {
@@ -51,14 +52,30 @@ json distinct_params(const trial_record& trial, const study_record& study) {
   return result;
 }
 
+/// Says how many trials there are and how they ended, e.g. `27 trials: 3
+/// COMPLETE, 24 PRUNED`.
+std::string counts_text(const study_record& study) {
+  std::map<trial_state, std::size_t> counts;
+  for (const auto& x : study.trials)
+    ++counts[x.state];
+  auto result = counted(study.trials.size(), "trial");
+  const char* before = ": ";
+  for (const auto& [state, count] : counts) {
+    result += before + std::to_string(count) + ' ' + to_string(state);
+    before = ", ";
+  }
+  return result;
+}
+
 void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
   text_line heading;
   heading.add(fit(printable(study.name), 40), style::bold);
   heading.add(
     "  " + study.algorithm + ", "
     + (study.direction == direction::maximize ? "maximize " : "minimize ")
-    + study.metric + ", " + std::to_string(study.trials.size()) + " trials");
+    + study.metric);
   out.add(heading);
+  out.add("  " + counts_text(study), style::dim);
 
   struct entry {
     const trial_record* trial;
@@ -72,19 +89,28 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
     out.add("  no results", style::dim);
     return;
   }
+  // What a trial measured before it failed is no result of it.
+  const auto has_failed
+    = [](const entry& x) { return x.trial->state == trial_state::failed; };
   std::stable_sort(ranked.begin(), ranked.end(),
                    [&](const entry& a, const entry& b) {
+                     if (has_failed(a) != has_failed(b))
+                       return has_failed(b);
                      return better(a.best.value, b.best.value, study.direction);
                    });
   ranked.resize(std::min(ranked.size(), rows));
   // As wide as all digits need.
   std::size_t trial_columns = 5;
+  std::size_t state_columns = 5;
   std::size_t value_columns = 5;
   for (const auto& [trial, best] : ranked) {
+    const std::string_view state = to_string(trial->state);
+    state_columns = std::max(state_columns, state.size());
     trial_columns = std::max(trial_columns, std::to_string(trial->id).size());
     value_columns = std::max(value_columns, to_text(best.value).size());
   }
   out.add(pad_left("#", 4) + "  " + pad_left("trial", trial_columns) + "  "
+            + pad_right("state", state_columns) + "  "
             + pad_right("value", value_columns) + pad_left("step", 6)
             + pad_left("shared", 8) + "  parameters",
           style::dim);
@@ -93,8 +119,10 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
     text_line line;
     line.add(pad_left(std::to_string(i + 1), 4) + "  ");
     line.add(pad_left(std::to_string(trial->id), trial_columns) + "  ");
+    line.add(pad_right(to_string(trial->state), state_columns) + "  ",
+             has_failed(ranked[i]) ? style::bad : style::plain);
     line.add(pad_right(to_text(best.value), value_columns),
-             i == 0 ? style::good : style::plain);
+             i == 0 && !has_failed(ranked[i]) ? style::good : style::plain);
     line.add(pad_left(std::to_string(best.step), 6));
     line.add(pad_left(std::to_string(trial->shared_steps), 8) + "  ");
     line.add(brief(distinct_params(*trial, study)));
@@ -143,8 +171,7 @@ void add_time(page& out, const run_record& x) {
   out.gap();
   text_line heading;
   heading.add("Trainer time", style::bold);
-  heading.add("  " + std::to_string(x.trainers.size())
-              + (x.trainers.size() == 1 ? " trainer" : " trainers"));
+  heading.add("  " + counted(x.trainers.size(), "trainer"));
   out.add(heading);
   for (const auto& [name, seconds] : parts)
     out.add("  " + pad_right(name, 22) + pad_left(fixed(seconds, 1) + " s", 12)
@@ -162,7 +189,7 @@ void add_failures(page& out, const run_record& x) {
   std::map<std::pair<std::string, std::string>, std::size_t> known;
   for (const auto& study : x.studies) {
     for (const auto& trial : study.trials) {
-      if (trial.state != trial_state::failed && trial.failure.empty())
+      if (trial.state != trial_state::failed)
         continue;
       const auto [at, is_new] =
         known.emplace(std::pair{study.name, trial.failure}, rows.size());
@@ -176,14 +203,15 @@ void add_failures(page& out, const run_record& x) {
     return;
   out.gap();
   out.add("Failed trials (full text in report.json)", style::bad);
-  out.add("  " + pad_right("study", 18) + pad_right("trials", 12) + "reason",
-          style::dim);
-  for (std::size_t i = 0; i < std::min(rows.size(), failures_max); ++i)
-    out.add("  " + pad_right(printable(rows[i].study), 16) + "  "
-            + pad_right(rows[i].trials, 10) + "  "
-            + (rows[i].reason.empty()
-                 ? "unknown"
-                 : rows[i].reason.substr(0, rows[i].reason.find('\n'))));
+  for (std::size_t i = 0; i < std::min(rows.size(), failures_max); ++i) {
+    const auto& [study, reason, trials] = rows[i];
+    out.add("  " + printable(study) + ' ' + trials);
+    const auto first = reason.substr(0, reason.find('\n'));
+    const auto lines = wrap(first.empty() ? "unknown" : printable(first),
+                            columns_max - 4);
+    for (std::size_t j = 0; j < std::min(lines.size(), reason_lines_max); ++j)
+      out.add("    " + lines[j]);
+  }
   if (rows.size() > failures_max)
     out.add("  and " + std::to_string(rows.size() - failures_max) + " more");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -176,6 +177,29 @@ std::string pad_left(std::string_view text, std::size_t columns) {
   return std::string(columns - display_width(cut), ' ') + cut;
 }
 
+std::vector<std::string> wrap(std::string_view text, std::size_t columns) {
+  assert(columns > 1);
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    std::size_t end = 0;   // of what fits
+    std::size_t space = 0; // the last one in there
+    for (std::size_t at = 0; at < text.size(); end = at) {
+      if (text[at] == ' ')
+        space = at;
+      static_cast<void>(next_code_point(text, at));
+      if (display_width(text.substr(0, at)) > columns)
+        break;
+      if (at == text.size())
+        space = 0;
+    }
+    const auto cut = space > 0 ? space : end;
+    result.emplace_back(text.substr(0, cut));
+    text.remove_prefix(cut);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  }
+  return result;
+}
+
 std::string cut_lines(const std::string& text, std::size_t lines_max) {
   const auto lines = static_cast<std::size_t>(
     std::count(text.begin(), text.end(), '\n'));
@@ -207,6 +231,11 @@ std::string significant(double x, int digits) {
 
 std::string percent(double part, double whole) {
   return fixed(whole > 0 ? 100 * part / whole : 0, 0) + " %";
+}
+
+std::string counted(std::uint64_t count, std::string_view things) {
+  return std::to_string(count).append(" ").append(things).append(
+    count == 1 ? "" : "s");
 }
 
 std::string clock_text(double seconds) {

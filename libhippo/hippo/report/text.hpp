@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,11 @@ std::string pad_right(std::string_view text, std::size_t columns);
 /// Cuts or pads `text` to exactly `columns`, the spaces on its left.
 std::string pad_left(std::string_view text, std::size_t columns);
 
+/// Breaks one line of text into lines of at most `columns`, between words where
+/// it can.
+/// REQUIRES: `columns > 1`
+std::vector<std::string> wrap(std::string_view text, std::size_t columns);
+
 /// Cuts a text to so many lines, the last of them saying how many are left out.
 /// REQUIRES: `lines_max > 0`
 std::string cut_lines(const std::string& text, std::size_t lines_max);
@@ -43,6 +49,10 @@ std::string significant(double x, int digits);
 
 /// Returns part / whole as `56 %`; `0 %` if `whole` is not positive.
 std::string percent(double part, double whole);
+
+/// Returns a number of things: `1 trial`, `27 trials`.
+/// @param things their name in the singular; the plural adds an s
+std::string counted(std::uint64_t count, std::string_view things);
 
 /// Returns a stretch of time as a clock shows it: `0:42`, `1:02:03`.
 std::string clock_text(double seconds);

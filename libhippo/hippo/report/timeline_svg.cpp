@@ -245,7 +245,7 @@ std::string timeline_svg(const run_record& x) {
     std::accumulate(busy_seconds.begin(), busy_seconds.end(), 0.0,
                     [](double sum, auto& entry) { return sum + entry.second; });
   const std::string title =
-    std::to_string(trainers) + (trainers == 1 ? " trainer" : " trainers")
+    counted(trainers, "trainer")
     + (has_lanes ? " with " + std::to_string(count) + " lanes, " : ", ")
     + fixed(x.wall_seconds, 1) + " s, "
     + percent(busy_sum, last * static_cast<double>(count)) + " busy";

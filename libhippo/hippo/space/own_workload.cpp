@@ -72,6 +72,7 @@ public:
     read_listed_files();
     read_packages();
     read_rest();
+    find_unnamed_files();
     const auto* named = x_->find("python_executable");
     const auto& spoken_of = named != nullptr ? *named : *x_;
     request_.own = true;
@@ -168,10 +169,19 @@ private:
     request_.files.push_back(path);
     const auto file = code_->files.find(path);
     if (file != code_->files.end())
-      result_.options["file." + path] = digest_of(file->second);
+      result_.options[file_option(path)] = digest_of(file->second);
     else
       values_.notes().error(where, "there is no file " + path
                                      + " beside the study file");
+  }
+
+  /// All that is unpacked is in the key.
+  void find_unnamed_files() {
+    for (const auto& [path, file] : code_->files)
+      if (!result_.options.contains(file_option(path)))
+        values_.notes().error(*x_, "the study brings a file '" + path
+                                     + "' that it does not name: name it under "
+                                       "'files', or leave it out");
   }
 
   void read_packages() {

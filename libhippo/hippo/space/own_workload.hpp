@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "hippo/code/study_code.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
-#include "hippo/train/study_code.hpp"
 
 namespace hippo {
 

@@ -366,7 +366,11 @@ study_file read_study(const std::string& text, const std::string& name,
   }
   if (const auto root = read_document(parts.study, notes)) {
     auto study = study_reader{*root, code, notes, workloads}.read();
-    study.code = parts.code;
+    if (is_own_workload(study.workload.name))
+      study.code = files_to_json(code);
+    else if (!parts.code.empty())
+      notes.error({}, "workload", "brings code, which a workload that does not "
+                                  "name it cannot run");
     if (result.errors.empty())
       result.study = std::move(study);
   }

@@ -149,7 +149,7 @@ struct study_spec {
   std::string name;
   std::string file; ///< where it came from, for messages
   workload_spec workload;
-  std::string code; ///< `study_code` as JSON; empty: it brings none
+  std::string code; ///< its files (`files_to_json`); empty: it is built in
   hippo::objective objective;
   step_t max_steps = 1; ///< how far a trial may be trained
   search_space space;

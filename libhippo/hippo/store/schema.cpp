@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hippo/store/code_keys.hpp"
+
 namespace hippo {
 
 namespace {
@@ -175,13 +177,20 @@ expected<std::uint64_t> read_version(sql_database& database) {
                 : 0;
 }
 
-expected<std::monostate> migrate(sql_database& database) {
+expected<std::monostate> migrate(sql_database& database,
+                                 const std::string& checkpoints) {
   if (auto begun = database.run("BEGIN IMMEDIATE"); !begun)
     return begun;
   const auto from = read_version(database);
-  auto done = !from        ? expected<std::monostate>{from.failure()}
-              : *from == 1 ? migrate_from_1(database)
-                           : database.run(from_version_2_sql);
+  expected<std::monostate> done = std::monostate{};
+  if (!from)
+    done = from.failure();
+  else if (*from == 1)
+    done = migrate_from_1(database);
+  else if (*from == 2)
+    done = database.run(from_version_2_sql);
+  if (done)
+    done = migrate_code_keys(database, checkpoints);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -10,7 +10,7 @@ namespace hippo {
 
 /// The version of what a state folder holds. Grows whenever an older program
 /// could not read it. docs/state.md describes the tables.
-inline constexpr std::uint64_t state_version = 3;
+inline constexpr std::uint64_t state_version = 4;
 
 /// The oldest version that `migrate` understands.
 inline constexpr std::uint64_t oldest_state_version = 1;
@@ -23,9 +23,11 @@ expected<std::uint64_t> read_version(sql_database& database);
 
 /// Brings a database of an older version to the present one, in one
 /// transaction: after a failure it is what it was.
+/// @param checkpoints the folder with a folder for each workload
 /// REQUIRES: its version is `oldest_state_version` or later, foreign keys are
 /// not enforced.
-expected<std::monostate> migrate(sql_database& database);
+expected<std::monostate> migrate(sql_database& database,
+                                 const std::string& checkpoints);
 
 inline constexpr auto add_metric_sql
   = "INSERT INTO metrics VALUES (?, ?, ?, ?, ?, ?)";

@@ -17,6 +17,9 @@ namespace hippo {
 
 namespace {
 
+/// Whoever asks for a study that is not there is told the names of so many.
+constexpr std::size_t listed_names_max = 10;
+
 namespace fs = std::filesystem;
 
 /// Reads all rows of a query.
@@ -346,8 +349,13 @@ state_reader::load_study(const std::string& id_or_name) {
   std::vector<std::string> names;
   for (const auto& x : *studies)
     names.push_back(x.name);
-  return {errc::unknown_study,
-          "no study '" + id_or_name + "'" + did_you_mean(id_or_name, names)};
+  auto hint = did_you_mean(id_or_name, names);
+  if (hint.empty() && names.size() <= listed_names_max) {
+    hint = names.empty() ? "; there is none" : "; there are:";
+    for (const auto& x : names)
+      hint += ' ' + x;
+  }
+  return {errc::unknown_study, "no study '" + id_or_name + "'" + hint};
 }
 
 expected<std::vector<stored_study>> state_reader::load_studies() {
@@ -414,29 +422,32 @@ state_reader::load_events(std::uint64_t study, std::uint64_t after,
   return result;
 }
 
-expected<std::optional<state_reader::best_trial>>
+expected<std::optional<stored_trial>>
 state_reader::load_best(const stored_study& study) {
   const std::string order
     = study.direction == direction::maximize ? "DESC" : "ASC";
-  return read_first<best_trial>(
+  return read_first<stored_trial>(
     database_.prepare(
       "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure, (SELECT node FROM events e WHERE e.study = t.study"
-      "  AND e.trial = t.trial AND e.step = best_step AND kind = ?2)"
-      " FROM trials t WHERE study = ?1 AND best_value IS NOT NULL"
-      " ORDER BY best_value " + order + ", trial LIMIT 1"),
+      " failure FROM trials WHERE study = ?1 AND best_value IS NOT NULL"
+      " AND state <> ?2 ORDER BY best_value " + order + ", trial LIMIT 1"),
     [&](sql_statement& x) {
-      x.bind(1, study.id).bind_text(2, measured_kind);
+      x.bind(1, study.id).bind_text(2, to_string(trial_state::failed));
     },
-    [](const sql_statement& row) -> expected<best_trial> {
-      auto trial = trial_in(row);
-      if (!trial)
-        return trial.failure();
-      best_trial result{std::move(*trial), std::nullopt};
-      if (!row.is_null(8))
-        result.node = row.number(8);
-      return result;
-    });
+    trial_in);
+}
+
+expected<std::optional<std::uint64_t>>
+state_reader::load_node(std::uint64_t study, std::uint64_t trial,
+                        step_t step) {
+  return read_first<std::uint64_t>(
+    database_.prepare("SELECT node FROM events WHERE study = ?1 AND trial = ?2"
+                      " AND step = ?3 AND kind = ?4"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, trial).bind(3, step).bind_text(4,
+                                                              measured_kind);
+    },
+    first_number);
 }
 
 expected<std::vector<state_reader::received_measurement>>

@@ -63,13 +63,14 @@ public:
                                                   std::uint64_t after,
                                                   std::size_t most);
 
-  /// The best trial of a study. Of equal ones it is the first.
-  struct best_trial {
-    stored_trial trial; ///< with its `best`
-    /// Where in the plan it was measured; nothing if a client did.
-    std::optional<std::uint64_t> node;
-  };
-  expected<std::optional<best_trial>> load_best(const stored_study& study);
+  /// Returns the best trial of a study, with its `best`; of equal ones the
+  /// first. Trials that have failed are none: they have no result.
+  expected<std::optional<stored_trial>> load_best(const stored_study& study);
+
+  /// Returns where in the plan a trial was measured at a step; nothing if it
+  /// was not, or if a client measured it.
+  expected<std::optional<std::uint64_t>>
+  load_node(std::uint64_t study, std::uint64_t trial, step_t step);
 
   /// A measurement that a study has received, and whether it had to be
   /// trained.

@@ -96,7 +96,7 @@ state_writer::open(const std::string& path) {
   if (!version)
     return version.failure();
   if (*version < state_version)
-    if (auto done = migrate(*database); !done)
+    if (auto done = migrate(*database, checkpoints_of(path)); !done)
       return damaged(path, done.failure().message);
   if (auto set = database->run("PRAGMA journal_mode = WAL;"
                                "PRAGMA synchronous = FULL;"

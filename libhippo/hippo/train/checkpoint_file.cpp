@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +48,34 @@ int sync(const file_descriptor& file) {
   return file && ::fsync(file.number()) == 0 ? 0 : errno;
 }
 
+/// Returns what time it is, in seconds, to the file system of a folder: on a
+/// shared one not what this machine's clock says.
+std::optional<std::time_t> clock_of(const std::string& folder) {
+  auto path = folder + "/.hippo-clock-XXXXXX";
+  const file_descriptor probe{::mkostemp(path.data(), O_CLOEXEC)};
+  if (!probe)
+    return std::nullopt;
+  struct stat about {};
+  const bool known = ::fstat(probe.number(), &about) == 0;
+  ::unlink(path.c_str());
+  return known ? std::optional{about.st_mtime} : std::nullopt;
+}
+
+/// Whether the writer of a temporary file is gone: nothing has been written for
+/// long, and nobody holds the file's lock. A lock alone would not do, for some
+/// shared file systems keep locks within each machine; nor would its age, for a
+/// disk may keep a writer waiting.
+bool is_left_behind(const fs::path& part, std::time_t now) {
+  // NFS locks only what is open for writing.
+  const file_descriptor file{::open(part.c_str(), O_RDWR | O_CLOEXEC)};
+  struct stat about {};
+  if (!file || ::fstat(file.number(), &about) != 0)
+    return false;
+  return now - about.st_mtime >= unfinished_age_min.count()
+         && (::flock(file.number(), LOCK_EX | LOCK_NB) == 0
+             || errno != EWOULDBLOCK);
+}
+
 } // namespace
 
 bool is_checkpoint_name(const std::string& name) noexcept {
@@ -66,6 +97,8 @@ expected<checkpoint_writer> checkpoint_writer::open(const std::string& folder,
   const auto code = file ? 0 : errno;
   if (code != 0)
     part.clear(); // there is nothing to remove
+  else // goes with this process; where there are no locks, its age must do
+    ::flock(file.number(), LOCK_EX | LOCK_NB);
   checkpoint_writer result{folder, name, std::move(part), std::move(file)};
   if (code != 0)
     return result.failed(code);
@@ -214,8 +247,12 @@ void remove_unfinished_checkpoints(const std::string& folder) noexcept {
        i.increment(failed))
     if (i->path().filename().string().ends_with(part_ending))
       unfinished.push_back(i->path());
+  if (unfinished.empty())
+    return;
+  const auto now = clock_of(folder);
   for (const auto& x : unfinished)
-    fs::remove(x, failed);
+    if (now && is_left_behind(x, *now))
+      fs::remove(x, failed);
 }
 
 } // namespace hippo

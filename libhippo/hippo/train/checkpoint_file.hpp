@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -112,8 +113,13 @@ expected<checkpoint> write_checkpoint(const std::string& folder,
 expected<std::string> read_checkpoint(const std::string& folder,
                                       const checkpoint& x);
 
-/// Removes what writers that are gone left unfinished in `folder`. A file that
-/// is being written there is removed as well: it cannot be committed then.
+/// How long nothing must have been written to a temporary file before it can be
+/// taken for that of the dead.
+inline constexpr std::chrono::seconds unfinished_age_min{600};
+
+/// Removes what writers that are gone left unfinished in `folder`. Those that
+/// live keep their files, also on other machines: each holds a lock (`flock`) on
+/// its own, and only files that are old by the file system's clock are looked at.
 void remove_unfinished_checkpoints(const std::string& folder) noexcept;
 
 } // namespace hippo

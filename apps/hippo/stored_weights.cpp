@@ -1,4 +1,4 @@
-#include "stored_best.hpp"
+#include "stored_weights.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "child_process.hpp"
+#include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/train/checkpoint_file.hpp"
-#include "hippo/train/study_code.hpp"
 #include "hippo/wire/codec.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
@@ -24,17 +24,6 @@
 namespace hippo {
 
 namespace {
-
-/// Adds which studies there are.
-error with_studies(error why, state_reader& state) {
-  const auto studies = state.load_studies();
-  if (why.code != errc::unknown_study || !studies)
-    return why;
-  why.message += studies->empty() ? "; there is none" : "; there are:";
-  for (const auto& x : *studies)
-    why.message += ' ' + x.name;
-  return why;
-}
 
 /// Returns the nodes that lead to state `step` of a node, root's child first.
 std::vector<const stored_node*> way_to(const stored_plan& plan,
@@ -75,13 +64,28 @@ lease make_recipe(const stored_plan& plan, std::uint64_t last, step_t step,
   return result;
 }
 
-std::optional<error> export_best(const best_options& options,
-                                 state_reader& state, const stored_study& x,
-                                 std::uint64_t last, step_t step) {
-  auto catalogue = make_catalogue(options.trainer_program, options.libraries);
+} // namespace
+
+std::optional<error> export_weights(const weights_request& x) {
+  auto folder = state_reader::open(x.state);
+  if (!folder)
+    return folder.failure();
+  auto& state = **folder;
+  const auto study = state.load_study(std::to_string(x.study));
+  if (!study)
+    return study.failure();
+  const auto last = state.load_node(x.study, x.trial, x.step);
+  if (!last)
+    return last.failure();
+  if (!*last)
+    return error{errc::invalid_argument,
+                 "trial " + std::to_string(x.trial)
+                   + " was not trained to step " + std::to_string(x.step)
+                   + " here: there are no weights of it"};
+  auto catalogue = make_catalogue(x.trainer_program, x.libraries);
   if (!catalogue)
     return catalogue.failure();
-  const auto loaded = load_studies({{x.file, x.text}}, *catalogue);
+  const auto loaded = load_studies({{study->file, study->text}}, *catalogue);
   if (!loaded)
     return error{errc::invalid_study,
                  "the study needs workloads that are unknown here: give the "
@@ -92,7 +96,7 @@ std::optional<error> export_best(const best_options& options,
   if (!plan)
     return plan.failure();
   auto recipe = make_recipe(
-    *plan, last, step,
+    *plan, **last, x.step,
     std::filesystem::absolute(state.checkpoints()).string() + '/'
       + hash_text(key));
   recipe.workload = spec.workload;
@@ -111,7 +115,7 @@ std::optional<error> export_best(const best_options& options,
   if (!file.write({bytes.begin(), bytes.size()}))
     return error{errc::io_failed, "cannot write " + file.path()};
   auto command = catalogue->trainer_command();
-  command.insert(command.end(), {"--export", options.weights, "--recipe",
+  command.insert(command.end(), {"--export", x.file, "--recipe",
                                  file.path()});
   auto said = run_program(command);
   if (!said)
@@ -119,58 +123,6 @@ std::optional<error> export_best(const best_options& options,
   if (said->exit_code != 0)
     return error{errc::training_failed, "the export failed: " + said->err};
   return std::nullopt;
-}
-
-} // namespace
-
-void print_best(const best_trial& x, bool json) {
-  const auto params = nlohmann::ordered_json::parse(x.params);
-  if (json) {
-    const nlohmann::ordered_json shown{{"study", x.study},
-                                       {"trial", x.trial},
-                                       {"step", x.step},
-                                       {"metric", x.metric},
-                                       {"value", x.value},
-                                       {"params", params}};
-    std::cout << shown.dump(2) << '\n';
-    return;
-  }
-  std::cout << "study " << x.study << ": trial " << x.trial << " at step "
-            << x.step << ", " << x.metric << ' ' << to_text(x.value) << '\n';
-  for (const auto& [name, value] : params.items())
-    std::cout << "  " << name << ": " << value.dump() << '\n';
-}
-
-int best_in_folder(const best_options& options) {
-  auto state = state_reader::open(options.state);
-  if (!state)
-    return fail(state.failure(), exit_bad_input);
-  auto study = (*state)->load_study(options.study);
-  if (!study)
-    return fail(with_studies(study.failure(), **state), exit_bad_input);
-  auto best = (*state)->load_best(*study);
-  if (!best)
-    return fail(best.failure(), exit_failed);
-  if (!*best)
-    return fail({errc::invalid_argument,
-                 "study '" + options.study + "' has no result yet"},
-                exit_failed);
-  const auto& [trial, node] = **best;
-  const auto [step, value] = *trial.best;
-  print_best({study->name, trial.trial, step, study->metric, value,
-              trial.params},
-             options.json);
-  if (options.weights.empty())
-    return exit_done;
-  if (!node)
-    return fail({errc::invalid_argument,
-                 "a client has measured trial " + std::to_string(trial.trial)
-                   + ": its weights are not here"},
-                exit_failed);
-  if (auto why = export_best(options, **state, *study, *node, step))
-    return fail(*why, exit_failed);
-  std::cerr << "weights: " << options.weights << '\n';
-  return exit_done;
 }
 
 } // namespace hippo

@@ -3,9 +3,9 @@
 #include <memory>
 #include <optional>
 
+#include "hippo/code/study_code.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/train/checkpoint_store.hpp"
-#include "hippo/train/study_code.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -16,10 +16,11 @@ struct made_workload {
   std::unique_ptr<workload> work;    ///< gone before its code is
 };
 
-/// Makes the workload of a spec.
-/// @param code `study_code` as JSON, which the spec's setting "folder" will lead
-///             to; empty: there is none
-/// @returns as `workload_registry::make`, and as `unpacked_code::make`
+/// Makes the workload of a spec. Nothing is unpacked but what its key names.
+/// @param code `study_code` as JSON, which the spec's setting "folder" will
+///             lead to; empty: there is none
+/// @returns as `workload_registry::make`, `study_code_from_json`, `check_key`
+///          and `unpacked_code::make`
 expected<made_workload> make_workload(const workload_registry& registry,
                                       workload_spec spec,
                                       const std::string& code);

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/workload_spec.hpp"
 
 namespace hippo {
 
@@ -17,8 +19,8 @@ struct code_file {
 };
 
 /// The training code that a study brings, and what it was written for. It
-/// travels with the study's text, as one line of JSON, and from a service to its
-/// trainers as a file.
+/// travels with the study's text, as one line of JSON; its files travel from a
+/// service to its trainers as a file.
 struct study_code {
   /// By path: relative, '/' between folders, within the study's folder.
   std::map<std::string, code_file> files;
@@ -33,17 +35,45 @@ struct study_code {
 /// the checkpoints of the workload.
 inline constexpr const char* code_file_name = "code.json";
 
+// What code has at most: all of its digests and names are in the workload key,
+// which has 64 KiB.
+inline constexpr std::size_t code_files_max = 256;
+inline constexpr std::size_t code_path_bytes_max = 512;
+inline constexpr std::size_t code_paths_bytes_max = 32 << 10; ///< of all files
+/// Of a file's or folder's name: what file systems take.
+inline constexpr std::size_t code_name_bytes_max = 255;
+
 /// Whether a path stays within its folder: relative, no part of it empty, "."
 /// or "..".
 bool is_code_path(std::string_view path) noexcept;
 
-/// Returns the digest of a file's bytes and of whether it can be run.
+/// Whether these files can be unpacked beside each other, and into the key.
+/// @returns nothing, or `errc::invalid_study` naming the file that cannot
+std::optional<error> check_files(const study_code& x);
+
+/// The option of a workload that holds the digest of a file.
+std::string file_option(const std::string& path);
+
+/// Returns the digest of a file's bytes and of whether it can be run: SHA-256,
+/// as 64 hexadecimal digits. It stands for the file in the workload key, and
+/// who sends code must not be able to make two files of one digest.
 std::string digest_of(const code_file& x);
+
+/// Whether a workload's options have the digests of all these files, and of no
+/// others, so that its key decides what is unpacked.
+/// @returns nothing, or `errc::training_failed` naming the file
+std::optional<error> check_key(const study_code& x, const workload_spec& key);
 
 /// Writes code as JSON. Equal code gives equal bytes.
 std::string to_json(const study_code& x);
 
-/// @returns the code, or `errc::malformed_message` with what is wrong
+/// Writes what trainers need of code, its files: a function of the workload
+/// key, whoever has sent it.
+std::string files_to_json(const study_code& x);
+
+/// @returns the code, whose files pass `check_files`; or
+///          `errc::malformed_message` or `errc::invalid_study` with what is
+///          wrong
 expected<study_code> study_code_from_json(std::string_view text);
 
 /// A study's text in its two parts.
@@ -60,9 +90,10 @@ std::string join(const study_text& x);
 /// when this is destroyed.
 class unpacked_code {
 public:
-  /// @returns the folder, `errc::malformed_message` if `json` is no code, or
-  ///          `errc::io_failed`
-  static expected<unpacked_code> make(std::string_view json);
+  /// @returns the folder, or `errc::io_failed`: also where two names are one to
+  ///          the file system (`a` and `A`)
+  /// REQUIRES: the files pass `check_files`.
+  static expected<unpacked_code> make(const study_code& code);
 
   unpacked_code(unpacked_code&& other) noexcept;
   unpacked_code& operator=(unpacked_code&& other) noexcept;

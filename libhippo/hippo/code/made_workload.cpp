@@ -1,4 +1,4 @@
-#include "hippo/train/made_workload.hpp"
+#include "hippo/code/made_workload.hpp"
 
 #include <utility>
 
@@ -9,7 +9,12 @@ expected<made_workload> make_workload(const workload_registry& registry,
                                       const std::string& code) {
   made_workload result;
   if (!code.empty()) {
-    auto unpacked = unpacked_code::make(code);
+    const auto read = study_code_from_json(code);
+    if (!read)
+      return read.failure();
+    if (auto why = check_key(*read, spec))
+      return *why;
+    auto unpacked = unpacked_code::make(*read);
     if (!unpacked)
       return unpacked.failure();
     spec.settings["folder"] = unpacked->path();

@@ -1,0 +1,85 @@
+#include "folder_service.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "gateway/gateway.hpp"
+#include "hippo/store/state_reader.hpp"
+#include "system_config.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// A new folder that only its owner can enter, and that is gone in the end.
+class private_folder {
+public:
+  private_folder()
+    : path_((std::filesystem::temp_directory_path() / "hippo-XXXXXX")
+              .string()),
+      made_(::mkdtemp(path_.data()) != nullptr) {}
+  ~private_folder() {
+    std::error_code ignored;
+    if (made_)
+      std::filesystem::remove_all(path_, ignored);
+  }
+  private_folder(const private_folder&) = delete;
+  private_folder& operator=(const private_folder&) = delete;
+
+  [[nodiscard]] bool is_there() const noexcept { return made_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+private:
+  std::string path_;
+  bool made_;
+};
+
+} // namespace
+
+struct folder_service::parts {
+  private_folder folder;
+  system_config config;
+  caf::actor_system system{config};
+  std::optional<gateway> entrance;
+};
+
+folder_service::folder_service(std::unique_ptr<parts> all)
+  : parts_(std::move(all)) {}
+
+folder_service::~folder_service() = default;
+
+std::string folder_service::address() const {
+  return "unix:" + parts_->folder.path() + "/socket";
+}
+
+expected<std::unique_ptr<folder_service>>
+folder_service::open(const std::string& state,
+                     std::vector<workload_descriptor> workloads) {
+  if (auto readable = state_reader::open(state); !readable)
+    return readable.failure();
+  std::unique_ptr<folder_service> result{
+    new folder_service{std::make_unique<parts>()}};
+  auto& all = *result->parts_;
+  if (!all.folder.is_there())
+    return {errc::io_failed, "cannot make the folder " + all.folder.path()
+                               + ": " + std::strerror(errno)};
+  // A gateway's log is for those who run a service.
+  spdlog::set_level(spdlog::level::off);
+  gateway_options options;
+  options.sources.state = state;
+  options.sources.log_file = state + "/hippo.log";
+  options.sources.workloads = std::move(workloads);
+  options.rpc_host = result->address();
+  all.entrance.emplace(all.system, std::move(options));
+  if (auto why = all.entrance->open())
+    return *why;
+  return result;
+}
+
+} // namespace hippo

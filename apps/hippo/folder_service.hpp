@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hippo/core/error.hpp"
+#include "hippo/train/descriptor.hpp"
+
+namespace hippo {
+
+/// Shows a state folder to clients in this process as a service would, without
+/// running anything: what changes something is refused. Others may run studies
+/// in the folder at the same time.
+class folder_service {
+public:
+  /// @param workloads that its studies may name
+  /// @returns why the folder cannot be read
+  static expected<std::unique_ptr<folder_service>>
+  open(const std::string& state, std::vector<workload_descriptor> workloads);
+
+  ~folder_service();
+  folder_service(const folder_service&) = delete;
+  folder_service& operator=(const folder_service&) = delete;
+
+  /// Where `client::connect` finds it: nobody else may.
+  [[nodiscard]] std::string address() const;
+
+private:
+  struct parts;
+
+  explicit folder_service(std::unique_ptr<parts> all);
+
+  std::unique_ptr<parts> parts_;
+};
+
+} // namespace hippo

@@ -1,0 +1,7 @@
+#include "hippo/core/version.hpp"
+
+namespace hippo {
+
+const char* version() noexcept { return HIPPO_VERSION; }
+
+} // namespace hippo
