@@ -125,14 +125,15 @@ void world::check_study(state_reader& store, const stored_study& study) {
     }
     if (row.state != trial_state::failed)
       continue;
-    // It fails where it does alone; else somebody else's fault did it.
-    const auto next = when.next(state.at);
+    // It fails on its way, where it does alone; else somebody else's fault
+    // did it.
+    const auto until = std::max(when.next(state.at), row.asked_to);
     bool is_its_own = false;
-    while (what_.poison != 0 && state.at < next) {
+    while (what_.poison != 0 && state.at < until) {
       state.step(hash_at(state.at));
-      is_its_own = is_its_own || state.is_poisoned();
+      is_its_own
+        = is_its_own || state.is_poisoned() || state.is_diverged();
     }
-    is_its_own = is_its_own || (what_.poison != 0 && state.is_diverged());
     const bool is_excused
       = what_.check_blame == 0
         && what_.sick_load + what_.sick_train + what_.nan + what_.io_failed

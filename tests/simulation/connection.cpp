@@ -140,7 +140,9 @@ connection::be_trainer(trainer_actor::pointer self, trainer_actor trainer) {
       on([=](connection&) { awake(self)->send(trainer, stop_atom::value, x); });
     },
     [=](cancel_atom, const cancel_wire& x) {
-      on([=](connection&) { awake(self)->send(trainer, cancel_atom::value, x); });
+      on([=](connection&) {
+        awake(self)->send(trainer, cancel_atom::value, x);
+      });
     },
     [=](ack_atom, const ack_wire& x) {
       on([=](connection&) { awake(self)->send(trainer, ack_atom::value, x); });

@@ -31,7 +31,7 @@ struct scenario {
   std::uint64_t death = 0;      ///< of a trainer
   std::uint64_t leave = 0;      ///< a trainer ends in good order
   std::uint64_t join = 0;       ///< one more trainer
-  std::uint64_t hang = 0;       ///< a trainer's process stands still for a while
+  std::uint64_t hang = 0;       ///< a trainer stands still for a while
   std::uint64_t stuck = 0;      ///< a trainer trains nothing, but says it lives
   std::uint64_t slow = 0;       ///< a trainer takes ten times as long
   std::uint64_t cut = 0;        ///< a connection is lost and made again

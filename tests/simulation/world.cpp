@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include <spdlog/spdlog.h>
-
 #include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {
