@@ -97,7 +97,7 @@ step_t hash_engine::reached(std::uint64_t lease) const {
 step_t hash_engine::reached(const job& x) const {
   const auto begin = std::max(x.state.at, x.work.stages.front().begin);
   const auto now = where_.timeline->now();
-  if (sick.is_stuck || now <= x.since
+  if (!x.is_loaded || sick.is_stuck || now <= x.since
       || x.next_stop >= x.work.stops.size())
     return begin;
   const auto steps = static_cast<step_t>((now - x.since) / x.step);
@@ -117,8 +117,15 @@ void hash_engine::schedule(job& x) {
   x.next.reset();
   if (frozen_ || sick.is_stuck)
     return;
+  if (!x.is_loaded) {
+    x.next = where_.timeline->schedule_at(
+      std::max(x.since, where_.timeline->now()),
+      [this, number = x.work.number] { go_on(number); });
+    return;
+  }
   const auto begin = std::max(x.state.at, x.work.stages.front().begin);
-  const auto to = x.cancelled ? reached(x) + 1 : x.work.stops[x.next_stop].at;
+  const auto to
+    = x.cancelled ? reached(x) + 1 : x.work.stops[x.next_stop].at;
   const auto steps
     = static_cast<std::int64_t>(to > begin ? to - begin : 0);
   x.next = where_.timeline->schedule_at(
@@ -149,6 +156,10 @@ void hash_engine::go_on(std::uint64_t number) {
     x.state = found->second;
     if (x.state.at != begin)
       where_.complain("a lease starts from a state of another step");
+  }
+  if (!std::exchange(x.is_loaded, true)) {
+    schedule(x);
+    return;
   }
   if (x.cancelled) {
     end(number, error{errc::cancelled, "cancelled"});

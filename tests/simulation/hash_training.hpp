@@ -96,6 +96,7 @@ private:
     virtual_timeline::duration since{}; ///< when `state` was reached
     virtual_timeline::duration step{};
     std::optional<virtual_timeline::entry> next;
+    bool is_loaded = false;
     bool cancelled = false;
   };
 

@@ -24,8 +24,9 @@ void world::add_trainer() {
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
   where.is_wanted = [this](std::uint64_t number) {
-    // A trainer that cannot load takes good files along.
-    if (what_.check_files == 0 && what_.sick_load > 0)
+    // A trainer that cannot load takes good files along; and a report that is
+    // sent again brings one back that was given up for the budget.
+    if (what_.check_files == 0 && (what_.sick_load > 0 || what_.budget > 0))
       return false;
     for (const auto* y : states<merger_state, merger_actor>())
       if (y->core->leases().find(lease_id{number}))
