@@ -6,8 +6,8 @@
 
 namespace hippo {
 
-/// Ends an actor in which something was thrown, which is a fault of the program:
-/// whoever watches it is told what.
+/// Ends an actor in which something was thrown, which is a fault of the
+/// program: whoever watches it is told what.
 inline caf::error fault_of(std::exception_ptr& x) {
   try {
     std::rethrow_exception(x);
