@@ -21,7 +21,7 @@ constexpr auto healthy_max = std::chrono::hours{4};
 } // namespace
 
 world::config::config() {
-  hippo::add_message_types(*this);
+  hippo::add_error_names(*this);
   set("scheduler.policy", caf::atom("testing"));
   set("logger.file-verbosity", caf::atom("quiet"));
   set("logger.console-verbosity", caf::atom("quiet"));
