@@ -374,6 +374,19 @@ TEST(MergeCore, AFirstEpochOfFortyMinutesIsNoStall) {
   x.expect_all_as_alone();
 }
 
+TEST(MergeCore, AFirstMeasurementThatTakesLongIsNoStall) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  show(x, id, lease, 0, 5);
+  show(x, id, lease, 3, 3600);
+  EXPECT_TRUE(x.stalled.empty());
+  x.step(id, lease, 1);
+  EXPECT_LT(show(x, id, lease, 3, 1e6), 620) << "it trains again";
+  EXPECT_EQ(x.stalled.size(), 1u);
+}
+
 TEST(MergeCore, ATrainerThatNeverMakesItsFirstStepIsFound) {
   started_world x;
   x.train(0, {x.constant(.1)}, 9);
