@@ -27,6 +27,7 @@ enum class errc : std::uint8_t {
   unknown_study,         ///< no study of that name
   not_allowed,           ///< a key or certificate that lets nobody in here
   resource_exhausted,    ///< a limit on how many or how much; see the message
+  cannot_start,          ///< a trainer cannot start the workload
 };
 
 /// Returns the enumerator's name, e.g. `"bad_checkpoint"`.
