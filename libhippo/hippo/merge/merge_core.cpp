@@ -71,6 +71,7 @@ bool merge_core::has_study(std::uint64_t study, const char* what) {
 void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight);
   studies_.add(x.study);
+  plan_.forget_passing_failures(); // their cause may be gone by now
 }
 
 void merge_core::on(merge_event::orders_given& x) {
@@ -208,6 +209,7 @@ void merge_core::on(merge_event::lease_ended& x) {
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
+    blame_others(ended, ended.progress.reached);
   }
   plan_.end_lease(x.end.lease);
   studies_.follow_ended_lease();
@@ -246,6 +248,11 @@ void merge_core::on(merge_event::granted& x) {
 }
 
 void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer); }
+
+void merge_core::on(merge_event::able_trainers& x) {
+  retries_.set_able(std::move(x.trainers));
+  place_trainers(); // what was left to others may be left to nobody
+}
 
 void merge_core::on(merge_event::heartbeat& x) {
   const auto* lease = leases_.find(x.lease);
@@ -483,6 +490,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);
+  blame_others(lease, x.at);
   const auto news = plan_.record(x);
   if (news && x.saved)
     progress.saved = x.at;
@@ -498,18 +506,26 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     end_early(lease, x.at + 1);
 }
 
+void merge_core::blame_others(const running_lease& x, step_t at) {
+  for (auto other : retries_.note_progress(x, at))
+    effects_.push_back(merge_effect::blame_trainer{
+      other, "failed at what trainer "
+               + std::to_string(number_of(x.trainer)) + " could train"});
+}
+
 void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   log(level::warning,
       "lease " + std::to_string(end.lease) + " of trainer "
         + std::to_string(number_of(x.trainer)) + " failed at step "
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
-  const auto what = retries_.judge(x, end, plan_, now_);
+  const auto what = retries_.judge(x, end, plan_);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
   } else if (const auto* cool = std::get_if<cool_down>(&what)) {
     leases_.wind_down(x.trainer);
-    effects_.push_back(merge_effect::cool_down_trainer{x.trainer, cool->span});
+    effects_.push_back(merge_effect::cool_down_trainer{
+      x.trainer, cool->span, first_line(cool->unable)});
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
     // What is said of one state twice is not about measuring it.
     if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
@@ -517,7 +533,8 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason);
+    plan_.fail(failed->node, failed->at, failed->reason,
+               failed->is_lasting);
   }
 }
 

@@ -80,6 +80,7 @@ private:
   void on(merge_event::malformed& x);
   void on(merge_event::granted& x);
   void on(merge_event::lost& x);
+  void on(merge_event::able_trainers& x);
   void on(merge_event::heartbeat& x);
   void on(merge_event::yield_asked& x);
   void on(merge_event::demand_answered& x);
@@ -125,6 +126,7 @@ private:
   void learn(const std::string& speed_key, const stop_report& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
   void keep(const stop_report& x, const std::optional<recorded>& news);
+  void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
   /// Takes a checkpoint out of the plan; its file goes once that is stored.
   void evict_checkpoint(node_id node, step_t at);
