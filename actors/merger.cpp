@@ -53,7 +53,11 @@ struct effect_performer {
 
   void operator()(merge_effect::cool_down_trainer& x) {
     self->send(state().pool, cooldown_atom::value, x.trainer,
-               static_cast<std::uint64_t>(x.span.count()));
+               static_cast<std::uint64_t>(x.span.count()), x.unable);
+  }
+
+  void operator()(merge_effect::blame_trainer& x) {
+    self->send(state().pool, blame_atom::value, x.trainer, x.why);
   }
 
   void operator()(merge_effect::give_back_stalled& x) {
@@ -219,6 +223,9 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     [self](lost_atom, trainer_id trainer) {
       dispatch(self, merge_event::lost{trainer});
       self->state.trainers.erase(trainer);
+    },
+    [self](able_atom, const trainer_set& x) {
+      dispatch(self, merge_event::able_trainers{x});
     },
     [self](heartbeat_atom, trainer_id trainer, lease_id lease, step_t at) {
       dispatch(self, merge_event::heartbeat{trainer, lease, at});

@@ -32,8 +32,10 @@ namespace hippo {
 // -- atoms (at most 10 characters each) ---------------------------------------
 
 using ack_atom = caf::atom_constant<caf::atom("ack")>;
+using able_atom = caf::atom_constant<caf::atom("able")>;
 using alive_atom = caf::atom_constant<caf::atom("alive")>;
 using budget_atom = caf::atom_constant<caf::atom("budget")>;
+using blame_atom = caf::atom_constant<caf::atom("blame")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
 using capacity_atom = caf::atom_constant<caf::atom("capacity")>;
 using command_atom = caf::atom_constant<caf::atom("command")>;
@@ -138,6 +140,9 @@ struct pool_status {
   std::vector<stuck_workload> stuck;
 };
 
+/// Trainers, by their numbers.
+using trainer_set = std::set<trainer_id>;
+
 /// Hears what became of a study's trials and what people want of it.
 using trial_owner_actor = caf::typed_actor<
   // News, once they are durable.
@@ -199,6 +204,8 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<grant_atom, trainer_id, trainer_actor>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, trainer_id>,
+  // From the pool: these could train for it, whoever holds them.
+  caf::reacts_to<able_atom, trainer_set>,
   // From the pool: trainer `number` works on a lease and has reached a state.
   caf::reacts_to<heartbeat_atom, trainer_id, lease_id, step_t>,
   // From the pool: a report that nobody has acknowledged to that trainer.
@@ -218,8 +225,12 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, trainer_id>,
-  // The trainer of that number is to be given no work for so many milliseconds.
-  caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t>,
+  // The merger that holds the trainer of that number is not to be given it for
+  // so many milliseconds. If the trainer cannot start its workload, the text
+  // says why.
+  caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t, std::string>,
+  // The trainer of that number has failed at what another one could do.
+  caf::reacts_to<blame_atom, trainer_id, std::string>,
   // A merger is done with the trainer of that number, which makes no progress;
   // it is given work again once it says that it is idle.
   caf::reacts_to<stalled_atom, trainer_id, std::string>,
@@ -341,6 +352,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_overview)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_set)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)

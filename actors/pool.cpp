@@ -30,6 +30,10 @@ struct effect_sender {
     self->send(merger(x.merger), lost_atom::value, x.trainer);
   }
 
+  void operator()(const pool_core::tell_able& x) const {
+    self->send(merger(x.merger), able_atom::value, x.trainers);
+  }
+
   void operator()(const pool_core::forward_heartbeat& x) const {
     self->send(merger(x.merger), heartbeat_atom::value,
                trainer_id{x.what.trainer}, lease_id{x.what.lease}, x.what.at);
@@ -189,10 +193,15 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       apply_effects(self,
                     self->state.core->release(number, self->clock().now()));
     },
-    [self](cooldown_atom, trainer_id number, std::uint64_t ms) {
+    [self](cooldown_atom, trainer_id number, std::uint64_t ms,
+           const std::string& unable) {
       apply_effects(self, self->state.core->cool_down(
-                    number, std::chrono::milliseconds(ms),
+                    number, std::chrono::milliseconds(ms), unable,
                     self->clock().now()));
+    },
+    [self](blame_atom, trainer_id number, const std::string& why) {
+      apply_effects(self,
+                    self->state.core->blame(number, why, self->clock().now()));
     },
     [self](cooldown_atom) {
       apply_effects(self, self->state.core->review(true, self->clock().now()));
@@ -202,7 +211,8 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
                     self->state.core->stall(number, why, self->clock().now()));
     },
     [self](alive_atom, trainer_id number) {
-      self->state.core->note_alive(number, self->clock().now());
+      apply_effects(self,
+                    self->state.core->note_alive(number, self->clock().now()));
     },
     [self](tick_atom) {
       auto& core = *self->state.core;

@@ -102,10 +102,11 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("leases_running", "gauge", "Paths that are being trained.")
     .sample(leases);
 
-  double idle = number(live.pool.idle), lost = 0, left = 0;
+  double idle = number(live.pool.idle), lost = 0, left = 0, sick = 0;
   for (const auto& x : live.pool.trainers) {
     lost += x.lost.empty() ? 0 : 1;
     left += x.left ? 1 : 0;
+    sick += !x.sick.empty() && x.lost.empty() && !x.left ? 1 : 0;
   }
   out.metric("trainers", "gauge", "Trainers by state, all that ever joined.")
     .sample("state", "busy",
@@ -113,6 +114,10 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
     .sample("state", "idle", idle)
     .sample("state", "lost", lost)
     .sample("state", "left", left);
+  out.metric("trainers_sick", "gauge",
+             "Of those that are there, trainers that failed at what others "
+             "could train, and have not trained since.")
+    .sample(sick);
 
   out.metric("journal_commits_total", "counter", "Commits to the store.")
     .sample(number(live.journal.commits));

@@ -197,6 +197,66 @@ TEST(MergeCore, AFailingDiskCostsNoAttempt) {
   x.expect_all_as_alone();
 }
 
+TEST(MergeCore, ASickTrainerFailsNoTrialWhileAHealthyOneExists) {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 rng{seed};
+    started_world x;
+    std::vector<std::vector<segment>> trials;
+    for (int i = 0; i < 8; ++i)
+      trials.push_back(test::random_segments(rng, 9));
+    x.train(0, trials, 9);
+    const auto sick = x.grant();
+    const auto healthy = x.grant();
+    x.apply(merge_event::able_trainers{{sick, healthy}});
+    bool sick_failed = false;
+    for (int i = 0; i < 5000; ++i) {
+      x.pass(.2);
+      x.commit_all();
+      if (!x.demands.empty())
+        x.answer_demand();
+      const auto id = rng() % 3 == 0 ? healthy : sick;
+      const auto& jobs = x.trainers.at(id).jobs;
+      if (jobs.empty()) {
+        if (!x.trainers.at(id).granted && x.wanted > 0)
+          x.grant(id);
+      } else if (id == sick && rng() % 4 != 0) {
+        sick_failed = true;
+        x.end(id, jobs.begin()->first,
+              error{errc::training_failed, "no such device"});
+      } else {
+        x.step(id, jobs.begin()->first);
+      }
+    }
+    EXPECT_TRUE(sick_failed);
+    EXPECT_TRUE(x.studies[0].failed.empty());
+    EXPECT_LE(x.blamed.size(), 1u);
+    EXPECT_EQ(x.blamed.count(healthy), 0u);
+    x.expect_all_as_alone();
+  }
+}
+
+TEST(MergeCore, AnotherStudyTriesAgainWhatFailed) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  for (int i = 0; i < 3; ++i) {
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.end(id, x.lease_of(id), error{errc::training_failed, "no data yet"});
+  }
+  x.commit_all();
+  ASSERT_EQ(x.studies[0].failed.count(0), 1u);
+  const auto again = x.add_study(each_three);
+  x.train(again, {x.constant(.1)}, 9);
+  if (!x.trainers.at(id).granted)
+    x.grant(id);
+  x.run_all();
+  EXPECT_TRUE(x.studies[again].failed.empty());
+  x.expect_results_as_alone(again, each_three);
+  EXPECT_EQ(x.studies[0].failed.size(), 1u) << "what has failed stays so";
+}
+
 TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   started_world x;
   x.train(0, {x.change(.1, 6, .01)}, 6);

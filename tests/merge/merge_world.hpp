@@ -70,6 +70,7 @@ public:
   std::vector<merge_effect::announce_demand> demands; ///< not yet answered
   std::uint64_t wanted = 0; ///< trainers more, as last announced
   std::vector<merge_effect::cool_down_trainer> cool_downs;
+  std::set<trainer_id> blamed;
   std::vector<merge_effect::give_back_stalled> stalled;
   std::vector<merge_effect::log_line> log;
   std::vector<std::uint64_t> retired;
@@ -447,6 +448,8 @@ private:
   }
 
   void take(merge_effect::cool_down_trainer& x) { cool_downs.push_back(x); }
+
+  void take(merge_effect::blame_trainer& x) { blamed.insert(x.trainer); }
 
   void take(merge_effect::give_back_stalled& x) {
     stalled.push_back(x);

@@ -261,12 +261,13 @@ TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
                   {number_of(failed), 4, error{errc::training_failed, ""}, {}},
-                  x.plan, at_second(x.now));
+                  x.plan);
   x.end(failed);
   const auto path = x.path_on(node);
   auto where = place(x.view(), path);
-  ASSERT_TRUE(where); // nobody else is at work
+  ASSERT_TRUE(where); // nobody else is known to be able
   EXPECT_EQ(where->trainer, first_trainer);
+  x.retries.set_able({first_trainer, second_trainer});
   const auto other = x.begin(second_trainer, 0, x.add_trial(study, 100));
   EXPECT_FALSE(place(x.view(), path));
   x.end(other);
@@ -315,8 +316,9 @@ TEST(NextPlacement, PathThatFailedOnAllFreeTrainersGivesWay) {
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
                   {number_of(failed), 4, error{errc::training_failed, ""}, {}},
-                  x.plan, at_second(x.now));
+                  x.plan);
   x.end(failed);
+  x.retries.set_able({first_trainer, second_trainer});
   x.begin(second_trainer, 0, x.add_trial(x.add_study(10), 10));
   auto placed = next_placement(x.view());
   ASSERT_TRUE(placed);

@@ -16,7 +16,6 @@ namespace hippo {
 namespace {
 
 using std::chrono::milliseconds;
-using test::at_second;
 using test::lease_of;
 
 constexpr trainer_id first_trainer{1};
@@ -43,9 +42,8 @@ path path_of(std::vector<stage> stages) { return {{}, std::move(stages)}; }
 
 class RetryPolicy : public testing::Test {
 protected:
-  verdict judge(const running_lease& x, const lease_end& end,
-                double second = 0) {
-    return policy.judge(x, end, plan, at_second(second));
+  verdict judge(const running_lease& x, const lease_end& end) {
+    return policy.judge(x, end, plan);
   }
 
   search_plan plan = plan_of_two();
@@ -179,8 +177,7 @@ TEST_F(RetryPolicy, LastAttemptFailsWhatCouldNotBeReached) {
 TEST_F(RetryPolicy, FailureWithoutALogSaysWhyAlone) {
   retry_policy once{1};
   const auto x = once.judge(lease_of_both(first_trainer),
-                            failed_at(9, errc::training_failed), plan,
-                            at_second(0));
+                            failed_at(9, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   EXPECT_EQ(std::get<fail_from>(x).reason.message, "it broke");
 }
@@ -188,13 +185,12 @@ TEST_F(RetryPolicy, FailureWithoutALogSaysWhyAlone) {
 TEST_F(RetryPolicy, StateAtABorderFailsInTheStageThatBeginsThere) {
   retry_policy once{1};
   auto x = once.judge(lease_of_both(first_trainer),
-                      failed_at(10, errc::training_failed), plan,
-                      at_second(0));
+                      failed_at(10, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   EXPECT_EQ(std::get<fail_from>(x).node, 2u);
   EXPECT_EQ(std::get<fail_from>(x).at, 11u);
   x = once.judge(lease_of_both(first_trainer),
-                 failed_at(20, errc::training_failed), plan, at_second(0));
+                 failed_at(20, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   EXPECT_EQ(std::get<fail_from>(x).node, 2u);
   EXPECT_EQ(std::get<fail_from>(x).at, 20u);
@@ -213,120 +209,173 @@ TEST_F(RetryPolicy, AttemptsCountFromTheStateThatIsSaved) {
   EXPECT_TRUE(std::holds_alternative<fail_from>(judge(lease, broken)));
 }
 
-TEST_F(RetryPolicy, FailedStateIsLeftToOthersWhileTheyAreAtWork) {
-  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
-  lease_table leases{2, lease_id{1}};
-  leases.add(first_trainer);
-  leases.add(second_trainer);
-  const auto path = path_of({{1, 0, 10, {}}});
-  EXPECT_FALSE(
-    policy.is_left_to_others(first_trainer, path, leases, at_second(1)));
-  leases.begin(lease_of(leases.next_id(), first_trainer));
-  EXPECT_FALSE(
-    policy.is_left_to_others(first_trainer, path, leases, at_second(1)));
-  leases.begin(lease_of(leases.next_id(), second_trainer));
-  EXPECT_TRUE(
-    policy.is_left_to_others(first_trainer, path, leases, at_second(1)));
-  EXPECT_FALSE(
-    policy.is_left_to_others(second_trainer, path, leases, at_second(1)));
+TEST_F(RetryPolicy, TrainerThatCannotStartTheWorkloadRestsAndSaysWhy) {
+  for (const auto span : {1000, 2000, 4000}) {
+    const auto x = judge(lease_of_both(first_trainer),
+                         failed_at(0, errc::unknown_workload));
+    ASSERT_TRUE(std::holds_alternative<cool_down>(x));
+    EXPECT_EQ(std::get<cool_down>(x).span, milliseconds{span});
+    EXPECT_EQ(std::get<cool_down>(x).unable, "it broke");
+  }
 }
 
-TEST_F(RetryPolicy, FailedStateIsLeftToOthersForSixtySeconds) {
-  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed), 5);
-  lease_table leases{2, lease_id{1}};
-  leases.add(second_trainer);
-  leases.begin(lease_of(leases.next_id(), second_trainer));
+TEST_F(RetryPolicy, NoNumberOfFailuresIsAVerdictWhileAnotherHasNotTried) {
+  policy.set_able({first_trainer, second_trainer});
+  const auto broken = failed_at(4, errc::training_failed);
+  for (int i = 0; i < 20; ++i)
+    ASSERT_TRUE(std::holds_alternative<retry>(
+      judge(lease_of_both(first_trainer), broken)));
+  EXPECT_TRUE(std::holds_alternative<fail_from>(
+    judge(lease_of_both(second_trainer), broken)));
+}
+
+TEST_F(RetryPolicy, ThreeTrainersThatFailAreAVerdictWhoeverElseThereIs) {
+  policy.set_able({trainer_id{1}, trainer_id{2}, trainer_id{3}, trainer_id{4}});
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    const auto x = judge(lease_of_both(trainer_id{i}),
+                         failed_at(4, errc::training_failed));
+    ASSERT_EQ(std::holds_alternative<fail_from>(x), i == 3);
+    if (i == 3)
+      EXPECT_TRUE(std::get<fail_from>(x).is_lasting);
+  }
+}
+
+TEST_F(RetryPolicy, OneTrainerOrDifferentStepsAreNoLastingVerdict) {
+  const auto broken = failed_at(4, errc::training_failed);
+  judge(lease_of_both(first_trainer), broken);
+  judge(lease_of_both(first_trainer), broken);
+  auto x = judge(lease_of_both(first_trainer), broken);
+  ASSERT_TRUE(std::holds_alternative<fail_from>(x));
+  EXPECT_FALSE(std::get<fail_from>(x).is_lasting);
+  for (std::uint64_t i = 1; i <= 3; ++i)
+    x = judge(lease_of_both(trainer_id{i}),
+              failed_at(i, errc::training_failed));
+  ASSERT_TRUE(std::holds_alternative<fail_from>(x));
+  EXPECT_FALSE(std::get<fail_from>(x).is_lasting);
+}
+
+TEST_F(RetryPolicy, AfterAVerdictWhoTriesAgainBeginsAnew) {
+  const auto broken = failed_at(4, errc::training_failed);
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(std::holds_alternative<fail_from>(
+                  judge(lease_of_both(first_trainer), broken)),
+                i == 2);
+}
+
+TEST_F(RetryPolicy, FailedStateIsLeftToThoseThatHaveNotTried) {
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   const auto path = path_of({{1, 0, 10, {}}});
-  EXPECT_TRUE(
-    policy.is_left_to_others(first_trainer, path, leases, at_second(64.9)));
-  EXPECT_FALSE(
-    policy.is_left_to_others(first_trainer, path, leases, at_second(65)));
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+  policy.set_able({first_trainer});
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+  policy.set_able({first_trainer, second_trainer});
+  EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
+  EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
+  judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed));
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
 }
 
 TEST_F(RetryPolicy, PathThatEndsBeforeAFailedStateIsNotLeftToOthers) {
   auto lease = lease_of_both(first_trainer);
   lease.progress.reached = lease.progress.saved = 6;
   judge(lease, failed_at(7, errc::training_failed));
-  lease_table leases{1, lease_id{1}};
-  leases.add(second_trainer);
-  leases.begin(lease_of(leases.next_id(), second_trainer));
+  policy.set_able({first_trainer, second_trainer});
   const auto is_left = [&](std::vector<stage> stages) {
-    return policy.is_left_to_others(first_trainer, path_of(std::move(stages)),
-                                    leases, at_second(1));
+    return policy.is_left_to_others(first_trainer, path_of(std::move(stages)));
   };
   EXPECT_FALSE(is_left({{1, 0, 6, {}}}));
   EXPECT_TRUE(is_left({{1, 0, 7, {}}}));
   EXPECT_FALSE(is_left({{2, 10, 20, {}}}));
 }
 
+TEST_F(RetryPolicy, WhoCouldNotGetAsFarAsAnotherIsToBlame) {
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  judge(lease_of_both(trainer_id{3}), failed_at(6, errc::training_failed));
+  const auto other = lease_of_both(second_trainer);
+  EXPECT_TRUE(policy.note_progress(other, 6).empty());
+  EXPECT_EQ(policy.note_progress(other, 7),
+            (std::set<trainer_id>{first_trainer, trainer_id{3}}));
+  EXPECT_TRUE(policy.note_progress(other, 7).empty()) << "told once";
+}
+
+TEST_F(RetryPolicy, WhoStartsBeyondAFailureShowsNothing) {
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  const auto other
+    = lease_of(lease_id{2}, second_trainer, 0, {{1, 5, 10, {}}});
+  EXPECT_TRUE(policy.note_progress(other, 10).empty());
+}
+
+TEST_F(RetryPolicy, NobodyIsToBlameForWhatComesAndGoes) {
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed));
+  EXPECT_TRUE(policy.note_progress(lease_of_both(second_trainer), 10).empty());
+}
+
+TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
+  judge(lease_of(lease_id{1}, first_trainer, 0, {{1, 10, 10, {}}}),
+        failed_at(10, errc::training_failed));
+  EXPECT_EQ(policy.note_progress(
+              lease_of(lease_id{2}, second_trainer, 0, {{1, 10, 10, {}}}), 10),
+            (std::set<trainer_id>{first_trainer}));
+}
+
+/// However failures fall, a state fails only when enough trainers have tried it,
+/// or all there are, often enough.
 TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 rng{seed};
     const auto attempts_max = static_cast<unsigned>(1 + rng() % 4);
     retry_policy x{attempts_max};
-    lease_table leases{1, lease_id{1}};
-    for (std::uint64_t i = 1; i <= 3; ++i) {
-      leases.add(trainer_id{i});
-      if (rng() % 2 == 0)
-        leases.begin(lease_of(leases.next_id(), trainer_id{i}));
-    }
-    struct failure {
-      node_id node = 0;
-      step_t since = 0;
-      trainer_id trainer{};
-      double when = 0;
+    std::set<trainer_id> able;
+    std::map<std::pair<node_id, step_t>, std::vector<trainer_id>> model;
+    const auto others = [&](const std::vector<trainer_id>& tried) {
+      return std::any_of(able.begin(), able.end(), [&](trainer_id y) {
+        return std::count(tried.begin(), tried.end(), y) == 0;
+      });
     };
-    std::vector<failure> failures;
-    double now = 0;
-    for (int turn = 0; turn < 40; ++turn) {
-      now += static_cast<double>(rng() % 30);
-      const trainer_id trainer{1 + rng() % 3};
+    for (int turn = 0; turn < 60; ++turn) {
+      if (rng() % 8 == 0) {
+        able.clear();
+        for (std::uint64_t i = 1; i <= 4; ++i)
+          if (rng() % 2 == 0)
+            able.insert(trainer_id{i});
+        x.set_able(able);
+      }
+      const trainer_id trainer{1 + rng() % 4};
       auto lease = lease_of_both(trainer);
       const auto at = rng() % 20;
       lease.progress.saved = lease.progress.reached
         = rng() % 3 == 0 ? at / 5 * 5 : 0;
-      failure next;
-      next.node = at < 10 ? 1u : 2u;
-      next.since = std::max<step_t>(lease.progress.saved, at < 10 ? 0 : 10);
-      next.trainer = trainer;
-      next.when = now;
-      failures.push_back(next);
-      const auto is_same = [](const failure& a, const failure& b) {
-        return a.node == b.node && a.since == b.since;
-      };
-      const auto attempts = std::count_if(
-        failures.begin(), failures.end(),
-        [&](const failure& y) { return is_same(y, next); });
-      const auto what = x.judge(lease, failed_at(at, errc::training_failed),
-                                plan, at_second(now));
-      ASSERT_EQ(std::holds_alternative<fail_from>(what),
-                attempts >= static_cast<long>(attempts_max));
-      const trainer_id asked{1 + rng() % 3};
+      const std::pair<node_id, step_t> key{
+        at < 10 ? 1u : 2u,
+        std::max<step_t>(lease.progress.saved, at < 10 ? 0 : 10)};
+      auto& tried = model[key];
+      tried.push_back(trainer);
+      const auto different
+        = std::set<trainer_id>(tried.begin(), tried.end()).size();
+      const bool fails = different >= attempts_max
+                         || (tried.size() >= attempts_max && !others(tried));
+      const auto what
+        = x.judge(lease, failed_at(at, errc::training_failed), plan);
+      ASSERT_EQ(std::holds_alternative<fail_from>(what), fails);
+      if (fails)
+        model.erase(key);
+      const trainer_id asked{1 + rng() % 4};
       const auto end = 1 + rng() % 20;
       std::vector<stage> stages{{1, 0, std::min<step_t>(end, 10), {}}};
       if (end > 10)
         stages.push_back({2, 10, end, {}});
       bool want = false;
-      for (const auto& y : failures) {
-        std::set<trainer_id> tried;
-        double last = 0;
-        for (const auto& z : failures)
-          if (is_same(y, z)) {
-            tried.insert(z.trainer);
-            last = std::max(last, z.when);
-          }
-        bool others = false;
-        for (const auto& kvp : leases.leases())
-          others |= tried.count(kvp.second.trainer) == 0;
+      for (const auto& [where, who] : model) {
         const bool on_way
-          = y.node == 1 ? y.since < std::min<step_t>(end, 10)
-                        : end > 10 && y.since < end;
-        want |= on_way && tried.count(asked) > 0 && now - last < 60 && others;
+          = where.first == 1 ? where.second < std::min<step_t>(end, 10)
+                             : end > 10 && where.second < end;
+        want |= on_way && std::count(who.begin(), who.end(), asked) > 0
+                && others(who);
       }
-      ASSERT_EQ(x.is_left_to_others(asked, path_of(stages), leases,
-                                    at_second(now)),
-                want);
+      ASSERT_EQ(x.is_left_to_others(asked, path_of(stages)), want);
     }
   }
 }
@@ -337,7 +386,7 @@ TEST(RetryPolicyDeathTest, LeaseThatEndedWellIsNotJudged) {
   EXPECT_DEBUG_DEATH(retry_policy{0}, "attempts_max");
 #ifndef NDEBUG
   EXPECT_DEATH(policy.judge(lease_of_both(first_trainer), {1, 20, {}, {}},
-                            plan, at_second(0)),
+                            plan),
                "failure");
 #endif
 }

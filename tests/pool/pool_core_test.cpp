@@ -219,12 +219,113 @@ TEST_F(PoolCoreTest, HeartbeatOfALostTrainerDoesNothing) {
 TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
   demand(1, 1);
   const auto x = join();
-  EXPECT_EQ(pool.cool_down(x, 500ms, now),
+  EXPECT_EQ(pool.cool_down(x, 500ms, "", now),
             (core::effects{core::review_after{500ms, true}}));
   EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
   now += 500ms;
   EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{{1, x}}));
+}
+
+TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
+  demand(1, 1);
+  const auto x = join();
+  pool.cool_down(x, 60s, "", now);
+  pool.release(x, now);
+  demand(1, 1);
+  EXPECT_EQ(pool.holder_of(x), std::nullopt);
+  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{{2, x}}));
+}
+
+/// One merger's leases end at once, and so use no time; another's take five
+/// seconds each. It gets nearly all of the time.
+TEST_F(PoolCoreTest, MergerThatFailsAtOnceTakesNobodysShare) {
+  pool.introduce(1, {"bad", "mlp", ""});
+  pool.introduce(2, {"good", "mlp", ""});
+  const auto x = join(named({"mlp"}));
+  auto span = 1000ms;
+  auto failures = 0, good = 0;
+  demand(1, 1000);
+  demand(2, 1000);
+  for (const auto end = now + 600s; now < end;) {
+    if (pool.holder_of(x) == 1u) {
+      ++failures;
+      pool.cool_down(x, span, "", now);
+      span = std::min(2 * span, 60'000ms);
+    } else {
+      ASSERT_EQ(pool.holder_of(x), 2u);
+      ++good;
+      now += 5s;
+    }
+    pool.release(x, now);
+    demand(1, 1000);
+    demand(2, 1000);
+  }
+  EXPECT_EQ(good, 120);
+  EXPECT_LT(failures, 20);
+}
+
+TEST_F(PoolCoreTest, SickTrainerRestsForAllLongerEachTime) {
+  demand(1, 1);
+  const auto x = join();
+  auto span = 1000ms;
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(all<core::review_after>(pool.blame(x, "broke", now)),
+              (std::vector<core::review_after>{{span, true}}));
+    EXPECT_EQ(pool.trainers()[0].sick, "broke");
+    pool.release(x, now);
+    demand(1, 1);
+    demand(2, 1);
+    EXPECT_EQ(pool.holder_of(x), std::nullopt);
+    now += span;
+    pool.review(true, now);
+    EXPECT_TRUE(pool.holder_of(x)) << "it is tried again";
+    EXPECT_EQ(pool.trainers()[0].sick, "broke") << "until it trains";
+    span = std::min<std::chrono::milliseconds>(2 * span, core::sick_last);
+  }
+  pool.note_alive(x, now);
+  EXPECT_EQ(pool.trainers()[0].sick, "");
+  now += 601s;
+  EXPECT_EQ(all<core::review_after>(pool.blame(x, "broke", now)),
+            (std::vector<core::review_after>{{1000ms, true}}));
+}
+
+TEST_F(PoolCoreTest, MergersAreToldWhoCanTrainForThem) {
+  using told = std::vector<core::tell_able>;
+  pool.introduce(1, {"key", "mlp", ""});
+  demand(1, 1);
+  const auto x = admit(named({"mlp"}));
+  core::effects out;
+  const trainer_id y{
+    pool.admit(named({"mlp"}), std::nullopt, now, out).trainer};
+  EXPECT_EQ(all<core::tell_able>(out), (told{{1, {x, y}}}));
+  admit(named({"cnn"}));
+  EXPECT_EQ(all<core::tell_able>(pool.blame(x, "broke", now)),
+            (told{{1, {y}}}));
+  EXPECT_EQ(all<core::tell_able>(pool.note_alive(x, now)),
+            (told{{1, {x, y}}}));
+  EXPECT_EQ(all<core::tell_able>(pool.leave(y, now)), (told{{1, {x}}}));
+}
+
+TEST_F(PoolCoreTest, MergerWhoseWorkloadStartsNowhereWaitsAndSaysWhy) {
+  pool.introduce(1, {"key", "python", ""});
+  demand(1, 1);
+  const auto x = join(named({"python"}));
+  ASSERT_EQ(pool.holder_of(x), 1u);
+  EXPECT_TRUE(pool.stuck().empty());
+  pool.cool_down(x, 1s, "no module 'data'\nmore", now);
+  pool.release(x, now);
+  demand(1, 1);
+  ASSERT_EQ(pool.stuck().size(), 1u);
+  EXPECT_NE(pool.stuck()[0].why.find("says: no module 'data';"),
+            std::string::npos)
+    << pool.stuck()[0].why;
+  now += 1s;
+  pool.review(true, now);
+  ASSERT_EQ(pool.holder_of(x), 1u) << "it is tried again";
+  EXPECT_EQ(pool.stuck().size(), 1u) << "it has not started yet";
+  pool.note_alive(x, now);
+  EXPECT_TRUE(pool.stuck().empty());
 }
 
 TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
@@ -373,7 +474,7 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
     const trainer_id trainer{below(pool.trainers().size() + 2) + 1};
     const auto merger = below(4) + 1;
     core::effects out;
-    switch (below(12)) {
+    switch (below(14)) {
       case 0:
         pool.admit(named({names[below(2)]}),
                    below(4) == 0 ? std::optional{trainer} : std::nullopt, now,
@@ -402,8 +503,10 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
       case 9: out = pool.release(trainer, now); break;
       case 10:
         out = below(2) == 0 ? pool.stall(trainer, "stalls", now)
-                            : pool.cool_down(trainer, 3s, now);
+                            : pool.cool_down(trainer, 3s, below(2) ? "" : "no", now);
         break;
+      case 11: out = pool.blame(trainer, "failed", now); break;
+      case 12: out = pool.note_alive(trainer, now); break;
       default: out = pool.review(below(2) == 0, now); break;
     }
     pool.check_invariants();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -83,6 +84,10 @@ struct granted {
 struct lost {
   trainer_id trainer{};
 };
+/// These could train for the merger, as far as is known, whoever holds them.
+struct able_trainers {
+  std::set<trainer_id> trainers;
+};
 /// A trainer is alive, and has reached that state of a lease.
 struct heartbeat {
   trainer_id trainer{};
@@ -124,10 +129,17 @@ struct send_ack {
 struct release_trainer {
   trainer_id trainer{};
 };
-/// The trainer is to be given no work for so long; it is released next.
+/// The trainer is not to be granted to this merger for so long; it is released
+/// next.
 struct cool_down_trainer {
   trainer_id trainer{};
   std::chrono::milliseconds span{0};
+  std::string unable{}; ///< why it cannot start the workload; empty: it can
+};
+/// The trainer has failed at what another one could do.
+struct blame_trainer {
+  trainer_id trainer{};
+  std::string why;
 };
 /// The trainer makes no progress; it is not the merger's any more.
 struct give_back_stalled {
@@ -182,13 +194,14 @@ using any_merge_event = std::variant<
   merge_event::retiring, merge_event::budget_set, merge_event::committed,
   merge_event::time_passed, merge_event::reported, merge_event::resent,
   merge_event::lease_ended, merge_event::malformed, merge_event::granted,
-  merge_event::lost, merge_event::heartbeat, merge_event::yield_asked,
-  merge_event::demand_answered>;
+  merge_event::lost, merge_event::able_trainers, merge_event::heartbeat,
+  merge_event::yield_asked, merge_event::demand_answered>;
 
 using any_merge_effect = std::variant<
   merge_effect::send_lease, merge_effect::send_stop, merge_effect::send_cancel,
   merge_effect::send_ack, merge_effect::release_trainer,
-  merge_effect::cool_down_trainer, merge_effect::give_back_stalled,
+  merge_effect::cool_down_trainer, merge_effect::blame_trainer,
+  merge_effect::give_back_stalled,
   merge_effect::note_alive, merge_effect::announce_demand,
   merge_effect::commit, merge_effect::offer_capacity,
   merge_effect::notify_quiesced, merge_effect::retired,

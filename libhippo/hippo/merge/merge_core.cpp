@@ -92,6 +92,7 @@ void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight);
   settings_.add(x.study.settings);
   studies_.add(x.study);
+  plan_.forget_passing_failures(); // their cause may be gone by now
 }
 
 void merge_core::on(merge_event::orders_given& x) {
@@ -226,6 +227,7 @@ void merge_core::on(merge_event::lease_ended& x) {
   } else {
     retries_.note_success(ended.trainer);
     settings_.note_success(ended.work.workload.settings);
+    blame_others(ended, ended.progress.reached);
   }
   plan_.end_lease(x.end.lease);
   studies_.follow_ended_lease();
@@ -264,6 +266,11 @@ void merge_core::on(merge_event::granted& x) {
 }
 
 void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer); }
+
+void merge_core::on(merge_event::able_trainers& x) {
+  retries_.set_able(std::move(x.trainers));
+  place_trainers(); // what was left to others may be left to nobody
+}
 
 void merge_core::on(merge_event::heartbeat& x) {
   const auto* lease = leases_.find(x.lease);
@@ -504,6 +511,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);
+  blame_others(lease, x.at);
   const auto news = plan_.record(x);
   if (news && x.saved)
     progress.saved = x.at;
@@ -519,6 +527,13 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     end_early(lease, x.at + 1);
 }
 
+void merge_core::blame_others(const running_lease& x, step_t at) {
+  for (auto other : retries_.note_progress(x, at))
+    effects_.push_back(merge_effect::blame_trainer{
+      other, "failed at what trainer "
+               + std::to_string(number_of(x.trainer)) + " could train"});
+}
+
 void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   log(level::warning,
       "lease " + std::to_string(end.lease) + " of trainer "
@@ -526,13 +541,14 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
   if (is_of_running(end.failure->code))
     settings_.note_failure(x.work.workload.settings);
-  const auto what = retries_.judge(x, end, plan_, now_);
+  const auto what = retries_.judge(x, end, plan_);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
   } else if (const auto* cool = std::get_if<cool_down>(&what)) {
     leases_.wind_down(x.trainer);
-    effects_.push_back(merge_effect::cool_down_trainer{x.trainer, cool->span});
+    effects_.push_back(merge_effect::cool_down_trainer{
+      x.trainer, cool->span, first_line(cool->unable)});
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
     // What is said of one state twice is not about measuring it.
     if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
@@ -540,7 +556,8 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason);
+    plan_.fail(failed->node, failed->at, failed->reason,
+               failed->is_lasting);
   }
 }
 

@@ -80,6 +80,7 @@ private:
   void on(merge_event::malformed& x);
   void on(merge_event::granted& x);
   void on(merge_event::lost& x);
+  void on(merge_event::able_trainers& x);
   void on(merge_event::heartbeat& x);
   void on(merge_event::yield_asked& x);
   void on(merge_event::demand_answered& x);
@@ -130,6 +131,7 @@ private:
   void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
   void keep(const stop_report& x, const std::optional<recorded>& news);
+  void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
   /// Takes a checkpoint out of the plan; its file goes once that is stored.
   void evict_checkpoint(node_id node, step_t at);

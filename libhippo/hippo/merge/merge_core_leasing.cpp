@@ -149,7 +149,8 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
 
 void merge_core::cool_down_free() {
   for (auto x : leases_.set_aside_free()) {
-    effects_.push_back(merge_effect::cool_down_trainer{x, failed_cool_down});
+    effects_.push_back(merge_effect::cool_down_trainer{
+      x, failed_cool_down, {}});
     release(x);
   }
 }

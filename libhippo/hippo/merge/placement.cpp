@@ -88,8 +88,7 @@ std::optional<placement> place(const merge_view& view, const path& x) {
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
-    if (view.retries.is_left_to_others(trainer, x, view.leases,
-                                       view.ledger.advanced_to()))
+    if (view.retries.is_left_to_others(trainer, x))
       continue;
     const auto next = place_on(view, trainer, x, own);
     // A lease that is at its end takes no more time from one beside it, but

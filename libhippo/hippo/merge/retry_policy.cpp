@@ -16,6 +16,19 @@ node_id start_node(const lease& x, const search_plan& plan) {
   return first.begin > node.begin ? first.node : node.parent;
 }
 
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// Whether enough trainers have failed at the same step with the same words.
+bool agrees(
+  const std::map<trainer_id, std::pair<step_t, std::string>>& trainers) {
+  std::map<std::pair<step_t, std::string>, std::size_t> counts;
+  return std::any_of(trainers.begin(), trainers.end(), [&](const auto& kvp) {
+    return ++counts[kvp.second] >= retry_policy::agreeing_trainers;
+  });
+}
+
 } // namespace
 
 retry_policy::retry_policy(unsigned attempts_max)
@@ -24,16 +37,19 @@ retry_policy::retry_policy(unsigned attempts_max)
 }
 
 verdict retry_policy::judge(const running_lease& x, const lease_end& end,
-                            const search_plan& plan, moment now) {
+                            const search_plan& plan) {
   assert(end.failure);
   const auto& stages = x.work.stages;
   switch (end.failure->code) {
     case errc::cancelled:
       return retry{end.at == stages.front().begin};
+    case errc::unknown_workload:
     case errc::io_failed: {
       auto& span = cool_downs_.try_emplace(x.trainer, cool_down_first,
                                            cool_down_last).first->second;
-      return cool_down{span.next()};
+      return cool_down{span.next(), end.failure->code == errc::unknown_workload
+                                      ? end.failure->message
+                                      : std::string{}};
     }
     case errc::diverged:
       return mark_diverged{stages[stage_index(x.work, end.at)].node, end.at};
@@ -47,12 +63,12 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
       }
       [[fallthrough]];
     default:
-      return judge_training(x, end, now);
+      return judge_training(x, end);
   }
 }
 
 verdict retry_policy::judge_training(const running_lease& x,
-                                     const lease_end& end, moment now) {
+                                     const lease_end& end) {
   const auto& stages = x.work.stages;
   // The stage that could not be left.
   const auto i = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
@@ -60,40 +76,68 @@ verdict retry_policy::judge_training(const running_lease& x,
   });
   const auto& where = i == stages.end() ? stages.back() : *i;
   const auto since = std::max(x.progress.saved, where.begin);
-  auto& failed = failures_[{where.node, since}];
-  failed.trainers.insert(x.trainer);
-  failed.last = now;
+  const auto key = std::make_pair(where.node, since);
+  const auto beyond = std::min(end.at + 1, where.end);
+  auto& failed = failures_[key];
+  failed.trainers.insert_or_assign(
+    x.trainer, std::make_pair(end.at, first_line(end.failure->message)));
+  failed.passed_at = std::max(failed.passed_at, beyond);
   ++failed.attempts;
   check_invariants();
-  if (failed.attempts < attempts_max_)
+  if (failed.trainers.size() < attempts_max_
+      && (failed.attempts < attempts_max_ || can_others_try(failed)))
     return retry{};
-  auto reason = *end.failure;
+  fail_from result{where.node, beyond, *end.failure, agrees(failed.trainers)};
   if (!end.log.empty())
-    reason.message += "\nlog of trainer "
-                      + std::to_string(number_of(x.trainer)) + ":\n" + end.log;
-  return fail_from{where.node, std::min(end.at + 1, where.end),
-                   std::move(reason)};
+    result.reason.message += "\nlog of trainer "
+                             + std::to_string(number_of(x.trainer)) + ":\n"
+                             + end.log;
+  failures_.erase(key); // whoever tries again begins anew
+  return result;
 }
 
-bool retry_policy::is_left_to_others(trainer_id x, const path& what,
-                                     const lease_table& leases,
-                                     moment now) const {
-  const auto others_work = [&](const failed_state& failed) {
-    return std::any_of(leases.leases().begin(), leases.leases().end(),
-                       [&](const auto& kvp) {
-                         return failed.trainers.count(kvp.second.trainer) == 0;
-                       });
-  };
+bool retry_policy::can_others_try(const failed_state& x) const {
+  return std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
+    return x.trainers.count(y) == 0;
+  });
+}
+
+std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
+                                                 step_t at) {
+  std::set<trainer_id> result;
+  if (failures_.empty())
+    return result;
+  const auto from = x.work.stages.front().begin;
+  for (const auto& stage : x.work.stages) {
+    if (stage.begin > at)
+      break;
+    for (auto i = failures_.lower_bound({stage.node, 0});
+         i != failures_.end() && i->first.first == stage.node;) {
+      const auto& failed = i->second;
+      const auto passed = failed.passed_at;
+      if (passed > std::min(at, stage.end)
+          || (passed <= from && stage.begin < stage.end)) {
+        ++i;
+        continue;
+      }
+      // Where it has failed itself, this comes and goes.
+      if (failed.trainers.count(x.trainer) == 0)
+        for (const auto& kvp : failed.trainers)
+          result.insert(kvp.first);
+      i = failures_.erase(i);
+    }
+  }
+  return result;
+}
+
+bool retry_policy::is_left_to_others(trainer_id x, const path& what) const {
   return std::any_of(
     what.stages.begin(), what.stages.end(), [&](const stage& s) {
       for (auto i = failures_.lower_bound({s.node, 0});
-           i != failures_.end() && i->first.first == s.node; ++i) {
-        const auto& failed = i->second;
-        if (i->first.second < s.end && failed.trainers.count(x) > 0
-            && seconds_between(failed.last, now) < other_trainer_seconds
-            && others_work(failed))
+           i != failures_.end() && i->first.first == s.node; ++i)
+        if ((i->first.second < s.end || s.begin == s.end)
+            && i->second.trainers.count(x) > 0 && can_others_try(i->second))
           return true;
-      }
       return false;
     });
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -17,10 +18,11 @@ struct retry {
   bool trainer_leaves = false; ///< it hands back whatever it is given
 };
 
-/// The trainer's disk or network has failed, by no fault of the path. It gets
-/// no work for that long.
+/// The trainer's disk or network has failed, or it cannot start the workload, by
+/// no fault of the path. It gets no work of this merger for that long.
 struct cool_down {
   std::chrono::milliseconds span{0};
+  std::string unable{}; ///< why it cannot start the workload; empty: it can
 };
 
 /// The measurement of a state is not finite.
@@ -40,35 +42,51 @@ struct fail_from {
   node_id node = 0;
   step_t at = 0;
   error reason;
+  /// Whether so many trainers have said the same that nobody need try again.
+  bool is_lasting = false;
 };
 
 /// What a failed lease means.
 using verdict
   = std::variant<retry, cool_down, mark_diverged, forget_checkpoint, fail_from>;
 
-/// Counts failures, and says what each of them means.
+/// Counts failures, and says what each of them means and whose fault it is.
+///
+/// A failure of training on one trainer is no verdict on what it trained as long
+/// as there is another that has not tried: only when so many different trainers
+/// have failed at it, or all that there are as often together, do the trials fail
+/// that need it. Where another trainer gets past it, those that could not are to
+/// blame.
 ///
 /// @invariant of each failed state at least one trainer has tried, and no more
 ///            trainers than attempts were made
 class retry_policy {
 public:
-  /// A state that training could not leave is left to other trainers for so
-  /// long.
-  static constexpr double other_trainer_seconds = 60;
-
-  /// How long a trainer gets no work whose disk or network has failed: at
-  /// first, and at most after it has failed again and again.
+  /// How long a trainer gets no work of this merger whose disk or network has
+  /// failed, or which cannot start the workload: at first, and at most after it
+  /// has failed again and again.
   static constexpr std::chrono::milliseconds cool_down_first{1000};
   static constexpr std::chrono::milliseconds cool_down_last{60'000};
 
+  /// So many trainers that fail at the same step with the same words agree.
+  static constexpr std::size_t agreeing_trainers = 3;
+
   /// @param attempts_max how often training from a state may fail; not 0
   explicit retry_policy(unsigned attempts_max);
+
+  /// These could train for the merger, as far as is known, whoever has them.
+  void set_able(std::set<trainer_id> trainers) { able_ = std::move(trainers); }
 
   /// Takes in the failure of a lease.
   /// @param plan what its checkpoint is looked up in
   /// REQUIRES: `end.failure` is set.
   verdict judge(const running_lease& x, const lease_end& end,
-                const search_plan& plan, moment now);
+                const search_plan& plan);
+
+  /// A lease has got as far as state `at`.
+  /// @returns the trainers that are to blame, since they could not get as far
+  /// @complexity O(1) if nothing has failed
+  std::set<trainer_id> note_progress(const running_lease& x, step_t at);
 
   /// A lease of the trainer has ended well.
   void note_success(trainer_id x) { cool_downs_.erase(x); }
@@ -76,12 +94,9 @@ public:
   /// A trainer has left.
   void forget(trainer_id x) { cool_downs_.erase(x); }
 
-  /// Whether a trainer has failed at a path that others, which are at work,
-  /// should try now.
-  /// @complexity O(failures on the path's nodes * leases)
-  [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
-                                       const lease_table& leases,
-                                       moment now) const;
+  /// Whether a trainer has failed at a path that others could try.
+  /// @complexity O(failures on the path's nodes * trainers)
+  [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what) const;
 
   void check_invariants() const;
 
@@ -89,17 +104,19 @@ private:
   /// Where training has failed.
   struct failed_state {
     unsigned attempts = 0;
-    std::set<trainer_id> trainers; ///< that have tried
-    moment last;
+    step_t passed_at = 0; ///< who reports this state has got past it
+    /// That have tried, with the state and the words of their last failure.
+    std::map<trainer_id, std::pair<step_t, std::string>> trainers;
   };
 
-  verdict judge_training(const running_lease& x, const lease_end& end,
-                         moment now);
+  verdict judge_training(const running_lease& x, const lease_end& end);
+  [[nodiscard]] bool can_others_try(const failed_state& x) const;
 
   unsigned attempts_max_;
+  std::set<trainer_id> able_;
   /// By node, and the state that was saved last.
   std::map<std::pair<node_id, step_t>, failed_state> failures_;
-  /// Of trainers whose disk or network failed last.
+  /// Of trainers that failed last by no fault of the path.
   std::map<trainer_id, backoff> cool_downs_;
 };
 

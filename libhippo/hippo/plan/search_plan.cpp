@@ -516,11 +516,16 @@ bool search_plan::diverge(node_id at, step_t step, const error& reason) {
   return true;
 }
 
-void search_plan::fail(node_id at, step_t from, const error& reason) {
+void search_plan::fail(node_id at, step_t from, const error& reason,
+                       bool is_lasting) {
   auto& known = troubles_of(at);
   if (!known.failed_at || from < *known.failed_at) {
     known.failed_at = from;
     known.failure = reason;
+    if (is_lasting)
+      passing_failures_.erase(at);
+    else
+      passing_failures_.insert(at);
   }
   std::set<trial_id> lost;
   const auto collect = [&](const plan_node& y, step_t first) {
@@ -546,6 +551,11 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
     drop(trial);
     failures_.push_back({trial, from, reason});
   }
+}
+
+void search_plan::forget_passing_failures() {
+  for (auto id : std::exchange(passing_failures_, {}))
+    troubles_of(id).failed_at.reset();
 }
 
 void search_plan::forget_checkpoint(node_id at, step_t step) {

@@ -236,7 +236,15 @@ public:
   /// Says that training node `at` cannot reach state `from`: every trial that
   /// waits for it or for something beyond fails.
   /// @complexity O(nodes below)
-  void fail(node_id at, step_t from, const error& reason);
+  /// @param is_lasting whether that is so for trials yet to come as well, even
+  ///                   after `forget_passing_failures`
+  void fail(node_id at, step_t from, const error& reason,
+            bool is_lasting = false);
+
+  /// What has failed for a reason that may pass is tried again if somebody asks
+  /// for it from now on. Trials that have failed stay so.
+  /// @complexity O(failures since the last call)
+  void forget_passing_failures();
 
   /// Forgets a checkpoint that turned out to be unusable, or was collected.
   void forget_checkpoint(node_id at, step_t step);
@@ -395,6 +403,7 @@ private:
 
   std::vector<delivery> deliveries_;
   std::vector<trial_failure> failures_;
+  std::set<node_id> passing_failures_; ///< nodes with one that may pass
   std::vector<added_stop> added_stops_;
   std::set<node_id> changed_;
   std::vector<node_id> made_;

@@ -49,7 +49,8 @@ struct pool_core::projected_shares {
   [[nodiscard]] bool is_spoken_for(const pool_core& pool,
                                    const trainer_entry& x) const {
     return std::any_of(passed.begin(), passed.end(), [&](std::size_t merger) {
-      return pool.suits(x, pool.mergers_[merger].id);
+      const auto id = pool.mergers_[merger].id;
+      return pool.suits(x, id) && !x.is_resting(id, pool.shared_until_);
     });
   }
 };
@@ -95,9 +96,24 @@ bool pool_core::has_trainer_for(merger_id merger) const {
   });
 }
 
+std::set<trainer_id> pool_core::able_for(merger_id merger) const {
+  std::set<trainer_id> result;
+  for (const auto& [number, x] : trainers_)
+    if (x.is_there() && x.record.sick.empty() && x.record.stalled.empty()
+        && x.is_able(merger) && suits(x, merger))
+      result.insert(number);
+  return result;
+}
+
 bool pool_core::is_stuck(const need_entry& x) const {
   const auto place = place_of(x.merger);
-  return place && mergers_[*place].wanted > 0 && !has_trainer_for(x.merger);
+  if (!place
+      || (mergers_[*place].wanted == 0 && shares_.devices(*place) == 0))
+    return false;
+  return std::none_of(trainers_.begin(), trainers_.end(), [&](auto& kvp) {
+    const auto& y = kvp.second;
+    return y.is_there() && y.is_able(x.merger) && suits(y, x.merger);
+  });
 }
 
 std::string pool_core::why_stuck(const need_entry& x) const {
@@ -105,6 +121,7 @@ std::string pool_core::why_stuck(const need_entry& x) const {
   std::size_t connected = 0;
   std::string others; // versions
   bool known = false; // to a trainer, which computes with other numerics then
+  std::string unable; // what one says that should be able
   for (const auto& [number, trainer] : trainers_) {
     if (!trainer.is_there())
       continue;
@@ -113,12 +130,20 @@ std::string pool_core::why_stuck(const need_entry& x) const {
         i != trainer.workloads.end())
       others = i->second;
     known = known || trainer.knows(need);
+    if (const auto i = trainer.rests.find(x.merger);
+        unable.empty() && i != trainer.rests.end() && suits(trainer, x.merger)
+        && !i->second.unable.empty())
+      unable = "trainer " + std::to_string(number_of(number)) + " ("
+               + trainer.record.name + ") says: " + i->second.unable;
   }
   if (connected == 0)
     return "no trainer is connected";
   auto result = "none of the " + std::to_string(connected)
                 + " trainers can train '" + need.name + '\'';
-  if (known)
+  if (!unable.empty())
+    result += ", which does not start there; " + unable
+              + "; install there what it lacks, or start a trainer that has it";
+  else if (known)
     result += " with numerics: " + need.numerics
               + ": start one with --numerics " + need.numerics;
   else if (!others.empty())
@@ -134,7 +159,8 @@ std::string pool_core::why_stuck(const need_entry& x) const {
 std::optional<std::size_t> pool_core::next_for(const trainer_entry& x) const {
   auto shares = shares_;
   while (const auto result = shares.next()) {
-    if (suits(x, mergers_[*result].id))
+    const auto merger = mergers_[*result].id;
+    if (suits(x, merger) && !x.is_resting(merger, shared_until_))
       return result;
     shares.set_waiting(*result, false);
   }
@@ -257,6 +283,17 @@ void pool_core::log_stuck(effects& out) {
   }
 }
 
+/// Tells mergers which trainers could train for them, where that has changed.
+void pool_core::tell_able_trainers(effects& out) {
+  if (!std::exchange(able_changed_, false))
+    return;
+  for (auto& x : needs_)
+    if (auto able = able_for(x.merger); able != x.told) {
+      out.emplace_back(tell_able{x.merger, able});
+      x.told = std::move(able);
+    }
+}
+
 /// Finds the trainer that can best be asked back for a merger: of those that
 /// are of use to it, one of the merger that is ahead the most, and there the
 /// one that was granted first.
@@ -265,7 +302,9 @@ pool_core::candidate_for(const projected_shares& next, std::size_t to) {
   std::optional<candidate> result;
   for (auto& [number, x] : trainers_) {
     if (!x.holder || x.reserved_for || !x.is_there()
-        || !suits(x, mergers_[to].id) || next.is_spoken_for(*this, x))
+        || !suits(x, mergers_[to].id) || !x.is_able(mergers_[to].id)
+        || x.is_resting(mergers_[to].id, shared_until_)
+        || next.is_spoken_for(*this, x))
       continue;
     const auto from = *place_of(*x.holder);
     if (from == to)
@@ -301,6 +340,7 @@ void pool_core::ask_back(effects& out) {
 /// they want and hold.
 void pool_core::share(time_point now, effects& out) {
   catch_up(now);
+  tell_able_trainers(out);
   note_waiting();
   grant_idle(now, out);
   log_stuck(out);
@@ -335,6 +375,7 @@ void pool_core::part_from(trainer_id number, trainer_entry& x,
                           time_point now, effects& out) {
   assert(!x.gone);
   x.gone = true;
+  able_changed_ = true;
   if (x.holder) {
     catch_up(now);
     out.emplace_back(notify_lost{*x.holder, number});
@@ -400,6 +441,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
     log_line{false, "trainer " + std::to_string(number_of(number)) + " is "
                       + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
+  able_changed_ = true;
   result.trainer = number_of(number);
   result.heartbeat_interval_ms
     = static_cast<std::uint64_t>(options_.heartbeat_interval.count());
@@ -420,18 +462,36 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   if (x->ready || x->holder || msg.lease != 0)
     return out;
   x->ready = true;
-  if (!std::exchange(x->record.stalled, {}).empty())
+  if (!std::exchange(x->record.stalled, {}).empty()) {
     out.emplace_back(
       log_line{false, "trainer " + std::to_string(msg.trainer) + " goes on"});
+    able_changed_ = true;
+  }
   share(now, out);
   checked();
   return out;
 }
 
-void pool_core::note_alive(trainer_id x, time_point now) {
-  const auto i = trainers_.find(x);
-  if (i != trainers_.end())
-    i->second.last_message = now;
+pool_core::effects pool_core::note_alive(trainer_id number, time_point now) {
+  effects out;
+  auto* x = find_connected(number);
+  if (!x)
+    return out;
+  x->last_message = now;
+  const bool was_sick = !std::exchange(x->record.sick, {}).empty();
+  const bool was_unable = x->holder && !x->is_able(*x->holder);
+  if (x->holder)
+    x->rests.erase(*x->holder);
+  if (!was_sick && !was_unable)
+    return out;
+  x->sick_until = {};
+  out.emplace_back(log_line{false, "trainer "
+                                     + std::to_string(number_of(number))
+                                     + " trains again"});
+  able_changed_ = true;
+  share(now, out);
+  checked();
+  return out;
 }
 
 pool_core::effects pool_core::leave(trainer_id x, time_point now) {
@@ -440,8 +500,11 @@ pool_core::effects pool_core::leave(trainer_id x, time_point now) {
   if (i == trainers_.end())
     return out;
   i->second.leaving = true;
+  able_changed_ = true;
   if (!i->second.holder && !i->second.gone)
     let_go(x, now, out);
+  else
+    tell_able_trainers(out);
   checked();
   return out;
 }
@@ -486,6 +549,7 @@ pool_core::effects pool_core::stall(trainer_id number,
   catch_up(now);
   x->ready = false;
   x->record.stalled = why;
+  able_changed_ = true;
   take_back(*x);
   share(now, out);
   checked();
@@ -494,13 +558,48 @@ pool_core::effects pool_core::stall(trainer_id number,
 
 pool_core::effects pool_core::cool_down(trainer_id number,
                                         std::chrono::milliseconds span,
+                                        const std::string& unable,
                                         time_point now) {
   effects out;
-  const auto i = trainers_.find(number);
-  if (i == trainers_.end())
+  auto* x = find_connected(number);
+  if (!x || !x->holder)
     return out;
-  i->second.cools_until = now + span;
+  const auto was_able = x->is_able(*x->holder);
+  auto& rest = x->rests[*x->holder];
+  rest.until = now + span;
+  if (!unable.empty())
+    rest.unable = unable.substr(0, unable.find('\n'));
   out.emplace_back(review_after{span, true});
+  if (was_able && !unable.empty()) {
+    able_changed_ = true;
+    share(now, out);
+  }
+  checked();
+  return out;
+}
+
+pool_core::effects pool_core::blame(trainer_id number, const std::string& why,
+                                    time_point now) {
+  effects out;
+  auto* x = find_connected(number);
+  if (!x)
+    return out;
+  if (x->blamed && now - *x->blamed > sick_last)
+    x->sick_pauses.reset();
+  // What it has begun before it rests says nothing new.
+  if (x->sick_until <= now) {
+    const auto span = x->sick_pauses.next();
+    x->sick_until = now + span;
+    x->blamed = now;
+    out.emplace_back(review_after{span, true});
+    out.emplace_back(log_line{true, "trainer "
+                                      + std::to_string(number_of(number))
+                                      + " rests: " + why});
+  }
+  x->record.sick = why;
+  able_changed_ = true;
+  share(now, out);
+  checked();
   return out;
 }
 
@@ -539,6 +638,7 @@ void pool_core::introduce(merger_id who, workload_need need) {
   // The one that had the key before has retired.
   std::erase_if(needs_, [&](const auto& x) { return x.need.key == need.key; });
   needs_.push_back({who, std::move(need)});
+  able_changed_ = true;
   checked();
 }
 
@@ -568,6 +668,7 @@ pool_core::effects pool_core::forget_merger(merger_id who, time_point now) {
     return out;
   catch_up(now);
   for (auto& [number, x] : trainers_) {
+    x.rests.erase(who);
     if (x.holder == who)
       take_back(x);
     if (x.reserved_for == who)
@@ -595,6 +696,9 @@ void pool_core::check_invariants() const {
     assert(!x.holder || !x.gone);
     assert(!x.holder || x.ready);
     assert(!x.holder || x.record.stalled.empty());
+    assert(x.record.sick.empty() || x.blamed);
+    for (const auto& [merger, rest] : x.rests)
+      assert(place_of(merger));
     assert(!x.reserved_for || x.holder);
     assert(!x.reserved_for || x.reserved_for != x.holder);
     assert(!x.reserved_for || place_of(*x.reserved_for));

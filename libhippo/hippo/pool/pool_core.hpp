@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "hippo/core/backoff.hpp"
 #include "hippo/core/ids.hpp"
 #include "hippo/pool/workload_need.hpp"
 #include "hippo/report/record.hpp"
@@ -38,16 +40,28 @@ struct pool_options {
 /// behind all the same, because others train on without an end, they are asked
 /// to yield a trainer.
 ///
+/// Where a trainer fails, it rests: for the merger that says so alone, as long
+/// as nobody knows whose fault it is or the trainer cannot start the workload;
+/// for all of them once it is *sick*, because others have trained what it could
+/// not. Both are tried again after a while, and end with the first report.
+///
 /// @invariant a trainer that a merger holds is connected, and has been idle
 ///            before
 /// @invariant the devices that a merger holds in the shares are its trainers
 /// @invariant a trainer is reserved only while another merger holds it
+/// @invariant a sick trainer has been blamed, and rests are of mergers that are
+///            there
 /// @invariant no two needs have the same key
 /// @invariant at most `gone_trainers_max` trainers are remembered that are gone
 class pool_core {
 public:
   using time_point = std::chrono::steady_clock::time_point;
   using merger_id = std::uint64_t; ///< the caller's number of a merger
+
+  /// How long a sick trainer rests: at first, and at most. So long after the
+  /// last time it begins with the first again.
+  static constexpr std::chrono::milliseconds sick_first{1000};
+  static constexpr std::chrono::milliseconds sick_last{600'000};
 
   // -- effects ----------------------------------------------------------------
 
@@ -70,6 +84,14 @@ public:
     merger_id merger = 0;
     trainer_id trainer{};
     friend bool operator==(const notify_lost&, const notify_lost&) = default;
+  };
+
+  /// The merger is told which trainers could train for it, whoever holds them:
+  /// those that are connected, know its workload, and are not known to fail.
+  struct tell_able {
+    merger_id merger = 0;
+    std::set<trainer_id> trainers;
+    friend bool operator==(const tell_able&, const tell_able&) = default;
   };
 
   /// The merger is notified that its trainer works on a lease.
@@ -115,8 +137,9 @@ public:
   };
 
   using effect
-    = std::variant<grant, ask_to_yield, notify_lost, forward_heartbeat, dismiss,
-                   watch, unwatch, review_after, log_line>;
+    = std::variant<grant, ask_to_yield, notify_lost, tell_able,
+                   forward_heartbeat, dismiss, watch, unwatch, review_after,
+                   log_line>;
   using effects = std::vector<effect>;
 
   // -- events -----------------------------------------------------------------
@@ -134,8 +157,9 @@ public:
   /// be given work.
   effects note_heartbeat(const heartbeat& x, time_point now);
 
-  /// A trainer has sent something to a merger: it is alive.
-  void note_alive(trainer_id x, time_point now);
+  /// A trainer has passed a stop of a lease: it is alive, it is not sick, and it
+  /// can train for the merger that holds it.
+  effects note_alive(trainer_id x, time_point now);
 
   /// A trainer ends, once its merger has released it.
   effects leave(trainer_id x, time_point now);
@@ -165,9 +189,15 @@ public:
   /// again once it is idle by its own account.
   effects stall(trainer_id x, const std::string& why, time_point now);
 
-  /// The trainer is to be given no work for that span.
+  /// The merger that holds the trainer is not to be given it for that span;
+  /// others may be.
+  /// @param unable why the trainer cannot start the workload; empty: it can
   effects cool_down(trainer_id x, std::chrono::milliseconds span,
-                    time_point now);
+                    const std::string& unable, time_point now);
+
+  /// The trainer has failed at what another one could do: it is sick, and is
+  /// given no work for a while, longer each time.
+  effects blame(trainer_id x, const std::string& why, time_point now);
 
   /// A review that was asked for is due.
   /// @param ends_cool_down as it was asked for
@@ -213,7 +243,16 @@ private:
     std::optional<merger_id> reserved_for; ///< none: not asked back
     time_point granted;
     time_point last_message;
-    time_point cools_until;
+    /// By merger, for how long it is not given to it, and why it cannot train
+    /// for it; empty: it can.
+    struct rest {
+      time_point until;
+      std::string unable;
+    };
+    std::map<merger_id, rest> rests;
+    time_point sick_until;
+    std::optional<time_point> blamed; ///< for the last time
+    backoff sick_pauses{sick_first, sick_last};
     bool ready = false;   ///< whether it is idle by its own account
     bool leaving = false; ///< whether it has taken leave
     bool gone = false;
@@ -221,7 +260,16 @@ private:
     /// Whether it may be given work, now or later.
     [[nodiscard]] bool is_there() const { return !gone && !leaving; }
     [[nodiscard]] bool is_idle(time_point now) const {
-      return is_there() && !holder && ready && cools_until <= now;
+      return is_there() && !holder && ready && sick_until <= now;
+    }
+    /// Whether a merger's lease would fail on it, as far as is known.
+    [[nodiscard]] bool is_able(merger_id x) const {
+      const auto i = rests.find(x);
+      return i == rests.end() || i->second.unable.empty();
+    }
+    [[nodiscard]] bool is_resting(merger_id x, time_point now) const {
+      const auto i = rests.find(x);
+      return i != rests.end() && i->second.until > now;
     }
     /// Whether it knows a workload in the version that is needed.
     [[nodiscard]] bool knows(const workload_need& need) const;
@@ -239,6 +287,7 @@ private:
     merger_id merger = 0;
     workload_need need;
     std::string logged_stuck{}; ///< why it has to wait, as the log has it
+    std::optional<std::set<trainer_id>> told{}; ///< with `tell_able`
   };
 
   struct projected_shares;
@@ -253,6 +302,7 @@ private:
   [[nodiscard]] std::optional<std::size_t> place_of(merger_id x) const;
   [[nodiscard]] bool suits(const trainer_entry& x, merger_id merger) const;
   [[nodiscard]] bool has_trainer_for(merger_id merger) const;
+  [[nodiscard]] std::set<trainer_id> able_for(merger_id merger) const;
   [[nodiscard]] bool is_stuck(const need_entry& x) const;
   [[nodiscard]] std::string why_stuck(const need_entry& x) const;
   [[nodiscard]] std::optional<std::size_t>
@@ -264,6 +314,7 @@ private:
   void note_waiting();
   void grant_idle(time_point now, effects& out);
   void log_stuck(effects& out);
+  void tell_able_trainers(effects& out);
   std::optional<candidate> candidate_for(const projected_shares& next,
                                          std::size_t to);
   void ask_back(effects& out);
@@ -287,6 +338,7 @@ private:
   time_point shared_until_; ///< what `shares_` knows of
   time_point ticked_;
   bool review_due_ = false; ///< whether a review of the shares is to come
+  bool able_changed_ = false; ///< who is able to train for whom
 };
 
 } // namespace hippo

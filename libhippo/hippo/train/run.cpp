@@ -166,10 +166,9 @@ private:
                      "no checkpoint to start from at step "
                        + std::to_string(at_)};
       present_.reset();
-      return timed(next_.load_ns, [this] {
-        work_.prepare();
-        work_.init();
-      });
+      if (auto failure = prepare())
+        return failure;
+      return timed(next_.load_ns, [this] { work_.init(); });
     }
     if (present_ == lease_.start)
       return std::nullopt;
@@ -187,19 +186,30 @@ private:
         return;
       }
       bytes = std::move(*read);
-      work_.prepare(); // it has had the time to read
     });
     if (failure || unreadable)
       return failure ? failure : unreadable;
+    failure = prepare(); // it has had the time to read
+    if (failure)
+      return failure;
     failure = timed(next_.load_ns, [&] { work_.load(bytes); });
     if (failure) {
-      // Its digest is right, so that others may be able to: it is kept.
+      // The bytes are those that were saved: no fault of the checkpoint.
       failure->message = "checkpoint " + lease_.start.file
                          + " cannot be loaded: " + failure->message;
       return failure;
     }
     present_ = lease_.start;
     return std::nullopt;
+  }
+
+  /// Waits until the workload can train. What is wrong before it has been given
+  /// anything to train is no fault of what it is to train.
+  std::optional<error> prepare() {
+    auto failure = timed(next_.load_ns, [this] { work_.prepare(); });
+    if (failure && failure->code == errc::training_failed)
+      failure->code = errc::unknown_workload;
+    return failure;
   }
 
   /// Brings the workload into the lease's first state, which was kept.
