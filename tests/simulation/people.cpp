@@ -93,7 +93,7 @@ void world::submit_study() {
     return;
   }
   const auto text = random_study(studies_, what_, ++submitted_);
-  auto read = load_study(text, "study", simulated_workloads(), true);
+  auto read = admit_study(text, "study", simulated_workloads(), true);
   if (!read.study) {
     fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
     return;
@@ -178,12 +178,13 @@ void world::command_study() {
 void world::drive_clients() {
   after(1s, [this] {
     for (const auto* x : states<study_state, study_actor>()) {
-      const auto id = x->options.stored.id;
-      if (x->options.spec.algorithm.name != "client"
-          || has_ended(x->options.stored.state))
+      const auto& core = *x->core;
+      const auto id = core.stored().id;
+      if (core.spec().algorithm.name != "client"
+          || has_ended(core.stored().state))
         continue;
-      const auto size = x->trials.size();
-      const auto most = x->options.spec.budget.trials.value_or(3);
+      const auto size = core.trials().size();
+      const auto most = core.spec().budget.trials.value_or(3);
       study_command next;
       if (size < most && below(2) == 0) {
         next.what = verb::ask;
@@ -191,18 +192,18 @@ void world::drive_clients() {
         continue;
       } else {
         next.trial = below(size);
-        const auto& trial = x->trials[next.trial];
+        const auto& trial = core.trials()[next.trial];
         bool all_ended = true;
         for (trial_no no = 0; no < size; ++no)
-          all_ended = all_ended && has_ended(x->trials[no].state);
+          all_ended = all_ended && has_ended(core.trials()[no].state);
         if (all_ended && size >= most) {
           next.what = verb::close;
         } else if (has_ended(trial.state)) {
           continue;
-        } else if (trial.asked_to < x->options.spec.max_steps) {
+        } else if (trial.asked_to < core.spec().max_steps) {
           next.what = verb::train;
           next.at = trial.asked_to + 1
-                    + below(x->options.spec.max_steps - trial.asked_to);
+                    + below(core.spec().max_steps - trial.asked_to);
         } else if (trial.acked >= trial.asked_to) {
           next.what = verb::tell;
           next.text = R"({"state": "complete"})";

@@ -143,6 +143,7 @@ public:
   /// All that is known of it and its trials.
   [[nodiscard]] study_record record() const;
   [[nodiscard]] const stored_study& stored() const { return options_.stored; }
+  [[nodiscard]] const study_spec& spec() const { return options_.spec; }
   [[nodiscard]] const study_trials& trials() const { return trials_; }
 
   /// Asserts what is said above. Does nothing in release builds.
