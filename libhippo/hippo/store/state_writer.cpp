@@ -15,35 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a fresh state folder may hold an entry of this name: what a service
-/// leaves that dies before its database is there.
-bool is_ours(const std::string& name) {
-  return name == "lock" || name == "checkpoints" || name == "report"
-         || name.starts_with("hippo.db");
-}
-
-/// Makes the folder if missing.
-/// @returns `errc::invalid_argument` if it holds things, but no state
-expected<std::monostate> make_folder(const std::string& path) {
-  std::error_code reason;
-  if (fs::create_directories(path, reason))
-    fs::permissions(path, fs::perms::owner_all, reason);
-  if (reason)
-    return file_error("cannot make the folder " + path, reason);
-  const bool has_state = fs::exists(state_database_of(path), reason);
-  fs::directory_iterator entries{path, reason};
-  if (reason)
-    return file_error("cannot read the folder " + path, reason);
-  if (!has_state)
-    for (const auto& entry : entries)
-      if (!is_ours(entry.path().filename()))
-        return {errc::invalid_argument,
-                path + " holds no Hippo state, but other things ("
-                  + entry.path().filename().string()
-                  + "): choose an empty folder or a new name"};
-  return std::monostate{};
-}
-
 /// Makes an empty database, under another name first, so that `path` is either
 /// whole or missing.
 expected<std::monostate> make_database(const std::string& path) {
@@ -79,13 +50,17 @@ state_writer::state_writer(const std::string& path, sql_database database,
 
 expected<std::unique_ptr<state_writer>>
 state_writer::open(const std::string& path) {
-  if (auto made = make_folder(path); !made)
+  if (auto made = make_state_folder(path); !made)
     return made.failure();
   auto lock = folder_lock::take(path);
   if (!lock)
     return lock.failure();
   const auto file = state_database_of(path);
   std::error_code reason;
+  if (!fs::exists(file, reason) && fs::exists(unfinished_copy_of(path), reason))
+    return {errc::invalid_argument,
+            path + " holds an unfinished copy of a state: run the same `hippo "
+                   "restore` or `hippo backup` again"};
   if (!fs::exists(file, reason))
     if (auto made = make_database(file); !made)
       return made.failure();
