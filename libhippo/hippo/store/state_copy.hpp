@@ -24,8 +24,9 @@ struct copy_outcome {
 };
 
 /// Copies the database and the checkpoints of the state folder `from` to the
-/// folder `to`, which is a state folder then: the state as it was at one moment,
-/// with every checkpoint that it names. A service may write to `from` meanwhile.
+/// folder `to`, which is a state folder then: the state as it was at one
+/// moment, with every checkpoint that it names. A service may write to `from`
+/// meanwhile.
 ///
 /// Checkpoints that an earlier copy has are not read again. It stays as it was
 /// until the whole of the new one is on the disk; what was left unfinished is
