@@ -200,7 +200,6 @@ void drop_trial(study_self self, trial_no no, trial_state how,
 
 void take_turn(study_self self, const turn& x, study_orders& orders) {
   auto& st = self->state;
-  st.trials.grow(st.decisions->trials());
   for (auto no : x.added) {
     st.trials.add(no);
     st.unsaved.insert(no);

@@ -359,8 +359,11 @@ kj::Promise<std::string> query_service::preview(std::string text,
             [this, study, key,
              plan = std::move(plan)]() -> expected<std::string> {
               const std::map<std::string, stored_plan> known{{key, plan}};
-              return preview_json(
-                hippo::preview({study}, sources_.workloads, &known));
+              const auto found
+                = hippo::preview({study}, sources_.workloads, &known);
+              if (!found)
+                return found.failure();
+              return preview_json(*found);
             });
         });
     });

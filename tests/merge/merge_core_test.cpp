@@ -500,6 +500,8 @@ struct chaos : merge_world {
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
     result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
+    if (seed % 3 == 0)
+      result.waits = {1 + seed % 2, 2 + seed % 5, 1 + seed % 30};
     result.checkpoint_bytes_max = seed % 4 == 0 ? 5000 : UINT64_MAX;
     result.merge = seed % 7 != 0;
     if (seed % 6 == 0)

@@ -440,6 +440,103 @@ TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
   EXPECT_TRUE(plan.node(2).wants.empty());
 }
 
+// -- waiting for a few measurements at a time ---------------------------------
+
+/// Reports the measurements of states `(from, to]` of node 1.
+void measure(search_plan& plan, step_t from, step_t to) {
+  auto work = lease_to(1, to);
+  work.stages.front().begin = from;
+  plan.begin_lease(work);
+  for (auto at = from + 1; at <= to; ++at)
+    plan.record({1, at, {{"value", static_cast<double>(at)}}, {}, {}, 0, 0, 0,
+                 0, 1});
+  plan.end_lease(1);
+}
+
+TEST(SearchPlan, ATrialOfABillionMeasurementsWaitsForTheNextOnes) {
+  constexpr step_t billion = 1'000'000'000;
+  search_plan plan{{2, 6, 100}};
+  const auto a = plan.add_trial(plan.add_study({1, {billion}}), {{0, lr(.1)}});
+  plan.ask(a, billion);
+  const auto& wants = plan.node(1).wants;
+  EXPECT_EQ(wants.size(), 6u);
+  EXPECT_EQ(wants.rbegin()->first, 6u);
+  EXPECT_EQ(plan.node(1).goal, billion); // as long as it is
+  EXPECT_EQ(plan.figures().unique_steps, billion);
+  measure(plan, 0, 5);
+  EXPECT_EQ(wants.size(), 1u); // the last of those
+  measure(plan, 5, 6);
+  EXPECT_EQ(wants.size(), 6u);
+  EXPECT_EQ(wants.rbegin()->first, 12u);
+  EXPECT_EQ(plan.take_deliveries().size(), 6u);
+  plan.drop(a);
+  EXPECT_TRUE(wants.empty());
+}
+
+TEST(SearchPlan, AStudyThatWaitsForMuchWaitsForLessOfEachTrial) {
+  search_plan plan{{2, 6, 10}};
+  const auto study = plan.add_study({1, {50}});
+  for (int i = 0; i < 3; ++i)
+    plan.ask(plan.add_trial(study, {{0, lr(.1 * (i + 1))}}), 50);
+  const auto other = plan.add_study({1, {50}});
+  plan.ask(plan.add_trial(other, {{0, lr(.7)}}), 50);
+  const auto waits = [&](node_id id) { return plan.node(id).wants.size(); };
+  EXPECT_EQ(waits(1), 6u);
+  EXPECT_EQ(waits(2), 4u);
+  EXPECT_EQ(waits(3), 2u);
+  EXPECT_EQ(waits(4), 6u); // another study's
+}
+
+TEST(SearchPlan, WhatIsKnownIsDeliveredHoweverMuchItIs) {
+  search_plan plan{{1, 1, 1}};
+  const auto study = plan.add_study({1, {50'000}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}});
+  plan.ask(a, 50'000);
+  measure(plan, 0, 49'999);
+  const auto b = plan.add_trial(study, {{0, lr(.1)}});
+  plan.take_deliveries();
+  plan.ask(b, 50'000);
+  EXPECT_EQ(plan.take_deliveries().size(), 49'999u);
+  EXPECT_EQ(plan.node(1).wants.at(50'000).waiters.size(), 2u);
+}
+
+TEST(SearchPlan, WhoIsSuspendedTakesUpNothingMore) {
+  search_plan plan{{2, 2, 2}};
+  const auto a = plan.add_trial(plan.add_study({1, {9}}), {{0, lr(.1)}});
+  plan.ask(a, 9);
+  auto work = lease_to(7, 2);
+  plan.begin_lease(work);
+  EXPECT_EQ(plan.suspend(a), 2u);
+  plan.record({7, 1, {{"value", 1}}, {}, {}, 0, 0, 0, 0, 1});
+  plan.record({7, 2, {{"value", 2}}, {}, {}, 0, 0, 0, 0, 1});
+  EXPECT_TRUE(plan.node(1).wants.empty());
+  plan.go_on(a);
+  EXPECT_EQ(plan.node(1).wants.size(), 2u);
+  EXPECT_EQ(plan.node(1).wants.begin()->first, 3u);
+}
+
+TEST(SearchPlan, WhatFailsBeyondIsHeardOfOnTheWayThere) {
+  search_plan plan{{2, 2, 2}};
+  const auto study = plan.add_study({1, {9}});
+  const auto a = plan.add_trial(study, {{0, lr(.1)}});
+  const auto b = plan.add_trial(study, {{0, lr(.1)}, {6, lr(.01)}});
+  plan.ask(a, 9);
+  plan.ask(b, 5);
+  plan.fail(1, 6, error{errc::training_failed, "no"});
+  plan.diverge(1, 4, error{errc::diverged, "nan"});
+  EXPECT_TRUE(plan.take_failures().empty());
+  measure(plan, 0, 2);
+  const auto failed = plan.take_failures();
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].trial, a);
+  EXPECT_EQ(failed[0].at, 6u);
+  measure(plan, 2, 3);
+  const auto diverged = plan.take_failures();
+  ASSERT_EQ(diverged.size(), 1u);
+  EXPECT_EQ(diverged[0].trial, b);
+  EXPECT_EQ(diverged[0].at, 4u);
+}
+
 struct SearchPlanProperties : testing::TestWithParam<unsigned> {};
 
 TEST_P(SearchPlanProperties, FiguresEqualCountingDistinctPrefixes) {

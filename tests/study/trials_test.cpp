@@ -18,13 +18,16 @@ study_trials trials(std::uint64_t n,
   x.metric = "acc";
   x.direction = better;
   study_trials result{x};
-  result.grow(n);
+  if (n > 0)
+    result.add(n - 1);
   return result;
 }
 
-TEST(StudyTrials, GrowNeverShrinks) {
+TEST(StudyTrials, AddMakesRoomAndNeverShrinks) {
   auto xs = trials(3);
-  xs.grow(2);
+  EXPECT_FALSE(xs[1].added);
+  xs.add(1);
+  EXPECT_TRUE(xs[1].added);
   EXPECT_EQ(xs.size(), 3u);
   EXPECT_EQ(xs[2].state, trial_state::pending);
 }

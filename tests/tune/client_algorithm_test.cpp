@@ -26,7 +26,7 @@ measuring by_three() { return {3, {9}}; }
 
 TEST(ClientAlgorithm, DoesWhatItIsTold) {
   client_algorithm x{10, by_three(), 0};
-  EXPECT_EQ(x.start(), actions{});
+  EXPECT_EQ(x.open(0), actions{});
   EXPECT_FALSE(x.done());
   EXPECT_EQ(wanted(x.ask()), actions{});
   EXPECT_EQ(wanted(x.ask()), actions{});

@@ -11,7 +11,7 @@ using actions = std::vector<action>;
 
 TEST(FullTraining, TrainsEveryTrialToTheEnd) {
   full_training x{3, 10};
-  EXPECT_EQ(x.start(),
+  EXPECT_EQ(start(x),
             (actions{advance{0, 10}, advance{1, 10}, advance{2, 10}}));
   EXPECT_FALSE(x.done());
   EXPECT_EQ(x.on_result(0, 5, 0.5), actions{});
@@ -26,9 +26,9 @@ TEST(FullTraining, TrainsEveryTrialToTheEnd) {
 
 TEST(FullTraining, KeepsSoManyInFlight) {
   full_training x{6, 10, 2};
-  EXPECT_EQ(x.on_failure(1), actions{}); // before the start
-  EXPECT_EQ(x.start(), (actions{advance{0, 10}, advance{2, 10}}));
+  EXPECT_EQ(start(x), (actions{advance{0, 10}, advance{1, 10}}));
   EXPECT_EQ(x.on_failure(4), actions{}); // before its turn
+  EXPECT_EQ(x.on_failure(1), (actions{advance{2, 10}}));
   EXPECT_EQ(x.on_result(2, 5, 1), actions{});
   EXPECT_EQ(x.on_result(2, 10, 1), (actions{advance{3, 10}}));
   EXPECT_EQ(x.on_failure(0), (actions{advance{5, 10}}));
@@ -37,6 +37,16 @@ TEST(FullTraining, KeepsSoManyInFlight) {
   x.on_failure(3);
   x.on_failure(5);
   EXPECT_TRUE(x.done());
+}
+
+TEST(FullTraining, StartsWhatIsOpenOnly) {
+  full_training x{5, 10};
+  EXPECT_EQ(x.open(2), (actions{advance{0, 10}, advance{1, 10}}));
+  x.on_result(0, 10, 1);
+  x.on_result(1, 10, 1);
+  EXPECT_FALSE(x.done()); // three are to come
+  EXPECT_EQ(x.open(3), (actions{advance{2, 10}}));
+  EXPECT_EQ(x.open(5), (actions{advance{3, 10}, advance{4, 10}}));
 }
 
 TEST(FullTraining, EveryTrialGetsThere) {

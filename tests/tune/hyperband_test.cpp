@@ -57,7 +57,7 @@ TEST(HyperbandBrackets, NoRoundingLosesOne) {
 TEST(Hyperband, BracketsHalveOnTheirOwn) {
   hyperband x{14, hyperband_brackets(1, 9, 3), 3, direction::maximize, false};
   EXPECT_EQ(x.rungs(), (std::vector<step_t>{1, 3, 9}));
-  const auto first = x.start();
+  const auto first = start(x);
   ASSERT_EQ(first.size(), 14u);
   EXPECT_EQ(first[8], action{(advance{8, 1})});
   EXPECT_EQ(first[9], action{(advance{9, 3})});
@@ -73,7 +73,7 @@ TEST(Hyperband, BracketsHalveOnTheirOwn) {
 TEST(Hyperband, BracketsInTurnWaitForEachOther) {
   const auto round = hyperband_brackets(1, 3, 3); // 3 and 2 trials
   hyperband x{5, round, 3, direction::minimize, true};
-  EXPECT_EQ(x.start(), (actions{advance{0, 1}, advance{1, 1}, advance{2, 1}}));
+  EXPECT_EQ(start(x), (actions{advance{0, 1}, advance{1, 1}, advance{2, 1}}));
   EXPECT_EQ(x.on_result(3, 3, 1), actions{}); // its turn has not come
   x.on_result(0, 1, 3);
   x.on_result(1, 1, 2);
@@ -88,7 +88,7 @@ TEST(Hyperband, BracketsInTurnWaitForEachOther) {
 
 TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
   hyperband x{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
-  x.start();
+  start(x);
   EXPECT_EQ(x.on_result(3, 3, 1), actions{});
   for (trial_no trial : {0, 1, 2})
     x.on_failure(trial);
@@ -98,7 +98,7 @@ TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
   x.on_result(4, 3, 1);
   EXPECT_TRUE(x.done());
   hyperband y{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
-  y.start();
+  start(y);
   y.on_result(3, 3, 1);
   y.on_failure(0);
   y.on_failure(1);
@@ -108,7 +108,7 @@ TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
 TEST(Hyperband, RoundsRepeatUntilTheTrialsAreUsed) {
   const auto round = hyperband_brackets(1, 3, 3);
   hyperband x{9, round, 3, direction::minimize, false}; // 3 + 2 + 3 + 1
-  const auto first = x.start();
+  const auto first = start(x);
   ASSERT_EQ(first.size(), 9u);
   EXPECT_EQ(first[3], action{(advance{3, 3})});
   EXPECT_EQ(first[5], action{(advance{5, 1})});
@@ -131,7 +131,7 @@ TEST(Hyperband, KeepsWhatTheHalvingOfEachBracketKeeps) {
       trial_no first = 0;
       for (const auto& [size, rungs] : round) {
         sha own{size, rungs, 3, direction::maximize};
-        own.start();
+        start(own);
         std::vector<step_t> expected(size, 0);
         std::vector<trial_no> live(size);
         for (trial_no i = 0; i < size; ++i)

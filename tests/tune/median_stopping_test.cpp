@@ -14,7 +14,7 @@ using actions = std::vector<action>;
 
 TEST(MedianStopping, PrunesWhoIsWorseThanTheMedianOfTheMeans) {
   median_stopping x{5, 10, 2, 3, direction::maximize, 0};
-  EXPECT_EQ(x.start().size(), 5u);
+  EXPECT_EQ(start(x).size(), 5u);
   EXPECT_EQ(x.rungs(), std::vector<step_t>{10});
   for (trial_no trial : {0, 1, 2}) { // means 1, 2 and 3
     EXPECT_EQ(x.on_result(trial, 1, static_cast<double>(trial)), actions{});
@@ -35,7 +35,7 @@ TEST(MedianStopping, PrunesWhoIsWorseThanTheMedianOfTheMeans) {
 
 TEST(MedianStopping, TheBestSoFarCounts) {
   median_stopping x{4, 10, 1, 3, direction::minimize, 0};
-  x.start();
+  start(x);
   for (trial_no trial : {0, 1, 2})
     for (step_t at : {1, 2})
       x.on_result(trial, at, 5);
@@ -45,7 +45,7 @@ TEST(MedianStopping, TheBestSoFarCounts) {
 
 TEST(MedianStopping, ATrialWithoutANumberIsTheWorst) {
   median_stopping x{5, 10, 1, 3, direction::maximize, 0};
-  x.start();
+  start(x);
   EXPECT_EQ(x.on_result(4, 1, NAN), actions{}); // there is no median yet
   for (trial_no trial : {0, 1, 2})
     x.on_result(trial, 1, -1e300);
@@ -54,7 +54,7 @@ TEST(MedianStopping, ATrialWithoutANumberIsTheWorst) {
 
 TEST(MedianStopping, KeepsSoManyInFlight) {
   median_stopping x{6, 4, 1, 1, direction::maximize, 2};
-  EXPECT_EQ(x.start(), (actions{advance{0, 4}, advance{1, 4}}));
+  EXPECT_EQ(start(x), (actions{advance{0, 4}, advance{1, 4}}));
   EXPECT_EQ(x.on_failure(2), actions{}); // before its turn
   x.on_result(0, 1, 5);
   EXPECT_EQ(x.on_result(1, 1, 1), (actions{prune{1}, advance{3, 4}}));
@@ -126,7 +126,7 @@ TEST_P(MedianModel, PrunesAsThePlainRuleDoes) {
                       maximize ? direction::maximize : direction::minimize, 0};
     plain_rule model{grace, others, maximize};
     std::map<trial_no, step_t> live; // where it is
-    for (const auto& y : x.start())
+    for (const auto& y : start(x))
       live[std::get<advance>(y).trial] = 0;
     std::size_t pruned = 0;
     while (!live.empty()) {

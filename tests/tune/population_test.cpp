@@ -15,7 +15,7 @@ using actions = std::vector<action>;
 TEST(Population, TheWorstGoOnFromTheBest) {
   population x{5, 7, 3, 1, direction::maximize, 0};
   EXPECT_EQ(x.rungs(), (std::vector<step_t>{3, 6, 7}));
-  EXPECT_EQ(x.start().size(), 5u);
+  EXPECT_EQ(start(x).size(), 5u);
   EXPECT_EQ(x.on_result(2, 2, 99), actions{}); // no end of a generation
   for (trial_no trial : {0, 1, 2, 3})
     EXPECT_EQ(x.on_result(trial, 3, static_cast<double>(trial)), actions{});
@@ -38,7 +38,7 @@ TEST(Population, TheWorstGoOnFromTheBest) {
 
 TEST(Population, FailedMembersCountAmongTheWorstAndAreReplaced) {
   population x{6, 4, 2, 2, direction::minimize, 0};
-  x.start();
+  start(x);
   x.on_failure(0);
   x.on_result(1, 2, 1);
   x.on_failure(1); // cancelled while it waits
@@ -59,7 +59,7 @@ TEST(Population, FailedMembersCountAmongTheWorstAndAreReplaced) {
 
 TEST(Population, NothingIsForkedFromNan) {
   population x{4, 4, 2, 2, direction::minimize, 0};
-  x.start();
+  start(x);
   x.on_result(0, 2, NAN);
   x.on_result(1, 2, 7);
   x.on_result(2, 2, NAN);
@@ -67,14 +67,14 @@ TEST(Population, NothingIsForkedFromNan) {
             (actions{advance{1, 4}, advance{0, 4}, prune{2}, fork{4, 1, 2},
                      advance{4, 4}, prune{3}, fork{5, 1, 2}, advance{5, 4}}));
   population all{2, 4, 2, 1, direction::minimize, 0};
-  all.start();
+  start(all);
   all.on_result(0, 2, NAN);
   EXPECT_EQ(all.on_result(1, 2, NAN), (actions{advance{0, 4}, advance{1, 4}}));
 }
 
 TEST(Population, DiesOnlyWhenAllHaveFailed) {
   population x{3, 9, 3, 1, direction::minimize, 0};
-  x.start();
+  start(x);
   x.on_failure(0);
   x.on_failure(1);
   EXPECT_FALSE(x.done());
@@ -82,17 +82,18 @@ TEST(Population, DiesOnlyWhenAllHaveFailed) {
   EXPECT_TRUE(x.done());
 }
 
-TEST(Population, AllMayBeCancelledBeforeTheStart) {
+TEST(Population, AGenerationEndsOnceAllOfItWereOpened) {
   population x{2, 9, 3, 1, direction::minimize, 0};
-  x.on_failure(0);
-  x.on_failure(1);
-  EXPECT_EQ(x.start(), actions{});
-  EXPECT_TRUE(x.done());
+  EXPECT_EQ(x.open(1), (actions{advance{0, 3}}));
+  EXPECT_EQ(x.on_result(0, 3, 1), actions{});
+  EXPECT_EQ(x.open(2), (actions{advance{1, 3}}));
+  EXPECT_EQ(x.on_result(1, 3, 2),
+            (actions{advance{0, 6}, prune{1}, fork{2, 0, 3}, advance{2, 6}}));
 }
 
 TEST(Population, EndsAfterOneGenerationWithoutForks) {
   population x{2, 3, 3, 1, direction::minimize, 0};
-  x.start();
+  start(x);
   x.on_result(0, 3, 1);
   EXPECT_EQ(x.on_result(1, 3, 2), actions{});
   EXPECT_TRUE(x.done());

@@ -11,6 +11,7 @@
 #include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/median_stopping.hpp"
 #include "hippo/tune/rungs.hpp"
+#include "tune/trainers.hpp"
 
 namespace hippo {
 namespace {
@@ -33,7 +34,7 @@ direction direction_of(const json& x) {
 /// @returns how many trials we stop where Ray does not, or the other way
 int differences(algorithm& tuner, const json& events) {
   int result = 0;
-  tuner.start();
+  start(tuner);
   for (const auto& x : events) {
     const auto trial = x[0].get<trial_no>();
     const auto decided
@@ -114,7 +115,7 @@ std::vector<step_t> reached(const json& values, std::size_t s,
   const auto& [trials, rungs] = round[round.size() - 1 - s];
   sha own{trials, rungs, eta, better};
   std::vector<step_t> result(trials, 0);
-  auto todo = own.start();
+  auto todo = start(own);
   for (std::size_t i = 0; i < todo.size(); ++i)
     if (const auto* go = std::get_if<advance>(&todo[i])) {
       const auto [trial, to] = *go;

@@ -4,6 +4,7 @@
 
 #include "hippo/tune/sampler.hpp"
 #include "tune/studies.hpp"
+#include "tune/trainers.hpp"
 
 namespace hippo {
 namespace {
@@ -179,12 +180,12 @@ TEST(Settings, HyperbandCountsItsTrials) {
   x = study(endless, "{hyperband: {brackets: 2, min: 3, max: 27}}");
   EXPECT_EQ(make_algorithm(x)->trials(), 14u);
   EXPECT_EQ(make_algorithm(x)->rungs(), (std::vector<step_t>{3, 9, 27}));
-  EXPECT_EQ(make_algorithm(x)->start().size(), 14u);
+  EXPECT_EQ(start(*make_algorithm(x)).size(), 14u);
   x = study(endless, "{hyperband: {brackets: 1, min: 3, max: 27}}",
             "budget: {trials: 18}");
-  EXPECT_EQ(make_algorithm(x)->start().back(), action{(advance{17, 3})});
+  EXPECT_EQ(start(*make_algorithm(x)).back(), action{(advance{17, 3})});
   x = study(endless, "{hyperband: {order: in-turn}}");
-  EXPECT_EQ(make_algorithm(x)->start().size(), 81u);
+  EXPECT_EQ(start(*make_algorithm(x)).size(), 81u);
   expect_warnings(study(endless, "hyperband", "budget: {trials: 100}"),
                   {"budget.trials: a round of the brackets takes 143 trials: "
                    "with 100 the last ones stay empty"});
@@ -295,7 +296,7 @@ TEST(Settings, TpeStartsNoMoreThanTrainersHaveRoomFor) {
     EXPECT_EQ(read_settings(study(endless, x, budget)).concurrent,
               std::nullopt) << x;
     const auto made = make_algorithm(study(endless, x, budget));
-    EXPECT_EQ(made->start().size(), 1u) << x;
+    EXPECT_EQ(start(*made).size(), 1u) << x;
     EXPECT_TRUE(made->wants_capacity()) << x;
     EXPECT_EQ(made->widen(3).size(), 3u) << x;
     EXPECT_EQ(made->widen(50).size(), 46u) << x;

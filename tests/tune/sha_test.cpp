@@ -16,7 +16,7 @@ using actions = std::vector<action>;
 
 TEST(Sha, HalvesRungByRung) {
   sha x{9, {1, 3, 9}, 3, direction::maximize};
-  EXPECT_EQ(x.start().size(), 9u);
+  EXPECT_EQ(start(x).size(), 9u);
   EXPECT_EQ(x.on_result(0, 2, 99), actions{}); // beyond the rung
   for (trial_no trial = 0; trial < 8; ++trial)
     EXPECT_EQ(x.on_result(trial, 1, static_cast<double>(trial)), actions{});
@@ -35,7 +35,7 @@ TEST(Sha, HalvesRungByRung) {
 
 TEST(Sha, TiesGoToTheLowerNumberAndNanComesLast) {
   sha x{4, {1, 2}, 2, direction::minimize};
-  x.start();
+  start(x);
   x.on_result(3, 1, 5);
   x.on_result(2, 1, 5);
   x.on_result(0, 1, NAN);
@@ -45,7 +45,7 @@ TEST(Sha, TiesGoToTheLowerNumberAndNanComesLast) {
 
 TEST(Sha, FailedTrialsCountButNeverGoOn) {
   sha x{6, {1, 2}, 2, direction::minimize};
-  x.start();
+  start(x);
   x.on_failure(0);
   x.on_result(1, 1, 1); // the best, but it is cancelled while it waits
   x.on_failure(1);
@@ -57,7 +57,7 @@ TEST(Sha, FailedTrialsCountButNeverGoOn) {
 
 TEST(Sha, EndsWhenAllFail) {
   sha x{2, {1, 2, 4}, 2, direction::minimize};
-  x.start();
+  start(x);
   EXPECT_EQ(x.on_failure(1), actions{});
   EXPECT_FALSE(x.done());
   EXPECT_EQ(x.on_failure(0), actions{});
@@ -66,7 +66,7 @@ TEST(Sha, EndsWhenAllFail) {
 
 TEST(Sha, AWaitingTrialThatFailsIsNotAwaitedTwice) {
   sha x{3, {1, 2}, 3, direction::minimize};
-  x.start();
+  start(x);
   x.on_result(0, 1, 1);
   x.on_failure(0);
   x.on_failure(0);

@@ -78,7 +78,7 @@ public:
   void run(std::uint64_t order, std::uint64_t failure_percent,
            const measured& measure) {
     std::mt19937_64 random{order};
-    take(tuner_->start());
+    take(start(*tuner_));
     while (!running_.empty()) {
       auto at = running_.begin();
       std::advance(at, static_cast<std::ptrdiff_t>(random() % running_.size()));
@@ -106,7 +106,7 @@ public:
 
   /// Tells it what another one was told.
   void replay(const std::vector<tuning_event>& events) {
-    take(tuner_->start());
+    take(start(*tuner_));
     for (const auto& x : events)
       tell(x);
   }

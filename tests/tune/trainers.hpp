@@ -51,13 +51,16 @@ struct tuning_event {
   double value = 0;
 };
 
+/// Opens all of an algorithm's trials at once.
+inline std::vector<action> start(algorithm& x) { return x.open(x.trials()); }
+
 /// Trainers that an algorithm keeps busy: they report in random order. Checks
 /// what any algorithm must respect.
 class trainers {
 public:
   trainers(algorithm& tuner, const random_results& results, std::uint64_t order)
     : tuner_(tuner), results_(results), random_(order) {
-    take(tuner_.start());
+    take(start(tuner_));
   }
 
   /// Trains until nothing is asked for.
@@ -201,7 +204,7 @@ private:
 /// @returns all that it decides
 inline std::vector<action> replay(algorithm& tuner,
                                   const std::vector<tuning_event>& events) {
-  auto result = tuner.start();
+  auto result = start(tuner);
   for (const auto& x : events) {
     const auto more = x.at ? tuner.on_result(x.trial, *x.at, x.value)
                            : tuner.on_failure(x.trial);

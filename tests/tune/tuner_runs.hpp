@@ -20,7 +20,9 @@ namespace hippo {
 /// was asked for is decided otherwise later.
 class tuner_run {
 public:
-  explicit tuner_run(const study_spec& x) : tuner_(x, {}) {
+  explicit tuner_run(const study_spec& x,
+                     std::uint64_t ahead = tuner::trials_ahead)
+    : tuner_(x, {}, ahead), ahead_(ahead) {
     take(tuner_.start());
   }
 
@@ -60,10 +62,12 @@ public:
     tell({trial, at, x.state.evaluate().at("value")});
   }
 
+  /// Fails a trial, if it is there and has not ended.
   void fail(trial_no trial) {
-    if (!ended_.insert(trial).second)
+    if (!trials_.contains(trial) || !ended_.insert(trial).second)
       return;
     running_.erase(trial);
+    unsettled_.erase(trial);
     tell({trial, std::nullopt, 0});
   }
 
@@ -86,6 +90,9 @@ public:
   [[nodiscard]] const std::vector<tuning_event>& events() const {
     return events_;
   }
+  /// Trials that have not come to the first rung, nor ended.
+  [[nodiscard]] std::size_t unsettled() const { return unsettled_.size(); }
+  [[nodiscard]] std::uint64_t own_trials() const { return own_trials_; }
   [[nodiscard]] bool was_added(trial_no trial) const {
     return trials_.contains(trial);
   }
@@ -122,6 +129,8 @@ private:
 
   void tell(const tuning_event& x) {
     events_.push_back(x);
+    if (!x.at || *x.at >= tuner_.when().rungs.front())
+      unsettled_.erase(x.trial);
     take(x.at ? tuner_.on_result(x.trial, *x.at, x.value)
               : tuner_.on_failure(x.trial));
   }
@@ -133,6 +142,10 @@ private:
       EXPECT_FALSE(trials_.contains(trial)) << trial << " was added already";
       if (const auto* from = tuner_.origin(trial)) {
         EXPECT_TRUE(trials_.contains(from->from)) << "from what is not there";
+      }
+      if (tuner_.origin(trial) == nullptr) {
+        unsettled_.insert(trial);
+        ++own_trials_;
       }
       trials_[trial].first = tuner_.parameters(trial);
       trials_[trial].segments = tuner_.segments(trial);
@@ -146,6 +159,7 @@ private:
     for (auto trial : x.pruned) {
       EXPECT_TRUE(ended_.insert(trial).second) << trial << " ended already";
       running_.erase(trial);
+      unsettled_.erase(trial);
     }
     for (const auto& [trial, to] : x.asked) {
       auto& known = trials_.at(trial);
@@ -155,6 +169,7 @@ private:
       known.known_to = known.asked = to;
       running_.insert(trial);
     }
+    EXPECT_LE(unsettled_.size(), ahead_);
     if (tuner_.done()) {
       EXPECT_TRUE(running_.empty()) << "done, but asks for more";
     }
@@ -173,6 +188,9 @@ private:
   }
 
   tuner tuner_;
+  std::uint64_t ahead_;
+  std::set<trial_no> unsettled_; ///< trials that have got nowhere yet
+  std::uint64_t own_trials_ = 0; ///< without forks
   test::model_trial model_;
   std::map<trial_no, trial_entry> trials_;
   std::set<trial_no> running_;

@@ -144,6 +144,122 @@ INSTANTIATE_TEST_SUITE_P(
                     "{pbt: {population: 9, interval: 20, quantile: 0.5}}"),
     testing::Bool()));
 
+// -- the window of trials -----------------------------------------------------
+
+class EveryWindowedStudy : public EveryTunedStudy {};
+
+TEST_P(EveryWindowedStudy, HasNoMoreTrialsThanTheWindowThatHaveGotNowhere) {
+  // `tuner_run` counts them after each turn.
+  for (std::uint64_t seed = 0; seed < 9; ++seed)
+    for (const std::uint64_t ahead : {1, 2, 7}) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      tuner_run x{make(seed), ahead};
+      x.run(seed, seed % 3 * seed);
+      EXPECT_EQ(x.own_trials(), tuner_run{make(seed)}.decisions().trials());
+    }
+}
+
+TEST_P(EveryWindowedStudy, TakesTheSameTurnsAgain) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    tuner_run x{make(seed), 3};
+    x.run(seed, seed % 3);
+    tuner_run again{make(seed), 3};
+    again.replay(x.events());
+    ASSERT_EQ(again.turns(), x.turns());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+  Algorithms, EveryWindowedStudy,
+  testing::Combine(
+    testing::Values("grid", "random", "{tpe: {startup: 4}}", "sha",
+                    "{sha: {sampler: tpe, startup: 3}}", "asha",
+                    "{asha: {concurrent: 0}}",
+                    "{asha: {concurrent: 4, mode: stopping}}",
+                    "{asha: {sampler: tpe, startup: 4}}",
+                    "{hyperband: {min: 3, max: 27}}",
+                    "{hyperband: {min: 3, max: 27, order: in-turn}}",
+                    "{bohb: {min: 3, max: 27, startup: 3}}", "median",
+                    "{pbt: {population: 8, interval: 9}}"),
+    testing::Bool()));
+
+/// What a study has decided of a trial in the end.
+struct fate {
+  step_t asked = 0;
+  bool pruned = false;
+  nlohmann::ordered_json shown;
+  friend bool operator==(const fate&, const fate&) = default;
+};
+
+std::map<trial_no, fate> fates(const tuner_run& x) {
+  std::map<trial_no, fate> result;
+  for (const auto& turn : x.turns()) {
+    for (auto trial : turn.added)
+      result[trial].shown = x.decisions().parameters(trial).shown;
+    for (const auto& [trial, to] : turn.asked)
+      result[trial].asked = to;
+    for (auto trial : turn.pruned)
+      result[trial].pruned = true;
+  }
+  return result;
+}
+
+TEST(TrialWindow, DecidesAsWithoutWhereDecisionsAreTimeless) {
+  // What these decide depends on results alone, not on who was faster.
+  for (const auto* algorithm :
+       {"grid", "random", "sha", "{sha: {sampler: grid}}",
+        "{hyperband: {min: 3, max: 27}}",
+        "{hyperband: {min: 3, max: 27, order: in-turn}}",
+        "{pbt: {population: 8, interval: 9}}"})
+    for (const auto& space : {fixed, following})
+      for (std::uint64_t seed = 0; seed < 9; ++seed) {
+        SCOPED_TRACE(algorithm + std::string{" "} + std::to_string(seed));
+        const auto spec = make(space, algorithm, seed);
+        tuner_run whole{spec};
+        whole.run(seed);
+        for (const std::uint64_t ahead : {1, 5}) {
+          tuner_run windowed{spec, ahead};
+          windowed.run(seed * 7 + ahead);
+          ASSERT_EQ(fates(windowed), fates(whole));
+          EXPECT_EQ(windowed.unique_steps(), whole.unique_steps());
+        }
+      }
+}
+
+TEST(TrialWindow, OpensAsManyAsThereIsRoomFor) {
+  for (const auto* algorithm : {"random", "sha", "{asha: {concurrent: 0}}"}) {
+    const auto spec = make(fixed, algorithm, 4);
+    tuner_run x{spec, 5};
+    EXPECT_EQ(x.own_trials(), 5u);
+    while (!x.running().empty()) {
+      x.measure(*x.running().begin());
+      EXPECT_TRUE(x.unsettled() == 5 || x.own_trials() == 20) << algorithm;
+    }
+    EXPECT_TRUE(x.decisions().done());
+  }
+}
+
+TEST(TrialWindow, GuessesWhereTrialsPartThatAreYetToCome) {
+  const auto spec = make(fixed, "random", 0);
+  EXPECT_TRUE((tuner{spec, {}, 20}).when().branches.empty());
+  EXPECT_EQ((tuner{spec, {}, 19}).when().branches,
+            (std::vector<step_t>{9, 27}));
+}
+
+TEST(TrialWindow, TenMillionTrialsCostWhatIsInFlight) {
+  for (const auto* algorithm :
+       {"random", "sha", "asha", "{asha: {concurrent: 0, mode: stopping}}",
+        "hyperband", "{hyperband: {order: in-turn}}", "median"}) {
+    tuner x{study(endless, algorithm, "budget: {trials: 10000000}"), {}, 50};
+    const auto first = x.start();
+    EXPECT_EQ(first.added.size(), 50u) << algorithm;
+    EXPECT_LE(first.asked.size(), 50u) << algorithm;
+    EXPECT_EQ(x.trials(), 10'000'000u);
+    EXPECT_EQ(x.on_failure(first.asked[0].trial).added.size(), 1u);
+  }
+}
+
 // -- plain studies ------------------------------------------------------------
 
 TEST(Tuner, KnowsAllTrialsOfAStaticSamplerAtOnce) {

@@ -94,7 +94,10 @@ int preview(preview_arguments& x) {
                               x.format == "json");
   if (!x.input.load(x.what))
     return exit_bad_input;
-  auto result = hippo::preview(x.what.studies, x.what.catalogue.workloads);
+  auto found = hippo::preview(x.what.studies, x.what.catalogue.workloads);
+  if (!found)
+    return fail(found.failure(), exit_bad_input);
+  auto& result = *found;
   if (!x.what.profiles.empty()) {
     auto times = preview_times(std::move(x.what));
     if (!times)

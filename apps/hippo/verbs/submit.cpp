@@ -26,7 +26,8 @@ int submit_to(client& service, const std::vector<study_source>& sources,
               const submit_arguments& x) {
   if (sources.size() > 1) // none starts if another is not valid
     for (const auto& source : sources)
-      if (const auto valid = service.preview(source.text, source.name); !valid)
+      if (const auto valid = service.preview(source.text, source.name);
+          !valid && valid.failure().code != errc::resource_exhausted)
         return refuse(valid.failure());
   std::vector<study_handle> studies;
   for (const auto& source : sources) {

@@ -34,6 +34,7 @@ std::string first_line(const std::string& text) {
 merge_core::merge_core(merger_options options, moment begun)
   : options_(std::move(options)),
     key_(key_of(options_.workload)),
+    plan_(options_.waits),
     retention_(restore(plan_, std::exchange(options_.known, {})),
                options_.checkpoint_bytes_max),
     estimates_(options_.speed_names),

@@ -35,6 +35,7 @@ struct merger_options {
   std::chrono::milliseconds stall_max{600'000};
   /// A longer path is leased in parts: a message has its limits.
   step_t lease_steps_max = 50'000;
+  waiting_limits waits{}; ///< how far ahead trials wait for measurements
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
   std::uint64_t first_lease = 1;

@@ -41,7 +41,8 @@ const error* plan_node::divergence_at(step_t at) const {
   return i == troubles->diverged.end() ? nullptr : &i->second;
 }
 
-search_plan::search_plan() {
+search_plan::search_plan(waiting_limits limits) : limits_(limits) {
+  assert(limits.near > 0 && limits.near <= limits.far);
   nodes_.emplace_back();
   nodes_[0].checkpoints.emplace(0, checkpoint{}); // the initial state
 }
@@ -202,6 +203,14 @@ void search_plan::go_on(trial_id id) {
   auto& trial = trials_[id];
   if (trial.ended)
     return;
+  trial.suspended = false;
+  trial.order = ++requests_;
+  wait_further(id);
+  flush(id);
+}
+
+void search_plan::wait_further(trial_id id) {
+  auto& trial = trials_[id];
   const auto passed = passages(id, trial.asked_to);
   for (const auto& [at, end] : passed) {
     const auto* x = nodes_[at].troubles.get();
@@ -214,27 +223,29 @@ void search_plan::go_on(trial_id id) {
   if (const auto t = trial.waits_to;
       t > 0 && nodes_[node_at(id, t)].divergence_at(t) != nullptr)
     return; // as below
-  const auto order = ++requests_;
+  const auto& study = studies_[trial.study];
   const auto& when = measuring_of(id);
+  std::uint64_t ahead = 0;
   auto i = passed.begin();
-  for (auto t = when.next(std::max(trial.waits_to, trial.delivered_to));
-       t != 0 && t <= trial.asked_to; t = when.next(t)) {
+  for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.asked_to;
+       t = when.next(t)) {
+    if (++ahead > limits_.near
+        && (ahead > limits_.far || study.wants >= limits_.total))
+      return;
+    if (t <= trial.waits_to)
+      continue;
+    trial.waits_to = t;
     while (i->end < t)
       ++i;
     auto& x = nodes_[i->node];
     if (x.results.count(t) != 0)
       continue;
-    if (x.divergence_at(t) != nullptr) {
-      trial.waits_to = t; // it fails once it has been told what comes before
-      flush(id);
-      return;
-    }
-    add_waiter(x.wants[t], id, order);
+    if (x.divergence_at(t) != nullptr)
+      return; // it fails once it has been told what comes before
+    add_waiter(x.wants[t], id, trial.order);
     x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
   }
-  trial.waits_to = trial.asked_to;
-  flush(id);
 }
 
 void search_plan::stop_waiting(trial_id id, step_t to) {
@@ -277,7 +288,8 @@ bool search_plan::is_running(node_id at, step_t state) const {
 }
 
 step_t search_plan::suspend(trial_id id) {
-  const auto& trial = trials_[id];
+  auto& trial = trials_[id];
+  trial.suspended = true;
   const auto& when = measuring_of(id);
   step_t kept = 0;
   for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.waits_to;
@@ -316,6 +328,17 @@ void search_plan::remove_waiter(want& x, study_no study) {
 }
 
 void search_plan::flush(trial_id id) {
+  const auto& trial = trials_[id];
+  for (;;) {
+    deliver(id);
+    if (trial.ended || trial.suspended || trial.delivered_to == trial.asked_to
+        || trial.delivered_to < trial.waits_to)
+      return;
+    wait_further(id);
+  }
+}
+
+void search_plan::deliver(trial_id id) {
   auto& trial = trials_[id];
   if (trial.ended)
     return;

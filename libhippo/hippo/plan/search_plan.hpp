@@ -55,6 +55,15 @@ struct running_range {
   step_t reached = 0; ///< the last state that the trainer reported
 };
 
+/// How many measurements a trial waits for at a time. What it was asked for
+/// beyond is taken up as they come, so that a study takes the memory of what it
+/// has measured and of so many more, however many steps there are.
+struct waiting_limits {
+  std::uint64_t near = 64;          ///< of any trial
+  std::uint64_t far = 4096;         ///< of a trial as long as `total` allows
+  std::uint64_t total = 1ull << 18; ///< of a study, counting equal states once
+};
+
 /// Who waits for the measurement of one state.
 struct want {
   /// Those included that have ceased to wait.
@@ -142,7 +151,7 @@ inline constexpr std::uint64_t strands_per_study = 1ull << 32;
 /// @invariant siblings differ in begin, strand or configuration
 class search_plan {
 public:
-  search_plan();
+  explicit search_plan(waiting_limits limits = {});
 
   // -- building ---------------------------------------------------------------
 
@@ -171,7 +180,7 @@ public:
 
   /// Asks for the trial's measurements up to state `to`. What is known already
   /// is in `take_deliveries()` afterwards.
-  /// @complexity O(segments + measurements)
+  /// @complexity O(segments + measurements that are known or waited for)
   /// REQUIRES: `to` is measured by the trial's study.
   void ask(trial_id trial, step_t to);
 
@@ -321,10 +330,12 @@ private:
   struct trial_state {
     node_id leaf = 0;
     step_t asked_to = 0;
-    step_t waits_to = 0; ///< `asked_to` unless it is suspended
+    step_t waits_to = 0; ///< for what it was asked up to here
     step_t delivered_to = 0;
+    std::uint64_t order = 0; ///< of the request that it waits for
     study_no study = 0;
     bool responsive = false;
+    bool suspended = false;
     bool ended = false; ///< dropped or failed
   };
 
@@ -356,8 +367,12 @@ private:
   void add_waiter(want& x, trial_id trial, std::uint64_t order);
   /// Takes away one trial of the study.
   void remove_waiter(want& x, study_no study);
-  /// Tells a trial what is known of the states it waits for, in their order.
+  /// Lets a trial wait for more of what it was asked for, as much as may be.
+  void wait_further(trial_id trial);
+  /// Tells a trial what is known of the states it was asked for, in their
+  /// order, and lets it wait for more if it waits for nothing then.
   void flush(trial_id trial);
+  void deliver(trial_id trial);
   /// Lets a trial no longer wait for what is beyond state `to`.
   void stop_waiting(trial_id trial, step_t to);
   [[nodiscard]] bool is_running(node_id at, step_t state) const;
@@ -365,6 +380,7 @@ private:
   /// The node of the trial's chain that state `at` belongs to; O(segments).
   [[nodiscard]] node_id node_at(trial_id trial, step_t at) const;
 
+  waiting_limits limits_;
   configuration_pool pool_;
   std::deque<plan_node> nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_key_;

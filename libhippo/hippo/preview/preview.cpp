@@ -1,6 +1,7 @@
 #include "hippo/preview/preview.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "hippo/core/hash.hpp"
 #include "hippo/core/ratio.hpp"
@@ -23,11 +24,17 @@ struct study_trials {
 };
 
 /// Lets a study decide on trials of random quality.
-study_trials likely_trials(const loaded_study& study,
-                           const std::map<std::string, sequence>& defaults,
-                           std::uint64_t run) {
+/// @param events what may be looked at yet, which is counted down
+/// @returns nothing if it would take more
+std::optional<study_trials>
+likely_trials(const loaded_study& study,
+              const std::map<std::string, sequence>& defaults,
+              std::uint64_t run, std::uint64_t& events) {
   const auto& spec = study.spec;
   tuner decisions{spec, defaults};
+  if (decisions.trials() > events)
+    return std::nullopt;
+  events -= decisions.trials();
   const auto when = decisions.when();
   study_trials result;
   std::vector<bool> pruned;
@@ -48,6 +55,8 @@ study_trials likely_trials(const loaded_study& study,
       = static_cast<double>(hash_bytes(key, sizeof(key)) >> 11) * 0x1p-53;
     for (auto at = when.next(result.ends[trial]);
          at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
+      if (events-- == 0)
+        return std::nullopt;
       result.ends[trial] = at;
       take(decisions.on_result(trial, at, quality));
     }
@@ -167,20 +176,28 @@ private:
 
 } // namespace
 
-preview_record preview(const std::vector<loaded_study>& studies,
+expected<preview_record> preview(const std::vector<loaded_study>& studies,
                        const std::vector<workload_descriptor>& workloads,
                        const std::map<std::string, stored_plan>* known) {
+  const error too_much{errc::resource_exhausted,
+                       "too much to preview: more than "
+                         + std::to_string(preview_events_max)
+                         + " trials and measurements"};
+  auto events = preview_events_max;
   const auto likely_run = [&](const loaded_study& x, std::uint64_t run) {
     const auto workload
       = std::find_if(workloads.begin(), workloads.end(), [&](const auto& y) {
           return y.name == x.spec.workload.name;
         });
-    return likely_trials(x, defaults_of(*workload), run);
+    return likely_trials(x, defaults_of(*workload), run, events);
   };
   std::vector<study_trials> full;
   std::vector<bool> early;
   for (const auto& x : studies) {
-    auto& ends = full.emplace_back(likely_run(x, 0)).ends;
+    auto trials = likely_run(x, 0);
+    if (!trials)
+      return too_much;
+    auto& ends = full.emplace_back(std::move(*trials)).ends;
     // A fork has no end of its own: its parent ended where it began.
     const auto last = *std::max_element(ends.begin(), ends.end());
     early.push_back(!full.back().forks
@@ -195,9 +212,14 @@ preview_record preview(const std::vector<loaded_study>& studies,
     = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;
   for (std::uint64_t run = 0; stops_early && run < estimate_runs; ++run) {
+    events = preview_events_max;
     std::vector<study_trials> trials;
-    for (std::size_t i = 0; i < studies.size(); ++i)
-      trials.push_back(early[i] ? likely_run(studies[i], run) : full[i]);
+    for (std::size_t i = 0; i < studies.size(); ++i) {
+      auto x = early[i] ? likely_run(studies[i], run) : full[i];
+      if (!x)
+        return too_much;
+      trials.push_back(std::move(*x));
+    }
     likely.add(merge(studies, trials, known));
   }
   preview_record result;

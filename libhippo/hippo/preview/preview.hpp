@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/error.hpp"
 #include "hippo/report/preview.hpp"
 #include "hippo/store/records.hpp"
 #include "hippo/train/descriptor.hpp"
@@ -11,14 +12,20 @@
 
 namespace hippo {
 
+/// The most trials and measurements that are looked at in one run of the
+/// studies.
+inline constexpr std::uint64_t preview_events_max = 2'000'000;
+
 /// Works out what studies that run together would train. Algorithms that stop
 /// early are also run on made-up results, in which each trial has a random
 /// quality; the estimate is the mean over several such runs.
 /// @param workloads those that the studies name are among them
 /// @param known what has been trained, by workload key; null: nobody knows, and
 ///              no known steps are said
+/// @returns `errc::resource_exhausted` if that takes more than
+///          `preview_events_max`
 /// @complexity O(trials * segments + size of `known`)
-preview_record
+expected<preview_record>
 preview(const std::vector<loaded_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr);

@@ -18,12 +18,11 @@ study_trials::entry& study_trials::at(trial_no no) {
   return entries_[no];
 }
 
-void study_trials::grow(std::uint64_t trials) {
-  if (entries_.size() < trials)
-    entries_.resize(trials);
+void study_trials::add(trial_no no) {
+  if (entries_.size() <= no)
+    entries_.resize(no + 1);
+  at(no).added = true;
 }
-
-void study_trials::add(trial_no no) { at(no).added = true; }
 
 bool study_trials::ask(trial_no no, step_t to) {
   auto& x = at(no);

@@ -46,10 +46,8 @@ public:
   /// REQUIRES (here and below): `no < size()`.
   [[nodiscard]] const entry& operator[](trial_no no) const;
 
-  /// Makes room for trials 0 to `trials - 1`; never shrinks.
-  void grow(std::uint64_t trials);
-
-  /// The merger gets to know a trial.
+  /// A trial comes into being, and the merger gets to know it. Makes room for
+  /// it and those before it.
   void add(trial_no no);
 
   /// Asks for a trial up to `to`.

@@ -70,15 +70,18 @@ class algorithm {
 public:
   virtual ~algorithm() = default;
 
-  /// How many trials there are, numbered from 0. Forks add to them.
+  /// How many trials there will be, numbered from 0. Forks add to them. Those
+  /// that are started are so in the order of their numbers.
   [[nodiscard]] virtual std::uint64_t trials() const = 0;
 
   /// The steps at which a trial may be paused or forked, sorted; the last is
   /// how far any trial goes. Measured for every trial that reaches them.
   [[nodiscard]] virtual std::vector<step_t> rungs() const = 0;
 
-  /// Called once, first.
-  virtual std::vector<action> start() = 0;
+  /// The trials below `trials` have come into being, and may be started.
+  /// Called first, and whenever there are more; `trials()` of them in the end.
+  /// The calls below are about such trials only.
+  virtual std::vector<action> open(std::uint64_t trials) = 0;
 
   /// Trial `trial` measured `value` at state `at`. Comes in the order of steps
   /// for one trial; also for steps that are not rungs, and after a fork for

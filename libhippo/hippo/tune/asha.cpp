@@ -35,15 +35,15 @@ std::optional<double> cutoff(split_ranking& recorded, std::uint64_t eta) {
 
 asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
            direction better, std::optional<std::uint64_t> concurrent)
-  : rungs_(std::move(rungs)),
+  : most_(trials),
+    rungs_(std::move(rungs)),
     eta_(eta),
     better_(better),
-    flight_(concurrent),
-    trials_(trials) {}
+    flight_(concurrent) {}
 
-std::vector<action> asha::start() {
+std::vector<action> asha::open(std::uint64_t trials) {
   std::vector<action> out;
-  started_ = true;
+  trials_.resize(trials);
   proceed(out);
   return out;
 }
@@ -72,7 +72,7 @@ std::vector<action> asha::on_failure(trial_no trial) {
     flight_.leave();
   if (before == trial_phase::training || before == trial_phase::resting)
     on_lost(trial, before);
-  if (started_ && !done_)
+  if (!done_)
     proceed(out);
   return out;
 }
@@ -112,7 +112,7 @@ void asha::proceed(std::vector<action>& out) {
   while (flight_.has_room())
     if (!resume(out) && !start_next(out))
       break;
-  if (!flight_.empty())
+  if (!flight_.empty() || next_ < most_)
     return;
   for (trial_no trial = 0; trial < trials_.size(); ++trial)
     if (trials_[trial].phase == trial_phase::resting)

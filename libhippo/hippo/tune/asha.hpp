@@ -25,11 +25,9 @@ public:
   asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
        direction better, std::optional<std::uint64_t> concurrent);
 
-  [[nodiscard]] std::uint64_t trials() const override {
-    return trials_.size();
-  }
+  [[nodiscard]] std::uint64_t trials() const override { return most_; }
   [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
-  std::vector<action> start() override;
+  std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
@@ -79,16 +77,17 @@ protected:
 private:
   bool start_next(std::vector<action>& out);
 
-  /// Fills free slots; once nothing is in flight, ends the rest.
+  /// Fills free slots; once all trials were started and nothing is in flight,
+  /// ends the rest.
   void proceed(std::vector<action>& out);
 
+  std::uint64_t most_; ///< trials
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
   direction better_;
   flight flight_;
-  std::vector<trial_state> trials_;
+  std::vector<trial_state> trials_; ///< that are open
   trial_no next_ = 0; ///< the first that was not looked at for a start
-  bool started_ = false;
   bool done_ = false;
 };
 

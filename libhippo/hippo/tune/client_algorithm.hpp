@@ -54,7 +54,7 @@ public:
   [[nodiscard]] std::vector<step_t> rungs() const override {
     return when_.rungs;
   }
-  std::vector<action> start() override { return {}; }
+  std::vector<action> open(std::uint64_t) override { return {}; }
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;

@@ -6,11 +6,12 @@
 
 namespace hippo {
 
-std::vector<action> cohort::start(step_t to) const {
+std::vector<action> cohort::open(std::uint64_t trials, step_t to) {
   std::vector<action> result;
-  for (trial_no trial = 0; trial < size(); ++trial)
-    if (states_[trial] == trial_state::training)
-      result.emplace_back(advance{trial, to});
+  for (auto trial = states_.size(); trial < trials; ++trial)
+    result.emplace_back(advance{trial, to});
+  states_.resize(trials, trial_state::training);
+  check_invariants();
   return result;
 }
 
@@ -49,14 +50,17 @@ void cohort::train(trial_no trial) {
 }
 
 trial_no cohort::add() {
+  assert(states_.size() == size_);
   states_.push_back(trial_state::training);
   ++awaited_;
+  ++size_;
   check_invariants();
-  return size() - 1;
+  return size_ - 1;
 }
 
 void cohort::check_invariants() const {
-  assert(awaited_ + reported_.size() <= states_.size());
+  assert(states_.size() <= size_);
+  assert(awaited_ + reported_.size() <= size_);
   assert(reported_.empty()
          || states_[reported_.back().trial] == trial_state::reported);
 }

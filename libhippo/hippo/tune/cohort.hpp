@@ -12,27 +12,26 @@ namespace hippo {
 /// every trial in training has reported or failed.
 ///
 /// @invariant a trial ranks in the round only if it has reported in it
-/// @complexity O(1) a call, but O(n) for `start`, a failure of a trial that has
+/// @complexity O(1) a call, but O(n) for `open`, a failure of a trial that has
 ///             reported, and O(n log n) for `take_ranking`
 class cohort {
 public:
-  /// All trials are training.
+  /// All trials are awaited, those included that are yet to be opened.
   cohort(std::uint64_t trials, direction better)
-    : better_(better),
-      states_(trials, trial_state::training),
-      awaited_(trials) {}
+    : better_(better), size_(trials), awaited_(trials) {}
 
   /// Returns how many trials there are, those that are out included.
-  [[nodiscard]] std::uint64_t size() const { return states_.size(); }
+  [[nodiscard]] std::uint64_t size() const { return size_; }
 
   /// Returns how many of them have reported in this round.
   [[nodiscard]] std::uint64_t reported() const { return reported_.size(); }
 
-  /// Whether no trial is training any more.
+  /// Whether no trial is awaited any more.
   [[nodiscard]] bool is_complete() const { return awaited_ == 0; }
 
-  /// Asks for the trials in training, in their order, up to state `to`.
-  [[nodiscard]] std::vector<action> start(step_t to) const;
+  /// Asks for the trials below `trials` that were not open, in their order, up
+  /// to state `to`.
+  std::vector<action> open(std::uint64_t trials, step_t to);
 
   /// @returns whether the trial was training; else nothing happens
   bool report(trial_no trial, double value);
@@ -50,6 +49,7 @@ public:
   void train(trial_no trial);
 
   /// Adds a trial, which is training. @returns its number
+  /// REQUIRES: all are open
   trial_no add();
 
   void check_invariants() const;
@@ -62,8 +62,9 @@ private:
   };
 
   direction better_;
-  std::vector<trial_state> states_;
-  std::uint64_t awaited_;          ///< trials that are training
+  std::uint64_t size_;
+  std::vector<trial_state> states_; ///< of the trials that are open
+  std::uint64_t awaited_;           ///< trials that are training, or to be
   std::vector<standing> reported_; ///< in this round
 };
 

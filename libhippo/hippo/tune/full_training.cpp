@@ -2,8 +2,8 @@
 
 namespace hippo {
 
-std::vector<action> full_training::start() {
-  started_ = true;
+std::vector<action> full_training::open(std::uint64_t trials) {
+  ended_.resize(trials, false);
   return fill();
 }
 
@@ -23,12 +23,12 @@ std::vector<action> full_training::end(trial_no trial) {
   ++ended_count_;
   if (trial < next_)
     flight_.leave();
-  return started_ ? fill() : std::vector<action>{};
+  return fill();
 }
 
 std::vector<action> full_training::fill() {
   std::vector<action> actions;
-  while (flight_.has_room() && next_ < trials()) {
+  while (flight_.has_room() && next_ < ended_.size()) {
     const auto trial = next_++;
     if (ended_[trial]) // cancelled before its turn
       continue;

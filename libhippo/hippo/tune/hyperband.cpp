@@ -29,22 +29,38 @@ std::vector<hyperband_bracket> hyperband_brackets(step_t min, step_t max,
 hyperband::hyperband(std::uint64_t trials,
                      const std::vector<hyperband_bracket>& round,
                      std::uint64_t eta, direction better, bool in_turn)
-  : trials_(trials), in_turn_(in_turn) {
-  std::set<step_t> rungs;
-  for (trial_no first = 0; first < trials;) {
-    const auto& next = round[brackets_.size() % round.size()];
-    assert(next.trials > 0);
-    const auto size = std::min(next.trials, trials - first);
-    brackets_.push_back({first, {size, next.rungs, eta, better}});
-    rungs.insert(next.rungs.begin(), next.rungs.end());
-    first += size;
+  : trials_(trials),
+    round_(round),
+    eta_(eta),
+    better_(better),
+    in_turn_(in_turn) {}
+
+std::vector<step_t> hyperband::rungs() const {
+  std::set<step_t> result;
+  std::uint64_t before = 0; // trials
+  for (const auto& x : round_) {
+    if (before >= trials_)
+      break;
+    result.insert(x.rungs.begin(), x.rungs.end());
+    before += x.trials;
   }
-  rungs_.assign(rungs.begin(), rungs.end());
+  return {result.begin(), result.end()};
 }
 
-std::vector<action> hyperband::start() {
+std::vector<action> hyperband::open(std::uint64_t trials) {
+  while (opened_ < trials) {
+    if (brackets_.empty() || opened_ == end_of(brackets_.back())) {
+      const auto& next = round_[brackets_.size() % round_.size()];
+      assert(next.trials > 0);
+      const auto size = std::min(next.trials, trials_ - opened_);
+      brackets_.push_back({opened_, {size, next.rungs, eta_, better_}});
+    }
+    auto& last = brackets_.back();
+    opened_ = std::min(trials, end_of(last));
+    for (auto& x : numbered(last, last.halving.open(opened_ - last.first)))
+      held_.push_back(x);
+  }
   std::vector<action> out;
-  started_ = true;
   proceed(out);
   return out;
 }
@@ -52,7 +68,7 @@ std::vector<action> hyperband::start() {
 std::vector<action> hyperband::on_result(trial_no trial, step_t at,
                                          double value) {
   const auto index = bracket_of(trial);
-  if (index >= next_) // not started: the trial cannot have been trained
+  if (!has_begun(index)) // so the trial cannot have been trained
     return {};
   auto& [first, halving] = brackets_[index];
   const bool was_done = halving.done();
@@ -60,6 +76,9 @@ std::vector<action> hyperband::on_result(trial_no trial, step_t at,
 }
 
 std::vector<action> hyperband::on_failure(trial_no trial) {
+  std::erase_if(held_, [&](const action& x) {
+    return std::get<advance>(x).trial == trial;
+  });
   const auto index = bracket_of(trial);
   auto& [first, halving] = brackets_[index];
   const bool was_done = halving.done();
@@ -73,30 +92,33 @@ std::size_t hyperband::bracket_of(trial_no trial) const {
   return static_cast<std::size_t>(after - brackets_.begin()) - 1;
 }
 
-std::vector<action> hyperband::take(std::size_t index, bool was_done,
-                                    std::vector<action> actions) {
-  for (auto& x : actions)
-    std::visit([&](auto& y) { y.trial += brackets_[index].first; }, x);
-  if (!was_done && brackets_[index].halving.done()) {
-    ++ended_;
-    if (started_)
-      proceed(actions);
-  }
+std::vector<action> hyperband::numbered(const bracket& x,
+                                        std::vector<action> actions) {
+  for (auto& y : actions)
+    std::visit([&x](auto& z) { z.trial += x.first; }, y);
   return actions;
 }
 
-void hyperband::proceed(std::vector<action>& out) {
-  // In turn, one is started once all before it have ended. One whose trials
-  // were all cancelled before has ended without a start.
-  while (next_ < brackets_.size()) {
-    if (in_turn_ && next_ > 0 && !brackets_[next_ - 1].halving.done())
-      return;
-    const auto index = next_++;
-    auto actions = brackets_[index].halving.start();
-    for (auto& x : actions)
-      std::visit([&](auto& y) { y.trial += brackets_[index].first; }, x);
-    out.insert(out.end(), actions.begin(), actions.end());
+std::vector<action> hyperband::take(std::size_t index, bool was_done,
+                                    std::vector<action> actions) {
+  const auto& x = brackets_[index];
+  auto out = numbered(x, std::move(actions));
+  if (!was_done && x.halving.done()) {
+    ++ended_;
+    proceed(out);
   }
+  return out;
+}
+
+void hyperband::proceed(std::vector<action>& out) {
+  while (turn_ < brackets_.size() && brackets_[turn_].halving.done())
+    ++turn_;
+  const auto first_held
+    = std::find_if(held_.begin(), held_.end(), [this](const action& x) {
+        return !has_begun(bracket_of(std::get<advance>(x).trial));
+      });
+  out.insert(out.end(), held_.begin(), first_held);
+  held_.erase(held_.begin(), first_held);
 }
 
 } // namespace hippo

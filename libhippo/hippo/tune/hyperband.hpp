@@ -43,13 +43,13 @@ public:
             std::uint64_t eta, direction better, bool in_turn);
 
   [[nodiscard]] std::uint64_t trials() const override { return trials_; }
-  [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
-  std::vector<action> start() override;
+  [[nodiscard]] std::vector<step_t> rungs() const override;
+  std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   [[nodiscard]] bool done() const override {
-    return ended_ == brackets_.size();
+    return opened_ == trials_ && ended_ == brackets_.size();
   }
 
 private:
@@ -58,22 +58,37 @@ private:
     sha halving;
   };
 
+  [[nodiscard]] static trial_no end_of(const bracket& x) {
+    return x.first + x.halving.trials();
+  }
   [[nodiscard]] std::size_t bracket_of(trial_no trial) const;
+
+  /// Numbers the trials of a bracket's actions as the study does.
+  static std::vector<action> numbered(const bracket& x,
+                                      std::vector<action> actions);
 
   /// Takes over what bracket `index` decided after a result or a failure.
   std::vector<action> take(std::size_t index, bool was_done,
                            std::vector<action> actions);
 
-  /// Starts what may start now.
+  /// Whether nothing has to end before bracket `index` begins.
+  [[nodiscard]] bool has_begun(std::size_t index) const {
+    return !in_turn_ || index <= turn_;
+  }
+
+  /// Starts what is held and may start now.
   void proceed(std::vector<action>& out);
 
   std::uint64_t trials_;
-  std::vector<step_t> rungs_; ///< of all brackets
+  std::vector<hyperband_bracket> round_;
+  std::uint64_t eta_;
+  direction better_;
   bool in_turn_;
-  std::vector<bracket> brackets_;
-  std::size_t next_ = 0;  ///< the first bracket that was not started
-  std::size_t ended_ = 0; ///< brackets
-  bool started_ = false;
+  std::uint64_t opened_ = 0;
+  std::vector<bracket> brackets_; ///< those with trials that are open
+  std::vector<action> held_;  ///< of brackets whose turn has not come
+  std::size_t turn_ = 0;      ///< the first bracket that has not ended
+  std::size_t ended_ = 0;     ///< brackets
 };
 
 } // namespace hippo

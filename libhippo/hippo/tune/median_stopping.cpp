@@ -21,15 +21,15 @@ median_stopping::median_stopping(std::uint64_t trials, step_t max,
                                  step_t grace, std::uint64_t min_others,
                                  direction better,
                                  std::optional<std::uint64_t> concurrent)
-  : max_(max),
+  : most_(trials),
+    max_(max),
     grace_(grace),
     min_others_(min_others),
     better_(better),
-    flight_(concurrent),
-    trials_(trials) {}
+    flight_(concurrent) {}
 
-std::vector<action> median_stopping::start() {
-  started_ = true;
+std::vector<action> median_stopping::open(std::uint64_t trials) {
+  trials_.resize(trials);
   return fill();
 }
 
@@ -105,7 +105,7 @@ void median_stopping::add_to_means(trial_no trial) {
 
 std::vector<action> median_stopping::fill() {
   std::vector<action> actions;
-  while (started_ && flight_.has_room() && next_ < trials_.size()) {
+  while (flight_.has_room() && next_ < trials_.size()) {
     const auto trial = next_++;
     if (trials_[trial].ended) // cancelled before its turn
       continue;

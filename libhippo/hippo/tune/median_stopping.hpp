@@ -31,23 +31,21 @@ public:
                   std::uint64_t min_others, direction better,
                   std::optional<std::uint64_t> concurrent);
 
-  [[nodiscard]] std::uint64_t trials() const override {
-    return trials_.size();
-  }
+  [[nodiscard]] std::uint64_t trials() const override { return most_; }
   [[nodiscard]] std::vector<step_t> rungs() const override { return {max_}; }
-  std::vector<action> start() override;
+  std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return flight_.is_narrow() && next_ < trials_.size();
+    return flight_.is_narrow() && next_ < most_;
   }
   std::vector<action> widen(std::uint64_t trials) override {
     flight_.widen(trials);
     return fill();
   }
   [[nodiscard]] bool done() const override {
-    return started_ && flight_.empty() && next_ == trials_.size();
+    return flight_.empty() && next_ == most_;
   }
 
 private:
@@ -77,16 +75,16 @@ private:
 
   std::vector<action> fill();
 
+  std::uint64_t most_; ///< trials
   step_t max_;
   step_t grace_;
   std::uint64_t min_others_;
   direction better_;
   flight flight_;
-  std::vector<trial_state> trials_;
+  std::vector<trial_state> trials_; ///< that are open
   std::map<step_t, split_ranking> means_;
   step_t furthest_ = 0; ///< that any trial has measured at
   trial_no next_ = 0;   ///< the first that was not looked at for a start
-  bool started_ = false;
 };
 
 } // namespace hippo

@@ -29,12 +29,8 @@ std::vector<step_t> population::rungs() const {
   return interval_steps(interval_, max_);
 }
 
-std::vector<action> population::start() {
-  started_ = true;
-  auto actions = trials_.start(end_);
-  if (actions.empty()) // all were cancelled before
-    done_ = true;
-  return actions;
+std::vector<action> population::open(std::uint64_t trials) {
+  return trials_.open(trials, end_);
 }
 
 std::vector<action> population::on_result(trial_no trial, step_t at,
@@ -48,7 +44,7 @@ std::vector<action> population::on_result(trial_no trial, step_t at,
 std::vector<action> population::on_failure(trial_no trial) {
   if (!trials_.remove(trial) || done_)
     return {};
-  return started_ ? proceed() : std::vector<action>{};
+  return proceed();
 }
 
 std::vector<action> population::proceed() {

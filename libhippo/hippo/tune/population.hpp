@@ -32,7 +32,7 @@ public:
     return trials_.size();
   }
   [[nodiscard]] std::vector<step_t> rungs() const override;
-  std::vector<action> start() override;
+  std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
@@ -54,7 +54,6 @@ private:
   cohort trials_;
   step_t begin_ = 0; ///< of the present generation
   step_t end_;       ///< of the present generation
-  bool started_ = false;
   bool done_ = false;
 };
 

@@ -12,8 +12,8 @@ sha::sha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
     trials_(trials, better),
     entered_(trials) {}
 
-std::vector<action> sha::start() {
-  return trials_.start(rungs_[0]);
+std::vector<action> sha::open(std::uint64_t trials) {
+  return trials_.open(trials, rungs_[0]);
 }
 
 std::vector<action> sha::on_result(trial_no trial, step_t at, double value) {

@@ -25,7 +25,7 @@ public:
     return trials_.size();
   }
   [[nodiscard]] std::vector<step_t> rungs() const override { return rungs_; }
-  std::vector<action> start() override;
+  std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;

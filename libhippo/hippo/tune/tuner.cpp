@@ -76,7 +76,8 @@ private:
 
 // -- the tuner ----------------------------------------------------------------
 
-tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults)
+tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
+             std::uint64_t ahead)
   : algorithm_name_(study.algorithm.name),
     space_(study.space),
     seed_(study.seed),
@@ -87,10 +88,11 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults)
     work_ = std::make_unique<own_work>(*this);
   algorithm_ = make_algorithm(study, work_.get());
   sampler_ = make_sampler(study, work_.get());
+  window_ = {algorithm_->trials(), ahead};
   when_.every = study.objective.every;
   when_.rungs = algorithm_->rungs();
-  if (!sampler_->is_static())
-    when_.branches = likely_branches();
+  if (!sampler_->is_static() || algorithm_->trials() > ahead)
+    when_.branches = likely_branches(); // of trials that are yet to come
   if (work_)
     work_->open(when_);
 }
@@ -118,11 +120,19 @@ std::vector<step_t> tuner::likely_branches() const {
 
 turn tuner::start() {
   turn out;
-  if (sampler_->is_static())
-    for (trial_no trial = 0; trial < algorithm_->trials(); ++trial)
-      add(trial, nullptr, out);
-  carry_out(algorithm_->start(), out);
+  open(out);
   return out;
+}
+
+void tuner::open(turn& out) {
+  while (window_.has_room()) {
+    const auto before = window_.opened();
+    const auto now = window_.open();
+    if (sampler_->is_static())
+      for (auto trial = before; trial < now; ++trial)
+        add(trial, nullptr, out);
+    carry_out(algorithm_->open(now), out);
+  }
 }
 
 turn tuner::on_result(trial_no trial, step_t at, double value) {
@@ -134,6 +144,9 @@ turn tuner::on_result(trial_no trial, step_t at, double value) {
                       != out.pruned.end();
   if (at < goal && !pruned)
     ask(trial, goal, out);
+  if (at >= when_.rungs.front())
+    window_.settle(trial);
+  open(out);
   return out;
 }
 
@@ -141,6 +154,8 @@ turn tuner::on_failure(trial_no trial) {
   turn out;
   sampler_->on_failure(trial);
   carry_out(algorithm_->on_failure(trial), out);
+  window_.settle(trial);
+  open(out);
   return out;
 }
 
@@ -219,6 +234,7 @@ void tuner::carry_out(const std::vector<action>& actions, turn& out) {
       add(branch->trial, branch, out);
     } else {
       out.pruned.push_back(std::get<prune>(x).trial);
+      window_.settle(out.pruned.back());
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "hippo/sequence/family.hpp"
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/sampler.hpp"
+#include "hippo/tune/trial_window.hpp"
 
 namespace hippo {
 
@@ -34,9 +35,15 @@ struct turn {
 /// order give the same turns.
 class tuner {
 public:
+  /// How many trials may be open that have not settled: see `trial_window`.
+  /// Many more than there are trainers, so that the plan knows where trials
+  /// part before it is trained past, and merges what they have in common.
+  static constexpr std::uint64_t trials_ahead = 4096;
+
   /// @param defaults what hyper-parameters are that the study does not mention
   /// REQUIRES: the study has been checked by `check_algorithm`.
-  tuner(const study_spec& study, std::map<std::string, sequence> defaults);
+  tuner(const study_spec& study, std::map<std::string, sequence> defaults,
+        std::uint64_t ahead = trials_ahead);
   ~tuner();
 
   /// Called once, first.
@@ -76,7 +83,7 @@ public:
 
   [[nodiscard]] bool done() const { return algorithm_->done(); }
 
-  /// How many trials there are; some may not have been added yet.
+  /// How many trials there will be; some may not have been added yet.
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
   /// At which states trials are measured and may be left.
@@ -108,6 +115,8 @@ private:
   /// The algorithm and the sampler of a study that clients decide.
   expected<client_algorithm*> client();
   void carry_out(const std::vector<action>& actions, turn& out);
+  /// Lets as many trials begin as there is room for.
+  void open(turn& out);
   void add(trial_no trial, const fork* origin, turn& out);
   void ask(trial_no trial, step_t to, turn& out);
   /// Lets the values of a trial follow its measurement.
@@ -124,6 +133,7 @@ private:
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
   std::unique_ptr<algorithm> algorithm_;
   std::unique_ptr<sampler> sampler_;
+  trial_window window_{0, 1};
   measuring when_;
   /// Values that cannot be asked for again: not of a static sampler, or forks,
   /// or such that follow measurements.
