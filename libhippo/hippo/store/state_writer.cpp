@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -14,6 +15,10 @@ namespace hippo {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What an INTEGER of SQLite holds.
+constexpr auto steps_stored_max
+  = static_cast<step_t>(std::numeric_limits<std::int64_t>::max());
 
 /// Makes an empty database, under another name first, so that `path` is either
 /// whole or missing.
@@ -104,7 +109,9 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.add_workload, "INSERT INTO workloads (key) VALUES (?)"},
     {&writers_.find_workload, "SELECT id FROM workloads WHERE key = ?"},
     {&writers_.add_trained,
-     "UPDATE workloads SET trained_steps = trained_steps + ?2,"
+     // A sum that no INTEGER holds would be none: the commit would fail.
+     "UPDATE workloads SET trained_steps ="
+     " trained_steps + min(?2, 9223372036854775807 - trained_steps),"
      " device_seconds = device_seconds + ?3 WHERE id = ?1"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
@@ -309,7 +316,7 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
 expected<std::monostate> state_writer::write(const steps_trained& x,
                                             std::uint64_t workload) {
   return writers_.add_trained.bind(1, workload)
-    .bind(2, x.steps)
+    .bind(2, std::min(x.steps, steps_stored_max))
     .bind_real(3, x.device_seconds)
     .run();
 }
