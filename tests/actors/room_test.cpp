@@ -253,9 +253,12 @@ TEST_F(RoomTest, NoRoomIsOfferedBeforeAStudyHasHeardItsNews) {
   order(x, 1);
   const auto trainer = join_by_hand();
   ASSERT_EQ(trainer.leases->size(), 1u);
+  const auto& work = trainer.leases->at(0);
   stop_report report;
-  report.lease = trainer.leases->at(0).number;
+  report.lease = work.number;
   report.at = 9;
+  report.node = stage_reaching(work, 9)->node;
+  report.identity = stage_reaching(work, 9)->identity;
   report.device = "model";
   report.trained_steps = 9;
   report.values = {{"value", 1}};

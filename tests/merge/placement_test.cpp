@@ -236,6 +236,22 @@ TEST(Place, EmptyTrainerIsBetterThanTakingTurns) {
   EXPECT_TRUE(where->fits);
 }
 
+// Found by a simulation: else the path waits for the trainer on which it takes
+// turns, and the pool is asked for the empty one again and again.
+TEST(Place, EmptyTrainerIsBetterThanTurnsWithALeaseAtItsEnd) {
+  world x{2, policy::critical_path, {"width"}};
+  const auto study = x.add_study(100);
+  const auto old = x.add_trial(study, 100, 2);
+  const auto node = x.add_trial(study, 100);
+  x.leases.add(first_trainer);
+  x.leases.progress(x.begin(first_trainer, 0, old)).reached = 100;
+  x.leases.add(second_trainer);
+  const auto where = place(x.view(), x.path_on(node));
+  ASSERT_TRUE(where);
+  EXPECT_EQ(where->trainer, second_trainer);
+  EXPECT_TRUE(where->fits);
+}
+
 TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   world x{1};
   const auto study = x.add_study(100);

@@ -30,9 +30,11 @@ FOREIGN = ("python/hippo/_", "docs/")
 
 # Where a header may be included from; nobody else may.
 CONFINED = [
-    (r"<caf/", r"(actors|apps|tests/actors|tests/CMake|bench)/"),
+    (r"<caf/",
+     r"(actors|apps|tests/actors|tests/simulation|tests/CMake|bench)/"),
     (r"<(torch|ATen|c10)/", r"(libhippo/hippo/train/torch|tests/train)/"),
-    (r"<spdlog/", r"(actors|apps|tests/actors|bench)/"),
+    (r"<spdlog/",
+     r"(actors|apps|tests/actors|tests/simulation|bench)/"),
 ]
 # What a folder may not include.
 FORBIDDEN = [

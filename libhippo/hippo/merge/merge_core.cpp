@@ -144,14 +144,41 @@ void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
 
 // -- from trainers ------------------------------------------------------------
 
+namespace {
+
+/// Whether a report can be of a lease: of a state on its way, with the training
+/// that leads there and the file that is named after it.
+bool is_of(const lease& work, const stop_report& x) {
+  if (x.at < work.stages.front().begin || x.at > work.stages.back().end)
+    return false;
+  const auto* where = stage_reaching(work, x.at);
+  if (where && (x.node != where->node || x.identity != where->identity))
+    return false;
+  return !where || !x.saved
+         || x.saved->file == checkpoint_name(where->node, x.at, x.lease);
+}
+
+} // namespace
+
 void merge_core::on(merge_event::reported& x) {
   const auto* lease = leases_.find(lease_id{x.report.lease});
   if (!lease) {
     take_late(std::move(x.report), x.from);
     return;
   }
-  if (x.report.at < lease->progress.reached
-      || x.report.at > lease->work.stages.back().end) {
+  if (!is_of(lease->work, x.report)) {
+    log(level::error,
+        "trainer " + std::to_string(number_of(lease->trainer))
+          + " reports step " + std::to_string(x.report.at) + " of node "
+          + std::to_string(x.report.node) + " for lease "
+          + std::to_string(x.report.lease) + ", which is not of it");
+    effects_.push_back(
+      merge_effect::send_cancel{lease->trainer, lease->id()});
+    outbox_.acknowledge(x.from, ack{x.report.lease, x.report.at});
+    reconcile();
+    return;
+  }
+  if (x.report.at < lease->progress.reached) {
     log(level::error,
         "trainer " + std::to_string(number_of(lease->trainer))
           + " reports step " + std::to_string(x.report.at) + " of lease "

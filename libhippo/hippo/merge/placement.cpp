@@ -4,6 +4,7 @@
 #include <cassert>
 #include <map>
 #include <string>
+#include <tuple>
 
 namespace hippo {
 
@@ -91,8 +92,13 @@ std::optional<placement> place(const merge_view& view, const path& x) {
                                        view.ledger.advanced_to()))
       continue;
     const auto next = place_on(view, trainer, x, own);
-    if (!best || next.seconds < best->seconds
-        || (next.seconds == best->seconds && next.leases > best->leases))
+    // A lease that is at its end takes no more time from one beside it, but
+    // still does not fit: else a path would wait for it that an idle trainer
+    // could take, which would be granted and released again without an end.
+    const auto rank = [](const placement& y) {
+      return std::tuple{y.seconds, !y.fits, -static_cast<double>(y.leases)};
+    };
+    if (!best || rank(next) < rank(*best))
       best = next;
   }
   return best;

@@ -191,10 +191,12 @@ private:
     if (failure || unreadable)
       return failure ? failure : unreadable;
     failure = timed(next_.load_ns, [&] { work_.load(bytes); });
-    if (failure)
-      return error{errc::bad_checkpoint,
-                   "checkpoint " + lease_.start.file
-                     + " does not fit the workload: " + failure->message};
+    if (failure) {
+      // Its digest is right, so that others may be able to: it is kept.
+      failure->message = "checkpoint " + lease_.start.file
+                         + " cannot be loaded: " + failure->message;
+      return failure;
+    }
     present_ = lease_.start;
     return std::nullopt;
   }

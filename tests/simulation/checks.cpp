@@ -1,0 +1,148 @@
+// What must hold of all that a simulated service has stored.
+
+#include <algorithm>
+#include <cmath>
+
+#include "hippo/sequence/family.hpp"
+#include "hippo/tune/perturbing_sampler.hpp"
+#include "hippo/tune/tuner.hpp"
+#include "simulation/study_texts.hpp"
+#include "simulation/world.hpp"
+#include "study.hpp"
+
+namespace hippo::simulation {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// A trial as it is stored.
+struct known_trial {
+  json params;
+  std::map<step_t, metrics> results;
+};
+
+/// What a trial was trained with, by what is stored of it.
+std::map<std::string, sequence>
+values_of(const study_spec& spec,
+          const std::map<std::uint64_t, known_trial>& trials,
+          std::uint64_t no) {
+  const auto& trial = trials.at(no);
+  observations seen{spec.objective.direction, {}};
+  for (const auto& [step, values] : trial.results)
+    if (const auto i = values.find("value"); i != values.end())
+      seen.values.push_back({step, i->second});
+  const auto split = trial.params.find("forked");
+  std::map<std::string, sequence> before, result;
+  if (split != trial.params.end())
+    before = values_of(spec, trials, split->at("from"));
+  for (const auto& [name, shown] : trial.params.items())
+    if (name != "forked") {
+      result[name] = make_sequence(shown, spec.max_steps, seen).value;
+      if (!before.empty())
+        result[name]
+          = spliced(before.at(name), result[name], split->at("at"));
+    }
+  return result;
+}
+
+} // namespace
+
+/// Whether no study is left that trains or waits.
+bool world::all_ended() {
+  if (submissions_under_way_ > 0 || !is_up_ || !is_restored_
+      || submitted_ < what_.studies)
+    return false;
+  for (const auto& [id, text] : accepted_)
+    if (ended_.count(id) == 0)
+      return false;
+  return true;
+}
+
+/// What is stored equals what training alone gives.
+void world::check_store() {
+  auto store = state_reader::open(folder_ + "/state");
+  if (!store)
+    return fail("the store cannot be read: " + store.failure().message);
+  const auto studies = (*store)->load_studies();
+  if (!studies)
+    return fail("the studies cannot be read: " + studies.failure().message);
+  for (const auto& x : *studies)
+    if (const auto full = (*store)->load_study(std::to_string(x.id)); full)
+      check_study(**store, *full);
+}
+
+void world::check_study(state_reader& store, const stored_study& study) {
+  const auto label = "study " + std::to_string(study.id) + ", trial ";
+  const auto read
+    = load_study(study.text, "study", simulated_workloads(), true);
+  const auto& spec = read.study->spec;
+  const auto rows = store.load_trials(study.id, 0, 100'000);
+  const auto events = store.load_events(study.id, 0, 1'000'000);
+  if (!rows || !events)
+    return fail("study " + std::to_string(study.id) + " cannot be read");
+  std::map<std::uint64_t, known_trial> trials;
+  for (const auto& x : *rows)
+    trials[x.trial].params = json::parse(x.params, nullptr, false);
+  for (const auto& event : *events) {
+    const auto* x = std::get_if<trial_measured>(&event.what);
+    if (!x)
+      continue;
+    if (trials.count(x->trial) == 0)
+      return fail(label + std::to_string(x->trial)
+                  + " was measured and is not stored");
+    if (!trials[x->trial].results.emplace(x->at, x->values).second)
+      return fail(label + std::to_string(x->trial) + " was told of step "
+                  + std::to_string(x->at) + " twice");
+  }
+  const auto when = tuner{spec, defaults_of(simulated_workloads()[0])}.when();
+  for (const auto& row : *rows) {
+    const auto& trial = trials[row.trial];
+    if (!has_ended(row.state) && has_ended(study.state))
+      return fail(label + std::to_string(row.trial) + " has not ended: "
+                  + to_string(row.state));
+    if (trial.params.is_discarded() || trial.params.empty())
+      continue;
+    auto sequences = values_of(spec, trials, row.trial);
+    sequences.emplace("lr", sequence{form::constant(0.1)});
+    sequences.emplace("batch_size", sequence{form::constant(64)});
+    const auto segments = join(sequences, spec.max_steps);
+    auto state = hash_state::initial(key_of(spec.workload));
+    const auto hash_at = [&](step_t at) {
+      auto i = segments.size();
+      while (segments[--i].begin > at) {
+      }
+      return hash_of(segments[i].config);
+    };
+    for (const auto& [at, values] : trial.results) {
+      while (state.at < at)
+        state.step(hash_at(state.at));
+      ++compared_;
+      if (values != metrics{{"value", state.measured()}})
+        return fail(label + std::to_string(row.trial) + " measured at step "
+                    + std::to_string(at)
+                    + " what training it alone does not give");
+    }
+    if (row.state != trial_state::failed)
+      continue;
+    // It fails on its way, where it does alone; else somebody else's fault
+    // did it.
+    const auto until = std::max(when.next(state.at), row.asked_to);
+    bool is_its_own = false;
+    while (what_.poison != 0 && state.at < until) {
+      state.step(hash_at(state.at));
+      is_its_own
+        = is_its_own || state.is_poisoned() || state.is_diverged();
+    }
+    const bool is_excused
+      = what_.check_blame == 0
+        && what_.sick_load + what_.sick_train + what_.nan + what_.io_failed
+               + what_.stuck + what_.hang + what_.slow + what_.nonsense
+             > 0;
+    if (!is_its_own && !is_excused)
+      return fail(label + std::to_string(row.trial) + " failed, and training "
+                  "it alone does not: " + row.failure);
+  }
+}
+
+} // namespace hippo::simulation

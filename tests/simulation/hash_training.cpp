@@ -1,0 +1,231 @@
+#include "simulation/hash_training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "hippo/core/hash.hpp"
+
+namespace hippo::simulation {
+
+using namespace std::chrono_literals;
+
+hash_state hash_state::initial(const std::string& workload_key) {
+  return {hash_bytes(workload_key.data(), workload_key.size()), 0};
+}
+
+void hash_state::step(std::uint64_t config) {
+  const std::uint64_t words[] = {value, config, at++};
+  value = hash_bytes(words, sizeof words);
+}
+
+double hash_state::measured() const {
+  return static_cast<double>(value >> 12) * 0x1p-52;
+}
+
+std::uint64_t hash_of(const configuration& x) {
+  const auto text = to_text(x);
+  return hash_bytes(text.data(), text.size());
+}
+
+hash_engine::~hash_engine() {
+  for (auto& [number, x] : jobs_)
+    if (x.next)
+      where_.timeline->cancel(*x.next);
+}
+
+void hash_engine::start(const lease& x, engine_sink sink) {
+  for (const auto& [number, y] : jobs_)
+    if (y.work.lane == x.lane || y.work.workload != x.workload)
+      where_.complain("a lease starts beside one that excludes it");
+  if (x.lane >= lanes_of(x.workload))
+    where_.complain("a lease is for a lane that is not there");
+  job next;
+  next.work = x;
+  next.sink = std::move(sink);
+  next.since = where_.timeline->now() + 50ms;
+  next.step = where_.step * (sick.is_slow ? 10 : 1);
+  next.state = hash_state::initial(key_of(x.workload));
+  const auto [i, is_new] = jobs_.emplace(x.number, std::move(next));
+  if (!is_new)
+    where_.complain("a lease starts twice");
+  schedule(i->second);
+}
+
+void hash_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
+  const auto found = jobs_.find(lease);
+  if (found == jobs_.end())
+    return;
+  auto& x = found->second;
+  auto point = stop;
+  const auto passed = reached(x) + 1;
+  if (point.last)
+    point.at = std::max(point.at, passed);
+  auto& stops = x.work.stops;
+  if (point.at < passed || point.at > stops.back().at)
+    return;
+  auto i = std::find_if(stops.begin(), stops.end(),
+                        [&](const auto& y) { return y.at >= point.at; });
+  if (i - stops.begin() < static_cast<std::ptrdiff_t>(x.next_stop))
+    return;
+  if (i->at == point.at) {
+    i->evaluate |= point.evaluate;
+    i->save |= point.save;
+  } else {
+    i = stops.insert(i, point);
+  }
+  if (point.last)
+    stops.erase(i + 1, stops.end());
+  schedule(x);
+}
+
+void hash_engine::cancel(std::uint64_t lease) {
+  if (const auto i = jobs_.find(lease); i != jobs_.end()) {
+    i->second.cancelled = true;
+    schedule(i->second);
+  }
+}
+
+step_t hash_engine::reached(std::uint64_t lease) const {
+  const auto i = jobs_.find(lease);
+  return i == jobs_.end() ? 0 : reached(i->second);
+}
+
+step_t hash_engine::reached(const job& x) const {
+  const auto begin = std::max(x.state.at, x.work.stages.front().begin);
+  const auto now = where_.timeline->now();
+  if (!x.is_loaded || sick.is_stuck || now <= x.since
+      || x.next_stop >= x.work.stops.size())
+    return begin;
+  const auto steps = static_cast<step_t>((now - x.since) / x.step);
+  return std::min(begin + steps, x.work.stops[x.next_stop].at);
+}
+
+void hash_engine::freeze(bool frozen) {
+  frozen_ = frozen;
+  for (auto& [number, x] : jobs_)
+    schedule(x);
+}
+
+/// Decides when the next thing of a lease happens.
+void hash_engine::schedule(job& x) {
+  if (x.next)
+    where_.timeline->cancel(*x.next);
+  x.next.reset();
+  if (frozen_ || sick.is_stuck)
+    return;
+  if (!x.is_loaded) {
+    x.next = where_.timeline->schedule_at(
+      std::max(x.since, where_.timeline->now()),
+      [this, number = x.work.number] { go_on(number); });
+    return;
+  }
+  const auto begin = std::max(x.state.at, x.work.stages.front().begin);
+  const auto to
+    = x.cancelled ? reached(x) + 1 : x.work.stops[x.next_stop].at;
+  const auto steps
+    = static_cast<std::int64_t>(to > begin ? to - begin : 0);
+  x.next = where_.timeline->schedule_at(
+    std::max(x.since + x.step * steps, where_.timeline->now()),
+    [this, number = x.work.number] { go_on(number); });
+}
+
+void hash_engine::go_on(std::uint64_t number) {
+  auto& x = jobs_.at(number);
+  x.next.reset();
+  if (sick.cannot_train) {
+    end(number, error{errc::training_failed, "no module named 'torch'"});
+    return;
+  }
+  const auto& file = x.work.start.file;
+  const auto begin = x.work.stages.front().begin;
+  if (x.state.at < begin) {
+    const auto path = x.work.folder + '/' + file;
+    const auto found = where_.folder->find(path);
+    if (file.empty() || sick.cannot_load || found == where_.folder->end()
+        || !std::filesystem::exists(path)) {
+      if (!sick.cannot_load && where_.is_wanted(number))
+        where_.complain("a lease starts from " + path
+                        + ", which is not there");
+      end(number, error{errc::bad_checkpoint, "cannot read " + path});
+      return;
+    }
+    x.state = found->second;
+    if (x.state.at != begin)
+      where_.complain("a lease starts from a state of another step");
+  }
+  if (!std::exchange(x.is_loaded, true)) {
+    schedule(x);
+    return;
+  }
+  if (x.cancelled) {
+    end(number, error{errc::cancelled, "cancelled"});
+    return;
+  }
+  pass_stop(x, x.work.stops.at(x.next_stop));
+}
+
+void hash_engine::pass_stop(job& x, const stop_point& stop) {
+  const auto number = x.work.number;
+  stop_report report;
+  report.lease = number;
+  report.at = stop.at;
+  report.device = "sim";
+  for (const auto& y : x.work.stages) {
+    const auto config = hash_of(y.config);
+    while (x.state.at >= y.begin && x.state.at < std::min(y.end, stop.at)) {
+      x.state.step(config);
+      ++trained;
+      ++report.trained_steps;
+      if (where_.has_poison && x.state.is_poisoned()) {
+        --x.state.at; // that step was not taken
+        end(number, error{errc::training_failed, "poisoned"});
+        return;
+      }
+    }
+  }
+  report.train_ns
+    = report.trained_steps * static_cast<std::uint64_t>(x.step.count());
+  if (stop.evaluate)
+    report.values = {{"value", x.state.measured()}};
+  if (stop.evaluate
+      && (sick.measures_nan
+          || (where_.has_poison && x.state.is_diverged()))) {
+    report.values.clear();
+    x.sink(report);
+    end(number, error{errc::diverged, "value is not finite"});
+    return;
+  }
+  if (stop.save && sick.cannot_save) {
+    end(number, error{errc::io_failed, "no space left on device"});
+    return;
+  }
+  if (stop.save) {
+    const auto* where = stage_reaching(x.work, stop.at);
+    const auto name
+      = checkpoint_name(where == nullptr ? 0 : where->node, stop.at, number);
+    const auto path = x.work.folder + '/' + name;
+    where_.folder->insert_or_assign(path, x.state);
+    std::ofstream{path};
+    report.saved = checkpoint{name, 1, x.state.value};
+  }
+  ++x.next_stop;
+  x.since = where_.timeline->now();
+  x.sink(report);
+  if (x.next_stop == x.work.stops.size() || stop.last)
+    end(number, {});
+  else
+    schedule(x);
+}
+
+void hash_engine::end(std::uint64_t number, std::optional<error> why) {
+  const auto entry = jobs_.extract(number);
+  const auto& x = entry.mapped();
+  x.sink(lease_end{number, std::max(x.state.at, x.work.stages.front().begin),
+                   std::move(why)});
+}
+
+} // namespace hippo::simulation

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "hippo/simulate/virtual_timeline.hpp"
+
+namespace hippo::simulation {
+
+/// A model of training: the state is a hash of the workload key and of all
+/// values on the way, so that a state reached in any other way than alone from
+/// step 0 shows.
+struct hash_state {
+  std::uint64_t value = 0;
+  step_t at = 0;
+
+  static hash_state initial(const std::string& workload_key);
+
+  /// One step of `config`, whose text has that hash.
+  void step(std::uint64_t config);
+  [[nodiscard]] double measured() const;
+
+  /// Whether the step to this state fails wherever it is trained, in scenarios
+  /// that have such.
+  [[nodiscard]] bool is_poisoned() const { return value % 61 == 0; }
+  /// Whether it diverges there instead.
+  [[nodiscard]] bool is_diverged() const { return value % 53 == 0; }
+};
+
+/// The hash of a configuration as `hash_state::step` wants it.
+std::uint64_t hash_of(const configuration& x);
+
+/// What lies in the folder of checkpoints, by path. Each has an empty file of
+/// its name as well, which the service may delete.
+using hash_folder = std::map<std::string, hash_state>;
+
+/// What is wrong with a trainer's device, and how it lies.
+struct ailments {
+  bool is_stuck = false;     ///< nothing goes on
+  bool is_slow = false;      ///< ten times
+  bool cannot_load = false;  ///< every checkpoint
+  bool cannot_train = false; ///< anything
+  bool cannot_save = false;
+  bool measures_nan = false;
+  bool repeats = false;        ///< each report comes twice
+  bool is_late = false;        ///< and once more a minute later
+  bool talks_nonsense = false; ///< steps, files and leases that are not
+
+  [[nodiscard]] bool any() const {
+    return is_stuck || is_slow || cannot_load || cannot_train || cannot_save
+           || measures_nan || repeats || is_late || talks_nonsense;
+  }
+};
+
+/// A device that trains by hashing, in virtual time.
+class hash_engine final : public engine {
+public:
+  struct environment {
+    std::shared_ptr<virtual_timeline> timeline;
+    std::shared_ptr<hash_folder> folder;
+    bool has_poison = false;
+    virtual_timeline::duration step{}; ///< the time that one takes
+    /// Called with each violation of what an engine may rely on.
+    std::function<void(std::string)> complain;
+    /// Whether the service still counts on a lease.
+    std::function<bool(std::uint64_t)> is_wanted;
+  };
+
+  explicit hash_engine(environment where) : where_(std::move(where)) {}
+  ~hash_engine() override;
+  hash_engine(const hash_engine&) = delete;
+  hash_engine& operator=(const hash_engine&) = delete;
+
+  void start(const lease& x, engine_sink sink) override;
+  void add_stop(std::uint64_t lease, const stop_point& stop) override;
+  void cancel(std::uint64_t lease) override;
+  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
+
+  /// Stands still from now on, until it is let go on.
+  void freeze(bool frozen);
+
+  ailments sick;
+  std::uint64_t trained = 0; ///< steps
+
+private:
+  struct job {
+    lease work;
+    engine_sink sink;
+    hash_state state;
+    std::size_t next_stop = 0;
+    virtual_timeline::duration since{}; ///< when `state` was reached
+    virtual_timeline::duration step{};
+    std::optional<virtual_timeline::entry> next;
+    bool is_loaded = false;
+    bool cancelled = false;
+  };
+
+  void schedule(job& x);
+  void go_on(std::uint64_t number);
+  void pass_stop(job& x, const stop_point& stop);
+  void end(std::uint64_t number, std::optional<error> why);
+  [[nodiscard]] step_t reached(const job& x) const;
+
+  environment where_;
+  std::map<std::uint64_t, job> jobs_; ///< by the number of the lease
+  bool frozen_ = false;
+};
+
+} // namespace hippo::simulation

@@ -1,0 +1,249 @@
+// Trainers that come and go, and clients that want things.
+
+#include <algorithm>
+
+#include "merger.hpp"
+#include "simulation/study_texts.hpp"
+#include "simulation/world.hpp"
+#include "study.hpp"
+
+namespace hippo::simulation {
+
+using namespace std::chrono_literals;
+using verb = study_command::verb;
+
+// -- trainers -----------------------------------------------------------------
+
+void world::add_trainer() {
+  auto& x = nodes_[++last_node_];
+  x.number = last_node_;
+  hash_engine::environment where;
+  where.timeline = timeline_;
+  where.folder = files_;
+  where.has_poison = what_.poison != 0;
+  where.step = std::chrono::milliseconds{100 + below(1500)};
+  where.complain = [this](const std::string& why) { fail(why); };
+  where.is_wanted = [this](std::uint64_t number) {
+    // A trainer that cannot load takes good files along; and a report that is
+    // sent again brings one back that was given up for the budget.
+    if (what_.check_files == 0 && (what_.sick_load > 0 || what_.budget > 0))
+      return false;
+    for (const auto* y : states<merger_state, merger_actor>())
+      if (y->core->leases().find(lease_id{number}))
+        return true;
+    return false;
+  };
+  x.device = std::make_shared<hash_engine>(std::move(where));
+  hello self;
+  self.host = "host" + std::to_string(x.number);
+  self.process_id = x.number;
+  self.device = "sim";
+  self.workloads["model"];
+  x.handle = system_.spawn(trainer, registrar_actor{}, self,
+                           std::static_pointer_cast<engine>(x.device),
+                           [] { return std::string{"the last words"}; });
+  note_outside(caf::actor_cast<caf::actor>(x.handle));
+  tell("trainer " + std::to_string(x.number) + " starts");
+  connect(x);
+}
+
+/// Lets a trainer look for the service until it finds it.
+void world::connect(node& x) {
+  after(seconds_below(3), [this, number = x.number] {
+    const auto i = nodes_.find(number);
+    if (i == nodes_.end() || !is_up_)
+      return; // it is told of the next one
+    auto& y = i->second;
+    if (y.link && !y.link->is_lost())
+      return;
+    connection::environment where;
+    where.system = &system_;
+    where.timeline = timeline_;
+    where.note_actor = [this](const caf::actor& z) { note_outside(z); };
+    where.sick = &y.device->sick;
+    where.seed = what_.seed + number;
+    y.link = connection::make(std::move(where), actors_.pool,
+                              caf::actor_cast<trainer_actor>(y.handle));
+    caf::anon_send(y.handle, connect_atom::value, y.link->pool());
+  });
+}
+
+void world::end_trainer(std::uint64_t number) {
+  auto x = nodes_.extract(number);
+  tell("trainer " + std::to_string(number) + " dies");
+  frozen_.erase(x.mapped().handle.id());
+  if (x.mapped().link)
+    x.mapped().link->lose(seconds_below(2), 0s);
+  caf::anon_send_exit(x.mapped().handle, caf::exit_reason::kill);
+}
+
+world::node* world::pick_trainer() {
+  if (nodes_.empty())
+    return nullptr;
+  auto i = nodes_.begin();
+  std::advance(i, static_cast<std::ptrdiff_t>(faults_() % nodes_.size()));
+  return &i->second;
+}
+
+// -- clients ------------------------------------------------------------------
+
+void world::submit_study() {
+  if (!is_up_ || !is_restored_) {
+    after(1s, [this] { submit_study(); });
+    return;
+  }
+  const auto text = random_study(studies_, what_, ++submitted_);
+  auto read = load_study(text, "study", simulated_workloads(), true);
+  if (!read.study) {
+    fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
+    return;
+  }
+  tell("a client submits:\n" + text);
+  ++submissions_under_way_;
+  const auto client = system_.spawn(
+    [this, text, life = life_, x = study_submission{*read.study, {}}](
+      caf::event_based_actor* self) {
+      self
+        ->request(actors_.coordinator, caf::infinite, submit_atom::value, x)
+        .then(
+          [=, this](std::uint64_t id) {
+            if (life == life_)
+              --submissions_under_way_;
+            tell("study " + std::to_string(id) + " is accepted");
+            if (!accepted_.emplace(id, text).second)
+              fail("two studies have the id " + std::to_string(id));
+          },
+          [=, this](const caf::error& why) {
+            if (life == life_)
+              --submissions_under_way_;
+            tell("a study is not accepted: " + system_.render(why));
+          });
+    });
+  note_outside(client);
+}
+
+/// Asks a study for something; whether it did is remembered.
+void world::command(std::uint64_t id, study_command what) {
+  if (!is_up_)
+    return;
+  const auto client
+    = system_.spawn([=, this](caf::event_based_actor* self) {
+        self
+          ->request(actors_.coordinator, caf::infinite, find_atom::value, id)
+          .then(
+            [=, this](const study_actor& study) {
+              self
+                ->request(study, caf::infinite, command_atom::value, what)
+                .then(
+                  [=, this](const command_answer&) {
+                    tell("study " + std::to_string(id) + " did "
+                         + to_string(what.what));
+                    ++answered_[id][to_string(what.what)];
+                  },
+                  [=, this](const caf::error& why) {
+                    tell("study " + std::to_string(id) + " did not "
+                         + to_string(what.what) + ": "
+                         + system_.render(why));
+                  });
+            },
+            [](const caf::error&) {});
+      });
+  note_outside(client);
+}
+
+/// A client wants something of a study, sensible or not.
+void world::command_study() {
+  if (accepted_.empty())
+    return;
+  auto i = accepted_.begin();
+  std::advance(i, static_cast<std::ptrdiff_t>(faults_() % accepted_.size()));
+  study_command x;
+  switch (faults_() % 10) {
+    case 0: x.what = what_.check_stop != 0 ? verb::stop : verb::pause; break;
+    case 1: x.what = verb::cancel; x.text = "enough"; break;
+    case 2:
+    case 3: x.what = verb::weight; x.text = "2.5"; break;
+    case 4:
+    case 5:
+    case 6: x.what = verb::resume; break;
+    default: x.what = verb::pause; break;
+  }
+  tell("a client wants study " + std::to_string(i->first) + " to "
+       + to_string(x.what));
+  command(i->first, std::move(x));
+}
+
+/// The clients of studies that do what they are told ask for trials, train
+/// them and end them, for as long as the simulation runs.
+void world::drive_clients() {
+  after(1s, [this] {
+    for (const auto* x : states<study_state, study_actor>()) {
+      const auto id = x->options.stored.id;
+      if (x->options.spec.algorithm.name != "client"
+          || has_ended(x->options.stored.state))
+        continue;
+      const auto size = x->trials.size();
+      const auto most = x->options.spec.budget.trials.value_or(3);
+      study_command next;
+      if (size < most && below(2) == 0) {
+        next.what = verb::ask;
+      } else if (size == 0) {
+        continue;
+      } else {
+        next.trial = below(size);
+        const auto& trial = x->trials[next.trial];
+        bool all_ended = true;
+        for (trial_no no = 0; no < size; ++no)
+          all_ended = all_ended && has_ended(x->trials[no].state);
+        if (all_ended && size >= most) {
+          next.what = verb::close;
+        } else if (has_ended(trial.state)) {
+          continue;
+        } else if (trial.asked_to < x->options.spec.max_steps) {
+          next.what = verb::train;
+          next.at = trial.asked_to + 1
+                    + below(x->options.spec.max_steps - trial.asked_to);
+        } else if (trial.acked >= trial.asked_to) {
+          next.what = verb::tell;
+          next.text = R"({"state": "complete"})";
+        } else {
+          continue;
+        }
+      }
+      command(id, std::move(next));
+    }
+    drive_clients();
+  });
+}
+
+// -- faults are over ----------------------------------------------------------
+
+/// Everything works from now on.
+void world::heal() {
+  tell("all faults are over");
+  is_healing_ = true;
+  disk_.is_full = disk_.is_read_only = disk_.sync_fails = false;
+  frozen_.clear();
+  for (auto& [number, x] : nodes_) {
+    x.device->sick = {};
+    x.is_hung = false;
+    x.device->freeze(false);
+    if (x.link)
+      x.link->delay(false);
+  }
+  if (nodes_.empty())
+    add_trainer();
+  if (!is_up_)
+    boot_later(0s);
+  may_end_ = false;
+  // A pause is no fault, but nothing ends in it.
+  const auto look = [this](auto again) -> void {
+    for (const auto* x : states<study_state, study_actor>())
+      if (x->options.stored.state == study_phase::paused)
+        command(x->options.stored.id, {verb::resume, 0, 0, "", 0});
+    after(20s, [=] { again(again); });
+  };
+  look(look);
+}
+
+} // namespace hippo::simulation

@@ -1,0 +1,88 @@
+#include "simulation/study_texts.hpp"
+
+#include <limits>
+#include <utility>
+
+namespace hippo::simulation {
+
+std::vector<workload_descriptor> simulated_workloads() {
+  workload_descriptor result;
+  result.name = "model";
+  result.metrics = {{"value", direction::maximize, "a hash of the training"}};
+  parameter_descriptor lr;
+  lr.name = "lr";
+  lr.fallback = 0.1;
+  lr.min = 0;
+  auto batch = lr;
+  batch.name = "batch_size";
+  batch.fallback = 64.0;
+  batch.integer = true;
+  batch.affects_speed = true;
+  result.hyper_parameters = {lr, batch};
+  auto seed = lr;
+  seed.name = "seed";
+  seed.fallback = 0.0;
+  seed.integer = true;
+  auto lanes = seed;
+  lanes.name = "lanes";
+  lanes.fallback = 1.0;
+  lanes.min = 1;
+  lanes.max = 8;
+  result.options = {seed, lanes};
+  return {result};
+}
+
+std::string random_study(std::mt19937_64& random, const scenario& x,
+                         std::uint64_t number) {
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  const auto steps = std::to_string(x.steps);
+  const auto half = std::to_string(1 + x.steps / 2);
+  static const std::vector<std::string> rates{
+    "0.1",
+    "0.2",
+    "{multistep: {initial: 0.1, milestones: [2], gamma: {choice: [0.1, 0.5]}}}",
+    "{multistep: {initial: 0.2, milestones: [1, 3], gamma: 0.1}}",
+    "{exponential: {initial: 0.1, gamma: {choice: [0.8, 0.9]}}}",
+    "{warmup: {steps: 2, from: 0.01, to: 0.1, then: {constant: 0.1}}}",
+    "{cosine: {initial: 0.1, end: 0.001, horizon: 8}}",
+    "{piecewise: [[0, 0.1], [2, 0.2], [4, 0.1]]}",
+  };
+  std::string options;
+  for (int i = 0; i < 3 || below(2) == 0; ++i)
+    options += (i == 0 ? "" : ", ") + rates[below(rates.size())];
+  if (below(5) == 0)
+    options += ", {reduce_on_plateau: {initial: 0.1, patience: 1}}";
+  const std::string concurrent
+    = below(2) == 0 ? "auto" : std::to_string(1 + below(4));
+  const auto eta = std::to_string(2 + below(2));
+  const std::vector<std::string> algorithms{
+    "grid",
+    "random",
+    "{tpe: {startup: 2, concurrent: " + concurrent + "}}",
+    "{sha: {eta: " + eta + ", min: 1}}",
+    "{asha: {eta: " + eta + ", min: 1, concurrent: " + concurrent + "}}",
+    "{asha: {eta: " + eta + ", min: 1, mode: stopping, concurrent: "
+      + concurrent + "}}",
+    "{hyperband: {eta: " + eta + ", min: 1}}",
+    "{bohb: {eta: " + eta + ", min: 1, startup: 2}}",
+    "{median: {grace: 1, min_others: 1, concurrent: " + concurrent + "}}",
+    "{pbt: {interval: 2}}",
+    "client",
+  };
+  const auto& algorithm = algorithms[below(algorithms.size())];
+  auto result = "study: s" + std::to_string(number) + "\nworkload: {name: "
+                + "model, seed: " + std::to_string(below(x.workloads))
+                + ", lanes: " + std::to_string(x.lanes) + "}\n"
+                + "objective: {metric: value, direction: "
+                + (below(2) == 0 ? "maximize" : "minimize") + ", every: "
+                + (below(3) == 0 ? half : "1") + "}\nsteps: {max: " + steps
+                + "}\nspace:\n  lr: {choice: [" + options
+                + "]}\n  batch_size: {choice: [64, 128]}\nalgorithm: "
+                + algorithm + "\nseed: " + std::to_string(below(3))
+                + "\nbudget: {trials: " + std::to_string(1 + below(x.trials))
+                + (below(8) == 0 ? ", seconds: 60" : "") + "}\nweight: "
+                + std::to_string(1 + below(3)) + "\n";
+  return result;
+}
+
+} // namespace hippo::simulation

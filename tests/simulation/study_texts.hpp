@@ -1,0 +1,19 @@
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hippo/train/descriptor.hpp"
+#include "simulation/scenario.hpp"
+
+namespace hippo::simulation {
+
+/// The workloads that simulated studies name.
+std::vector<workload_descriptor> simulated_workloads();
+
+/// A random study: of any algorithm, over a space whose trials share much.
+std::string random_study(std::mt19937_64& random, const scenario& x,
+                         std::uint64_t number);
+
+} // namespace hippo::simulation

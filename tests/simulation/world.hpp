@@ -1,0 +1,192 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "caf/all.hpp"
+#include "caf/scheduler/test_coordinator.hpp"
+
+#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/store/state_writer.hpp"
+#include "service.hpp"
+#include "simulation/connection.hpp"
+#include "simulation/hash_training.hpp"
+#include "simulation/memory_disk.hpp"
+#include "simulation/scenario.hpp"
+#include "trainer.hpp"
+
+namespace hippo::simulation {
+
+/// What came of a scenario.
+struct outcome {
+  std::string violation; ///< empty: all that must hold held
+  std::uint64_t messages = 0;
+  std::uint64_t trained = 0; ///< steps
+  std::uint64_t studies = 0;
+  std::uint64_t results = 0; ///< that were compared with training alone
+  std::uint64_t lives = 0;   ///< of the service
+  double seconds = 0;        ///< of virtual time
+};
+
+/// A whole service with its trainers, clients and disk, on one thread and in
+/// virtual time: every choice, which message is next, what fails and when, is
+/// drawn from the scenario's seed.
+///
+/// First faults come, and what must always hold is checked; then they end, and
+/// all studies must come to their end.
+class world {
+public:
+  using duration = virtual_timeline::duration;
+
+  /// @param disk under all databases; cleared
+  /// @param folder for the names of files; must not exist
+  /// @param trace is told what happens, if it is there
+  world(scenario what, memory_disk& disk, std::string folder,
+        std::function<void(const std::string&)> trace = {});
+  ~world();
+  world(const world&) = delete;
+  world& operator=(const world&) = delete;
+
+  outcome run();
+
+private:
+  // -- world.cpp: time and messages -------------------------------------------
+
+  struct config : caf::actor_system_config {
+    config();
+  };
+
+  bool step();
+  void deliver(std::size_t job);
+  void tell_message(caf::scheduled_actor& to);
+  bool advance();
+  void after(duration delay, std::function<void()> what);
+  void note_outside(const caf::actor& x) { outside_.insert(x->id()); }
+  [[nodiscard]] caf::scheduled_actor* actor_of(std::size_t job) const;
+  void fail(const std::string& why);
+  /// Says in the trace what happens.
+  void tell(const std::string& what) const;
+  std::uint64_t below(std::uint64_t n) { return random_() % n; }
+  duration seconds_below(std::uint64_t n);
+
+  // -- service.cpp: its lives -------------------------------------------------
+
+  void boot();
+  void boot_later(duration delay);
+  void restore(std::vector<stored_study> studies, std::size_t next);
+  void go();
+  void kill(bool power);
+  static void end(const caf::strong_actor_ptr& x, caf::error why);
+  void note_told();
+  void check_kept(state_reader& store);
+  /// The actors of the service of type `State` that live.
+  template <class State, class Handle>
+  [[nodiscard]] std::vector<State*> states() const {
+    std::vector<State*> result;
+    for (const auto& [id, x] : inside_) {
+      using actor = typename Handle::template stateful_base<State>;
+      auto* const y = dynamic_cast<actor*>(
+        caf::actor_cast<caf::abstract_actor*>(x));
+      if (y && !y->getf(caf::abstract_actor::is_terminated_flag))
+        result.push_back(&y->state);
+    }
+    return result;
+  }
+
+  // -- people.cpp: trainers and clients ---------------------------------------
+
+  struct node {
+    std::uint64_t number = 0;
+    training_actor handle;
+    std::shared_ptr<hash_engine> device;
+    std::shared_ptr<connection> link;
+    bool is_hung = false;
+  };
+
+  void add_trainer();
+  void connect(node& x);
+  void end_trainer(std::uint64_t number);
+  node* pick_trainer();
+  void submit_study();
+  void command_study();
+  void command(std::uint64_t study, study_command what);
+  void drive_clients();
+  void heal();
+
+  // -- faults.cpp -------------------------------------------------------------
+
+  void plan_faults();
+  void inject(scenario::field x);
+  void ail(bool ailments::*what);
+
+  // -- checks.cpp -------------------------------------------------------------
+
+  void check_store();
+  void check_study(state_reader& store, const stored_study& study);
+  void check_replay();
+  bool all_ended();
+  [[nodiscard]] bool is_at_rest();
+
+  scenario what_;
+  memory_disk& disk_;
+  std::string folder_;
+  std::function<void(const std::string&)> trace_;
+  std::mt19937_64 random_;  ///< of the order of messages and of delays
+  std::mt19937_64 faults_;  ///< of what fails
+  std::mt19937_64 studies_; ///< of what is submitted
+  std::string violation_;
+  std::uint64_t messages_ = 0;
+  std::uint64_t compared_ = 0;
+
+  std::shared_ptr<virtual_timeline> timeline_
+    = std::make_shared<virtual_timeline>();
+  std::shared_ptr<hash_folder> files_ = std::make_shared<hash_folder>();
+  config config_;
+  caf::actor_system system_{config_};
+  caf::scheduler::test_coordinator& scheduler_;
+  caf::actor_clock::time_point begin_;
+
+  std::set<caf::actor_id> outside_; ///< actors that are not the service's
+  std::map<caf::actor_id, caf::strong_actor_ptr> inside_;
+  std::set<caf::actor_id> frozen_;  ///< whose messages wait
+
+  // The service of now.
+  std::uint64_t life_ = 0;
+  bool is_up_ = false;
+  bool is_restored_ = false;
+  service_actors actors_;
+  caf::actor observer_;
+  std::shared_ptr<state_writer> store_;
+  bool may_end_ = false; ///< the service has a reason to end by itself
+
+  std::map<std::uint64_t, node> nodes_;
+  std::uint64_t last_node_ = 0;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t submissions_under_way_ = 0;
+
+  std::vector<scenario::field> planned_; ///< faults to come, the last one first
+  std::uint64_t next_fault_ = 0;         ///< at this message
+  bool is_healing_ = false;
+
+  // What the service has told.
+  std::map<std::uint64_t, std::string> accepted_; ///< texts by study
+  std::set<std::uint64_t> ended_;                 ///< studies
+  std::map<std::uint64_t, std::map<std::string, std::uint64_t>>
+    answered_; ///< commands by study and verb
+  struct told_result {
+    std::uint64_t trial = 0;
+    step_t at = 0;
+    metrics values;
+  };
+  std::map<std::uint64_t, std::vector<told_result>> heard_; ///< by study
+};
+
+} // namespace hippo::simulation
