@@ -40,6 +40,7 @@ struct PoolTest : test::actor_test {
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, trainer_id, const trainer_actor&) { ++*count; },
         [count](lost_atom, trainer_id) { --*count; },
+        [](able_atom, const trainer_set&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},
         [asked](yield_atom, trainer_id number) {

@@ -235,8 +235,9 @@ TEST_F(RetryPolicy, ThreeTrainersThatFailAreAVerdictWhoeverElseThereIs) {
     const auto x = judge(lease_of_both(trainer_id{i}),
                          failed_at(4, errc::training_failed));
     ASSERT_EQ(std::holds_alternative<fail_from>(x), i == 3);
-    if (i == 3)
+    if (i == 3) {
       EXPECT_TRUE(std::get<fail_from>(x).is_lasting);
+    }
   }
 }
 

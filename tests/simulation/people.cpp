@@ -240,8 +240,9 @@ void world::heal() {
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
     for (const auto* x : states<study_state, study_actor>())
-      if (x->options.stored.state == study_phase::paused)
-        command(x->options.stored.id, {verb::resume, 0, 0, "", 0});
+      if (const auto& stored = x->core->stored();
+          stored.state == study_phase::paused)
+        command(stored.id, {verb::resume, 0, 0, "", 0});
     after(20s, [=] { again(again); });
   };
   look(look);

@@ -111,7 +111,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
   if (next == studies.size())
     return go();
   const auto id = studies[next].id;
-  auto read = load_study(studies[next].text, "study", simulated_workloads(),
+  auto read = admit_study(studies[next].text, "study", simulated_workloads(),
                          true);
   if (!read.study)
     return fail("study " + std::to_string(id)
@@ -200,10 +200,11 @@ void world::kill(bool power) {
 /// Remembers what the studies that live have been told.
 void world::note_told() {
   for (const auto* x : states<study_state, study_actor>()) {
-    auto& heard = heard_[x->options.stored.id];
+    const auto& core = *x->core;
+    auto& heard = heard_[core.stored().id];
     heard.clear();
-    for (trial_no no = 0; no < x->trials.size(); ++no)
-      for (const auto& y : x->trials[no].results)
+    for (trial_no no = 0; no < core.trials().size(); ++no)
+      for (const auto& y : core.trials()[no].results)
         heard.push_back({no, y.step, y.values});
   }
 }
