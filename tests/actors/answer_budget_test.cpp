@@ -95,6 +95,8 @@ TEST_F(AnswerBudgetTest, RandomUseNeverGoesBeyondItsRoomAndServesAll) {
 }
 
 struct AnswerLedgerTest : AnswerBudgetTest {
+  ~AnswerLedgerTest() noexcept override = default;
+
   kj::Own<answer_ledger> one = kj::refcounted<answer_ledger>(all, 50);
   kj::Own<answer_ledger> other = kj::refcounted<answer_ledger>(all, 50);
 
