@@ -95,7 +95,7 @@ TEST_F(AnswerBudgetTest, RandomUseNeverGoesBeyondItsRoomAndServesAll) {
 }
 
 struct AnswerLedgerTest : AnswerBudgetTest {
-  ~AnswerLedgerTest() noexcept override {} // kj's Own may throw
+  ~AnswerLedgerTest() noexcept override = default;
 
   kj::Own<answer_ledger> one = kj::refcounted<answer_ledger>(all, 50);
   kj::Own<answer_ledger> other = kj::refcounted<answer_ledger>(all, 50);
