@@ -321,7 +321,7 @@ TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
             (std::set<trainer_id>{first_trainer}));
 }
 
-/// However failures fall, a state fails only when enough trainers have tried it,
+/// However failures fall, a state fails only when enough trainers have tried,
 /// or all there are, often enough.
 TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
   for (unsigned seed = 0; seed < 200; ++seed) {

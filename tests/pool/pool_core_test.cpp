@@ -503,7 +503,8 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
       case 9: out = pool.release(trainer, now); break;
       case 10:
         out = below(2) == 0 ? pool.stall(trainer, "stalls", now)
-                            : pool.cool_down(trainer, 3s, below(2) ? "" : "no", now);
+                            : pool.cool_down(trainer, 3s,
+                                             below(2) == 0 ? "no" : "", now);
         break;
       case 11: out = pool.blame(trainer, "failed", now); break;
       case 12: out = pool.note_alive(trainer, now); break;

@@ -18,7 +18,7 @@ struct retry {
   bool trainer_leaves = false; ///< it hands back whatever it is given
 };
 
-/// The trainer's disk or network has failed, or it cannot start the workload, by
+/// The trainer's disk or network failed, or it cannot start the workload, by
 /// no fault of the path. It gets no work of this merger for that long.
 struct cool_down {
   std::chrono::milliseconds span{0};
@@ -52,11 +52,11 @@ using verdict
 
 /// Counts failures, and says what each of them means and whose fault it is.
 ///
-/// A failure of training on one trainer is no verdict on what it trained as long
-/// as there is another that has not tried: only when so many different trainers
-/// have failed at it, or all that there are as often together, do the trials fail
-/// that need it. Where another trainer gets past it, those that could not are to
-/// blame.
+/// A failure of training on one trainer is no verdict on what it trained as
+/// long as there is another that has not tried: only when so many different
+/// trainers have failed at it, or all that there are as often together, do the
+/// trials fail that need it. Where another trainer gets past it, those that
+/// could not are to blame.
 ///
 /// @invariant of each failed state at least one trainer has tried, and no more
 ///            trainers than attempts were made

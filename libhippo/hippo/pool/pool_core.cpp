@@ -480,7 +480,7 @@ pool_core::effects pool_core::note_alive(trainer_id number, time_point now) {
   x->last_message = now;
   const bool was_sick = !std::exchange(x->record.sick, {}).empty();
   const bool was_unable = x->holder && !x->is_able(*x->holder);
-  if (x->holder)
+  if (was_unable)
     x->rests.erase(*x->holder);
   if (!was_sick && !was_unable)
     return out;

@@ -157,8 +157,8 @@ public:
   /// be given work.
   effects note_heartbeat(const heartbeat& x, time_point now);
 
-  /// A trainer has passed a stop of a lease: it is alive, it is not sick, and it
-  /// can train for the merger that holds it.
+  /// A trainer has passed a stop of a lease: it is alive, it is not sick, and
+  /// it can train for the merger that holds it.
   effects note_alive(trainer_id x, time_point now);
 
   /// A trainer ends, once its merger has released it.
