@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/process/answer_buffer.hpp"
 #include "hippo/process/child.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/workload.hpp"
@@ -71,6 +72,7 @@ private:
   process_options options_;
   std::optional<child> child_; ///< set but while this is constructed
   int socket_ = -1;
+  answer_buffer answers_;    ///< what has come of them
   std::uint64_t number_ = 0; ///< of the last request
 };
 
