@@ -75,8 +75,8 @@ void world::check_store() {
 void world::check_study(state_reader& store, const stored_study& study) {
   const auto label = "study " + std::to_string(study.id) + ", trial ";
   const auto read
-    = load_study(study.text, "study", simulated_workloads(), true);
-  const auto& spec = read.study->spec;
+    = admit_study(study.text, "study", simulated_workloads(), true);
+  const auto& spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);
   if (!rows || !events)

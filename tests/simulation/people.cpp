@@ -93,7 +93,7 @@ void world::submit_study() {
     return;
   }
   const auto text = random_study(studies_, what_, ++submitted_);
-  auto read = load_study(text, "study", simulated_workloads(), true);
+  auto read = admit_study(text, "study", simulated_workloads(), true);
   if (!read.study) {
     fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
     return;

@@ -110,8 +110,8 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
   if (next == studies.size())
     return go();
   const auto id = studies[next].id;
-  auto read = load_study(studies[next].text, "study", simulated_workloads(),
-                         true);
+  auto read = admit_study(studies[next].text, "study", simulated_workloads(),
+                          true);
   if (!read.study)
     return fail("study " + std::to_string(id)
                 + " was accepted and cannot be read any more");
