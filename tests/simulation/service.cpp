@@ -33,7 +33,6 @@ void world::boot() {
   options.coordinator.merge = what_.merge != 0;
   options.coordinator.keep_ended = false;
   options.coordinator.stall_max = 40s;
-  options.coordinator.unmeasured_stall_max = 200s;
   if (what_.budget > 0)
     options.coordinator.checkpoint_bytes_max = what_.budget;
   observer_ = system_.spawn([this, life = life_ + 1](
@@ -112,7 +111,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
     return go();
   const auto id = studies[next].id;
   auto read = admit_study(studies[next].text, "study", simulated_workloads(),
-                         true);
+                          true);
   if (!read.study)
     return fail("study " + std::to_string(id)
                 + " was accepted and cannot be read any more");
@@ -200,11 +199,10 @@ void world::kill(bool power) {
 /// Remembers what the studies that live have been told.
 void world::note_told() {
   for (const auto* x : states<study_state, study_actor>()) {
-    const auto& core = *x->core;
-    auto& heard = heard_[core.stored().id];
+    auto& heard = heard_[x->options.stored.id];
     heard.clear();
-    for (trial_no no = 0; no < core.trials().size(); ++no)
-      for (const auto& y : core.trials()[no].results)
+    for (trial_no no = 0; no < x->trials.size(); ++no)
+      for (const auto& y : x->trials[no].results)
         heard.push_back({no, y.step, y.values});
   }
 }
