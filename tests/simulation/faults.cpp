@@ -43,9 +43,15 @@ void world::inject(scenario::field x) {
   tell(std::string{"fault: "} + x.name + ", " + x.meaning);
   const auto span = seconds_below(40);
   if (is(&s::crash) || is(&s::power_cut)) {
-    if (is_up_)
-      kill(is(&s::power_cut));
-    boot_later(seconds_below(20));
+    const auto end = [this, power = is(&s::power_cut)] {
+      if (is_up_)
+        kill(power);
+      boot_later(seconds_below(20));
+    };
+    if (below(3) == 0)
+      after(0s, end); // when nothing is under way
+    else
+      end();
   } else if (is(&s::death)) {
     if (auto* y = pick_trainer())
       end_trainer(y->number);

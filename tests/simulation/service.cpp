@@ -145,6 +145,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
 }
 
 void world::go() {
+  check_standing();
   is_restored_ = true;
   caf::anon_send(actors_.coordinator, go_atom::value);
 }
@@ -160,6 +161,7 @@ void world::end(const caf::strong_actor_ptr& x, caf::error why) {
 /// stored yet.
 void world::kill(bool power) {
   note_told();
+  note_standing();
   if (power)
     disk_.freeze(faults_);
   else
@@ -205,6 +207,41 @@ void world::note_told() {
       for (const auto& y : x->trials[no].results)
         heard.push_back({no, y.step, y.values});
   }
+}
+
+std::map<std::uint64_t, world::standing> world::standings() const {
+  std::map<std::uint64_t, standing> result;
+  for (const auto* x : states<study_state, study_actor>()) {
+    auto& y = result[x->options.stored.id];
+    y.phase = x->options.stored.state;
+    y.weight = x->options.stored.weight;
+    for (trial_no no = 0; no < x->trials.size(); ++no) {
+      const auto& trial = x->trials[no];
+      y.results += trial.results.size();
+      y.trials.emplace_back(trial.state, trial.asked_to, trial.failure);
+    }
+  }
+  return result;
+}
+
+/// Remembers where the studies stand, if nothing is under way.
+void world::note_standing() {
+  stood_.clear();
+  if (scheduler_.jobs.empty() && frozen_.empty() && is_restored_
+      && !disk_.is_full && !disk_.is_read_only)
+    stood_ = standings();
+}
+
+/// A study that has received the same again is where it was.
+void world::check_standing() {
+  const auto now = standings();
+  for (const auto& [id, before] : stood_)
+    if (const auto i = now.find(id);
+        i != now.end() && i->second.results == before.results
+        && i->second != before)
+      fail("study " + std::to_string(id)
+           + " is another one after a restart than before");
+  stood_.clear();
 }
 
 /// What anybody was told is in the store.

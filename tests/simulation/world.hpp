@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -86,7 +87,9 @@ private:
   void kill(bool power);
   static void end(const caf::strong_actor_ptr& x, caf::error why);
   void note_told();
+  void note_standing();
   void check_kept(state_reader& store);
+  void check_standing();
   /// The actors of the service of type `State` that live.
   template <class State, class Handle>
   [[nodiscard]] std::vector<State*> states() const {
@@ -131,9 +134,7 @@ private:
 
   void check_store();
   void check_study(state_reader& store, const stored_study& study);
-  void check_replay();
   bool all_ended();
-  [[nodiscard]] bool is_at_rest();
 
   scenario what_;
   memory_disk& disk_;
@@ -187,6 +188,17 @@ private:
     metrics values;
   };
   std::map<std::uint64_t, std::vector<told_result>> heard_; ///< by study
+
+  /// Where studies stood when the service was killed with nothing under way.
+  struct standing {
+    study_phase phase{};
+    double weight = 1;
+    std::size_t results = 0;
+    std::vector<std::tuple<trial_state, step_t, std::string>> trials;
+    friend bool operator==(const standing&, const standing&) = default;
+  };
+  [[nodiscard]] std::map<std::uint64_t, standing> standings() const;
+  std::map<std::uint64_t, standing> stood_; ///< by study
 };
 
 } // namespace hippo::simulation
