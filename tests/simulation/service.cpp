@@ -201,10 +201,10 @@ void world::kill(bool power) {
 /// Remembers what the studies that live have been told.
 void world::note_told() {
   for (const auto* x : states<study_state, study_actor>()) {
-    auto& heard = heard_[x->options.stored.id];
+    auto& heard = heard_[x->core->stored().id];
     heard.clear();
-    for (trial_no no = 0; no < x->trials.size(); ++no)
-      for (const auto& y : x->trials[no].results)
+    for (trial_no no = 0; no < x->core->trials().size(); ++no)
+      for (const auto& y : x->core->trials()[no].results)
         heard.push_back({no, y.step, y.values});
   }
 }
@@ -212,11 +212,11 @@ void world::note_told() {
 std::map<std::uint64_t, world::standing> world::standings() const {
   std::map<std::uint64_t, standing> result;
   for (const auto* x : states<study_state, study_actor>()) {
-    auto& y = result[x->options.stored.id];
-    y.phase = x->options.stored.state;
-    y.weight = x->options.stored.weight;
-    for (trial_no no = 0; no < x->trials.size(); ++no) {
-      const auto& trial = x->trials[no];
+    auto& y = result[x->core->stored().id];
+    y.phase = x->core->stored().state;
+    y.weight = x->core->stored().weight;
+    for (trial_no no = 0; no < x->core->trials().size(); ++no) {
+      const auto& trial = x->core->trials()[no];
       y.results += trial.results.size();
       y.trials.emplace_back(trial.state, trial.asked_to, trial.failure);
     }
