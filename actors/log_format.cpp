@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 
 namespace hippo {
 
@@ -41,6 +42,16 @@ std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
 }
 
 } // namespace
+
+std::string old_log_of(const std::string& file) {
+  return spdlog::sinks::rotating_file_sink_mt::calc_filename(file, 1);
+}
+
+spdlog::sink_ptr make_log_files(const std::string& file,
+                                std::size_t bytes_max) {
+  return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+    file, bytes_max, old_log_files_max);
+}
 
 void log_to(spdlog::sink_ptr sink, const std::string& name,
             log_format format) {

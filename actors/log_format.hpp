@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,21 @@ enum class log_format {
   text, ///< `2026-01-31 12:00:00.000 info pool: trainer 1 is ...`
   json, ///< `{"time":"2026-01-31T12:00:00.000Z","level":"info","message":...}`
 };
+
+/// A log file of a service has at most so many bytes; then it becomes
+/// `NAME.1.log`, what was that `NAME.2.log`, and so on.
+inline constexpr std::size_t log_file_bytes_max = 10 << 20;
+
+/// How many files there are at most beside the one that is written.
+inline constexpr std::size_t old_log_files_max = 5;
+
+/// Returns the file that `file` becomes when it is full.
+std::string old_log_of(const std::string& file);
+
+/// Returns a sink for `file`, which ends in `.log`, and those that were full.
+/// @throws spdlog::spdlog_ex if it cannot be written
+spdlog::sink_ptr make_log_files(const std::string& file,
+                                std::size_t bytes_max = log_file_bytes_max);
 
 /// Makes `sink` take all of the program's log from now on, in that form.
 void log_to(spdlog::sink_ptr sink, const std::string& name, log_format format);

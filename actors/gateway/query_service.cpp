@@ -7,6 +7,7 @@
 #include "gateway/limits.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/report/report.hpp"
+#include "log_format.hpp"
 
 namespace hippo {
 
@@ -51,9 +52,19 @@ expected<query_service::log_part> read_log(const std::string& file,
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in)
     return {errc::io_failed, "cannot read the log"};
-  const auto size = static_cast<std::uint64_t>(in.tellg());
-  if (after >= size)
+  auto size = static_cast<std::uint64_t>(in.tellg());
+  if (after == size)
     return query_service::log_part{{}, size};
+  if (after > size) { // it was full: first the rest of what it was
+    std::ifstream old(old_log_of(file), std::ios::binary | std::ios::ate);
+    const auto old_size = old ? static_cast<std::uint64_t>(old.tellg()) : 0;
+    if (after < old_size) {
+      in = std::move(old);
+      size = old_size;
+    } else {
+      after = 0;
+    }
+  }
   in.seekg(static_cast<std::streamoff>(after));
   query_service::log_part result{
     std::string(std::min<std::uint64_t>(size - after, log_bytes_per_call_max),

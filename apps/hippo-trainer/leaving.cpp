@@ -7,14 +7,12 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/process/process_workload.hpp"
 #include "options.hpp"
 
 namespace hippo {
 
 void leave_at_once(int code) {
   spdlog::shutdown();
-  end_children();
   std::_Exit(code);
 }
 

@@ -3,12 +3,10 @@ FILE.py[:CLASS]`. Trainers start it; schemas/process.capnp is what they say."""
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import importlib.util
 import json
 import os
-import signal
 import sys
 import traceback
 import types
@@ -177,15 +175,6 @@ def _limit_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _end_with_parent() -> None:
-    """Lets the kernel end this process when its trainer dies in the midst of a
-    long step; Linux only."""
-    try:
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    except (OSError, AttributeError):
-        pass
-
-
 def main(arguments: list[str] | None = None) -> int:
     names = sys.argv[1:] if arguments is None else arguments
     if names[:1] == ["--versions"]:
@@ -198,7 +187,6 @@ def main(arguments: list[str] | None = None) -> int:
               "       python -m hippo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
-    _end_with_parent()
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
         try:
             workload = find_class(names[0])()

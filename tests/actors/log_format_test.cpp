@@ -1,11 +1,14 @@
 #include "log_format.hpp"
 
+#include <filesystem>
 #include <regex>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/sinks/ostream_sink.h>
+
+#include "train/temporary_folder.hpp"
 
 namespace hippo {
 namespace {
@@ -24,6 +27,21 @@ struct LogFormatTest : testing::Test {
 
   std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
 };
+
+TEST_F(LogFormatTest, FilesAreOfBoundedSizeAndNumber) {
+  const temporary_folder folder;
+  const auto file = folder.path + "/hippo.log";
+  constexpr std::size_t bytes_max = 1000;
+  log_to(make_log_files(file, bytes_max), "test", log_format::text);
+  for (int i = 0; i < 1000; ++i)
+    spdlog::warn("line {}", i);
+  spdlog::default_logger()->flush();
+  const auto names = folder.names();
+  EXPECT_EQ(names.size(), old_log_files_max + 1);
+  for (const auto& name : names)
+    EXPECT_LE(std::filesystem::file_size(folder.path + '/' + name), bytes_max);
+  EXPECT_TRUE(std::filesystem::exists(old_log_of(file)));
+}
 
 TEST_F(LogFormatTest, TextIsForPeople) {
   EXPECT_TRUE(std::regex_match(

@@ -1,6 +1,11 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +20,7 @@ using namespace std::chrono_literals;
 
 /// Adds up learning rates; what goes wrong is a word in args.trouble.
 constexpr auto program = R"(#!/usr/bin/env python3
-import json, os, sys, time
+import json, os, subprocess, sys, time
 request = json.load(open(sys.argv[1]))
 total = 0.0
 if request["load"]:
@@ -26,6 +31,17 @@ print("from", request["from"], "to", request["to"], flush=True)
 trouble = request["args"].get("trouble") if request["to"] else None
 if trouble == "hang":
     time.sleep(600)
+if trouble == "daemon":
+    daemon = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    print("daemon", daemon.pid, os.getpid(), flush=True)
+    if request["args"].get("tell"):
+        open(request["args"]["tell"] + ".new", "w").write(
+            f"{daemon.pid} {os.getpid()}")
+        os.rename(request["args"]["tell"] + ".new", request["args"]["tell"])
+        time.sleep(600)
+if trouble == "pipe":
+    os.mkfifo(sys.argv[2])
+    sys.exit()
 if trouble == "exit":
     sys.exit(5)
 os.mkdir(request["save"] + "/deep")
@@ -105,6 +121,48 @@ TEST_F(FileWorkload, SaysWhatWentWrong) {
   EXPECT_NE(failure_of(*make({{"trouble", std::string{"empty"}}}))
               .find("'metrics', a map of numbers"),
             std::string::npos);
+}
+
+/// Waits until a process that is no child of this one has ended.
+bool ends(pid_t id) {
+  for (int i = 0; i < 1000 && ::kill(id, 0) == 0; ++i)
+    std::this_thread::sleep_for(10ms);
+  return ::kill(id, 0) != 0;
+}
+
+TEST_F(FileWorkload, AnAnswerThatIsNoFileIsNotWaitedFor) {
+  EXPECT_NE(failure_of(*make({{"trouble", std::string{"pipe"}}}))
+              .find("it is no regular file"),
+            std::string::npos);
+}
+
+TEST_F(FileWorkload, WhatAProgramLeavesBehindEndsWithIt) {
+  const auto x = make({{"trouble", std::string{"daemon"}}});
+  EXPECT_EQ(failure_of(*x), "");
+  const auto said = x->take_output();
+  const auto at = said.find("daemon ");
+  ASSERT_NE(at, said.npos) << said;
+  EXPECT_TRUE(ends(std::stoi(said.substr(at + 7))));
+}
+
+TEST_F(FileWorkload, AProgramDoesNotOutliveATrainerThatIsKilled) {
+  const auto tell = folder.path + "/told";
+  const auto trainer = ::fork();
+  if (trainer == 0) {
+    failure_of(*make({{"trouble", std::string{"daemon"}}, {"tell", tell}}));
+    ::_exit(1);
+  }
+  for (int i = 0; i < 3000 && !fs::exists(tell); ++i)
+    std::this_thread::sleep_for(10ms);
+  pid_t daemon = 0;
+  pid_t program_id = 0;
+  std::ifstream{tell} >> daemon >> program_id;
+  ASSERT_GT(program_id, 0);
+  EXPECT_EQ(::kill(program_id, 0), 0);
+  ::kill(trainer, SIGKILL);
+  ::waitpid(trainer, nullptr, 0);
+  EXPECT_TRUE(ends(program_id));
+  EXPECT_TRUE(ends(daemon));
 }
 
 TEST_F(FileWorkload, AStateThatIsNoneIsRefused) {

@@ -1,6 +1,8 @@
 #include "hippo/process/process_workload.hpp"
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <regex>
 #include <thread>
@@ -143,6 +145,78 @@ TEST_F(ProcessTest, ItsEndIsSeenThoughAChildHoldsItsOutputAndSocket) {
   const auto child = number_after("child", work->take_output());
   ASSERT_GT(child, 0);
   EXPECT_TRUE(ends(child));
+}
+
+TEST_F(ProcessTest, HalfAnAnswerIsNotWaitedForWhateverIsPrinted) {
+  for (const auto& [trouble, said] : std::map<std::string, std::string>{
+         {"half", "did not end an answer for 0.5 s and was killed"},
+         {"byte", "did not end an answer for 0.5 s and was killed"},
+         {"huge", "sent an answer of more than 67108864 bytes"},
+         {"segments", "sent an answer of more than 67108864 bytes"},
+         {"garbage", "damaged"}}) {
+    auto x = options();
+    x.silence_max = 500ms;
+    const auto work = make_process_workload(x, {1, {{"trouble", trouble}}, {}});
+    work->prepare();
+    work->init();
+    const auto why
+      = failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); });
+    EXPECT_NE(why.find(said), std::string::npos) << trouble << ": " << why;
+    EXPECT_NE(failure_of([&] { work->evaluate(); }).find("has ended"),
+              std::string::npos);
+  }
+}
+
+TEST_F(ProcessTest, WhoDoesNotReadARequestIsNotWaitedFor) {
+  auto x = options();
+  x.silence_max = 500ms;
+  const auto work
+    = make_process_workload(x, {1, {{"trouble", std::string{"deaf"}}}, {}});
+  work->prepare();
+  work->init();
+  form falling = form::constant(1);
+  falling.kind = form_kind::exponential;
+  falling.a = {1, 0.5};
+  const auto why = failure_of([&] { work->train(lr(falling), 0, 300'000); });
+  EXPECT_NE(why.find("did not read a request for 0.5 s and was killed"),
+            std::string::npos)
+    << why;
+}
+
+TEST_F(ProcessTest, NothingEscapesIntoASessionOfItsOwn) {
+  auto work = make({{"trouble", std::string{"daemon"}}});
+  const auto daemon = number_after("daemon", work->take_output());
+  ASSERT_GT(daemon, 0);
+  EXPECT_EQ(::kill(daemon, 0), 0);
+  work.reset();
+  EXPECT_TRUE(ends(daemon));
+}
+
+TEST_F(ProcessTest, NothingOutlivesATrainerThatIsKilled) {
+  int told[2];
+  ASSERT_EQ(::pipe(told), 0);
+  const auto trainer = ::fork();
+  if (trainer == 0) {
+    const auto work = make({{"trouble", std::string{"daemon"}}});
+    const pid_t ids[]
+      = {number_after("daemon", work->take_output()), ::getpid()};
+    if (::write(told[1], ids, sizeof ids) > 0)
+      failure_of([&] { // it is in the midst of a step
+        work->init();
+        work->train(lr(form::constant(1)), 0, 1);
+      });
+    for (;;)
+      ::pause();
+  }
+  pid_t ids[2] = {0, 0};
+  ASSERT_EQ(::read(told[0], ids, sizeof ids),
+            static_cast<ssize_t>(sizeof ids));
+  EXPECT_EQ(::kill(ids[0], 0), 0);
+  ::kill(trainer, SIGKILL);
+  ::waitpid(trainer, nullptr, 0);
+  EXPECT_TRUE(ends(ids[0]));
+  ::close(told[0]);
+  ::close(told[1]);
 }
 
 TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {

@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -20,6 +23,7 @@ namespace {
 
 using namespace hippo::schema;
 
+int to_trainer = -1; ///< the socket
 double total = 0;
 std::string trouble;
 double scale = 1;
@@ -27,6 +31,43 @@ double scale = 1;
 [[noreturn]] void stay() {
   for (;;)
     ::pause();
+}
+
+/// Does not do anything else, but prints.
+[[noreturn]] void chat() {
+  for (;;) {
+    std::cout << "still here" << std::endl;
+    ::usleep(20'000);
+  }
+}
+
+void send(const void* bytes, std::size_t size) {
+  if (::write(to_trainer, bytes, size) < 0)
+    std::_Exit(8);
+}
+
+/// Leaves a child that is in no way related to this process any more.
+void leave_daemon() {
+  int told[2];
+  if (::pipe(told) != 0)
+    return;
+  pid_t daemon = ::fork();
+  if (daemon == 0) {
+    ::setsid();
+    daemon = ::fork();
+    if (daemon == 0) {
+      ::setpgid(0, 0);
+      for (int fd = 0; fd < 64; ++fd)
+        ::close(fd);
+      stay();
+    }
+    if (::write(told[1], &daemon, sizeof daemon) < 0)
+      std::_Exit(8);
+    std::_Exit(0);
+  }
+  ::waitpid(daemon, nullptr, 0);
+  if (::read(told[0], &daemon, sizeof daemon) > 0)
+    std::cout << "daemon " << daemon << std::endl;
 }
 
 void be_in_trouble(ProcessAnswer::Builder answer) {
@@ -42,6 +83,33 @@ void be_in_trouble(ProcessAnswer::Builder answer) {
       stay();
     std::cout << "child " << child << std::endl;
     std::_Exit(9);
+  }
+  if (trouble == "half") { // a segment table, and nothing of what it says
+    const std::uint32_t table[2] = {0, 1000};
+    send(table, sizeof table);
+    chat();
+  }
+  if (trouble == "byte") {
+    send("", 1);
+    chat();
+  }
+  if (trouble == "huge") {
+    const std::uint32_t table[2] = {0, 0xffffffff};
+    send(table, sizeof table);
+    stay();
+  }
+  if (trouble == "segments") {
+    const std::uint32_t table[2] = {0xfffffffe, 1};
+    send(table, sizeof table);
+    stay();
+  }
+  if (trouble == "garbage") {
+    std::uint64_t words[9];
+    std::memset(words, 0xee, sizeof words);
+    const std::uint32_t table[2] = {0, 8};
+    std::memcpy(words, table, sizeof table);
+    send(words, sizeof words);
+    stay();
   }
   if (trouble == "chatter")
     for (int i = 0; i < 100'000; ++i)
@@ -80,6 +148,8 @@ void set_up(Setup::Reader x) {
   }
   std::cout << "seed " << x.getSeed() << " on " << x.getDevice().cStr()
             << std::endl;
+  if (trouble == "daemon")
+    leave_daemon();
   if (trouble == "child") {
     const auto child = ::fork();
     if (child == 0)
@@ -92,6 +162,7 @@ void set_up(Setup::Reader x) {
 
 int main(int argc, char** argv) {
   const int socket = std::atoi(std::getenv("HIPPO_SOCKET"));
+  to_trainer = socket;
   if (argc > 1 && std::string{argv[1]} == "--silent")
     return 3;
   for (;;) {
@@ -120,6 +191,11 @@ int main(int argc, char** argv) {
         answer.setDone();
         break;
       case ProcessRequest::INIT:
+        if (trouble == "deaf") {
+          answer.setDone();
+          capnp::writeMessageToFd(socket, out);
+          chat();
+        }
         total = 0;
         answer.setDone();
         break;

@@ -375,6 +375,14 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
   EXPECT_EQ((*folder->load_best(some_study(2, "min")))->trial, 1u);
 }
 
+// A sum that no INTEGER of SQLite holds is not the end of all commits.
+TEST_F(StateFolderTest, TrainedStepsEndAtWhatIsStored) {
+  auto folder = open();
+  for (const auto more : {1ull << 62, 1ull << 62, ~0ull, 1ull})
+    commit(*folder, {steps_trained{key, more, 0}});
+  EXPECT_EQ(folder->load_usage()->front().trained_steps, (1ull << 63) - 1);
+}
+
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   commit(*open(), {lease_epoch_begun{4}, lease_epoch_begun{5}});
   auto folder = open();

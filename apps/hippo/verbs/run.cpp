@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include <spdlog/sinks/basic_file_sink.h>
 
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
@@ -352,9 +351,8 @@ int run(run_options options) {
   auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  log_to(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
-           options.state + "/hippo.log"),
-         "hippo", log_format::text);
+  log_to(make_log_files(options.state + "/hippo.log"), "hippo",
+         log_format::text);
   const interrupt_guard guard;
   const auto default_report = (*store)->report();
   local_service svc{options, std::shared_ptr<state_writer>(std::move(*store))};

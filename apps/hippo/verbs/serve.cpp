@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -17,6 +16,7 @@
 #include "gateway/gateway.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/key_folder.hpp"
+#include "hippo/keys/private_file.hpp"
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "hippo/train/folder_token.hpp"
@@ -208,8 +208,7 @@ gateway_options gateway_of(const serve_options& x, service& svc,
 void start_log(const serve_options& x) {
   const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
   sinks->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  sinks->add_sink(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
-    x.state + "/hippo.log"));
+  sinks->add_sink(make_log_files(x.state + "/hippo.log"));
   log_to(sinks, "hippo", x.log);
   spdlog::flush_every(std::chrono::seconds(1));
 }
@@ -239,6 +238,9 @@ int serve(serve_options options) {
   if (!store)
     return fail(store.failure(), exit_bad_input);
   start_log(options);
+  // A folder that was there may be meant to be read by trainers of other users.
+  if (auto why = check_private_folder(options.state))
+    spdlog::warn("serve: {}", why->message);
   if (options.insecure)
     spdlog::warn("serve: --insecure: everybody who reaches the ports of this "
                  "service can use it, read all results and run trainings");

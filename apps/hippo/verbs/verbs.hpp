@@ -13,6 +13,8 @@ void add_verbs(verb_table& verbs);
 void add_run(verb_table& verbs);
 void add_serve(verb_table& verbs);
 void add_gc(verb_table& verbs);
+void add_backup(verb_table& verbs);
+void add_restore(verb_table& verbs); // in backup.cpp: the same, back
 void add_simulate(verb_table& verbs);
 void add_preview(verb_table& verbs);
 void add_check(verb_table& verbs);

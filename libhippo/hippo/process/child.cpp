@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,13 +12,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <mutex>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
 #include "hippo/core/utf8.hpp"
 #include "hippo/plan/lease.hpp"
+#include "hippo/process/descriptor.hpp"
+#include "hippo/process/keeper_image.hpp"
+#include "hippo/train/file_descriptor.hpp"
 
 namespace hippo {
 
@@ -28,15 +30,36 @@ using clock = std::chrono::steady_clock;
 /// How often a program is looked at that is about to end.
 constexpr useconds_t end_look_us = 500;
 
-/// The process groups of all children of this program.
-struct child_groups {
-  std::mutex mutex;
-  std::set<pid_t> ids;
-};
+/// How long a keeper may take to start a program.
+constexpr int start_ms_max = 60'000;
 
-child_groups& groups() {
-  static child_groups result;
-  return result;
+/// How long it may take to end one. A process that waits for a disk or a driver
+/// cannot be ended; it is not waited for then.
+constexpr int end_ms_max = 10'000;
+
+/// The most that is read at a time of what a program prints: one that prints
+/// without end must not keep others waiting.
+constexpr int drain_rounds_max = 16;
+
+/// Waits until a descriptor can be read. @returns whether it can
+bool is_readable(int fd, int ms) noexcept {
+  pollfd ready{fd, POLLIN, 0};
+  const auto deadline = clock::now() + std::chrono::milliseconds{ms};
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+                        deadline - clock::now())
+                        .count();
+    const auto n
+      = ::poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (n >= 0 || errno != EINTR)
+      return n > 0;
+  }
+}
+
+/// Throws what has just failed.
+[[noreturn]] void cannot_make(const char* what) {
+  throw std::runtime_error(std::string{"cannot make "} + what + ": "
+                           + std::strerror(errno));
 }
 
 } // namespace
@@ -69,20 +92,24 @@ std::string output_tail::take() {
   return "[" + std::to_string(left_out) + " bytes are left out]\n" + text;
 }
 
-void end_children() noexcept {
-  const std::lock_guard guard{groups().mutex};
-  for (const auto id : groups().ids)
-    ::kill(-id, SIGKILL);
-}
-
 child::child(spawn_plan& plan, const process_options& options) {
+  const auto keeper = keeper_program();
+  if (!keeper)
+    throw std::runtime_error(keeper.failure().message);
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
-    throw std::runtime_error(std::string{"cannot make a pipe: "}
-                             + std::strerror(errno));
+    cannot_make("a pipe");
+  const file_descriptor prints{above_standard(pipe[1])};
+  file_descriptor output{above_standard(pipe[0])};
+  std::array<int, 2> line{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line.data()) != 0)
+    cannot_make("a socket");
+  file_descriptor theirs{above_standard(line[1])};
+  file_descriptor ours{above_standard(line[0])};
   plan.open(STDIN_FILENO, "/dev/null", O_RDONLY);
-  plan.copy(pipe[1], STDOUT_FILENO);
-  plan.copy(pipe[1], STDERR_FILENO);
+  plan.copy(prints.number(), STDOUT_FILENO);
+  plan.copy(prints.number(), STDERR_FILENO);
+  plan.copy(theirs.number(), keeper_line);
   plan.own_group();
   if (!options.folder.empty())
     plan.work_in(options.folder);
@@ -92,32 +119,47 @@ child::child(spawn_plan& plan, const process_options& options) {
   // cuBLAS is reproducible only with a fixed workspace.
   plan.set("PYTHONHASHSEED", "0");
   plan.set("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
-  auto pid = plan.start(options.command);
-  ::close(pipe[1]);
-  if (!pid) {
-    ::close(pipe[0]);
+  auto command = options.command;
+  command.insert(command.begin(), *keeper);
+  auto pid = plan.start(command);
+  if (!pid)
     throw std::runtime_error(pid.failure().message);
-  }
+  theirs = file_descriptor{};
   pid_ = *pid;
-  {
-    const std::lock_guard guard{groups().mutex};
-    groups().ids.insert(pid_);
-  }
-  // Debian 12's header declares pidfd_open for C alone.
-  end_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-  output_ = pipe[0];
+  line_ = ours.release();
+  output_ = output.release();
   ::fcntl(output_, F_SETFL, O_NONBLOCK);
+  // Debian 12's header declares pidfd_open for C alone.
+  end_ = above_standard(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (const auto why = hear_of_start(); why != 0) {
+    kill();
+    close_all();
+    throw std::runtime_error("cannot start " + options.command[0] + ": "
+                             + std::strerror(why));
+  }
 }
 
 child::~child() {
   kill();
-  ::close(end_);
-  ::close(output_);
+  close_all();
+}
+
+void child::close_all() noexcept {
+  for (auto* fd : {&end_, &line_, &output_})
+    if (const auto open = std::exchange(*fd, -1); open >= 0)
+      ::close(open);
+}
+
+int child::hear_of_start() const noexcept {
+  int code = 0;
+  if (!is_readable(line_, start_ms_max))
+    return ETIMEDOUT;
+  return ::recv(line_, &code, sizeof code, 0) == sizeof code ? code : ECHILD;
 }
 
 bool child::drain() {
-  std::array<char, 4096> part{};
-  for (;;) {
+  std::array<char, 65'536> part{};
+  for (int i = 0; i < drain_rounds_max; ++i) {
     const auto n = ::read(output_, part.data(), part.size());
     if (n > 0)
       tail_.add({part.data(), static_cast<std::size_t>(n)});
@@ -126,12 +168,14 @@ bool child::drain() {
     else if (errno != EINTR)
       return errno == EAGAIN;
   }
+  return true;
 }
 
-child::event child::wait(int fd, std::chrono::milliseconds silence_max) {
+child::event child::wait(int fd, short use,
+                         std::chrono::milliseconds silence_max, printing how) {
   constexpr std::int64_t poll_ms_max = 3'600'000;
   std::array<pollfd, 3> ready{
-    {{fd, POLLIN, 0}, {end_, POLLIN, 0}, {output_, POLLIN, 0}}};
+    {{fd, use, 0}, {end_, POLLIN, 0}, {output_, POLLIN, 0}}};
   auto deadline = clock::now() + silence_max;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -142,13 +186,14 @@ child::event child::wait(int fd, std::chrono::milliseconds silence_max) {
     if (::poll(ready.data(), ready.size(), static_cast<int>(patience)) <= 0)
       continue; // the time is over, or a signal came
     if (ready[2].revents != 0) {
-      deadline = clock::now() + silence_max;
+      if (how == printing::counts)
+        deadline = clock::now() + silence_max;
       if (!drain())
         ready[2].fd = -1; // poll passes it over from now on
     }
     // What it has said before its end counts.
     if (ready[0].revents != 0)
-      return event::readable;
+      return event::ready;
     if (ready[1].revents != 0)
       return event::ended;
   }
@@ -168,7 +213,7 @@ std::string child::end(std::chrono::milliseconds patience) {
     ::usleep(end_look_us);
   }
   drain();
-  forget();
+  pid_ = -1;
   auto result = describe_end(status);
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     result += "; the system kills like this what takes too much memory";
@@ -178,15 +223,10 @@ std::string child::end(std::chrono::milliseconds patience) {
 void child::kill() noexcept {
   if (!alive())
     return;
-  ::kill(-pid_, SIGKILL);
+  ::close(std::exchange(line_, -1)); // all of it ends
+  if (!is_readable(end_, end_ms_max))
+    ::kill(pid_, SIGKILL); // and the program with its keeper, once it can
   ::waitpid(pid_, nullptr, 0);
-  forget();
-}
-
-void child::forget() noexcept {
-  ::kill(-pid_, SIGKILL);
-  const std::lock_guard guard{groups().mutex};
-  groups().ids.erase(pid_);
   pid_ = -1;
 }
 

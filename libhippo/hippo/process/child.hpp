@@ -37,12 +37,14 @@ private:
   std::uint64_t left_out_ = 0; ///< bytes
 };
 
-/// Ends every `child` there is, with all that they have started; for a program
-/// that ends without its destructors. Thread-safe; no more may be started then.
-void end_children() noexcept;
+/// Whether what a program prints while it is waited for is a sign of life.
+enum class printing : std::uint8_t { counts, does_not_count };
 
-/// A program that runs beside this one, with all that it starts, which ends
-/// with this object. What it prints is collected.
+/// A program that runs beside this one. What it prints is collected.
+///
+/// All that it starts ends with it, and all of that with this object or with
+/// this process, however that ends: a keeper between the two sees to it
+/// (keeper.cpp).
 class child {
 public:
   /// @param plan what is to be done besides
@@ -57,14 +59,16 @@ public:
 
   /// What was waited for.
   enum class event : std::uint8_t {
-    readable, ///< the descriptor can be read
-    ended,    ///< the program has ended, though what it started may live on
-    silence,  ///< nothing was heard of it for too long
+    ready,   ///< the descriptor can be used
+    ended,   ///< the program has ended, and all that it has started
+    silence, ///< nothing was heard of it for too long
   };
 
-  /// Waits until `fd` can be read (-1: for nothing of the kind) or something
+  /// Waits until `fd` can be used (-1: for nothing of the kind) or something
   /// else happens. Takes in what the program prints meanwhile.
-  event wait(int fd, std::chrono::milliseconds silence_max);
+  /// @param use as for `poll`: POLLIN or POLLOUT
+  event wait(int fd, short use, std::chrono::milliseconds silence_max,
+             printing how = printing::counts);
 
   /// Waits a moment for a program that is about to end, and ends it otherwise.
   /// @returns how it ended: `exit code 1`
@@ -77,14 +81,17 @@ public:
   std::string take_output();
 
 private:
-  /// Takes in what is there. @returns whether more may come
+  /// Waits until the program runs. @returns the errno of why it does not, or 0
+  [[nodiscard]] int hear_of_start() const noexcept;
+
+  void close_all() noexcept;
+
+  /// Takes in what is there, or a part of much. @returns whether more may come
   bool drain();
 
-  /// Ends what it has left behind.
-  void forget() noexcept;
-
-  pid_t pid_ = -1;   ///< also that of its process group; -1: it has ended
-  int end_ = -1;     ///< can be read once it has ended (a pidfd)
+  pid_t pid_ = -1;   ///< of its keeper; -1: it has ended
+  int end_ = -1;     ///< can be read once that has ended (a pidfd)
+  int line_ = -1;    ///< to the keeper: once it is closed, all is ended
   int output_ = -1;  ///< what it prints comes out here
   output_tail tail_;
 };

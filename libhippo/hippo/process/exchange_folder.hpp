@@ -1,25 +1,17 @@
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace hippo {
 
 /// A temporary folder for states that come and go; removed in the end.
 class exchange_folder {
 public:
-  exchange_folder()
-    : path_((std::filesystem::temp_directory_path() / "hippo-states-XXXXXX")
-              .string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw std::runtime_error("cannot make the folder " + path_);
-  }
-  ~exchange_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  /// @throws std::runtime_error if it cannot be made
+  exchange_folder();
+  ~exchange_folder();
   exchange_folder(const exchange_folder&) = delete;
   exchange_folder& operator=(const exchange_folder&) = delete;
 
@@ -30,5 +22,17 @@ public:
 private:
   std::string path_;
 };
+
+/// The most bytes of a state: what is read of it is in memory.
+inline constexpr std::uint64_t state_bytes_max = 64ull << 30;
+
+/// Reads a file that code of a study has left. It may have left anything: only
+/// a regular file is read, so that nobody waits for a pipe.
+/// @throws std::runtime_error if it is none, cannot be read or is larger than
+///         `bytes_max`
+std::string read_exchanged(const std::string& path, std::uint64_t bytes_max);
+
+/// @throws std::runtime_error if it cannot be written
+void write_exchanged(const std::string& path, std::string_view bytes);
 
 } // namespace hippo

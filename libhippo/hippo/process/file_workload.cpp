@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include <capnp/message.h>
@@ -27,6 +26,9 @@ constexpr int file_protocol_version = 1;
 /// The most bytes of one file of a state: what a Data of Cap'n Proto holds.
 constexpr std::uint64_t state_file_bytes_max = (1ull << 29) - 1;
 
+/// Of an answer: metrics and a traceback, nothing large.
+constexpr std::uint64_t answer_bytes_max = 64ull << 20;
+
 /// How long a program may take to end once it has closed its output.
 constexpr std::chrono::milliseconds last_breath{1000};
 
@@ -53,22 +55,6 @@ json values_of(const configuration& config, step_t from, step_t to) {
   return result;
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream in{path, std::ios::binary};
-  std::string result{std::istreambuf_iterator<char>{in}, {}};
-  if (!in)
-    throw std::runtime_error("cannot read " + path.string());
-  return result;
-}
-
-void write_file(const fs::path& path, std::string_view bytes) {
-  std::ofstream out{path, std::ios::binary};
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out)
-    throw std::runtime_error("cannot write " + path.string());
-}
-
 /// Returns the files of a folder, sorted by path.
 std::map<std::string, fs::path> files_in(const fs::path& folder) {
   std::map<std::string, fs::path> result;
@@ -87,11 +73,7 @@ std::string pack(const fs::path& folder, const metrics& measured) {
   auto list = to.initFiles(static_cast<unsigned>(files.size()));
   unsigned i = 0;
   for (const auto& [name, path] : files) {
-    const auto bytes = read_file(path);
-    if (bytes.size() > state_file_bytes_max)
-      throw std::runtime_error(name + " has " + std::to_string(bytes.size())
-                               + " bytes; a file of a state has at most "
-                               + std::to_string(state_file_bytes_max));
+    const auto bytes = read_exchanged(path, state_file_bytes_max);
     list[i].setPath(name);
     list[i].setContent(
       {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()});
@@ -124,7 +106,7 @@ metrics unpack(const std::string& bytes, const fs::path& folder) {
     const auto path = folder / name;
     fs::create_directories(path.parent_path());
     const auto content = file.getContent();
-    write_file(path, {reinterpret_cast<const char*>(content.begin()),
+    write_exchanged(path, {reinterpret_cast<const char*>(content.begin()),
                       content.size()});
   }
   metrics result;
@@ -184,7 +166,7 @@ private:
     const auto request = folder_.file("request.json");
     const auto answer = folder_.file("answer.json");
     const auto result = fresh_folder();
-    write_file(request,
+    write_exchanged(request,
                json{{"protocol", file_protocol_version},
                     {"from", from},
                     {"to", to},
@@ -202,7 +184,7 @@ private:
     spawn_plan plan;
     child program{plan, options};
     const bool is_hung
-      = program.wait(-1, options.silence_max) == child::event::silence;
+      = program.wait(-1, 0, options.silence_max) == child::event::silence;
     if (is_hung)
       program.kill();
     const auto how = program.end(last_breath);
@@ -218,7 +200,8 @@ private:
 
   void take_answer(const std::string& path, const std::string& how) {
     const auto said
-      = fs::exists(path) ? json::parse(read_file(path), nullptr, false)
+      = fs::exists(path) ? json::parse(read_exchanged(path, answer_bytes_max), nullptr,
+                                       false)
                          : json();
     if (said.is_object() && said.contains("error"))
       throw std::runtime_error(said.value("error", std::string{"an error"})

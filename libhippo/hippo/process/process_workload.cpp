@@ -1,9 +1,7 @@
 #include "hippo/process/process_workload.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -15,21 +13,6 @@ namespace hippo {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_state(const std::string& path) {
-  std::ifstream in{path, std::ios::binary};
-  if (!in)
-    throw std::runtime_error("the workload has saved nothing in " + path);
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
-
-void write_state(const std::string& path, const std::string& bytes) {
-  std::ofstream out{path, std::ios::binary | std::ios::trunc};
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out)
-    throw std::runtime_error("cannot write " + path);
-}
 
 class process_workload final : public workload {
 public:
@@ -65,14 +48,14 @@ public:
     const auto path = folder_.file("state");
     fs::remove(path);
     process_->save(path);
-    auto result = read_state(path);
+    auto result = read_exchanged(path, state_bytes_max);
     fs::remove(path);
     return result;
   }
 
   void load(const std::string& bytes) override {
     const auto path = folder_.file("state");
-    write_state(path, bytes);
+    write_exchanged(path, bytes);
     process_->load(path);
     fs::remove(path);
   }
@@ -87,8 +70,8 @@ public:
                                        const std::string& y) override {
     const auto one = folder_.file("one");
     const auto other = folder_.file("other");
-    write_state(one, x);
-    write_state(other, y);
+    write_exchanged(one, x);
+    write_exchanged(other, y);
     auto found = process_->compare(one, other);
     return found ? std::move(*found) : workload::differences(x, y);
   }

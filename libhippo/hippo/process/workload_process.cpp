@@ -1,6 +1,7 @@
 #include "hippo/process/workload_process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 #include <capnp/message.h>
@@ -16,7 +16,8 @@
 #include <kj/exception.h>
 
 #include "hippo/core/number.hpp"
-#include "hippo/process/answer.hpp"
+#include "hippo/core/utf8.hpp"
+#include "hippo/process/descriptor.hpp"
 #include "hippo/wire/codec.hpp"
 #include "process.capnp.h"
 #include "sequence.capnp.h"
@@ -39,6 +40,19 @@ constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 void check_metrics(const metrics& x) {
   if (x.empty())
     throw std::runtime_error("the workload has measured nothing");
+  if (x.size() > max_metrics)
+    throw std::runtime_error("the workload has measured "
+                             + std::to_string(x.size()) + " metrics, more than "
+                             + std::to_string(max_metrics));
+  for (const auto& [name, value] : x) {
+    if (name.empty() || name.size() > max_name_bytes)
+      throw std::runtime_error("a metric's name has 1 to "
+                               + std::to_string(max_name_bytes)
+                               + " bytes, not " + std::to_string(name.size()));
+    if (to_utf8(name) != name)
+      throw std::runtime_error("the metric's name '" + to_utf8(name)
+                               + "' is no text");
+  }
 }
 
 /// One request and the answer to it.
@@ -55,76 +69,133 @@ public:
   schema::ProcessAnswer::Reader answer(schema::ProcessAnswer::Which expected) {
     if (!owner_.alive())
       throw std::runtime_error("the workload's process has ended");
-    if (!send())
-      owner_.mourn();
+    send();
     for (;;) {
-      const auto patience = owner_.options_.silence_max;
-      const auto heard = owner_.child_->wait(owner_.socket_, patience);
-      if (heard == child::event::ended)
-        owner_.mourn();
-      if (heard == child::event::silence)
-        owner_.give_up("said nothing for "
-                       + to_text(static_cast<double>(patience.count()) / 1000)
-                       + " s and was killed");
-      capnp::ReaderOptions limits;
-      limits.traversalLimitInWords = answer_words_max;
-      if (const auto came = try_to([&] {
-            in_ = std::make_unique<capnp::StreamFdMessageReader>(
-              owner_.socket_, limits);
-          });
-          !came)
-        owner_.mourn();
-      const auto result = in_->getRoot<schema::ProcessAnswer>();
-      if (result.getNumber() != owner_.number_)
+      receive();
+      std::optional<schema::ProcessAnswer::Reader> result;
+      if (const auto why = kj::runCatchingExceptions(
+            [&] { result = in_->getRoot<schema::ProcessAnswer>(); });
+          why != nullptr)
+        owner_.give_up("sent an answer that is damaged");
+      if (result->getNumber() != owner_.number_)
         owner_.give_up("answered what it was not asked");
-      if (result.isProgress())
+      if (result->isProgress())
         continue;
-      if (result.isFailed())
-        throw std::runtime_error(problem_of(result));
-      if (result.which() != expected)
+      if (result->isFailed())
+        fail(result->getFailed());
+      if (result->which() != expected)
         owner_.give_up("gave an answer of another kind than was asked for");
-      return result;
+      return *result;
     }
   }
 
 private:
-  /// Sends the request. A process that has ended must not end this one too:
-  /// hence no SIGPIPE.
-  [[nodiscard]] bool send() {
+  using clock = std::chrono::steady_clock;
+
+  /// Sends the request, all of it in `silence_max`. A process that has ended
+  /// must not end this one too: hence no SIGPIPE.
+  void send() {
     const auto words = capnp::messageToFlatArray(out_);
-    for (auto left = words.asChars(); left.size() > 0;) {
+    auto left = words.asChars();
+    const auto deadline = clock::now() + owner_.options_.silence_max;
+    while (left.size() > 0) {
       const auto n
         = ::send(owner_.socket_, left.begin(), left.size(), MSG_NOSIGNAL);
-      if (n < 0 && errno != EINTR)
-        return false;
       if (n > 0)
         left = left.slice(static_cast<std::size_t>(n), left.size());
+      else if (errno == EAGAIN)
+        await(POLLOUT, deadline, "did not read a request for ");
+      else if (errno != EINTR)
+        owner_.mourn();
     }
-    return true;
   }
 
-  static bool try_to(const std::function<void()>& f) {
-    return kj::runCatchingExceptions([&] { f(); }) == nullptr;
+  /// Receives the next message into `in_`. What has begun must come in
+  /// `silence_max`, whatever is printed meanwhile.
+  void receive() {
+    auto& buffer = owner_.answers_;
+    std::optional<clock::time_point> deadline;
+    for (;;) {
+      if (auto words = take(buffer)) {
+        words_ = kj::mv(*words);
+        capnp::ReaderOptions limits;
+        limits.traversalLimitInWords = answer_words_max;
+        if (const auto why = kj::runCatchingExceptions([&] {
+              in_ = std::make_unique<capnp::FlatArrayMessageReader>(words_,
+                                                                    limits);
+            });
+            why != nullptr)
+          owner_.give_up("sent an answer that is damaged");
+        return;
+      }
+      if (buffer.has_begun() && !deadline)
+        deadline = clock::now() + owner_.options_.silence_max;
+      await(POLLIN, deadline,
+            deadline ? "did not end an answer for " : "said nothing for ");
+      const auto room = buffer.room();
+      const auto n = ::recv(owner_.socket_, room.data(), room.size(), 0);
+      if (n > 0)
+        buffer.add(static_cast<std::size_t>(n));
+      else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+        owner_.mourn();
+    }
+  }
+
+  std::optional<kj::Array<capnp::word>> take(answer_buffer& buffer) {
+    try {
+      return buffer.take();
+    } catch (const std::runtime_error& why) {
+      owner_.give_up(why.what());
+    }
+  }
+
+  /// Waits until the socket can be used.
+  /// @param deadline nothing: as long as the process shows signs of life
+  /// @param why ended what it did not do
+  void await(short use, const std::optional<clock::time_point>& deadline,
+             const std::string& why_ended) {
+    const auto most = owner_.options_.silence_max;
+    const auto left = deadline
+                        ? std::chrono::duration_cast<std::chrono::milliseconds>(
+                            *deadline - clock::now())
+                        : most;
+    const auto heard = owner_.child_->wait(
+      owner_.socket_, use, left,
+      deadline ? printing::does_not_count : printing::counts);
+    if (heard == child::event::ended)
+      owner_.mourn();
+    if (heard == child::event::silence)
+      owner_.give_up(why_ended
+                     + to_text(static_cast<double>(most.count()) / 1000)
+                     + " s and was killed");
+  }
+
+  [[noreturn]] static void fail(schema::Problem::Reader x) {
+    std::string text = x.getMessage().cStr();
+    if (x.getDetails().size() > 0)
+      text += std::string{"\n"} + x.getDetails().cStr();
+    throw std::runtime_error(to_utf8(text));
   }
 
   workload_process& owner_;
   capnp::MallocMessageBuilder out_;
   schema::ProcessRequest::Builder request_
     = out_.initRoot<schema::ProcessRequest>();
-  std::unique_ptr<capnp::StreamFdMessageReader> in_;
+  kj::Array<capnp::word> words_;
+  std::unique_ptr<capnp::FlatArrayMessageReader> in_; ///< of `words_`
 };
 
 workload_process::workload_process(process_options options)
-  : options_(std::move(options)) {
+  : options_(std::move(options)), answers_(answer_words_max) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw std::runtime_error(std::string{"no socket for a workload's process: "}
                              + std::strerror(errno));
-  socket_ = ends[0];
-  // It must not be the number that it is copied to, or it stays closed.
   constexpr int theirs_as = 3;
-  const int theirs = ::fcntl(ends[1], F_DUPFD_CLOEXEC, theirs_as + 1);
-  ::close(ends[1]);
+  const int theirs = above_standard(ends[1]);
+  socket_ = above_standard(ends[0]);
+  // Theirs goes on to wait where it likes to.
+  ::fcntl(socket_, F_SETFL, O_NONBLOCK);
   spawn_plan plan;
   plan.copy(theirs, theirs_as);
   plan.set("HIPPO_SOCKET", std::to_string(theirs_as));
@@ -155,13 +226,18 @@ void workload_process::mourn() {
 workload_process::description workload_process::describe() {
   exchange x{*this};
   x.request().setDescribe(schema::PROCESS_PROTOCOL_VERSION);
-  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION);
-  const auto version = said.getDescription().getProtocol();
-  if (version != schema::PROCESS_PROTOCOL_VERSION)
-    give_up("speaks version " + std::to_string(version)
+  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION).getDescription();
+  if (said.getProtocol() != schema::PROCESS_PROTOCOL_VERSION)
+    give_up("speaks version " + std::to_string(said.getProtocol())
             + " of the interface, this trainer "
             + std::to_string(schema::PROCESS_PROTOCOL_VERSION));
-  return description_of(said);
+  description result;
+  result.name = said.getName().cStr();
+  for (auto name : said.getMetrics())
+    result.metrics.emplace_back(name.cStr());
+  for (auto y : said.getVersions())
+    result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
+  return result;
 }
 
 void workload_process::setup(std::uint64_t seed,
@@ -221,7 +297,9 @@ void workload_process::train(const configuration& config, step_t from,
 metrics workload_process::evaluate() {
   exchange x{*this};
   x.request().setEvaluate();
-  auto result = metrics_of(x.answer(schema::ProcessAnswer::METRICS));
+  metrics result;
+  for (auto y : x.answer(schema::ProcessAnswer::METRICS).getMetrics())
+    result[y.getName().cStr()] = y.getValue();
   check_metrics(result);
   return result;
 }
@@ -244,7 +322,13 @@ workload_process::compare(const std::string& path, const std::string& other) {
   auto request = x.request().initCompare();
   request.setPath(path);
   request.setOther(other);
-  return differences_of(x.answer(schema::ProcessAnswer::DIFFERENCES));
+  const auto said = x.answer(schema::ProcessAnswer::DIFFERENCES);
+  if (said.getDifferences().isUnknown())
+    return std::nullopt;
+  std::vector<std::string> result;
+  for (auto line : said.getDifferences().getFound())
+    result.emplace_back(line.cStr());
+  return result;
 }
 
 } // namespace hippo

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "hippo/process/answer_buffer.hpp"
 #include "hippo/process/child.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
-/// @throws std::runtime_error if there are none
+/// @throws std::runtime_error if these are no metrics that can be reported
 void check_metrics(const metrics& x);
 
 /// A process that trains (schemas/process.capnp). It is started by the
@@ -71,6 +72,7 @@ private:
   process_options options_;
   std::optional<child> child_; ///< set but while this is constructed
   int socket_ = -1;
+  answer_buffer answers_;    ///< what has come of them
   std::uint64_t number_ = 0; ///< of the last request
 };
 

@@ -138,6 +138,19 @@ expected<sql_statement> sql_database::prepare(std::string_view sql) {
   return sql_statement{handle};
 }
 
+expected<std::monostate> sql_database::copy_to(sql_database& to) {
+  auto* const to_handle = to.handle_.get();
+  auto* const backup
+    = sqlite3_backup_init(to_handle, "main", handle_.get(), "main");
+  if (backup == nullptr)
+    return failure_of(to_handle);
+  // In one step, for else it would begin again whenever somebody commits.
+  sqlite3_backup_step(backup, -1);
+  if (sqlite3_backup_finish(backup) != SQLITE_OK)
+    return failure_of(to_handle);
+  return std::monostate{};
+}
+
 int sql_database::changes() const { return sqlite3_changes(handle_.get()); }
 
 std::uint64_t sql_database::last_id() const {

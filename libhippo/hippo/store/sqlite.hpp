@@ -67,6 +67,10 @@ public:
 
   expected<sql_statement> prepare(std::string_view sql);
 
+  /// Copies all that is committed, as of one moment, over what is in `to`.
+  /// Others may write meanwhile, if this is in WAL mode.
+  expected<std::monostate> copy_to(sql_database& to);
+
   /// How many rows the last insert, update or delete changed.
   [[nodiscard]] int changes() const;
 

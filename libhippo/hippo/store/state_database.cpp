@@ -1,11 +1,30 @@
 #include "hippo/store/state_database.hpp"
 
+#include <filesystem>
+
 #include "hippo/store/schema.hpp"
 
 namespace hippo {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a fresh state folder may hold an entry of this name: what a service
+/// leaves that dies before its database is there.
+bool is_ours(const std::string& name) {
+  return name == "lock" || name == "checkpoints" || name == "report"
+         || name.starts_with("hippo.db");
+}
+
+} // namespace
+
 std::string state_database_of(const std::string& path) {
   return path + "/hippo.db";
+}
+
+std::string unfinished_copy_of(const std::string& path) {
+  return state_database_of(path) + ".copy";
 }
 
 error file_error(const std::string& what, const std::error_code& reason) {
@@ -14,6 +33,26 @@ error file_error(const std::string& what, const std::error_code& reason) {
 
 error damaged(const std::string& path, const std::string& what) {
   return {errc::io_failed, "the state in " + path + " is damaged: " + what};
+}
+
+expected<std::monostate> make_state_folder(const std::string& path) {
+  std::error_code reason;
+  if (fs::create_directories(path, reason))
+    fs::permissions(path, fs::perms::owner_all, reason);
+  if (reason)
+    return file_error("cannot make the folder " + path, reason);
+  const bool has_state = fs::exists(state_database_of(path), reason);
+  fs::directory_iterator entries{path, reason};
+  if (reason)
+    return file_error("cannot read the folder " + path, reason);
+  if (!has_state)
+    for (const auto& entry : entries)
+      if (!is_ours(entry.path().filename()))
+        return {errc::invalid_argument,
+                path + " holds no Hippo state, but other things ("
+                  + entry.path().filename().string()
+                  + "): choose an empty folder or a new name"};
+  return std::monostate{};
 }
 
 expected<std::uint64_t> check_version(sql_database& database,

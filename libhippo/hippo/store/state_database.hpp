@@ -14,6 +14,13 @@ namespace hippo {
 /// The database of the state folder `path`.
 std::string state_database_of(const std::string& path);
 
+/// The database of a copy that is not whole yet.
+std::string unfinished_copy_of(const std::string& path);
+
+/// Makes a state folder, private to the user, if it is missing.
+/// @returns `errc::invalid_argument` if it holds things, but no state
+expected<std::monostate> make_state_folder(const std::string& path);
+
 /// The kinds of events that are no commands.
 inline constexpr auto measured_kind = "measured";
 inline constexpr auto failed_kind = "failed";

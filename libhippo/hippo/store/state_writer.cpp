@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -15,34 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a fresh state folder may hold an entry of this name: what a service
-/// leaves that dies before its database is there.
-bool is_ours(const std::string& name) {
-  return name == "lock" || name == "checkpoints" || name == "report"
-         || name.starts_with("hippo.db");
-}
-
-/// Makes the folder if missing.
-/// @returns `errc::invalid_argument` if it holds things, but no state
-expected<std::monostate> make_folder(const std::string& path) {
-  std::error_code reason;
-  if (fs::create_directories(path, reason))
-    fs::permissions(path, fs::perms::owner_all, reason);
-  if (reason)
-    return file_error("cannot make the folder " + path, reason);
-  const bool has_state = fs::exists(state_database_of(path), reason);
-  fs::directory_iterator entries{path, reason};
-  if (reason)
-    return file_error("cannot read the folder " + path, reason);
-  if (!has_state)
-    for (const auto& entry : entries)
-      if (!is_ours(entry.path().filename()))
-        return {errc::invalid_argument,
-                path + " holds no Hippo state, but other things ("
-                  + entry.path().filename().string()
-                  + "): choose an empty folder or a new name"};
-  return std::monostate{};
-}
+/// What an INTEGER of SQLite holds.
+constexpr auto steps_stored_max
+  = static_cast<step_t>(std::numeric_limits<std::int64_t>::max());
 
 /// Makes an empty database, under another name first, so that `path` is either
 /// whole or missing.
@@ -79,13 +55,17 @@ state_writer::state_writer(const std::string& path, sql_database database,
 
 expected<std::unique_ptr<state_writer>>
 state_writer::open(const std::string& path) {
-  if (auto made = make_folder(path); !made)
+  if (auto made = make_state_folder(path); !made)
     return made.failure();
   auto lock = folder_lock::take(path);
   if (!lock)
     return lock.failure();
   const auto file = state_database_of(path);
   std::error_code reason;
+  if (!fs::exists(file, reason) && fs::exists(unfinished_copy_of(path), reason))
+    return {errc::invalid_argument,
+            path + " holds an unfinished copy of a state: run the same `hippo "
+                   "restore` or `hippo backup` again"};
   if (!fs::exists(file, reason))
     if (auto made = make_database(file); !made)
       return made.failure();
@@ -129,7 +109,9 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.add_workload, "INSERT INTO workloads (key) VALUES (?)"},
     {&writers_.find_workload, "SELECT id FROM workloads WHERE key = ?"},
     {&writers_.add_trained,
-     "UPDATE workloads SET trained_steps = trained_steps + ?2,"
+     // A sum that no INTEGER holds would be none: the commit would fail.
+     "UPDATE workloads SET trained_steps ="
+     " trained_steps + min(?2, 9223372036854775807 - trained_steps),"
      " device_seconds = device_seconds + ?3 WHERE id = ?1"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
@@ -334,7 +316,7 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
 expected<std::monostate> state_writer::write(const steps_trained& x,
                                             std::uint64_t workload) {
   return writers_.add_trained.bind(1, workload)
-    .bind(2, x.steps)
+    .bind(2, std::min(x.steps, steps_stored_max))
     .bind_real(3, x.device_seconds)
     .run();
 }

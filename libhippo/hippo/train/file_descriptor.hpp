@@ -20,6 +20,9 @@ public:
   explicit operator bool() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
 
+  /// Lets go of it: whoever has the number closes it.
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
+
 private:
   int number_;
 };

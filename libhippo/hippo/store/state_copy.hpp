@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/error.hpp"
+
+namespace hippo {
+
+/// What there may be where a state is copied to.
+enum class copy_target : std::uint8_t {
+  fresh, ///< no state
+  older, ///< no state, or an earlier copy of the same one
+};
+
+/// What a copy of a state came to, in checkpoints but for the first.
+struct copy_outcome {
+  std::uint64_t studies = 0;
+  std::uint64_t copied = 0;
+  std::uint64_t copied_bytes = 0;
+  std::uint64_t there = 0;   ///< from an earlier copy
+  std::uint64_t missing = 0; ///< or damaged: the copy does not know of them
+  std::uint64_t removed = 0; ///< of an earlier copy, wanted no more
+};
+
+/// Copies the database and the checkpoints of the state folder `from` to the
+/// folder `to`, which is a state folder then: the state as it was at one
+/// moment, with every checkpoint that it names. A service may write to `from`
+/// meanwhile.
+///
+/// Checkpoints that an earlier copy has are not read again. It stays as it was
+/// until the whole of the new one is on the disk; what was left unfinished is
+/// used by the next one. Until a first copy is whole, no service takes `to`.
+/// @returns what was done, or
+///          `errc::invalid_argument` if there is no state in `from`, or `to`
+///          holds something else than `target` says,
+///          `errc::incompatible_version` if `from` is of another version,
+///          `errc::in_use` if another process holds `to`,
+///          `errc::io_failed` if the operating system or SQLite refuses
+expected<copy_outcome> copy_state(const std::string& from,
+                                  const std::string& to, copy_target target);
+
+} // namespace hippo
