@@ -1,50 +1,63 @@
-// What a workload's process answers: code that a study has brought.
+// What comes from a workload's process, code that a study has brought: bytes in
+// portions, of which the first byte says how large they are.
 
 #include <algorithm>
+#include <cstring>
+#include <stdexcept>
 
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
 #include "fuzz/target.hpp"
-#include "hippo/process/answer.hpp"
+#include "hippo/process/answer_buffer.hpp"
+#include "process.capnp.h"
 
 namespace hippo::fuzz {
 
 namespace {
 
-void take_apart(schema::ProcessAnswer::Reader x) {
-  switch (x.which()) {
-    case schema::ProcessAnswer::DESCRIPTION:
-      (void)description_of(x);
-      break;
-    case schema::ProcessAnswer::METRICS:
-      (void)metrics_of(x);
-      break;
-    case schema::ProcessAnswer::DIFFERENCES:
-      (void)differences_of(x);
-      break;
-    case schema::ProcessAnswer::FAILED:
-      (void)problem_of(x);
-      break;
-    default:
-      break;
+/// As large as the largest answer of a process may be.
+constexpr std::size_t words_max = (64 << 20) / sizeof(capnp::word);
+
+void take_apart(kj::ArrayPtr<const capnp::word> words) {
+  try {
+    capnp::FlatArrayMessageReader message{words};
+    const auto x = message.getRoot<schema::ProcessAnswer>();
+    if (x.isMetrics())
+      for (auto metric : x.getMetrics())
+        (void)metric.getName().size();
+    else if (x.isFailed())
+      (void)x.getFailed().getMessage().size();
+  } catch (const kj::Exception&) {
+    // what such an answer is for a trainer: the training has failed
   }
 }
 
 void handle(std::string_view input) {
-  auto words = kj::heapArray<capnp::word>(input.size() / sizeof(capnp::word));
-  std::copy_n(input.begin(), words.asChars().size(), words.asChars().begin());
+  if (input.empty())
+    return;
+  const std::size_t portion = 1u + static_cast<unsigned char>(input.front());
+  input.remove_prefix(1);
+  answer_buffer buffer{words_max};
   try {
-    capnp::FlatArrayMessageReader message{words};
-    take_apart(message.getRoot<schema::ProcessAnswer>());
-  } catch (const kj::Exception&) {
-    // what such an answer is for a trainer: the training has failed
+    while (!input.empty()) {
+      const auto room = buffer.room();
+      require(!room.empty(), "there is no room");
+      const auto n = std::min({portion, room.size(), input.size()});
+      std::memcpy(room.data(), input.data(), n);
+      input.remove_prefix(n);
+      buffer.add(n);
+      while (const auto words = buffer.take())
+        take_apart(*words);
+    }
+  } catch (const std::runtime_error&) {
+    // too large, or says so
   }
 }
 
 } // namespace
 
 const target workload_answer{
-  "workload_answer", handle, {std::string(8, '\0')}};
+  "workload_answer", handle, {std::string(8, '\0')}, 8 << 20};
 
 } // namespace hippo::fuzz

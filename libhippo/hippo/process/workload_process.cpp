@@ -17,7 +17,6 @@
 
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
-#include "hippo/process/answer.hpp"
 #include "hippo/process/descriptor.hpp"
 #include "hippo/wire/codec.hpp"
 #include "process.capnp.h"
@@ -83,7 +82,7 @@ public:
       if (result->isProgress())
         continue;
       if (result->isFailed())
-        throw std::runtime_error(to_utf8(problem_of(*result)));
+        fail(result->getFailed());
       if (result->which() != expected)
         owner_.give_up("gave an answer of another kind than was asked for");
       return *result;
@@ -171,6 +170,13 @@ private:
                      + " s and was killed");
   }
 
+  [[noreturn]] static void fail(schema::Problem::Reader x) {
+    std::string text = x.getMessage().cStr();
+    if (x.getDetails().size() > 0)
+      text += std::string{"\n"} + x.getDetails().cStr();
+    throw std::runtime_error(to_utf8(text));
+  }
+
   workload_process& owner_;
   capnp::MallocMessageBuilder out_;
   schema::ProcessRequest::Builder request_
@@ -220,13 +226,18 @@ void workload_process::mourn() {
 workload_process::description workload_process::describe() {
   exchange x{*this};
   x.request().setDescribe(schema::PROCESS_PROTOCOL_VERSION);
-  const auto answer = x.answer(schema::ProcessAnswer::DESCRIPTION);
-  const auto said = answer.getDescription();
+  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION).getDescription();
   if (said.getProtocol() != schema::PROCESS_PROTOCOL_VERSION)
     give_up("speaks version " + std::to_string(said.getProtocol())
             + " of the interface, this trainer "
             + std::to_string(schema::PROCESS_PROTOCOL_VERSION));
-  return description_of(answer);
+  description result;
+  result.name = said.getName().cStr();
+  for (auto name : said.getMetrics())
+    result.metrics.emplace_back(name.cStr());
+  for (auto y : said.getVersions())
+    result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
+  return result;
 }
 
 void workload_process::setup(std::uint64_t seed,
@@ -286,7 +297,9 @@ void workload_process::train(const configuration& config, step_t from,
 metrics workload_process::evaluate() {
   exchange x{*this};
   x.request().setEvaluate();
-  auto result = metrics_of(x.answer(schema::ProcessAnswer::METRICS));
+  metrics result;
+  for (auto y : x.answer(schema::ProcessAnswer::METRICS).getMetrics())
+    result[y.getName().cStr()] = y.getValue();
   check_metrics(result);
   return result;
 }
@@ -309,7 +322,13 @@ workload_process::compare(const std::string& path, const std::string& other) {
   auto request = x.request().initCompare();
   request.setPath(path);
   request.setOther(other);
-  return differences_of(x.answer(schema::ProcessAnswer::DIFFERENCES));
+  const auto said = x.answer(schema::ProcessAnswer::DIFFERENCES);
+  if (said.getDifferences().isUnknown())
+    return std::nullopt;
+  std::vector<std::string> result;
+  for (auto line : said.getDifferences().getFound())
+    result.emplace_back(line.cStr());
+  return result;
 }
 
 } // namespace hippo

@@ -16,7 +16,7 @@
 
 namespace hippo {
 
-/// @throws std::runtime_error if there are none
+/// @throws std::runtime_error if these are no metrics that can be reported
 void check_metrics(const metrics& x);
 
 /// A process that trains (schemas/process.capnp). It is started by the
