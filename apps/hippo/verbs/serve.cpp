@@ -378,8 +378,8 @@ void add_serve(verb_table& verbs) {
     ->check(CLI::Range(1.0, 86'400.0))
     ->capture_default_str();
   verb->add_option("--stall-timeout", x->stall_timeout,
-                   "Seconds that a step or a measurement may take, or ten times "
-                   "what it usually takes if that is longer")
+                   "Seconds that a step or a measurement may take, or ten "
+                   "times what it usually takes if that is longer")
     ->check(CLI::Range(1.0, 864'000.0))
     ->capture_default_str();
   verb->add_option("--first-step-timeout", x->first_step_timeout,

@@ -566,7 +566,8 @@ std::optional<double>
 merge_core::expected_seconds(const running_lease& x) const {
   const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
   const auto step = estimates_.step_seconds(x.speed_keys[index]);
-  const auto measure = estimates_.evaluate_seconds() + estimates_.save_seconds();
+  const auto measure
+    = estimates_.evaluate_seconds() + estimates_.save_seconds();
   const auto& first = x.progress.first_step_seconds;
   if (!first) {
     const auto known = estimates_.first_step_seconds();

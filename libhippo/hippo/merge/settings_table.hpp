@@ -11,8 +11,8 @@
 
 namespace hippo {
 
-/// With which settings (`workload_spec::settings`) a lease is run, where studies
-/// of one workload have several.
+/// With which settings (`workload_spec::settings`) a lease is run, where
+/// studies of one workload have several.
 ///
 /// Those of the oldest study that waits for it. Settings under which training
 /// has failed last come after those under which it has not: what one study says
