@@ -368,14 +368,13 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       std::vector<stage> stages{{1, 0, std::min<step_t>(end, 10), {}}};
       if (end > 10)
         stages.push_back({2, 10, end, {}});
-      bool want = false;
-      for (const auto& [where, who] : model) {
-        const bool on_way
-          = where.first == 1 ? where.second < std::min<step_t>(end, 10)
-                             : end > 10 && where.second < end;
-        want |= on_way && std::count(who.begin(), who.end(), asked) > 0
-                && others(who);
-      }
+      std::vector<trainer_id> on_way; // who has failed there
+      for (const auto& [where, who] : model)
+        if (where.first == 1 ? where.second < std::min<step_t>(end, 10)
+                             : end > 10 && where.second < end)
+          on_way.insert(on_way.end(), who.begin(), who.end());
+      const bool want
+        = std::count(on_way.begin(), on_way.end(), asked) > 0 && others(on_way);
       ASSERT_EQ(x.is_left_to_others(asked, path_of(stages)), want);
     }
   }

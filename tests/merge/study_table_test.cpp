@@ -246,13 +246,14 @@ TEST_F(StudyTable, PausedStudyWaitsForNothingNew) {
   EXPECT_EQ(plan.asked_to(1), 20u);
 }
 
-TEST_F(StudyTable, StudyIsQuiescedOnceForEachPause) {
+TEST_F(StudyTable, StudyIsQuiescedOnceForEachTimeThatItIsPaused) {
   start(0, 0, 20);
   EXPECT_TRUE(studies.take_quiesced().empty());
   studies.set_paused(0, true);
   EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
   EXPECT_TRUE(studies.take_quiesced().empty());
-  studies.set_paused(0, true); // it is already
+  studies.set_paused(0, true); // it is already, and is to stop now
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
   EXPECT_TRUE(studies.take_quiesced().empty());
   studies.set_paused(0, false);
   studies.set_paused(0, true);

@@ -239,6 +239,9 @@ void world::heal() {
   may_end_ = false;
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
+    // One that was leaving may have been the last.
+    if (nodes_.empty())
+      add_trainer();
     for (const auto* x : states<study_state, study_actor>())
       if (const auto& stored = x->core->stored();
           stored.state == study_phase::paused)

@@ -70,8 +70,10 @@ protected:
   }
 
   std::size_t files_in(const std::string& state) {
-    std::filesystem::directory_iterator files{folder_in(state)};
-    return static_cast<std::size_t>(std::distance(begin(files), end(files)));
+    std::size_t result = 0;
+    for (const auto& x : std::filesystem::directory_iterator{folder_in(state)})
+      result += x.path().extension() == ".ckpt";
+    return result;
   }
 };
 

@@ -131,15 +131,19 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
 }
 
 bool retry_policy::is_left_to_others(trainer_id x, const path& what) const {
-  return std::any_of(
-    what.stages.begin(), what.stages.end(), [&](const stage& s) {
-      for (auto i = failures_.lower_bound({s.node, 0});
-           i != failures_.end() && i->first.first == s.node; ++i)
-        if ((i->first.second < s.end || s.begin == s.end)
-            && i->second.trainers.count(x) > 0 && can_others_try(i->second))
-          return true;
-      return false;
-    });
+  // Of all failures on the way together: those that have failed in different
+  // places must not leave it to each other for ever.
+  std::set<trainer_id> failed;
+  for (const auto& s : what.stages)
+    for (auto i = failures_.lower_bound({s.node, 0});
+         i != failures_.end() && i->first.first == s.node; ++i)
+      if (i->first.second < s.end || s.begin == s.end)
+        for (const auto& kvp : i->second.trainers)
+          failed.insert(kvp.first);
+  return failed.count(x) > 0
+         && std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
+              return failed.count(y) == 0;
+            });
 }
 
 void retry_policy::check_invariants() const {

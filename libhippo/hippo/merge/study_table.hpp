@@ -49,7 +49,7 @@ public:
   std::map<study_no, study_news> take_news();
 
   /// Returns the paused studies of which nothing is being trained any more,
-  /// each once for each pause.
+  /// each once for each time that it was paused, again or anew.
   std::vector<study_no> take_quiesced();
 
   // -- capacity ---------------------------------------------------------------

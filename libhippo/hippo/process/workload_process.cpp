@@ -226,7 +226,8 @@ void workload_process::mourn() {
 workload_process::description workload_process::describe() {
   exchange x{*this};
   x.request().setDescribe(schema::PROCESS_PROTOCOL_VERSION);
-  const auto said = x.answer(schema::ProcessAnswer::DESCRIPTION).getDescription();
+  const auto said
+    = x.answer(schema::ProcessAnswer::DESCRIPTION).getDescription();
   if (said.getProtocol() != schema::PROCESS_PROTOCOL_VERSION)
     give_up("speaks version " + std::to_string(said.getProtocol())
             + " of the interface, this trainer "
