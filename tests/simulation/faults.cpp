@@ -61,8 +61,10 @@ void world::inject(scenario::field x) {
         add_trainer();
     });
   } else if (is(&s::leave)) {
-    if (auto* y = pick_trainer())
+    if (auto* y = pick_trainer()) {
+      y->is_leaving = true;
       caf::anon_send(y->handle, leave_atom::value);
+    }
     after(span, [this] { add_trainer(); });
   } else if (is(&s::join)) {
     add_trainer();

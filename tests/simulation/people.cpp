@@ -232,16 +232,14 @@ void world::heal() {
     if (x.link)
       x.link->delay(false);
   }
-  if (nodes_.empty())
+  if (std::ranges::all_of(
+        nodes_, [](const auto& x) { return x.second.is_leaving; }))
     add_trainer();
   if (!is_up_)
     boot_later(0s);
   may_end_ = false;
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
-    // One that was leaving may have been the last.
-    if (nodes_.empty())
-      add_trainer();
     for (const auto* x : states<study_state, study_actor>())
       if (const auto& stored = x->core->stored();
           stored.state == study_phase::paused)

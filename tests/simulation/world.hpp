@@ -112,6 +112,7 @@ private:
     std::shared_ptr<hash_engine> device;
     std::shared_ptr<connection> link;
     bool is_hung = false;
+    bool is_leaving = false; ///< or has left
   };
 
   void add_trainer();
