@@ -119,7 +119,7 @@ class StudyFiles(Bad):
 
     def test_negative_learning_rate(self):
         self.check("- 0.1", "- -0.1", ("10:9", "space.lr.choice[0]: "),
-                   "must be above 0, found -0.1")
+                   "must be at least 0, found -0.1")
 
     def test_nan_learning_rate(self):
         self.check("- 0.1", "- .nan", ("10:9", "space.lr.choice[0]: "),

@@ -116,7 +116,7 @@ HIPPO = NOTE + """
 files = [x for x in sys.argv if x.endswith(".yaml")]
 trials = 10 * len(files)
 each = 1 if "off" in sys.argv else 0.5
-folder = sys.argv[sys.argv.index("--state") + 1] + "/report"
+folder = sys.argv[sys.argv.index("--state") + 1] + "/report/latest"
 os.makedirs(folder)
 with open(folder + "/report.json", "w") as report:
     json.dump({"studies": [{"trials": [{}] * 10} for x in files],
