@@ -780,9 +780,10 @@ class Refusals(Serving):
         trainer = self.trainer()
         self.program("mine", "#!/bin/sh\nexit 1\n")
         self.submit(study(workload={"command": ["./mine"]}, lr=0.1))
-        wait_for("the end of s", lambda: trainer.poll() is not None
-                 or self.listed("s")["state"] == "FAILED")
+        wait_for("the reason", lambda: trainer.poll() is not None
+                 or re.search(r"has to wait: .*exit code 1", self.stderr()), 30)
         self.assertIsNone(trainer.poll(), self.stderr())
+        self.assertEqual(self.listed("s")["state"], "RUNNING")
 
 
 # Adds what the values say to a sum that is in a folder of its state.
