@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
 #include "train/message_of.hpp"
@@ -223,7 +222,7 @@ TEST(ImageFolder, IsTrainedOn) {
   spec.options["data.folder"] = folder.path;
   spec.options["data.side"] = 32.0;
   spec.options["data.train"] = spec.options["data.validation"] = 16.0;
-  const auto work = make_image_workload(spec, test_device());
+  const auto work = make_lanes(spec, test_device());
   auto config = default_configuration(spec.name);
   config["batch_size"] = form::constant(4);
   config["lr"] = form::constant(0.02);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "train/temporary_folder.hpp"
@@ -28,7 +27,7 @@ std::unique_ptr<laned_workload> make(const std::string& name,
   else
     spec.options["data.train"] = 5.0;
   spec.options["lanes"] = count;
-  return make_image_workload(spec, test_device());
+  return make_lanes(spec, test_device());
 }
 
 /// Values that no other `kind` of trial has at any step, the batch size aside.
@@ -275,7 +274,7 @@ TEST(ImageLanesOf, EqualBatchSizesFit) {
 TEST(ImageLanesOf, SpecsWithoutTheOptionAreOne) {
   auto spec = small_spec("fashion-mlp");
   spec.options.erase("lanes");
-  EXPECT_EQ(make_image_workload(spec, test_device())->lanes(), 1);
+  EXPECT_EQ(make_lanes(spec, test_device())->lanes(), 1);
 }
 
 TEST(ImageLanesOf, TheRegistryAreAllThere) {

@@ -242,7 +242,7 @@ TEST(Span, AModulesOwnStateIsNoDict) {
 
 TEST(Span, IsOneLane) {
   ASSERT_TRUE(prepare_device(test_device()));
-  EXPECT_EQ(make_span_workload(spec_of(9), test_device())->lanes(), 1);
+  EXPECT_EQ(make_lanes(spec_of(9), test_device())->lanes(), 1);
   EXPECT_TRUE(make_built_in(spec_of(9))->take_other_lanes().empty());
 }
 

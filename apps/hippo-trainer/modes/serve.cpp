@@ -8,11 +8,14 @@
 #include <thread>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "checkpoint_route.hpp"
 #include "connector.hpp"
 #include "hippo/core/backoff.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
+#include "hippo/train/torch/training.hpp"
 #include "leaving.hpp"
 #include "modes/modes.hpp"
 #include "system_config.hpp"
@@ -45,6 +48,14 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   return result;
 }
 
+/// A process cannot use a GPU again once that has failed. The service gives what
+/// it trained to others, and whoever watches this process starts it again.
+void leave_lost_device(const std::string& device, const std::string& why) {
+  spdlog::error("{} does not answer any more, and needs a new process: {}",
+                device, why);
+  leave_at_once(exit_failed);
+}
+
 } // namespace
 
 int serve(const trainer_options& opts, std::vector<device_entry> devices,
@@ -61,6 +72,7 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       return fail(loaded.failure(), exit_usage);
     keys = std::move(*loaded);
   }
+  on_device_lost(leave_lost_device);
   leave_signals signals;
   system_config cfg;
   caf::actor_system system{cfg};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -74,26 +75,41 @@ update_rule rule_at(const configuration& config, step_t at) {
 }
 
 /// Keeps what lanes have of some tensors as it is now, whatever happens to it
-/// until the end of its life.
+/// until the end of its life. Both ways are few launches, however many tensors
+/// there are.
 class kept_lanes {
 public:
   kept_lanes(const named_tensors& xs, const std::vector<std::size_t>& those,
              std::size_t lanes) {
-    for (const auto& [name, x] : xs)
+    if (xs.empty() || those.empty())
+      return;
+    std::vector<at::Tensor> all, copies;
+    for (const auto& [name, x] : xs) {
+      all.push_back(x.detach());
+      copies.push_back(at::empty_like(all.back()));
       for (auto i : those) {
-        const auto part = lane_of(x, i, lanes);
-        kept_.emplace_back(part, part.clone());
+        parts_.push_back(lane_of(all.back(), i, lanes));
+        kept_.push_back(lane_of(copies.back(), i, lanes));
       }
+    }
+    at::_foreach_copy_(copies, all);
   }
   kept_lanes(const kept_lanes&) = delete;
   kept_lanes& operator=(const kept_lanes&) = delete;
   ~kept_lanes() {
-    for (const auto& [part, before] : kept_)
-      part.copy_(before);
+    if (parts_.empty())
+      return;
+    try {
+      at::_foreach_copy_(parts_, kept_);
+    } catch (const std::exception& e) {
+      // A device that fails at this has failed at a step before, which is told.
+      TORCH_WARN("lanes that rest are not as they were: ", e.what());
+    }
   }
 
 private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> kept_;
+  std::vector<at::Tensor> parts_;
+  std::vector<at::Tensor> kept_;
 };
 
 class image_workload final : public stateful_workload {

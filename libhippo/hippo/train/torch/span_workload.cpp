@@ -251,11 +251,15 @@ private:
     const c10::InferenceMode none{false};
     const auto n = static_cast<std::int64_t>(size);
     const auto length = static_cast<std::int64_t>(length_);
-    auto tokens = at::zeros({n, length}, at::kLong);
-    auto segments = at::zeros({n, length}, at::kLong);
-    auto present = at::zeros({n, length}, at::kBool);
-    auto starts = at::empty({n}, at::kLong);
-    auto ends = at::empty({n}, at::kLong);
+    // Pinned for a GPU: then copying waits for nothing, and LibTorch keeps the
+    // memory until it is done.
+    const auto host = at::TensorOptions().pinned_memory(!device_.is_cpu());
+    const auto whole_numbers = host.dtype(at::kLong);
+    auto tokens = at::zeros({n, length}, whole_numbers);
+    auto segments = at::zeros({n, length}, whole_numbers);
+    auto present = at::zeros({n, length}, host.dtype(at::kBool));
+    auto starts = at::empty({n}, whole_numbers);
+    auto ends = at::empty({n}, whole_numbers);
     for (std::size_t i = 0; i < size; ++i) {
       const auto& x = set.windows[indices[i]];
       const auto row = i * length_;
@@ -273,7 +277,7 @@ private:
     auto& there = batches_[size];
     const auto put = [this](at::Tensor& to, const at::Tensor& from) {
       if (to.defined())
-        to.copy_(from);
+        to.copy_(from, /*non_blocking=*/true);
       else
         to = from.to(device_);
     };

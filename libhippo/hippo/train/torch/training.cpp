@@ -4,8 +4,6 @@
 #include <malloc.h>
 #include <unistd.h>
 #include <ATen/Parallel.h>
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 #include <torch/version.h>
 
@@ -17,6 +15,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hippo/train/torch/device_thread.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/kernels/gpu_driver.hpp"
@@ -150,13 +149,30 @@ std::optional<std::string> try_out(const at::Device& device) {
   }
 }
 
+/// The version of the cuBLAS that is loaded, as `13.1.0`.
+std::string cublas_version() {
+  using get_property = int (*)(int, int*);
+  const auto get =
+    reinterpret_cast<get_property>(::dlsym(RTLD_DEFAULT, "cublasGetProperty"));
+  std::string result;
+  // Major, minor and patch level, as library_types.h numbers them.
+  for (const int part : {0, 1, 2}) {
+    int value = 0;
+    if (get == nullptr || get(part, &value) != 0)
+      return "unknown";
+    result += (result.empty() ? "" : ".") + std::to_string(value);
+  }
+  return result;
+}
+
 expected<device_info> prepare_cuda(const at::Device& device) {
   const auto refused = [&device](const std::string& why) {
     return error{errc::invalid_argument,
                  "device " + device.str() + " cannot be used: " + why};
   };
-  // cuBLAS is deterministic only with a workspace of fixed size.
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  // cuBLAS is deterministic only with a workspace of fixed size, whose size
+  // decides the bits.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
   const auto& driver = gpu_driver::get();
   if (!driver)
     return refused(driver.failure().message);
@@ -176,26 +192,40 @@ expected<device_info> prepare_cuda(const at::Device& device) {
     return named("the driver is for CUDA " + driver->version()
                  + ", with which LibTorch uses "
                  + std::to_string(count) + " GPUs");
-  if (auto why = try_out(device))
+  if (auto why =
+        device_thread::of(device).run([&] { return try_out(device); }))
     return named(*why);
   if (const auto& kernels = own_cuda_kernels(); !kernels)
     return named(kernels.failure().message);
   return device_info{"cuda " + facts.name + " cudnn-"
-                       + std::to_string(hooks.versionCuDNN())
+                       + std::to_string(hooks.versionRuntimeCuDNN())
+                       + " cublas-" + cublas_version()
                        + " torch-" TORCH_VERSION,
                      facts.memory_bytes, driver->version(),
                      facts.compute_capability,
                      facts.memory_bytes / kept_share};
 }
 
-/// Lanes on a GPU, with a stream of their own, whichever thread they are used
-/// from. PyTorch's caching allocator has a pool for each device, and in it one
-/// for each stream: workloads share no memory while they are there.
-class streamed_workload final : public laned_workload {
+/// Lanes on a GPU: made, used and let go of on its thread alone.
+class gpu_workload final : public laned_workload {
 public:
-  streamed_workload(std::unique_ptr<laned_workload> work, at::Device device)
-    : work_(std::move(work)), guard_(device.type()),
-      stream_(guard_.getNewStream(device)) {}
+  template <class Make>
+  gpu_workload(at::Device device, const Make& make)
+    : thread_(device_thread::of(device)), work_(thread_.run(make)) {}
+
+  ~gpu_workload() override {
+    try {
+      thread_.run([this] {
+        thread_.synchronize();
+        work_.reset();
+      });
+    } catch (const std::exception& e) {
+      TORCH_WARN("letting go of a workload: ", e.what());
+    }
+  }
+
+  gpu_workload(const gpu_workload&) = delete;
+  gpu_workload& operator=(const gpu_workload&) = delete;
 
   [[nodiscard]] std::size_t lanes() const override { return work_->lanes(); }
 
@@ -205,74 +235,42 @@ public:
     return work_->fit(x, y);
   }
 
-  void train(const std::vector<part>& xs) override { on_stream()->train(xs); }
-
-  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
-    return on_stream()->evaluate(xs);
+  void train(const std::vector<part>& xs) override {
+    thread_.run([&] { work_->train(xs); });
   }
 
-  void init(std::size_t lane) override { on_stream()->init(lane); }
+  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
+    return thread_.run([&] { return work_->evaluate(xs); });
+  }
+
+  void init(std::size_t lane) override {
+    thread_.run([&] { work_->init(lane); });
+  }
 
   std::string save(std::size_t lane) override {
-    return on_stream()->save(lane);
+    return thread_.run([&] { return work_->save(lane); });
   }
 
   void load(std::size_t lane, const std::string& bytes) override {
-    on_stream()->load(lane, bytes);
+    thread_.run([&] { work_->load(lane, bytes); });
   }
 
   std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
-    return on_stream()->snapshot(lane);
+    return thread_.run([&] { return work_->snapshot(lane); });
   }
 
   void restore(std::size_t lane, const workload_state& x) override {
-    on_stream()->restore(lane, x);
+    thread_.run([&] { work_->restore(lane, x); });
   }
 
   void export_weights(std::size_t lane, const std::string& path) override {
-    on_stream()->export_weights(lane, path);
+    thread_.run([&] { work_->export_weights(lane, path); });
   }
 
 private:
-  /// The workload, on its stream as long as this lives.
-  class user {
-  public:
-    explicit user(const streamed_workload& x)
-      : guard_(x.stream_), work_(*x.work_) {}
-    laned_workload* operator->() const { return &work_; }
-
-  private:
-    c10::StreamGuard guard_;
-    laned_workload& work_;
-  };
-
-  [[nodiscard]] user on_stream() const { return user{*this}; }
-
+  device_thread& thread_;
   std::unique_ptr<laned_workload> work_;
-  c10::impl::VirtualGuardImpl guard_;
-  c10::Stream stream_;
 };
-
-/// Makes a built-in workload that trains on a device.
-std::unique_ptr<workload> make_built_in(const workload_spec& spec,
-                                        const std::string& device) {
-  const at::Device x{device};
-  const auto wanted = numerics_of(spec), offered
-    = std::string{to_text(process_numerics())};
-  if (x.is_cpu() && !wanted.empty() && wanted != offered)
-    throw std::invalid_argument("numerics: this trainer computes with "
-                                + offered + " ones, not with " + wanted
-                                + " ones");
-  auto result = spec.name.starts_with("squad-")
-                  ? make_span_workload(spec, device)
-                  : make_image_workload(spec, device);
-  if (x.is_cuda()) {
-    // What it has put on the device so far is there before its stream begins.
-    c10::impl::VirtualGuardImpl{x.type()}.synchronizeDevice(x.index());
-    result = std::make_unique<streamed_workload>(std::move(result), x);
-  }
-  return first_lane(std::move(result));
-}
 
 } // namespace
 
@@ -311,6 +309,10 @@ expected<device_info> prepare_device(const std::string& device,
           "no device '" + device + "': give cpu or cuda:N"};
 }
 
+void on_device_lost(device_lost_handler f) {
+  device_thread::on_lost(f);
+}
+
 device_list all_devices() {
   const auto& driver = gpu_driver::get();
   if (!driver)
@@ -323,12 +325,30 @@ device_list all_devices() {
   return result;
 }
 
+std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
+                                           const std::string& device) {
+  const at::Device x{device};
+  const auto wanted = numerics_of(spec), offered
+    = std::string{to_text(process_numerics())};
+  if (x.is_cpu() && !wanted.empty() && wanted != offered)
+    throw std::invalid_argument("numerics: this trainer computes with "
+                                + offered + " ones, not with " + wanted
+                                + " ones");
+  const auto make = [&] {
+    return spec.name.starts_with("squad-") ? make_span_workload(spec, device)
+                                           : make_image_workload(spec, device);
+  };
+  if (x.is_cuda())
+    return std::make_unique<gpu_workload>(x, make);
+  return make();
+}
+
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device) {
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        return make_built_in(spec, device);
+        return first_lane(make_lanes(spec, device));
       });
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/train/lanes.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -54,6 +56,15 @@ expected<device_info> prepare_device(const std::string& device,
                                      unsigned threads = 1,
                                      numerics how = default_numerics);
 
+/// What to do when a GPU does not answer any more, with the device and what it
+/// says. CUDA gives nothing but that error in this process from then on, so it
+/// should end the process. If it returns, what was asked of the GPU fails.
+using device_lost_handler = void (*)(const std::string& device,
+                                     const std::string& why);
+
+/// Has `f` called when a GPU is lost, on any thread; null: nothing.
+void on_device_lost(device_lost_handler f);
+
 /// The devices of a machine.
 struct device_list {
   /// Every GPU that the driver knows, as `cuda:N`, usable or not; `cpu` if it
@@ -64,8 +75,16 @@ struct device_list {
 
 device_list all_devices();
 
-/// Adds the implementations of `built_in_workloads()`, which train on `device`,
-/// on a stream of the thread that makes them.
+/// Makes the implementation of one of `built_in_workloads()`, which trains on
+/// `device`: on a GPU by its `device_thread`, whoever calls.
+/// Throws what `make_image_workload` and `make_span_workload` throw, and
+/// `std::invalid_argument` if the process computes with other `numerics`.
+/// REQUIRES: `prepare_device(device)` was successful.
+std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
+                                           const std::string& device);
+
+/// Adds the implementations of `built_in_workloads()`, as `make_lanes` makes
+/// them.
 /// REQUIRES: `prepare_device(device)` was successful before one is made.
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device);

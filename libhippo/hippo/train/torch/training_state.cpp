@@ -92,8 +92,8 @@ public:
     const c10::impl::VirtualGuardImpl streams{device.type()};
     const auto stream =
       streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
+    const c10::StreamGuard use{stream}; // of the device as well
     copied_->block(stream);
-    const c10::StreamGuard use{stream};
     return to_bytes(state_);
   }
 
@@ -137,14 +137,14 @@ void training_state::clip_gradients(const lane_table& rows) const {
   const at::NoGradGuard no_grad;
   const auto limits = rows.clip();
   for (std::size_t lane = 0; lane < train_loss.size(); ++lane) {
-    std::vector<at::Tensor> norms;
+    std::vector<at::Tensor> gradients;
     for (const auto& [name, x] : weights_)
-      norms.push_back(at::linalg_vector_norm(part(x.grad(), lane)));
-    const auto norm = at::linalg_vector_norm(at::stack(norms));
+      gradients.push_back(part(x.grad(), lane));
+    const auto norm =
+      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
     const auto limit = limits[static_cast<std::int64_t>(lane)];
     const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
-    for (const auto& [name, x] : weights_)
-      part(x.grad(), lane).mul_(factor);
+    at::_foreach_mul_(gradients, factor);
   }
 }
 
@@ -158,11 +158,13 @@ at::Tensor training_state::part(const at::Tensor& x, std::size_t lane) const {
   return lane_of(x, lane, train_loss.size());
 }
 
-tensor_map training_state::tensors(std::size_t lane) const {
-  tensor_map result;
+const tensor_map& training_state::tensors(std::size_t lane) const {
+  const auto kind = optimizer_.at(lane).kind;
+  auto& result = tensors_[{lane, kind}];
+  if (!result.empty())
+    return result;
   for (const auto& [name, x] : buffers_)
     result["model." + name] = part(x, lane);
-  const auto kind = optimizer_.at(lane).kind;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     const auto& [name, x] = weights_[i];
     result["model." + name] = part(x, lane);

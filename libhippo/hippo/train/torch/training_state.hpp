@@ -3,9 +3,11 @@
 #include <torch/types.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/train/torch/optimizer.hpp"
@@ -87,13 +89,18 @@ private:
   void assign(std::size_t lane, const lane_state& x);
 
   /// A lane's tensors by name; they share memory with all lanes' ones.
-  [[nodiscard]] tensor_map tensors(std::size_t lane) const;
+  [[nodiscard]] const tensor_map& tensors(std::size_t lane) const;
   [[nodiscard]] at::Tensor part(const at::Tensor& x, std::size_t lane) const;
 
   std::string workload_;
   named_tensors weights_;
   named_tensors buffers_;
   optimizer optimizer_;
+
+  /// What `tensors` has returned, by lane and kind of update: there are hundreds
+  /// of them, and they stay where they are.
+  mutable std::map<std::pair<std::size_t, optimizer_kind>, tensor_map>
+    tensors_;
 };
 
 } // namespace hippo

@@ -51,11 +51,22 @@ __global__ void drop(const hippo_cuda_lane* rows, std::uint64_t layer,
                     to + lane * size, mine());
 }
 
-__global__ void update(hippo_cuda_weights weights,
+/// Which blocks update which weight: those of weight i begin with `first[i]`.
+struct block_table {
+  std::int32_t first[HIPPO_CUDA_WEIGHTS_MAX + 1];
+};
+
+__global__ void update(hippo_cuda_weights weights, block_table blocks,
                        const hippo_cuda_lane* rows) {
-  const auto index = static_cast<std::int32_t>(blockIdx.y);
-  const auto lane = static_cast<std::int32_t>(blockIdx.z);
-  hippo::cuda::update_lane(weights, rows[lane], index, lane, mine());
+  const auto block = static_cast<std::int32_t>(blockIdx.x);
+  std::int32_t index = 0;
+  while (blocks.first[index + 1] <= block)
+    ++index;
+  const auto begin = blocks.first[index];
+  const share mine{std::int64_t{block - begin} * blockDim.x + threadIdx.x,
+                   std::int64_t{blocks.first[index + 1] - begin} * blockDim.x};
+  const auto lane = static_cast<std::int32_t>(blockIdx.y);
+  hippo::cuda::update_lane(weights, rows[lane], index, lane, mine);
 }
 
 } // namespace
@@ -111,11 +122,16 @@ int hippo_cuda_dropout(const hippo_cuda_lane* rows, int32_t lanes,
 int hippo_cuda_update(const hippo_cuda_weights* weights,
                       const hippo_cuda_lane* rows, int32_t lanes,
                       void* stream) {
-  const auto* const sizes = weights->size;
-  const dim3 grid{
-    blocks_for(*std::max_element(sizes, sizes + weights->count)),
-    static_cast<unsigned>(weights->count), static_cast<unsigned>(lanes)};
+  if (weights->count == 0)
+    return cudaSuccess;
+  block_table blocks{};
+  for (std::int32_t i = 0; i < weights->count; ++i)
+    blocks.first[i + 1] =
+      blocks.first[i]
+      + static_cast<std::int32_t>(blocks_for(weights->size[i]));
+  const dim3 grid{static_cast<unsigned>(blocks.first[weights->count]),
+                  static_cast<unsigned>(lanes)};
   update<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-    *weights, rows);
+    *weights, blocks, rows);
   return cudaGetLastError();
 }
