@@ -21,14 +21,15 @@ class GpuBench(Bench):
     device: where both sides train
     lanes: of Hippo where it trains several trials at once
     precision: of both sides' residual networks
+    seconds: of a measurement
     """
 
-    def __init__(self, *args, device, lanes, precision, **flags):
+    def __init__(self, *args, device, lanes, precision, seconds, **flags):
         super().__init__(*args, **flags)
         self.device = device
         self.lanes = lanes
         self.precision = precision
-        self.seconds = 0.1 if self.quick else 5
+        self.seconds = seconds or (0.1 if self.quick else 5)
 
     def ours(self, workload, batch, examples, *flags):
         """Examples per second of our trainer."""

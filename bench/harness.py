@@ -109,7 +109,7 @@ class Bench:
 
     def program(self, name):
         """Returns the path of a program of the build."""
-        for folder in ("bench", "apps/hippo", "apps/hippo-trainer"):
+        for folder in ("bench", "apps/hippo", "apps/hippo-trainer", "bin"):
             path = self.build / folder / name
             if path.is_file():
                 return path

@@ -111,18 +111,24 @@ class MergedEqualsAlone(Case):
 class OnAGpu(Case):
     """The same on a GPU, alone and in lanes."""
 
-    def check(self, name, **workload):
-        gpu = ("--device", "cuda:0")
+    gpu = ("--device", "cuda:0")
+
+    def prepare(self, name, **workload):
+        """Returns the files of a study, unless there is no GPU."""
         x = study("sha", SHA, every=2, train=512)
         x["workload"].update(workload, name=name)
         files = self.studies(x)
         probe = subprocess.run(
-            [programs.TRAINER, *gpu, "--check", *files], text=True,
+            [programs.TRAINER, *self.gpu, "--check", *files], text=True,
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if probe.returncode == 2:
             self.skipTest(probe.stderr.splitlines()[-1])
-        merged = self.run_studies(files, "merged", *gpu)
-        alone = self.run_studies(files, "alone", *gpu, "--merge", "off")
+        return files
+
+    def check(self, name, **workload):
+        files = self.prepare(name, **workload)
+        merged = self.run_studies(files, "merged", *self.gpu)
+        alone = self.run_studies(files, "alone", *self.gpu, "--merge", "off")
         self.assertEqual(results(alone), results(merged))
         self.assertLess(merged["trained_steps"], alone["trained_steps"])
 
@@ -134,6 +140,16 @@ class OnAGpu(Case):
 
     def test_in_bfloat16(self):
         self.check("fashion-cnn", lanes=4, precision="bfloat16")
+
+    def test_one_of_two_trainers_dies(self):
+        files = self.prepare("fashion-cnn")
+        process = self.start("run", *files, "--state", self.path("killed"),
+                             *self.gpu, *self.gpu)
+        self.first_trial(process)
+        os.kill(trainers(process.pid)[0], signal.SIGKILL)
+        self.finish(process, 0)
+        alone = self.run_studies(files, "alone", *self.gpu, "--merge", "off")
+        self.assertEqual(results(self.report("killed")), results(alone))
 
 
 def random_sequence(rng, steps, low, high):

@@ -64,6 +64,9 @@ workload_spec small_spec(const std::string& name, double images) {
   spec.options["data.validation"] = 300.0;
   if (spec.options.contains("data.set"))
     spec.options["data.set"] = "synthetic";
+  if (const auto* folder = std::getenv("PLAIN_DATA");
+      folder != nullptr && name.starts_with("fashion-"))
+    spec.options["data.folder"] = std::string{folder};
   if (name.starts_with("cifar-")) {
     // Fewer images: those networks are large.
     spec.options["data.train"] = std::min(images, 16.0);

@@ -48,8 +48,8 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   return result;
 }
 
-/// A process cannot use a GPU again once that has failed. The service gives what
-/// it trained to others, and whoever watches this process starts it again.
+/// A process cannot use a GPU again once that has failed. The service gives its
+/// leases to others, and whoever watches this process starts it again.
 void leave_lost_device(const std::string& device, const std::string& why) {
   spdlog::error("{} does not answer any more, and needs a new process: {}",
                 device, why);

@@ -19,7 +19,7 @@ namespace hippo {
 /// The one thread of this process that launches work on a GPU, on a stream of
 /// its own.
 ///
-/// cuBLAS and cuDNN keep handles, plans and workspaces for each thread: what one
+/// cuBLAS and cuDNN keep handles, plans and workspaces by thread: what one
 /// thread has warmed up, another one could not record into a graph. Memory of
 /// one stream is used again in the order of that stream, so nothing that is
 /// still queued meets memory that was let go of. And LibTorch has one generator
