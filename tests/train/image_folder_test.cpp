@@ -220,6 +220,7 @@ TEST(ImageFolder, IsTrainedOn) {
       for (const auto& option : x.options)
         spec.options[option.name] = option.fallback;
   spec.options["data.folder"] = folder.path;
+  spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.side"] = 32.0;
   spec.options["data.train"] = spec.options["data.validation"] = 16.0;
   const auto work = make_lanes(spec, test_device());
