@@ -153,6 +153,8 @@ struct StudyInfo {
   activeSeconds @15 :Float64;  # for how long it has been worked on
   savedSeconds  @16 :Float64;  # device time that the shared steps would have
                                # taken, by the mean of its workload
+  waiting @17 :Text;  # why nothing of it can be trained now, and what helps;
+                      # empty if something can, or it is not to be
 }
 
 struct TrialInfo {
@@ -226,10 +228,12 @@ struct TrainerInfo {
 }
 
 struct LeaseInfo {
-  what           @0 :Text;     # the configuration that it trains
+  what           @0 :Text;     # the values that it trains, of hyper-parameters
+                               # in which trials differ
   at             @1 :UInt64;   # step
   to             @2 :UInt64;   # step
   stepsPerSecond @3 :Float64;  # of all its lanes; 0 until it has reported
   lanes          @4 :UInt32;   # how many lanes train; the rest is told of the one
                                # that is behind the others; 0 = unknown
+  studies        @5 :List(Text);  # names of those that it trains for
 }

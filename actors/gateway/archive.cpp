@@ -65,6 +65,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.algorithm = read.study->spec().algorithm.name;
     result.workload_key = key_of(read.study->spec().workload);
     result.exact = is_exact(read.study->spec().workload);
+    result.varied = read.study->spec().space.varied();
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -93,6 +94,20 @@ expected<const archive::tally*> archive::tally_of(std::uint64_t study) {
       trial.step = std::max(trial.step, x.step);
     }
   }
+}
+
+expected<std::set<std::string>>
+archive::varied(const std::set<std::uint64_t>& studies) {
+  std::set<std::string> result;
+  for (const auto id : studies) {
+    stored_study study;
+    study.id = id;
+    const auto known = facts_of(study);
+    if (!known)
+      return known.failure();
+    result.insert(known->varied.begin(), known->varied.end());
+  }
+  return result;
 }
 
 expected<study_view> archive::view_of(stored_study study) {

@@ -65,6 +65,10 @@ public:
                                            std::uint64_t first,
                                            std::size_t most);
 
+  /// Returns the hyper-parameters in which trials of these studies differ.
+  expected<std::set<std::string>>
+  varied(const std::set<std::uint64_t>& studies);
+
   /// @returns `errc::invalid_argument` if there is no result
   expected<trial_view> best(std::uint64_t study);
 
@@ -115,6 +119,7 @@ private:
     std::string algorithm;
     std::string workload_key;
     bool exact = true;
+    std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 
   /// How a study came by its steps, as far as it has been looked at.

@@ -16,6 +16,7 @@
 #include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
 #include "hippo/transfer/event_thread.hpp"
+#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 
@@ -44,10 +45,6 @@ class one_request final : public kj::HttpServerCallbacks {
 public:
   bool shouldClose() override { return true; }
 };
-
-std::string text_of(const kj::Exception& x) {
-  return x.getDescription().cStr();
-}
 
 void set(kj::AsyncIoStream& stream, int level, int option, int value) {
   stream.setsockopt(level, option, &value, sizeof(value));
@@ -160,8 +157,8 @@ private:
         .wait(scope)
         ->listen();
     } catch (const kj::Exception& e) {
-      return {errc::io_failed, "cannot listen on " + host + ':'
-                                 + std::to_string(port) + ": " + text_of(e)};
+      return {errc::io_failed,
+              why_not_listening(host + ':' + std::to_string(port), e)};
     }
   }
 
@@ -173,7 +170,7 @@ private:
         return accept(from, serve);
       },
       [=, this, &from](kj::Exception&& why) {
-        spdlog::error("gateway: cannot accept a connection: {}", text_of(why));
+        spdlog::error("gateway: cannot accept a connection: {}", sentence_of(why));
         return timer_.afterDelay(accept_retry).then([=, this, &from] {
           return accept(from, serve);
         });
@@ -275,7 +272,7 @@ private:
 
   void taskFailed(kj::Exception&& why) override {
     if (why.getType() != kj::Exception::Type::DISCONNECTED)
-      spdlog::warn("gateway: a client was let go: {}", text_of(why));
+      spdlog::warn("gateway: a client was let go: {}", sentence_of(why));
   }
 
   kj::Network& network_;

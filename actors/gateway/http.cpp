@@ -116,7 +116,8 @@ json shown(const live_study_view& x) {
           {"shared_steps", x.stored.shared_steps},
           {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
           {"active_seconds", x.active_seconds},
-          {"saved_seconds", x.stored.saved_seconds}};
+          {"saved_seconds", x.stored.saved_seconds},
+          {"waiting", text_or_null(x.waiting)}};
 }
 
 json shown(const stored_event& x) {
@@ -143,7 +144,8 @@ json shown(const trainer_view& x) {
   json lease = nullptr;
   if (x.lease)
     lease = {{"lanes", x.lanes},
-             {"what", x.lease->what},
+             {"studies", x.studies},
+             {"what", x.what},
              {"at", x.lease->at},
              {"to", x.lease->to},
              {"steps_per_second", x.lease->steps_per_second}};

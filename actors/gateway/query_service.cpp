@@ -134,6 +134,19 @@ kj::Promise<stored_study> query_service::find(std::string id_or_name) {
 
 namespace {
 
+/// Why no trainer can train a workload now; empty: one can.
+std::string why_waiting(const pool_status& pool, const std::string& key) {
+  const auto is_there = [](const trainer_record& x) {
+    return x.lost.empty() && !x.left;
+  };
+  if (std::ranges::none_of(pool.trainers, is_there))
+    return "no trainer is connected: start one with hippo-trainer --connect "
+           "HOST:PORT";
+  const auto stuck
+    = std::ranges::find(pool.stuck, key, &pool_status::stuck_workload::key);
+  return stuck == pool.stuck.end() ? std::string{} : stuck->why;
+}
+
 /// Adds what is known only while a study runs.
 live_study_view live_view_of(study_view x, const live_view& live) {
   live_study_view result{std::move(x), 0};
@@ -143,6 +156,8 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (running == live.studies.end() || has_ended(stored.study.state))
     return result;
   result.active_seconds = running->second.active_seconds;
+  if (stored.study.state != study_phase::paused)
+    result.waiting = why_waiting(live.pool, stored.workload_key);
   return result;
 }
 
@@ -237,7 +252,40 @@ kj::Promise<archive::totals> query_service::count() {
 
 // -- what runs ----------------------------------------------------------------
 
+void trainer_view::add(const merger_status::running_lease& x) {
+  const auto speed = lease ? lease->steps_per_second : 0;
+  if (!lease || x.at < lease->at)
+    lease = x;
+  lease->steps_per_second = speed + x.steps_per_second;
+  ++lanes;
+}
+
 namespace {
+
+/// @param varied the hyper-parameters to tell of what is trained
+std::vector<trainer_view> trainer_views(const live_view& now,
+                                        const std::set<std::string>& varied) {
+  std::vector<trainer_view> result;
+  for (const auto& x : now.pool.trainers)
+    result.emplace_back().trainer = x;
+  for (const auto& merger : now.mergers)
+    for (const auto& lease : merger.running)
+      for (auto& x : result)
+        if (x.trainer.number == lease.trainer)
+          x.add(lease);
+  for (auto& x : result) {
+    if (!x.lease)
+      continue;
+    auto config = x.lease->config;
+    std::erase_if(config,
+                  [&](const auto& y) { return !varied.contains(y.first); });
+    x.what = to_text(config);
+    for (const auto id : x.lease->studies)
+      if (const auto study = now.studies.find(id); study != now.studies.end())
+        x.studies.push_back(study->second.name);
+  }
+  return result;
+}
 
 /// Takes an answer, or does without it: what was asked may be gone by now.
 template <class T, class F>
@@ -283,16 +331,16 @@ kj::Promise<live_view> query_service::live() {
 }
 
 kj::Promise<std::vector<trainer_view>> query_service::trainers() {
-  return live().then([](live_view now) {
-    std::vector<trainer_view> result;
-    for (auto& x : now.pool.trainers)
-      result.push_back({std::move(x), std::nullopt});
-    for (auto& merger : now.mergers)
-      for (auto& lease : merger.running)
-        for (auto& x : result)
-          if (x.trainer.number == lease.trainer)
-            x.add(lease);
-    return result;
+  return live().then([this](live_view now) {
+    std::set<std::uint64_t> studies;
+    for (const auto& merger : now.mergers)
+      for (const auto& lease : merger.running)
+        studies.insert(lease.studies.begin(), lease.studies.end());
+    return read<std::set<std::string>>(
+             [studies](archive& x) { return x.varied(studies); })
+      .then([now = std::move(now)](const std::set<std::string>& varied) {
+        return trainer_views(now, varied);
+      });
   });
 }
 

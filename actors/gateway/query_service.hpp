@@ -44,6 +44,8 @@ struct live_view {
 struct live_study_view {
   study_view stored;
   double active_seconds = 0;
+  /// Why nothing of it can be trained now, and what helps; empty: it can.
+  std::string waiting{};
 };
 
 /// A trainer, and what it trains now.
@@ -53,14 +55,10 @@ struct trainer_view {
   /// the speed of all of them.
   std::optional<merger_status::running_lease> lease;
   std::uint32_t lanes = 0; ///< how many of its lanes train
+  std::string what;        ///< where trials differ: `lr=0.1 momentum=0.9`
+  std::vector<std::string> studies; ///< for which it trains, by name
 
-  void add(const merger_status::running_lease& x) {
-    const auto speed = lease ? lease->steps_per_second : 0;
-    if (!lease || x.at < lease->at)
-      lease = x;
-    lease->steps_per_second = speed + x.steps_per_second;
-    ++lanes;
-  }
+  void add(const merger_status::running_lease& x);
 
   /// Why it is gone; empty if it is there.
   [[nodiscard]] std::string gone() const {

@@ -108,6 +108,7 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
     fill(to.initBest().initTrial(), *x.stored.best);
   to.setActiveSeconds(x.active_seconds);
   to.setSavedSeconds(x.stored.saved_seconds);
+  to.setWaiting(to_text(x.waiting));
 }
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {
@@ -153,11 +154,14 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();
-  lease.setWhat(to_text(x.lease->what));
+  lease.setWhat(to_text(x.what));
   lease.setAt(x.lease->at);
   lease.setTo(x.lease->to);
   lease.setStepsPerSecond(x.lease->steps_per_second);
   lease.setLanes(x.lanes);
+  auto studies = lease.initStudies(count(x.studies.size()));
+  for (std::size_t i = 0; i < x.studies.size(); ++i)
+    studies.set(count(i), to_text(x.studies[i]));
 }
 
 // -- a study ------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "hippo/keys/handshake.hpp"
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/link/link_set.hpp"
+#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 
@@ -70,7 +71,7 @@ private:
     if (!tls_) {
       auto made = rpc_tls_peer::make(*owner_.keys_);
       if (!made)
-        return KJ_EXCEPTION(FAILED, made.failure().message.c_str());
+        return exception_saying(made.failure().message);
       tls_ = std::make_unique<rpc_tls_peer>(std::move(*made));
     }
     return tls_->connect(kj::mv(x));
@@ -93,14 +94,15 @@ private:
        [at](const link_handle&, frame y) {
          caf::anon_send(at->service, std::move(y));
        },
-       [at](const std::string& why) {
+       [at, has_keys = owner_.keys_ != nullptr](const std::string& why) {
          if (at->service)
            caf::anon_send(at->service, link_ended{why});
+         else if (!why.empty())
+           at->done->reject(exception_saying(why));
          else
-           at->done->reject(
-             {kj::Exception::Type::FAILED, __FILE__, __LINE__,
-              kj::str(why.empty() ? "it closes the connection"
-                                  : why.c_str())});
+           at->done->reject(exception_saying(
+             has_keys ? "it closes the connection"
+                      : "it closes the connection; does it want --keys FILE?"));
        }});
     return pair.promise.attach(kj::defer([at] {
       if (!at->service)
@@ -138,7 +140,7 @@ service_link::connect(const endpoint& where, const trainer_actor& who) {
     if (keys_ != nullptr)
       if (auto why = why_refused(where.host, where.port, *keys_, patience_))
         return *why;
-    return {errc::io_failed, failed.getDescription().cStr()};
+    return {errc::io_failed, sentence_of(failed)};
   }
 }
 

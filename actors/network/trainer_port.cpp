@@ -14,6 +14,7 @@
 
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/link/link_set.hpp"
+#include "hippo/wire/exceptions.hpp"
 #include "network/remote_trainer.hpp"
 
 namespace hippo {
@@ -45,10 +46,6 @@ std::size_t make_room_for(std::size_t most) {
   }
   const std::size_t n = files.rlim_cur;
   return std::min(most, n > 2 * files_left ? n - files_left : n / 2);
-}
-
-std::string text_of(const kj::Exception& x) {
-  return x.getDescription().cStr();
 }
 
 std::string name_of(kj::PeerIdentity& x) {
@@ -92,8 +89,7 @@ public:
           return static_cast<std::uint16_t>(receiver_->getPort());
         })
       .catch_([&where](kj::Exception&& why) -> expected<std::uint16_t> {
-        return {errc::io_failed, "cannot listen on " + to_text(where) + ": "
-                                   + text_of(why)};
+        return {errc::io_failed, why_not_listening(to_text(where), why)};
       });
   }
 
@@ -112,7 +108,7 @@ private:
         return accept();
       },
       [this](kj::Exception&& why) {
-        turn_away("somebody", "it cannot be accepted: " + text_of(why));
+        turn_away("somebody", "it cannot be accepted: " + sentence_of(why));
         return timer_.afterDelay(accept_retry).then([this] {
           return accept();
         });
@@ -217,7 +213,7 @@ private:
   }
 
   void taskFailed(kj::Exception&& why) override {
-    spdlog::critical("network: {}", text_of(why));
+    spdlog::critical("network: {}", sentence_of(why));
   }
 
   trainer_port& owner_;

@@ -25,6 +25,13 @@ std::vector<std::string> parameter_names(const std::vector<json>& params) {
   return result;
 }
 
+std::string joined(const std::vector<std::string>& xs) {
+  std::string result;
+  for (const auto& x : xs)
+    result += (result.empty() ? "" : ", ") + x;
+  return result;
+}
+
 bool has_column(const listing& x, const std::string& name) {
   return std::any_of(x.columns.begin(), x.columns.end(),
                      [&name](const auto& y) { return y.name == name; });
@@ -38,10 +45,13 @@ json read_json(const std::string& text) {
 }
 
 listing list_studies(const std::vector<study_summary>& studies) {
+  const bool any_waits = std::ranges::any_of(
+    studies, [](const auto& x) { return !x.waiting.empty(); });
   listing result;
   result.columns = {{"id", cell_look::number},
                     {"name"},
                     {"state"},
+                    {"waiting", cell_look::text, any_waits},
                     {"done", cell_look::number},
                     {"trials", cell_look::number},
                     {"best", cell_look::number},
@@ -70,8 +80,9 @@ listing list_studies(const std::vector<study_summary>& studies) {
       params = read_json(x.best->params);
     }
     const bool up = x.direction == direction::maximize;
-    result.rows.push_back({x.id, x.name, x.state, x.finished, x.trials, value,
-                           x.asked_steps, x.shared_steps, x.saved_seconds,
+    result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
+                           x.finished, x.trials, value, x.asked_steps,
+                           x.shared_steps, x.saved_seconds,
                            x.active_seconds, x.metric,
                            up ? "maximize" : "minimize", trial, step, params,
                            x.algorithm, x.workload, x.weight,
@@ -123,16 +134,23 @@ listing list_trials(const std::vector<trial_summary>& trials) {
 
 listing list_trainers(const std::vector<trainer_summary>& trainers,
                       bool all) {
+  // What is the same everywhere tells nothing, and takes the room of the rest.
+  const bool in_lanes = std::ranges::any_of(
+    trainers, [](const auto& x) { return x.lease && x.lease->lanes > 1; });
+  const bool differ = std::ranges::any_of(trainers, [&](const auto& x) {
+    return x.device != trainers.front().device;
+  });
   listing result;
   result.columns = {{"number", cell_look::number},
                     {"name"},
                     {"state"},
+                    {"study"},
                     {"what"},
                     {"step", cell_look::number},
                     {"to", cell_look::number},
-                    {"lanes", cell_look::number},
+                    {"lanes", cell_look::number, in_lanes},
                     {"steps/s", cell_look::number},
-                    {"device"},
+                    {"device", cell_look::text, differ},
                     {"lost", cell_look::text, false},
                     {"memory_bytes", cell_look::number, false},
                     {"driver", cell_look::text, false},
@@ -144,6 +162,7 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                               : x.lease       ? "busy"
                                               : "idle";
     result.rows.push_back({x.number, x.name, state,
+                           x.lease ? json(joined(x.lease->studies)) : json(),
                            x.lease ? json(x.lease->what) : json(),
                            x.lease ? json(x.lease->at) : json(),
                            x.lease ? json(x.lease->to) : json(),

@@ -15,6 +15,16 @@ namespace hippo {
 inline constexpr unsigned trainers_max = 1024;
 inline constexpr unsigned simulated_trainers_max = 100'000;
 
+/// For numbers above 0, however large; CLI11's own check tells how large.
+inline const CLI::Validator above_zero{
+  [](const std::string& text) -> std::string {
+    double x = 0;
+    return CLI::detail::lexical_cast(text, x) && x > 0
+             ? std::string{}
+             : "must be a number above 0, found " + text;
+  },
+  "ABOVE 0"};
+
 /// What verbs have in common that need to know workloads.
 struct common_options {
   std::string trainer_program;

@@ -66,6 +66,14 @@ public:
     return std::nullopt;
   }
 
+  /// Says why it waits, if it does and that is news.
+  void tell_waiting() {
+    if (now_.waiting != waiting_ && !now_.waiting.empty())
+      std::cerr << "study " << now_.id << " (" << now_.name
+                << "): waiting: " << now_.waiting << std::endl;
+    waiting_ = now_.waiting;
+  }
+
   /// Says how it has ended. REQUIRES: `ended()`
   void tell_end() const {
     std::cerr << "study " << now_.id << " (" << now_.name
@@ -104,6 +112,7 @@ private:
   std::uint64_t first_ = 0;      ///< all trials before were told of
   std::set<std::uint64_t> told_; ///< of those from there on
   std::optional<best_so_far> best_;
+  std::string waiting_; ///< why, as it was told
 };
 
 expected<progress_view> view_of(client& service,
@@ -118,6 +127,7 @@ expected<progress_view> view_of(client& service,
     y.trials = now.trials;
     y.asked_steps = now.asked_steps;
     y.metric = now.metric;
+    y.waiting = now.waiting;
     if (now.best && now.best->best)
       y.best = best_so_far{now.best->trial, now.best->best->value};
     result.studies.push_back(std::move(y));
@@ -193,9 +203,11 @@ int follow(client& service, const std::vector<study_handle>& handles,
         *view, size_of_terminal(STDERR_FILENO).columns,
         has_colour(STDERR_FILENO)));
     } else if (!quiet) {
-      for (auto& x : studies)
+      for (auto& x : studies) {
+        x.tell_waiting();
         if (const auto why = x.tell_trials())
           return broken(*why);
+      }
     }
   }
   bool good = true;

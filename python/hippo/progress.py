@@ -13,6 +13,8 @@ def line_of(info: StudyInfo) -> str:
     shared = info.shared_steps / info.asked_steps if info.asked_steps else 0
     line = (f"{info.name}: {info.state}, {info.finished} of {info.trials} "
             f"trials finished, {shared:.0%} shared")
+    if info.waiting:
+        return f"{info.name}: waiting: {info.waiting}"
     best = info.best_trial
     if best is not None:
         line += f", best {best.value:.6g} (trial {best.number})"
@@ -25,8 +27,8 @@ def _redraws(out: TextIO) -> bool:
 
 
 class Progress:
-    """A line that is redrawn in place; elsewhere, one line for each trial that
-    has finished meanwhile.
+    """A line that is redrawn in place; elsewhere, a line whenever trials
+    have finished, or it waits for another reason.
 
     Args:
         out: None: stderr as it is now, which notebooks put in their own.
@@ -37,15 +39,16 @@ class Progress:
         self._in_place = _redraws(self._out)
         self._width = 0
         self._finished = -1
+        self._waiting = ""
 
     def __call__(self, info: StudyInfo) -> None:
         line = line_of(info)
         if self._in_place:
             self._out.write("\r" + line.ljust(self._width))
             self._width = len(line)
-        elif info.finished != self._finished:
+        elif (info.finished, info.waiting) != (self._finished, self._waiting):
             self._out.write(line + "\n")
-        self._finished = info.finished
+        self._finished, self._waiting = info.finished, info.waiting
         self._out.flush()
 
     def end(self) -> None:

@@ -59,6 +59,8 @@ class StudyInfo:
         active_seconds: for how long it has been worked on.
         saved_seconds: device time that sharing has avoided, an estimate by
             the mean step of its workload.
+        waiting: why nothing of it can be trained now, and what helps; else
+            empty.
     """
 
     id: int
@@ -77,6 +79,7 @@ class StudyInfo:
     best_trial: TrialInfo | None
     active_seconds: float
     saved_seconds: float
+    waiting: str = ""
 
     @property
     def ended(self) -> bool:
@@ -114,12 +117,14 @@ class LeaseInfo:
     """What a trainer is doing.
 
     Attributes:
-        what: the configuration that it trains.
+        what: the values that it trains, of hyper-parameters in which trials
+            differ.
         at: the step where it is.
         to: the step where its lease ends.
         steps_per_second: of all its lanes; 0 until it has reported.
         lanes: how many of its lanes train; what, at and to are told of the one
             that is behind the others.
+        studies: names of those that it trains for.
     """
 
     what: str
@@ -127,6 +132,7 @@ class LeaseInfo:
     to: int
     steps_per_second: float
     lanes: int = 0
+    studies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,7 @@ def study_info_of(message: Any) -> StudyInfo:
         shared_steps=message.sharedSteps,
         best_trial=trial_info_of(message.best.trial) if has_best else None,
         active_seconds=message.activeSeconds,
-        saved_seconds=message.savedSeconds)
+        saved_seconds=message.savedSeconds, waiting=message.waiting)
 
 
 def event_of(message: Any) -> Event:
@@ -227,7 +233,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
         running = message.lease.running
         lease = LeaseInfo(what=running.what, at=running.at, to=running.to,
                           steps_per_second=running.stepsPerSecond,
-                          lanes=running.lanes)
+                          lanes=running.lanes,
+                          studies=tuple(str(x) for x in running.studies))
     return TrainerInfo(number=message.number, name=message.name,
                        device=message.device, lost=message.lost, lease=lease,
                        memory_bytes=message.memoryBytes, driver=message.driver,

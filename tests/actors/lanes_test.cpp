@@ -125,7 +125,7 @@ TEST_F(LanesTest, PathsThatDoNotFitGoToAnotherTrainer) {
   std::set<std::string> sizes;
   for (const auto& x : status().running)
     sizes.insert(std::to_string(x.trainer)
-                 + x.what.substr(x.what.find("batch_size"), 15));
+                 + to_text(x.config.at("batch_size")));
   EXPECT_EQ(sizes.size(), 2u);
   run_all();
   expect_results_as_alone(0);
@@ -151,7 +151,7 @@ TEST_F(LanesTest, PathsThatFitGoFirst) {
   ASSERT_EQ(lanes_of(0).size(), 4u);
   std::set<std::string> sizes;
   for (const auto& x : status().running)
-    sizes.insert(x.what.substr(x.what.find("batch_size"), 15));
+    sizes.insert(to_text(x.config.at("batch_size")));
   EXPECT_EQ(sizes.size(), 1u);
   run_all();
   expect_results_as_alone(0);

@@ -68,6 +68,7 @@ void fill(const study_summary& x, schema::StudyInfo::Builder out) {
     fill(*x.best, out.getBest().initTrial());
   out.setActiveSeconds(x.active_seconds);
   out.setSavedSeconds(x.saved_seconds);
+  out.setWaiting(x.waiting);
 }
 
 void fill(const study_event& x, schema::Event::Builder out) {
@@ -375,6 +376,11 @@ public:
         lease.setTo(all[i].lease->to);
         lease.setStepsPerSecond(all[i].lease->steps_per_second);
         lease.setLanes(all[i].lease->lanes);
+        const auto& studies = all[i].lease->studies;
+        auto names
+          = lease.initStudies(static_cast<capnp::uint>(studies.size()));
+        for (std::size_t k = 0; k < studies.size(); ++k)
+          names.set(static_cast<capnp::uint>(k), studies[k]);
       }
     });
     return kj::READY_NOW;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common_options.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "outcome.hpp"
 #include "terminal.hpp"
@@ -112,7 +113,7 @@ void listing_options::add_to(CLI::App& verb) {
     ->delimiter(',')
     ->allow_extra_args(false);
   verb.add_option("--limit", view.limit, "Show so many rows at most")
-    ->check(CLI::PositiveNumber);
+    ->check(above_zero);
 }
 
 expected<std::string> listing_options::render(const listing& x) {

@@ -20,6 +20,7 @@
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "hippo/train/folder_token.hpp"
+#include "hippo/wire/exceptions.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
@@ -184,7 +185,7 @@ expected<authenticator> make_authenticator(const credentials& shown,
                                        : peer_role::client};
         },
         [](kj::Exception&& why) -> admitted_connection {
-          kj::throwFatalException(KJ_EXCEPTION(FAILED, explain(why).c_str()));
+          kj::throwFatalException(exception_saying(explain(why)));
         });
   }};
 }

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "common_options.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
 
@@ -28,7 +29,7 @@ void add_update(verb_table& verbs) {
   verb
     ->add_option("--weight", x->weight,
                  "Its share of the trainers is in proportion to it")
-    ->check(CLI::PositiveNumber)
+    ->check(above_zero)
     ->required();
 }
 

@@ -73,6 +73,8 @@ struct study_summary {
   std::optional<trial_summary> best; ///< the best trial so far
   double active_seconds = 0; ///< for how long it has been worked on
   double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
+  /// Why nothing of it can be trained now, and what helps; else empty.
+  std::string waiting{};
 };
 
 /// Whether a study will never do anything again.
@@ -80,12 +82,13 @@ bool has_ended(const study_summary& x) noexcept;
 
 /// What one trainer is at.
 struct lease_summary {
-  std::string what; ///< the configuration that it trains
+  std::string what; ///< the values in which trials differ: `lr=0.1`
   step_t at = 0;
   step_t to = 0;
   double steps_per_second = 0; ///< of all its lanes; 0 until it has reported
   /// How many of its lanes train; the rest is of the one behind the others.
   std::uint32_t lanes = 0;
+  std::vector<std::string> studies{}; ///< for which it trains, by name
 };
 
 /// One trainer.

@@ -9,6 +9,7 @@
 
 #include "hippo/core/endpoint.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 
@@ -43,13 +44,6 @@ void keep_alive(kj::AsyncIoStream& stream, const std::string& address) {
   set(IPPROTO_TCP, TCP_KEEPIDLE, keepalive_idle_seconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, keepalive_interval_seconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, keepalive_count);
-}
-
-/// What the system says, e.g. `Connection refused`.
-std::string cause_of(const kj::Exception& why) {
-  const std::string text = why.getDescription().cStr();
-  const auto end = text.rfind(": ");
-  return end == text.npos ? text : text.substr(end + 2);
 }
 
 /// Returns the code of that name, or nothing if there is none (yet).
@@ -139,11 +133,16 @@ kj::Promise<void> connection::open() {
     const auto reason = error_of(why);
     if (reason.code != errc::io_failed)
       kj::throwFatalException(kj::mv(why));
-    kj::throwFatalException(
-      exception_of(errc::io_failed,
-                   "cannot connect to a service at " + address_ + ": "
-                     + cause_of(why)
-                     + "; start one with: hippo serve --state DIR"));
+    // Whoever answers, but in another way, is something else than no service.
+    kj::throwFatalException(exception_of(
+      errc::io_failed,
+      "cannot connect to a service at " + address_ + ": "
+        + (was_answered_
+             ? "who answers there does not speak as a service does to "
+               "clients: give the port of its --rpc, and --keys FILE if it "
+               "has keys"
+             : sentence_of(why)
+                 + "; start one with: hippo serve --state DIR")));
   });
 }
 
@@ -154,6 +153,7 @@ kj::Promise<void> connection::make_session() {
           return x->connect().attach(kj::mv(x));
         })
         .then([this](kj::Own<kj::AsyncIoStream>&& stream) {
+          was_answered_ = true;
           keep_alive(*stream, address_);
           return secure_(kj::mv(stream));
         })
@@ -241,7 +241,7 @@ kj::Exception connection::lost(const kj::Exception& why) const {
   return exception_of(errc::io_failed,
                       "lost the connection to " + address_
                         + " and tried in vain for " + to_text(millis / 1000)
-                        + " s to make it again: " + cause_of(why));
+                        + " s to make it again: " + sentence_of(why));
 }
 
 void connection::taskFailed(kj::Exception&&) {

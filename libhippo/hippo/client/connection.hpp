@@ -143,6 +143,7 @@ private:
   std::uint64_t sessions_ = 0; ///< made so far
   kj::Maybe<kj::Own<session>> session_;
   kj::ForkedPromise<void> making_ = nullptr; ///< of the last session
+  bool was_answered_ = false; ///< whether somebody was ever there
   bool is_making_ = false;
   kj::TaskSet tasks_;
 };

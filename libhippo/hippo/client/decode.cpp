@@ -53,6 +53,7 @@ study_summary decode(schema::StudyInfo::Reader x) {
     result.best = decode(x.getBest().getTrial());
   result.active_seconds = x.getActiveSeconds();
   result.saved_seconds = x.getSavedSeconds();
+  result.waiting = x.getWaiting();
   return result;
 }
 
@@ -86,6 +87,8 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),
                                  lease.getStepsPerSecond(),
                                  lease.getLanes()};
+    for (const auto study : lease.getStudies())
+      result.lease->studies.emplace_back(study);
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <kj/vector.h>
 
 #include "hippo/keys/openssl.hpp"
+#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 
@@ -44,7 +45,7 @@ expected<kj::Own<kj::TlsContext>> make_context(const credentials& shown,
   KJ_IF_MAYBE(why, failure) {
     return {errc::invalid_argument, "cannot use the keys of "
                                       + to_text(shown.holder) + ": "
-                                      + why->getDescription().cStr()};
+                                      + sentence_of(*why)};
   }
   return result;
 }
@@ -95,7 +96,7 @@ rpc_tls_service::accept(kj::AuthenticatedStream stream) {
       auto& identity = kj::downcast<kj::TlsPeerIdentity>(*secured.peerIdentity);
       auto holder = read_key_holder(identity.getCommonName().cStr());
       if (!holder)
-        return KJ_EXCEPTION(FAILED, holder.failure().message.c_str());
+        return exception_saying(holder.failure().message);
       if (role_of(identity, authorities_, admitted_) != holder->role)
         return KJ_EXCEPTION(FAILED,
                             "its certificate claims a role that its authority "
@@ -145,7 +146,7 @@ std::string explain(const kj::Exception& failure) {
   for (const auto& x : all)
     if (said.find(x.part) != said.npos)
       return x.sentence;
-  return std::string{said};
+  return sentence_of(failure);
 }
 
 } // namespace hippo

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "hippo/wire/exceptions.hpp"
+
 namespace hippo {
 
 namespace {
@@ -196,7 +198,7 @@ void framed_connection::beat() {
 std::string explain_end(const kj::Exception& why) {
   if (why.getType() == kj::Exception::Type::DISCONNECTED)
     return "the connection was lost";
-  return why.getDescription().cStr();
+  return sentence_of(why);
 }
 
 } // namespace hippo

@@ -614,8 +614,11 @@ merger_status merge_core::status() const {
   for (const auto& [id, x] : leases_.leases()) {
     const auto reached = x.progress.reached;
     const auto& where = x.work.stages[stage_index(x.work, reached + 1)];
-    result.running.push_back({number_of(x.trainer), x.work.lane,
-                              to_text(where.config), reached,
+    std::vector<std::uint64_t> studies;
+    for (const auto study : ledger_.beneficiaries(id))
+      studies.push_back(studies_.stored_id(study));
+    result.running.push_back({number_of(x.trainer), x.work.lane, where.config,
+                              std::move(studies), reached,
                               x.work.stages.back().end,
                               x.progress.steps_per_second});
   }

@@ -25,7 +25,8 @@ struct merger_status {
   struct running_lease {
     std::uint64_t trainer = 0;
     std::uint32_t lane = 0;
-    std::string what; ///< the stage that it is in
+    configuration config; ///< of the stage that it is in
+    std::vector<std::uint64_t> studies; ///< for which it trains, by their ids
     step_t at = 0;
     step_t to = 0;
     double steps_per_second = 0; ///< 0 until it has reported

@@ -11,6 +11,7 @@
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/process_workload.hpp"
 #include "hippo/process/workload_process.hpp"
+#include "hippo/wire/exceptions.hpp"
 #include "process.capnp.h"
 
 namespace hippo {
@@ -141,7 +142,7 @@ public:
     try {
       measured_ = unpack(bytes, folder);
     } catch (const kj::Exception& why) {
-      throw std::runtime_error(why.getDescription().cStr());
+      throw std::runtime_error(sentence_of(why));
     }
     take_state(folder);
   }

@@ -86,6 +86,10 @@ std::string render_studies(const std::vector<study_progress>& studies,
              + pad_left(rows[i].steps, steps) + "  ");
     line.add(rows[i].best, studies[i].best ? style::plain : style::dim);
     result += line.str(columns, colour);
+    if (!studies[i].waiting.empty())
+      result += text_line{}
+                  .add("  waiting: " + printable(studies[i].waiting))
+                  .str(columns, colour);
   }
   if (studies.size() > shown) {
     std::uint64_t done = 0;

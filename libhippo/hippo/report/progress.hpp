@@ -29,6 +29,7 @@ struct study_progress {
   std::uint64_t asked_steps = 0; ///< so far
   std::string metric;
   std::optional<best_so_far> best;
+  std::string waiting{}; ///< why nothing of it can be trained; empty: it can
 };
 
 /// What one trainer does now.
@@ -59,9 +60,9 @@ struct progress_view {
 /// At most this many studies and trainers are shown; the others are counted.
 inline constexpr std::size_t progress_rows_max = 8;
 
-/// Returns the live view: a line for the clock, one for each study, one for the
-/// trainers, one for the steps, each ended by a newline and at most
-/// `min(columns, 80)` wide; `colour` adds ANSI sequences.
+/// Returns the live view: a line for the clock, one for each study and another
+/// one if it waits, one for the trainers, one for the steps, each ended by a
+/// newline and at most `min(columns, 80)` wide; `colour` adds ANSI sequences.
 std::string render_progress(const progress_view& x, std::size_t columns,
                             bool colour);
 

@@ -236,6 +236,29 @@ std::optional<std::uint64_t> search_space::size() const {
   return root_->size == 0 ? std::nullopt : std::optional{root_->size};
 }
 
+namespace {
+
+/// @param brought whether the part is in some combinations only
+void add_varied(const space_node& x, bool brought, std::set<std::string>& to) {
+  if (x.type == space_node::kind::space)
+    for (std::size_t i = 0; i < x.keys.size(); ++i)
+      if (brought || x.children[i].size != 1)
+        to.insert(x.keys[i]);
+  for (const auto& child : x.children)
+    add_varied(child, brought, to);
+  for (const auto& space : x.brought)
+    add_varied(space, true, to);
+}
+
+} // namespace
+
+std::set<std::string> search_space::varied() const {
+  std::set<std::string> result;
+  if (root_ != nullptr)
+    add_varied(*root_, false, result);
+  return result;
+}
+
 trial_parameters search_space::at(std::uint64_t index) const {
   return root_ == nullptr ? decide({}) : decide(decider_at(index));
 }

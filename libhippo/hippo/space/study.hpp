@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,10 @@ public:
   /// Returns what decides as `sample(seed, draw)` does.
   [[nodiscard]] static leaf_decider decider_of(std::uint64_t seed,
                                                std::uint64_t draw);
+
+  /// Returns the hyper-parameters that may differ between combinations, in value
+  /// or in being there.
+  [[nodiscard]] std::set<std::string> varied() const;
 
 private:
   std::shared_ptr<const node> root_;

@@ -12,6 +12,7 @@
 #include "hippo/transfer/chunk_sender.hpp"
 #include "hippo/transfer/failure.hpp"
 #include "hippo/transfer/silence_watch.hpp"
+#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 
@@ -243,7 +244,7 @@ outcome depot_client::converse(
       if (busy ? waited >= address_.silence_max : !reused)
         return error{errc::io_failed, "cannot " + purpose + ": " + address_.host
                                         + ':' + std::to_string(address_.port)
-                                        + ": " + x.getDescription().cStr()};
+                                        + ": " + sentence_of(x)};
       if (busy)
         std::this_thread::sleep_for(address_.retry_pause);
     }
