@@ -32,6 +32,12 @@ space:
 algorithm: grid
 )";
 
+/// What is known of the grid is not enough for it.
+const std::string longer_text = [] {
+  auto text = grid_text;
+  return text.replace(text.find("max: 4"), 6, "max: 8");
+}();
+
 const std::string client_text = R"(
 study: mine
 workload: {name: sum}
@@ -300,11 +306,32 @@ TEST_F(GatewayTest, TrainersShowTheirLease) {
     EXPECT_EQ(kj::str(x.getComputeCapability()), "9.0"_kj);
     if (x.getLease().isIdle())
       continue;
-    EXPECT_EQ(x.getLease().getRunning().getTo(), 4u);
+    const auto lease = x.getLease().getRunning();
+    EXPECT_EQ(lease.getTo(), 4u);
+    EXPECT_EQ(kj::str(lease.getWhat()).slice(0, 3), "lr="_kj);
+    ASSERT_EQ(lease.getStudies().size(), 1u);
+    EXPECT_EQ(kj::str(lease.getStudies()[0]), "grid"_kj);
     break;
   }
   gate.open(true);
   EXPECT_EQ(wait(study), "COMPLETE");
+}
+
+TEST_F(GatewayTest, AStudyWithoutTrainersSaysThatItWaits) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  node->send_trainer_away();
+  auto study = submit(me, longer_text);
+  const auto waiting = [&] {
+    return kj::str(describe(study).getInfo().getWaiting());
+  };
+  EXPECT_EQ(waiting(), "no trainer is connected: start one with hippo-trainer "
+                       "--connect HOST:PORT"_kj);
+  study.pauseRequest().send().wait(scope);
+  EXPECT_EQ(waiting(), ""_kj) << "it is not to be trained";
+  study.cancelRequest().send().wait(scope);
+  EXPECT_EQ(waiting(), ""_kj);
 }
 
 TEST_F(GatewayTest, ALogThatWasFullIsFollowed) {

@@ -10,9 +10,11 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import termios
+import threading
 import time
 import unittest
 
@@ -311,6 +313,31 @@ class Nobody(Case):
                     done.err, "hippo: cannot connect to a service at "
                     "127.0.0.1:1: Connection refused; start one with: "
                     "hippo serve --state DIR\n")
+
+    def test_somebody_else_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            def answer():
+                stream, _ = other.accept()
+                with stream:
+                    stream.sendall(b"SSH-2.0-nothing\r\n")
+                    stream.recv(1000)
+            threading.Thread(target=answer, daemon=True).start()
+            address = "127.0.0.1:%d" % other.getsockname()[1]
+            done = self.hippo("ls", "--server", address, code=1)
+        self.assertEqual(
+            done.err, f"hippo: cannot connect to a service at {address}: who "
+            "answers there does not speak as a service does to clients: give "
+            "the port of its --rpc, and --keys FILE if it has keys\n")
+
+    def test_names_that_nobody_has(self):
+        done = self.hippo("ls", "--server", "nowhere.invalid:1", code=1)
+        self.assertRegex(done.err, r"at nowhere\.invalid:1: [A-Z][a-z ]+; ")
+
+    def test_a_weight_must_be_above_zero(self):
+        done = self.hippo("update", "x", "--weight", "0", "--server",
+                          "127.0.0.1:1", code=2)
+        self.assertIn("--weight: must be a number above 0, found 0\n",
+                      done.err)
 
     def test_bad_address(self):
         done = self.hippo("ls", env={"HIPPO_SERVER": "nowhere"}, code=2)

@@ -101,6 +101,19 @@ TEST(SearchSpace, Ranges) {
             (list{"1", "6", "10"}));
 }
 
+TEST(SearchSpace, VariedAreThoseThatCombinationsDifferIn) {
+  using names = std::set<std::string>;
+  EXPECT_EQ(space_of(R"(  lr: {choice: [0.1, 0.2]}
+  optimizer: sgd
+  weight_decay: {choice: [0.001]}
+  momentum: {uniform: [0, 0.5]}
+  batch_size: {multistep: {initial: 32, milestones: [{choice: [2, 3]}], gamma: 2}}
+)")
+              .varied(),
+            (names{"batch_size", "lr", "momentum"}));
+  EXPECT_EQ(search_space{}.varied(), names{});
+}
+
 TEST(SearchSpace, ContinuousRangesHaveNoSize) {
   EXPECT_FALSE(space_of("  lr: {uniform: [0.1, 0.2]}\n").size());
   EXPECT_FALSE(
