@@ -135,7 +135,7 @@ struct StudyInfo {
   name      @1 :Text;
   state     @2 :Text;     # RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
                           # CANCELLED
-  reason    @3 :Text;     # why it ended early; empty if it did not
+  reason    @3 :Text;     # why it ended early, or paused by itself; else empty
   metric    @4 :Text;     # of its objective
   maximize  @5 :Bool;     # else minimize
   weight    @6 :Float64;

@@ -156,8 +156,9 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (running == live.studies.end() || has_ended(stored.study.state))
     return result;
   result.active_seconds = running->second.active_seconds;
-  if (stored.study.state != study_phase::paused)
-    result.waiting = why_waiting(live.pool, stored.workload_key);
+  result.waiting = stored.study.state == study_phase::paused
+                     ? stored.study.reason // empty: somebody wants it so
+                     : why_waiting(live.pool, stored.workload_key);
   return result;
 }
 

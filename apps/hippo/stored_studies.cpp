@@ -37,4 +37,20 @@ load_stored_studies(const std::string& folder, continued which) {
   return load_stored_studies(**open, which);
 }
 
+expected<std::vector<stored_study>>
+find_stored_studies(const std::string& folder,
+                    const std::vector<std::string>& ids_or_names) {
+  const auto open = state_reader::open(folder);
+  if (!open)
+    return open.failure();
+  std::vector<stored_study> result;
+  for (const auto& x : ids_or_names) {
+    auto study = (*open)->load_study(x);
+    if (!study)
+      return study.failure();
+    result.push_back(std::move(*study));
+  }
+  return result;
+}
+
 } // namespace hippo

@@ -23,4 +23,9 @@ load_stored_studies(state_reader& folder, continued which);
 expected<std::vector<stored_study>>
 load_stored_studies(const std::string& folder, continued which);
 
+/// Loads those of these numbers or names; of several of a name the last.
+expected<std::vector<stored_study>>
+find_stored_studies(const std::string& folder,
+                    const std::vector<std::string>& ids_or_names);
+
 } // namespace hippo

@@ -105,10 +105,10 @@ public:
     journal_.push_back(std::move(entry));
   }
 
-  void fail_one(trial_no no) {
+  void fail_one(trial_no no, error why = {errc::training_failed, "broken"}) {
     auto& x = wanted_.at(no);
     study_effect::commit entry;
-    trial_failed what{no, x.at + 1, {errc::training_failed, "broken"}};
+    trial_failed what{no, x.at + 1, std::move(why)};
     x.to = x.at;
     entry.records.emplace_back(event_added{7, "", what});
     entry.news.emplace_back(std::move(what));
@@ -286,6 +286,64 @@ TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
   EXPECT_EQ(x.end_->state, study_phase::complete);
   EXPECT_NE(x.refusal(x.command(verb::resume)).find("has ended"),
             std::string::npos);
+}
+
+TEST(StudyCore, FirstTrialsThatAllFailAlikePauseIt) {
+  world x{options_of("algorithm: grid\n")};
+  const auto first = x.waiting();
+  ASSERT_EQ(first.size(), 6u);
+  for (const std::size_t i : {0, 1})
+    x.fail_one(first[i], {errc::training_failed, "NameError: x\nline 3"});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  x.fail_one(first[2], {errc::training_failed, "NameError: x\nline 7"});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::paused);
+  EXPECT_EQ(x.core().stored().reason,
+            "its first 3 trials failed alike: NameError: x; mend the cause and "
+            "resume it, or give the study anew if its code has changed "
+            "(on_error: continue goes on)");
+  EXPECT_EQ(x.paused_, std::vector{true});
+  x.expect_replayed();
+  // Resumed, it fails as often as it likes.
+  x.command(verb::resume);
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().reason, "");
+  for (const std::size_t i : {3, 4, 5})
+    x.fail_one(first[i], {errc::training_failed, "NameError: x"});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::failed);
+  EXPECT_EQ(x.paused_, (std::vector{true, false}));
+  x.expect_replayed();
+}
+
+TEST(StudyCore, OtherFailuresDoNotPauseIt) {
+  const auto run = [](const std::string& more, auto fail) {
+    world x{options_of(more)};
+    const auto first = x.waiting();
+    fail(x, first);
+    for (const auto no : x.waiting())
+      x.fail_one(no);
+    x.commit_all();
+    EXPECT_NE(x.core().stored().state, study_phase::paused);
+    x.expect_replayed();
+  };
+  const auto nothing = [](world&, const std::vector<trial_no>&) {};
+  run("algorithm: grid\non_error: continue\n", nothing);
+  // Something can be trained.
+  run("algorithm: grid\n", [](world& x, const auto& first) {
+    x.train_one(first[5]);
+    x.commit_all();
+  });
+  // They fail in other ways.
+  run("algorithm: grid\n", [](world& x, const auto& first) {
+    x.fail_one(first[0], {errc::training_failed, "other"});
+  });
+  // Values may be bad.
+  run("algorithm: grid\n", [](world& x, const auto& first) {
+    for (const std::size_t i : {0, 1, 2})
+      x.fail_one(first[i], {errc::diverged, "broken"});
+  });
 }
 
 TEST(StudyCore, ASpentBudgetOfTimeEndsIt) {

@@ -57,8 +57,9 @@ struct run_options {
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   bool quiet = false;
-  /// Whether studies go on where the state folder has them, ended or not.
-  bool resume = false;
+  /// The studies' numbers in the state folder, where they go on, ended or not;
+  /// empty: they are given as files.
+  std::vector<std::string> resumed;
 };
 
 double seconds_since(clock::time_point begin) {
@@ -98,9 +99,9 @@ private:
     return result;
   }
 
-  [[nodiscard]] bool goes_on(const accepted_study& x,
-                             const stored_study& stored) const;
   std::optional<error> submit_all();
+  std::optional<error> tell_left_alone(const std::set<std::uint64_t>& mine);
+  std::optional<error> resume(std::uint64_t study);
 
   run_options& options_;
   std::shared_ptr<state_writer> store_;
@@ -122,27 +123,66 @@ numerics_of(const std::vector<accepted_study>& studies) {
   return {result.begin(), result.end()};
 }
 
-/// Whether a study goes on with what an earlier run has left of its name. The
-/// same study does; another, or the same once more, is a new one.
-bool local_service::goes_on(const accepted_study& x,
-                            const stored_study& stored) const {
-  return stored.name == x.spec().name
-         && (options_.resume
-             || (!has_ended(stored.state) && stored.text == x.text()));
-}
-
 std::optional<error> local_service::submit_all() {
-  const auto known = load_stored_studies(store_->path(), continued::latest);
+  const auto& resumed = options_.resumed;
+  const auto known
+    = resumed.empty()
+        ? load_stored_studies(store_->path(), continued::latest)
+        : find_stored_studies(store_->path(), resumed);
   if (!known)
     return known.failure();
+  std::set<std::uint64_t> mine;
   for (const auto& x : options_.studies) {
-    const auto found = std::ranges::find_if(
-      *known, [&](const auto& y) { return goes_on(x, y); });
+    // The same study goes on with what an earlier run has left of its name;
+    // another, or one that has ended once more, is a new one.
+    const auto found = std::ranges::find_if(*known, [&](const auto& y) {
+      return y.name == x.spec().name
+             && (!resumed.empty()
+                 || (!has_ended(y.state) && y.text == x.text()));
+    });
     auto stored
       = found == known->end() ? std::nullopt : std::optional{*found};
-    if (auto id = actors_.submit({x, std::move(stored)}); !id)
+    const bool was_paused = stored && stored->state == study_phase::paused;
+    const auto id = actors_.submit({x, std::move(stored)});
+    if (!id)
       return id.failure();
+    mine.insert(*id);
+    if (was_paused)
+      if (auto why = resume(*id))
+        return why;
   }
+  return options_.quiet ? std::nullopt : tell_left_alone(mine);
+}
+
+/// Says which studies of the folder have not ended and are not of this run.
+std::optional<error>
+local_service::tell_left_alone(const std::set<std::uint64_t>& mine) {
+  const auto known = load_stored_studies(store_->path(), continued::unended);
+  if (!known)
+    return known.failure();
+  std::string names;
+  for (const auto& x : *known)
+    if (!mine.contains(x.id))
+      names += (names.empty() ? "" : ", ") + std::to_string(x.id) + " ("
+               + x.name + ')';
+  if (!names.empty())
+    std::cerr << "hippo: " << options_.state
+              << " has studies that have not ended and are left alone: "
+              << names << "; hippo run --resume " << options_.state
+              << " --study NUMBER goes on with one, hippo serve with all\n";
+  return std::nullopt;
+}
+
+/// Lets a study go on that was paused, or has paused by itself.
+std::optional<error> local_service::resume(std::uint64_t study) {
+  study_command what;
+  what.what = study_command::verb::resume;
+  for (const auto& x : actors_.status().studies)
+    if (x.id == study)
+      if (auto done
+          = actors_.ask<command_answer>(x.handle, command_atom::value, what);
+          !done)
+        return done.failure();
   return std::nullopt;
 }
 
@@ -296,8 +336,23 @@ std::string why_stuck(service& actors) {
   return status->stuck.front().why;
 }
 
-/// Follows the run until every study has ended, it is interrupted, or nobody is
-/// left who could train.
+/// Says why no study goes on, of those that have not ended; empty: one does.
+std::string why_paused(service& actors) {
+  std::string result;
+  for (const auto& x : actors.status().studies) {
+    const auto status
+      = actors.ask<study_status>(x.handle, status_atom::value);
+    if (x.ended || !status || has_ended(status->state))
+      continue;
+    if (status->state != study_phase::paused)
+      return {};
+    result = "study " + status->name + " has paused: " + status->reason;
+  }
+  return result;
+}
+
+/// Follows the run until every study has ended or paused, it is interrupted, or
+/// nobody is left who could train.
 /// @param failed set to the name of a study that has failed, if one has
 std::optional<error> follow(local_service& svc, console& out,
                             std::size_t studies, clock::time_point begin,
@@ -332,6 +387,8 @@ std::optional<error> follow(local_service& svc, console& out,
       could_train_at = clock::now();
     else if (clock::now() - could_train_at > stuck_patience)
       return error{errc::training_failed, std::move(stuck)};
+    if (auto paused = why_paused(svc.actors()); !paused.empty())
+      return error{errc::training_failed, std::move(paused)};
     if (out.wants_view())
       out.show(svc.view(seconds_since(begin)));
     if (interrupt_guard::count() > 0 && !halted) {
@@ -395,7 +452,10 @@ int run(run_options options) {
     return fail(*broken, exit_failed);
   if (interrupt_guard::count() > 0) {
     std::cerr << "interrupted; go on with: hippo run --resume "
-              << options.state << '\n';
+              << options.state;
+    for (const auto& x : options.resumed)
+      std::cerr << " --study " << x;
+    std::cerr << '\n';
     return exit_interrupted;
   }
   if (const auto why = find_hopeless(*record))
@@ -413,13 +473,21 @@ unsigned machine_cores() {
 }
 
 /// Reads the texts of the studies that a state folder holds.
-expected<std::vector<study_source>> sources_in(const std::string& state) {
-  const auto studies = load_stored_studies(state, continued::latest);
+/// @param wanted numbers or names; empty: the last of each name
+/// @param resumed gets their numbers
+expected<std::vector<study_source>>
+sources_in(const std::string& state, const std::vector<std::string>& wanted,
+           std::vector<std::string>& resumed) {
+  const auto studies = wanted.empty()
+                         ? load_stored_studies(state, continued::latest)
+                         : find_stored_studies(state, wanted);
   if (!studies)
     return studies.failure();
   std::vector<study_source> result;
-  for (const auto& x : *studies)
+  for (const auto& x : *studies) {
     result.push_back({x.file, x.text});
+    resumed.push_back(std::to_string(x.id));
+  }
   return result;
 }
 
@@ -427,6 +495,7 @@ struct run_arguments {
   common_options common;
   study_files studies;
   std::string resume;
+  std::vector<std::string> resumed;
   schedule_options schedule;
   std::vector<std::string> devices{"cpu"};
   std::optional<unsigned> trainers;
@@ -442,12 +511,13 @@ int run(run_arguments& x) {
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
   x.run.trainers.devices = std::move(*devices);
-  auto input = load_input(x.common, x.resume.empty() ? x.studies.read()
-                                                     : sources_in(x.resume));
+  auto input = load_input(
+    x.common, x.resume.empty()
+                ? x.studies.read()
+                : sources_in(x.resume, x.resumed, x.run.resumed));
   if (!input)
     return exit_bad_input;
-  x.run.resume = !x.resume.empty();
-  if (x.run.resume)
+  if (!x.resume.empty())
     x.run.state = x.resume;
   x.run.catalogue = std::move(input->catalogue);
   x.run.studies = std::move(input->studies);
@@ -484,6 +554,11 @@ void add_run(verb_table& verbs) {
   verb->add_option("--resume", x->resume,
                    "Go on with the studies of this state folder")
     ->excludes("--lanes");
+  verb->add_option("--study", x->resumed,
+                   "With --resume: go on with this one, a number or a name "
+                   "(repeatable; default: the last of each name)")
+    ->needs("--resume")
+    ->allow_extra_args(false);
   verb->add_option("--report", x->run.report,
                    "Folder for the report (default: one of its own in report/ "
                    "of the state folder)");

@@ -46,7 +46,7 @@ public:
     collect_marks(*root_);
     known_keys(*root_, "key",
                {"study", "workload", "objective", "steps", "space", "algorithm",
-                "budget", "seed", "weight"});
+                "budget", "seed", "weight", "on_error"});
     read_name();
     read_workload();
     read_objective();
@@ -59,6 +59,8 @@ public:
     read_budget();
     if (const auto* x = root_->find("seed"))
       study_.seed = whole(*x, 0, 999'999'999'999).value_or(0);
+    if (const auto* x = root_->find("on_error"))
+      read_on_error(*x);
     if (const auto* x = root_->find("weight"))
       study_.weight = positive(*x).value_or(1);
     return std::move(study_);
@@ -344,6 +346,13 @@ private:
       else
         notes_->error(option.value, "must be a number or a word, found "
                                       + option.value.found());
+  }
+
+  void read_on_error(const document& x) {
+    const auto said = word(x);
+    if (said && *said != "pause" && *said != "continue")
+      notes_->error(x, "must be pause or continue, found '" + *said + "'");
+    study_.pause_on_error = said != "continue";
   }
 
   void read_budget() {

@@ -163,6 +163,8 @@ struct study_spec {
   study_budget budget;
   std::uint64_t seed = 0; ///< of what the algorithm draws
   double weight = 1;      ///< share of the trainers, relative to other studies
+  bool pause_on_error = true; ///< whether it pauses if its first trials all
+                              ///< fail alike
   /// Where what others check stands, by its path (`algorithm.asha.eta`).
   std::map<std::string, mark> marks;
 };

@@ -17,6 +17,7 @@ struct study_status {
   std::uint64_t id = 0;
   std::string name;
   study_phase state = study_phase::running;
+  std::string reason; ///< why it is in that state; empty: nothing is odd
   double weight = 1;
   std::string metric;
   std::uint64_t trials = 0;

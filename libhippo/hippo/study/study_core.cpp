@@ -19,6 +19,9 @@ using verb = study_command::verb;
 
 constexpr auto stopped_text = "the study was stopped";
 
+/// So many failures of one kind are no accident.
+constexpr std::uint64_t alike_failures_max = 3;
+
 std::string names_of(const metrics& xs) {
   std::string result;
   for (const auto& [name, value] : xs)
@@ -42,6 +45,9 @@ study_core::study_core(study_options options, moment now)
                                    defaults_of(options_.workload))),
     trials_(options_.spec.objective),
     last_rung_(tuner_->when().rungs.back()),
+    // Who drives a study looks at each failure anyway.
+    only_failed_(options_.spec.pause_on_error
+                 && options_.spec.algorithm.name != "client"),
     now_(now) {
   replay();
 }
@@ -190,6 +196,7 @@ study_core::effects study_core::time_passed(moment now) {
 
 void study_core::take(trial_measured x) {
   const auto no = x.trial;
+  only_failed_ = false;
   trials_.ack(no, x.at);
   if (hippo::has_ended(trials_[no].state))
     return;
@@ -219,6 +226,25 @@ void study_core::take(const trial_failed& x) {
   end_trial(x.trial, trial_state::failed,
             "at step " + std::to_string(x.at) + ": " + x.reason.message);
   take_turn(tuner_->on_failure(x.trial));
+  note_failure(x.reason);
+}
+
+void study_core::note_failure(const error& why) {
+  const auto line = why.message.substr(0, why.message.find('\n'));
+  if (failed_alike_ == 0)
+    first_failure_ = line;
+  // Values may be bad; that is what is looked for.
+  only_failed_ = only_failed_ && why.code != errc::diverged
+                 && line == first_failure_;
+  if (!only_failed_ || ++failed_alike_ < alike_failures_max)
+    return;
+  only_failed_ = false;
+  if (options_.stored.state == study_phase::running && !tuner_->done())
+    enter(study_phase::paused,
+          "its first " + std::to_string(alike_failures_max)
+            + " trials failed alike: " + line
+            + "; mend the cause and resume it, or give the study anew if its "
+              "code has changed (on_error: continue goes on)");
 }
 
 void study_core::take(study_command x) {
@@ -340,12 +366,17 @@ expected<command_answer> study_core::apply(const command::close&) {
 expected<command_answer> study_core::steer(study_phase to) {
   if (auto why = refusal_of_state(to))
     return *why;
-  change_state(to);
+  enter(to);
+  return command_answer{};
+}
+
+/// Goes on as running, paused or stopping.
+void study_core::enter(study_phase to, std::string why) {
+  change_state(to, std::move(why));
   if (!replaying_)
     effects_.emplace_back(
       study_effect::set_paused{to != study_phase::running});
   watch_time();
-  return command_answer{};
 }
 
 expected<command_answer> study_core::apply(const command::pause&) {
@@ -353,6 +384,7 @@ expected<command_answer> study_core::apply(const command::pause&) {
 }
 
 expected<command_answer> study_core::apply(const command::resume&) {
+  only_failed_ = false; // whoever says so knows of it
   return steer(study_phase::running);
 }
 
@@ -597,6 +629,7 @@ study_status study_core::status(moment now) const {
   result.id = stored.id;
   result.name = stored.name;
   result.state = stored.state;
+  result.reason = stored.reason;
   result.weight = stored.weight;
   result.metric = options_.spec.objective.metric;
   result.trials = tuner_->trials();

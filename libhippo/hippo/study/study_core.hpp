@@ -95,6 +95,10 @@ using any_study_effect
 /// order: after a restart it receives all of that again, and is where it was.
 /// Reads no clock; `now` never decreases from one event to the next.
 ///
+/// A study whose first trials have all failed with one error pauses by itself,
+/// unless it is told not to (`study_spec::pause_on_error`): what is wrong with
+/// its code is wrong with all of them.
+///
 /// @invariant those of its trials
 /// @invariant a study that has ended has no trial that has not
 /// @invariant whoever waits for a trial waits for a state that it was asked for
@@ -177,6 +181,8 @@ private:
   expected<command_answer> apply(const command::widen& x);
   expected<command_answer> take(expected<turn> next);
   expected<command_answer> steer(study_phase to);
+  void enter(study_phase to, std::string why = {});
+  void note_failure(const error& why);
 
   /// Says why a command cannot be carried out now, if it cannot.
   [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
@@ -221,6 +227,12 @@ private:
   std::unique_ptr<tuner> tuner_;
   study_trials trials_;
   step_t last_rung_ = 0;
+
+  /// Whether nothing is known of its trials but that the first ones failed, as
+  /// `first_failure_` says, and it is to pause for that.
+  bool only_failed_;
+  std::string first_failure_;
+  std::uint64_t failed_alike_ = 0;
 
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
