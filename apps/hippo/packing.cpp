@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -62,9 +63,9 @@ versions_of(const std::string& python,
               "or name another one under python_executable"};
 }
 
-/// What of a study a proof is about: its workload, and of each hyper-parameter
+/// What of a study a proof is about beside its workload: of each hyper-parameter
 /// whether it changes within trials.
-std::string claim_of(const study_spec& x) {
+std::map<std::string, bool> claim_of(const study_spec& x) {
   constexpr std::uint64_t draws = 256;
   std::map<std::string, bool> varies;
   for (std::uint64_t i = 0; i < draws; ++i)
@@ -73,13 +74,23 @@ std::string claim_of(const study_spec& x) {
       auto& known = varies[name];
       known = known || pieces.size() > 1 || !pieces[0].shape.is_plateau();
     }
-  auto result = key_of(x.workload);
-  for (const auto& [name, changes] : varies)
-    result += '\n' + name + (changes ? " changes" : " stays");
-  return result;
+  return varies;
 }
 
-fs::path mark_of(const std::string& claim) {
+/// Whether what was proven of one study holds of another one of its workload:
+/// what stays within a trial does no more than what changes.
+bool covers(const nlohmann::json& proven,
+            const std::map<std::string, bool>& claim) {
+  return proven.is_object() && std::ranges::all_of(claim, [&](const auto& x) {
+           const auto i = proven.find(x.first);
+           return i != proven.end() && i->is_boolean()
+                  && (i->template get<bool>() || !x.second);
+         });
+}
+
+/// Returns where it is noted what was proven of a workload: a line of JSON for
+/// each study.
+fs::path marks_of(const workload_spec& x) {
   const auto variable = [](const char* name) {
     const char* const set = std::getenv(name);
     return fs::path{set != nullptr ? set : ""};
@@ -87,7 +98,7 @@ fs::path mark_of(const std::string& claim) {
   auto folder = variable("XDG_STATE_HOME");
   if (folder.empty())
     folder = variable("HOME") / ".local" / "state";
-  return folder / "hippo" / "exact" / hash_text(claim);
+  return folder / "hippo" / "exact" / hash_text(key_of(x));
 }
 
 } // namespace
@@ -128,17 +139,22 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
 }
 
 void mark_exact(const study_spec& x) {
-  const auto claim = claim_of(x);
-  const auto path = mark_of(claim);
+  const auto path = marks_of(x.workload);
   std::error_code ignored; // it is only a warning that comes back
   fs::create_directories(path.parent_path(), ignored);
-  std::ofstream{path} << claim << '\n';
+  std::ofstream{path, std::ios::app} << nlohmann::json(claim_of(x)).dump()
+                                     << '\n';
 }
 
 bool is_known_exact(const study_spec& x) {
-  std::error_code failed;
-  return !is_own_workload(x.workload.name)
-         || fs::exists(mark_of(claim_of(x)), failed);
+  if (!is_own_workload(x.workload.name))
+    return true;
+  const auto claim = claim_of(x);
+  std::ifstream in{marks_of(x.workload)};
+  for (std::string line; std::getline(in, line);)
+    if (covers(nlohmann::json::parse(line, nullptr, false), claim))
+      return true;
+  return false;
 }
 
 } // namespace hippo

@@ -209,6 +209,17 @@ TEST_F(Proof, FindsEachMistake) {
             names{"another value of kind makes a difference"});
 }
 
+TEST_F(Proof, AMetricThatIsNeverMeasuredIsBroken) {
+  auto misspelt = study();
+  misspelt.objective.metric = "val_lss";
+  const auto found = prove(mistake::none, misspelt);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(holds(*found));
+  const auto x = named(*found, "it measures 'val_lss', the study's metric");
+  EXPECT_EQ(x.outcome, result::broken);
+  EXPECT_EQ(x.details.at(0).substr(0, 12), "it measures ");
+}
+
 TEST_F(Proof, SaysFromWhichStepOnStatesDiffer) {
   const auto found = prove(mistake::process_random);
   ASSERT_TRUE(found);

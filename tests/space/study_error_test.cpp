@@ -135,7 +135,7 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, steps, space, "
-                 "algorithm, budget, seed, weight"});
+                 "algorithm, budget, seed, weight, on_error"});
 }
 
 TEST(StudyError, AbsurdDocuments) {
@@ -389,7 +389,8 @@ TEST(SpaceError, ValuesOutsideOfTheirLimits) {
                 {"s.yaml:6:17: space.lr.uniform: must be above 0, found 0"});
   expect_errors(with_lr("[0.1, 0.2]"),
                 {"s.yaml:6:7: space.lr: must be a number or a word, found a "
-                 "list"});
+                 "list; one of several is {choice: [0.1,0.2]}, a range "
+                 "{uniform: [low, high]}"});
 }
 
 TEST(SpaceError, ValuesAtSomeStepOutsideOfTheirLimits) {

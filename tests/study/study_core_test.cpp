@@ -288,6 +288,24 @@ TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
             std::string::npos);
 }
 
+TEST(StudyCore, ValuesThatAClientGivesAreJoinedByTheSpacesConstants) {
+  world x{options_of("  batch_size: 64\nalgorithm: client\n")};
+  const auto token = x.command(verb::ask, 0, 0, "{lr: 0.3}");
+  x.commit_all();
+  ASSERT_EQ(x.history_.size(), 1u);
+  const auto& stored = std::get<study_command>(x.history_[0].what);
+  EXPECT_EQ(stored.text, R"({"lr":0.3,"batch_size":64})");
+  const auto answer = x.answer(token);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(std::get<command_answer>(answer->what).params.dump(), stored.text);
+  // What is given counts, and what is left to choose is not chosen.
+  x.command(verb::ask, 0, 0, "{lr: 0.3, batch_size: 32}");
+  x.commit_all();
+  EXPECT_EQ(std::get<study_command>(x.history_[1].what).text,
+            "{lr: 0.3, batch_size: 32}");
+  x.expect_replayed();
+}
+
 TEST(StudyCore, FirstTrialsThatAllFailAlikePauseIt) {
   world x{options_of("algorithm: grid\n")};
   const auto first = x.waiting();

@@ -129,6 +129,13 @@ TEST(Settings, TheNumberOfTrialsIsFinite) {
   expect_errors(study(endless, "random"),
                 {"algorithm: random needs `budget.trials`: the space holds any "
                  "number of combinations"});
+  // A limit of time is one; there is a number all the same.
+  const auto timed = check_algorithm(study(endless, "random",
+                                           "budget: {seconds: 3}"));
+  EXPECT_TRUE(timed.errors.empty());
+  ASSERT_EQ(timed.warnings.size(), 1u);
+  EXPECT_EQ(timed.warnings[0].message,
+            "there are at most 10000 trials: give another number as `trials`");
   expect_errors(study(endless, "grid", "budget: {trials: 5}"),
                 {"algorithm: a grid needs a finite space: give each continuous "
                  "range `points`, or use random"});

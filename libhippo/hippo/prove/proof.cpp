@@ -31,6 +31,9 @@ constexpr auto unseeded
   = "random numbers that do not come from the seed and the step (a global "
     "generator, the time), an order that differs from process to process, or "
     "kernels that are not deterministic (cuDNN's autotuning, atomic additions)";
+constexpr auto unmeasured
+  = "another name in evaluate() than in the study's objective: every trial would "
+    "fail at its first measurement";
 constexpr auto parts_differ
   = "something happens once in each call of train() or save() instead of once a "
     "step: a hyper-parameter is read, data are shuffled anew, a generator is "
@@ -72,7 +75,7 @@ public:
          const proof_options& options, const workload_maker& make,
          const std::function<void(const proof_finding&)>& tell)
     : options_(options), make_(make), tell_(tell), defaults_(defaults),
-      steps_(options.steps) {
+      steps_(options.steps), metric_(study.objective.metric) {
     draw_trials(study);
   }
 
@@ -89,6 +92,7 @@ public:
       try_threads(threads);
     for (const auto& [name, values] : main_)
       try_hyper_parameter(name);
+    try_metric();
     return std::move(findings_);
   }
 
@@ -262,6 +266,17 @@ private:
                              "state is like the initial one");
   }
 
+  void try_metric() {
+    note("it measures '" + metric_ + "', the study's metric", unmeasured, [&] {
+      std::string names;
+      for (const auto& [name, value] : measured_)
+        names += (names.empty() ? "" : ", ") + name;
+      return measured_.contains(metric_)
+               ? std::vector<std::string>{}
+               : std::vector{"it measures " + (names.empty() ? "nothing" : names)};
+    });
+  }
+
   void try_in_one_go() {
     note("the same steps in one call of train()", parts_differ, [&] {
       const auto x = make();
@@ -391,6 +406,7 @@ private:
   const std::function<void(const proof_finding&)>& tell_;
   const trial& defaults_;
   const step_t steps_;
+  const std::string metric_;
   trial main_;  ///< of which all states are compared
   trial other_; ///< trained before it
   std::unique_ptr<made_workload> reference_;

@@ -427,8 +427,7 @@ study_file read_study(const std::string& text, const std::string& name,
     else if (!parts.code.empty())
       notes.error({}, "workload", "brings code, which a workload that does not "
                                   "name it cannot run");
-    if (notes.errors() == 0)
-      result.study = std::move(study);
+    (notes.errors() == 0 ? result.study : result.draft) = std::move(study);
   }
   return result;
 }

@@ -175,6 +175,9 @@ std::string to_text(const diagnostic& x);
 /// What came of reading a study file: a study unless there is an error.
 struct study_file {
   std::optional<study_spec> study;
+  /// What could be read of it if there are errors, for what else can be told of
+  /// it; nothing if the text is no map.
+  std::optional<study_spec> draft;
   std::vector<diagnostic> errors;
   std::vector<diagnostic> warnings; ///< odd but harmless
 };

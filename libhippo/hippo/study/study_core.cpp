@@ -156,7 +156,27 @@ study_core::effects study_core::quiesced(moment now) {
 study_core::effects study_core::command(study_command x, study_token from,
                                         moment now) {
   now_ = now;
+  // Before it is stored: what is stored says all that it comes to.
+  if (x.what == verb::ask && !x.text.empty())
+    x.text = with_constants(x.text);
   return request(std::move(x), {from, std::nullopt});
+}
+
+/// Adds to the values that a client gives those of which the space leaves no
+/// choice. Values that are wrong stay as they are, to be refused.
+std::string study_core::with_constants(const std::string& values) const {
+  const auto& spec = options_.spec;
+  const auto given
+    = read_parameters(values, spec.max_steps, options_.workload);
+  if (!given || spec.space.empty())
+    return values;
+  const auto varied = spec.space.varied();
+  auto all = given->shown;
+  const auto any = spec.space.sample(0, 0).shown;
+  for (const auto& [name, value] : any.items())
+    if (!varied.contains(name) && !all.contains(name))
+      all[name] = value;
+  return all.size() == given->shown.size() ? values : all.dump();
 }
 
 study_core::effects study_core::train(trial_no trial, step_t to,

@@ -188,6 +188,8 @@ private:
   [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
   [[nodiscard]] std::optional<error> refusal_of_state(study_phase to) const;
 
+  [[nodiscard]] std::string with_constants(const std::string& values) const;
+
   // -- what it decides --------------------------------------------------------
 
   void take_turn(const turn& x);

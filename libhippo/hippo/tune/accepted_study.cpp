@@ -28,6 +28,12 @@ study_admission admit_study(const std::string& text, const std::string& name,
   auto read = read_study(text, name, workloads);
   study_admission result{std::nullopt, std::move(read.errors),
                        std::move(read.warnings)};
+  if (read.draft) {
+    // Of the rest an algorithm's options follow; its size, say, does not.
+    for (const auto& x : check_algorithm(*read.draft, has_clients).errors)
+      if (x.path.starts_with("algorithm."))
+        result.errors.push_back(locate(*read.draft, x.path, x.message));
+  }
   if (!read.study)
     return result;
   const auto found = check_algorithm(*read.study, has_clients);

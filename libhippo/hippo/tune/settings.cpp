@@ -27,6 +27,10 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"pbt", algorithm_kind::pbt},
   {"client", algorithm_kind::client}};
 
+/// So many trials there are at most where a space has no end of them and only
+/// time is limited.
+constexpr std::uint64_t trials_of_a_time_budget = 10'000;
+
 /// The options of the sampler `tpe`.
 const std::vector<std::string> tpe_options{"startup", "candidates"};
 
@@ -317,7 +321,7 @@ private:
 
   void count_trials() {
     const auto size = study_.space.size();
-    const auto budget = study_.budget.trials;
+    auto budget = study_.budget.trials;
     const auto& name = study_.algorithm.name;
     if (!size && out_.sampling == sampling_kind::grid) {
       error(find("sampler") != nullptr ? path_of("sampler") : "algorithm",
@@ -331,6 +335,11 @@ private:
       // A client may give values of its own, so the space is no limit.
       out_.trials = std::min(budget.value_or(max_trials), max_trials);
       return;
+    }
+    if (!size && !budget && !own_trials_ && study_.budget.seconds) {
+      budget = trials_of_a_time_budget;
+      warn("budget", "there are at most " + std::to_string(*budget)
+                       + " trials: give another number as `trials`");
     }
     if (!size && !budget && !own_trials_) {
       error("algorithm", name

@@ -153,7 +153,15 @@ form argument::plateau() const {
     return form::constant(x_->get<bool>() ? 1 : 0);
   if (x_->is_number())
     return form::constant(number());
-  error("must be a number or a word, found " + found());
+  constexpr std::size_t shown_max = 60;
+  std::string help;
+  if (x_->is_array() && x_->size() > 1) {
+    const auto list = x_->dump();
+    help = "; one of several is {choice: "
+           + (list.size() <= shown_max ? list : "[...]")
+           + "}, a range {uniform: [low, high]}";
+  }
+  error("must be a number or a word, found " + found() + help);
   return form::constant(0);
 }
 
