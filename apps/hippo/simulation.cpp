@@ -217,7 +217,7 @@ bool check_profiles(const std::vector<accepted_study>& studies,
     errors.push_back({x.spec().file, 0, 0, "workload",
                       "'" + name
                         + "' has no profile: give --profile with one that "
-                          "describes it"});
+                          "describes a workload of that name"});
   }
   print(errors);
   return errors.empty();
