@@ -21,19 +21,17 @@ run_record make_run_record(std::vector<reported_study> studies,
   run_record result;
   std::vector<std::vector<std::size_t>> study_index(mergers.size());
   for (std::size_t i = 0; i < mergers.size(); ++i)
-    study_index[i].resize(mergers[i].trials.size());
+    study_index[i].resize(mergers[i].study_seconds.size());
   std::uint64_t unique_steps_of_studies = 0;
   for (auto& x : studies) {
     const auto& merger = mergers[x.merger];
     study_index[x.merger][x.no] = result.studies.size();
-    x.record.unique_steps = merger.status.by_study[x.no].unique_steps;
+    const auto& figures = merger.status.by_study[x.no];
+    x.record.delivered_steps = figures.delivered_steps;
+    x.record.unique_steps = figures.unique_delivered_steps;
+    x.record.shared_steps = figures.shared_steps;
     unique_steps_of_studies += x.record.unique_steps;
     x.record.device_seconds = merger.study_seconds[x.no];
-    const auto& known = merger.trials[x.no];
-    for (auto& trial : x.record.trials)
-      if (trial.id < known.size())
-        trial.shared_steps
-          = std::min(trial.steps, known[trial.id].shared_steps);
     result.studies.push_back(std::move(x.record));
   }
   lower_bound bound;
@@ -41,7 +39,9 @@ run_record make_run_record(std::vector<reported_study> studies,
   for (std::size_t i = 0; i < mergers.size(); ++i) {
     const auto& x = mergers[i];
     result.asked_steps += x.status.figures.asked_steps;
-    result.unique_steps += x.status.figures.unique_steps;
+    result.delivered_steps += x.status.figures.delivered_steps;
+    result.unique_steps += x.status.figures.unique_delivered_steps;
+    result.shared_steps += x.status.figures.shared_steps;
     result.trained_steps += x.status.trained_steps;
     result.reused_steps += x.status.reused_steps;
     result.device_seconds += x.busy_seconds;
@@ -50,6 +50,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     result.evaluate_seconds += x.evaluate_seconds;
     result.save_seconds += x.save_seconds;
     result.dispatch_seconds += x.dispatch_seconds;
+    result.alone_device_seconds += x.status.alone_seconds;
     result.saved_device_seconds += x.status.saved_seconds;
     const auto first = i * stages_per_merger;
     auto records
@@ -64,7 +65,7 @@ run_record make_run_record(std::vector<reported_study> studies,
       result.timeline.push_back(busy);
     }
   }
-  const auto rates = rates_of(result.asked_steps, result.unique_steps,
+  const auto rates = rates_of(result.delivered_steps, result.unique_steps,
                               unique_steps_of_studies);
   result.merge_rate = rates.merge_rate;
   result.k_wise_merge_rate = rates.k_wise_merge_rate;

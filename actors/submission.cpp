@@ -78,10 +78,10 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!stored)
     return stored.failure();
   result.known = std::move(*stored);
-  const auto step_seconds = st.options.known->load_step_seconds(key);
-  if (!step_seconds)
-    return step_seconds.failure();
-  result.step_seconds = *step_seconds;
+  const auto trained = st.options.known->load_trained(key);
+  if (!trained)
+    return trained.failure();
+  result.trained = *trained;
   return result;
 }
 

@@ -144,8 +144,8 @@ struct StudyInfo {
   trials    @9 :UInt64;   # that there are by now
   finished  @10 :UInt64;  # those of them that have ended
   askedSteps  @11 :UInt64;  # by its trials, added up
-  sharedSteps @12 :UInt64;  # of these, steps that it has got without their
-                            # being trained for it: another trial had them
+  sharedSteps @12 :UInt64;  # of deliveredSteps, those that another trial had
+                            # got before: they were not trained for it
   best :union {
     none  @13 :Void;
     trial @14 :TrialInfo;
@@ -153,7 +153,8 @@ struct StudyInfo {
   activeSeconds @15 :Float64;  # for how long it has been worked on
   savedSeconds  @16 :Float64;  # device time that the shared steps would have
                                # taken, by the mean of its workload
-  waiting @17 :Text;  # why nothing of it can be trained now, and what helps;
+  deliveredSteps @17 :UInt64;  # how far its trials have been trained, added up
+  waiting @18 :Text;  # why nothing of it can be trained now, and what helps;
                       # empty if something can, or it is not to be
 }
 

@@ -16,7 +16,6 @@ constexpr std::size_t rows_per_read = 10'000;
 
 /// How much is kept in memory of what can be read again.
 constexpr std::size_t kept_studies_max = 10'000;
-constexpr std::size_t kept_tallies_max = 64;
 
 /// Makes room for one more.
 template <class Map>
@@ -71,31 +70,6 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
   return facts_.emplace(study.id, std::move(result)).first->second;
 }
 
-expected<const archive::tally*> archive::tally_of(std::uint64_t study) {
-  if (!tallies_.contains(study))
-    limit(tallies_, kept_tallies_max);
-  auto& result = tallies_[study];
-  for (;;) {
-    const auto heard
-      = store_->load_measurements(study, result.last_event, rows_per_read);
-    if (!heard)
-      return heard.failure();
-    if (heard->empty())
-      return &result;
-    for (const auto& x : *heard) {
-      result.last_event = x.event;
-      if (x.trial >= result.trials.size())
-        result.trials.resize(x.trial + 1);
-      auto& trial = result.trials[x.trial];
-      if (x.was_known && x.step > trial.step) {
-        trial.shared += x.step - trial.step;
-        result.shared += x.step - trial.step;
-      }
-      trial.step = std::max(trial.step, x.step);
-    }
-  }
-}
-
 expected<std::set<std::string>>
 archive::varied(const std::set<std::uint64_t>& studies) {
   std::set<std::string> result;
@@ -122,31 +96,24 @@ expected<study_view> archive::view_of(stored_study study) {
   const auto counts = store_->count_trials(study.id);
   if (!counts)
     return counts.failure();
-  const auto shared = tally_of(study.id);
-  if (!shared)
-    return shared.failure();
-  const auto best = store_->load_best(study);
+  auto best = store_->load_best(study);
   if (!best)
     return best.failure();
-  const auto step_seconds = store_->load_step_seconds(known->workload_key);
-  if (!step_seconds)
-    return step_seconds.failure();
+  const auto trained = store_->load_trained(known->workload_key);
+  if (!trained)
+    return trained.failure();
   study_view result;
   result.study = std::move(study);
   result.algorithm = known->algorithm;
   result.workload_key = known->workload_key;
   result.counts = *counts;
-  result.shared_steps = (*shared)->shared;
-  result.saved_seconds
-    = static_cast<double>(result.shared_steps) * *step_seconds;
-  if (*best) {
-    result.best = trial_view{**best, (*shared)->of((**best).trial)};
-  }
+  result.saved_seconds = static_cast<double>(counts->shared_steps)
+                         * trained->step_seconds();
+  result.best = std::move(*best);
   if (has_ended(result.study.state)) {
     limit(ended_, kept_studies_max);
     auto& kept = ended_[result.study.id] = result;
     kept.study.text.clear();
-    tallies_.erase(result.study.id);
   }
   return result;
 }
@@ -172,25 +139,13 @@ expected<std::vector<study_view>> archive::list() {
   return result;
 }
 
-expected<std::vector<trial_view>> archive::trials(std::uint64_t study,
-                                                  std::uint64_t first,
-                                                  std::size_t most) {
-  auto trials = store_->load_trials(study, first,
-                                    rows_of(most, trials_per_call_max));
-  if (!trials)
-    return trials.failure();
-  const auto shared = tally_of(study);
-  if (!shared)
-    return shared.failure();
-  std::vector<trial_view> result;
-  for (auto& x : *trials) {
-    const auto no = x.trial;
-    result.push_back({std::move(x), (*shared)->of(no)});
-  }
-  return result;
+expected<std::vector<stored_trial>> archive::trials(std::uint64_t study,
+                                                    std::uint64_t first,
+                                                    std::size_t most) {
+  return store_->load_trials(study, first, rows_of(most, trials_per_call_max));
 }
 
-expected<trial_view> archive::best(std::uint64_t id) {
+expected<stored_trial> archive::best(std::uint64_t id) {
   const auto study = describe(id);
   if (!study)
     return study.failure();
@@ -248,16 +203,15 @@ expected<study_record> archive::record(std::uint64_t id) {
   result.metric = view->study.metric;
   result.direction = view->study.direction;
   result.asked_steps = view->counts.asked_steps;
+  result.delivered_steps = view->counts.delivered_steps;
+  result.shared_steps = view->counts.shared_steps;
   const auto params = [](const stored_trial& x) {
     return nlohmann::ordered_json::parse(x.params, nullptr, false);
   };
   if (view->best) {
-    const auto& x = view->best->trial;
+    const auto& x = *view->best;
     result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
   }
-  const auto shared = tally_of(id);
-  if (!shared)
-    return shared.failure();
   const auto trials
     = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
         return store_->load_trials(
@@ -271,7 +225,7 @@ expected<study_record> archive::record(std::uint64_t id) {
     trial.state = x.state;
     trial.params = params(x);
     trial.steps = x.steps;
-    trial.shared_steps = (*shared)->of(x.trial);
+    trial.shared_steps = x.shared;
     trial.failure = x.failure;
     result.trials.push_back(std::move(trial));
   }

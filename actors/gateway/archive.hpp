@@ -16,21 +16,14 @@
 
 namespace hippo {
 
-/// A trial as clients see it.
-struct trial_view {
-  stored_trial trial;
-  step_t shared_steps = 0; ///< that it got untrained: others had them
-};
-
 /// A study as clients see it, by what is stored.
 struct study_view {
   stored_study study; ///< the text may be left out
   std::string algorithm;
   std::string workload_key;
   state_reader::trial_counts counts;
-  std::uint64_t shared_steps = 0; ///< of its trials, added up
-  double saved_seconds = 0; ///< device time that these would have taken, about
-  std::optional<trial_view> best;
+  double saved_seconds = 0; ///< device time that shared steps would have taken
+  std::optional<stored_trial> best;
 };
 
 /// A part of what a study has heard.
@@ -61,7 +54,7 @@ public:
 
   /// Returns trials by their numbers, from `first` on; here and below, `most` 0
   /// stands for as many as may be.
-  expected<std::vector<trial_view>> trials(std::uint64_t study,
+  expected<std::vector<stored_trial>> trials(std::uint64_t study,
                                            std::uint64_t first,
                                            std::size_t most);
 
@@ -70,7 +63,7 @@ public:
   varied(const std::set<std::uint64_t>& studies);
 
   /// @returns `errc::invalid_argument` if there is no result
-  expected<trial_view> best(std::uint64_t study);
+  expected<stored_trial> best(std::uint64_t study);
 
   expected<events_view> events(std::uint64_t study, std::uint64_t after,
                                std::size_t most);
@@ -122,29 +115,12 @@ private:
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 
-  /// How a study came by its steps, as far as it has been looked at.
-  struct tally {
-    struct trial_entry {
-      step_t step = 0; ///< last measured
-      step_t shared = 0;
-    };
-    std::uint64_t last_event = 0;
-    std::uint64_t shared = 0;
-    std::vector<trial_entry> trials;
-
-    [[nodiscard]] step_t of(std::uint64_t trial) const {
-      return trial < trials.size() ? trials[trial].shared : 0;
-    }
-  };
-
   expected<study_view> view_of(stored_study study);
   expected<facts> facts_of(const stored_study& study);
-  expected<const tally*> tally_of(std::uint64_t study);
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
   std::map<std::uint64_t, facts> facts_;           ///< by study
-  std::map<std::uint64_t, tally> tallies_;         ///< by study
   std::map<std::uint64_t, study_view> ended_;      ///< by study, texts left out
 };
 

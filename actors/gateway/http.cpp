@@ -83,8 +83,7 @@ json text_or_null(const std::string& x) {
   return x.empty() ? json(nullptr) : json(x);
 }
 
-json shown(const trial_view& x) {
-  const auto& trial = x.trial;
+json shown(const stored_trial& trial) {
   json best = nullptr;
   if (trial.best)
     best = {{"step", trial.best->step}, {"value", trial.best->value}};
@@ -93,7 +92,7 @@ json shown(const trial_view& x) {
           {"params", params_of(trial.params)},
           {"asked_steps", trial.asked_to},
           {"steps", trial.steps},
-          {"shared_steps", x.shared_steps},
+          {"shared_steps", trial.shared},
           {"best", std::move(best)},
           {"failure", text_or_null(trial.failure)}};
 }
@@ -113,7 +112,8 @@ json shown(const live_study_view& x) {
           {"trials", x.stored.counts.trials},
           {"finished", x.stored.counts.finished},
           {"asked_steps", x.stored.counts.asked_steps},
-          {"shared_steps", x.stored.shared_steps},
+          {"delivered_steps", x.stored.counts.delivered_steps},
+          {"shared_steps", x.stored.counts.shared_steps},
           {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
           {"active_seconds", x.active_seconds},
           {"saved_seconds", x.stored.saved_seconds},
@@ -187,7 +187,9 @@ json shown(const std::vector<merger_overview>& trees) {
     const auto& status = x.status;
     result.push_back({{"workload", x.workload_key},
                       {"asked_steps", status.figures.asked_steps},
-                      {"unique_steps", status.figures.unique_steps},
+                      {"delivered_steps", status.figures.delivered_steps},
+                      {"unique_steps", status.figures.unique_delivered_steps},
+                      {"shared_steps", status.figures.shared_steps},
                       {"trained_steps", status.trained_steps},
                       {"reused_steps", status.reused_steps},
                       {"saved_seconds", status.saved_seconds},

@@ -67,8 +67,9 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   double leases = 0;
   for (const auto& x : live.mergers) {
     steps.asked_steps += x.figures.asked_steps;
-    steps.unique_steps += x.figures.unique_steps;
     steps.delivered_steps += x.figures.delivered_steps;
+    steps.unique_delivered_steps += x.figures.unique_delivered_steps;
+    steps.shared_steps += x.figures.shared_steps;
     trained += number(x.trained_steps);
     reused += number(x.reused_steps);
     device_seconds += x.device_seconds;
@@ -78,15 +79,16 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("asked_steps", "gauge",
              "Steps that trials ask for, of the plans in memory.")
     .sample(number(steps.asked_steps));
-  out.metric("unique_steps", "gauge",
-             "Of these, steps that are left after merging.")
-    .sample(number(steps.unique_steps));
-  out.metric("shared_steps", "gauge",
-             "Of the asked steps, those that merging saves.")
-    .sample(number(steps.asked_steps - steps.unique_steps));
   out.metric("delivered_steps", "gauge",
-             "Of the asked steps, those whose results are known by now.")
+             "Of the asked steps, those that the trials have got by now.")
     .sample(number(steps.delivered_steps));
+  out.metric("unique_steps", "gauge",
+             "Of the delivered steps, those that are left after merging.")
+    .sample(number(steps.unique_delivered_steps));
+  out.metric("shared_steps", "gauge",
+             "Of the delivered steps, those that another trial had got"
+             " before.")
+    .sample(number(steps.shared_steps));
   out.metric("trained_steps", "gauge",
              "Steps trained since the plans came into memory.")
     .sample(trained);

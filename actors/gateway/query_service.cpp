@@ -187,15 +187,15 @@ kj::Promise<std::vector<live_study_view>> query_service::list() {
     });
 }
 
-kj::Promise<std::vector<trial_view>> query_service::trials(std::uint64_t study,
-                                                           std::uint64_t first,
-                                                           std::size_t most) {
-  return read<std::vector<trial_view>>(
+kj::Promise<std::vector<stored_trial>>
+query_service::trials(std::uint64_t study, std::uint64_t first,
+                      std::size_t most) {
+  return read<std::vector<stored_trial>>(
     [=](archive& x) { return x.trials(study, first, most); });
 }
 
-kj::Promise<trial_view> query_service::best(std::uint64_t study) {
-  return read<trial_view>([=](archive& x) { return x.best(study); });
+kj::Promise<stored_trial> query_service::best(std::uint64_t study) {
+  return read<stored_trial>([=](archive& x) { return x.best(study); });
 }
 
 kj::Promise<std::string> query_service::export_json(std::uint64_t study) {

@@ -86,9 +86,9 @@ public:
   kj::Promise<stored_study> find(std::string id_or_name);
   kj::Promise<live_study_view> describe(std::uint64_t id);
   kj::Promise<std::vector<live_study_view>> list();
-  kj::Promise<std::vector<trial_view>>
+  kj::Promise<std::vector<stored_trial>>
   trials(std::uint64_t study, std::uint64_t first, std::size_t most);
-  kj::Promise<trial_view> best(std::uint64_t study);
+  kj::Promise<stored_trial> best(std::uint64_t study);
   kj::Promise<std::string> export_json(std::uint64_t study);
 
   /// Waits for events, if there are none, until `deadline`.

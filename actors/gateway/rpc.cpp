@@ -73,14 +73,13 @@ private:
 
 // -- what is answered ---------------------------------------------------------
 
-void fill(schema::TrialInfo::Builder to, const trial_view& x) {
-  const auto& trial = x.trial;
+void fill(schema::TrialInfo::Builder to, const stored_trial& trial) {
   to.setTrial(trial.trial);
   to.setState(to_string(trial.state));
   to.setParams(to_text(trial.params));
   to.setAskedSteps(trial.asked_to);
   to.setSteps(trial.steps);
-  to.setSharedSteps(x.shared_steps);
+  to.setSharedSteps(trial.shared);
   if (trial.best) {
     auto best = to.initBest().initValue();
     best.setStep(trial.best->step);
@@ -103,7 +102,8 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   to.setTrials(x.stored.counts.trials);
   to.setFinished(x.stored.counts.finished);
   to.setAskedSteps(x.stored.counts.asked_steps);
-  to.setSharedSteps(x.stored.shared_steps);
+  to.setDeliveredSteps(x.stored.counts.delivered_steps);
+  to.setSharedSteps(x.stored.counts.shared_steps);
   if (x.stored.best)
     fill(to.initBest().initTrial(), *x.stored.best);
   to.setActiveSeconds(x.active_seconds);
@@ -186,7 +186,7 @@ public:
     return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
       return queries_.trials(id_, params.getFirst(), params.getMost())
-        .then([context](std::vector<trial_view> xs) mutable {
+        .then([context](std::vector<stored_trial> xs) mutable {
           auto to = context.getResults().initTrials(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
             fill(to[i], xs[i]);
@@ -196,7 +196,7 @@ public:
 
   kj::Promise<void> best(BestContext context) override {
     return call(context, [this, context]() mutable {
-      return queries_.best(id_).then([context](trial_view x) mutable {
+      return queries_.best(id_).then([context](stored_trial x) mutable {
         fill(context.getResults().initTrial(), x);
       });
     });

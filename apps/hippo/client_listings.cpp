@@ -55,6 +55,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"done", cell_look::number},
                     {"trials", cell_look::number},
                     {"best", cell_look::number},
+                    {"steps", cell_look::number},
                     {"asked", cell_look::number},
                     {"shared", cell_look::number},
                     {"saved", cell_look::clock},
@@ -81,8 +82,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
     }
     const bool up = x.direction == direction::maximize;
     result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
-                           x.finished, x.trials, value, x.asked_steps,
-                           x.shared_steps, x.saved_seconds,
+                           x.finished, x.trials, value, x.delivered_steps,
+                           x.asked_steps, x.shared_steps, x.saved_seconds,
                            x.active_seconds, x.metric,
                            up ? "maximize" : "minimize", trial, step, params,
                            x.algorithm, x.workload, x.weight,

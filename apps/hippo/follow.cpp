@@ -99,7 +99,10 @@ private:
     result.failure = x.failure;
     if (x.best) {
       result.value = x.best->value;
-      if (!best_ || better(x.best->value, best_->value, now_.direction))
+      // What a trial measured before it failed is no result of it.
+      const bool counts = x.state != trial_state::failed;
+      if (counts
+          && (!best_ || better(x.best->value, best_->value, now_.direction)))
         best_ = best_so_far{x.trial, x.best->value};
     }
     result.best = best_;

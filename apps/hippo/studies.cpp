@@ -5,6 +5,7 @@
 #include <set>
 
 #include "child_process.hpp"
+#include "hippo/preview/sharing_notes.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "packing.hpp"
 #include "temporary_file.hpp"
@@ -124,6 +125,12 @@ void warn_unchecked(const study_spec& study) {
                   "nobody has tried yet whether trials of this code may share "
                   "training; hippo check " + study.file + " does")},
           "warning");
+}
+
+void warn_of_sharing(const std::vector<accepted_study>& studies,
+                     const workload_catalogue& catalogue) {
+  for (const auto& x : studies)
+    print(sharing_notes(x, catalogue.at(x.spec().workload.name)), "warning");
 }
 
 bool check_workloads(const std::vector<accepted_study>& studies,

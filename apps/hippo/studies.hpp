@@ -50,6 +50,11 @@ load_studies(const std::vector<study_source>& sources,
 /// tried whether they may.
 void warn_unchecked(const study_spec& study);
 
+/// Says on stderr what is odd about what the trials of studies have in common:
+/// see `sharing_notes`.
+void warn_of_sharing(const std::vector<accepted_study>& studies,
+                     const workload_catalogue& catalogue);
+
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can
 /// @param devices to try it on the first of these that can be used

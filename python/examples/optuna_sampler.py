@@ -73,8 +73,8 @@ def main():
         pruned = sum(x.state == "PRUNED" for x in study.trials)
         print(f"{info.trials} trials, {pruned} of them pruned")
         print(f"best: {sampled.best_value:.4f} with {sampled.best_params}")
-        print(f"trained for {info.asked_steps - info.shared_steps} of the "
-              f"{info.asked_steps} steps that were asked for")
+        print(f"trained for {info.delivered_steps - info.shared_steps} of the "
+              f"{info.delivered_steps} steps that its trials got")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from .records import StudyInfo
 
 def line_of(info: StudyInfo) -> str:
     """Says in one line, of at most 80 characters mostly, how a study is."""
-    shared = info.shared_steps / info.asked_steps if info.asked_steps else 0
+    shared = info.shared_steps / max(info.delivered_steps, 1)
     line = (f"{info.name}: {info.state}, {info.finished} of {info.trials} "
             f"trials finished, {shared:.0%} shared")
     if info.waiting:

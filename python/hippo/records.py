@@ -20,8 +20,7 @@ class TrialInfo:
         step: at which it was measured; None before the first.
         asked_steps: how far it is to be trained.
         steps: how far it has been trained.
-        shared_steps: how many of them were not trained for it alone; 0 for a
-            study that has ended.
+        shared_steps: how many of them another trial had got before.
         failure: why it failed; empty if it did not.
     """
 
@@ -54,7 +53,8 @@ class StudyInfo:
         trials: how many there are by now.
         finished: how many of them have ended.
         asked_steps: asked for by all its trials, added up.
-        shared_steps: how many of them were not trained for it alone.
+        delivered_steps: how far its trials have been trained, added up.
+        shared_steps: how many of them another trial had got before.
         best_trial: None before the first result.
         active_seconds: for how long it has been worked on.
         saved_seconds: device time that sharing has avoided, an estimate by
@@ -75,6 +75,7 @@ class StudyInfo:
     trials: int
     finished: int
     asked_steps: int
+    delivered_steps: int
     shared_steps: int
     best_trial: TrialInfo | None
     active_seconds: float
@@ -210,6 +211,7 @@ def study_info_of(message: Any) -> StudyInfo:
         weight=message.weight, algorithm=message.algorithm,
         workload=message.workload, trials=message.trials,
         finished=message.finished, asked_steps=message.askedSteps,
+        delivered_steps=message.deliveredSteps,
         shared_steps=message.sharedSteps,
         best_trial=trial_info_of(message.best.trial) if has_best else None,
         active_seconds=message.activeSeconds,

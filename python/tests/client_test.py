@@ -35,7 +35,8 @@ BRIEF = 2
 MNIST = {"name": "mnist", "state": "RUNNING", "metric": "val_accuracy",
          "maximize": True, "weight": 2.0, "algorithm": "asha",
          "workload": "abc", "trials": 4, "finished": 1, "askedSteps": 100,
-         "sharedSteps": 25, "activeSeconds": 1.5, "savedSeconds": 0.5}
+         "deliveredSteps": 100, "sharedSteps": 25, "activeSeconds": 1.5,
+         "savedSeconds": 0.5}
 
 TRIAL = {"trial": 3, "state": "PAUSED",
          "params": json.dumps({"lr": {"step": [1, 2]}, "momentum": 0.9}),
@@ -278,8 +279,8 @@ class Reading(Case):
             id=1, name="mnist", state="RUNNING", reason="",
             metric="val_accuracy", direction="maximize", weight=2.0,
             algorithm="asha", workload="abc", trials=4, finished=1,
-            asked_steps=100, shared_steps=25, best_trial=best,
-            active_seconds=1.5, saved_seconds=0.5), first)
+            asked_steps=100, delivered_steps=100, shared_steps=25,
+            best_trial=best, active_seconds=1.5, saved_seconds=0.5), first)
         self.assertFalse(first.ended)
         self.assertEqual(("minimize", None, "by ada", True),
                          (second.direction, second.best_trial, second.reason,

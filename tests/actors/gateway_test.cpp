@@ -632,7 +632,12 @@ TEST_F(HttpTest, ShowsStudies) {
   EXPECT_EQ(trainer.at("driver"), "13.0");
   EXPECT_EQ(trainer.at("compute_capability"), "9.0");
   const auto study = body_of(get("/api/studies/1"), 200);
+  EXPECT_EQ(study.at("delivered_steps"), 12);
   EXPECT_EQ(study.at("shared_steps"), 2);
+  int shared = 0;
+  for (const auto& x : body_of(get("/api/studies/1/trials"), 200))
+    shared += x.at("shared_steps").get<int>();
+  EXPECT_EQ(shared, 2); // although it has ended
   EXPECT_GT(study.at("saved_seconds"), 0.0); // although it has ended
   const auto tree = body_of(get("/api/tree"), 200);
   ASSERT_EQ(tree.size(), 1u);
@@ -663,7 +668,8 @@ TEST_F(HttpTest, CountsForPrometheus) {
        {"hippo_studies{state=\"COMPLETE\"} 1\n",
         "hippo_studies{state=\"RUNNING\"} 0\n",
         "hippo_trials{state=\"COMPLETE\"} 3\n", "hippo_asked_steps 12\n",
-        "hippo_unique_steps 10\n", "hippo_shared_steps 2\n",
+        "hippo_delivered_steps 12\n", "hippo_unique_steps 10\n",
+        "hippo_shared_steps 2\n",
         "hippo_trained_steps 10\n", "hippo_trained_steps_total 10\n",
         "hippo_trainers{state=\"lost\"} 0\n",
         "hippo_trainers{state=\"left\"} 0\n",

@@ -487,7 +487,7 @@ TEST(StoredService, AfterARestartAStudySaysOfItselfWhatItSaidBefore) {
     stored_service x{where, files};
     x.submit(sha_study);
     x.submit(tpe_study);
-    x.run_rounds(20);
+    x.run_rounds(14);
     x.run();
     before = record_of(x, 1) + record_of(x, 2);
   }

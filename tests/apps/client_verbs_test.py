@@ -88,9 +88,12 @@ class Fake(Asking):
     def test_ls(self):
         self.assertEqual(
             self.ask("ls").out,
-            "id  name      state     done  trials  best  asked  shared  saved\n"
-            " 1  mnist     COMPLETE     3       3  0.72      6       2   1:15\n"
-            " 2  slow-one  RUNNING      0       3     -      6       2   1:15\n")
+            "id  name      state     done  trials  best  steps  asked  shared"
+            "  saved\n"
+            " 1  mnist     COMPLETE     3       3  0.72      6      6       2"
+            "   1:15\n"
+            " 2  slow-one  RUNNING      0       3     -      0      6       2"
+            "   1:15\n")
 
     def test_ls_options(self):
         self.assertEqual(

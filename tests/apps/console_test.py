@@ -52,9 +52,11 @@ class Terminal(Case):
         return text.decode()
 
     def widths(self, text):
-        """The widths of the lines but the last, which holds the path."""
+        """The widths of the lines but the last, which holds the path, and those
+        before the view, which name files."""
         lines = re.split(r"[\r\n]+", CONTROL.sub("", text))
-        return [len(x) for x in lines if not x.startswith("report: ")]
+        return [len(x) for x in lines
+                if not x.startswith(("report: ", "warning: "))]
 
     def test_live_view(self):
         text = self.watch()
@@ -108,7 +110,10 @@ class Lines(Case):
     def test_lines_name_the_study(self):
         files = self.studies(study("one", SHA), study("two", "grid"))
         done = self.hippo("run", *files, "--state", self.path("s"))
-        lines = done.err.splitlines()
+        warnings, *lines = done.err.splitlines()
+        self.assertIn("one.yaml:", warnings)
+        self.assertIn("at step 1, the first rung, these 12 trials are 4 "
+                      "different states", warnings)
         self.assertEqual(len(lines), 24)
         self.assertEqual(sum(x.startswith("one: Trial ") for x in lines), 12)
         self.assertEqual(sum(x.startswith("two: Trial ") for x in lines), 12)

@@ -52,7 +52,7 @@ class Interrupt(Leaving):
         self.assert_nothing_half_written("state")
         first = self.report("state")
         self.assertIs(first["interrupted"], True)
-        self.assertLess(first["trained_steps"], first["unique_steps"])
+        self.assertLess(first["delivered_steps"], first["asked_steps"])
         for x in first["studies"]:
             for y in x["trials"]:
                 self.assertIn(y["state"], ["PENDING", "RUNNING", "PAUSED",
@@ -66,7 +66,15 @@ class Interrupt(Leaving):
         self.assertEqual(results(second), results(self.reference))
         self.assertIs(second["interrupted"], False)
         unique = self.reference["unique_steps"]
-        self.assertEqual(second["unique_steps"], unique)
+        # Over the life of the folder: as if nothing had come between.
+        for name in ["asked_steps", "delivered_steps", "unique_steps",
+                     "shared_steps", "merge_rate", "k_wise_merge_rate"]:
+            self.assertEqual(second[name], self.reference[name], name)
+        for x in [self.reference, second]:
+            self.assertAlmostEqual(
+                float(x["saved_device_seconds"])
+                / float(x["alone_device_seconds"]),
+                x["shared_steps"] / x["delivered_steps"])
         both = first["trained_steps"] + second["trained_steps"]
         self.assertGreaterEqual(both, unique)
         # What each of the two had begun since its last checkpoint.

@@ -93,6 +93,12 @@ class MergedEqualsAlone(Case):
         self.assertEqual(results(again), results(first))
         self.assertEqual(again["trained_steps"], 0)
         self.assertEqual(again["reused_steps"], first["unique_steps"])
+        self.assertEqual(again["merge_rate"], first["merge_rate"])
+        # Nothing was trained for these trials: all of it was there.
+        self.assertEqual(again["shared_steps"], again["delivered_steps"])
+        self.assertEqual(again["saved_device_seconds"],
+                         again["alone_device_seconds"])
+        self.assertGreater(float(again["saved_device_seconds"]), 0)
 
     def test_asynchronous_results_agree_where_they_meet(self):
         files = self.studies(study("asha", ASHA))

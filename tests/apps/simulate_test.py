@@ -302,7 +302,7 @@ class Preview(Simulating):
 
     def test_times_of_simulations(self):
         said = self.preview("--trainers", 3, "--profile", RESNET, "-f", "json")
-        self.assertEqual(said.err, "")
+        self.assertRegex(said.err, r"\A(warning: \S+\.yaml:.*\n)*\Z")
         times = json.loads(said.out)["times"]
         self.assertEqual(times.pop("trainers"), 3)
         for name, merge in [("merged", "on"), ("alone", "off")]:

@@ -63,6 +63,7 @@ void fill(const study_summary& x, schema::StudyInfo::Builder out) {
   out.setTrials(x.trials);
   out.setFinished(x.finished);
   out.setAskedSteps(x.asked_steps);
+  out.setDeliveredSteps(x.delivered_steps);
   out.setSharedSteps(x.shared_steps);
   if (x.best)
     fill(*x.best, out.getBest().initTrial());
@@ -391,7 +392,7 @@ public:
       name_in(call.getParams().getText());
       call.getResults().setJson(
         R"({"trials": 3, "asked_steps": 30, "unique_steps": 20,
-            "merge_rate": 1.5, "k_wise_merge_rate": 1,
+            "delivered_steps": 30, "merge_rate": 1.5, "k_wise_merge_rate": 1,
             "known_steps": 5, "new_steps": 15})");
     });
     return kj::READY_NOW;
@@ -492,6 +493,7 @@ void fake_model::go_on(fake_study& x) {
     x.events.push_back(std::move(y));
   }
   trial.steps = 2;
+  x.info.delivered_steps += 2;
   trial.shared_steps = 1;
   trial.state = trial_state::complete;
   trial.best = best_measurement{2, value_of(trial.trial, 2)};

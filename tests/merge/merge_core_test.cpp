@@ -493,7 +493,7 @@ TEST(MergeCore, ASetUpIsJudgedByTheLongestOne) {
 
 TEST(MergeCore, WhatEarlierRunsTookIsExpectedAgain) {
   merger_options options;
-  options.step_seconds = 300;
+  options.trained = {1, 300};
   started_world x{options};
   x.train(0, {x.constant(.1)}, 9);
   const auto id = x.grant();

@@ -44,7 +44,6 @@ struct plan_facts {
   std::set<std::string> paths; ///< from the root to each node
   std::uint64_t asked = 0;
   std::uint64_t unique = 0;
-  std::map<std::size_t, step_t> shared; ///< by the trial's first number
   friend bool operator==(const plan_facts&, const plan_facts&) = default;
 };
 
@@ -64,9 +63,6 @@ plan_facts inserted(const std::vector<asked_trial>& trials,
   }
   result.asked = plan.figures().asked_steps;
   result.unique = plan.figures().unique_steps;
-  const auto shared = plan.shared_steps();
-  for (std::size_t n = 0; n < order.size(); ++n)
-    result.shared[order[n]] = shared[n];
   return result;
 }
 

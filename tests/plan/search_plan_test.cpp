@@ -43,7 +43,6 @@ TEST(SearchPlan, SharesWhatIsEqualUntilItDiffers) {
   plan.ask(b, 10);
   EXPECT_EQ(plan.figures().asked_steps, 20u);
   EXPECT_EQ(plan.figures().unique_steps, 14u); // 8 + 4 + 2
-  EXPECT_EQ(plan.shared_steps(), (std::vector<step_t>{6, 6}));
   EXPECT_EQ(plan.size(), 4u); // root, one trunk, two children
 }
 
@@ -53,7 +52,6 @@ TEST(SearchPlan, LanesShareNothing) {
   for (std::uint64_t strand : {1, 2})
     plan.ask(plan.add_trial(study, {{0, lr(.1)}}, strand), 10);
   EXPECT_EQ(plan.figures().unique_steps, 20u);
-  EXPECT_EQ(plan.shared_steps(), (std::vector<step_t>{0, 0}));
 }
 
 TEST(SearchPlan, StopsWhereTrialsLeavePauseOrAreMeasured) {
@@ -537,6 +535,39 @@ TEST(SearchPlan, WhatFailsBeyondIsHeardOfOnTheWayThere) {
   EXPECT_EQ(diverged[0].at, 4u);
 }
 
+/// What of a plan outlives it.
+struct stored_plan_of_test {
+  struct stored_node {
+    node_id parent = 0;
+    step_t begin = 0;
+    configuration config;
+    std::uint64_t strand = 0;
+    by_step<metrics> results;
+  };
+  std::vector<stored_node> nodes;
+  std::vector<std::pair<node_id, step_t>> delivered;
+
+  void keep(const search_plan& plan) {
+    nodes.clear();
+    for (node_id id = 1; id < plan.size(); ++id) {
+      const auto& x = plan.node(id);
+      nodes.push_back(
+        {x.parent, x.begin, plan.config_of(id), x.strand, x.results});
+    }
+  }
+
+  void restore(search_plan& plan) const {
+    for (node_id id = 1; id <= nodes.size(); ++id) {
+      const auto& x = nodes[id - 1];
+      plan.restore_node(id, x.parent, x.begin, x.config, x.strand);
+      for (const auto& [at, values] : x.results)
+        plan.restore_result(id, at, values);
+    }
+    for (const auto& [node, at] : delivered)
+      plan.restore_delivered(node, at);
+  }
+};
+
 struct SearchPlanProperties : testing::TestWithParam<unsigned> {};
 
 TEST_P(SearchPlanProperties, FiguresEqualCountingDistinctPrefixes) {
@@ -572,17 +603,102 @@ TEST_P(SearchPlanProperties, FiguresEqualCountingDistinctPrefixes) {
         own.push_back(x);
     EXPECT_EQ(plan.figures(s).unique_steps, test::distinct_steps(own));
   }
-  // A step is shared if leaving the trial out leaves it in.
-  const auto shared = plan.shared_steps();
+}
+
+/// Delivered, unique and shared steps, from the trials' values and from how far
+/// each was delivered alone, over two lives of the plan.
+TEST_P(SearchPlanProperties, DeliveredFiguresEqualCountingDistinctPrefixes) {
+  std::mt19937 rng{GetParam()};
+  const auto studies = 1 + rng() % 3;
+  const auto every = 1 + rng() % 4;
+  std::vector<test::model_trial> trials(2 + rng() % 20);
   for (auto& x : trials) {
-    std::vector<const test::model_trial*> others;
-    for (auto* y : all)
-      if (y != &x)
-        others.push_back(y);
-    const auto own
-      = test::distinct_steps(all) - test::distinct_steps(others);
-    EXPECT_EQ(shared[x.id], x.asked_to - own) << x.id;
+    x.study = static_cast<study_no>(rng() % studies);
+    x.segments = test::random_segments(rng, 16);
   }
+  std::vector<test::model_trial> got = trials; // `asked_to`: delivered
+  std::vector<step_t> shared(trials.size());
+  stored_plan_of_test kept;
+  for (int life = 0; life < 2; ++life) {
+    search_plan plan;
+    kept.restore(plan);
+    for (unsigned i = 0; i < studies; ++i)
+      plan.add_study({every, {16}});
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      auto& x = trials[i];
+      x.id = plan.add_trial(x.study, x.segments);
+      if (got[i].asked_to > 0)
+        plan.recall(x.id, got[i].asked_to, shared[i]);
+      if (x.asked_to > 0)
+        plan.ask(x.id, x.asked_to);
+    }
+    const measuring when{every, {16}};
+    for (int i = 0; i < 60; ++i) {
+      auto& x = trials[rng() % trials.size()];
+      if (rng() % 2 == 0) {
+        x.asked_to = std::max(x.asked_to, when.next(rng() % 16));
+        plan.ask(x.id, x.asked_to);
+      } else if (const auto at = when.next(rng() % 16); at <= x.asked_to) {
+        auto node = plan.leaf_of(x.id);
+        while (plan.node(node).begin >= at)
+          node = plan.node(node).parent;
+        stop_report report;
+        report.at = at;
+        report.values = {{"value", 1}};
+        report.node = node;
+        report.identity = plan.node(node).identity;
+        plan.adopt(report);
+      }
+      for (const auto& y : plan.take_deliveries()) {
+        const auto j = static_cast<std::size_t>(y.trial);
+        EXPECT_GT(y.at, got[j].asked_to);
+        got[j].asked_to = y.at;
+        shared[j] += y.shared;
+        kept.delivered.emplace_back(y.node, y.at);
+      }
+    }
+    std::uint64_t delivered = 0, shared_sum = 0;
+    std::vector<const test::model_trial*> all;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      delivered += got[i].asked_to;
+      shared_sum += shared[i];
+      all.push_back(&got[i]);
+    }
+    const auto unique = test::distinct_steps(all);
+    const auto figures = plan.figures();
+    EXPECT_EQ(figures.delivered_steps, delivered);
+    EXPECT_EQ(figures.unique_delivered_steps, unique);
+    EXPECT_EQ(figures.shared_steps, delivered - unique);
+    EXPECT_EQ(shared_sum, delivered - unique);
+    for (study_no s = 0; s < studies; ++s) {
+      std::vector<const test::model_trial*> own;
+      std::uint64_t own_shared = 0;
+      for (std::size_t i = 0; i < got.size(); ++i)
+        if (got[i].study == s) {
+          own.push_back(&got[i]);
+          own_shared += shared[i];
+        }
+      EXPECT_EQ(plan.figures(s).unique_delivered_steps,
+                test::distinct_steps(own));
+      EXPECT_EQ(plan.figures(s).shared_steps, own_shared);
+    }
+    kept.keep(plan);
+  }
+}
+
+TEST(SearchPlan, WhatATrialOfAnEarlierRunGotIsShared) {
+  search_plan plan;
+  plan.restore_node(1, 0, 0, lr(.1), 0);
+  plan.restore_node(2, 1, 4, lr(.01), 0);
+  plan.restore_result(2, 6, {{"value", 1}});
+  plan.restore_delivered(2, 6);
+  const auto study = plan.add_study({6, {12}});
+  plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.01)}}), 6);
+  const auto got = plan.take_deliveries();
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].shared, 6u); // it is the first of this run
+  EXPECT_EQ(plan.figures().unique_delivered_steps, 6u);
+  EXPECT_EQ(plan.figures().shared_steps, 6u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SearchPlanProperties, testing::Range(0u, 200u));

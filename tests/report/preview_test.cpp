@@ -15,14 +15,14 @@ using nlohmann::json;
 
 preview_record sample() {
   preview_record x;
-  x.studies = {{"grid", 8, {96, 60, 1.6, 1}, std::nullopt},
+  x.studies = {{"grid", 8, {96, 96, 60, 1.6, 1}, std::nullopt},
                {"halving",
                 40,
-                {480, 210, 480.0 / 210, 1},
-                step_figures{120, 70, 120.0 / 70, 1}}};
+                {480, 480, 210, 480.0 / 210, 1},
+                step_figures{150, 120, 70, 120.0 / 70, 1}}};
   x.trials = 48;
-  x.full = {576, 230, 576.0 / 230, 270.0 / 230};
-  x.estimate = step_figures{216, 120, 1.8, 130.0 / 120};
+  x.full = {576, 576, 230, 576.0 / 230, 270.0 / 230};
+  x.estimate = step_figures{246, 216, 120, 1.8, 130.0 / 120};
   return x;
 }
 
@@ -35,8 +35,9 @@ std::set<std::string> keys(const json& x) {
 
 TEST(PreviewJson, HasTheFigures) {
   const auto x = json::parse(preview_json(sample()));
-  const std::set<std::string> figures{"asked_steps", "unique_steps",
-                                      "merge_rate", "k_wise_merge_rate"};
+  const std::set<std::string> figures{"asked_steps", "delivered_steps",
+                                      "unique_steps", "merge_rate",
+                                      "k_wise_merge_rate"};
   auto top = figures;
   top.insert({"trials", "studies", "estimate"});
   EXPECT_EQ(keys(x), top);
@@ -73,12 +74,12 @@ TEST(PreviewJson, AnEmptyPreviewIsWhole) {
 TEST(PreviewText, IsATableThatFits) {
   auto x = sample();
   auto text = preview_text(x);
-  EXPECT_NE(text.find("halving                         40         480         "
-                      "210   2.29    56 %\n"),
+  EXPECT_NE(text.find("halving                     40         480         480"
+                      "         210   2.29   56 %\n"),
             text.npos)
     << text;
-  EXPECT_NE(text.find("all, merged                     48         216         "
-                      "120   1.80    44 %\n"),
+  EXPECT_NE(text.find("all, merged                 48         246         216"
+                      "         120   1.80   44 %\n"),
             text.npos)
     << text;
   EXPECT_NE(text.find("rate q: 1.17\n"), text.npos);

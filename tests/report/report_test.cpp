@@ -31,14 +31,17 @@ TEST(ReportJson, HasExactlyTheseFields) {
   EXPECT_EQ(keys(x), (std::set<std::string>{
                        "version", "hippo", "interrupted", "simulated", "merge",
                        "scheduler", "lower_bound_seconds",
-                       "asked_steps", "unique_steps", "trained_steps",
+                       "asked_steps", "delivered_steps", "unique_steps",
+                       "shared_steps", "trained_steps",
                        "reused_steps", "merge_rate", "k_wise_merge_rate",
-                       "wall_seconds", "device_seconds", "saved_device_seconds",
+                       "wall_seconds", "device_seconds",
+                       "alone_device_seconds", "saved_device_seconds",
                        "overhead", "device_kinds", "trainers", "studies"}));
   const auto& study = x["studies"][0];
   EXPECT_EQ(keys(study), (std::set<std::string>{
                            "name", "algorithm", "metric", "direction",
-                           "workload", "exact", "asked_steps", "unique_steps",
+                           "workload", "exact", "asked_steps",
+                           "delivered_steps", "unique_steps", "shared_steps",
                            "device_seconds", "best", "trials"}));
   EXPECT_EQ(keys(study["best"]),
             (std::set<std::string>{"trial", "step", "value", "params"}));

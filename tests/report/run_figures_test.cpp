@@ -179,22 +179,43 @@ TEST(IdleSeconds, MoreWorkThanTimeGivesZero) {
   EXPECT_EQ(idle_seconds(10, 0, 0), 0);
 }
 
+work_left some_work(std::uint64_t waiting, double step_seconds) {
+  work_left x;
+  x.waiting_steps = waiting;
+  x.step_seconds = step_seconds;
+  return x;
+}
+
 TEST(SecondsLeft, NothingToTrainGivesNothing) {
   EXPECT_FALSE(seconds_left({}, 3));
-  EXPECT_FALSE(seconds_left({{10, 10, 1}}, 3));
-  EXPECT_FALSE(seconds_left({{10, 12, 1}}, 3)); // more than is needed by now
+  EXPECT_FALSE(seconds_left({some_work(0, 1)}, 3));
 }
 
 TEST(SecondsLeft, UnknownStepTimeGivesNothing) {
-  EXPECT_FALSE(seconds_left({{10, 5, 0}}, 3));
+  EXPECT_FALSE(seconds_left({some_work(5, 0)}, 3));
 }
 
 TEST(SecondsLeft, NoTrainersGiveNothing) {
-  EXPECT_FALSE(seconds_left({{10, 5, 1}}, 0));
+  EXPECT_FALSE(seconds_left({some_work(5, 1)}, 0));
 }
 
-TEST(SecondsLeft, WorkOfAllPlansIsDividedAmongTrainers) {
-  EXPECT_EQ(seconds_left({{10, 4, 1}, {20, 16, .5}, {5, 9, 7}}, 4), 2);
+TEST(SecondsLeft, WorkOfAllStudiesIsDividedAmongTrainers) {
+  auto shared = some_work(12, 1);
+  shared.unique_share = .5;
+  EXPECT_EQ(seconds_left({shared, some_work(4, .5)}, 4), 2);
+}
+
+TEST(SecondsLeft, WhatIsToComeCounts) {
+  auto x = some_work(4, 1);
+  x.steps_to_come = 20;
+  x.longest_to_come = 3;
+  EXPECT_EQ(seconds_left({x}, 2), 12); // all of it
+  EXPECT_EQ(seconds_left({x}, 8), 3.5); // one after the other
+  x.running = 2;
+  EXPECT_EQ(seconds_left({x}, 8), 5); // what runs comes before
+  x.seconds_max = 1.5;
+  EXPECT_EQ(seconds_left({x}, 8), 1.5);
+  EXPECT_EQ(seconds_left({x, some_work(1, 1)}, 8), 5); // another has no budget
 }
 
 TEST(FindHopeless, StudyWithoutTrialsIsNot) {

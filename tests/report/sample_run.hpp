@@ -29,6 +29,8 @@ inline run_record sample_run() {
   study.algorithm = "asha";
   study.metric = "accuracy";
   study.asked_steps = 10;
+  study.delivered_steps = 10;
+  study.shared_steps = 5;
   study.unique_steps = 8;
   study.trials = {sample_trial(0, 4, 0.1 + 0.2), sample_trial(1, 6, 1.0 / 3)};
   study.best = best_record{1, 6, 1.0 / 3, study.trials[1].params};
@@ -37,6 +39,8 @@ inline run_record sample_run() {
   study.algorithm = "sha";
   x.studies.push_back(study);
   x.asked_steps = 20;
+  x.delivered_steps = 18;
+  x.shared_steps = 10;
   x.unique_steps = 10;
   x.trained_steps = 9;
   x.reused_steps = 1;
@@ -44,6 +48,7 @@ inline run_record sample_run() {
   x.k_wise_merge_rate = 1.6;
   x.wall_seconds = 12.5;
   x.device_seconds = 20.25;
+  x.alone_device_seconds = 39.5;
   x.saved_device_seconds = 19.75;
   x.scheduler = "critical-path";
   x.stages = {{1, 0, 0, 2, "lr=0.1;momentum=0.9", {0, 1}, 4, "mlp"},

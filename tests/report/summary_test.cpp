@@ -96,8 +96,11 @@ TEST(Summary, RanksTrialsAndGivesTheFigures) {
   EXPECT_TRUE(has(text, "   1      1  COMPLETE  0.3333333333333333      6"
                         "       3  batch_size=65\n"))
     << text; // lr is the same in all trials
+  EXPECT_TRUE(has(text, "20  by all trials\n"));
+  EXPECT_TRUE(has(text, "18  that the trials have got\n"));
+  EXPECT_TRUE(has(text, "10  of the delivered, after merging\n"));
   EXPECT_TRUE(has(text, "9  in this run; 1 were there before"));
-  EXPECT_TRUE(has(text, "19.8 s  49 % of 40.0 s"));
+  EXPECT_TRUE(has(text, "19.8 s  50 % of 39.5 s if trained alone"));
   EXPECT_TRUE(has(text, "killed by signal 9"));
   EXPECT_FALSE(has(text, "Failed trials"));
   EXPECT_FALSE(has(text, "Interrupted"));

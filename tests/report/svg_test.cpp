@@ -81,7 +81,7 @@ TEST(Xml, EscapesWhatXmlReservesAndDropsWhatItForbids) {
 TEST(StageTreeSvg, ShowsStagesLegendAndFigures) {
   const auto svg = stage_tree_svg(sample_run());
   EXPECT_EQ(xml_fault(svg), "");
-  EXPECT_NE(svg.find("20 steps asked for, 10 unique · p = 2.00, q = 1.60"),
+  EXPECT_NE(svg.find("18 steps delivered, 10 unique · p = 2.00, q = 1.60"),
             svg.npos);
   EXPECT_NE(svg.find(">first</text>"), svg.npos);
   EXPECT_NE(svg.find(">second</text>"), svg.npos);

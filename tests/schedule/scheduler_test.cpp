@@ -678,6 +678,64 @@ INSTANTIATE_TEST_SUITE_P(
                                    policy::trial),
                    testing::Range(0u, 60u)));
 
+// A budget of time ends a study in the midst of its trials: the first ones are
+// to be trained by then, not the last.
+TEST(Scheduler, OfEqualPathsThatAskedForFirstGoesFirst) {
+  constexpr std::uint64_t trials = 200;
+  search_plan plan;
+  const time_estimates estimates;
+  scheduler chooser{plan, estimates, policy::critical_path};
+  const auto study = plan.add_study({5, {20}});
+  std::vector<trial_id> ids;
+  for (std::uint64_t i = 0; i < trials; ++i) {
+    const configuration early{
+      {"lr", form::constant(static_cast<double>(i / 4))}};
+    const configuration late{
+      {"lr", form::constant(static_cast<double>(trials + i))}};
+    ids.push_back(plan.add_trial(study, {{0, early}, {10, late}}));
+  }
+  std::mt19937 rng{1};
+  std::shuffle(ids.begin(), ids.end(), rng);
+  for (auto id : ids)
+    plan.ask(id, 20);
+  std::vector<trial_id> finished;
+  for (std::uint64_t number = 1; finished.size() < trials; ++number) {
+    chooser.update(plan.take_changed());
+    const auto next = chooser.choose();
+    ASSERT_TRUE(next);
+    lease work;
+    work.number = number;
+    work.stages = next->stages;
+    plan.begin_lease(work);
+    for (const auto& x : work.stages)
+      for (const auto& stop : plan.stops_of(x.node, x.begin, x.end, 0)) {
+        stop_report report;
+        report.lease = number;
+        report.at = stop.at;
+        if (stop.evaluate)
+          report.values = {{"value", 1}};
+        if (stop.save)
+          report.saved = checkpoint{"file", 1, 1};
+        plan.record(report);
+      }
+    plan.end_lease(number);
+    for (const auto& x : plan.take_deliveries())
+      if (x.at == 20)
+        finished.push_back(x.trial);
+  }
+  // Whole trunks of ten steps first, each by the trial that asked for it first;
+  // then the branches, which are equal as well.
+  std::vector<trial_id> expected;
+  std::set<trial_id> trunks;
+  for (auto id : ids)
+    if (trunks.insert(id / 4).second)
+      expected.push_back(id);
+  for (auto id : ids)
+    if (std::find(expected.begin(), expected.end(), id) == expected.end())
+      expected.push_back(id);
+  EXPECT_EQ(finished, expected);
+}
+
 TEST(Scheduler, NewEstimatesWaitForAsMuchOtherWork) {
   constexpr std::uint64_t trials = 5000;
   search_plan plan;
@@ -698,13 +756,13 @@ TEST(Scheduler, NewEstimatesWaitForAsMuchOtherWork) {
   for (int i = 0; i < 50; ++i)
     estimates.learn_step("", 1, 50);
   // What changes is computed with them at once, the rest is not. Of equal ones
-  // the last goes first.
+  // the first goes first.
   const auto one = *std::next(changed.begin(), 2500);
   chooser.update({one});
   EXPECT_NEAR(*chooser.longest_waiting(), 500, 5);
   EXPECT_EQ(chooser.choose()->stages.front().node, one);
   chooser.update({changed.begin(), std::next(changed.begin(), 2000)});
-  EXPECT_EQ(chooser.choose()->stages.front().node, *changed.rbegin());
+  EXPECT_EQ(chooser.choose()->stages.front().node, *changed.begin());
 }
 
 } // namespace

@@ -62,7 +62,7 @@ TEST_P(MigrationTest, AnOldVersionBecomesThePresentWithNothingLost) {
     EXPECT_EQ(std::get<trial_measured>(events[2].what).node, 2u);
     EXPECT_EQ(std::get<trial_failed>(events[3].what).reason.message, "no disk");
     EXPECT_EQ(folder->load_output(1, 0, 0, 9)->front().text, "a line\n");
-    EXPECT_EQ(*folder->load_step_seconds(sample_key), 0.075);
+    EXPECT_EQ(folder->load_trained(sample_key)->step_seconds(), 0.075);
     EXPECT_EQ(*folder->last_lease_epoch(), 3u);
   }
 }
@@ -85,7 +85,65 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
   EXPECT_EQ(open()->load_plan(sample_key)->nodes.back(), more);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest, testing::Values("2", "3"));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
+                         testing::Values("2", "3", "4"));
+
+// -- steps that trials share, which were not kept until version 4 -------------
+
+class SharedStepsTest : public folder_test {};
+
+TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
+  const std::string key = "k";
+  const auto measured = [&](std::uint64_t study, std::uint64_t trial,
+                            std::uint64_t node, step_t at) {
+    return event_added{study, key, trial_measured{trial, node, at, {}}};
+  };
+  const auto result = [&](std::uint64_t node, step_t at) {
+    return result_added{key, {node, at, {{"m", 1}}, ""}};
+  };
+  const auto with_trial = [&](std::uint64_t study, std::uint64_t trial,
+                              step_t steps) {
+    stored_trial x;
+    x.trial = trial;
+    x.params = "{}";
+    x.asked_to = x.steps = steps;
+    return trial_saved{study, x};
+  };
+  stored_study one, two;
+  one.id = 1;
+  one.name = one.metric = "m";
+  two = one;
+  two.id = 2;
+  stored_node branch = node(2, 1);
+  branch.begin = 7;
+  ASSERT_TRUE(open()->commit(
+    {study_saved{one}, study_saved{two}, node_added{key, node(1)},
+     node_added{key, branch}, result(1, 5), result(1, 10), result(2, 10),
+     with_trial(1, 0, 10), with_trial(1, 1, 10), with_trial(2, 0, 10),
+     measured(1, 0, 1, 5), measured(1, 1, 1, 5),
+     measured(1, 1, 2, 10), // trains 5 to 10, the first to pass 5 to 7
+     measured(1, 0, 1, 10), // had 5 to 7 from it
+     measured(2, 0, 1, 5), measured(2, 0, 2, 10)}));
+  run_sql("UPDATE meta SET value = '4' WHERE key = 'version';"
+          "ALTER TABLE events DROP COLUMN shared;"
+          "ALTER TABLE trials DROP COLUMN shared");
+  const auto folder = open();
+  ASSERT_TRUE(folder);
+  const auto trials = *folder->load_trials(1, 0, 9);
+  EXPECT_EQ(trials[0].shared, 2u);
+  EXPECT_EQ(trials[1].shared, 5u);
+  EXPECT_EQ(folder->load_trials(2, 0, 9)->front().shared, 10u);
+  std::vector<step_t> shared;
+  const auto events = *folder->load_events(1, 0, 9);
+  for (const auto& x : events)
+    shared.push_back(std::get<trial_measured>(x.what).shared);
+  EXPECT_EQ(shared, (std::vector<step_t>{0, 5, 0, 2}));
+  EXPECT_EQ(folder->count_trials(2)->shared_steps, 10u);
+  EXPECT_EQ(folder->count_trials(1)->delivered_steps, 20u);
+  const std::vector<std::pair<std::uint64_t, step_t>> delivered{{1, 10},
+                                                                {2, 10}};
+  EXPECT_EQ(folder->load_plan(key)->delivered, delivered);
+}
 
 // -- keys of code, which had digests of 64 bits until version 3 --------------
 
@@ -137,7 +195,9 @@ protected:
 
   /// Goes back to version 3, and opens the folder.
   std::unique_ptr<state_writer> migrated() {
-    run_sql("UPDATE meta SET value = '3' WHERE key = 'version'");
+    run_sql("UPDATE meta SET value = '3' WHERE key = 'version';"
+            "ALTER TABLE events DROP COLUMN shared;"
+            "ALTER TABLE trials DROP COLUMN shared");
     return open();
   }
 

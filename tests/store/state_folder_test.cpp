@@ -189,6 +189,7 @@ TEST_F(StateFolderTest, TrialsKeepTheirParametersAndChangeTheRest) {
   changed.params.clear();
   changed.state = trial_state::complete;
   changed.asked_to = changed.steps = 12;
+  changed.shared = 4;
   changed.best = stored_best{5, 1.0 / 3};
   commit(*folder, {trial_saved{1, changed}});
   changed.params = x.params;
@@ -213,7 +214,7 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
           event_added{2, key, trial_measured{0, 1, 6, {}}},
           event_added{1, {}, paused},
           event_added{1, {}, trial_failed{2, 6, {errc::diverged, "NaN"}}},
-          event_added{1, key, trial_measured{5, 1, 6, {}}}});
+          event_added{1, key, trial_measured{5, 1, 6, {}, 3}}});
   const auto events = *folder->load_events(1, 0, 100);
   ASSERT_EQ(events.size(), 4u);
   const auto& first = std::get<trial_measured>(events[0].what);
@@ -228,8 +229,10 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   const auto& third = std::get<trial_failed>(events[2].what);
   EXPECT_EQ(third.reason.code, errc::diverged);
   EXPECT_EQ(third.reason.message, "NaN");
-  EXPECT_EQ(std::get<trial_measured>(events[3].what).values,
-            (metrics{{"acc", 0.25}}));
+  const auto& fourth = std::get<trial_measured>(events[3].what);
+  EXPECT_EQ(fourth.values, (metrics{{"acc", 0.25}}));
+  EXPECT_EQ(first.shared, 0u);
+  EXPECT_EQ(fourth.shared, 3u);
   EXPECT_GT(events[0].time, 1.7e9); // seconds since 1970
   for (std::size_t i = 1; i < events.size(); ++i)
     EXPECT_LT(events[i - 1].id, events[i].id);
@@ -401,8 +404,8 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   EXPECT_EQ(usage[0].checkpoint_bytes, 150u);
   EXPECT_EQ(usage[0].trained_steps, 10u);
   EXPECT_EQ(usage[0].device_seconds, 4.0);
-  EXPECT_EQ(*folder->load_step_seconds(key), 0.4);
-  EXPECT_EQ(*folder->load_step_seconds("other"), 0.0);
+  EXPECT_EQ(folder->load_trained(key)->step_seconds(), 0.4);
+  EXPECT_EQ(folder->load_trained("other")->step_seconds(), 0.0);
   commit(*folder, {node_added{"other", node(1)},
                    checkpoint_added{"other", {1, 2, {"a", 7, 1}}},
                    node_added{"without", node(1)}});
@@ -523,7 +526,7 @@ TEST_F(StateFolderTest, RefusesOtherVersions) {
         state_reader::open(path()).failure()}) {
     EXPECT_EQ(result.code, errc::incompatible_version);
     EXPECT_NE(result.message.find("version 7"), std::string::npos);
-    EXPECT_NE(result.message.find("version 4"), std::string::npos);
+    EXPECT_NE(result.message.find("version 5"), std::string::npos);
   }
 }
 

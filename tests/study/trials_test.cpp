@@ -114,6 +114,36 @@ TEST(StudyTrials, BestOfEqualsDoesNotDependOnTheOrder) {
   }
 }
 
+TEST(StudyTrials, WhatATrialMeasuredBeforeItFailedIsNoResult) {
+  auto xs = trials(3);
+  xs.measure(0, 1, {{"acc", 0.5}});
+  xs.measure(1, 1, {{"acc", 0.9}});
+  xs.measure(2, 2, {{"acc", 0.5}});
+  xs.end(1, trial_state::failed, "diverged");
+  EXPECT_EQ(xs.best(), (study_trials::best_measurement{0, 1, 0.5}));
+  xs.check_invariants();
+  xs.end(0, trial_state::failed, "diverged");
+  EXPECT_EQ(xs.best(), (study_trials::best_measurement{2, 2, 0.5}));
+  xs.end(2, trial_state::failed, "diverged");
+  EXPECT_FALSE(xs.best());
+  xs.check_invariants();
+}
+
+TEST(StudyTrials, WaitingStepsAreThoseAskedForAndNotThere) {
+  auto xs = trials(2);
+  xs.ask(0, 5);
+  xs.ask(1, 9);
+  EXPECT_EQ(xs.waiting_steps(), 14u);
+  xs.ack(0, 3, 2);
+  EXPECT_EQ(xs.waiting_steps(), 11u);
+  EXPECT_EQ(xs[0].shared, 2u);
+  xs.end(1, trial_state::pruned);
+  EXPECT_EQ(xs.waiting_steps(), 2u);
+  xs.ack(1, 4); // too late: it waits for nothing
+  EXPECT_EQ(xs.waiting_steps(), 2u);
+  xs.check_invariants();
+}
+
 TEST(StudyTrials, ResultNearIsThatOfTheStepOrTheLast) {
   auto xs = trials(1);
   EXPECT_EQ(xs.result_near(0, 1), nullptr);

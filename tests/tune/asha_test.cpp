@@ -105,26 +105,24 @@ TEST(AshaPromotion, WaitsForTrialsThatAreYetToBeOpened) {
   EXPECT_EQ(x.on_failure(1), (actions{advance{0, 2}}));
 }
 
-/// Work that is told by hand.
-class told_work : public untrained_work {
+/// States that are told by hand: at step 1 all are one, at step 2 as given.
+class told_states : public trial_states {
 public:
-  explicit told_work(std::vector<step_t> steps) : steps_(std::move(steps)) {}
-  [[nodiscard]] step_t of(trial_no trial, step_t) const override {
-    return steps_[trial];
-  }
-  [[nodiscard]] step_t of(const trial_parameters&, step_t) const override {
-    return 0;
+  explicit told_states(std::vector<std::uint64_t> at_2)
+    : at_2_(std::move(at_2)) {}
+  [[nodiscard]] std::uint64_t of(trial_no trial, step_t rung) const override {
+    return rung < 2 ? 0 : at_2_[trial];
   }
 
 private:
-  std::vector<step_t> steps_;
+  std::vector<std::uint64_t> at_2_;
 };
 
-TEST(AshaPromotion, OfEqualTrialsThatWithTheLeastWorkGoesOn) {
-  const told_work work{{3, 2, 1, 2, 1, 0}};
-  asha_promotion x{6, {1, 2}, 2, direction::minimize, 0, &work};
+TEST(AshaPromotion, OfEqualTrialsThatWhichDiffersFromThoseGoneGoesOn) {
+  const told_states states{{1, 1, 2, 2, 3, 1}};
+  asha_promotion x{6, {1, 2}, 2, direction::minimize, 0, &states};
   start(x);
-  EXPECT_EQ(x.on_result(5, 1, 9), actions{}); // worse: its work does not count
+  EXPECT_EQ(x.on_result(5, 1, 9), actions{}); // worse: no equal one
   EXPECT_EQ(x.on_result(0, 1, 7), (actions{advance{0, 2}}));
   EXPECT_EQ(x.on_result(1, 1, 7), actions{});
   EXPECT_EQ(x.on_result(2, 1, 7), (actions{advance{2, 2}}));
@@ -136,30 +134,60 @@ TEST(AshaPromotion, OfEqualTrialsThatWithTheLeastWorkGoesOn) {
 }
 
 TEST(AshaPromotion, ATrialThatHasChangedPlacesCanBeCancelled) {
-  const told_work work{{3, 2, 1, 2, 2, 2}};
-  asha_promotion x{6, {1, 2}, 3, direction::minimize, 0, &work};
+  const told_states states{{1, 1, 2, 3, 4, 5}};
+  asha_promotion x{6, {1, 2}, 2, direction::minimize, 0, &states};
   start(x);
   x.on_result(0, 1, 7);
-  x.on_result(1, 1, 7);
-  EXPECT_EQ(x.on_result(2, 1, 7), (actions{advance{2, 2}}));
-  EXPECT_EQ(x.on_failure(0), actions{}); // it had the place of 2 from then on
-  EXPECT_EQ(x.on_result(3, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(1, 1, 7), (actions{advance{0, 2}}));
+  x.on_result(2, 1, 7);
+  EXPECT_EQ(x.on_result(3, 1, 7), (actions{advance{2, 2}})); // as 1 is 0
+  EXPECT_EQ(x.on_failure(1), actions{}); // it had the place of 2 from then on
   EXPECT_EQ(x.on_result(4, 1, 8), actions{});
-  EXPECT_EQ(x.on_result(5, 1, 8), (actions{advance{1, 2}}));
+  EXPECT_EQ(x.on_result(5, 1, 8), (actions{advance{3, 2}}));
+}
+
+TEST(AshaPromotion, InTheEndTheBestGoOnUntilOneIsThere) {
+  asha_promotion x{2, {1, 3, 9}, 3, direction::minimize, 0};
+  start(x);
+  EXPECT_EQ(x.on_result(0, 1, 5), actions{});
+  EXPECT_EQ(x.on_result(1, 1, 4), (actions{advance{1, 3}}));
+  EXPECT_EQ(x.on_result(1, 3, 4), (actions{advance{1, 9}}));
+  EXPECT_EQ(x.on_failure(1), (actions{advance{0, 3}})); // the next best
+  EXPECT_EQ(x.on_result(0, 3, 9), (actions{advance{0, 9}}));
+  EXPECT_EQ(x.on_result(0, 9, 9), actions{});
+  EXPECT_TRUE(x.done());
+}
+
+TEST(AshaPromotion, OneTrialIsTrainedToTheEnd) {
+  asha_promotion x{1, {1, 3, 5}, 3, direction::maximize, std::nullopt};
+  start(x);
+  EXPECT_EQ(x.on_result(0, 1, 5), (actions{advance{0, 3}}));
+  EXPECT_EQ(x.on_result(0, 3, 5), (actions{advance{0, 5}}));
+  EXPECT_EQ(x.on_result(0, 5, 5), actions{});
+  EXPECT_TRUE(x.done());
+}
+
+TEST(AshaPromotion, NothingGoesOnInTheEndWhereOneWasThere) {
+  asha_promotion x{3, {1, 2}, 3, direction::maximize, 0};
+  start(x);
+  x.on_result(0, 1, 1);
+  x.on_result(1, 1, 2);
+  EXPECT_EQ(x.on_result(2, 1, 3), (actions{advance{2, 2}}));
+  EXPECT_EQ(x.on_result(2, 2, 0), (actions{prune{0}, prune{1}}));
 }
 
 /// Trials of one group are equal, whatever happens. Two rungs: who gets to the
 /// second one earlier decides there who of equal ones is first.
-TEST(AshaPromotion, WorkDecidesOnlyWhichOfEqualTrialsGoesOn) {
+TEST(AshaPromotion, StatesDecideOnlyWhichOfEqualTrialsGoesOn) {
   std::mt19937_64 random{1};
   for (int round = 0; round < 300; ++round) {
     const std::uint64_t trials = 1 + random() % 40, groups = 1 + random() % 5,
                         slots = random() % 8, salt = random();
-    std::vector<step_t> steps(trials);
-    for (auto& x : steps)
-      x = random() % 4;
-    const told_work work{steps};
-    const auto history = [&](const untrained_work* known) {
+    std::vector<std::uint64_t> at_2(trials);
+    for (std::uint64_t i = 0; i < trials; ++i)
+      at_2[i] = i % groups * 4 + random() % 4;
+    const told_states states{at_2};
+    const auto history = [&](const trial_states* known) {
       asha_promotion x{trials, {1, 2}, 2, direction::minimize, slots, known};
       std::vector<std::pair<std::uint64_t, step_t>> result; // group, rung
       std::deque<advance> running;
@@ -182,7 +210,7 @@ TEST(AshaPromotion, WorkDecidesOnlyWhichOfEqualTrialsGoesOn) {
       EXPECT_TRUE(x.done());
       return result;
     };
-    EXPECT_EQ(history(&work), history(nullptr));
+    EXPECT_EQ(history(&states), history(nullptr));
   }
 }
 
@@ -204,6 +232,19 @@ public:
     std::erase_if(records_[rung],
                   [trial](const auto& x) { return x.second == trial; });
     records_[rung].push_back({INFINITY, trial});
+  }
+
+  /// What the paper has not: the best one on the highest rung goes on if in the
+  /// end none would be trained to the last one.
+  std::optional<action> last_job() {
+    for (auto k = rungs_.size() - 1; k-- > 0;) {
+      auto sorted = records_[k];
+      std::sort(sorted.begin(), sorted.end());
+      for (const auto& [loss, trial] : sorted)
+        if (loss != INFINITY && promoted_[k].insert(trial).second)
+          return advance{trial, rungs_[k + 1]};
+    }
+    return std::nullopt;
   }
 
   std::optional<action> get_job() {
@@ -248,17 +289,21 @@ TEST_P(AshaModel, PromotesAsThePaperDoes) {
     std::map<trial_no, std::size_t> running;  // and to which rung
     std::map<trial_no, std::size_t> resting;
     std::vector<trial_no> known;
+    bool finished = false;
     const auto expected = [&] {
       actions result;
+      const auto begin = [&](const action& job) {
+        const auto [trial, to] = std::get<advance>(job);
+        running[trial] = static_cast<std::size_t>(
+          std::find(rungs.begin(), rungs.end(), to) - rungs.begin());
+        resting.erase(trial);
+        result.push_back(job);
+      };
       while (slots == 0 || running.size() < slots) {
         const auto job = model.get_job();
         if (!job)
           break;
-        const auto [trial, to] = std::get<advance>(*job);
-        running[trial] = static_cast<std::size_t>(
-          std::find(rungs.begin(), rungs.end(), to) - rungs.begin());
-        resting.erase(trial);
-        result.push_back(*job);
+        begin(*job);
       }
       // One result lets at most one trial go on.
       EXPECT_LE(std::count_if(result.begin(), result.end(),
@@ -266,6 +311,9 @@ TEST_P(AshaModel, PromotesAsThePaperDoes) {
                                 return std::get<advance>(y).to != rungs[0];
                               }),
                 1);
+      if (running.empty() && !finished)
+        if (const auto job = model.last_job())
+          begin(*job);
       if (running.empty())
         for (const auto& [trial, rung] : resting)
           result.emplace_back(prune{trial});
@@ -293,6 +341,8 @@ TEST_P(AshaModel, PromotesAsThePaperDoes) {
       model.record(trial, rung, value);
       if (rung + 1 < rungs.size())
         resting[trial] = rung;
+      else
+        finished = true;
       ASSERT_EQ(x.on_result(trial, rungs[rung], value), expected());
     }
     EXPECT_TRUE(x.done());

@@ -29,8 +29,10 @@ void expect_warnings(const study_spec& x, const strings& expected) {
 
 TEST(Settings, DefaultsAreSensible) {
   const auto x = study(twelve, "asha");
-  expect_warnings(x, {"algorithm: with 12 trials none will go beyond step 9: "
-                      "more trials, a greater `min` or a smaller `eta` would"});
+  expect_warnings(x, {"algorithm: with 12 trials only one will go beyond step "
+                      "9, after all others have ended: more trials, a greater "
+                      "`min` or a smaller `eta` would give more of them a "
+                      "chance"});
   const auto found = read_settings(x);
   EXPECT_EQ(found.kind, algorithm_kind::asha);
   EXPECT_EQ(found.sampling, sampling_kind::random);

@@ -3,13 +3,16 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "hippo/core/number.hpp"
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/sampler.hpp"
+#include "hippo/tune/trial_states.hpp"
 #include "tune/trainers.hpp"
 
 namespace hippo {
@@ -62,12 +65,32 @@ private:
   std::map<trial_no, step_t> asked_;
 };
 
+/// Which trials are one, by their values at each step.
+class value_states : public trial_states {
+public:
+  void add(trial_no trial, const trial_parameters& values) {
+    values_[trial] = values;
+  }
+
+  [[nodiscard]] std::uint64_t of(trial_no trial, step_t rung) const override {
+    std::string text;
+    for (const auto& [name, x] : values_.at(trial).sequences)
+      for (step_t t = 0; t < rung; ++t)
+        text += name + '=' + to_text(x.at(t)) + ';';
+    return known_.emplace(text, known_.size()).first->second;
+  }
+
+private:
+  std::map<trial_no, trial_parameters> values_;
+  mutable std::map<std::string, std::uint64_t> known_;
+};
+
 /// A study that is run: its algorithm and its sampler together, with trainers
 /// that report in random order.
 class study_run {
 public:
   explicit study_run(const study_spec& x)
-    : tuner_(make_algorithm(x, &work_)), values_(make_sampler(x, &work_)) {
+    : tuner_(make_algorithm(x, &states_)), values_(make_sampler(x, &work_)) {
     if (values_->is_static())
       for (trial_no trial = 0; trial < tuner_->trials(); ++trial)
         decide(trial, values_->draw(trial));
@@ -139,6 +162,7 @@ private:
   void decide(trial_no trial, const trial_parameters& values) {
     parameters_[trial] = values;
     work_.add(trial, values);
+    states_.add(trial, values);
   }
 
   void take(const std::vector<action>& actions) {
@@ -160,6 +184,7 @@ private:
   }
 
   prefix_work work_;
+  value_states states_;
   std::unique_ptr<algorithm> tuner_;
   std::unique_ptr<sampler> values_;
   std::map<trial_no, trial_parameters> parameters_;

@@ -94,6 +94,7 @@ int preview(preview_arguments& x) {
                               x.format == "json");
   if (!x.input.load(x.what))
     return exit_bad_input;
+  warn_of_sharing(x.what.studies, x.what.catalogue);
   auto found = hippo::preview(x.what.studies, x.what.catalogue.workloads);
   if (!found)
     return fail(found.failure(), exit_bad_input);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
+#include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -231,6 +233,36 @@ progress_view local_service::view(double elapsed_seconds) {
   progress_view result;
   result.elapsed_seconds = elapsed_seconds;
   const auto known = actors_.status();
+  std::map<std::uint64_t, trainer_progress> trainers;
+  if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
+    for (const auto& x : pool->trainers)
+      if (x.lost.empty() && !x.left)
+        trainers[x.number].number = x.number;
+  std::map<std::string, work_left> plans; // what their studies have in common
+  for (const auto& x : known.mergers) {
+    auto status = actors_.ask<merger_status>(x.handle, status_atom::value);
+    if (!status)
+      continue;
+    const auto& figures = status->figures;
+    result.asked_steps += figures.asked_steps;
+    result.unique_steps += figures.unique_steps;
+    result.trained_steps += status->trained_steps + status->reused_steps;
+    result.saved_device_seconds += status->saved_seconds;
+    auto& plan = plans[x.workload_key];
+    plan.step_seconds = status->step_seconds;
+    plan.unique_share = 1 / ratio(figures.asked_steps, figures.unique_steps);
+    for (const auto& y : status->running) {
+      auto& trainer = trainers[y.trainer];
+      trainer.number = y.trainer;
+      trainer.busy = true;
+      ++trainer.lanes;
+      trainer.stage = "step " + std::to_string(y.at) + " of "
+                      + std::to_string(y.to);
+      trainer.steps_per_second += y.steps_per_second;
+      plan.running = std::max(plan.running, y.to - std::min(y.at, y.to));
+    }
+  }
+  std::vector<work_left> left;
   for (const auto& x : known.studies) {
     auto status = actors_.ask<study_status>(x.handle, status_atom::value);
     if (!status)
@@ -244,37 +276,17 @@ progress_view local_service::view(double elapsed_seconds) {
     if (status->best)
       y.best = best_so_far{status->best->trial, status->best->value};
     result.studies.push_back(std::move(y));
-  }
-  std::map<std::uint64_t, trainer_progress> trainers;
-  if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
-    for (const auto& x : pool->trainers)
-      if (x.lost.empty() && !x.left)
-        trainers[x.number].number = x.number;
-  std::vector<training_progress> plans;
-  for (const auto& x : known.mergers) {
-    auto status = actors_.ask<merger_status>(x.handle, status_atom::value);
-    if (!status)
-      continue;
-    result.asked_steps += status->figures.asked_steps;
-    result.unique_steps += status->figures.unique_steps;
-    const auto done = status->trained_steps + status->reused_steps;
-    result.trained_steps += done;
-    result.saved_device_seconds += status->saved_seconds;
-    plans.push_back(
-      {status->figures.unique_steps, done, status->step_seconds});
-    for (const auto& y : status->running) {
-      auto& trainer = trainers[y.trainer];
-      trainer.number = y.trainer;
-      trainer.busy = true;
-      ++trainer.lanes;
-      trainer.stage = "step " + std::to_string(y.at) + " of "
-                      + std::to_string(y.to);
-      trainer.steps_per_second += y.steps_per_second;
-    }
+    auto& work = left.emplace_back(plans[x.workload_key]);
+    work.waiting_steps = status->waiting_steps;
+    work.steps_to_come = status->to_come.steps;
+    work.longest_to_come = status->to_come.longest;
+    if (status->seconds_max)
+      work.seconds_max
+        = std::max(0.0, *status->seconds_max - status->active_seconds);
   }
   for (const auto& [number, x] : trainers)
     result.trainers.push_back(x);
-  result.seconds_left = seconds_left(plans, trainers.size());
+  result.seconds_left = seconds_left(left, trainers.size());
   return result;
 }
 
@@ -411,6 +423,8 @@ int run(run_options options) {
     return exit_bad_input;
   for (const auto& x : options.studies)
     warn_unchecked(x.spec());
+  if (!options.quiet)
+    warn_of_sharing(options.studies, options.catalogue);
   auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);

@@ -48,8 +48,7 @@ struct trial_summary {
   std::string params;      ///< its hyper-parameters, as a JSON object
   step_t asked_steps = 0;  ///< how far it is to be trained
   step_t steps = 0;        ///< how far it has been
-  step_t shared_steps = 0; ///< of these, not trained for it alone; 0 for a
-                           ///< study that has ended
+  step_t shared_steps = 0; ///< of these, that another trial had got before
   std::optional<best_measurement> best;
   std::string failure; ///< why it failed; empty if it did not
 };
@@ -69,7 +68,8 @@ struct study_summary {
   std::uint64_t trials = 0;        ///< that there are by now
   std::uint64_t finished = 0;      ///< those of them that have ended
   std::uint64_t asked_steps = 0;   ///< by its trials, added up
-  std::uint64_t shared_steps = 0;  ///< of these, not trained for it alone
+  std::uint64_t delivered_steps = 0; ///< how far its trials were trained
+  std::uint64_t shared_steps = 0; ///< of these, that others had got before
   std::optional<trial_summary> best; ///< the best trial so far
   double active_seconds = 0; ///< for how long it has been worked on
   double saved_seconds = 0;  ///< device time that sharing avoided, an estimate

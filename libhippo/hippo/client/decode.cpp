@@ -48,6 +48,7 @@ study_summary decode(schema::StudyInfo::Reader x) {
   result.trials = x.getTrials();
   result.finished = x.getFinished();
   result.asked_steps = x.getAskedSteps();
+  result.delivered_steps = x.getDeliveredSteps();
   result.shared_steps = x.getSharedSteps();
   if (x.getBest().isTrial())
     result.best = decode(x.getBest().getTrial());

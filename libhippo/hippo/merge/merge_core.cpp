@@ -61,10 +61,10 @@ merge_core::merge_core(merger_options options, moment begun)
     leases_(lanes_of(options_.workload), lease_id{options_.first_lease}),
     ledger_(begun),
     retries_(options_.attempts_max),
-    usage_(begun),
+    usage_(begun, options_.trained),
     now_(begun) {
-  if (options_.step_seconds > 0)
-    estimates_.begin_with(options_.step_seconds);
+  if (const auto known = options_.trained.step_seconds(); known > 0)
+    estimates_.begin_with(known);
   check_invariants();
 }
 
@@ -607,10 +607,10 @@ merger_status merge_core::status() const {
   result.runnable_paths = chooser_.runnable_count();
   result.device_seconds = usage_.totals().busy_seconds;
   result.step_seconds = usage_.step_seconds();
-  if (result.figures.delivered_steps > result.trained_steps)
-    result.saved_seconds = static_cast<double>(result.figures.delivered_steps
-                                               - result.trained_steps)
-                           * result.step_seconds;
+  result.alone_seconds
+    = static_cast<double>(result.figures.delivered_steps) * result.step_seconds;
+  result.saved_seconds
+    = static_cast<double>(result.figures.shared_steps) * result.step_seconds;
   for (const auto& [id, x] : leases_.leases()) {
     const auto reached = x.progress.reached;
     const auto& where = x.work.stages[stage_index(x.work, reached + 1)];
@@ -632,16 +632,8 @@ merger_overview merge_core::overview() const {
   result.workload_key = key_;
   result.lanes = leases_.lanes();
   result.stages = hippo::overview(plan_);
-  const auto shared = plan_.shared_steps();
-  for (study_no i = 0; i < studies(); ++i) {
+  for (study_no i = 0; i < studies(); ++i)
     result.study_seconds.push_back(ledger_.shares().seconds(i));
-    auto& trials = result.trials.emplace_back();
-    for (auto id : studies_.trials(i))
-      trials.push_back(
-        id == study_table::no_trial
-          ? merger_overview::trial_entry{}
-          : merger_overview::trial_entry{shared[id], plan_.leaf_of(id)});
-  }
   return result;
 }
 

@@ -36,8 +36,7 @@ struct merger_options {
   std::chrono::milliseconds stall_max{600'000};
   /// The same while nobody has measured how long that takes.
   std::chrono::milliseconds unmeasured_stall_max{21'600'000};
-  /// What a step took in earlier runs; 0: there were none.
-  double step_seconds = 0;
+  trained_time trained; ///< in earlier runs
   /// A longer path is leased in parts: a message has its limits.
   step_t lease_steps_max = 50'000;
   /// Likewise one whose stages have larger configurations together; a study

@@ -18,10 +18,11 @@ struct merger_status {
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
   std::uint64_t runnable_paths = 0;
   double device_seconds = 0; ///< in which trainers were at work, added up
-  double step_seconds = 0; ///< the mean time of a trained step
-  /// What the steps would have cost that trials have got by now without anybody
-  /// training them in this run.
-  double saved_seconds = 0;
+  double step_seconds = 0; ///< the mean time of a trained step, ever
+  /// What the steps that its trials have got would take if each trial were
+  /// trained alone: an estimate, as the next one.
+  double alone_seconds = 0;
+  double saved_seconds = 0; ///< of these, what was not trained for its trial
   struct running_lease {
     std::uint64_t trainer = 0;
     std::uint32_t lane = 0;
@@ -40,12 +41,6 @@ struct merger_overview : usage_totals {
   std::string workload_key;
   std::uint32_t lanes = 1; ///< that a trainer has for it
   std::vector<overview_stage> stages;
-  /// What a merger knows of a trial.
-  struct trial_entry {
-    step_t shared_steps = 0;
-    node_id leaf = 0; ///< the last node of its chain
-  };
-  std::vector<std::vector<trial_entry>> trials; ///< by study and its numbers
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.
   std::vector<double> study_seconds;

@@ -97,7 +97,7 @@ void study_table::request(entry& study, const study_orders::request& x) {
   const auto trial = study.trials[x.no];
   assert(trial != no_trial);
   if (x.known_to > 0)
-    plan_.recall(trial, x.known_to);
+    plan_.recall(trial, x.known_to, x.known_shared);
   if (x.is_over) {
     plan_.cover(trial, x.to);
     plan_.drop(trial);
@@ -160,7 +160,7 @@ std::map<study_no, study_news> study_table::take_news() {
   for (auto& x : plan_.take_deliveries())
     add(x.trial, x.at,
         trial_measured{number_in_study_[x.trial], x.node, x.at,
-                       std::move(x.values)});
+                       std::move(x.values), x.shared});
   for (auto& x : plan_.take_failures())
     add(x.trial, x.at,
         trial_failed{number_in_study_[x.trial], x.at, std::move(x.reason)});

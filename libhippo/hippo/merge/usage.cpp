@@ -93,9 +93,9 @@ usage::take_unstored(const std::string& workload_key) {
 }
 
 double usage::step_seconds() const {
-  return trained_steps_ == 0
-           ? 0
-           : totals_.busy_seconds / static_cast<double>(trained_steps_);
+  return trained_time{before_.steps + trained_steps_,
+                      before_.device_seconds + totals_.busy_seconds}
+    .step_seconds();
 }
 
 void usage::check_invariants() const {

@@ -38,7 +38,9 @@ public:
   static constexpr std::size_t timeline_entries_max = 200'000;
 
   /// @param begun where the timeline begins
-  explicit usage(moment begun) : begun_(begun) {}
+  /// @param before what earlier runs have trained
+  explicit usage(moment begun, trained_time before = {})
+    : begun_(begun), before_(before) {}
 
   /// Books the time since the last report of a lease, and the steps trained.
   /// What others in the same launches have booked already counts no more: what
@@ -63,7 +65,8 @@ public:
 
   [[nodiscard]] const usage_totals& totals() const { return totals_; }
   [[nodiscard]] std::uint64_t trained_steps() const { return trained_steps_; }
-  /// Returns the mean time of a trained step; 0: none was trained.
+  /// Returns the mean time of a trained step, those of earlier runs included;
+  /// 0: none was trained.
   [[nodiscard]] double step_seconds() const;
 
   void check_invariants() const;
@@ -83,6 +86,7 @@ private:
   static double add(std::vector<interval>& to, moment since, moment now);
 
   moment begun_;
+  trained_time before_;
   usage_totals totals_;
   std::map<trainer_id, booked> by_trainer_;
   double forgotten_seconds_ = 0; ///< booked for trainers that have left

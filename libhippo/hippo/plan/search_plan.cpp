@@ -73,7 +73,7 @@ node_id search_plan::add_node(node_id parent, step_t begin,
   made.parent = parent;
   made.depth = nodes_[parent].depth + 1;
   made.begin = begin;
-  made.asked_to = begin;
+  made.asked_to = made.delivered_to = made.known_to = begin;
   made.strand = strand;
   auto& above = nodes_[parent];
   const std::uint64_t way[]{above.identity, begin, strand,
@@ -177,14 +177,10 @@ void search_plan::cover(trial_id id, step_t to) {
       unique_steps_ += end - x.asked_to;
       x.asked_to = end;
     }
-    auto i = std::lower_bound(
-      x.asked_by.begin(), x.asked_by.end(), trial.study,
-      [](const auto& entry, study_no no) { return entry.first < no; });
-    if (i == x.asked_by.end() || i->first != trial.study)
-      i = x.asked_by.insert(i, {trial.study, x.begin});
-    if (end > i->second) {
-      figures.unique_steps += end - i->second;
-      i->second = end;
+    auto& reach = reach_of(x, trial.study);
+    if (end > reach.asked_to) {
+      figures.unique_steps += end - reach.asked_to;
+      reach.asked_to = end;
     }
   }
   trial.asked_to = to;
@@ -271,15 +267,6 @@ void search_plan::drop(trial_id id) {
   trials_[id].ended = true;
 }
 
-void search_plan::recall(trial_id id, step_t to) {
-  auto& trial = trials_[id];
-  assert(trial.asked_to == 0);
-  cover(id, to);
-  trial.waits_to = trial.delivered_to = to;
-  delivered_steps_ += to;
-  studies_[trial.study].figures.delivered_steps += to;
-}
-
 bool search_plan::is_running(node_id at, step_t state) const {
   const auto& xs = nodes_[at].running;
   return std::any_of(xs.begin(), xs.end(), [&](const auto& r) {
@@ -357,9 +344,10 @@ void search_plan::deliver(trial_id id) {
       }
       return;
     }
-    deliveries_.push_back({id, at, t, i->second});
-    delivered_steps_ += t - trial.delivered_to;
-    studies_[trial.study].figures.delivered_steps += t - trial.delivered_to;
+    const auto shared = credit(id, trial.delivered_to, t);
+    shared_steps_ += shared;
+    studies_[trial.study].figures.shared_steps += shared;
+    deliveries_.push_back({id, at, t, i->second, shared});
     trial.delivered_to = t;
   }
 }
@@ -612,7 +600,8 @@ std::vector<node_id> search_plan::take_made() {
 // -- looking ------------------------------------------------------------------
 
 merge_figures search_plan::figures() const {
-  return {trials_.size(), asked_steps_, unique_steps_, delivered_steps_};
+  return {trials_.size(), asked_steps_, unique_steps_, delivered_steps_,
+          unique_delivered_steps_, shared_steps_};
 }
 
 merge_figures search_plan::figures(study_no study) const {
@@ -622,7 +611,7 @@ merge_figures search_plan::figures(study_no study) const {
 std::uint64_t search_plan::restored_steps() const {
   std::uint64_t result = 0;
   for (const auto& x : nodes_) {
-    const auto to = std::min(x.asked_to, x.restored_to);
+    const auto to = std::min(x.delivered_to, x.restored_to);
     if (to > x.begin)
       result += to - x.begin;
   }
@@ -686,36 +675,6 @@ node_id search_plan::node_at(trial_id trial, step_t at) const {
   while (id != 0 && nodes_[id].begin >= at)
     id = nodes_[id].parent;
   return id;
-}
-
-std::vector<step_t> search_plan::shared_steps() const {
-  // A step is shared if it lies below the second-farthest of the ends that
-  // trials reach on its node.
-  struct ends {
-    step_t first = 0;
-    step_t second = 0;
-  };
-  std::vector<ends> by_node(nodes_.size());
-  for (trial_id i = 0; i < trials_.size(); ++i)
-    for (const auto& [at, end] : passages(i, trials_[i].asked_to)) {
-      auto& x = by_node[at];
-      if (end > x.first)
-        x.second = std::exchange(x.first, end);
-      else
-        x.second = std::max(x.second, end);
-    }
-  std::vector<step_t> result;
-  result.reserve(trials_.size());
-  for (trial_id i = 0; i < trials_.size(); ++i) {
-    step_t shared = 0;
-    for (const auto& [at, end] : passages(i, trials_[i].asked_to)) {
-      const auto to = std::min(end, by_node[at].second);
-      if (to > nodes_[at].begin)
-        shared += to - nodes_[at].begin;
-    }
-    result.push_back(shared);
-  }
-  return result;
 }
 
 } // namespace hippo

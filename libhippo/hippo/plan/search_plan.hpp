@@ -32,6 +32,9 @@ struct delivery {
   node_id node = 0; ///< where the result is
   step_t at = 0;
   metrics values;
+  /// Of the trial's steps since its last measurement, those that a trial had
+  /// got before: they were not trained for this one.
+  step_t shared = 0;
 };
 
 /// A trial cannot be trained as far as it was asked.
@@ -90,6 +93,13 @@ struct trouble {
 template <class T>
 using by_step = boost::container::flat_map<step_t, T>;
 
+/// How far the trials of one study go on a node.
+struct study_reach {
+  study_no study = 0;
+  step_t asked_to = 0;
+  step_t delivered_to = 0;
+};
+
 /// Training under one configuration from `begin` on. It has no end: children
 /// leave it where their configurations differ.
 struct plan_node {
@@ -113,8 +123,10 @@ struct plan_node {
   step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
   step_t goal = 0; ///< the farthest that trials which asked may yet ask for
   step_t restored_to = 0; ///< the farthest state known from an earlier run
-  /// The same as `asked_to`, by study.
-  boost::container::small_vector<std::pair<study_no, step_t>, 1> asked_by;
+  step_t delivered_to = 0; ///< the farthest state that a trial has got
+  step_t known_to = 0;     ///< the same, trials of earlier runs included
+  /// How far the trials of each study have asked and got, by study.
+  boost::container::small_vector<study_reach, 1> reaches;
   std::unique_ptr<trouble> troubles; ///< null: none
 
   /// Whether the measurement of a state is known not to be finite, and why.
@@ -133,7 +145,13 @@ struct merge_figures {
   std::uint64_t trials = 0;
   std::uint64_t asked_steps = 0;
   std::uint64_t unique_steps = 0; ///< after merging
-  std::uint64_t delivered_steps = 0; ///< of those asked for, by now
+  /// Of those asked for, those that the trials have got: up to their last
+  /// measurements.
+  std::uint64_t delivered_steps = 0;
+  std::uint64_t unique_delivered_steps = 0; ///< of these, after merging
+  /// Of those delivered, those that had been delivered to a trial before, in
+  /// this run or an earlier one.
+  std::uint64_t shared_steps = 0;
 };
 
 /// With merging off every trial has a strand of its own: trial i of study n
@@ -186,9 +204,10 @@ public:
 
   /// Notes that the trial's measurements up to state `to` are known to it from
   /// an earlier run; it is not given them again.
+  /// @param shared how many of its steps were so when it got them
   /// @complexity O(segments)
   /// REQUIRES: nothing has been asked for yet.
-  void recall(trial_id trial, step_t to);
+  void recall(trial_id trial, step_t to, step_t shared = 0);
 
   /// Lets a trial wait only for what is being trained now, from where it is on
   /// without a gap. What it was asked for beyond is taken up again by `go_on`.
@@ -257,6 +276,8 @@ public:
                     const configuration& config, std::uint64_t strand);
   void restore_result(node_id at, step_t step, metrics values);
   void restore_checkpoint(node_id at, step_t step, checkpoint file);
+  /// Notes that a trial of an earlier run has got the measurement of a state.
+  void restore_delivered(node_id at, step_t step);
 
   // -- outcomes, each taken once ----------------------------------------------
 
@@ -278,7 +299,8 @@ public:
   }
   [[nodiscard]] merge_figures figures() const;
   [[nodiscard]] merge_figures figures(study_no study) const;
-  /// Returns the unique steps that earlier runs have trained. O(nodes).
+  /// Returns the steps that earlier runs have trained of those that trials have
+  /// got, after merging. O(nodes).
   [[nodiscard]] std::uint64_t restored_steps() const;
   [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
   [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
@@ -323,10 +345,6 @@ public:
   [[nodiscard]] step_t asked_to(trial_id trial) const {
     return trials_[trial].asked_to;
   }
-
-  /// Returns, for each trial, the steps among those it asked for that at least
-  /// one other trial asked for too. O(trials * segments).
-  [[nodiscard]] std::vector<step_t> shared_steps() const;
 
 private:
   struct study_state {
@@ -381,6 +399,12 @@ private:
   /// order, and lets it wait for more if it waits for nothing then.
   void flush(trial_id trial);
   void deliver(trial_id trial);
+  /// Books that a trial has got its steps from state `from` to `to`.
+  /// @returns how many of them a trial had got before
+  /// @complexity O(segments between the two states)
+  step_t credit(trial_id trial, step_t from, step_t to);
+  /// The entry of a study on a node, made if it has none.
+  static study_reach& reach_of(plan_node& x, study_no study);
   /// Lets a trial no longer wait for what is beyond state `to`.
   void stop_waiting(trial_id trial, step_t to);
   [[nodiscard]] bool is_running(node_id at, step_t state) const;
@@ -400,6 +424,8 @@ private:
   std::uint64_t asked_steps_ = 0;
   std::uint64_t unique_steps_ = 0;
   std::uint64_t delivered_steps_ = 0;
+  std::uint64_t unique_delivered_steps_ = 0;
+  std::uint64_t shared_steps_ = 0;
 
   std::vector<delivery> deliveries_;
   std::vector<trial_failure> failures_;

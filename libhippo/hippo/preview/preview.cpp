@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "hippo/core/hash.hpp"
-#include "hippo/core/ratio.hpp"
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/tune/tuner.hpp"
 
@@ -19,7 +19,8 @@ constexpr std::uint64_t estimate_runs = 16;
 /// The trials of one study: what they are and how far they go.
 struct study_trials {
   std::vector<std::vector<segment>> segments;
-  std::vector<step_t> ends;
+  std::vector<step_t> asked; ///< how far each is to be trained
+  std::vector<step_t> ends;  ///< and how far it gets
   bool forks = false;
 };
 
@@ -40,10 +41,13 @@ likely_trials(const accepted_study& study,
   std::vector<bool> pruned;
   std::vector<advance> todo;
   const auto take = [&](const turn& x) {
+    result.asked.resize(decisions.trials());
     result.ends.resize(decisions.trials());
     pruned.resize(decisions.trials());
     for (auto trial : x.pruned)
       pruned[trial] = true;
+    for (const auto& [trial, to] : x.asked)
+      result.asked[trial] = std::max(result.asked[trial], to);
     todo.insert(todo.end(), x.asked.begin(), x.asked.end());
   };
   take(decisions.start());
@@ -72,6 +76,11 @@ struct outcome {
   std::vector<step_figures> studies;
   step_figures all;
 };
+
+void set_rate(step_figures& x) {
+  x.merge_rate
+    = rates_of(x.delivered_steps, x.unique_steps, x.unique_steps).merge_rate;
+}
 
 void restore(search_plan& plan, const stored_plan& known) {
   for (const auto& x : known.nodes)
@@ -102,30 +111,36 @@ outcome merge(const std::vector<accepted_study>& studies,
     const bool shares = may_share(studies[i].spec().workload);
     for (std::size_t j = 0; j < trials[i].segments.size(); ++j) {
       const auto strand = shares ? 0 : (i + 1) * strands_per_study + j;
-      plan.cover(plan.add_trial(no, trials[i].segments[j], strand),
-                 trials[i].ends[j]);
+      const auto trial = plan.add_trial(no, trials[i].segments[j], strand);
+      plan.recall(trial, trials[i].ends[j]);
+      plan.cover(trial, trials[i].asked[j]);
     }
   }
   outcome result;
   std::uint64_t sum_of_studies = 0;
+  const auto add = [](step_figures& to, const merge_figures& x) {
+    to.asked_steps += x.asked_steps;
+    to.delivered_steps += x.delivered_steps;
+    to.unique_steps += x.unique_delivered_steps;
+  };
   for (const auto& [plan, no] : where) {
-    const auto x = plan->figures(no);
+    auto& x = result.studies.emplace_back();
+    add(x, plan->figures(no));
     sum_of_studies += x.unique_steps;
-    result.studies.push_back({x.asked_steps, x.unique_steps, 1, 1});
+    set_rate(x);
   }
   for (const auto& [key, plan] : plans) {
-    result.all.asked_steps += plan.figures().asked_steps;
-    result.all.unique_steps += plan.figures().unique_steps;
+    add(result.all, plan.figures());
     if (known != nullptr)
       result.all.known_steps
         = result.all.known_steps.value_or(0) + plan.restored_steps();
   }
-  result.all.k_wise_merge_rate = ratio(sum_of_studies, result.all.unique_steps);
+  result.all.k_wise_merge_rate
+    = rates_of(result.all.delivered_steps, result.all.unique_steps,
+               sum_of_studies)
+        .k_wise_merge_rate;
+  set_rate(result.all);
   return result;
-}
-
-void set_rate(step_figures& x) {
-  x.merge_rate = ratio(x.asked_steps, x.unique_steps);
 }
 
 /// The mean of several outcomes.
@@ -144,6 +159,7 @@ public:
     auto result = sum_;
     for (auto* x : all_of(result)) {
       x->asked_steps = (x->asked_steps + count_ / 2) / count_;
+      x->delivered_steps = (x->delivered_steps + count_ / 2) / count_;
       x->unique_steps = (x->unique_steps + count_ / 2) / count_;
       if (x->known_steps)
         x->known_steps = (*x->known_steps + count_ / 2) / count_;
@@ -164,6 +180,7 @@ public:
 private:
   static void add(step_figures& sum, const step_figures& x) {
     sum.asked_steps += x.asked_steps;
+    sum.delivered_steps += x.delivered_steps;
     sum.unique_steps += x.unique_steps;
     if (x.known_steps)
       sum.known_steps = sum.known_steps.value_or(0) + *x.known_steps;
@@ -197,17 +214,17 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
     auto trials = likely_run(x, 0);
     if (!trials)
       return too_much;
-    auto& ends = full.emplace_back(std::move(*trials)).ends;
+    auto& [segments, asked, ends, forks]
+      = full.emplace_back(std::move(*trials));
     // A fork has no end of its own: its parent ended where it began.
     const auto last = *std::max_element(ends.begin(), ends.end());
-    early.push_back(!full.back().forks
+    early.push_back(!forks
                     && *std::min_element(ends.begin(), ends.end()) < last);
     if (early.back())
       std::fill(ends.begin(), ends.end(), last);
+    asked = ends;
   }
-  auto whole = merge(studies, full, known);
-  for (auto* x : mean_outcome::all_of(whole))
-    set_rate(*x);
+  const auto whole = merge(studies, full, known);
   const bool stops_early
     = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;

@@ -55,7 +55,9 @@ json to_json(const study_record& x) {
           {"metric", x.metric},
           {"direction", up ? "maximize" : "minimize"},
           {"asked_steps", x.asked_steps},
+          {"delivered_steps", x.delivered_steps},
           {"unique_steps", x.unique_steps},
+          {"shared_steps", x.shared_steps},
           {"device_seconds", x.device_seconds},
           {"best", std::move(best)},
           {"trials", std::move(trials)}};
@@ -94,13 +96,16 @@ std::string report_json(const run_record& x) {
                     {"merge", x.merge},
                     {"scheduler", x.scheduler},
                     {"asked_steps", x.asked_steps},
+                    {"delivered_steps", x.delivered_steps},
                     {"unique_steps", x.unique_steps},
+                    {"shared_steps", x.shared_steps},
                     {"trained_steps", x.trained_steps},
                     {"reused_steps", x.reused_steps},
                     {"merge_rate", x.merge_rate},
                     {"k_wise_merge_rate", x.k_wise_merge_rate},
                     {"wall_seconds", x.wall_seconds},
                     {"device_seconds", x.device_seconds},
+                    {"alone_device_seconds", x.alone_device_seconds},
                     {"saved_device_seconds", x.saved_device_seconds},
                     {"lower_bound_seconds", x.lower_bound_seconds > 0
                                               ? json(x.lower_bound_seconds)

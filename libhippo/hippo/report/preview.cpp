@@ -13,10 +13,12 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t columns_max = 80;
-constexpr std::size_t name_columns = 26;
+constexpr std::size_t name_columns = 22;
+constexpr std::size_t number_columns = 12;
 
 void add(json& to, const step_figures& x) {
   to["asked_steps"] = x.asked_steps;
+  to["delivered_steps"] = x.delivered_steps;
   to["unique_steps"] = x.unique_steps;
   to["merge_rate"] = x.merge_rate;
   to["k_wise_merge_rate"] = x.k_wise_merge_rate;
@@ -44,14 +46,15 @@ json to_json(const time_figures& x) {
 
 std::string row(const std::string& name, std::uint64_t trials,
                 const step_figures& x) {
-  const auto asked = static_cast<double>(x.asked_steps);
-  const auto saved = asked - static_cast<double>(x.unique_steps);
+  const auto delivered = static_cast<double>(x.delivered_steps);
+  const auto saved = delivered - static_cast<double>(x.unique_steps);
   return pad_right(printable(name), name_columns)
          + pad_left(std::to_string(trials), 8)
-         + pad_left(std::to_string(x.asked_steps), 12)
-         + pad_left(std::to_string(x.unique_steps), 12)
+         + pad_left(std::to_string(x.asked_steps), number_columns)
+         + pad_left(std::to_string(x.delivered_steps), number_columns)
+         + pad_left(std::to_string(x.unique_steps), number_columns)
          + pad_left(fixed(x.merge_rate, 2), 7)
-         + pad_left(percent(saved, asked), 8);
+         + pad_left(percent(saved, delivered), 7);
 }
 
 void add_line(std::string& to, const std::string& line) {
@@ -64,8 +67,10 @@ void add_table(std::string& to, const char* heading, const preview_record& x,
     return estimated && entry.estimate ? *entry.estimate : entry.full;
   };
   add_line(to, pad_right(heading, name_columns) + pad_left("trials", 8)
-                 + pad_left("asked for", 12) + pad_left("unique", 12)
-                 + pad_left("p", 7) + pad_left("saved", 8));
+                 + pad_left("asked for", number_columns)
+                 + pad_left("delivered", number_columns)
+                 + pad_left("unique", number_columns) + pad_left("p", 7)
+                 + pad_left("saved", 7));
   for (const auto& study : x.studies)
     add_line(to, row(study.name, study.trials, figures(study)));
   const auto all = figures(x);
@@ -114,10 +119,10 @@ std::string preview_json(const preview_record& x) {
 
 std::string preview_text(const preview_record& x) {
   std::string result;
-  add_table(result, "steps, trained in full", x, false);
+  add_table(result, "trained in full", x, false);
   if (x.estimate) {
     result += '\n';
-    add_table(result, "steps, early stops (est.)", x, true);
+    add_table(result, "early stops (estimate)", x, true);
   }
   if (x.times) {
     result += '\n';

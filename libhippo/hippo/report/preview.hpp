@@ -10,8 +10,9 @@ namespace hippo {
 /// What a set of trials would train.
 struct step_figures {
   std::uint64_t asked_steps = 0;
-  std::uint64_t unique_steps = 0; ///< after merging
-  double merge_rate = 1;          ///< p = asked / unique
+  std::uint64_t delivered_steps = 0; ///< of these, that the trials would get
+  std::uint64_t unique_steps = 0;    ///< of the delivered, after merging
+  double merge_rate = 1; ///< p = delivered / unique, as `rates_of` has it
   double k_wise_merge_rate = 1;   ///< q; 1 for a study by itself
   /// Of the unique steps, those that are trained already, where that is known.
   std::optional<std::uint64_t> known_steps{};
@@ -50,8 +51,8 @@ struct preview_record {
   std::optional<time_preview> times;
 };
 
-/// Top level: `trials`, `asked_steps`, `unique_steps`, `merge_rate`,
-/// `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
+/// Top level: `trials`, `asked_steps`, `delivered_steps`, `unique_steps`,
+/// `merge_rate`, `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
 /// estimate, `estimate` with the same figures but `trials`; where it is known what
 /// has been trained, `known_steps` and `new_steps` beside them; where it was
 /// simulated, `times` with `trainers`, `merged` and `alone`, each with

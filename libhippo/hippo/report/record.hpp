@@ -22,8 +22,9 @@ struct trial_record {
   std::uint64_t id = 0;
   trial_state state = trial_state::pending;
   nlohmann::ordered_json params;
-  step_t steps = 0;        ///< how far it was trained
-  step_t shared_steps = 0; ///< of these, steps that other trials have too
+  step_t steps = 0; ///< how far it was trained and measured
+  /// Of these, steps that a trial had got before: not trained for this one.
+  step_t shared_steps = 0;
   std::vector<trial_measurement> results;
   std::string failure; ///< why it failed; empty if it did not
 };
@@ -46,8 +47,11 @@ struct study_record {
   bool exact = true;
   std::string metric;
   hippo::direction direction = direction::maximize;
-  std::uint64_t asked_steps = 0;  ///< what its trials ask for, added up
-  std::uint64_t unique_steps = 0; ///< what it would train if merged alone
+  std::uint64_t asked_steps = 0;  ///< what its trials asked for, added up
+  std::uint64_t delivered_steps = 0; ///< how far they were trained, added up
+  /// Of the delivered steps, those that are left if it is merged alone.
+  std::uint64_t unique_steps = 0;
+  std::uint64_t shared_steps = 0; ///< of its trials, added up
   /// For how long trainers worked for it, added up over them; what several
   /// studies waited for is divided among them by weight.
   double device_seconds = 0;
@@ -109,14 +113,20 @@ struct trainer_record {
 struct run_record {
   std::vector<study_record> studies;
   std::uint64_t asked_steps = 0;
-  std::uint64_t unique_steps = 0;  ///< after merging
+  std::uint64_t delivered_steps = 0; ///< of these, that the trials have got
+  std::uint64_t unique_steps = 0;  ///< of the delivered, after merging
+  std::uint64_t shared_steps = 0;  ///< of the delivered: of all trials
   std::uint64_t trained_steps = 0; ///< that trainers trained in this run
   std::uint64_t reused_steps = 0;  ///< unique steps that were there before
-  double merge_rate = 1;           ///< p = asked / unique
+  double merge_rate = 1;           ///< p = delivered / unique
   double k_wise_merge_rate = 1;    ///< q = sum of the studies' unique / unique
   double wall_seconds = 0;
   double device_seconds = 0; ///< time in which trainers were at work, added up
-  double saved_device_seconds = 0; ///< estimate: what sharing avoided
+  /// What the delivered steps would take if each trial were trained alone, and
+  /// what of that was avoided, as its steps were shared: estimates by the mean
+  /// step of the workload.
+  double alone_device_seconds = 0;
+  double saved_device_seconds = 0;
   /// No schedule could have ended sooner: the longest path of the stage tree,
   /// or all of its training and evaluation divided by the trainers, whichever
   /// is more. 0: unknown, because some of the work was done in earlier runs or

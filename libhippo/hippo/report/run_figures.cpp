@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <tuple>
 
 #include "hippo/core/ratio.hpp"
@@ -81,9 +82,9 @@ double lower_bound::seconds(std::size_t trainers) const {
   return std::max(longest_, all_ / static_cast<double>(trainers));
 }
 
-merge_rates rates_of(std::uint64_t asked_steps, std::uint64_t unique_steps,
+merge_rates rates_of(std::uint64_t delivered_steps, std::uint64_t unique_steps,
                      std::uint64_t unique_steps_of_studies) {
-  return {ratio(asked_steps, unique_steps),
+  return {ratio(delivered_steps, unique_steps),
           ratio(unique_steps_of_studies, unique_steps)};
 }
 
@@ -93,17 +94,32 @@ double idle_seconds(double wall_seconds, std::size_t trainers,
                          - device_seconds);
 }
 
-std::optional<double>
-seconds_left(const std::vector<training_progress>& plans,
-             std::size_t trainers) {
-  double work = 0;
-  for (const auto& x : plans)
-    if (x.unique_steps > x.done_steps)
-      work += static_cast<double>(x.unique_steps - x.done_steps)
-              * x.step_seconds;
-  if (work <= 0 || trainers == 0)
+std::optional<double> seconds_left(const std::vector<work_left>& studies,
+                                   std::size_t trainers) {
+  double now = 0; // of what is asked for, in seconds of a trainer
+  double all = 0;
+  double running = 0;
+  double longest = 0;
+  double budget = 0;
+  for (const auto& x : studies) {
+    const auto waiting = static_cast<double>(x.waiting_steps);
+    const auto to_come = static_cast<double>(x.steps_to_come);
+    const auto unique_seconds = x.unique_share * x.step_seconds;
+    now += waiting * unique_seconds;
+    all += (waiting + to_come) * unique_seconds;
+    if (x.waiting_steps > 0)
+      running = std::max(running,
+                         static_cast<double>(x.running) * x.step_seconds);
+    longest = std::max(longest, static_cast<double>(x.longest_to_come)
+                                  * x.step_seconds);
+    budget = std::max(budget, x.seconds_max.value_or(
+                                std::numeric_limits<double>::infinity()));
+  }
+  if (all <= 0 || trainers == 0)
     return std::nullopt;
-  return work / static_cast<double>(trainers);
+  const auto each = 1 / static_cast<double>(trainers);
+  return std::min(
+    budget, std::max(all * each, std::max(now * each, running) + longest));
 }
 
 std::optional<error> find_hopeless(const run_record& x) {

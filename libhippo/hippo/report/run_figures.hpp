@@ -68,14 +68,17 @@ private:
 
 /// How much merging saves. 1 where there is nothing to train.
 struct merge_rates {
-  double merge_rate = 1;        ///< p = asked / unique
+  double merge_rate = 1;        ///< p = delivered / unique
   double k_wise_merge_rate = 1; ///< q = sum of the studies' unique / unique
 };
 
-/// @param asked_steps what all trials ask for, added up
-/// @param unique_steps after merging all of them
+/// The one definition of both: of what trials have got, not of what they ask
+/// for, which may never be trained.
+/// @param delivered_steps how far all trials were trained, added up
+/// @param unique_steps of these, those left after merging all of them
 /// @param unique_steps_of_studies after merging each study alone, added up
-merge_rates rates_of(std::uint64_t asked_steps, std::uint64_t unique_steps,
+merge_rates rates_of(std::uint64_t delivered_steps,
+                     std::uint64_t unique_steps,
                      std::uint64_t unique_steps_of_studies);
 
 /// Returns the seconds in which trainers had nothing to do, added up over them;
@@ -83,19 +86,25 @@ merge_rates rates_of(std::uint64_t asked_steps, std::uint64_t unique_steps,
 double idle_seconds(double wall_seconds, std::size_t trainers,
                     double device_seconds);
 
-/// How far the training of one workload's plan is.
-struct training_progress {
-  std::uint64_t unique_steps = 0; ///< that are known to be needed by now
-  std::uint64_t done_steps = 0;   ///< of these
-  double step_seconds = 0;        ///< mean time of a step; 0: unknown
+/// What is left to do for one study.
+struct work_left {
+  std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
+  /// What its algorithm will likely ask for yet: see `expected_work`.
+  std::uint64_t steps_to_come = 0;
+  step_t longest_to_come = 0;
+  double unique_share = 1; ///< of what is asked for, what merging leaves
+  step_t running = 0;      ///< the longest rest of what is being trained
+  double step_seconds = 0; ///< mean time of a step; 0: unknown
+  std::optional<double> seconds_max{}; ///< that its budget leaves it
 };
 
-/// Estimates how long the rest takes if all trainers have work to the end.
+/// Estimates how long the rest takes: that of all the work if all trainers have
+/// some to the end, but no less than what comes one after the other, and no
+/// more than the budgets leave.
 /// @returns seconds; nothing if there is nothing left that is known, or nobody
 ///          to train it
-std::optional<double>
-seconds_left(const std::vector<training_progress>& plans,
-             std::size_t trainers);
+std::optional<double> seconds_left(const std::vector<work_left>& studies,
+                                   std::size_t trainers);
 
 /// Says which study has nothing to show because all of its trials failed.
 /// @returns nothing if every study has something, `errc::training_failed` else

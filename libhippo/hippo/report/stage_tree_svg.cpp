@@ -325,8 +325,9 @@ std::string stage_tree_svg(const run_record& x) {
   const auto count = x.studies.size();
   const std::string title =
     "Stage tree of " + std::to_string(count)
-    + (count == 1 ? " study: " : " studies: ") + std::to_string(x.asked_steps)
-    + " steps asked for, " + std::to_string(x.unique_steps) + " unique · p = "
+    + (count == 1 ? " study: " : " studies: ")
+    + std::to_string(x.delivered_steps) + " steps delivered, "
+    + std::to_string(x.unique_steps) + " unique · p = "
     + fixed(x.merge_rate, 2) + ", q = " + fixed(x.k_wise_merge_rate, 2);
   std::string body = svg_text(margin, 38, title, 18, "font-weight=\"600\"");
   double legend_height = 0;

@@ -137,15 +137,17 @@ void add_figures(page& out, const run_record& x) {
     out.add("  " + pad_right(name, 22) + pad_left(value, 12) + "  " + meaning);
   };
   row("steps asked for", std::to_string(x.asked_steps), "by all trials");
-  row("unique steps", std::to_string(x.unique_steps), "after merging");
+  row("delivered steps", std::to_string(x.delivered_steps),
+      "that the trials have got");
+  row("unique steps", std::to_string(x.unique_steps),
+      "of the delivered, after merging");
   row("trained steps", std::to_string(x.trained_steps),
       x.reused_steps == 0 ? std::string("in this run")
                           : "in this run; " + std::to_string(x.reused_steps)
                               + " were there before");
-  row("merge rate p", fixed(x.merge_rate, 2), "asked for / unique");
+  row("merge rate p", fixed(x.merge_rate, 2), "delivered / unique");
   row("k-wise merge rate q", fixed(x.k_wise_merge_rate, 2),
       "studies merged one by one / all together");
-  const double alone = x.device_seconds + x.saved_device_seconds;
   row("device time", fixed(x.device_seconds, 1) + " s",
       "in " + fixed(x.wall_seconds, 1) + " s of "
         + (x.simulated ? "virtual" : "wall") + " time");
@@ -154,8 +156,8 @@ void add_figures(page& out, const run_record& x) {
         "of any order of work; took "
           + fixed(x.wall_seconds / x.lower_bound_seconds, 2) + " x as long");
   row("device time saved", fixed(x.saved_device_seconds, 1) + " s",
-      percent(x.saved_device_seconds, alone) + " of " + fixed(alone, 1)
-        + " s (estimate)");
+      percent(x.saved_device_seconds, x.alone_device_seconds) + " of "
+        + fixed(x.alone_device_seconds, 1) + " s if trained alone");
 }
 
 void add_time(page& out, const run_record& x) {

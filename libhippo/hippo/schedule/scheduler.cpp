@@ -104,9 +104,9 @@ void scheduler::update(const std::set<node_id>& changed) {
 void scheduler::update_studies(const std::set<node_id>& changed) {
   std::map<study_no, std::set<node_id>> by_study;
   for (auto id : changed)
-    for (const auto& kvp : plan_.node(id).asked_by)
-      if (plan_.is_waiting(kvp.first) || by_study_.count(kvp.first) > 0)
-        by_study[kvp.first].insert(id);
+    for (const auto& x : plan_.node(id).reaches)
+      if (plan_.is_waiting(x.study) || by_study_.count(x.study) > 0)
+        by_study[x.study].insert(id);
   for (const auto& [study, nodes] : by_study) {
     if (!plan_.is_waiting(study)) {
       by_study_.erase(study); // its tree is empty now
@@ -173,14 +173,14 @@ std::vector<study_no> scheduler::waiting_for(const stage& leased,
                                              step_t reached) const {
   const auto from = std::max(leased.begin, reached);
   std::vector<study_no> result;
-  for (const auto& kvp : plan_.node(leased.node).asked_by) {
-    const auto i = by_study_.find(kvp.first);
+  for (const auto& x : plan_.node(leased.node).reaches) {
+    const auto i = by_study_.find(x.study);
     if (!has_several_
         || (i != by_study_.end()
             && (i->second->tree.is_waited_for(leased.node, from)
                 || (leased.begin == leased.end
                     && i->second->tree.is_wanted(leased.node, leased.end)))))
-      result.push_back(kvp.first);
+      result.push_back(x.study);
   }
   return result;
 }

@@ -67,14 +67,16 @@ public:
   }
 
 private:
-  /// Notes where things stand that others check: not in the space, of which
-  /// everything is told here.
+  /// Notes where things stand that others check: of the space only itself, as
+  /// all that is in it is told here.
   void collect_marks(const document& x) {
     study_.marks[x.path] = x.where;
     for (const auto& item : x.items)
       collect_marks(item);
     for (const auto& entry : x.entries)
-      if (entry.value.path != "space")
+      if (entry.value.path == "space")
+        study_.marks["space"] = entry.value.where;
+      else
         collect_marks(entry.value);
   }
 

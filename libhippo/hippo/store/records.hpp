@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -91,9 +92,10 @@ struct stored_trial {
   trial_state state = trial_state::pending;
   std::string params; ///< JSON; empty to leave what is stored as it is
   step_t asked_to = 0;
-  step_t steps = 0; ///< how far it has been measured
+  step_t steps = 0; ///< how far it has been trained and measured
   std::optional<stored_best> best;
   std::string failure; ///< why it failed; empty if it did not
+  step_t shared = 0; ///< of its steps, those that a trial had got before
   friend bool operator==(const stored_trial&, const stored_trial&) = default;
 };
 
@@ -106,6 +108,9 @@ struct trial_measured {
   std::uint64_t node = 0; ///< of the plan, where the result is
   step_t at = 0;
   metrics values;
+  /// Of the trial's steps since its last measurement, those that a trial had
+  /// got before: they were not trained for this one.
+  step_t shared = 0;
 };
 
 /// A trial cannot be trained as far as it was asked.
@@ -210,6 +215,17 @@ struct steps_trained {
   double device_seconds = 0; ///< added up over trainers
 };
 
+/// What was trained, and how long trainers were at work for that.
+struct trained_time {
+  std::uint64_t steps = 0;
+  double device_seconds = 0; ///< added up over trainers
+
+  /// The mean time of a step, in seconds; 0: none was trained.
+  [[nodiscard]] double step_seconds() const {
+    return steps == 0 ? 0 : device_seconds / static_cast<double>(steps);
+  }
+};
+
 /// The numbers of a generation of leases are taken; none of before holds.
 struct lease_epoch_begun {
   std::uint64_t number = 0;
@@ -225,6 +241,8 @@ struct stored_plan {
   std::vector<stored_node> nodes; ///< by id, hence parents first
   std::vector<stored_result> results;         ///< by node and step
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
+  /// The last state of each node that a trial has got, by node.
+  std::vector<std::pair<std::uint64_t, step_t>> delivered;
 };
 
 } // namespace hippo

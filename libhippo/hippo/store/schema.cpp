@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hippo/store/code_keys.hpp"
+#include "hippo/store/shared_steps.hpp"
 
 namespace hippo {
 
@@ -55,7 +56,7 @@ constexpr auto tables_sql = R"(
     study INTEGER NOT NULL REFERENCES studies, trial INTEGER NOT NULL,
     state TEXT NOT NULL, params TEXT NOT NULL, asked_to INTEGER NOT NULL,
     steps INTEGER NOT NULL, best_step INTEGER, best_value REAL,
-    failure TEXT NOT NULL,
+    failure TEXT NOT NULL, shared INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (study, trial)
   ) STRICT, WITHOUT ROWID;
   -- What studies have heard, in the order in which it was passed on.
@@ -65,6 +66,7 @@ constexpr auto tables_sql = R"(
     time REAL NOT NULL DEFAULT ((julianday('now') - 2440587.5) * 86400.0),
     kind TEXT NOT NULL, trial INTEGER NOT NULL, step INTEGER NOT NULL,
     workload INTEGER, node INTEGER, code INTEGER, text TEXT,
+    shared INTEGER NOT NULL DEFAULT 0,
     FOREIGN KEY (workload, node, step) REFERENCES results
   ) STRICT;
   CREATE INDEX events_by_study ON events (study, id);
@@ -134,6 +136,13 @@ constexpr auto from_version_2_sql = R"(
   ALTER TABLE nodes RENAME COLUMN lane TO strand;
 )";
 
+// Version 4 did not keep which steps trials shared.
+
+constexpr auto from_version_4_sql = R"(
+  ALTER TABLE trials ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE events ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
+)";
+
 /// Goes from version 1 to the present one at once.
 expected<std::monostate> migrate_from_1(sql_database& database) {
   if (auto done = database.run(set_version_1_aside_sql); !done)
@@ -189,8 +198,12 @@ expected<std::monostate> migrate(sql_database& database,
     done = migrate_from_1(database);
   else if (*from == 2)
     done = database.run(from_version_2_sql);
-  if (done)
+  if (done && *from < 4)
     done = migrate_code_keys(database, checkpoints);
+  if (done && *from > 1)
+    done = database.run(from_version_4_sql);
+  if (done && *from > 1)
+    done = add_shared_steps(database);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -171,6 +171,17 @@ read_checkpoints(sql_database& database, std::uint64_t workload) {
     });
 }
 
+expected<std::vector<std::pair<std::uint64_t, step_t>>>
+read_delivered(sql_database& database, std::uint64_t workload) {
+  using row = std::pair<std::uint64_t, step_t>;
+  return read_all<row>(
+    database.prepare("SELECT node, max(step) FROM events WHERE workload = ?"
+                     " GROUP BY node ORDER BY node"),
+    binds(workload), [](const sql_statement& x) -> expected<row> {
+      return row{x.number(0), x.number(1)};
+    });
+}
+
 /// Whether each node's parent comes before it, and whether results and
 /// checkpoints lie on nodes that are there.
 bool is_consistent(const stored_plan& plan) {
@@ -234,6 +245,7 @@ expected<stored_trial> trial_in(const sql_statement& row) {
   if (!row.is_null(5))
     result.best = stored_best{row.number(5), row.real(6)};
   result.failure = row.text(7);
+  result.shared = row.number(8);
   return result;
 }
 
@@ -247,7 +259,8 @@ expected<stored_event> event_in(const sql_statement& row) {
   const auto step = row.number(4);
   const std::string text{row.text(7)};
   if (kind == measured_kind) {
-    result.what = trial_measured{trial, row.number(5), step, {}};
+    result.what
+      = trial_measured{trial, row.number(5), step, {}, row.number(9)};
   } else if (kind == failed_kind) {
     result.what = trial_failed{
       trial, step, error{static_cast<errc>(row.number(6)), text}};
@@ -307,8 +320,11 @@ state_reader::read_plan(const std::string& workload_key) {
   auto checkpoints = read_checkpoints(database_, **workload);
   if (!checkpoints)
     return checkpoints.failure();
+  auto delivered = read_delivered(database_, **workload);
+  if (!delivered)
+    return delivered.failure();
   stored_plan plan{std::move(*nodes), std::move(*results),
-                   std::move(*checkpoints)};
+                   std::move(*checkpoints), std::move(*delivered)};
   if (!is_consistent(plan))
     return damaged(path_, "a node is missing");
   return plan;
@@ -371,8 +387,8 @@ state_reader::load_trials(std::uint64_t study, std::uint64_t first,
   return read_all<stored_trial>(
     database_.prepare(
       "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure FROM trials WHERE study = ? AND trial >= ? ORDER BY trial"
-      " LIMIT ?"),
+      " failure, shared FROM trials WHERE study = ? AND trial >= ?"
+      " ORDER BY trial LIMIT ?"),
     [&](sql_statement& x) { x.bind(1, study).bind(2, first).bind(3, most); },
     trial_in);
 }
@@ -389,7 +405,7 @@ state_reader::load_events(std::uint64_t study, std::uint64_t after,
   std::vector<measured_state> states;
   auto result = read_all<stored_event>(
     database_.prepare("SELECT id, time, kind, trial, step, node, code, text,"
-                      " workload FROM events WHERE study = ? AND id > ?"
+                      " workload, shared FROM events WHERE study = ? AND id > ?"
                       " ORDER BY id LIMIT ?"),
     [&](sql_statement& x) { x.bind(1, study).bind(2, after).bind(3, most); },
     [&, i = std::size_t{0}](
@@ -429,7 +445,7 @@ state_reader::load_best(const stored_study& study) {
   return read_first<stored_trial>(
     database_.prepare(
       "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure FROM trials WHERE study = ?1 AND best_value IS NOT NULL"
+      " failure, shared FROM trials WHERE study = ?1 AND best_value IS NOT NULL"
       " AND state <> ?2 ORDER BY best_value " + order + ", trial LIMIT 1"),
     [&](sql_statement& x) {
       x.bind(1, study.id).bind_text(2, to_string(trial_state::failed));
@@ -448,24 +464,6 @@ state_reader::load_node(std::uint64_t study, std::uint64_t trial,
                                                               measured_kind);
     },
     first_number);
-}
-
-expected<std::vector<state_reader::received_measurement>>
-state_reader::load_measurements(std::uint64_t study, std::uint64_t after,
-                                std::size_t most) {
-  return read_all<received_measurement>(
-    database_.prepare(
-      "SELECT id, trial, step, node, EXISTS (SELECT 1 FROM events o"
-      " WHERE o.workload = e.workload AND o.node = e.node AND o.step = e.step"
-      " AND o.id < e.id) FROM events e WHERE study = ?1 AND id > ?2"
-      " AND kind = ?4 ORDER BY id LIMIT ?3"),
-    [&](sql_statement& x) {
-      x.bind(1, study).bind(2, after).bind(3, most).bind_text(4, measured_kind);
-    },
-    [](const sql_statement& row) -> expected<received_measurement> {
-      return received_measurement{row.number(0), row.number(1), row.number(2),
-                               row.number(3), row.number(4) != 0};
-    });
 }
 
 expected<metrics> state_reader::load_metrics(std::uint64_t study,
@@ -522,8 +520,8 @@ state_reader::load_output(std::uint64_t study, std::uint64_t trial,
 expected<state_reader::trial_counts>
 state_reader::count_trials(std::uint64_t study) {
   auto query = database_.prepare(
-    "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to)"
-    " FROM trials WHERE study = ?1");
+    "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to),"
+    " total(steps), total(shared) FROM trials WHERE study = ?1");
   if (!query)
     return query.failure();
   query->bind(1, study)
@@ -534,7 +532,9 @@ state_reader::count_trials(std::uint64_t study) {
     return found.failure();
   return trial_counts{query->number(0),
                       static_cast<std::uint64_t>(query->real(1)),
-                      static_cast<std::uint64_t>(query->real(2))};
+                      static_cast<std::uint64_t>(query->real(2)),
+                      static_cast<std::uint64_t>(query->real(3)),
+                      static_cast<std::uint64_t>(query->real(4))};
 }
 
 expected<state_reader::state_counts> state_reader::count_states() {
@@ -590,16 +590,18 @@ state_reader::load_checkpoint_bytes() {
     });
 }
 
-expected<double>
-state_reader::load_step_seconds(const std::string& workload_key) {
-  const auto found = read_first<double>(
-    database_.prepare("SELECT device_seconds / trained_steps FROM workloads"
-                      " WHERE key = ? AND trained_steps > 0"),
+expected<trained_time>
+state_reader::load_trained(const std::string& workload_key) {
+  const auto found = read_first<trained_time>(
+    database_.prepare("SELECT trained_steps, device_seconds FROM workloads"
+                      " WHERE key = ?"),
     [&](sql_statement& x) { x.bind_text(1, workload_key); },
-    [](const sql_statement& row) -> expected<double> { return row.real(0); });
+    [](const sql_statement& row) -> expected<trained_time> {
+      return trained_time{row.number(0), row.real(1)};
+    });
   if (!found)
     return found.failure();
-  return found->value_or(0.0);
+  return found->value_or(trained_time{});
 }
 
 expected<std::uint64_t> state_reader::read_number(const char* sql) {

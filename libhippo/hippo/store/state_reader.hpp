@@ -72,24 +72,6 @@ public:
   expected<std::optional<std::uint64_t>>
   load_node(std::uint64_t study, std::uint64_t trial, step_t step);
 
-  /// A measurement that a study has received, and whether it had to be
-  /// trained.
-  struct received_measurement {
-    std::uint64_t event = 0;
-    std::uint64_t trial = 0;
-    step_t step = 0;
-    std::uint64_t node = 0; ///< of the plan
-    bool was_known = false; ///< whether a trial had received it before
-    friend bool operator==(const received_measurement&,
-                           const received_measurement&)
-      = default;
-  };
-  /// Returns what a study has received after event `after`, in its order,
-  /// commands and failures left out.
-  /// @complexity O(most * log(number of events))
-  expected<std::vector<received_measurement>>
-  load_measurements(std::uint64_t study, std::uint64_t after, std::size_t most);
-
   /// Returns what was measured at a step of a trial, empty if nothing was or a
   /// client did.
   /// @complexity O(events of the study)
@@ -108,6 +90,8 @@ public:
     std::uint64_t trials = 0;
     std::uint64_t finished = 0;    ///< neither pending, running nor paused
     std::uint64_t asked_steps = 0; ///< how far they are to be trained, added up
+    std::uint64_t delivered_steps = 0; ///< how far they have been
+    std::uint64_t shared_steps = 0;    ///< of these, see `stored_trial::shared`
   };
   expected<trial_counts> count_trials(std::uint64_t study);
 
@@ -139,9 +123,9 @@ public:
   expected<std::vector<std::pair<std::string, std::uint64_t>>>
   load_checkpoint_bytes();
 
-  /// Returns the mean device time of a step of a workload, in seconds; 0 if
-  /// none was trained.
-  expected<double> load_step_seconds(const std::string& workload_key);
+  /// Returns what trainers have trained of a workload, over the life of the
+  /// state folder.
+  expected<trained_time> load_trained(const std::string& workload_key);
 
   /// Returns the last id that a study has, and the last generation of leases.
   expected<std::uint64_t> last_study();

@@ -136,15 +136,15 @@ expected<std::monostate> state_writer::prepare_writers() {
      " reason = excluded.reason, metric = excluded.metric,"
      " direction = excluded.direction"},
     {&writers_.save_trial,
-     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
      " params = iif(excluded.params = '', params, excluded.params),"
      " asked_to = excluded.asked_to, steps = excluded.steps,"
      " best_step = excluded.best_step, best_value = excluded.best_value,"
-     " failure = excluded.failure"},
+     " failure = excluded.failure, shared = excluded.shared"},
     {&writers_.add_event,
-     "INSERT INTO events (study, kind, trial, step, workload, node, code, text)"
-     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+     "INSERT INTO events (study, kind, trial, step, workload, node, code, text,"
+     " shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {&writers_.set_generation,
      "INSERT OR REPLACE INTO meta VALUES ('generation', ?)"},
   };
@@ -330,7 +330,8 @@ expected<std::monostate> state_writer::write(const trial_saved& x) {
     .bind_text(4, trial.params)
     .bind(5, trial.asked_to)
     .bind(6, trial.steps)
-    .bind_text(9, trial.failure);
+    .bind_text(9, trial.failure)
+    .bind(10, trial.shared);
   if (trial.best)
     to.bind(7, trial.best->step).bind_real(8, trial.best->value);
   else
@@ -341,6 +342,7 @@ expected<std::monostate> state_writer::write(const trial_saved& x) {
 expected<std::monostate> state_writer::write(const event_added& x) {
   auto& to = writers_.add_event;
   to.bind(1, x.study).bind_null(5).bind_null(6).bind_null(7).bind_null(8);
+  to.bind(9, 0);
   if (auto* y = std::get_if<trial_measured>(&x.what)) {
     auto workload = workload_id(x.workload_key);
     if (!workload)
@@ -350,6 +352,7 @@ expected<std::monostate> state_writer::write(const event_added& x) {
       .bind(4, y->at)
       .bind(5, *workload)
       .bind(6, y->node)
+      .bind(9, y->shared)
       .run();
   }
   if (auto* y = std::get_if<trial_failed>(&x.what))

@@ -9,6 +9,7 @@
 #include "hippo/core/types.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/records.hpp"
+#include "hippo/tune/algorithm.hpp"
 
 namespace hippo {
 
@@ -24,6 +25,9 @@ struct study_status {
   std::uint64_t finished = 0; ///< neither pending, running nor paused
   std::uint64_t asked_steps = 0;
   double active_seconds = 0; ///< for how long it has been worked on
+  std::optional<double> seconds_max; ///< of these, what its budget allows
+  std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
+  expected_work to_come; ///< beyond what its trials have been asked for
   std::optional<best_record> best;
 };
 

@@ -91,7 +91,7 @@ study_orders study_core::all_orders() const {
     result.added.push_back(order_of(no));
     if (x.asked_to > 0)
       result.asked.push_back(
-        {no, x.asked_to, x.acked, hippo::has_ended(x.state)});
+        {no, x.asked_to, x.acked, hippo::has_ended(x.state), x.shared});
   }
   return result;
 }
@@ -217,7 +217,8 @@ study_core::effects study_core::time_passed(moment now) {
 void study_core::take(trial_measured x) {
   const auto no = x.trial;
   only_failed_ = false;
-  trials_.ack(no, x.at);
+  trials_.ack(no, x.at, x.shared);
+  unsaved_.insert(no);
   if (hippo::has_ended(trials_[no].state))
     return;
   if (const auto& wanted = options_.spec.objective.metric;
@@ -230,7 +231,6 @@ void study_core::take(trial_measured x) {
     return;
   }
   const auto value = trials_.measure(no, x.at, std::move(x.values));
-  unsaved_.insert(no);
   if (x.at == trials_[no].asked_to && x.at < last_rung_)
     trials_.pause(no); // unless the algorithm goes on at once
   const auto next = tuner_->on_result(no, x.at, value);
@@ -583,9 +583,10 @@ stored_trial study_core::stored_of(trial_no no, bool is_new) const {
   if (is_new)
     result.params = shown_params(no).dump();
   result.asked_to = x.asked_to;
-  result.steps = x.results.empty() ? 0 : x.results.back().step;
+  result.steps = x.acked;
   result.best = x.best;
   result.failure = x.failure;
+  result.shared = x.shared;
   return result;
 }
 
@@ -656,6 +657,9 @@ study_status study_core::status(moment now) const {
   result.finished = trials_.finished();
   result.asked_steps = trials_.asked_steps();
   result.active_seconds = active_seconds(now);
+  result.seconds_max = options_.spec.budget.seconds;
+  result.waiting_steps = trials_.waiting_steps();
+  result.to_come = has_ended() ? expected_work{} : tuner_->to_come();
   result.best = shown_best();
   return result;
 }
@@ -666,7 +670,8 @@ trial_record study_core::record_of(trial_no no) const {
   result.id = no;
   result.state = x.state;
   result.params = shown_params(no);
-  result.steps = x.results.empty() ? 0 : x.results.back().step;
+  result.steps = x.acked;
+  result.shared_steps = x.shared;
   result.results = x.results;
   result.failure = x.failure;
   return result;
@@ -683,8 +688,11 @@ study_record study_core::record() const {
   result.direction = spec.objective.direction;
   result.asked_steps = trials_.asked_steps();
   result.best = shown_best();
-  for (trial_no no = 0; no < trials_.size(); ++no)
-    result.trials.push_back(record_of(no));
+  for (trial_no no = 0; no < trials_.size(); ++no) {
+    const auto& x = result.trials.emplace_back(record_of(no));
+    result.delivered_steps += x.steps;
+    result.shared_steps += x.shared_steps;
+  }
   return result;
 }
 

@@ -29,15 +29,21 @@ bool study_trials::ask(trial_no no, step_t to) {
   if (has_ended(x.state) || to <= x.asked_to)
     return false;
   asked_steps_ += to - x.asked_to;
+  waiting_steps_ -= waiting(x);
   x.asked_to = to;
   x.state = trial_state::running;
+  waiting_steps_ += waiting(x);
   check(no);
   return true;
 }
 
-void study_trials::ack(trial_no no, step_t to) {
+void study_trials::ack(trial_no no, step_t to, step_t shared) {
   auto& x = at(no);
+  waiting_steps_ -= waiting(x);
   x.acked = std::max(x.acked, to);
+  waiting_steps_ += waiting(x);
+  x.shared += shared;
+  check(no);
 }
 
 double study_trials::measure(trial_no no, step_t at_step, metrics values) {
@@ -62,16 +68,31 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure) {
   auto& x = at(no);
   if (has_ended(x.state))
     return false;
+  waiting_steps_ -= waiting(x);
   x.state = how;
   x.failure = std::move(failure);
   ++finished_;
+  if (how == trial_state::failed && best_ && best_->trial == no)
+    find_best();
   check(no);
   return true;
 }
 
+void study_trials::find_best() {
+  best_.reset();
+  for (trial_no no = 0; no < entries_.size(); ++no)
+    if (const auto& x = entries_[no];
+        x.best && x.state != trial_state::failed
+        && is_new_best(no, x.best->step, x.best->value))
+      best_ = best_measurement{no, x.best->step, x.best->value};
+}
+
+step_t study_trials::waiting(const entry& x) {
+  return has_ended(x.state) ? 0 : x.asked_to - std::min(x.acked, x.asked_to);
+}
+
 bool study_trials::is_on_its_way(trial_no no) const {
-  const auto& x = (*this)[no];
-  return !has_ended(x.state) && x.acked < x.asked_to;
+  return waiting((*this)[no]) > 0;
 }
 
 double study_trials::value_of(const metrics& values) const {
@@ -120,20 +141,25 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
   assert(!has_ended(x.state) || finished_ > 0);
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
-  assert(!x.best || (best_ && !is_better(x.best->value, best_->value)));
+  assert(x.shared <= x.acked);
+  assert(!x.best || x.state == trial_state::failed
+         || (best_ && !is_better(x.best->value, best_->value)));
 }
 
 void study_trials::check_invariants() const {
 #ifndef NDEBUG
-  std::uint64_t finished = 0, asked = 0;
+  std::uint64_t finished = 0, asked = 0, waits = 0;
   for (trial_no no = 0; no < entries_.size(); ++no) {
     check(no);
     finished += has_ended(entries_[no].state);
     asked += entries_[no].asked_to;
+    waits += waiting(entries_[no]);
   }
+  assert(waits == waiting_steps_);
   assert(finished == finished_);
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());
+  assert(!best_ || entries_[best_->trial].state != trial_state::failed);
 #endif
 }
 

@@ -18,7 +18,10 @@ namespace hippo {
 /// books.
 /// @invariant `finished()` is the number of trials that have ended
 /// @invariant `asked_steps()` is the sum of the trials' `asked_to`
-/// @invariant no trial's best is better than `best()`
+/// @invariant `waiting_steps()` is the sum of what the trials that have not
+///            ended were asked for and have not got
+/// @invariant of the trials that have not failed, none's best is better than
+///            `best()`
 class study_trials {
 public:
   struct entry {
@@ -26,12 +29,13 @@ public:
     bool added = false; ///< whether the merger knows it
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
+    step_t shared = 0; ///< of its steps, those that a trial had got before
     std::vector<trial_measurement> results;
     std::optional<stored_best> best; ///< of the results
     std::string failure;
   };
 
-  /// The best measurement of all trials.
+  /// The best measurement of all trials that have not failed.
   struct best_measurement {
     trial_no trial = 0;
     step_t at = 0;
@@ -54,8 +58,9 @@ public:
   /// @returns whether that is news: it has not ended, nor was asked so far
   bool ask(trial_no no, step_t to);
 
-  /// The merger has delivered state `at` of a trial.
-  void ack(trial_no no, step_t at);
+  /// The merger has delivered state `at` of a trial. @param shared of the steps
+  /// since the last one, those that a trial had got before
+  void ack(trial_no no, step_t at, step_t shared = 0);
 
   /// Notes a measurement. @returns its objective, NaN if it is not among them
   double measure(trial_no no, step_t at, metrics values);
@@ -63,7 +68,9 @@ public:
   /// The trial has come as far as it was asked.
   void pause(trial_no no);
 
-  /// Ends a trial. @returns whether it had not ended before
+  /// Ends a trial. One that fails has no result: what it measured counts no
+  /// more. @returns whether it had not ended before
+  /// @complexity O(trials) if it has failed and was the best, else O(1)
   bool end(trial_no no, trial_state how, std::string failure = {});
 
   /// Whether a trial waits for something.
@@ -88,21 +95,28 @@ public:
   [[nodiscard]] std::uint64_t asked_steps() const noexcept {
     return asked_steps_;
   }
+  [[nodiscard]] std::uint64_t waiting_steps() const noexcept {
+    return waiting_steps_;
+  }
 
   /// Asserts what is said above. Does nothing in release builds.
   void check_invariants() const;
 
 private:
   entry& at(trial_no no);
+  /// What a trial waits for, in steps; nothing once it has ended.
+  [[nodiscard]] static step_t waiting(const entry& x);
   /// Asserts what is said above of one trial.
   void check(trial_no no) const;
   [[nodiscard]] bool is_better(double x, double y) const;
   [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
+  void find_best();
 
   objective objective_;
   std::vector<entry> entries_; ///< by number
   std::uint64_t finished_ = 0;
   std::uint64_t asked_steps_ = 0;
+  std::uint64_t waiting_steps_ = 0;
   std::optional<best_measurement> best_;
 };
 

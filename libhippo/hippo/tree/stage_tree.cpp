@@ -93,7 +93,7 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
       ++w;
     }
     if (c != cuts.end() && c->first == item.at) {
-      item.below = demand{c->second.by_seconds.rbegin()->first,
+      item.below = demand{c->second.longest_seconds(),
                           c->second.by_order.begin()->first};
       item.order = std::min(item.order, item.below->order);
       ++c;
@@ -126,7 +126,7 @@ double stage_tree::seconds_after(node_id id, step_t from) const {
   const auto& cuts = nodes_[id].cuts;
   for (auto c = cuts.upper_bound(from); c != cuts.end(); ++c) {
     tree_item x{.at = c->first};
-    x.below = demand{c->second.by_seconds.rbegin()->first};
+    x.below = demand{c->second.longest_seconds()};
     result = std::max(result, seconds_to(id, from, x));
   }
   return result;
@@ -149,11 +149,11 @@ void stage_tree::set_cut(node_id child, const std::optional<demand>& before,
   const auto i = cuts.try_emplace(x.begin).first;
   auto& entry = i->second;
   if (before) {
-    entry.by_seconds.erase({before->seconds, child});
+    entry.by_length.erase({-before->seconds, before->order, child});
     entry.by_order.erase({before->order, child});
   }
   if (now) {
-    entry.by_seconds.emplace(now->seconds, child);
+    entry.by_length.emplace(-now->seconds, now->order, child);
     entry.by_order.emplace(now->order, child);
   }
   if (entry.by_order.empty())
@@ -252,7 +252,7 @@ bool stage_tree::is_wanted(node_id id, step_t at) const {
 }
 
 node_id stage_tree::longest_child(node_id id, step_t at) const {
-  return nodes_[id].cuts.at(at).by_seconds.rbegin()->second;
+  return std::get<2>(*nodes_[id].cuts.at(at).by_length.begin());
 }
 
 node_id stage_tree::earliest_child(node_id id, step_t at) const {
@@ -264,10 +264,10 @@ std::vector<node_id> stage_tree::children(node_id id, step_t at,
   std::vector<node_id> result;
   const auto& cuts = nodes_[id].cuts;
   if (const auto found = cuts.find(at); found != cuts.end()) {
-    const auto& by_seconds = found->second.by_seconds;
-    for (auto i = by_seconds.rbegin();
-         i != by_seconds.rend() && result.size() < most; ++i)
-      result.push_back(i->second);
+    const auto& by_length = found->second.by_length;
+    for (auto i = by_length.begin();
+         i != by_length.end() && result.size() < most; ++i)
+      result.push_back(std::get<2>(*i));
   }
   return result;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,12 +84,13 @@ public:
   [[nodiscard]] std::vector<tree_item> items_from_begin(node_id id) const;
 
   /// Returns the child that starts at state `at` of node `id` and has the
-  /// longest way down, or the earliest request.
+  /// longest way down, of equal ones that with the earliest request; or the
+  /// one with the earliest request.
   [[nodiscard]] node_id longest_child(node_id id, step_t at) const;
   [[nodiscard]] node_id earliest_child(node_id id, step_t at) const;
 
-  /// Returns all children that start at state `at` of node `id`, the longest
-  /// way down first; none if nothing waits for any. At most `most` of them.
+  /// Returns all children that start at state `at` of node `id`, in the order
+  /// of `longest_child`; none if nothing waits for any. At most `most` of them.
   [[nodiscard]] std::vector<node_id> children(node_id id, step_t at,
                                               std::size_t most) const;
 
@@ -119,8 +121,13 @@ public:
 private:
   /// The children that need one state of their parent.
   struct cut {
-    std::set<std::pair<double, node_id>> by_seconds;
+    /// The longest way down first; of equal ones that asked for first.
+    std::set<std::tuple<double, std::uint64_t, node_id>> by_length;
     std::set<std::pair<std::uint64_t, node_id>> by_order;
+
+    [[nodiscard]] double longest_seconds() const {
+      return -std::get<0>(*by_length.begin());
+    }
   };
 
   struct node_state {

@@ -18,27 +18,27 @@ namespace hippo {
 namespace {
 
 std::unique_ptr<algorithm> make_asha(const tune_settings& x,
-                                     const untrained_work* work) {
+                                     const trial_states* states) {
   auto rungs = rung_steps(x.min, x.max, x.eta);
   if (x.may_resume)
     return std::make_unique<asha_promotion>(x.trials, std::move(rungs), x.eta,
-                                            x.better, x.concurrent,
-                                            x.prefer_shared ? work : nullptr);
+                                            x.better, x.concurrent, states);
   return std::make_unique<asha_stopping>(x.trials, std::move(rungs), x.eta,
                                          x.better, x.concurrent);
 }
 
-std::unique_ptr<algorithm> make_hyperband(const tune_settings& x) {
+std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
+                                          const trial_states* states) {
   auto round = hyperband_brackets(x.min, x.max, x.eta);
   round.resize(x.brackets);
   return std::make_unique<hyperband>(x.trials, round, x.eta, x.better,
-                                     x.in_turn);
+                                     x.in_turn, states);
 }
 
 } // namespace
 
 std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
-                                          const untrained_work* work) {
+                                          const trial_states* states) {
   const auto x = read_settings(study);
   switch (x.kind) {
     case algorithm_kind::grid:
@@ -47,11 +47,11 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
       return std::make_unique<full_training>(x.trials, x.max, x.concurrent);
     case algorithm_kind::sha:
       return std::make_unique<sha>(
-        x.trials, rung_steps(x.min, x.max, x.eta), x.eta, x.better);
+        x.trials, rung_steps(x.min, x.max, x.eta), x.eta, x.better, states);
     case algorithm_kind::asha:
-      return make_asha(x, work);
+      return make_asha(x, states);
     case algorithm_kind::hyperband:
-      return make_hyperband(x);
+      return make_hyperband(x, states);
     case algorithm_kind::median:
       return std::make_unique<median_stopping>(x.trials, x.max, x.grace,
                                                x.min_others, x.better,

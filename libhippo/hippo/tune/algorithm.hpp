@@ -43,7 +43,7 @@ struct prune {
 using action = std::variant<advance, fork, prune>;
 
 /// Steps that a study would still have to train, beyond what its trials have
-/// been asked to do already. Algorithms may prefer the cheaper of choices that
+/// been asked to do already. Samplers may prefer the cheaper of choices that
 /// are equally good.
 ///
 /// It counts the study's own trials only: a decision must not depend on what
@@ -60,10 +60,19 @@ public:
                                   step_t to) const = 0;
 };
 
+class trial_states;
+
+/// What an algorithm will likely ask for yet, beyond what it has.
+struct expected_work {
+  std::uint64_t steps = 0; ///< of all trials, added up
+  step_t longest = 0;      ///< of these, those that come one after the other
+  friend bool operator==(const expected_work&, const expected_work&) = default;
+};
+
 /// A study algorithm: results in, actions out. A pure state machine: no clock,
 /// no randomness but what its seed gives, so that the same results in the same
 /// order give the same actions. It knows nothing of sharing but what it asks of
-/// `untrained_work`.
+/// `trial_states`: which of its trials are one up to a rung.
 ///
 /// Which values a trial has is not its matter: see `sampler`.
 class algorithm {
@@ -102,13 +111,17 @@ public:
   /// Whether nothing will be asked for any more. True in the end, whatever
   /// fails.
   [[nodiscard]] virtual bool done() const = 0;
+
+  /// Estimates what is still to come if nothing fails.
+  [[nodiscard]] virtual expected_work to_come() const { return {}; }
 };
 
 /// Makes the algorithm that a study names. The study has been checked by
 /// `check_algorithm`.
-/// @param work may be null; otherwise it outlives the algorithm
-std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
-                                          const untrained_work* work = nullptr);
+/// @param states may be null: then equals go by their numbers; otherwise it
+///               outlives the algorithm
+std::unique_ptr<algorithm>
+make_algorithm(const study_spec& study, const trial_states* states = nullptr);
 
 /// Checks a study's algorithm and its options (name, types, ranges).
 /// @param has_clients whether clients can decide for a study (`client`)

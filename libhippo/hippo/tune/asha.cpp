@@ -1,6 +1,8 @@
 #include "hippo/tune/asha.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -8,7 +10,8 @@ namespace hippo {
 
 namespace {
 
-/// Of so many equal trials the one with the least work is looked for.
+/// Of so many equal trials, those that went on and those that may, the one is
+/// looked for that differs most.
 constexpr std::size_t equals_max = 100;
 
 /// Returns the loss at the 1 - 1/eta percentile of the recorded values, counted
@@ -39,7 +42,8 @@ asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
     rungs_(std::move(rungs)),
     eta_(eta),
     better_(better),
-    flight_(concurrent) {}
+    flight_(concurrent),
+    sent_(rungs_.size()) {}
 
 std::vector<action> asha::open(std::uint64_t trials) {
   std::vector<action> out;
@@ -56,6 +60,7 @@ std::vector<action> asha::on_result(trial_no trial, step_t at, double value) {
   flight_.leave();
   if (x.rung == last_rung()) {
     x.phase = trial_phase::ended;
+    has_finished_ = true;
   } else {
     x.phase = trial_phase::resting;
     x.at_rung = standing_of(trial, value, better_);
@@ -88,6 +93,7 @@ std::vector<action> asha::widen(std::uint64_t trials) {
 void asha::train(trial_no trial, std::uint32_t rung, std::vector<action>& out) {
   trials_[trial].phase = trial_phase::training;
   trials_[trial].rung = rung;
+  ++sent_[rung];
   flight_.enter();
   out.emplace_back(advance{trial, rungs_[rung]});
 }
@@ -114,10 +120,28 @@ void asha::proceed(std::vector<action>& out) {
       break;
   if (!flight_.empty() || next_ < most_)
     return;
+  if (!has_finished_ && resume_last(out))
+    return;
   for (trial_no trial = 0; trial < trials_.size(); ++trial)
     if (trials_[trial].phase == trial_phase::resting)
       end(trial, out);
   done_ = true;
+}
+
+expected_work asha::to_come() const {
+  expected_work result;
+  if (done_)
+    return result;
+  auto trials = most_;
+  for (std::size_t i = 0; i < rungs_.size(); ++i) {
+    const auto hop = rungs_[i] - (i == 0 ? 0 : rungs_[i - 1]);
+    if (sent_[i] < trials)
+      result.steps += (trials - sent_[i]) * hop;
+    if (sent_[i] == 0)
+      result.longest += hop;
+    trials = std::max<std::uint64_t>(1, trials / eta_);
+  }
+  return result;
 }
 
 // -- promotion ----------------------------------------------------------------
@@ -125,10 +149,10 @@ void asha::proceed(std::vector<action>& out) {
 asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                std::uint64_t eta, direction better,
                                std::optional<std::uint64_t> concurrent,
-                               const untrained_work* work)
+                               const trial_states* states)
   : asha(trials, std::move(rungs), eta, better, concurrent),
     boards_(last_rung()),
-    work_(work) {}
+    states_(states) {}
 
 void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
   auto& board = boards_[state(trial).rung];
@@ -148,28 +172,53 @@ void asha_promotion::on_lost(trial_no trial, trial_phase before) {
   }
 }
 
-trial_no asha_promotion::take_best(rung_board& board, step_t next_rung) {
-  const auto trial_at = [&](const standing& x) {
-    const auto i = board.places.find(x.trial);
-    return i == board.places.end() ? x.trial : i->second;
-  };
+trial_no asha_promotion::choose_equal(std::size_t rung) const {
+  const auto& board = boards_[rung];
   const auto best = *board.resting.begin();
-  const auto first = trial_at(best);
-  auto chosen = first;
-  if (work_ != nullptr) {
-    auto least = work_->of(first, next_rung);
-    auto i = std::next(board.resting.begin());
-    for (std::size_t n = 1; n < equals_max && least > 0; ++n, ++i) {
-      if (i == board.resting.end() || i->is_nan != best.is_nan
-          || i->loss != best.loss)
-        break;
-      const auto trial = trial_at(*i);
-      if (const auto steps = work_->of(trial, next_rung); steps < least) {
-        least = steps;
-        chosen = trial;
+  std::vector<trial_no> gone; // equals that went on before
+  std::vector<trial_no> candidates;
+  for (const auto* part : {&board.values.best(), &board.values.rest()})
+    for (auto i = part->lower_bound({best.is_nan, best.loss, 0});
+         i != part->end() && i->is_nan == best.is_nan && i->loss == best.loss;
+         ++i) {
+      auto& to = board.resting.contains(*i) ? candidates : gone;
+      if (to.size() < equals_max)
+        to.push_back(board.trial_at(*i));
+    }
+  std::sort(candidates.begin(), candidates.end());
+  for (auto at = rung; at < rungs().size() && candidates.size() > 1; ++at) {
+    std::map<std::uint64_t, std::uint64_t> counts; // of those gone, by state
+    for (auto trial : gone)
+      ++counts[states_->of(trial, rung_step(at))];
+    auto least = UINT64_MAX;
+    std::optional<std::uint64_t> chosen; // a state
+    for (auto trial : candidates) {
+      const auto state = states_->of(trial, rung_step(at));
+      const auto i = counts.find(state);
+      const auto count = i == counts.end() ? 0 : i->second;
+      if (count < least) {
+        least = count;
+        chosen = state;
       }
     }
+    const auto is_other = [&](trial_no trial) {
+      return states_->of(trial, rung_step(at)) != *chosen;
+    };
+    std::erase_if(candidates, is_other);
+    std::erase_if(gone, is_other);
   }
+  return candidates.front();
+}
+
+trial_no asha_promotion::take_best(std::size_t rung) {
+  auto& board = boards_[rung];
+  const auto best = *board.resting.begin();
+  const auto first = board.trial_at(best);
+  const auto second = std::next(board.resting.begin());
+  const bool is_tie = second != board.resting.end()
+                      && second->is_nan == best.is_nan
+                      && second->loss == best.loss;
+  const auto chosen = is_tie && states_ != nullptr ? choose_equal(rung) : first;
   if (chosen != first) { // they change places
     std::swap(state(first).at_rung, state(chosen).at_rung);
     board.places[state(first).at_rung.trial] = first;
@@ -187,10 +236,18 @@ bool asha_promotion::resume(std::vector<action>& out) {
     if (board.resting.empty() || values.best().empty()
         || *values.best().rbegin() < *board.resting.begin())
       continue;
-    const auto trial = take_best(board, rung_step(rung + 1));
-    train(trial, static_cast<std::uint32_t>(rung + 1), out);
+    train(take_best(rung), static_cast<std::uint32_t>(rung + 1), out);
     return true;
   }
+  return false;
+}
+
+bool asha_promotion::resume_last(std::vector<action>& out) {
+  for (auto rung = boards_.size(); rung-- > 0;)
+    if (!boards_[rung].resting.empty()) {
+      train(take_best(rung), static_cast<std::uint32_t>(rung + 1), out);
+      return true;
+    }
   return false;
 }
 

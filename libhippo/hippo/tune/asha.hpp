@@ -9,6 +9,7 @@
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/flight.hpp"
 #include "hippo/tune/split_ranking.hpp"
+#include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
 
@@ -36,6 +37,7 @@ public:
   }
   std::vector<action> widen(std::uint64_t trials) override;
   [[nodiscard]] bool done() const override { return done_; }
+  [[nodiscard]] expected_work to_come() const override;
 
 protected:
   enum class trial_phase : std::uint8_t {
@@ -61,6 +63,10 @@ protected:
   /// Lets a trial at rest go on, if one may.
   virtual bool resume(std::vector<action>& out) = 0;
 
+  /// Nothing is in flight and no new trial is to come, but none was trained as
+  /// far as trials go: lets one at rest go on, if there is one.
+  virtual bool resume_last(std::vector<action>& out) = 0;
+
   [[nodiscard]] std::uint64_t eta() const { return eta_; }
   [[nodiscard]] std::size_t last_rung() const { return rungs_.size() - 1; }
   trial_state& state(trial_no trial) { return trials_[trial]; }
@@ -78,7 +84,7 @@ private:
   bool start_next(std::vector<action>& out);
 
   /// Fills free slots; once all trials were started and nothing is in flight,
-  /// ends the rest.
+  /// sees to it that one gets to the end, then ends the rest.
   void proceed(std::vector<action>& out);
 
   std::uint64_t most_; ///< trials
@@ -88,25 +94,29 @@ private:
   flight flight_;
   std::vector<trial_state> trials_; ///< that are open
   trial_no next_ = 0; ///< the first that was not looked at for a start
+  std::vector<std::uint64_t> sent_; ///< by rung: trials that were sent there
+  bool has_finished_ = false; ///< whether one was trained as far as trials go
   bool done_ = false;
 };
 
 /// ASHA by promotion (arXiv 1810.05934): a trial rests on each rung until it is
 /// among the best floor(n / eta) of the n that have come there. A free slot
 /// goes to the best such trial of the highest rung, else to a new trial. Failed
-/// trials count in n, as the worst.
+/// trials count in n, as the worst. In the end, if there were too few trials
+/// for any to get to the last rung, the best on the highest rung go on one by
+/// one until one is there.
 ///
 /// Trials that share all their steps up to a rung are equal on it. Of equal
-/// ones that with the least untrained work to the next rung goes on, in the
-/// place of the first.
+/// ones that goes on, in the place of the first, which differs most from those
+/// that have: in the sense of `spread`.
 class asha_promotion : public asha {
 public:
-  /// @param work if not null, it outlives this; else the first of equal trials
-  ///             goes on
+  /// @param states if not null, it outlives this; else the first of equal
+  ///               trials goes on
   asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                  std::uint64_t eta, direction better,
                  std::optional<std::uint64_t> concurrent,
-                 const untrained_work* work = nullptr);
+                 const trial_states* states = nullptr);
 
 private:
   /// Who has come to one rung.
@@ -116,17 +126,25 @@ private:
     std::uint64_t failed = 0;   ///< on the way there, or while resting there
     /// Whose place each is that another trial has; an equal one's.
     std::unordered_map<trial_no, trial_no> places;
+
+    [[nodiscard]] trial_no trial_at(const standing& x) const {
+      const auto i = places.find(x.trial);
+      return i == places.end() ? x.trial : i->second;
+    }
   };
 
-  /// Takes the best trial at rest off the board.
-  trial_no take_best(rung_board& board, step_t next_rung);
+  /// Takes the best trial at rest off the board of a rung.
+  trial_no take_best(std::size_t rung);
+  /// Finds whom of the trials at rest that are as good as the best to take.
+  [[nodiscard]] trial_no choose_equal(std::size_t rung) const;
 
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no trial, trial_phase before) override;
   bool resume(std::vector<action>& out) override;
+  bool resume_last(std::vector<action>& out) override;
 
   std::vector<rung_board> boards_; ///< by rung; the last one has none
-  const untrained_work* work_;
+  const trial_states* states_;
 };
 
 /// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a
@@ -143,6 +161,7 @@ private:
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no, trial_phase) override {} // nothing is recorded
   bool resume(std::vector<action>&) override { return false; }
+  bool resume_last(std::vector<action>&) override { return false; }
 
   std::vector<split_ranking> recorded_; ///< by rung; the last one has none
 };

@@ -23,6 +23,9 @@ public:
   /// Returns how many trials there are, those that are out included.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
+  /// Returns how many of them have been opened, or were added.
+  [[nodiscard]] std::uint64_t opened() const { return states_.size(); }
+
   /// Returns how many of them have reported in this round.
   [[nodiscard]] std::uint64_t reported() const { return reported_.size(); }
 

@@ -34,6 +34,9 @@ public:
   [[nodiscard]] bool done() const override {
     return ended_count_ == trials_;
   }
+  [[nodiscard]] expected_work to_come() const override {
+    return {(trials_ - next_) * max_, next_ < trials_ ? max_ : 0};
+  }
 
 private:
   std::vector<action> end(trial_no trial);

@@ -28,12 +28,14 @@ std::vector<hyperband_bracket> hyperband_brackets(step_t min, step_t max,
 
 hyperband::hyperband(std::uint64_t trials,
                      const std::vector<hyperband_bracket>& round,
-                     std::uint64_t eta, direction better, bool in_turn)
+                     std::uint64_t eta, direction better, bool in_turn,
+                     const trial_states* states)
   : trials_(trials),
     round_(round),
     eta_(eta),
     better_(better),
-    in_turn_(in_turn) {}
+    in_turn_(in_turn),
+    states_(states) {}
 
 std::vector<step_t> hyperband::rungs() const {
   std::set<step_t> result;
@@ -53,7 +55,8 @@ std::vector<action> hyperband::open(std::uint64_t trials) {
       const auto& next = round_[brackets_.size() % round_.size()];
       assert(next.trials > 0);
       const auto size = std::min(next.trials, trials_ - opened_);
-      brackets_.push_back({opened_, {size, next.rungs, eta_, better_}});
+      brackets_.push_back(
+        {opened_, {size, next.rungs, eta_, better_, states_, opened_}});
     }
     auto& last = brackets_.back();
     opened_ = std::min(trials, end_of(last));
@@ -108,6 +111,32 @@ std::vector<action> hyperband::take(std::size_t index, bool was_done,
     proceed(out);
   }
   return out;
+}
+
+expected_work hyperband::to_come() const {
+  expected_work result;
+  const auto add = [&](const expected_work& x) {
+    result.steps += x.steps;
+    result.longest = in_turn_ ? result.longest + x.longest
+                              : std::max(result.longest, x.longest);
+  };
+  for (const auto& x : brackets_)
+    add(x.halving.to_come());
+  for (const auto& x : held_) { // of the trials that are open
+    const auto& go = std::get<advance>(x);
+    result.steps += go.to;
+  }
+  auto index = brackets_.size();
+  for (auto trials = brackets_.empty() ? 0 : end_of(brackets_.back());
+       trials < trials_; ++index) {
+    const auto& next = round_[index % round_.size()];
+    const auto size = std::min(next.trials, trials_ - trials);
+    auto whole = sha{size, next.rungs, eta_, better_}.to_come();
+    whole.longest += next.rungs.front();
+    add(whole);
+    trials += size;
+  }
+  return result;
 }
 
 void hyperband::proceed(std::vector<action>& out) {

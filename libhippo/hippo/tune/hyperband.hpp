@@ -38,9 +38,11 @@ public:
   /// bracket gets those that are left.
   /// @param in_turn one bracket after the other, as BOHB (arXiv 1807.01774)
   ///                does; else all together
+  /// @param states as of `sha`
   /// REQUIRES: `round` is not empty, its brackets neither; `eta >= 2`.
   hyperband(std::uint64_t trials, const std::vector<hyperband_bracket>& round,
-            std::uint64_t eta, direction better, bool in_turn);
+            std::uint64_t eta, direction better, bool in_turn,
+            const trial_states* states = nullptr);
 
   [[nodiscard]] std::uint64_t trials() const override { return trials_; }
   [[nodiscard]] std::vector<step_t> rungs() const override;
@@ -51,6 +53,7 @@ public:
   [[nodiscard]] bool done() const override {
     return opened_ == trials_ && ended_ == brackets_.size();
   }
+  [[nodiscard]] expected_work to_come() const override;
 
 private:
   struct bracket {
@@ -84,6 +87,7 @@ private:
   std::uint64_t eta_;
   direction better_;
   bool in_turn_;
+  const trial_states* states_;
   std::uint64_t opened_ = 0;
   std::vector<bracket> brackets_; ///< those with trials that are open
   std::vector<action> held_;  ///< of brackets whose turn has not come

@@ -47,6 +47,10 @@ public:
   [[nodiscard]] bool done() const override {
     return flight_.empty() && next_ == most_;
   }
+  /// As if nothing were pruned.
+  [[nodiscard]] expected_work to_come() const override {
+    return {(most_ - next_) * max_, next_ < most_ ? max_ : 0};
+  }
 
 private:
   /// What a trial had measured up to a step, that one included.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,6 +38,11 @@ public:
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   [[nodiscard]] bool done() const override { return done_; }
+  [[nodiscard]] expected_work to_come() const override {
+    const auto rest = done_ ? 0 : max_ - end_;
+    return {size_ * rest + (size_ - std::min(size_, trials_.opened())) * end_,
+            rest};
+  }
 
 private:
   /// Ends the present generation if nobody is awaited, and begins the next.

@@ -386,7 +386,8 @@ private:
     return result;
   }
 
-  /// ASHA promotes floor(n / eta) of a rung, so a few trials get nowhere.
+  /// ASHA promotes floor(n / eta) of a rung: of a few trials none gets to the
+  /// last one but the best of those that got farthest, in the end.
   void warn_of_rungs_out_of_reach() {
     if (!found_.errors.empty() || out_.kind != algorithm_kind::asha
         || !out_.may_resume)
@@ -397,9 +398,10 @@ private:
       left /= out_.eta;
       if (left == 0) {
         warn("algorithm",
-             "with " + std::to_string(out_.trials) + " trials none will go"
+             "with " + std::to_string(out_.trials) + " trials only one will go"
                + " beyond step " + std::to_string(rungs[i - 1])
-               + ": more trials, a greater `min` or a smaller `eta` would");
+               + ", after all others have ended: more trials, a greater `min`"
+                 " or a smaller `eta` would give more of them a chance");
         return;
       }
     }

@@ -42,7 +42,7 @@ struct tune_settings {
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
   /// Trials in flight at most; see `flight`.
   std::optional<std::uint64_t> concurrent = 0;
-  /// Of equally good choices the one with the least untrained work.
+  /// Of equally good candidates of `tpe` the one with the least untrained work.
   bool prefer_shared = true;
 
   // Of `hyperband`:

@@ -6,11 +6,13 @@
 namespace hippo {
 
 sha::sha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-         direction better)
+         direction better, const trial_states* states, trial_no first)
   : rungs_(std::move(rungs)),
     eta_(eta),
     trials_(trials, better),
-    entered_(trials) {}
+    entered_(trials),
+    states_(states),
+    first_(first) {}
 
 std::vector<action> sha::open(std::uint64_t trials) {
   return trials_.open(trials, rungs_[0]);
@@ -34,9 +36,10 @@ std::vector<action> sha::proceed() {
     return actions;
   if (++rung_ == rungs_.size())
     return actions;
-  const auto ranking = trials_.take_ranking();
+  auto ranking = trials_.take_ranking();
   const auto kept = std::min<std::uint64_t>(
     std::max<std::uint64_t>(1, entered_ / eta_), ranking.size());
+  settle_ties(ranking, kept);
   std::vector<trial_no> others;
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const auto trial = ranking[i].trial;
@@ -56,6 +59,39 @@ std::vector<action> sha::proceed() {
   if (kept == 0) // all failed
     rung_ = rungs_.size();
   return actions;
+}
+
+void sha::settle_ties(std::vector<standing>& ranking,
+                      std::uint64_t kept) const {
+  if (states_ == nullptr || kept == 0 || kept == ranking.size())
+    return;
+  const auto [begin, end] = std::equal_range(
+    ranking.begin(), ranking.end(), ranking[kept - 1],
+    [](const standing& a, const standing& b) {
+      return std::pair{a.is_nan, a.loss} < std::pair{b.is_nan, b.loss};
+    });
+  std::vector<trial_no> equals;
+  for (auto i = begin; i != end; ++i)
+    equals.push_back(first_ + i->trial);
+  const std::vector<step_t> rungs(
+    rungs_.begin() + static_cast<std::ptrdiff_t>(rung_ - 1), rungs_.end());
+  auto i = begin;
+  for (auto trial : spread(std::move(equals), rungs, states_))
+    (i++)->trial = trial - first_;
+}
+
+expected_work sha::to_come() const {
+  expected_work result;
+  if (done())
+    return result;
+  result.steps = (trials_.size() - trials_.opened()) * rungs_[0];
+  auto trials = entered_;
+  for (auto i = rung_ + 1; i < rungs_.size(); ++i) {
+    trials = std::max<std::uint64_t>(1, trials / eta_);
+    result.steps += trials * (rungs_[i] - rungs_[i - 1]);
+    result.longest += rungs_[i] - rungs_[i - 1];
+  }
+  return result;
 }
 
 } // namespace hippo

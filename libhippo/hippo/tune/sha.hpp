@@ -5,6 +5,7 @@
 
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/cohort.hpp"
+#include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
 
@@ -14,12 +15,16 @@ namespace hippo {
 /// faster.
 ///
 /// Of n trials on a rung, max(1, floor(n / eta)) go on; failed ones count in n,
-/// but never go on; NaN ranks last; equal values rank by the trial's number.
+/// but never go on; NaN ranks last. Of equal ones those go on that differ most
+/// on the rungs to come (`spread`).
 class sha : public algorithm {
 public:
   /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
+  /// @param states null: equal values rank by the trial's number
+  /// @param first what `states` calls trial 0
   sha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-      direction better);
+      direction better, const trial_states* states = nullptr,
+      trial_no first = 0);
 
   [[nodiscard]] std::uint64_t trials() const override {
     return trials_.size();
@@ -30,16 +35,22 @@ public:
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   [[nodiscard]] bool done() const override { return rung_ == rungs_.size(); }
+  [[nodiscard]] expected_work to_come() const override;
 
 private:
   /// Ends the present rung if nobody is awaited, and begins the next one.
   std::vector<action> proceed();
+
+  /// Brings those of a ranking first that go on.
+  void settle_ties(std::vector<standing>& ranking, std::uint64_t kept) const;
 
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
   cohort trials_;
   std::size_t rung_ = 0;  ///< the present one
   std::uint64_t entered_; ///< trials that it began with
+  const trial_states* states_;
+  trial_no first_;
 };
 
 } // namespace hippo

@@ -5,10 +5,12 @@
 #include <utility>
 #include <variant>
 
+#include "hippo/core/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
+#include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
 
@@ -23,10 +25,11 @@ constexpr std::size_t branches_max = 32;
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
-  return x.prefer_shared
-         && (x.sampling == sampling_kind::tpe
-             || (x.kind == algorithm_kind::asha && x.may_resume));
+  return x.prefer_shared && x.sampling == sampling_kind::tpe;
 }
+
+/// Trials of which it is kept which states they are.
+constexpr std::size_t kept_states_max = 4096;
 
 } // namespace
 
@@ -74,6 +77,49 @@ private:
   std::vector<trial_id> ids_; ///< by trial number
 };
 
+// -- which trials are one up to a rung ----------------------------------------
+
+class tuner::own_states final : public trial_states {
+public:
+  explicit own_states(const tuner& owner) : owner_(owner) {}
+
+  [[nodiscard]] std::uint64_t of(trial_no trial, step_t rung) const override {
+    const auto& rungs = owner_.when_.rungs;
+    const auto at = std::lower_bound(rungs.begin(), rungs.end(), rung);
+    assert(at != rungs.end() && *at == rung);
+    const auto i = static_cast<std::size_t>(at - rungs.begin());
+    if (owner_.is_responsive(trial)) // its values are yet to change
+      return states_of(trial)[i];
+    if (known_.size() >= kept_states_max && !known_.contains(trial))
+      known_.clear();
+    auto& result = known_[trial];
+    if (result.empty())
+      result = states_of(trial);
+    return result[i];
+  }
+
+private:
+  /// The states of a trial at all rungs: hashes of its values before them.
+  [[nodiscard]] std::vector<std::uint64_t> states_of(trial_no trial) const {
+    std::vector<std::uint64_t> result;
+    const auto segments = owner_.segments(trial);
+    auto next = segments.begin();
+    std::uint64_t state = 0;
+    for (auto rung : owner_.when_.rungs) {
+      for (; next != segments.end() && next->begin < rung; ++next) {
+        const auto text = std::to_string(next->begin) + ' '
+                          + to_text(next->config);
+        state = hash_bytes(text.data(), text.size(), state);
+      }
+      result.push_back(state);
+    }
+    return result;
+  }
+
+  const tuner& owner_;
+  mutable std::unordered_map<trial_no, std::vector<std::uint64_t>> known_;
+};
+
 // -- the tuner ----------------------------------------------------------------
 
 tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
@@ -86,7 +132,8 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
     defaults_(std::move(defaults)) {
   if (looks_at_work(read_settings(study)))
     work_ = std::make_unique<own_work>(*this);
-  algorithm_ = make_algorithm(study, work_.get());
+  states_ = std::make_unique<own_states>(*this);
+  algorithm_ = make_algorithm(study, states_.get());
   sampler_ = make_sampler(study, work_.get());
   window_ = {algorithm_->trials(), ahead};
   when_.every = study.objective.every;

@@ -91,6 +91,11 @@ public:
 
   [[nodiscard]] bool done() const { return algorithm_->done(); }
 
+  /// Estimates what is still to come, beyond what has been asked for.
+  [[nodiscard]] expected_work to_come() const {
+    return algorithm_->to_come();
+  }
+
   /// How many trials there will be; some may not have been added yet.
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
@@ -113,6 +118,7 @@ public:
 
 private:
   class own_work;
+  class own_states;
 
   /// A trial whose values depend on what it measures.
   struct responsive_trial {
@@ -141,6 +147,7 @@ private:
   direction better_ = direction::maximize;
   std::map<std::string, sequence> defaults_;
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
+  std::unique_ptr<own_states> states_;
   std::unique_ptr<algorithm> algorithm_;
   std::unique_ptr<sampler> sampler_;
   trial_window window_{0, 1};

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hippo/tune/algorithm.hpp"
+
+namespace hippo {
+
+/// Which trials of a study are one and the same up to a rung: what decides is
+/// their values alone, so it is the same whenever it is asked.
+///
+/// Trials that are one state measure the same. Which of them goes on must not
+/// be a matter of their numbers as long as there is a better reason.
+class trial_states {
+public:
+  virtual ~trial_states() = default;
+
+  /// Returns a number that two trials have in common if their values are equal
+  /// in all steps before `rung`; others have it by a chance of 2^-64.
+  /// REQUIRES: the values of the trial are known, and `rung` is one of
+  /// `algorithm::rungs`.
+  [[nodiscard]] virtual std::uint64_t of(trial_no trial,
+                                         step_t rung) const = 0;
+};
+
+/// Orders equally good trials such that those that come first differ as much as
+/// may be: one of each state at the first rung before a second of any; among
+/// those of one state, one of each at the next rung before a second of any; and
+/// so on. Where nothing differs, by their numbers.
+/// @param rungs in order, the one first where the trials are
+/// @param states null: by their numbers
+/// @complexity O(trials * rungs)
+std::vector<trial_no> spread(std::vector<trial_no> equals,
+                             const std::vector<step_t>& rungs,
+                             const trial_states* states);
+
+} // namespace hippo

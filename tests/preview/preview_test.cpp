@@ -1,0 +1,82 @@
+#include "hippo/preview/preview.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "hippo/tune/tuner.hpp"
+#include "preview/previewed.hpp"
+
+namespace hippo {
+namespace {
+
+using test::accepted;
+using test::workloads;
+
+constexpr auto late
+  = "{x: {choice: [1, {multistep: {initial: 1, milestones: [4], gamma: 2}},"
+    " {multistep: {initial: 1, milestones: [9], gamma: 2}}]},"
+    " y: {choice: [1, 2]}}";
+
+/// Counts the steps of trials, and those that are left when equal beginnings
+/// count once: from their values alone.
+struct counted_steps {
+  std::uint64_t all = 0;
+  std::set<std::string> beginnings;
+
+  void add(const trial_parameters& x, step_t to) {
+    std::string beginning;
+    for (step_t t = 0; t < to; ++t) {
+      for (const auto& [name, values] : x.sequences)
+        beginning += name + '=' + to_text(values.form_at(t)) + ';';
+      beginnings.insert(beginning);
+    }
+    all += to;
+  }
+};
+
+TEST(Preview, FiguresAreThoseOfTheTrialsParameters) {
+  for (const auto* algorithm :
+       {"grid", "random", "sha", "{asha: {eta: 2}}", "hyperband", "median"}) {
+    const auto study = accepted(late, algorithm, "budget: {trials: 6}");
+    const auto found = preview({study}, workloads());
+    ASSERT_TRUE(found) << found.failure().message;
+    tuner decisions{study.spec(), {}};
+    decisions.start();
+    counted_steps steps;
+    for (trial_no i = 0; i < decisions.trials(); ++i)
+      steps.add(decisions.parameters(i), 12);
+    const auto& full = found->full;
+    EXPECT_EQ(full.asked_steps, steps.all) << algorithm;
+    EXPECT_EQ(full.delivered_steps, steps.all) << algorithm;
+    EXPECT_EQ(full.unique_steps, steps.beginnings.size()) << algorithm;
+    EXPECT_EQ(full.merge_rate,
+              static_cast<double>(steps.all)
+                / static_cast<double>(steps.beginnings.size()));
+    if (!found->estimate)
+      continue;
+    const auto& likely = *found->estimate;
+    EXPECT_LE(likely.delivered_steps, likely.asked_steps) << algorithm;
+    EXPECT_EQ(likely.merge_rate,
+              static_cast<double>(likely.delivered_steps)
+                / static_cast<double>(likely.unique_steps));
+  }
+}
+
+// Trials that median stopping ends on their way were asked for to the end.
+TEST(Preview, WhatIsAskedForAndNeverTrainedIsNotInTheRate) {
+  const auto study = accepted("{y: {uniform: [0, 1]}}",
+                              "{median: {concurrent: 1}}",
+                              "budget: {trials: 20}");
+  const auto found = preview({study}, workloads());
+  ASSERT_TRUE(found && found->estimate);
+  EXPECT_EQ(found->estimate->asked_steps, 240u);
+  EXPECT_LT(found->estimate->delivered_steps, 200u);
+  EXPECT_EQ(found->estimate->unique_steps, found->estimate->delivered_steps);
+  EXPECT_EQ(found->estimate->merge_rate, 1);
+}
+
+} // namespace
+} // namespace hippo
