@@ -153,6 +153,8 @@ struct StudyInfo {
   activeSeconds @15 :Float64;  # for how long it has been worked on
   savedSeconds  @16 :Float64;  # device time that the shared steps would have
                                # taken, by the mean of its workload
+  waits @17 :Text;        # why nothing that waits of its workload can be trained
+                          # now, and what helps; empty: nothing is known of that
 }
 
 struct TrialInfo {
@@ -223,6 +225,8 @@ struct TrainerInfo {
   driver @7 :Text;     # of its GPU: the newest CUDA that it can run, as "13.0";
                        # empty = unknown, or it is no GPU
   computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
+  sick @9 :Text;       # what it failed at that others could do, for which it
+                       # rests; empty: nothing
 }
 
 struct LeaseInfo {

@@ -116,7 +116,8 @@ json shown(const live_study_view& x) {
           {"shared_steps", x.stored.shared_steps},
           {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
           {"active_seconds", x.active_seconds},
-          {"saved_seconds", x.stored.saved_seconds}};
+          {"saved_seconds", x.stored.saved_seconds},
+          {"waits", text_or_null(x.waits)}};
 }
 
 json shown(const stored_event& x) {
@@ -153,6 +154,7 @@ json shown(const trainer_view& x) {
           {"memory_bytes", x.trainer.memory_bytes},
           {"driver", text_or_null(x.trainer.driver)},
           {"compute_capability", text_or_null(x.trainer.compute_capability)},
+          {"sick", text_or_null(x.trainer.sick)},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }

@@ -136,13 +136,16 @@ namespace {
 
 /// Adds what is known only while a study runs.
 live_study_view live_view_of(study_view x, const live_view& live) {
-  live_study_view result{std::move(x), 0};
+  live_study_view result{std::move(x), 0, {}};
   const auto& stored = result.stored;
   result.active_seconds = stored.study.active_seconds;
   const auto running = live.studies.find(stored.study.id);
   if (running == live.studies.end() || has_ended(stored.study.state))
     return result;
   result.active_seconds = running->second.active_seconds;
+  for (const auto& stuck : live.pool.stuck)
+    if (stuck.key == stored.workload_key)
+      result.waits = stuck.why;
   return result;
 }
 

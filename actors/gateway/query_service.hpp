@@ -44,6 +44,9 @@ struct live_view {
 struct live_study_view {
   study_view stored;
   double active_seconds = 0;
+  /// Why nothing that waits of its workload can be trained now, and what helps;
+  /// empty: nothing is known of that.
+  std::string waits{};
 };
 
 /// A trainer, and what it trains now.

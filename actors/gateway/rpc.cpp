@@ -108,6 +108,7 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
     fill(to.initBest().initTrial(), *x.stored.best);
   to.setActiveSeconds(x.active_seconds);
   to.setSavedSeconds(x.stored.saved_seconds);
+  to.setWaits(to_text(x.waits));
 }
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {
@@ -150,6 +151,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setMemoryBytes(x.trainer.memory_bytes);
   to.setDriver(to_text(x.trainer.driver));
   to.setComputeCapability(to_text(x.trainer.compute_capability));
+  to.setSick(to_text(x.trainer.sick));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

@@ -57,7 +57,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"algorithm", cell_look::text, false},
                     {"workload", cell_look::text, false},
                     {"weight", cell_look::number, false},
-                    {"reason", cell_look::text, false}};
+                    {"reason", cell_look::text, false},
+                    {"waits", cell_look::text, false}};
   for (const auto& x : studies) {
     json value;
     json trial;
@@ -75,7 +76,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                            x.active_seconds, x.metric,
                            up ? "maximize" : "minimize", trial, step, params,
                            x.algorithm, x.workload, x.weight,
-                           text_or_null(x.reason)});
+                           text_or_null(x.reason), text_or_null(x.waits)});
   }
   return result;
 }
@@ -136,13 +137,15 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"lost", cell_look::text, false},
                     {"memory_bytes", cell_look::number, false},
                     {"driver", cell_look::text, false},
-                    {"compute_capability", cell_look::text, false}};
+                    {"compute_capability", cell_look::text, false},
+                    {"sick", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
-    const auto* const state = !x.lost.empty() ? "gone"
-                              : x.lease       ? "busy"
-                                              : "idle";
+    const auto* const state = !x.lost.empty()   ? "gone"
+                              : x.lease         ? "busy"
+                              : !x.sick.empty() ? "sick"
+                                                : "idle";
     result.rows.push_back({x.number, x.name, state,
                            x.lease ? json(x.lease->what) : json(),
                            x.lease ? json(x.lease->at) : json(),
@@ -151,7 +154,8 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.lease ? json(x.lease->steps_per_second) : json(),
                            x.device, text_or_null(x.lost), x.memory_bytes,
                            text_or_null(x.driver),
-                           text_or_null(x.compute_capability)});
+                           text_or_null(x.compute_capability),
+                           text_or_null(x.sick)});
   }
   return result;
 }

@@ -59,6 +59,8 @@ class StudyInfo:
         active_seconds: for how long it has been worked on.
         saved_seconds: device time that sharing has avoided, an estimate by
             the mean step of its workload.
+        waits: why nothing that waits of its workload can be trained now, and
+            what helps; empty if nothing is known of that.
     """
 
     id: int
@@ -77,6 +79,7 @@ class StudyInfo:
     best_trial: TrialInfo | None
     active_seconds: float
     saved_seconds: float
+    waits: str = ""
 
     @property
     def ended(self) -> bool:
@@ -143,6 +146,8 @@ class TrainerInfo:
         driver: of its GPU: the newest CUDA that it can run, e.g. "13.0"; empty
             if unknown, or if it is no GPU.
         compute_capability: of its GPU, e.g. "9.0"; empty likewise.
+        sick: what it failed at that others could do, for which it rests; empty
+            if nothing.
     """
 
     number: int
@@ -153,6 +158,7 @@ class TrainerInfo:
     memory_bytes: int = 0
     driver: str = ""
     compute_capability: str = ""
+    sick: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,7 @@ def study_info_of(message: Any) -> StudyInfo:
         shared_steps=message.sharedSteps,
         best_trial=trial_info_of(message.best.trial) if has_best else None,
         active_seconds=message.activeSeconds,
-        saved_seconds=message.savedSeconds)
+        saved_seconds=message.savedSeconds, waits=message.waits)
 
 
 def event_of(message: Any) -> Event:
@@ -231,7 +237,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
     return TrainerInfo(number=message.number, name=message.name,
                        device=message.device, lost=message.lost, lease=lease,
                        memory_bytes=message.memoryBytes, driver=message.driver,
-                       compute_capability=message.computeCapability)
+                       compute_capability=message.computeCapability,
+                       sick=message.sick)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -85,7 +85,8 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
   EXPECT_EQ(open()->load_plan(sample_key)->nodes.back(), more);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest, testing::Values("2", "3"));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
+                         testing::Values("2", "3", "4"));
 
 // -- keys of code, which had digests of 64 bits until version 3 --------------
 
@@ -137,7 +138,8 @@ protected:
 
   /// Goes back to version 3, and opens the folder.
   std::unique_ptr<state_writer> migrated() {
-    run_sql("UPDATE meta SET value = '3' WHERE key = 'version'");
+    run_sql("ALTER TABLE checkpoints DROP COLUMN device;"
+            "UPDATE meta SET value = '3' WHERE key = 'version'");
     return open();
   }
 

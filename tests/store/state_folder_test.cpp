@@ -523,7 +523,7 @@ TEST_F(StateFolderTest, RefusesOtherVersions) {
         state_reader::open(path()).failure()}) {
     EXPECT_EQ(result.code, errc::incompatible_version);
     EXPECT_NE(result.message.find("version 7"), std::string::npos);
-    EXPECT_NE(result.message.find("version 4"), std::string::npos);
+    EXPECT_NE(result.message.find("version 5"), std::string::npos);
   }
 }
 

@@ -73,6 +73,9 @@ struct study_summary {
   std::optional<trial_summary> best; ///< the best trial so far
   double active_seconds = 0; ///< for how long it has been worked on
   double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
+  /// Why nothing of its workload that waits can be trained now, and what helps;
+  /// empty: nothing is known of that.
+  std::string waits{};
 };
 
 /// Whether a study will never do anything again.
@@ -98,6 +101,8 @@ struct trainer_summary {
   std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
+  /// What it failed at that others could do, for which it rests; empty: nothing.
+  std::string sick{};
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client.

@@ -53,6 +53,7 @@ study_summary decode(schema::StudyInfo::Reader x) {
     result.best = decode(x.getBest().getTrial());
   result.active_seconds = x.getActiveSeconds();
   result.saved_seconds = x.getSavedSeconds();
+  result.waits = x.getWaits();
   return result;
 }
 
@@ -81,6 +82,7 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.memory_bytes = x.getMemoryBytes();
   result.driver = x.getDriver();
   result.compute_capability = x.getComputeCapability();
+  result.sick = x.getSick();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),

@@ -41,6 +41,7 @@ constexpr auto tables_sql = R"(
   CREATE TABLE checkpoints (
     workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
     file TEXT NOT NULL, bytes INTEGER NOT NULL, digest INTEGER NOT NULL,
+    device TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (workload, node, step),
     FOREIGN KEY (workload, node) REFERENCES nodes
   ) STRICT, WITHOUT ROWID;
@@ -88,7 +89,8 @@ constexpr auto from_version_1_sql = R"(
   INSERT INTO nodes SELECT workload, node, parent, begin, root_tag,
     configuration FROM old_nodes ORDER BY workload, node;
   INSERT INTO results SELECT * FROM old_results;
-  INSERT INTO checkpoints SELECT * FROM old_checkpoints;
+  INSERT INTO checkpoints (workload, node, step, file, bytes, digest)
+    SELECT * FROM old_checkpoints;
   INSERT INTO studies (name, file, text, metric, direction, state, weight,
       active_seconds, reason)
     SELECT name, json_extract(record, '$.file'), text,
@@ -132,6 +134,12 @@ expected<std::monostate> copy_metrics(sql_database& database) {
 
 constexpr auto from_version_2_sql = R"(
   ALTER TABLE nodes RENAME COLUMN lane TO strand;
+)";
+
+// Until version 4 checkpoints did not say which kind of device had made them.
+
+constexpr auto from_version_4_sql = R"(
+  ALTER TABLE checkpoints ADD COLUMN device TEXT NOT NULL DEFAULT '';
 )";
 
 /// Goes from version 1 to the present one at once.
@@ -189,7 +197,9 @@ expected<std::monostate> migrate(sql_database& database,
     done = migrate_from_1(database);
   else if (*from == 2)
     done = database.run(from_version_2_sql);
-  if (done)
+  if (done && *from > 1)
+    done = database.run(from_version_4_sql);
+  if (done && *from < 4)
     done = migrate_code_keys(database, checkpoints);
   if (done)
     done = database.run("UPDATE meta SET value = '"
