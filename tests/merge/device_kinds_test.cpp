@@ -133,7 +133,8 @@ TEST_P(TwoKinds, ATrialsResultsAreThoseOfOneKindWhoeverDies) {
     if (x.trainers.empty())
       continue;
     const auto which = std::next(
-      x.trainers.begin(), static_cast<std::ptrdiff_t>(rng() % x.trainers.size()));
+      x.trainers.begin(),
+      static_cast<std::ptrdiff_t>(rng() % x.trainers.size()));
     auto& [id, trainer] = *which;
     if (!trainer.jobs.empty() && rng() % 4 == 0) {
       auto& job = trainer.jobs.begin()->second;

@@ -101,7 +101,7 @@ struct trainer_summary {
   std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
-  /// What it failed at that others could do, for which it rests; empty: nothing.
+  /// What it failed at that others could do, so that it rests; empty: nothing.
   std::string sick{};
 };
 
