@@ -22,7 +22,9 @@ struct model_state {
              const std::string& kind = "model") {
     for (auto t = from; t < to; ++t)
       for (const auto& [name, shape] : config) {
-        const auto text = kind + name + '=' + to_text(shape);
+        auto text = name + '=' + to_text(shape);
+        if (kind != "model")
+          text.insert(0, kind);
         value = hash_bytes(text.data(), text.size(), value + t);
       }
   }
