@@ -72,7 +72,8 @@ struct effect_performer {
   void operator()(merge_effect::announce_demand& x) {
     self
       ->request(state().pool, caf::infinite, demand_atom::value,
-                caf::actor_cast<merger_actor>(self), x.weight, x.trainers)
+                caf::actor_cast<merger_actor>(self), x.weight, x.trainers,
+                std::move(x.kinds))
       .then([self = self] { dispatch(self, merge_event::demand_answered{}); },
             [](const caf::error&) {});
   }
@@ -216,15 +217,16 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       dispatch(self, merge_event::retiring{});
       return promise;
     },
-    [self](grant_atom, trainer_id trainer, const trainer_actor& handle) {
+    [self](grant_atom, trainer_id trainer, const trainer_actor& handle,
+           const std::string& kind) {
       self->state.trainers.insert_or_assign(trainer, handle);
-      dispatch(self, merge_event::granted{trainer});
+      dispatch(self, merge_event::granted{trainer, kind});
     },
     [self](lost_atom, trainer_id trainer) {
       dispatch(self, merge_event::lost{trainer});
       self->state.trainers.erase(trainer);
     },
-    [self](able_atom, const trainer_set& x) {
+    [self](able_atom, const trainer_kinds& x) {
       dispatch(self, merge_event::able_trainers{x});
     },
     [self](heartbeat_atom, trainer_id trainer, lease_id lease, step_t at) {

@@ -140,8 +140,10 @@ struct pool_status {
   std::vector<stuck_workload> stuck;
 };
 
-/// Trainers, by their numbers.
-using trainer_set = std::set<trainer_id>;
+/// Kinds of device.
+using device_names = std::set<std::string>;
+/// Kinds of device of trainers, by their numbers.
+using trainer_kinds = std::map<trainer_id, std::string>;
 
 /// Hears what became of a study's trials and what people want of it.
 using trial_owner_actor = caf::typed_actor<
@@ -201,11 +203,11 @@ using merger_actor = lease_owner_actor::extend<
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
   // From the pool: trainer `number` is the merger's until it is released.
-  caf::reacts_to<grant_atom, trainer_id, trainer_actor>,
+  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, trainer_id>,
   // From the pool: these could train for it, whoever holds them.
-  caf::reacts_to<able_atom, trainer_set>,
+  caf::reacts_to<able_atom, trainer_kinds>,
   // From the pool: trainer `number` works on a lease and has reached a state.
   caf::reacts_to<heartbeat_atom, trainer_id, lease_id, step_t>,
   // From the pool: a report that nobody has acknowledged to that trainer.
@@ -222,7 +224,8 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<introduce_atom, merger_actor, workload_need>,
   // A merger of that weight, which may change, could use so many trainers now,
   // beside those that it has. Answered when it has been granted what there is.
-  caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t>,
+  caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t,
+                 device_names>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, trainer_id>,
   // The merger that holds the trainer of that number is not to be given it for
@@ -352,7 +355,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::merger_overview)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_set)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::device_names)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_kinds)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::stop_report)

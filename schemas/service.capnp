@@ -226,6 +226,8 @@ struct TrainerInfo {
   driver @7 :Text;     # of its GPU: the newest CUDA that it can run, as "13.0";
                        # empty = unknown, or it is no GPU
   computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
+  sick @9 :Text;       # what it failed at that others could do, for which it
+                       # rests; empty: nothing
 }
 
 struct LeaseInfo {

@@ -155,6 +155,7 @@ json shown(const trainer_view& x) {
           {"memory_bytes", x.trainer.memory_bytes},
           {"driver", text_or_null(x.trainer.driver)},
           {"compute_capability", text_or_null(x.trainer.compute_capability)},
+          {"sick", text_or_null(x.trainer.sick)},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }

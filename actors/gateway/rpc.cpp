@@ -151,6 +151,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setMemoryBytes(x.trainer.memory_bytes);
   to.setDriver(to_text(x.trainer.driver));
   to.setComputeCapability(to_text(x.trainer.compute_capability));
+  to.setSick(to_text(x.trainer.sick));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

@@ -155,13 +155,15 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"lost", cell_look::text, false},
                     {"memory_bytes", cell_look::number, false},
                     {"driver", cell_look::text, false},
-                    {"compute_capability", cell_look::text, false}};
+                    {"compute_capability", cell_look::text, false},
+                    {"sick", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
-    const auto* const state = !x.lost.empty() ? "gone"
-                              : x.lease       ? "busy"
-                                              : "idle";
+    const auto* const state = !x.lost.empty()   ? "gone"
+                              : x.lease         ? "busy"
+                              : !x.sick.empty() ? "sick"
+                                                : "idle";
     result.rows.push_back({x.number, x.name, state,
                            x.lease ? json(joined(x.lease->studies)) : json(),
                            x.lease ? json(x.lease->what) : json(),
@@ -171,7 +173,8 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.lease ? json(x.lease->steps_per_second) : json(),
                            x.device, text_or_null(x.lost), x.memory_bytes,
                            text_or_null(x.driver),
-                           text_or_null(x.compute_capability)});
+                           text_or_null(x.compute_capability),
+                           text_or_null(x.sick)});
   }
   return result;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <spdlog/sinks/stdout_sinks.h>
@@ -89,7 +91,7 @@ private:
     hello x;
     x.host = "simulated";
     x.process_id = trainers_.size() + 1;
-    x.device = profiles_->begin()->second.device;
+    x.device = device_of_all();
     x.threads = 1;
     for (const auto& [name, profile] : *profiles_)
       x.workloads.emplace(name, profile.workload.version);
@@ -98,6 +100,17 @@ private:
       std::shared_ptr<engine>(std::make_shared<simulated_engine>(
         timeline_, profiles_, store_, seed_)),
       nullptr));
+  }
+
+  /// What the times of all profiles stand for: a trainer is of one kind.
+  [[nodiscard]] std::string device_of_all() const {
+    std::set<std::string> all;
+    for (const auto& kvp : *profiles_)
+      all.insert(kvp.second.device);
+    std::string result;
+    for (const auto& x : all)
+      result += (result.empty() ? "" : " / ") + x;
+    return result;
   }
 
   /// Says what the service waits for although nothing more will happen.

@@ -150,6 +150,8 @@ class TrainerInfo:
         driver: of its GPU: the newest CUDA that it can run, e.g. "13.0"; empty
             if unknown, or if it is no GPU.
         compute_capability: of its GPU, e.g. "9.0"; empty likewise.
+        sick: what it failed at that others could do, for which it rests; empty
+            if nothing.
     """
 
     number: int
@@ -160,6 +162,7 @@ class TrainerInfo:
     memory_bytes: int = 0
     driver: str = ""
     compute_capability: str = ""
+    sick: str = ""
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
     return TrainerInfo(number=message.number, name=message.name,
                        device=message.device, lost=message.lost, lease=lease,
                        memory_bytes=message.memoryBytes, driver=message.driver,
-                       compute_capability=message.computeCapability)
+                       compute_capability=message.computeCapability,
+                       sick=message.sick)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

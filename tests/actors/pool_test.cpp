@@ -38,9 +38,10 @@ struct PoolTest : test::actor_test {
         [](pause_atom, std::uint64_t, bool) {},
         [](budget_atom, std::uint64_t) {},
         [](retire_atom) { return std::uint64_t{0}; },
-        [count](grant_atom, trainer_id, const trainer_actor&) { ++*count; },
+        [count](grant_atom, trainer_id, const trainer_actor&,
+                const std::string&) { ++*count; },
         [count](lost_atom, trainer_id) { --*count; },
-        [](able_atom, const trainer_set&) {},
+        [](able_atom, const trainer_kinds&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},
         [asked](yield_atom, trainer_id number) {
@@ -53,7 +54,8 @@ struct PoolTest : test::actor_test {
   }
 
   void want(const merger_actor& who, double weight, std::uint64_t paths) {
-    self->send(trainers, demand_atom::value, who, weight, paths);
+    self->send(trainers, demand_atom::value, who, weight, paths,
+               device_names{});
     run();
   }
 

@@ -208,7 +208,7 @@ TEST(MergeCore, ASickTrainerFailsNoTrialWhileAHealthyOneExists) {
     x.train(0, trials, 9);
     const auto sick = x.grant();
     const auto healthy = x.grant();
-    x.apply(merge_event::able_trainers{{sick, healthy}});
+    x.apply(merge_event::able_trainers{{{sick, "model"}, {healthy, "model"}}});
     bool sick_failed = false;
     for (int i = 0; i < 5000; ++i) {
       x.pass(.2);

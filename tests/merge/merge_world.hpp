@@ -37,8 +37,10 @@ public:
       model_state state;
       step_t at = 0;
       std::size_t next_stop = 0;
+      std::string kind = "model"; ///< of the trainer
     };
     std::map<std::uint64_t, job> jobs; ///< by lease
+    std::string kind = "model";
     bool granted = false;
     bool silent = false; ///< it trains nothing and says nothing
   };
@@ -69,6 +71,8 @@ public:
   std::map<reply_address, ack> unanswered; ///< reports that were sent
   std::vector<merge_effect::announce_demand> demands; ///< not yet answered
   std::uint64_t wanted = 0; ///< trainers more, as last announced
+  std::set<std::string> wanted_kinds; ///< of their devices; empty: any
+  std::uint64_t grants_made = 0;
   std::vector<merge_effect::cool_down_trainer> cool_downs;
   std::set<trainer_id> blamed;
   std::vector<merge_effect::give_back_stalled> stalled;
@@ -193,7 +197,15 @@ public:
   trainer_id grant(std::optional<trainer_id> which = {}) {
     const auto id = which.value_or(trainer_id{++last_trainer_});
     trainers[id].granted = true;
-    apply(merge_event::granted{id});
+    ++grants_made;
+    apply(merge_event::granted{id, trainers[id].kind});
+    return id;
+  }
+
+  /// A trainer of a kind of device, not yet granted.
+  trainer_id join(const std::string& kind) {
+    const trainer_id id{++last_trainer_};
+    trainers[id].kind = kind;
     return id;
   }
 
@@ -258,7 +270,13 @@ public:
   bool grant_for_demand() {
     const auto found
       = std::find_if(trainers.begin(), trainers.end(),
-                     [](const auto& kvp) { return !kvp.second.granted; });
+                     [this](const auto& kvp) {
+                       const auto& [granted, kind] = std::tie(
+                         kvp.second.granted, kvp.second.kind);
+                       return !granted
+                              && (wanted_kinds.empty()
+                                  || wanted_kinds.count(kind) > 0);
+                     });
     if (wanted == 0 || found == trainers.end())
       return false;
     --wanted;
@@ -327,7 +345,7 @@ public:
     for (const auto& stage : job.work.stages)
       if (stage.end > job.at && stage.begin < stop.at) {
         const auto to = std::min(stage.end, stop.at);
-        job.state.train(stage.config, job.at, to);
+        job.state.train(stage.config, job.at, to, job.kind);
         x.trained_steps += to - job.at;
         job.at = to;
       }
@@ -336,7 +354,7 @@ public:
     x.at = stop.at;
     x.node = last.node;
     x.identity = last.identity;
-    x.device = "model";
+    x.device = job.kind;
     trained += x.trained_steps;
     x.train_ns = static_cast<std::uint64_t>(
       static_cast<double>(x.trained_steps) * step_seconds * 1e9);
@@ -387,6 +405,7 @@ private:
     for (const auto& [number, job] : jobs)
       EXPECT_NE(job.work.lane, x.work.lane);
     trainer::job job;
+    job.kind = trainers.at(x.trainer).kind;
     job.at = x.work.stages.front().begin;
     if (!x.work.start.file.empty()) {
       EXPECT_EQ(files.count(x.work.start.file), 1u);
@@ -462,6 +481,7 @@ private:
 
   void take(merge_effect::announce_demand& x) {
     wanted = x.trainers;
+    wanted_kinds = x.kinds;
     demands.push_back(x);
   }
 

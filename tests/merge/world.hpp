@@ -27,12 +27,13 @@ struct world {
   lease_table leases;
   share_ledger ledger{moment{}};
   retry_policy retries{3};
+  device_kinds kinds{plan};
   usage_totals totals;
   double now = 0; ///< seconds
   double next_rate = 0; ///< tells the trials apart
 
   [[nodiscard]] merge_view view() const {
-    return {plan, estimates, chooser, leases, ledger, retries};
+    return {plan, estimates, chooser, leases, ledger, retries, kinds};
   }
 
   /// A study that measures at its last state, `end`.

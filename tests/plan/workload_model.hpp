@@ -17,10 +17,14 @@ namespace hippo::test {
 struct model_state {
   std::uint64_t value = 0;
 
-  void train(const configuration& config, step_t from, step_t to) {
+  /// @param kind of the device, which decides the bits
+  void train(const configuration& config, step_t from, step_t to,
+             const std::string& kind = "model") {
     for (auto t = from; t < to; ++t)
       for (const auto& [name, shape] : config) {
-        const auto text = name + '=' + to_text(shape);
+        auto text = name + '=' + to_text(shape);
+        if (kind != "model")
+          text.insert(0, kind);
         value = hash_bytes(text.data(), text.size(), value + t);
       }
   }
@@ -45,11 +49,12 @@ struct model_trial {
     return segments[i].config;
   }
 
-  /// The state that training this trial alone reaches.
-  [[nodiscard]] model_state alone(step_t to) const {
+  /// The state that training this trial alone reaches on a kind of device.
+  [[nodiscard]] model_state alone(step_t to,
+                                  const std::string& kind = "model") const {
     model_state result;
     for (step_t t = 0; t < to; ++t)
-      result.train(at(t), t, t + 1);
+      result.train(at(t), t, t + 1, kind);
     return result;
   }
 };

@@ -54,7 +54,7 @@ struct PoolCoreTest : testing::Test {
 
   core::effects demand(std::uint64_t merger, std::uint64_t wanted,
                        double weight = 1) {
-    return pool.demand(merger, weight, wanted, now);
+    return pool.demand(merger, weight, wanted, {}, now);
   }
 
   std::size_t held_by(std::uint64_t merger) const {
@@ -68,6 +68,7 @@ struct PoolCoreTest : testing::Test {
 };
 
 using grants = std::vector<core::grant>;
+using kinds = std::set<std::string>;
 
 TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
   demand(1, 1);
@@ -79,7 +80,7 @@ TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
 TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
   demand(1, 1);
   const auto x = admit();
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x}}));
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x, "test"}}));
   EXPECT_EQ(pool.holder_of(x), 1u);
   EXPECT_EQ(pool.idle(), 0u);
 }
@@ -87,7 +88,8 @@ TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
 TEST_F(PoolCoreTest, DemandIsAnsweredWithWhatIsIdle) {
   const auto x = join();
   const auto y = join();
-  EXPECT_EQ(all<core::grant>(demand(4, 5)), (grants{{4, x}, {4, y}}));
+  EXPECT_EQ(all<core::grant>(demand(4, 5)),
+            (grants{{4, x, "test"}, {4, y, "test"}}));
 }
 
 TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
@@ -148,7 +150,7 @@ TEST_F(PoolCoreTest, ReleasedTrainerGoesToTheNextMerger) {
   demand(1, 1);
   const auto x = join();
   demand(2, 1);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x}}));
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x, "test"}}));
 }
 
 TEST_F(PoolCoreTest, ReleaseOfAnUnknownTrainerDoesNothing) {
@@ -224,7 +226,7 @@ TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
   EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
   now += 500ms;
-  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{{1, x}}));
+  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{{1, x, "test"}}));
 }
 
 TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
@@ -234,7 +236,7 @@ TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
   pool.release(x, now);
   demand(1, 1);
   EXPECT_EQ(pool.holder_of(x), std::nullopt);
-  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{{2, x}}));
+  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{{2, x, "test"}}));
 }
 
 /// One merger's leases end at once, and so use no time; another's take five
@@ -298,13 +300,14 @@ TEST_F(PoolCoreTest, MergersAreToldWhoCanTrainForThem) {
   core::effects out;
   const trainer_id y{
     pool.admit(named({"mlp"}), std::nullopt, now, out).trainer};
-  EXPECT_EQ(all<core::tell_able>(out), (told{{1, {x, y}}}));
+  EXPECT_EQ(all<core::tell_able>(out), (told{{1, {{x, "test"}, {y, "test"}}}}));
   admit(named({"cnn"}));
   EXPECT_EQ(all<core::tell_able>(pool.blame(x, "broke", now)),
-            (told{{1, {y}}}));
+            (told{{1, {{y, "test"}}}}));
   EXPECT_EQ(all<core::tell_able>(pool.note_alive(x, now)),
-            (told{{1, {x, y}}}));
-  EXPECT_EQ(all<core::tell_able>(pool.leave(y, now)), (told{{1, {x}}}));
+            (told{{1, {{x, "test"}, {y, "test"}}}}));
+  EXPECT_EQ(all<core::tell_able>(pool.leave(y, now)),
+            (told{{1, {{x, "test"}}}}));
 }
 
 TEST_F(PoolCoreTest, MergerWhoseWorkloadStartsNowhereWaitsAndSaysWhy) {
@@ -328,6 +331,35 @@ TEST_F(PoolCoreTest, MergerWhoseWorkloadStartsNowhereWaitsAndSaysWhy) {
   EXPECT_TRUE(pool.stuck().empty());
 }
 
+TEST_F(PoolCoreTest, MergerThatWaitsForAKindGetsNoOtherAndSaysWhy) {
+  pool.introduce(1, {"key", "mlp", ""});
+  const auto other = join(named({"mlp"}));
+  EXPECT_TRUE(
+    all<core::grant>(pool.demand(1, 1, 2, {"gpu"}, now)).empty());
+  ASSERT_EQ(pool.stuck().size(), 1u);
+  EXPECT_EQ(pool.stuck()[0].why,
+            "what it has begun was trained on 'gpu', and none of the 1 trainers"
+            " is of that kind: start one on such a device");
+  auto gpu = named({"mlp"});
+  gpu.device = "gpu";
+  const auto x = join(gpu);
+  EXPECT_EQ(all<core::grant>(last), (grants{{1, x, "gpu"}}));
+  EXPECT_TRUE(pool.stuck().empty());
+  EXPECT_EQ(all<core::grant>(pool.demand(1, 1, 2, {}, now)),
+            (grants{{1, other, "test"}}));
+}
+
+TEST_F(PoolCoreTest, NobodyIsAskedForATrainerOfAKindThatIsOfNoUse) {
+  demand(1, 5);
+  const auto x = join();
+  EXPECT_EQ(pool.holder_of(x), 1u);
+  now += 1h;
+  EXPECT_TRUE(
+    all<core::ask_to_yield>(pool.demand(2, 1, 1, {"gpu"}, now)).empty());
+  EXPECT_FALSE(
+    all<core::ask_to_yield>(pool.demand(2, 1, 1, {"test"}, now)).empty());
+}
+
 TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   demand(1, 1);
   const auto x = join();
@@ -335,7 +367,7 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
   EXPECT_TRUE(all<core::grant>(heartbeat_of(x, 3)).empty());
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x}}));
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x, "test"}}));
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
@@ -377,7 +409,8 @@ TEST_F(PoolCoreTest, TrainersOfAMergerThatEndsGoToOthers) {
   demand(1, 1);
   const auto x = join();
   demand(2, 1);
-  EXPECT_EQ(all<core::grant>(pool.forget_merger(1, now)), (grants{{2, x}}));
+  EXPECT_EQ(all<core::grant>(pool.forget_merger(1, now)),
+            (grants{{2, x, "test"}}));
 }
 
 TEST_F(PoolCoreTest, TrainerOfNoUseIsNotGranted) {
@@ -440,7 +473,7 @@ TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {
   EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
   EXPECT_EQ(pool.reserved_for(x), 2u);
   EXPECT_EQ(pool.reserved_for(y), std::nullopt);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x}}));
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x, "test"}}));
   EXPECT_EQ(pool.reserved_for(x), std::nullopt);
 }
 
@@ -494,6 +527,9 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
         break;
       case 7:
         out = pool.demand(merger, 1 + static_cast<double>(below(3)), below(5),
+                          below(3) == 0 ? kinds{"test"}
+                          : below(4) == 0 ? kinds{"other"}
+                                          : kinds{},
                           now);
         break;
       case 8:

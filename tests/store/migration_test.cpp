@@ -126,7 +126,8 @@ TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
      measured(2, 0, 1, 5), measured(2, 0, 2, 10)}));
   run_sql("UPDATE meta SET value = '4' WHERE key = 'version';"
           "ALTER TABLE events DROP COLUMN shared;"
-          "ALTER TABLE trials DROP COLUMN shared");
+          "ALTER TABLE trials DROP COLUMN shared;"
+          "ALTER TABLE checkpoints DROP COLUMN device");
   const auto folder = open();
   ASSERT_TRUE(folder);
   const auto trials = *folder->load_trials(1, 0, 9);
@@ -196,6 +197,7 @@ protected:
   /// Goes back to version 3, and opens the folder.
   std::unique_ptr<state_writer> migrated() {
     run_sql("UPDATE meta SET value = '3' WHERE key = 'version';"
+            "ALTER TABLE checkpoints DROP COLUMN device;"
             "ALTER TABLE events DROP COLUMN shared;"
             "ALTER TABLE trials DROP COLUMN shared");
     return open();

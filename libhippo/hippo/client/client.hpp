@@ -101,6 +101,8 @@ struct trainer_summary {
   std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
+  /// What it failed at that others could do, so that it rests; empty: nothing.
+  std::string sick{};
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client.

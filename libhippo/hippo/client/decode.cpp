@@ -83,6 +83,7 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.memory_bytes = x.getMemoryBytes();
   result.driver = x.getDriver();
   result.compute_capability = x.getComputeCapability();
+  result.sick = x.getSick();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),

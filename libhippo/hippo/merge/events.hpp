@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <variant>
@@ -79,6 +80,7 @@ struct malformed {
 /// A trainer may be used until it is released.
 struct granted {
   trainer_id trainer{};
+  std::string kind{}; ///< of its device
 };
 /// A trainer is gone.
 struct lost {
@@ -86,7 +88,7 @@ struct lost {
 };
 /// These could train for the merger, as far as is known, whoever holds them.
 struct able_trainers {
-  std::set<trainer_id> trainers;
+  std::map<trainer_id, std::string> trainers; ///< the kinds of their devices
 };
 /// A trainer is alive, and has reached that state of a lease.
 struct heartbeat {
@@ -154,6 +156,7 @@ struct note_alive {
 struct announce_demand {
   double weight = 0;
   std::uint64_t trainers = 0;
+  std::set<std::string> kinds{}; ///< of their devices; empty: any
 };
 
 // -- to studies and the service -----------------------------------------------

@@ -55,6 +55,12 @@ void lease_table::set_free(trainer_id x) {
   check(x);
 }
 
+void lease_table::set_aside(trainer_id x) {
+  assert(has(x));
+  free_.erase(x);
+  check(x);
+}
+
 std::vector<trainer_id> lease_table::set_aside_free() {
   std::vector<trainer_id> result;
   for (auto x : std::exchange(free_, {}))

@@ -81,6 +81,9 @@ public:
   /// Lets a trainer be free that has an empty lane, unless it winds down.
   void set_free(trainer_id x);
 
+  /// A trainer is free no longer, until `set_free`. REQUIRES: it is here.
+  void set_aside(trainer_id x);
+
   /// No trainer is free afterwards. @returns those that were and have no lease
   std::vector<trainer_id> set_aside_free();
 

@@ -43,6 +43,22 @@ bool is_measuring(const running_lease& x) {
              || std::find(added.begin(), added.end(), at) != added.end());
 }
 
+/// Puts back what earlier runs left.
+/// @returns how many bytes the checkpoints take
+std::uint64_t restore(search_plan& plan, device_kinds& kinds,
+                      stored_plan known) {
+  std::vector<std::pair<node_id, std::string>> made;
+  made.reserve(known.results.size() + known.checkpoints.size());
+  for (auto& x : known.results)
+    made.emplace_back(x.node, std::move(x.device));
+  for (auto& x : known.checkpoints)
+    made.emplace_back(x.node, std::move(x.device));
+  const auto bytes = restore(plan, std::move(known));
+  for (const auto& [node, kind] : made)
+    kinds.restore(node, kind);
+  return bytes;
+}
+
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -53,7 +69,8 @@ merge_core::merge_core(merger_options options, moment begun)
   : options_(std::move(options)),
     key_(key_of(options_.workload)),
     plan_(options_.waits),
-    retention_(restore(plan_, std::exchange(options_.known, {})),
+    kinds_(plan_),
+    retention_(restore(plan_, kinds_, std::exchange(options_.known, {})),
                options_.checkpoint_bytes_max),
     estimates_(options_.speed_names),
     chooser_(plan_, estimates_, options_.policy),
@@ -184,12 +201,15 @@ void merge_core::on(merge_event::reported& x) {
     take_late(std::move(x.report), x.from);
     return;
   }
-  if (!is_of(lease->work, x.report)) {
+  if (!is_of(lease->work, x.report)
+      || !kinds_.may_keep(lease->work.stages.back().node,
+                           x.report.device)) {
     log(level::error,
         "trainer " + std::to_string(number_of(lease->trainer))
           + " reports step " + std::to_string(x.report.at) + " of node "
           + std::to_string(x.report.node) + " for lease "
-          + std::to_string(x.report.lease) + ", which is not of it");
+          + std::to_string(x.report.lease) + ", made on " + x.report.device
+          + ", which is not of it");
     effects_.push_back(
       merge_effect::send_cancel{lease->trainer, lease->id()});
     outbox_.acknowledge(x.from, ack{x.report.lease, x.report.at});
@@ -220,6 +240,7 @@ void merge_core::on(merge_event::lease_ended& x) {
   if (!leases_.find(id))
     return;
   const auto ended = leases_.end(id);
+  kinds_.end(x.end.lease);
   ledger_.advance(now_);
   if (x.end.failure) {
     take_failure(ended, x.end);
@@ -261,6 +282,7 @@ void merge_core::on(merge_event::granted& x) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(x.trainer);
+  kinds_.add_trainer(x.trainer, std::move(x.kind));
   announced_demand_.reset(); // the pool has counted one off: announce it anew
   place_trainers();
 }
@@ -268,7 +290,11 @@ void merge_core::on(merge_event::granted& x) {
 void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer); }
 
 void merge_core::on(merge_event::able_trainers& x) {
-  retries_.set_able(std::move(x.trainers));
+  std::set<trainer_id> able;
+  for (const auto& kvp : x.trainers)
+    able.insert(able.end(), kvp.first);
+  retries_.set_able(std::move(able));
+  kinds_.set_able(std::move(x.trainers));
   place_trainers(); // what was left to others may be left to nobody
 }
 
@@ -448,6 +474,8 @@ void merge_core::learn(const std::string& speed_key, const stop_report& x) {
 
 void merge_core::keep(const stop_report& x,
                       const std::optional<recorded>& news) {
+  if (news && (news->measured || news->saved))
+    kinds_.keep(news->node, x.device);
   if (news && !x.output.empty())
     outbox_.add(output_added{key_, {news->node, x.at, x.output}});
   if (news && news->measured)
@@ -456,7 +484,8 @@ void merge_core::keep(const stop_report& x,
     return;
   if (news && news->saved) {
     retention_.add(*x.saved);
-    outbox_.add(checkpoint_added{key_, {news->node, x.at, *x.saved}});
+    outbox_.add(
+      checkpoint_added{key_, {news->node, x.at, *x.saved, x.device}});
     return;
   }
   // Only a name that nothing else can have, and not of a report that was here
@@ -476,7 +505,10 @@ void merge_core::keep(const stop_report& x,
 void merge_core::take_late(stop_report x, reply_address from) {
   if (!all_finite(x.values))
     x.values.clear(); // to be found out again
-  const auto news = plan_.adopt(x);
+  // Its tree may have begun anew on another kind of device.
+  const bool is_of_kind
+    = x.node >= plan_.size() || kinds_.may_keep(x.node, x.device);
+  const auto news = is_of_kind ? plan_.adopt(x) : std::nullopt;
   keep(x, news);
   if (news && (news->measured || news->saved)) {
     usage_.count_steps(x.trained_steps);
@@ -541,7 +573,11 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
   if (is_of_running(end.failure->code))
     settings_.note_failure(x.work.workload.settings);
-  const auto what = retries_.judge(x, end, plan_);
+  const auto node = x.work.stages.back().node;
+  const auto what
+    = retries_.judge(x, end, plan_, [this, node](trainer_id other) {
+        return kinds_.may_train(other, node);
+      });
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
@@ -653,6 +689,7 @@ void merge_core::check_invariants() const {
   outbox_.check_invariants();
   retries_.check_invariants();
   retention_.check_invariants(plan_);
+  kinds_.check_invariants();
   // O(leases): where there are many, each part checks what it touches.
   constexpr std::size_t leases_checked_max = 64;
   if (leases_.leases().size() > leases_checked_max)

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/merge/device_kinds.hpp"
 #include "hippo/merge/events.hpp"
 #include "hippo/merge/lease_table.hpp"
 #include "hippo/merge/options.hpp"
@@ -112,6 +113,11 @@ private:
   /// where nobody with these waits any more.
   void choose_settings(lease& to) const;
   void cool_down_free();
+  /// Gives back free trainers that may train nothing of what is there, since
+  /// it is of other kinds. @returns whether there were any
+  bool release_unsuited();
+  /// The kinds of device that paths could be leased to; empty: any.
+  [[nodiscard]] std::set<std::string> wanted_kinds() const;
   void offer_capacity();
   void announce_demand();
   /// Ends a lease at state `at`, unless it ends there anyway.
@@ -154,6 +160,7 @@ private:
   std::string key_;
 
   search_plan plan_;
+  device_kinds kinds_;  ///< of what the plan begins with, too
   retention retention_; ///< counts what the plan begins with
   time_estimates estimates_;
   scheduler chooser_;
@@ -176,6 +183,7 @@ private:
   double announced_weight_ = 0; ///< to the pool
   /// Likewise, the trainers that could be used; nothing: announce it anew.
   std::optional<std::uint64_t> announced_demand_ = 0;
+  std::set<std::string> announced_kinds_; ///< likewise, of their devices
   /// The pool grants what it has before it answers.
   std::uint64_t demands_announced_ = 0, demands_answered_ = 0;
 

@@ -53,7 +53,7 @@ void append_stops(std::vector<stop_point>& to,
 } // namespace
 
 merge_view merge_core::view() const {
-  return {plan_, estimates_, chooser_, leases_, ledger_, retries_};
+  return {plan_, estimates_, chooser_, leases_, ledger_, retries_, kinds_};
 }
 
 void merge_core::place_trainers() {
@@ -71,7 +71,8 @@ bool merge_core::place_one() {
   if (!next)
     return false;
   if (!next->where) {
-    cool_down_free();
+    if (!release_unsuited())
+      cool_down_free();
     return true;
   }
   // The pool may have a trainer on which it need not take turns.
@@ -143,6 +144,7 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
   const auto& first = lease.work.stages.front();
   ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
   effects_.push_back(merge_effect::send_lease{trainer, lease.work});
+  kinds_.begin(lease.work.number, lease.work.stages.back().node, trainer);
   plan_.begin_lease(lease.work);
   leases_.begin(std::move(lease));
 }
@@ -153,6 +155,43 @@ void merge_core::cool_down_free() {
       x, failed_cool_down, {}});
     release(x);
   }
+}
+
+bool merge_core::release_unsuited() {
+  if (!kinds_.are_several())
+    return false;
+  const auto wanted = wanted_kinds();
+  if (wanted.empty())
+    return false;
+  bool result = false;
+  const auto free = leases_.free_trainers();
+  for (auto x : free) {
+    if (wanted.count(*kinds_.kind_of_trainer(x)) > 0)
+      continue;
+    result = true;
+    if (leases_.trainer(x).leases == 0)
+      release(x);
+    else
+      leases_.set_aside(x);
+  }
+  return result;
+}
+
+std::set<std::string> merge_core::wanted_kinds() const {
+  std::set<std::string> result;
+  if (!kinds_.are_several() || !is_leasing())
+    return result;
+  bool is_any = false;
+  chooser_.for_each_first([&](node_id node) {
+    const auto kind = kinds_.kind_of(node);
+    is_any = !kind;
+    if (kind)
+      result.insert(*kind);
+    return !is_any;
+  });
+  if (is_any)
+    result.clear();
+  return result;
 }
 
 void merge_core::offer_capacity() {
@@ -189,13 +228,19 @@ void merge_core::announce_demand() {
   }
   if (weight == 0)
     weight = announced_weight_; // nothing waits, and nothing will be leased
+  // More trials begin once there is a trainer for what waits: those of other
+  // kinds would come and go.
+  auto kinds = wanted_kinds();
   if (weight == 0
-      || (demand == announced_demand_ && weight == announced_weight_))
+      || (demand == announced_demand_ && weight == announced_weight_
+          && kinds == announced_kinds_))
     return;
   announced_demand_ = demand;
   announced_weight_ = weight;
+  announced_kinds_ = kinds;
   ++demands_announced_;
-  effects_.push_back(merge_effect::announce_demand{weight, demand});
+  effects_.push_back(
+    merge_effect::announce_demand{weight, demand, std::move(kinds)});
 }
 
 void merge_core::end_early(const running_lease& x, step_t at) {
@@ -208,6 +253,7 @@ void merge_core::end_early(const running_lease& x, step_t at) {
 void merge_core::release(trainer_id x) {
   assert(leases_.trainer(x).leases == 0);
   leases_.remove(x);
+  kinds_.remove_trainer(x);
   usage_.forget(x);
   effects_.push_back(merge_effect::release_trainer{x});
 }
@@ -223,8 +269,10 @@ void merge_core::remove_trainer(trainer_id x) {
           + " is free again from step "
           + std::to_string(lease.progress.reached));
     ledger_.end(lease.id());
+    kinds_.end(lease.work.number);
     plan_.end_lease(lease.work.number);
   }
+  kinds_.remove_trainer(x);
   usage_.forget(x);
   studies_.follow_ended_lease();
   reconcile();

@@ -88,7 +88,10 @@ std::optional<placement> place(const merge_view& view, const path& x) {
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
-    if (view.retries.is_left_to_others(trainer, x))
+    if (!view.kinds.may_train(trainer, x)
+        || view.retries.is_left_to_others(trainer, x, [&](trainer_id y) {
+             return view.kinds.may_train(y, x);
+           }))
       continue;
     const auto next = place_on(view, trainer, x, own);
     // A lease that is at its end takes no more time from one beside it, but
@@ -118,7 +121,15 @@ std::optional<placed_path> next_placement(const merge_view& view) {
                || (there->fits
                    && there->own * misfit_gain_min >= where->own));
   };
-  if (auto other = view.chooser.choose(is_better))
+  const auto is_possible = [&](node_id node) {
+    const auto& free = view.leases.free_trainers();
+    return std::any_of(free.begin(), free.end(), [&](trainer_id y) {
+      return view.kinds.may_train(y, node);
+    });
+  };
+  if (auto other = view.chooser.choose(
+        is_better, view.kinds.are_several() ? is_possible
+                                            : scheduler::node_filter{}))
     return placed_path{std::move(*other), there};
   return placed_path{std::move(*chosen), where};
 }

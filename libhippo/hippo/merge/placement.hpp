@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "hippo/merge/device_kinds.hpp"
 #include "hippo/merge/lease_table.hpp"
 #include "hippo/merge/retry_policy.hpp"
 #include "hippo/merge/share_ledger.hpp"
@@ -22,6 +23,7 @@ struct merge_view {
   const lease_table& leases;
   const share_ledger& ledger;
   const retry_policy& retries;
+  const device_kinds& kinds;
 };
 
 /// Estimates how long a path, or the rest of a lease from state `from` on,
@@ -63,11 +65,12 @@ struct placement {
 /// for the same reasons (`time_estimates::speed_key`) are taken to fit each
 /// other: a step of all then takes as long as one of one. Those that do not fit
 /// train in turns.
-/// @returns nothing if it has failed on all free trainers
+/// @returns nothing if none of the free trainers may train it: it is of another
+///          kind, or the path has failed there and is left to others
 /// @complexity O(lanes of the free trainers)
 std::optional<placement> place(const merge_view& view, const path& x);
 
-/// A path and where it is trained; nowhere: it has failed on all free trainers.
+/// A path and where it is trained; nowhere: no free trainer may train it.
 struct placed_path {
   path what;
   std::optional<placement> where;

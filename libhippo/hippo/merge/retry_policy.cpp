@@ -37,7 +37,8 @@ retry_policy::retry_policy(unsigned attempts_max)
 }
 
 verdict retry_policy::judge(const running_lease& x, const lease_end& end,
-                            const search_plan& plan) {
+                            const search_plan& plan,
+                            const trainer_filter& others) {
   assert(end.failure);
   const auto& stages = x.work.stages;
   switch (end.failure->code) {
@@ -63,12 +64,13 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
       }
       [[fallthrough]];
     default:
-      return judge_training(x, end);
+      return judge_training(x, end, others);
   }
 }
 
 verdict retry_policy::judge_training(const running_lease& x,
-                                     const lease_end& end) {
+                                     const lease_end& end,
+                                     const trainer_filter& others) {
   const auto& stages = x.work.stages;
   // The stage that could not be left.
   const auto i = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
@@ -85,7 +87,7 @@ verdict retry_policy::judge_training(const running_lease& x,
   ++failed.attempts;
   check_invariants();
   if (failed.trainers.size() < attempts_max_
-      && (failed.attempts < attempts_max_ || can_others_try(failed)))
+      && (failed.attempts < attempts_max_ || can_others_try(failed, others)))
     return retry{};
   fail_from result{where.node, beyond, *end.failure, agrees(failed.trainers)};
   if (!end.log.empty())
@@ -96,9 +98,10 @@ verdict retry_policy::judge_training(const running_lease& x,
   return result;
 }
 
-bool retry_policy::can_others_try(const failed_state& x) const {
+bool retry_policy::can_others_try(const failed_state& x,
+                                  const trainer_filter& others) const {
   return std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
-    return x.trainers.count(y) == 0;
+    return x.trainers.count(y) == 0 && (!others || others(y));
   });
 }
 
@@ -130,7 +133,8 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   return result;
 }
 
-bool retry_policy::is_left_to_others(trainer_id x, const path& what) const {
+bool retry_policy::is_left_to_others(trainer_id x, const path& what,
+                                     const trainer_filter& others) const {
   // Of all failures on the way together: those that have failed in different
   // places must not leave it to each other for ever.
   std::set<trainer_id> failed;
@@ -142,7 +146,7 @@ bool retry_policy::is_left_to_others(trainer_id x, const path& what) const {
           failed.insert(kvp.first);
   return failed.count(x) > 0
          && std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
-              return failed.count(y) == 0;
+              return failed.count(y) == 0 && (!others || others(y));
             });
 }
 

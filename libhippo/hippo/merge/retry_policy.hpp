@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -77,11 +78,15 @@ public:
   /// These could train for the merger, as far as is known, whoever has them.
   void set_able(std::set<trainer_id> trainers) { able_ = std::move(trainers); }
 
+  /// Whether a trainer may train the path at all.
+  using trainer_filter = std::function<bool(trainer_id)>;
+
   /// Takes in the failure of a lease.
   /// @param plan what its checkpoint is looked up in
+  /// @param others who may try it again, of those who are able; none: all
   /// REQUIRES: `end.failure` is set.
   verdict judge(const running_lease& x, const lease_end& end,
-                const search_plan& plan);
+                const search_plan& plan, const trainer_filter& others = {});
 
   /// A lease has got as far as state `at`.
   /// @returns the trainers that are to blame, since they could not get as far
@@ -95,8 +100,10 @@ public:
   void forget(trainer_id x) { cool_downs_.erase(x); }
 
   /// Whether a trainer has failed at a path that others could try.
+  /// @param others who may, of those who are able; none: all
   /// @complexity O(failures on the path's nodes * trainers)
-  [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what) const;
+  [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
+                                       const trainer_filter& others = {}) const;
 
   void check_invariants() const;
 
@@ -109,8 +116,10 @@ private:
     std::map<trainer_id, std::pair<step_t, std::string>> trainers;
   };
 
-  verdict judge_training(const running_lease& x, const lease_end& end);
-  [[nodiscard]] bool can_others_try(const failed_state& x) const;
+  verdict judge_training(const running_lease& x, const lease_end& end,
+                         const trainer_filter& others);
+  [[nodiscard]] bool can_others_try(const failed_state& x,
+                                    const trainer_filter& others) const;
 
   unsigned attempts_max_;
   std::set<trainer_id> able_;

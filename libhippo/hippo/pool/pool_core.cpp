@@ -4,8 +4,6 @@
 #include <cassert>
 #include <utility>
 
-#include "hippo/space/own_workload.hpp"
-
 namespace hippo {
 
 namespace {
@@ -50,7 +48,7 @@ struct pool_core::projected_shares {
                                    const trainer_entry& x) const {
     return std::any_of(passed.begin(), passed.end(), [&](std::size_t merger) {
       const auto id = pool.mergers_[merger].id;
-      return pool.suits(x, id) && !x.is_resting(id, pool.shared_until_);
+      return pool.is_of_use(x, id) && !x.is_resting(id, pool.shared_until_);
     });
   }
 };
@@ -90,69 +88,27 @@ bool pool_core::suits(const trainer_entry& x, merger_id merger) const {
   return x.can_train(need->need);
 }
 
+bool pool_core::is_of_use(const trainer_entry& x, merger_id merger) const {
+  if (!suits(x, merger))
+    return false;
+  const auto place = place_of(merger);
+  return !place || mergers_[*place].kinds.empty()
+         || mergers_[*place].kinds.count(x.record.device) > 0;
+}
+
 bool pool_core::has_trainer_for(merger_id merger) const {
   return std::any_of(trainers_.begin(), trainers_.end(), [&](const auto& kvp) {
-    return kvp.second.is_there() && suits(kvp.second, merger);
+    return kvp.second.is_there() && is_of_use(kvp.second, merger);
   });
 }
 
-std::set<trainer_id> pool_core::able_for(merger_id merger) const {
-  std::set<trainer_id> result;
+std::map<trainer_id, std::string>
+pool_core::able_for(merger_id merger) const {
+  std::map<trainer_id, std::string> result;
   for (const auto& [number, x] : trainers_)
     if (x.is_there() && x.record.sick.empty() && x.record.stalled.empty()
         && x.is_able(merger) && suits(x, merger))
-      result.insert(number);
-  return result;
-}
-
-bool pool_core::is_stuck(const need_entry& x) const {
-  const auto place = place_of(x.merger);
-  if (!place
-      || (mergers_[*place].wanted == 0 && shares_.devices(*place) == 0))
-    return false;
-  return std::none_of(trainers_.begin(), trainers_.end(), [&](auto& kvp) {
-    const auto& y = kvp.second;
-    return y.is_there() && y.is_able(x.merger) && suits(y, x.merger);
-  });
-}
-
-std::string pool_core::why_stuck(const need_entry& x) const {
-  const auto& need = x.need;
-  std::size_t connected = 0;
-  std::string others; // versions
-  bool known = false; // to a trainer, which computes with other numerics then
-  std::string unable; // what one says that should be able
-  for (const auto& [number, trainer] : trainers_) {
-    if (!trainer.is_there())
-      continue;
-    ++connected;
-    if (const auto i = trainer.workloads.find(need.name);
-        i != trainer.workloads.end())
-      others = i->second;
-    known = known || trainer.knows(need);
-    if (const auto i = trainer.rests.find(x.merger);
-        unable.empty() && i != trainer.rests.end() && suits(trainer, x.merger)
-        && !i->second.unable.empty())
-      unable = "trainer " + std::to_string(number_of(number)) + " ("
-               + trainer.record.name + ") says: " + i->second.unable;
-  }
-  if (connected == 0)
-    return "no trainer is connected";
-  auto result = "none of the " + std::to_string(connected)
-                + " trainers can train '" + need.name + '\'';
-  if (!unable.empty())
-    result += ", which does not start there; " + unable
-              + "; install there what it lacks, or start a trainer that has it";
-  else if (known)
-    result += " with numerics: " + need.numerics
-              + ": start one with --numerics " + need.numerics;
-  else if (!others.empty())
-    result += " in its version '" + need.version + "', only '" + others
-              + "': run the same release or library everywhere";
-  else
-    result += is_own_workload(need.name)
-                ? ": start one without --no-code"
-                : ": start one with the library that it is in";
+      result.emplace(number, x.record.device);
   return result;
 }
 
@@ -160,7 +116,7 @@ std::optional<std::size_t> pool_core::next_for(const trainer_entry& x) const {
   auto shares = shares_;
   while (const auto result = shares.next()) {
     const auto merger = mergers_[*result].id;
-    if (suits(x, merger) && !x.is_resting(merger, shared_until_))
+    if (is_of_use(x, merger) && !x.is_resting(merger, shared_until_))
       return result;
     shares.set_waiting(*result, false);
   }
@@ -205,14 +161,6 @@ std::uint64_t pool_core::idle() const {
     std::count_if(trainers_.begin(), trainers_.end(), [](const auto& kvp) {
       return !kvp.second.gone && !kvp.second.holder;
     }));
-}
-
-std::vector<pool_core::stuck_workload> pool_core::stuck() const {
-  std::vector<stuck_workload> result;
-  for (const auto& x : needs_)
-    if (is_stuck(x))
-      result.push_back({x.need.key, why_stuck(x)});
-  return result;
 }
 
 std::optional<pool_core::merger_id>
@@ -265,21 +213,7 @@ void pool_core::grant_idle(time_point now, effects& out) {
     --merger.wanted; // until the merger says how many are left
     shares_.hold(*first, 1);
     shares_.set_waiting(*first, merger.wanted > 0);
-    out.emplace_back(grant{merger.id, number});
-  }
-}
-
-/// Logs which mergers have to wait and why, once for each reason.
-void pool_core::log_stuck(effects& out) {
-  for (auto& x : needs_) {
-    if (!is_stuck(x)) {
-      x.logged_stuck.clear();
-      continue;
-    }
-    if (auto why = why_stuck(x); why != x.logged_stuck) {
-      out.emplace_back(log_line{true, x.need.key + " has to wait: " + why});
-      x.logged_stuck = std::move(why);
-    }
+    out.emplace_back(grant{merger.id, number, x.record.device});
   }
 }
 
@@ -302,7 +236,7 @@ pool_core::candidate_for(const projected_shares& next, std::size_t to) {
   std::optional<candidate> result;
   for (auto& [number, x] : trainers_) {
     if (!x.holder || x.reserved_for || !x.is_there()
-        || !suits(x, mergers_[to].id) || !x.is_able(mergers_[to].id)
+        || !is_of_use(x, mergers_[to].id) || !x.is_able(mergers_[to].id)
         || x.is_resting(mergers_[to].id, shared_until_)
         || next.is_spoken_for(*this, x))
       continue;
@@ -643,17 +577,20 @@ void pool_core::introduce(merger_id who, workload_need need) {
 }
 
 pool_core::effects pool_core::demand(merger_id who, double weight,
-                                     std::uint64_t wanted, time_point now) {
+                                     std::uint64_t wanted,
+                                     std::set<std::string> kinds,
+                                     time_point now) {
   assert(weight > 0);
   effects out;
   catch_up(now);
   auto place = place_of(who);
   if (!place) {
     place = shares_.add(weight);
-    mergers_.push_back({who, 0});
+    mergers_.push_back({who, 0, {}});
     assert(*place + 1 == mergers_.size());
   }
   mergers_[*place].wanted = wanted;
+  mergers_[*place].kinds = std::move(kinds);
   shares_.set_weight(*place, weight);
   share(now, out);
   checked();

@@ -69,6 +69,7 @@ public:
   struct grant {
     merger_id merger = 0;
     trainer_id trainer{};
+    std::string kind{}; ///< of its device
     friend bool operator==(const grant&, const grant&) = default;
   };
 
@@ -90,7 +91,7 @@ public:
   /// those that are connected, know its workload, and are not known to fail.
   struct tell_able {
     merger_id merger = 0;
-    std::set<trainer_id> trainers;
+    std::map<trainer_id, std::string> trainers; ///< the kinds of their devices
     friend bool operator==(const tell_able&, const tell_able&) = default;
   };
 
@@ -175,9 +176,10 @@ public:
 
   /// A merger of that weight could use so many trainers, beside those that it
   /// holds.
+  /// @param kinds of their devices; empty: any
   /// REQUIRES: `weight > 0`
   effects demand(merger_id who, double weight, std::uint64_t wanted,
-                 time_point now);
+                 std::set<std::string> kinds, time_point now);
 
   /// A merger has ended; its trainers are free.
   effects forget_merger(merger_id who, time_point now);
@@ -280,6 +282,7 @@ private:
   struct merger_entry {
     merger_id id = 0;
     std::uint64_t wanted = 0; ///< trainers that it could use
+    std::set<std::string> kinds{}; ///< of their devices; empty: any
   };
 
   /// What a merger that has introduced itself needs.
@@ -287,7 +290,8 @@ private:
     merger_id merger = 0;
     workload_need need;
     std::string logged_stuck{}; ///< why it has to wait, as the log has it
-    std::optional<std::set<trainer_id>> told{}; ///< with `tell_able`
+    /// With `tell_able`.
+    std::optional<std::map<trainer_id, std::string>> told{};
   };
 
   struct projected_shares;
@@ -302,9 +306,14 @@ private:
   [[nodiscard]] std::optional<std::size_t> place_of(merger_id x) const;
   [[nodiscard]] bool suits(const trainer_entry& x, merger_id merger) const;
   [[nodiscard]] bool has_trainer_for(merger_id merger) const;
-  [[nodiscard]] std::set<trainer_id> able_for(merger_id merger) const;
+  [[nodiscard]] std::map<trainer_id, std::string>
+  able_for(merger_id merger) const;
+  /// Whether a trainer suits a merger, and is of a kind that it could use now.
+  [[nodiscard]] bool is_of_use(const trainer_entry& x, merger_id merger) const;
   [[nodiscard]] bool is_stuck(const need_entry& x) const;
   [[nodiscard]] std::string why_stuck(const need_entry& x) const;
+  /// The kinds that it waits for, if no trainer is of any; else nothing.
+  [[nodiscard]] std::string kinds_lacking(const need_entry& x) const;
   [[nodiscard]] std::optional<std::size_t>
   next_for(const trainer_entry& x) const;
   [[nodiscard]] bool is_contended() const;

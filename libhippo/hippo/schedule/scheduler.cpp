@@ -199,21 +199,45 @@ std::optional<path> scheduler::choose(const view& among) const {
 }
 
 std::optional<path>
-scheduler::choose(const std::function<bool(const path&)>& fits) const {
+scheduler::choose(const std::function<bool(const path&)>& fits,
+                  const node_filter& among) const {
   auto left = choices_max;
   for (const auto& first : all_.ranking) {
-    if (left-- == 0)
+    if (left == 0)
       break;
-    if (auto x = path_from(all_, first); fits(x))
-      return x;
     const auto& [key, order, id, from] = first;
-    const auto children = tree().children(id, from, left);
-    for (auto child : children)
+    // Below the root, each child is a tree of its own.
+    if (among && id != 0 && !among(id))
+      continue;
+    --left;
+    if (auto x = path_from(all_, first);
+        (!among || among(x.stages.back().node)) && fits(x))
+      return x;
+    const bool is_filtered = among && id == 0;
+    for (auto child : tree().children(id, from, is_filtered ? SIZE_MAX : left)) {
+      if (is_filtered && !among(child))
+        continue;
+      if (left == 0)
+        break;
+      --left;
       if (auto x = path_from(all_, first, child); fits(x))
         return x;
-    left -= children.size();
+    }
   }
   return std::nullopt;
+}
+
+void scheduler::for_each_first(const node_filter& f) const {
+  for (const auto& [key, order, id, from] : all_.ranking) {
+    if (id != 0) {
+      if (!f(id))
+        return;
+      continue;
+    }
+    for (auto child : tree().children(id, from, SIZE_MAX))
+      if (!f(child))
+        return;
+  }
 }
 
 path scheduler::path_from(const view& among, const rank& first,

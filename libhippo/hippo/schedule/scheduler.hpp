@@ -43,6 +43,8 @@ struct path {
 /// that for all of them is.
 class scheduler {
 public:
+  using node_filter = std::function<bool(node_id)>;
+
   /// REQUIRES: `plan` and `estimates` outlive the scheduler.
   scheduler(const search_plan& plan, const time_estimates& estimates, policy x);
 
@@ -76,8 +78,16 @@ public:
   /// Returns the best path for which `fits` is true, of the best
   /// `choices_max`. Of those that begin in one state, the one that `choose`
   /// would return goes first, then those of the children that start there.
+  /// @param among whether paths may begin on a node; others do not count. None:
+  ///              on any
   [[nodiscard]] std::optional<path>
-  choose(const std::function<bool(const path&)>& fits) const;
+  choose(const std::function<bool(const path&)>& fits,
+         const node_filter& among = {}) const;
+
+  /// Calls `f` for each node on which a path could begin, until it is false.
+  /// O(such nodes).
+  void for_each_first(const node_filter& f) const;
+
   static constexpr std::size_t choices_max = 64;
 
   /// How many paths could be leased now, if they were independent.

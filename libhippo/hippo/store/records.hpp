@@ -37,6 +37,7 @@ struct stored_checkpoint {
   std::uint64_t node = 0; ///< 0: the root
   step_t step = 0;
   checkpoint file;
+  std::string device{}; ///< kind of device that made it; empty: unknown
   friend bool operator==(const stored_checkpoint&,
                          const stored_checkpoint&) = default;
 };

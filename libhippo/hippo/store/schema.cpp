@@ -42,6 +42,7 @@ constexpr auto tables_sql = R"(
   CREATE TABLE checkpoints (
     workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
     file TEXT NOT NULL, bytes INTEGER NOT NULL, digest INTEGER NOT NULL,
+    device TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (workload, node, step),
     FOREIGN KEY (workload, node) REFERENCES nodes
   ) STRICT, WITHOUT ROWID;
@@ -90,7 +91,8 @@ constexpr auto from_version_1_sql = R"(
   INSERT INTO nodes SELECT workload, node, parent, begin, root_tag,
     configuration FROM old_nodes ORDER BY workload, node;
   INSERT INTO results SELECT * FROM old_results;
-  INSERT INTO checkpoints SELECT * FROM old_checkpoints;
+  INSERT INTO checkpoints (workload, node, step, file, bytes, digest)
+    SELECT * FROM old_checkpoints;
   INSERT INTO studies (name, file, text, metric, direction, state, weight,
       active_seconds, reason)
     SELECT name, json_extract(record, '$.file'), text,
@@ -136,11 +138,13 @@ constexpr auto from_version_2_sql = R"(
   ALTER TABLE nodes RENAME COLUMN lane TO strand;
 )";
 
-// Version 4 did not keep which steps trials shared.
+// Version 4 kept neither which steps trials shared nor which kind of device had
+// made a checkpoint.
 
 constexpr auto from_version_4_sql = R"(
   ALTER TABLE trials ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE events ADD COLUMN shared INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE checkpoints ADD COLUMN device TEXT NOT NULL DEFAULT '';
 )";
 
 /// Goes from version 1 to the present one at once.

@@ -161,13 +161,15 @@ read_results(sql_database& database, std::uint64_t workload) {
 expected<std::vector<stored_checkpoint>>
 read_checkpoints(sql_database& database, std::uint64_t workload) {
   return read_all<stored_checkpoint>(
-    database.prepare("SELECT node, step, file, bytes, digest FROM checkpoints"
-                     " WHERE workload = ? ORDER BY node, step"),
+    database.prepare("SELECT node, step, file, bytes, digest, device"
+                     " FROM checkpoints WHERE workload = ?"
+                     " ORDER BY node, step"),
     binds(workload),
     [](const sql_statement& row) -> expected<stored_checkpoint> {
       return stored_checkpoint{row.number(0), row.number(1),
                                {std::string{row.text(2)}, row.number(3),
-                                row.number(4)}};
+                                row.number(4)},
+                               std::string{row.text(5)}};
     });
 }
 

@@ -120,7 +120,7 @@ expected<std::monostate> state_writer::prepare_writers() {
      "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
     {&writers_.add_metric, add_metric_sql},
     {&writers_.add_checkpoint,
-     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)"
+     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
                                   " AND node = ? AND step = ?"},
@@ -274,6 +274,7 @@ expected<std::monostate> state_writer::write(const checkpoint_added& x,
     .bind_text(4, x.checkpoint.file.file)
     .bind(5, x.checkpoint.file.bytes)
     .bind(6, x.checkpoint.file.digest)
+    .bind_text(7, x.checkpoint.device)
     .run();
 }
 

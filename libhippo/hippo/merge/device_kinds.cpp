@@ -1,0 +1,125 @@
+#include "hippo/merge/device_kinds.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace hippo {
+
+void device_kinds::add_trainer(trainer_id x, std::string kind) {
+  words_.insert(kind);
+  held_.insert_or_assign(x, std::move(kind));
+}
+
+void device_kinds::set_able(std::map<trainer_id, std::string> trainers) {
+  able_ = std::move(trainers);
+  for (const auto& kvp : able_)
+    words_.insert(kvp.second);
+}
+
+node_id device_kinds::tree_of(node_id node) const {
+  // Parents come before their children.
+  while (tree_of_.size() <= node) {
+    const auto next = tree_of_.size();
+    const auto parent = plan_.node(next).parent;
+    tree_of_.push_back(parent == 0 ? next : tree_of_[parent]);
+  }
+  return tree_of_[node];
+}
+
+const device_kinds::tree* device_kinds::find(node_id node) const {
+  const auto i = trees_.find(tree_of(node));
+  return i == trees_.end() ? nullptr : &i->second;
+}
+
+const std::string* device_kinds::kind_of_trainer(trainer_id x) const {
+  if (const auto i = held_.find(x); i != held_.end())
+    return &i->second;
+  const auto i = able_.find(x);
+  return i == able_.end() ? nullptr : &i->second;
+}
+
+void device_kinds::restore(node_id node, const std::string& kind) {
+  if (node == 0 || kind.empty())
+    return;
+  words_.insert(kind);
+  auto& x = trees_[tree_of(node)];
+  x.mixed = x.mixed || (x.kept && x.kind != kind);
+  x.kept = true;
+  x.kind = kind;
+}
+
+void device_kinds::begin(std::uint64_t lease, node_id node,
+                         trainer_id trainer) {
+  assert(may_train(trainer, node));
+  const auto* kind = kind_of_trainer(trainer);
+  assert(kind);
+  const auto where = tree_of(node);
+  auto& x = trees_[where];
+  if (!x.kept && x.leases.empty())
+    x.kind = *kind;
+  x.leases.insert(lease);
+  trees_of_leases_.emplace(lease, where);
+}
+
+void device_kinds::end(std::uint64_t lease) {
+  const auto entry = trees_of_leases_.extract(lease);
+  if (!entry)
+    return;
+  const auto i = trees_.find(entry.mapped());
+  assert(i != trees_.end());
+  i->second.leases.erase(lease);
+  if (i->second.leases.empty() && !i->second.kept)
+    trees_.erase(i); // it may begin elsewhere
+}
+
+void device_kinds::keep(node_id node, const std::string& kind) {
+  assert(may_keep(node, kind));
+  if (node == 0)
+    return;
+  auto& x = trees_[tree_of(node)];
+  words_.insert(kind);
+  if (x.mixed)
+    return;
+  x.kind = kind;
+  x.kept = true;
+}
+
+bool device_kinds::may_train(trainer_id x, node_id node) const {
+  const auto* bound = find(node);
+  if (!bound || bound->mixed || (!bound->kept && bound->leases.empty()))
+    return true;
+  const auto* kind = kind_of_trainer(x);
+  return kind && *kind == bound->kind;
+}
+
+bool device_kinds::may_train(trainer_id x, const path& what) const {
+  // The first stage may be to measure the root, which all trees have.
+  return may_train(x, what.stages.back().node);
+}
+
+bool device_kinds::may_keep(node_id node, const std::string& kind) const {
+  const auto* bound = find(node);
+  return !bound || bound->mixed || bound->kind == kind
+         || (!bound->kept && bound->leases.empty());
+}
+
+std::optional<std::string> device_kinds::kind_of(node_id node) const {
+  const auto* bound = find(node);
+  if (!bound || bound->mixed || (!bound->kept && bound->leases.empty()))
+    return std::nullopt;
+  return bound->kind;
+}
+
+void device_kinds::check_invariants() const {
+#ifndef NDEBUG
+  for (const auto& [lease, where] : trees_of_leases_) {
+    const auto i = trees_.find(where);
+    assert(i != trees_.end());
+    assert(i->second.leases.count(lease) == 1);
+    assert(i->second.mixed || words_.count(i->second.kind) == 1);
+  }
+#endif
+}
+
+} // namespace hippo

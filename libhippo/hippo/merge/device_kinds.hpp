@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "hippo/core/ids.hpp"
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/schedule/scheduler.hpp"
+
+namespace hippo {
+
+/// On which kind of device each tree of a plan is trained: a child of the root
+/// and all below it. The kind decides the bits, so that a tree has one, and the
+/// only place where it is decided whether a trainer may take a path is here.
+///
+/// A tree takes the kind of the first trainer that leases something of it. It
+/// keeps it from the first result or checkpoint on; until then, it is free
+/// again once none of its leases is left. A tree that has results of several
+/// kinds, by older versions, is *mixed*: any trainer may go on with it.
+///
+/// Kinds are the words of `hello::device`. An empty word is an unknown kind: of
+/// checkpoints that older versions left. It says nothing.
+///
+/// @invariant a tree that has leases or kept something has a kind, or is mixed
+/// @invariant what is kept of a tree that is not mixed is of one kind
+class device_kinds {
+public:
+  /// REQUIRES: `plan` outlives this.
+  explicit device_kinds(const search_plan& plan) : plan_(plan) {}
+
+  // -- trainers ---------------------------------------------------------------
+
+  /// A trainer is the merger's.
+  void add_trainer(trainer_id x, std::string kind);
+  void remove_trainer(trainer_id x) { held_.erase(x); }
+  /// Those that could train for the merger, whoever has them, by their kinds.
+  void set_able(std::map<trainer_id, std::string> trainers);
+
+  // -- trees ------------------------------------------------------------------
+
+  /// Puts back that a result or checkpoint of an earlier run is of a kind.
+  void restore(node_id node, const std::string& kind);
+
+  /// A lease of a node begins on a trainer.
+  /// REQUIRES: `may_train(trainer, node)`
+  void begin(std::uint64_t lease, node_id node, trainer_id trainer);
+  /// Ends a lease, if it has begun.
+  void end(std::uint64_t lease);
+
+  /// Something of a node is kept.
+  /// REQUIRES: `may_keep(node, kind)`
+  void keep(node_id node, const std::string& kind);
+
+  // -- looking ----------------------------------------------------------------
+
+  /// Whether a trainer may go on with a node. O(depth), then O(1).
+  [[nodiscard]] bool may_train(trainer_id x, node_id node) const;
+  /// The same for a path.
+  [[nodiscard]] bool may_train(trainer_id x, const path& what) const;
+  /// Whether what a device of that kind has made belongs to the node's tree.
+  [[nodiscard]] bool may_keep(node_id node, const std::string& kind) const;
+
+  /// The only kind that may go on with a node; nothing: any may.
+  [[nodiscard]] std::optional<std::string> kind_of(node_id node) const;
+  /// The kind of a trainer; null: it is not known. Those that are the merger's
+  /// are.
+  [[nodiscard]] const std::string* kind_of_trainer(trainer_id x) const;
+
+  /// Whether trees or trainers are known to be of several kinds: if not, every
+  /// trainer may take every path.
+  [[nodiscard]] bool are_several() const { return words_.size() > 1; }
+
+  void check_invariants() const;
+
+private:
+  struct tree {
+    std::string kind;  ///< empty: unknown, any may begin
+    bool kept = false; ///< whether something of that kind is kept
+    bool mixed = false;
+    std::set<std::uint64_t> leases;
+  };
+
+  /// The child of the root that a node is below of; 0: it is the root itself.
+  [[nodiscard]] node_id tree_of(node_id node) const;
+  [[nodiscard]] const tree* find(node_id node) const;
+  const search_plan& plan_;
+  std::map<trainer_id, std::string> held_;
+  std::map<trainer_id, std::string> able_;
+  std::unordered_map<node_id, tree> trees_;     ///< by their first nodes
+  std::map<std::uint64_t, node_id> trees_of_leases_;
+  std::set<std::string> words_; ///< of all trees and trainers that ever were
+  mutable std::vector<node_id> tree_of_; ///< by node, as far as was asked
+};
+
+} // namespace hippo

@@ -1,0 +1,108 @@
+#include "hippo/pool/pool_core.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "hippo/space/own_workload.hpp"
+
+// Which mergers have something to train that no trainer can, and why.
+
+namespace hippo {
+
+bool pool_core::is_stuck(const need_entry& x) const {
+  const auto place = place_of(x.merger);
+  if (!place
+      || (mergers_[*place].wanted == 0 && shares_.devices(*place) == 0))
+    return false;
+  return std::none_of(trainers_.begin(), trainers_.end(), [&](auto& kvp) {
+    const auto& y = kvp.second;
+    return y.is_there() && y.is_able(x.merger) && is_of_use(y, x.merger);
+  });
+}
+
+std::string pool_core::kinds_lacking(const need_entry& x) const {
+  const auto place = place_of(x.merger);
+  if (!place)
+    return {};
+  std::string result;
+  for (const auto& kind : mergers_[*place].kinds) {
+    if (std::any_of(trainers_.begin(), trainers_.end(), [&](const auto& kvp) {
+          return kvp.second.is_there() && kvp.second.record.device == kind;
+        }))
+      return {}; // it is there, and cannot train it for another reason
+    result += (result.empty() ? "'" : " or '") + kind + '\'';
+  }
+  return result;
+}
+
+std::string pool_core::why_stuck(const need_entry& x) const {
+  const auto& need = x.need;
+  std::size_t connected = 0;
+  std::string others; // versions
+  bool known = false; // to a trainer, which computes with other numerics then
+  std::string unable; // what one says that should be able
+  for (const auto& [number, trainer] : trainers_) {
+    if (!trainer.is_there())
+      continue;
+    ++connected;
+    if (const auto i = trainer.workloads.find(need.name);
+        i != trainer.workloads.end())
+      others = i->second;
+    known = known || trainer.knows(need);
+    if (const auto i = trainer.rests.find(x.merger);
+        unable.empty() && i != trainer.rests.end() && suits(trainer, x.merger)
+        && !i->second.unable.empty())
+      unable = "trainer " + std::to_string(number_of(number)) + " ("
+               + trainer.record.name + ") says: " + i->second.unable;
+  }
+  const auto kinds = kinds_lacking(x);
+  if (connected == 0)
+    return "no trainer is connected"
+           + (kinds.empty() ? kinds : "; what it has begun was trained on "
+                                        + kinds);
+  if (!kinds.empty())
+    return "what it has begun was trained on " + kinds
+           + ", and none of the " + std::to_string(connected)
+           + " trainers is of that kind: start one on such a device";
+  auto result = "none of the " + std::to_string(connected)
+                + " trainers can train '" + need.name + '\'';
+  if (!unable.empty())
+    result += ", which does not start there; " + unable
+              + "; install there what it lacks, or start a trainer that has it";
+  else if (known)
+    result += " with numerics: " + need.numerics
+              + ": start one with --numerics " + need.numerics;
+  else if (!others.empty())
+    result += " in its version '" + need.version + "', only '" + others
+              + "': run the same release or library everywhere";
+  else
+    result += is_own_workload(need.name)
+                ? ": start one without --no-code"
+                : ": start one with the library that it is in";
+  return result;
+}
+
+std::vector<pool_core::stuck_workload> pool_core::stuck() const {
+  std::vector<stuck_workload> result;
+  for (const auto& x : needs_)
+    if (is_stuck(x))
+      result.push_back({x.need.key, why_stuck(x)});
+  return result;
+}
+
+/// Logs which mergers have to wait and why, once for each reason.
+void pool_core::log_stuck(effects& out) {
+  for (auto& x : needs_) {
+    if (!is_stuck(x)) {
+      x.logged_stuck.clear();
+      continue;
+    }
+    if (auto why = why_stuck(x); why != x.logged_stuck) {
+      out.emplace_back(log_line{true, x.need.key + " has to wait: " + why});
+      x.logged_stuck = std::move(why);
+    }
+  }
+}
+
+} // namespace hippo
