@@ -170,7 +170,8 @@ private:
         return accept(from, serve);
       },
       [=, this, &from](kj::Exception&& why) {
-        spdlog::error("gateway: cannot accept a connection: {}", sentence_of(why));
+        spdlog::error("gateway: cannot accept a connection: {}",
+                      sentence_of(why));
         return timer_.afterDelay(accept_retry).then([=, this, &from] {
           return accept(from, serve);
         });

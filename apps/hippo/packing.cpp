@@ -63,8 +63,8 @@ versions_of(const std::string& python,
               "or name another one under python_executable"};
 }
 
-/// What of a study a proof is about beside its workload: of each hyper-parameter
-/// whether it changes within trials.
+/// What of a study a proof is about beside its workload: whether it changes
+/// within trials, of each hyper-parameter.
 std::map<std::string, bool> claim_of(const study_spec& x) {
   constexpr std::uint64_t draws = 256;
   std::map<std::string, bool> varies;

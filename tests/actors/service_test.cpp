@@ -326,7 +326,7 @@ TEST_F(ServiceTest, WhoPassesADivergedStateUnmeasuredGoesOn) {
 
 TEST_F(ServiceTest, AStageThatKeepsFailingIsGivenUpAfterSomeAttempts) {
   open();
-  add_study(grid_study);
+  add_study((std::string{grid_study} + "on_error: continue\n").c_str());
   go();
   const error broken{errc::training_failed, "out of memory"};
   int attempts = 0;
@@ -338,6 +338,20 @@ TEST_F(ServiceTest, AStageThatKeepsFailingIsGivenUpAfterSomeAttempts) {
   for (const auto& x : record_of(0).trials)
     EXPECT_EQ(x.state, trial_state::failed);
   EXPECT_LE(attempts, 3 * 2); // two ways to begin, three attempts each
+}
+
+TEST_F(ServiceTest, AStudyOfWhichNothingCanBeTrainedPauses) {
+  open();
+  add_study(grid_study);
+  go();
+  const error broken{errc::training_failed, "out of memory"};
+  add_trainer().device->poison = [&](const configuration&) { return &broken; };
+  run_all();
+  std::size_t failed = 0;
+  for (const auto& x : record_of(0).trials)
+    failed += x.state == trial_state::failed ? 1 : 0;
+  EXPECT_GE(failed, 3u);
+  EXPECT_LT(failed, record_of(0).trials.size());
 }
 
 TEST_F(ServiceTest, ALostCheckpointMeansTrainingAgainNotAWrongResult) {

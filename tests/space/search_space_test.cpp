@@ -107,7 +107,8 @@ TEST(SearchSpace, VariedAreThoseThatCombinationsDifferIn) {
   optimizer: sgd
   weight_decay: {choice: [0.001]}
   momentum: {uniform: [0, 0.5]}
-  batch_size: {multistep: {initial: 32, milestones: [{choice: [2, 3]}], gamma: 2}}
+  batch_size:
+    multistep: {initial: 32, milestones: [{choice: [2, 3]}], gamma: 2}
 )")
               .varied(),
             (names{"batch_size", "lr", "momentum"}));

@@ -34,8 +34,8 @@ TEST(WhyNotListening, APortThatIsTakenSaysWhatHelps) {
   const kj::Exception taken(kj::Exception::Type::FAILED, "file", 1,
                             kj::str("bind(): Address already in use"));
   EXPECT_EQ(why_not_listening("127.0.0.1:1", taken),
-            "cannot listen on 127.0.0.1:1: Address already in use; is a service "
-            "running there already? End it, or give another port");
+            "cannot listen on 127.0.0.1:1: Address already in use; is a "
+            "service running there already? End it, or give another port");
 }
 
 } // namespace hippo

@@ -15,6 +15,7 @@
 
 #include "common_options.hpp"
 #include "hippo/process/spawn_plan.hpp"
+#include "hippo/prove/proof.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "outcome.hpp"
 #include "packing.hpp"
@@ -114,7 +115,7 @@ expected<study_source> study_of_class(const check_options& x) {
   const json study{{"study", "check"},
                    {"workload", workload},
                    {"objective",
-                    {{"metric", "any"}, {"direction", "maximize"}}},
+                    {{"metric", any_metric}, {"direction", "maximize"}}},
                    {"steps", {{"max", class_steps}}},
                    {"space", space}};
   auto text = pack_study(study.dump(1), x.file);

@@ -267,6 +267,8 @@ private:
   }
 
   void try_metric() {
+    if (metric_ == any_metric)
+      return;
     note("it measures '" + metric_ + "', the study's metric", unmeasured, [&] {
       std::string names;
       for (const auto& [name, value] : measured_)

@@ -12,6 +12,9 @@
 
 namespace hippo {
 
+/// Stands for whatever is measured, in a study that is made up for a class.
+inline constexpr auto any_metric = "*";
+
 /// How thoroughly a workload is looked at.
 struct proof_options {
   step_t steps = 4; ///< that are trained each time, at least 2

@@ -79,8 +79,8 @@ public:
   [[nodiscard]] static leaf_decider decider_of(std::uint64_t seed,
                                                std::uint64_t draw);
 
-  /// Returns the hyper-parameters that may differ between combinations, in value
-  /// or in being there.
+  /// Returns the hyper-parameters that may differ between combinations, in
+  /// value or in being there.
   [[nodiscard]] std::set<std::string> varied() const;
 
 private:
