@@ -103,7 +103,7 @@ class Packing(unittest.TestCase):
             [HIPPO, "preview", "-f", "json",
              os.path.join(self.folder, "packed.yaml")],
             capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["asked_steps"], 8)
 
 

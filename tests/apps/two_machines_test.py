@@ -120,7 +120,8 @@ class TwoMachines(Case):
         listed = self.ask("ls", "-f", "json", "--keys",
                           self.path("keys/ada.pem"))
         self.assertEqual(json.loads(listed.stdout)[0]["state"], "COMPLETE")
-        trainers = self.ask("top", "--keys", self.path("keys/ada.pem")).stdout
+        trainers = self.ask("top", "--columns", "device", "--keys",
+                            self.path("keys/ada.pem")).stdout
         self.assertIn("cpu", trainers)
         self.assertIn("checkpoints come over the network",
                       self.said("trainer.log"))
