@@ -17,6 +17,12 @@ TEST(CutLines, TooManyLinesEndWithHowManyAreLeftOut) {
   EXPECT_EQ(cut_lines("a\nb\nc\n", 1), "and 3 more\n");
 }
 
+TEST(DurationText, IsSecondsFirstAndAClockThen) {
+  EXPECT_EQ(duration_text(31.4), "31.4 s");
+  EXPECT_EQ(duration_text(119.9), "119.9 s");
+  EXPECT_EQ(duration_text(178046.6), "49:27:26");
+}
+
 TEST(PlainText, NullIsEmpty) {
   EXPECT_EQ(plain_text(nullptr), "");
 }

@@ -148,16 +148,18 @@ void add_figures(page& out, const run_record& x) {
   row("merge rate p", fixed(x.merge_rate, 2), "delivered / unique");
   row("k-wise merge rate q", fixed(x.k_wise_merge_rate, 2),
       "studies merged one by one / all together");
-  row("device time", fixed(x.device_seconds, 1) + " s",
-      "in " + fixed(x.wall_seconds, 1) + " s of "
+  row("device time", duration_text(x.device_seconds),
+      "in " + duration_text(x.wall_seconds) + " of "
         + (x.simulated ? "virtual" : "wall") + " time");
-  if (x.lower_bound_seconds > 0)
-    row("lower bound", fixed(x.lower_bound_seconds, 1) + " s",
+  if (x.lower_bound_seconds > 0) {
+    const auto ratio = x.wall_seconds / x.lower_bound_seconds;
+    row("lower bound", duration_text(x.lower_bound_seconds),
         "of any order of work; took "
-          + fixed(x.wall_seconds / x.lower_bound_seconds, 2) + " x as long");
-  row("device time saved", fixed(x.saved_device_seconds, 1) + " s",
+          + fixed(ratio, ratio < 100 ? 2 : 0) + " x as long");
+  }
+  row("device time saved", duration_text(x.saved_device_seconds),
       percent(x.saved_device_seconds, x.alone_device_seconds) + " of "
-        + fixed(x.alone_device_seconds, 1) + " s if trained alone");
+        + duration_text(x.alone_device_seconds) + " if trained alone");
 }
 
 void add_time(page& out, const run_record& x) {
@@ -176,7 +178,7 @@ void add_time(page& out, const run_record& x) {
   heading.add("  " + counted(x.trainers.size(), "trainer"));
   out.add(heading);
   for (const auto& [name, seconds] : parts)
-    out.add("  " + pad_right(name, 22) + pad_left(fixed(seconds, 1) + " s", 12)
+    out.add("  " + pad_right(name, 22) + pad_left(duration_text(seconds), 12)
             + pad_left(percent(seconds, sum), 8));
 }
 

@@ -250,6 +250,12 @@ std::string clock_text(double seconds) {
          + two(total % 60);
 }
 
+std::string duration_text(double seconds) {
+  constexpr double clock_from = 120;
+  return seconds < clock_from ? fixed(seconds, 1) + " s"
+                              : clock_text(seconds);
+}
+
 std::string plain_text(const nlohmann::ordered_json& x) {
   if (x.is_null())
     return {};

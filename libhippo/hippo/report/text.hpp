@@ -57,6 +57,10 @@ std::string counted(std::uint64_t count, std::string_view things);
 /// Returns a stretch of time as a clock shows it: `0:42`, `1:02:03`.
 std::string clock_text(double seconds);
 
+/// Returns a span for people: `31.4 s` below two minutes, else as a clock shows
+/// it.
+std::string duration_text(double seconds);
+
 /// Returns a value as text, whole: strings as they are, nothing for null.
 std::string plain_text(const nlohmann::ordered_json& x);
 
