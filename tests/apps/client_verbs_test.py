@@ -2,24 +2,18 @@
 """The verbs that ask a service: what they print, and how they end."""
 
 import csv
-import fcntl
 import io
 import json
 import os
-import pty
 import re
-import select
 import signal
 import socket
-import struct
 import subprocess
-import termios
 import threading
-import time
 import unittest
 
 import programs
-from programs import HIPPO, PATIENCE, SHA, TRAINER, Case, study
+from programs import HIPPO, PATIENCE, SHA, TRAINER, Case, on_terminal, study
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -59,30 +53,18 @@ class Fake(Asking):
     def on_terminal(self, *args, until, columns=60):
         """Runs hippo on a terminal until it has written something, then
         interrupts it. @returns all that it writes"""
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
-        process = subprocess.Popen(
-            [HIPPO, *args, "--server", self.address], stdout=theirs,
-            stdin=subprocess.DEVNULL, stderr=theirs)
-        self.addCleanup(self.end, process)
-        os.close(theirs)
-        self.addCleanup(os.close, ours)
-        text = ""
-        end = time.monotonic() + PATIENCE
         interrupted = False
-        while time.monotonic() < end:
-            if not select.select([ours], [], [], 1)[0]:
-                continue
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            text += part.decode(errors="replace")
+
+        def heard(process, text):
+            nonlocal interrupted
             if not interrupted and until(text):
                 process.send_signal(signal.SIGINT)
                 interrupted = True
-        self.assertEqual(process.wait(PATIENCE), 130, text)
+
+        code, text = on_terminal(
+            [HIPPO, *args, "--server", self.address], columns, heard,
+            stderr=subprocess.STDOUT)
+        self.assertEqual(code, 130, text)
         return text
 
     def test_ls(self):

@@ -1,19 +1,13 @@
 #!/usr/bin/env python3
 """What a user sees while studies run."""
 
-import fcntl
 import json
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
-import termios
-import time
 
 import programs
-from programs import HIPPO, PATIENCE, SHA, Case, study
+from programs import HIPPO, SHA, Case, on_terminal, study
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -25,31 +19,13 @@ class Terminal(Case):
         files = self.studies(study("with-sha", SHA, train=2048),
                              study("a-rather-long-name-of-a-study", "grid",
                                    train=2048))
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ,
-                    struct.pack("HHHH", 24, columns, 0, 0))
         environment = {x: y for x, y in os.environ.items() if x != "NO_COLOR"}
-        process = subprocess.Popen(
+        code, text = on_terminal(
             [HIPPO, "run", *files, "--state", self.path("s"), "--trainers",
-             "2", *args], stdin=subprocess.DEVNULL, stdout=theirs,
-            stderr=theirs, env={**environment, **(env or {})})
-        self.addCleanup(self.end, process)
-        os.close(theirs)
-        self.addCleanup(os.close, ours)
-        text = b""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if not select.select([ours], [], [], 1)[0]:
-                continue
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            text += part
-        self.assertEqual(process.wait(PATIENCE), 0, text)
-        return text.decode()
+             "2", *args], columns, stderr=subprocess.STDOUT,
+            env={**environment, **(env or {})})
+        self.assertEqual(code, 0, text)
+        return text
 
     def widths(self, text):
         """The widths of the lines but the last, which holds the path, and those

@@ -4,12 +4,17 @@ The environment says where the programs are: HIPPO, HIPPO_TRAINER.
 """
 
 import copy
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
+import threading
 import time
 import unittest
 
@@ -53,6 +58,42 @@ def study(name, algorithm, every=1, steps=9, train=256, **space):
 
 
 SHA = {"sha": {"eta": 3, "min": 1}}
+
+
+def on_terminal(command, columns=80, heard=lambda process, text: None, **popen):
+    """Runs a command on a terminal. After each part of its output
+    `heard(process, text)` gets all of it so far.
+
+    @returns its exit code and its output
+    """
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ,
+                struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=theirs,
+                               **popen)
+
+    def end():
+        """What is written last may be lost once no one has the terminal open,
+        so it is kept open until this mark has come."""
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        os.write(theirs, b"\0")
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    said = b""
+    try:
+        while not said.endswith(b"\0"):
+            said += os.read(ours, 65536)
+            heard(process, said.decode(errors="replace"))
+    finally:
+        ending.join()
+        os.close(theirs)
+        os.close(ours)
+    return process.returncode, said[:-1].decode()
 
 
 class Done:

@@ -4,7 +4,6 @@
 import json
 import math
 import os
-import pty
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
@@ -58,25 +57,12 @@ class Sequence(Case):
         self.assertLessEqual(max(map(len, lines)), 80)
 
     def on_a_terminal(self, **env):
-        reader, writer = pty.openpty()
-        process = subprocess.Popen(
-            [programs.HIPPO, "sequence", WARMUP], stdout=writer,
-            stdin=subprocess.DEVNULL,
+        code, said = programs.on_terminal(
+            [programs.HIPPO, "sequence", WARMUP],
             env={**{k: v for k, v in os.environ.items()
                     if k != "LANG" and not k.startswith("LC_")}, **env})
-        os.close(writer)
-        said = b""
-        while True:
-            try:
-                more = os.read(reader, 4096)
-            except OSError:
-                break
-            if not more:
-                break
-            said += more
-        os.close(reader)
-        self.assertEqual(process.wait(), 0)
-        return said.decode()
+        self.assertEqual(code, 0)
+        return said
 
     def test_on_a_terminal_finer(self):
         for env in [{"LANG": "C.UTF-8"}, {"LC_ALL": "de_DE.utf8"}]:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Walks through README.md and docs/ as a reader would: what they tell to type is
-there, and what they show comes.
+"""Walks through README.md and docs/ as a reader would: what they tell to type
+is there, and what they show comes.
 
 The environment says where the programs are: HIPPO, HIPPO_TRAINER.
 """
