@@ -123,6 +123,21 @@ interface Study {
   # on, as far as the trial has been measured. A part of it: `nextStep` is the
   # `firstStep` of the next call, the same if there was nothing. `ended`: the
   # trial has ended.
+
+  weights @16 (trial :UInt64, step :UInt64, without :List(Text))
+    -> (recipe :Data, code :Data, kind :Text);
+  # What it takes to have the state that a trial had at a step at which it was
+  # measured. `recipe` is a message with a Lease (trainer.capnp), which
+  # `hippo-trainer --export` carries out: from the last state on the way that
+  # was kept, which `checkpoint` reads, to the one that is wanted; from the
+  # initial state if there is none. Files in `without` are not to be used: they
+  # were found to be damaged, or are gone. `code` is what the study brings to be
+  # run; empty: nothing. `kind`: the kind of device that trained it; others give
+  # other bits if there is something to train again.
+
+  checkpoint @17 (file :Text, offset :UInt64) -> (content :Data);
+  # A checkpoint of the study's workload from byte `offset` on, at most 1 MiB;
+  # nothing at its end. Fails with bad_checkpoint if it is gone.
 }
 
 struct Metric {

@@ -1,10 +1,11 @@
 #include "gateway/archive.hpp"
 
 #include <algorithm>
-#include <set>
+#include <fstream>
 
-#include "gateway/limits.hpp"
+#include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/train/checkpoint_file.hpp"
 #include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
@@ -185,6 +186,76 @@ expected<archive::progress_view> archive::progress(std::uint64_t study,
     if (!result.values.empty())
       break;
   }
+  return result;
+}
+
+expected<study_spec> archive::spec_of(std::uint64_t id) {
+  const auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  auto read = admit_study(study->text, study->file, workloads_, true);
+  if (!read.study)
+    return {errc::invalid_argument,
+            "study '" + study->name
+              + "' cannot be read any more: " + to_text(read.errors.front())};
+  return read.study->spec();
+}
+
+std::string archive::checkpoints_of(const std::string& key) const {
+  return store_->checkpoints() + '/' + hash_text(key);
+}
+
+expected<weights_recipe>
+archive::weights(std::uint64_t study, std::uint64_t trial, step_t step,
+                 const std::set<std::string>& without) {
+  const auto found = find_trial(*store_, study, trial);
+  if (!found)
+    return found.failure();
+  const auto last = store_->load_node(study, trial, step);
+  if (!last)
+    return last.failure();
+  if (!*last)
+    return {errc::invalid_argument,
+            "trial " + std::to_string(trial) + " was not measured at step "
+              + std::to_string(step) + ": there are no weights of it"};
+  auto spec = spec_of(study);
+  if (!spec)
+    return spec.failure();
+  const auto key = key_of(spec->workload);
+  const auto plan = store_->load_plan(key);
+  if (!plan)
+    return plan.failure();
+  return make_weights_recipe(
+    *plan, **last, step, std::move(spec->workload), std::move(spec->code),
+    [&](const checkpoint& x) {
+      return !without.contains(x.file)
+             && checkpoint_reader::open(checkpoints_of(key), x);
+    });
+}
+
+expected<std::string> archive::checkpoint_part(std::uint64_t study,
+                                               const std::string& file,
+                                               std::uint64_t offset) {
+  stored_study known;
+  known.id = study;
+  const auto about = facts_of(known);
+  if (!about)
+    return about.failure();
+  const error gone{errc::bad_checkpoint,
+                   "there is no checkpoint '" + file + "'"};
+  if (!is_checkpoint_name(file))
+    return gone;
+  std::ifstream in(checkpoints_of(about->workload_key) + '/' + file,
+                   std::ios::binary | std::ios::ate);
+  if (!in)
+    return gone;
+  const auto size = static_cast<std::uint64_t>(in.tellg());
+  std::string result(std::min<std::uint64_t>(size - std::min(offset, size),
+                                             checkpoint_bytes_per_call_max),
+                     '\0');
+  in.seekg(static_cast<std::streamoff>(std::min(offset, size)));
+  if (!in.read(result.data(), static_cast<std::streamsize>(result.size())))
+    return {errc::io_failed, "cannot read checkpoint '" + file + "'"};
   return result;
 }
 

@@ -4,14 +4,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "gateway/limits.hpp"
 #include "hippo/report/record.hpp"
+#include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/store/trial_output.hpp"
+#include "hippo/store/weights_recipe.hpp"
 #include "hippo/train/descriptor.hpp"
 
 namespace hippo {
@@ -86,6 +89,21 @@ public:
     return read_output(*store_, study, trial, first, outputs_per_call_max);
   }
 
+  /// What it takes to have the state that a trial had at a step.
+  /// @param without checkpoints that are not to be used
+  /// @returns `errc::invalid_argument` if it was not measured there, or if the
+  ///          study's workload is unknown here
+  expected<weights_recipe> weights(std::uint64_t study, std::uint64_t trial,
+                                   step_t step,
+                                   const std::set<std::string>& without);
+
+  /// Reads a checkpoint of a study's workload from byte `offset` on, at most
+  /// `checkpoint_bytes_per_call_max`; nothing at its end.
+  /// @returns `errc::bad_checkpoint` if there is none of that name
+  expected<std::string> checkpoint_part(std::uint64_t study,
+                                        const std::string& file,
+                                        std::uint64_t offset);
+
   /// All that is known of a study.
   /// @returns `errc::resource_exhausted` if that is more than
   ///          `exported_results_max` results
@@ -116,6 +134,10 @@ private:
   };
 
   expected<study_view> view_of(stored_study study);
+  /// Returns a study as it was submitted, if its workload is still known.
+  expected<study_spec> spec_of(std::uint64_t study);
+  /// Where the checkpoints of a workload key lie.
+  [[nodiscard]] std::string checkpoints_of(const std::string& key) const;
   expected<facts> facts_of(const stored_study& study);
 
   std::unique_ptr<state_reader> store_;

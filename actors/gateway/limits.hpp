@@ -30,6 +30,7 @@ inline constexpr std::size_t command_text_bytes_max = 64 << 10;
 inline constexpr std::uint32_t trials_per_call_max = 1000;
 inline constexpr std::uint32_t events_per_call_max = 1000;
 inline constexpr std::size_t log_bytes_per_call_max = 64 << 10;
+inline constexpr std::size_t checkpoint_bytes_per_call_max = 1 << 20;
 inline constexpr std::size_t outputs_per_call_max = 16;
 inline constexpr std::size_t exported_results_max = 200'000;
 inline constexpr std::size_t shown_stages_max = 10'000;

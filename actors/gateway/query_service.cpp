@@ -247,6 +247,23 @@ query_service::output(std::uint64_t study, std::uint64_t trial, step_t first) {
     [=](archive& x) { return x.output(study, trial, first); });
 }
 
+kj::Promise<weights_recipe>
+query_service::weights(std::uint64_t study, std::uint64_t trial, step_t step,
+                       std::set<std::string> without) {
+  return read<weights_recipe>(
+    [=, without = std::move(without)](archive& x) {
+      return x.weights(study, trial, step, without);
+    });
+}
+
+kj::Promise<std::string> query_service::checkpoint_part(std::uint64_t study,
+                                                        std::string file,
+                                                        std::uint64_t offset) {
+  return read<std::string>([=, file = std::move(file)](archive& x) {
+    return x.checkpoint_part(study, file, offset);
+  });
+}
+
 kj::Promise<archive::totals> query_service::count() {
   return read<archive::totals>([](archive& x) { return x.count(); });
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -107,6 +108,13 @@ public:
   kj::Promise<log_part> logs(std::uint64_t after);
   kj::Promise<trial_output> output(std::uint64_t study,
                                            std::uint64_t trial, step_t first);
+
+  kj::Promise<weights_recipe> weights(std::uint64_t study, std::uint64_t trial,
+                                      step_t step,
+                                      std::set<std::string> without);
+  kj::Promise<std::string> checkpoint_part(std::uint64_t study,
+                                           std::string file,
+                                           std::uint64_t offset);
 
   kj::Promise<archive::totals> count();
 

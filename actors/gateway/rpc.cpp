@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/number.hpp"
+#include "hippo/wire/codec.hpp"
 
 namespace hippo {
 
@@ -271,6 +272,37 @@ public:
           to.setEnded(x.ended);
         });
     });
+  }
+
+  kj::Promise<void> weights(WeightsContext context) override {
+    return call(context, listing_bytes_guess, [this, context]() mutable {
+      const auto params = context.getParams();
+      std::set<std::string> without;
+      for (const auto x : params.getWithout())
+        without.insert(to_string(x));
+      return queries_
+        .weights(id_, params.getTrial(), params.getStep(), std::move(without))
+        .then([context](const weights_recipe& x) mutable {
+          auto to = context.getResults();
+          to.setRecipe(encode(x.path).words().asBytes());
+          to.setCode(to_text(x.code).asBytes());
+          to.setKind(to_text(x.kind));
+        });
+    });
+  }
+
+  kj::Promise<void> checkpoint(CheckpointContext context) override {
+    return call(context, checkpoint_bytes_per_call_max,
+                [this, context]() mutable {
+                  const auto params = context.getParams();
+                  return queries_
+                    .checkpoint_part(id_, to_string(params.getFile()),
+                                     params.getOffset())
+                    .then([context](const std::string& x) mutable {
+                      context.getResults().setContent(
+                        kj::StringPtr{x.data(), x.size()}.asBytes());
+                    });
+                });
   }
 
   kj::Promise<void> ask(AskContext context) override {

@@ -75,6 +75,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                                 "A file that `hippo best` writes");
   weights->needs(recipe);
   recipe->needs(weights);
+  app
+    .add_option("--kind", opts.kind,
+                "For --export: train nothing as another kind of device")
+    ->needs(weights);
   app.add_option("--parent", opts.parent,
                  "End when the process with this number ends");
   app.require_option(1, 0);

@@ -33,6 +33,7 @@ struct trainer_options {
   bool no_code = false;           ///< run nothing that studies bring
   std::string recipe;             ///< file with an encoded lease
   std::string weights;            ///< where to export to
+  std::string kind; ///< of device that may train for that; empty: any
   long parent = 0;                ///< end with this process
   double grace_seconds = 30;      ///< for ending in good order
 };

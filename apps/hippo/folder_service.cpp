@@ -1,9 +1,5 @@
 #include "folder_service.hpp"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -11,36 +7,10 @@
 
 #include "gateway/gateway.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "private_folder.hpp"
 #include "system_config.hpp"
 
 namespace hippo {
-
-namespace {
-
-/// A new folder that only its owner can enter, and that is gone in the end.
-class private_folder {
-public:
-  private_folder()
-    : path_((std::filesystem::temp_directory_path() / "hippo-XXXXXX")
-              .string()),
-      made_(::mkdtemp(path_.data()) != nullptr) {}
-  ~private_folder() {
-    std::error_code ignored;
-    if (made_)
-      std::filesystem::remove_all(path_, ignored);
-  }
-  private_folder(const private_folder&) = delete;
-  private_folder& operator=(const private_folder&) = delete;
-
-  [[nodiscard]] bool is_there() const noexcept { return made_; }
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-private:
-  std::string path_;
-  bool made_;
-};
-
-} // namespace
 
 struct folder_service::parts {
   private_folder folder;
@@ -66,9 +36,8 @@ folder_service::open(const std::string& state,
   std::unique_ptr<folder_service> result{
     new folder_service{std::make_unique<parts>()}};
   auto& all = *result->parts_;
-  if (!all.folder.is_there())
-    return {errc::io_failed, "cannot make the folder " + all.folder.path()
-                               + ": " + std::strerror(errno)};
+  if (all.folder.failure())
+    return *all.folder.failure();
   // A gateway's log is for those who run a service.
   spdlog::set_level(spdlog::level::off);
   gateway_options options;

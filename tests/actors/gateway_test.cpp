@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run_sql.hpp"
+#include "hippo/wire/codec.hpp"
 #include "log_format.hpp"
 
 namespace hippo::test {
@@ -134,6 +135,37 @@ TEST_F(GatewayTest, ResultsOfASubmittedStudy) {
   EXPECT_EQ(exported.at("best").at("trial"), 1);
   ASSERT_EQ(exported.at("trials").size(), 3u);
   EXPECT_EQ(exported.at("trials")[1].at("results").size(), 4u);
+}
+
+TEST_F(GatewayTest, WeightsAreOfWhatWasMeasured) {
+  open();
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto weights = [&](std::uint64_t trial, step_t step) {
+    auto request = study.weightsRequest();
+    request.setTrial(trial);
+    request.setStep(step);
+    return request;
+  };
+  const auto answer = weights(1, 4).send().wait(scope);
+  const auto bytes = answer.getRecipe().asChars();
+  const auto recipe
+    = decode(wire<schema::Lease>::of_bytes({bytes.begin(), bytes.size()}));
+  ASSERT_TRUE(recipe);
+  EXPECT_EQ(recipe->stages.back().end, 4u);
+  EXPECT_EQ(recipe->stops, (std::vector<stop_point>{{4, false, false}}));
+  EXPECT_EQ(failure_of(weights(9, 4)),
+            "invalid_argument: there is no trial 9");
+  EXPECT_EQ(failure_of(weights(1, 9)),
+            "invalid_argument: trial 1 was not measured at step 9: there are no "
+            "weights of it");
+  for (const auto* name : {"none.ckpt", "../hippo.db", "../../hippo.db", "",
+                           "."}) {
+    auto request = study.checkpointRequest();
+    request.setFile(name);
+    EXPECT_TRUE(failure_of(request).starts_with("bad_checkpoint: ")) << name;
+  }
 }
 
 TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {

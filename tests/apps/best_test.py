@@ -117,6 +117,24 @@ class Best(Case):
                     self.assertEqual(self.export(state, "again.pt", name),
                                      states[name])
 
+    def test_weights_of_another_kind_of_device(self):
+        """What is kept is exported anywhere; what is not is trained again only
+        where it becomes the same."""
+        state = self.path("s")
+        self.hippo("run", *self.files, "--state", state)
+        kept = self.export(state)
+        self.hippo("best", "with-grid", "--state", state, "--threads", 2,
+                   "--export", self.path("kept.pt"))
+        self.assertEqual(read(self.path("kept.pt")), kept)
+        for x in glob.glob(state + "/checkpoints/*/*"):
+            os.remove(x)
+        done = self.hippo("best", "with-grid", "--state", state, "--threads",
+                          2, "--export", self.path("none.pt"), code=1)
+        self.assertRegex(done.err, "state of step 9 was not kept.* from step 0 "
+                                   "by a device of the kind.*1-thread.*this is "
+                                   ".*2-thread.*--device and --threads")
+        self.assertFalse(os.path.exists(self.path("none.pt")))
+
     def test_weights_with_damaged_checkpoints(self):
         self.hippo("run", *self.files, "--state", self.path("s"))
         kept = self.export(self.path("s"))

@@ -378,6 +378,14 @@ class Service(Asking):
             len(json.loads(self.ask("export", name, "--json").out)["trials"]),
             12)
         self.assertEqual(len(self.json("top")), 2)
+        self.ask("export", name, 0, "--weights", self.path("asked.pt"))
+        self.ask("export", name, 0, "--weights", self.path("there"), "--step",
+                 999, code=2)
+        self.hippo("export", name, 0, "--weights", self.path("looked.pt"),
+                   "--state", self.path("s"))
+        with open(self.path("asked.pt"), "rb") as asked, \
+                open(self.path("looked.pt"), "rb") as looked:
+            self.assertEqual(asked.read(), looked.read())
         again = self.json("preview", file, "--server", self.address)
         self.assertEqual(again[0]["known_steps"] + again[0]["new_steps"],
                          again[0]["unique_steps"])

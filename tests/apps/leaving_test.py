@@ -95,6 +95,23 @@ class Interrupt(Leaving):
         self.assertEqual(results(report), results(self.reference))
         self.assertGreater(report["reused_steps"], 0)
 
+    def test_an_edited_study_leaves_the_first_one_alone(self):
+        process, _ = self.start_run()
+        send(process, signal.SIGINT)
+        self.finish(process, 130)
+        edited = self.studies(study("sha", "grid", train=TRAIN, steps=1,
+                                    lr=0.1))
+        done = self.hippo("run", *edited, "--state", self.path("state"))
+        self.assertRegex(done.err, r"not ended and are left alone: 1 \(sha\), "
+                                   r"2 \(grid\);.*--study NUMBER goes on")
+        self.hippo("run", "--resume", self.path("state"), "--study", 1,
+                   "--study", 2)
+        self.assertEqual(results(self.report("state")),
+                         results(self.reference))
+        done = self.hippo("run", "--resume", self.path("state"), "--study", 9,
+                          code=2)
+        self.assertIn("9", done.err)
+
     def test_interrupt_at_once(self):
         """Before the trainers have even registered."""
         process = self.start("run", *self.files, "--state",

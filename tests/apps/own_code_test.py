@@ -240,6 +240,21 @@ class Failures(OwnCode):
         _, done = self.run_study(study(lr=self.BAD), code=1)
         self.assertIn("every trial of study 's' failed", done.err)
 
+    def test_the_first_trials_fail_alike(self):
+        """There are more, but they would fail likewise."""
+        self.after("1 / 0")
+        x = study(lr={"choice": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
+        report, done = self.run_study(x, "state", "--trainers", 1, code=1)
+        self.assertRegex(done.err, "its first 3 trials failed alike: .*"
+                                   "ZeroDivisionError.*on_error: continue")
+        states = [y["state"] for y in report["studies"][0]["trials"]]
+        self.assertLess(states.count("FAILED"), 6)
+        report, done = self.run_study({**x, "on_error": "continue"}, "other",
+                                      "--trainers", 1, code=1)
+        self.assertEqual([y["state"] for y in report["studies"][0]["trials"]],
+                         ["FAILED"] * 6)
+        self.assertNotIn("failed alike", done.err)
+
     def test_metric_that_nothing_measures(self):
         x = study()
         x["objective"]["metric"] = "vall"

@@ -90,7 +90,7 @@ class Verbs(Case):
         for args, code, why in [
                 ((99, "--weights", "x.pt"), 2, "has no trial 99"),
                 ((0, "--weights", "x.pt", "--step", 999), 2,
-                 "trial 0 was not trained to step 999"),
+                 "trial 0 was not measured at step 999"),
                 (("--weights", "x.pt"), 2, "the number of a trial"),
                 ((0,), 2, "--weights goes with")]:
             done = self.look("export", "with-sha", *args, code=code)

@@ -85,6 +85,18 @@ std::string failure_of(workload& x) {
   return {};
 }
 
+TEST_F(FileWorkload, ExportIsACopyOfTheFolder) {
+  const auto x = make();
+  x->init();
+  x->train(lr(0.5), 0, 3);
+  const auto path = folder.path + "/exported";
+  x->export_weights(path);
+  std::string total;
+  std::ifstream{path + "/deep/total"} >> total;
+  EXPECT_EQ(std::stod(total), 1.5);
+  EXPECT_THROW(x->export_weights(path), std::runtime_error); // it is there
+}
+
 TEST_F(FileWorkload, TrainsMeasuresAndTellsWhatWasPrinted) {
   const auto x = make({{"scale", 2.0}});
   EXPECT_TRUE(x->trains_in_one_go());

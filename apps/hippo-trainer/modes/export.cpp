@@ -17,6 +17,17 @@ int export_weights(const trainer_options& opts,
   const auto recipe = read_recipe(opts.recipe);
   if (!recipe)
     return fail(recipe.failure(), exit_usage);
+  const auto kept = recipe->stages.front().begin;
+  const auto wanted = recipe->stops.back().at;
+  if (!opts.kind.empty() && device != opts.kind && kept != wanted)
+    return fail(
+      {errc::invalid_argument,
+       "the state of step " + std::to_string(wanted)
+         + " was not kept, and would have to be trained again from step "
+         + std::to_string(kept) + " by a device of the kind that trained it, "
+         + opts.kind + "; this is " + device
+         + ", which gives other weights. --device and --threads choose"},
+      exit_usage);
   folder_store store{recipe->folder};
   auto made = make_workload(registry, *recipe, store);
   if (!made)

@@ -24,11 +24,10 @@ expected<study_spec> read_checked(const std::string& path,
 expected<lease> read_recipe(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in || bytes.size() % sizeof(capnp::word) != 0)
+  const auto message = wire<schema::Lease>::of_bytes(bytes);
+  if (!in || message.empty())
     return {errc::io_failed, path + " is no recipe of `hippo best`"};
-  auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
-  std::copy(bytes.begin(), bytes.end(), words.asChars().begin());
-  return decode(wire<schema::Lease>{kj::mv(words)});
+  return decode(message);
 }
 
 } // namespace hippo

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 
-#include "common_options.hpp"
 #include "hippo/core/number.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"
@@ -15,7 +14,7 @@ namespace {
 
 struct best_arguments {
   study_argument of;
-  common_options common;
+  weights_options how;
   std::string weights; ///< file to export to; empty: do not
   std::string format = "table";
 };
@@ -53,9 +52,8 @@ int best(const best_arguments& x, study_handle& study) {
   print_best(known->summary, *trial, value, x.format == "json");
   if (x.weights.empty())
     return exit_done;
-  if (auto why = export_weights({x.of.server.state, known->summary.id,
-                                 trial->trial, value.step, x.weights,
-                                 x.common.program(), x.common.libraries}))
+  if (auto why = export_weights(
+        study, {trial->trial, value.step, x.weights}, x.how))
     return fail(*why, exit_failed);
   std::cerr << "weights: " << x.weights << '\n';
   return exit_done;
@@ -67,18 +65,18 @@ void add_best(verb_table& verbs) {
   const auto x = std::make_shared<best_arguments>();
   auto* verb = x->of.add_to(verbs.add(
     service_group, "best", "Show a study's best trial, export its weights",
-    "hippo best lr-schedules --state hippo-state --export model.pt", [x] {
+    "hippo best lr-schedules --export model.pt", [x] {
+      if (auto why = x->of.server.know(x->how.common))
+        return fail(*why, exit_bad_input);
       return with_study(x->of, [&](client&, study_handle& study) {
         return best(*x, study);
       });
     }));
-  auto* state = x->of.server.add_state_to(*verb);
-  verb
-    ->add_option("--export", x->weights,
-                 "Write the weights here, for Python's torch.load")
-    ->needs(state);
+  x->of.server.add_state_to(*verb);
+  verb->add_option("--export", x->weights,
+                   "Write the weights here, for Python's torch.load");
   add_format(*verb, x->format);
-  x->common.add_to(*verb);
+  x->how.add_to(*verb);
 }
 
 } // namespace hippo

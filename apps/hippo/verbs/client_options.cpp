@@ -12,6 +12,7 @@
 #include "common_options.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "outcome.hpp"
+#include "studies.hpp"
 #include "terminal.hpp"
 
 namespace hippo {
@@ -52,7 +53,7 @@ int refuse(const std::optional<error>& why) {
 
 service_address::service_address()
   : text(setting("HIPPO_SERVER", default_service_address)),
-    keys(setting("HIPPO_KEYS", "")) {}
+    keys(setting("HIPPO_KEYS", "")), workloads(built_in_workloads()) {}
 
 void service_address::add_to(CLI::App& verb) {
   verb.add_option("--keys", keys,
@@ -70,6 +71,14 @@ CLI::Option* service_address::add_state_to(CLI::App& verb) {
     ->excludes("--server");
 }
 
+std::optional<error> service_address::know(const common_options& x) {
+  auto catalogue = make_catalogue(x.program(), x.libraries);
+  if (!catalogue)
+    return catalogue.failure();
+  workloads = std::move(catalogue->workloads);
+  return std::nullopt;
+}
+
 expected<service_connection> connect(const service_address& where) {
   struct sigaction act {};
   act.sa_handler = on_interrupt;
@@ -79,7 +88,7 @@ expected<service_connection> connect(const service_address& where) {
   options.name = "hippo command line, process " + std::to_string(::getpid());
   std::unique_ptr<folder_service> folder;
   if (!where.state.empty()) {
-    auto opened = folder_service::open(where.state, built_in_workloads());
+    auto opened = folder_service::open(where.state, where.workloads);
     if (!opened)
       return opened.failure();
     folder = std::move(*opened);

@@ -7,9 +7,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common_options.hpp"
 #include "folder_service.hpp"
 #include "hippo/client/client.hpp"
 #include "hippo/report/listing.hpp"
+#include "hippo/train/descriptor.hpp"
 #include "outcome.hpp"
 
 namespace hippo {
@@ -25,6 +27,7 @@ struct service_address {
   std::string text;  ///< as in HIPPO_SERVER, else the usual one
   std::string keys;  ///< as in HIPPO_KEYS, else none
   std::string state; ///< a state folder; empty: a service is asked
+  std::vector<workload_descriptor> workloads; ///< that studies may name there
 
   service_address();
 
@@ -34,6 +37,10 @@ struct service_address {
   /// Adds `--state`, for verbs that only look.
   /// REQUIRES: `add_to` was called
   CLI::Option* add_state_to(CLI::App& verb);
+
+  /// Makes the workloads of libraries known, for those that look into a folder.
+  /// @returns why a library cannot be used
+  std::optional<error> know(const common_options& x);
 };
 
 /// A connection to a service, and the state folder behind it if it is none.

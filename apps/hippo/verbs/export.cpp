@@ -5,7 +5,6 @@
 #include <string>
 
 #include "client_listings.hpp"
-#include "common_options.hpp"
 #include "hippo/report/report.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 struct export_arguments {
   study_argument of;
-  common_options common;
+  weights_options how;
   std::optional<std::uint64_t> trial; ///< whose weights are wanted
   std::optional<step_t> step;         ///< unless given, the last measured one
   std::string weights;                ///< file for them; empty: not wanted
@@ -38,9 +37,8 @@ int export_weights_of(const export_arguments& x, study_handle& study) {
                    + std::to_string(*x.trial)},
                 exit_bad_input);
   const auto step = x.step.value_or(trials->front().steps);
-  if (const auto why = export_weights(
-        {x.of.server.state, study.id(), *x.trial, step, x.weights,
-         x.common.program(), x.common.libraries}))
+  if (const auto why
+      = export_weights(study, {*x.trial, step, x.weights}, x.how))
     return refuse(*why);
   std::cerr << "weights of trial " << *x.trial << " at step " << step << ": "
             << x.weights << '\n';
@@ -88,7 +86,7 @@ int export_study(const export_arguments& x, study_handle& study) {
   return exit_done;
 }
 
-int export_study(const export_arguments& x) {
+int export_study(export_arguments& x) {
   if (x.trial.has_value() == x.weights.empty())
     return fail({errc::invalid_argument,
                  "--weights goes with the number of a trial"},
@@ -96,6 +94,8 @@ int export_study(const export_arguments& x) {
   if (x.csv + x.json + !x.weights.empty() != 1)
     return fail({errc::invalid_argument, "give --csv or --json, or --weights"},
                 exit_bad_input);
+  if (auto why = x.of.server.know(x.how.common))
+    return fail(*why, exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
     return x.trial ? export_weights_of(x, study) : export_study(x, study);
   });
@@ -111,17 +111,15 @@ void add_export(verb_table& verbs) {
               "hippo export lr-schedules --csv -o trials.csv",
               [x] { return export_study(*x); }));
   verb->add_option("trial", x->trial, "One of its trials, for --weights");
-  auto* state = x->of.server.add_state_to(*verb);
-  auto* weights
-    = verb
-        ->add_option("--weights", x->weights,
-                     "Write the trial's weights here, for Python's torch.load")
-        ->needs(state);
+  x->of.server.add_state_to(*verb);
+  auto* weights = verb->add_option(
+    "--weights", x->weights,
+    "Write the trial's weights here, for Python's torch.load");
   verb
     ->add_option("--step", x->step,
                  "The step at which it had them (default: its last result)")
     ->needs(weights);
-  x->common.add_to(*verb);
+  x->how.add_to(*verb);
   verb->add_flag("--csv", x->csv, "Its trials, one a line");
   verb->add_flag("--json", x->json, "Everything");
   verb->add_option("-o,--output", x->file, "Write it here");

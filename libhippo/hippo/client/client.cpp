@@ -441,4 +441,41 @@ expected<output_part> study_handle::output(std::uint64_t trial, step_t first) {
   });
 }
 
+namespace {
+
+std::string bytes_of(capnp::Data::Reader x) {
+  const auto chars = x.asChars();
+  return {chars.begin(), chars.end()};
+}
+
+} // namespace
+
+expected<weights_summary>
+study_handle::weights(std::uint64_t trial, step_t step,
+                      const std::vector<std::string>& without) {
+  return impl_->call<weights_summary>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).weightsRequest();
+    request.setTrial(trial);
+    request.setStep(step);
+    auto files = request.initWithout(static_cast<unsigned>(without.size()));
+    for (unsigned i = 0; i < files.size(); ++i)
+      files.set(i, without[i]);
+    return request.send().then([](auto&& answer) {
+      return weights_summary{bytes_of(answer.getRecipe()),
+                             bytes_of(answer.getCode()), answer.getKind()};
+    });
+  });
+}
+
+expected<std::string> study_handle::checkpoint_part(const std::string& file,
+                                                    std::uint64_t offset) {
+  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).checkpointRequest();
+    request.setFile(file);
+    request.setOffset(offset);
+    return request.send().then(
+      [](auto&& answer) { return bytes_of(answer.getContent()); });
+  });
+}
+
 } // namespace hippo

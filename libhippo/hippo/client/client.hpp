@@ -166,6 +166,13 @@ struct output_part {
   bool ended = false; ///< whether the trial has ended
 };
 
+/// What it takes to have the state that a trial had at a step.
+struct weights_summary {
+  std::string recipe; ///< an encoded lease, which `hippo-trainer --export` takes
+  std::string code;   ///< what the study brings to be run; empty: nothing
+  std::string kind;   ///< of the device that trained it
+};
+
 class study_handle;
 
 /// A connection to a service, which serves any number of studies and threads.
@@ -298,6 +305,18 @@ public:
   /// the trial has been measured.
   /// @returns `errc::invalid_argument` if there is no such trial
   expected<output_part> output(std::uint64_t trial, step_t first);
+
+  /// Says what it takes to have the weights that a trial had at a step.
+  /// @param without checkpoints that are not to be used: damaged ones
+  /// @returns `errc::invalid_argument` if it was not measured there
+  expected<weights_summary> weights(std::uint64_t trial, step_t step,
+                                    const std::vector<std::string>& without);
+
+  /// Reads a checkpoint of the study's workload from byte `offset` on, some
+  /// 1 MiB; nothing at its end.
+  /// @returns `errc::bad_checkpoint` if it is gone
+  expected<std::string> checkpoint_part(const std::string& file,
+                                        std::uint64_t offset);
 
 private:
   friend class client;

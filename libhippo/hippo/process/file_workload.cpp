@@ -147,6 +147,13 @@ public:
     take_state(folder);
   }
 
+  /// Copies the folder, which must not be there yet.
+  void export_weights(const std::string& path) override {
+    if (!fs::create_directory(path))
+      throw std::runtime_error(path + " is there already");
+    fs::copy(state_, path, fs::copy_options::recursive);
+  }
+
   std::string take_output() override { return tail_.take(); }
 
 private:

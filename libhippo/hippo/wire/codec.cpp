@@ -538,7 +538,7 @@ expected<T> decode_as(const char* name, const wire<Schema>& x) {
                  std::string{"malformed "} + name + ": " + why};
   };
   if (x.empty())
-    return malformed("there are no bytes");
+    return malformed("it is empty or ends within a word");
   if (x.words().size() > max_wire_words)
     return malformed("it is too large");
   try {
@@ -738,13 +738,8 @@ std::string encode_configuration(const configuration& x) {
 }
 
 expected<configuration> decode_configuration(std::string_view bytes) {
-  if (bytes.size() % sizeof(capnp::word) != 0)
-    return {errc::malformed_message,
-            "malformed configuration: it ends within a word"};
-  auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
-  std::copy(bytes.begin(), bytes.end(), words.asChars().begin());
   return decode_as<configuration>("configuration",
-                                  wire<schema::Configuration>{kj::mv(words)});
+                                  wire<schema::Configuration>::of_bytes(bytes));
 }
 
 } // namespace hippo

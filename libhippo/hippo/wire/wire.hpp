@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <capnp/message.h>
@@ -41,6 +43,16 @@ public:
   /// Shares an encoded message, not validated until `read`; null: none.
   explicit wire(std::shared_ptr<const words_type> words)
     : words_(std::move(words)) {}
+
+  /// Copies an encoded message, not validated until `read`. Bytes that are no
+  /// whole words are none: the result is empty then.
+  static wire of_bytes(std::string_view bytes) {
+    if (bytes.size() % sizeof(capnp::word) != 0)
+      return {};
+    auto words = kj::heapArray<capnp::word>(bytes.size() / sizeof(capnp::word));
+    std::copy(bytes.begin(), bytes.end(), words.asChars().begin());
+    return wire{kj::mv(words)};
+  }
 
   [[nodiscard]] bool empty() const noexcept { return words_ == nullptr; }
 
