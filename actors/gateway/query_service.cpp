@@ -6,6 +6,7 @@
 
 #include "gateway/limits.hpp"
 #include "hippo/preview/preview.hpp"
+#include "hippo/preview/sharing_notes.hpp"
 #include "hippo/report/report.hpp"
 #include "log_format.hpp"
 
@@ -396,7 +397,17 @@ kj::Promise<study_admission> query_service::load(std::string text,
   return work<study_admission>(
            [this, text = std::move(text),
             name = std::move(name)]() -> expected<study_admission> {
-             return admit_study(text, name, sources_.workloads, true);
+             auto result = admit_study(text, name, sources_.workloads, true);
+             if (result.study) {
+               const auto& wanted = result.study->spec().workload.name;
+               const auto notes = sharing_notes(
+                 *result.study,
+                 *std::ranges::find(sources_.workloads, wanted,
+                                    &workload_descriptor::name));
+               result.warnings.insert(result.warnings.end(), notes.begin(),
+                                      notes.end());
+             }
+             return result;
            })
     .then([](study_admission x) -> kj::Promise<study_admission> {
       if (!x.study)

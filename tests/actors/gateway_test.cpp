@@ -168,6 +168,23 @@ TEST_F(GatewayTest, WeightsAreOfWhatWasMeasured) {
   }
 }
 
+TEST_F(GatewayTest, SubmitSaysWhatIsOddAboutSharing) {
+  open();
+  auto me = enter();
+  auto text = grid_text;
+  text.replace(text.find("algorithm: grid"), 15,
+               "algorithm: {sha: {eta: 2, min: 1}}");
+  text.replace(text.find("      - 0.2\n"), 12, "");
+  auto request = me.service.submitRequest();
+  request.setText(text);
+  const auto answer = request.send().wait(scope);
+  ASSERT_EQ(answer.getWarnings().size(), 1u);
+  const std::string said = answer.getWarnings()[0].cStr();
+  EXPECT_NE(said.find("these 2 trials are one and the same state"),
+            std::string::npos)
+    << said;
+}
+
 TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {
   open();
   auto me = enter();
