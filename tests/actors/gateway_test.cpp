@@ -158,8 +158,8 @@ TEST_F(GatewayTest, WeightsAreOfWhatWasMeasured) {
   EXPECT_EQ(failure_of(weights(9, 4)),
             "invalid_argument: there is no trial 9");
   EXPECT_EQ(failure_of(weights(1, 9)),
-            "invalid_argument: trial 1 was not measured at step 9: there are no "
-            "weights of it");
+            "invalid_argument: trial 1 was not measured at step 9: there are no"
+            " weights of it");
   for (const auto* name : {"none.ckpt", "../hippo.db", "../../hippo.db", "",
                            "."}) {
     auto request = study.checkpointRequest();

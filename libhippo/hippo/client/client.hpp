@@ -168,7 +168,7 @@ struct output_part {
 
 /// What it takes to have the state that a trial had at a step.
 struct weights_summary {
-  std::string recipe; ///< an encoded lease, which `hippo-trainer --export` takes
+  std::string recipe; ///< an encoded lease, for `hippo-trainer --export`
   std::string code;   ///< what the study brings to be run; empty: nothing
   std::string kind;   ///< of the device that trained it
 };
