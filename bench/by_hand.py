@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-import hippo
+import hippo_hpo as hippo
 
 sys.path.insert(0, os.getcwd())
 import train  # noqa: E402

@@ -61,7 +61,7 @@ struct task {
 
 std::unique_ptr<workload> start(const task& x) {
   process_options options;
-  options.command = {"python3", "-m", "hippo.workload_process",
+  options.command = {"python3", "-m", "hippo_hpo.workload_process",
                      "train.py:" + x.name};
   options.folder = x.folder;
   auto result = make_process_workload(options, {1, x.args, {}});

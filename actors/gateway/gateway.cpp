@@ -100,11 +100,14 @@ struct rpc_connection {
 /// What lives on the gateway's thread.
 class gateway::loop : private kj::TaskSet::ErrorHandler {
 public:
-  loop(kj::AsyncIoContext& io, gateway_options& options)
+  /// @param clients is how many there are, for others to see
+  loop(kj::AsyncIoContext& io, gateway_options& options,
+       std::atomic<std::size_t>& clients)
     : network_(io.provider->getNetwork()),
       timer_(io.provider->getTimer()),
       options_(options),
-      begun_(timer_.now()) {}
+      begun_(timer_.now()),
+      clients_(clients) {}
 
   /// Begins to listen. @returns why that is not possible
   std::optional<error> open(caf::actor_system& system,
@@ -194,7 +197,7 @@ private:
     if (clients_ >= most + refused_max)
       return kj::READY_NOW;
     const bool is_one_too_many = clients_ >= most;
-    ++clients_;
+    clients_.fetch_add(1);
     return let_in(kj::mv(x))
       .then([=, this](admitted_connection peer) {
         auto ledger = kj::refcounted<answer_ledger>(
@@ -215,7 +218,7 @@ private:
             timer_.afterDelay(refusal_time.count() * kj::SECONDS));
         return ended.attach(kj::mv(connection));
       })
-      .attach(kj::defer([this] { --clients_; }));
+      .attach(kj::defer([this] { clients_.fetch_sub(1); }));
   }
 
   // -- HTTP -------------------------------------------------------------------
@@ -230,7 +233,7 @@ private:
     settings.errorHandler = *errors_;
     service_ = make_http_service(*queries_, *headers_, answers_, [this] {
       return gateway_figures{
-        clients_, http_connections_,
+        clients_.load(), http_connections_,
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
           / 1000};
     });
@@ -293,7 +296,7 @@ private:
   kj::Own<kj::HttpService> refusal_;
   kj::Own<kj::HttpServer> http_server_;
   kj::Own<kj::HttpServer> http_refuser_;
-  std::size_t clients_ = 0;
+  std::atomic<std::size_t>& clients_;
   std::size_t http_connections_ = 0;
   kj::TaskSet tasks_{*this};
 };
@@ -304,7 +307,7 @@ gateway::gateway(caf::actor_system& system, gateway_options options)
 void gateway::run(std::promise<std::optional<error>>& opened) {
   auto io = kj::setupAsyncIo();
   io.waitScope.setBusyPollInterval(busy_poll_interval);
-  loop all{io, options_};
+  loop all{io, options_, clients_};
   if (auto why = all.open(system_, io.waitScope)) {
     opened.set_value(std::move(why));
     return;

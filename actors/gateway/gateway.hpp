@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -66,6 +68,9 @@ public:
   [[nodiscard]] std::uint16_t rpc_port() const noexcept { return rpc_port_; }
   [[nodiscard]] std::uint16_t http_port() const noexcept { return http_port_; }
 
+  /// Returns how many have a connection for RPC now.
+  [[nodiscard]] std::size_t clients() const noexcept { return clients_; }
+
 private:
   class loop;
 
@@ -77,6 +82,7 @@ private:
   gateway_options options_;
   std::uint16_t rpc_port_ = 0;
   std::uint16_t http_port_ = 0;
+  std::atomic<std::size_t> clients_{0};
   kj::Maybe<kj::Own<kj::CrossThreadPromiseFulfiller<void>>> stop_;
   std::thread thread_;
 };

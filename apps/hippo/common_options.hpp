@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +16,11 @@ namespace hippo {
 /// The most trainers, or threads of one, on this machine.
 inline constexpr unsigned trainers_max = 1024;
 inline constexpr unsigned simulated_trainers_max = 100'000;
+
+/// How many trainers this machine's CPU has work for.
+inline unsigned machine_cores() {
+  return std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
+}
 
 /// For numbers above 0, however large; CLI11's own check tells how large.
 inline const CLI::Validator above_zero{

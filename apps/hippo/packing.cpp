@@ -45,7 +45,7 @@ std::optional<code_file> read_code(const fs::path& path) {
 expected<std::map<std::string, std::string>>
 versions_of(const std::string& python,
             const std::vector<std::string>& packages) {
-  std::vector<std::string> command{python, "-m", "hippo.workload_process",
+  std::vector<std::string> command{python, "-m", "hippo_hpo.workload_process",
                                    "--versions"};
   command.insert(command.end(), packages.begin(), packages.end());
   const auto said = run_program(command);

@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 
-import hippo
+import hippo_hpo as hippo
 
 import no_op
 

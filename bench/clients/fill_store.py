@@ -7,7 +7,7 @@ import json
 import sys
 import time
 
-import hippo
+import hippo_hpo as hippo
 
 import no_op
 

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 
-import hippo
+import hippo_hpo as hippo
 
 import no_op
 

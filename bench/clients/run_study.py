@@ -10,7 +10,7 @@ import argparse
 import json
 import time
 
-import hippo
+import hippo_hpo as hippo
 
 import no_op
 

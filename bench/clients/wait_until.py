@@ -8,7 +8,7 @@ import json
 import sys
 import time
 
-import hippo
+import hippo_hpo as hippo
 
 server, what = sys.argv[1:]
 with hippo.connect(server) as client:

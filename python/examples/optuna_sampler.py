@@ -11,7 +11,7 @@ their training up to there, whatever the sampler had in mind.
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 
-import hippo
+import hippo_hpo as hippo
 import optuna
 
 STEPS = 9

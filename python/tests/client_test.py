@@ -21,8 +21,8 @@ import unittest.mock
 import warnings
 import weakref
 
-import hippo
-from hippo import _line, _tls, errors, progress
+import hippo_hpo as hippo
+from hippo_hpo import _line, _tls, errors, progress
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -680,7 +680,7 @@ class Hanging(Case):
     def test_an_interrupt_ends_waiting(self):
         fake = self.start("--hang", "train", studies=[study()])
         process = self.program(
-            "import hippo, signal, sys\n"
+            "import hippo_hpo as hippo, signal, sys\n"
             # In the background, a shell has it ignored.
             "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "study = hippo.connect(sys.argv[1]).study(1)\n"
@@ -714,7 +714,7 @@ class Hanging(Case):
     def test_a_program_may_end_without_closing(self):
         fake = self.start("--hang", "train", studies=[study()])
         process = self.program(
-            "import hippo, sys\n"
+            "import hippo_hpo as hippo, sys\n"
             "study = hippo.connect(sys.argv[1]).study(1)\n"
             "future = study.ask().train_async(1)\n"
             "print(study.name)\n", fake.address)

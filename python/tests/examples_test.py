@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-import hippo
+import hippo_hpo as hippo
 from client_test import Case, MNIST, PATIENCE, TRIAL
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(

@@ -20,7 +20,7 @@ import traceback
 
 import capnp
 
-from hippo._schema import service as schema
+from hippo_hpo._schema import service as schema
 
 # The text of an exception is all that a client gets of it.
 traceback.format_exception = lambda kind, error, _: [str(error)]

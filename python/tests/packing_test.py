@@ -7,8 +7,8 @@ import sys
 import tempfile
 import unittest
 
-import hippo
-from hippo._packing import BYTES_MAX, DIVIDER, pack, study_of
+import hippo_hpo as hippo
+from hippo_hpo._packing import BYTES_MAX, DIVIDER, pack, study_of
 
 HIPPO = os.environ.get("HIPPO", "")
 
@@ -61,7 +61,7 @@ class Packing(unittest.TestCase):
             "lib/data.bin": {"hex": "ff00"},
             "run": {"text": "#!/bin/sh\n", "executable": True}})
         self.assertEqual(code["versions"]["python"], sys.version.split()[0])
-        self.assertIn("hippo", code["versions"])
+        self.assertIn("hippo-hpo", code["versions"])
         self.assertTrue(code["versions"]["pycapnp"])
         self.assertEqual(code["versions"]["no-such-package"], "")
         self.assertNotIn("python", code)

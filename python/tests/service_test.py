@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-import hippo
+import hippo_hpo as hippo
 from examples_test import notebook_cells, run_cells, run_optuna, surroundings
 
 HIPPO = os.environ.get("HIPPO", "")
@@ -259,7 +259,7 @@ class OwnCode(Case):
     """Code that a study brings, sent by this package and by the command
     line."""
 
-    TRAIN = """import hippo
+    TRAIN = """import hippo_hpo as hippo
 
 class Sum(hippo.Workload):
     def init(self):

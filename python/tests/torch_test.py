@@ -6,14 +6,14 @@ import random
 import tempfile
 import unittest
 
-import hippo
+import hippo_hpo as hippo
 
 try:
     import torch
 except ImportError:
     torch = None
 else:
-    import hippo.torch
+    import hippo_hpo as hippo
     from torch import nn
     from torch.utils.data import TensorDataset
 

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 
-from hippo._schema import process
+from hippo_hpo._schema import process
 
 
 class Trainer:
@@ -16,7 +16,8 @@ class Trainer:
         self.stream = ours.makefile("rwb", buffering=0)
         self.socket = ours
         self.process = subprocess.Popen(
-            [sys.executable, "-B", "-m", "hippo.workload_process", *command],
+            [sys.executable, "-B", "-m", "hippo_hpo.workload_process",
+             *command],
             pass_fds=[theirs.fileno()], cwd=cwd,
             env={**os.environ, "HIPPO_SOCKET": str(theirs.fileno()),
                  "OMP_NUM_THREADS": "1"})

@@ -6,12 +6,12 @@ import tempfile
 import textwrap
 import unittest
 
-import hippo
-from hippo._schema import process
+import hippo_hpo as hippo
+from hippo_hpo._schema import process
 from trainer_end import Trainer
 
 SUM = """
-    import hippo
+    import hippo_hpo as hippo
 
     class Sum(hippo.Workload):
         def setup(self, seed, device, args):

@@ -14,7 +14,7 @@ from programs import (HIPPO, PATIENCE, TRAINER, Case, Done, read_report,
 TRAIN = """\
 import random
 
-import hippo
+import hippo_hpo as hippo
 
 
 class Net(hippo.Workload):

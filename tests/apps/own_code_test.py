@@ -49,7 +49,7 @@ class Python(OwnCode):
         self.write("data.py", "SCALE = 2.5\n")
         os.mkdir(self.path("deep"))
         self.write("deep/table.txt", "from a table\n")
-        self.change("import hippo\n", "import hippo\n\nimport data\n")
+        self.change("import hippo_hpo as hippo\n", "import hippo_hpo as hippo\n\nimport data\n")
         self.after("print(data.SCALE, self.seed, sorted(self.args.items()))",
                    "print(open('deep/table.txt').read(), end='')")
         args = {"width": 3, "word": "abc", "part": 0.25, "big": -7,
@@ -473,13 +473,13 @@ class BadCode(OwnCode):
         self.assertRegex(said, r'train\.py", line 10')
 
     def test_import(self):
-        said = self.refused("import hippo\n", "import hippo\nimport nix_da\n")
+        said = self.refused("import hippo_hpo as hippo\n", "import hippo_hpo as hippo\nimport nix_da\n")
         self.assertIn("ModuleNotFoundError: No module named 'nix_da'", said)
         self.assertRegex(said, r'train\.py", line 4, in <module>')
         self.assertNotIn("importlib", said)
 
     def test_error_when_imported(self):
-        said = self.refused("import hippo\n", "import hippo\nhippo.none\n")
+        said = self.refused("import hippo_hpo as hippo\n", "import hippo_hpo as hippo\nhippo.none\n")
         self.assertIn("AttributeError", said)
         self.assertRegex(said, r'train\.py", line 4, in <module>')
 
@@ -505,9 +505,9 @@ class BadCode(OwnCode):
         self.assertIn("the workload's process ended with exit code 5", said)
 
     def test_other_version(self):
-        said = self.refused("", "", packages={"hippo": "9.9"})
-        self.assertRegex(said, r"this trainer has hippo \d[.\d]*, the study "
-                               r"was made for hippo 9\.9")
+        said = self.refused("", "", packages={"hippo-hpo": "9.9"})
+        self.assertRegex(said, r"this trainer has hippo-hpo \d[.\d]*, the "
+                               r"study was made for hippo-hpo 9\.9")
 
 
 class Prints(Serving):
@@ -662,7 +662,7 @@ class Service(Serving):
 
     def test_trainer_without_the_folder(self):
         self.write("data.py", "SCALE = 3\n")
-        self.change("import hippo\n", "import hippo\n\nimport data\n")
+        self.change("import hippo_hpo as hippo\n", "import hippo_hpo as hippo\n\nimport data\n")
         self.after("self.state['w'] *= data.SCALE")
         x = study(workload=python(files=["data.py"]))
         wanted = self.reference(x)
@@ -779,14 +779,14 @@ class Refusals(Serving):
 
     def test_trainer_with_another_version(self):
         """It takes part in nothing that was made for other packages."""
-        self.assert_refused(python(packages={"hippo": "9.9"}),
-                  "the study was made for hippo 9.9", "this trainer has hippo")
+        self.assert_refused(python(packages={"hippo-hpo": "9.9"}),
+                  "the study was made for hippo-hpo 9.9", "this trainer has hippo")
 
     def test_trainer_that_cannot_set_up(self):
         """Nothing is trained then, not even at the second attempt."""
         self.change("self.seed, self.args = seed, args", "self.x = args['x']")
-        self.change("import hippo\n",
-                    "import hippo\n\nSEED = args = None\n")
+        self.change("import hippo_hpo as hippo\n",
+                    "import hippo_hpo as hippo\n\nSEED = args = None\n")
         self.assert_refused(python(), "KeyError: 'x'")
 
     def test_program_that_ends_at_once(self):

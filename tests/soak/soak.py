@@ -29,7 +29,7 @@ import threading
 import time
 import urllib.request
 
-import hippo
+import hippo_hpo as hippo
 
 HIPPO = os.environ["HIPPO"]
 TRAINER = os.environ["HIPPO_TRAINER"]

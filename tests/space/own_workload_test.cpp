@@ -16,7 +16,7 @@ study_code code() {
   x.files["train.py"] = {"class Net: pass\n", false};
   x.files["data.py"] = {"", false};
   x.files["mine"] = {"#!/bin/sh\n", true};
-  x.versions = {{"hippo", "0.1.0"}, {"python", "3.11.2"}, {"torch", "2.11.0"},
+  x.versions = {{"hippo-hpo", "0.1.0"}, {"python", "3.11.2"}, {"torch", "2.11.0"},
                 {"absent", ""}};
   return x;
 }
@@ -73,7 +73,7 @@ TEST(OwnWorkload, AClassIsKnownByAllThatDecidesItsResults) {
                                    {"file.train.py",
                                     digest_of({"class Net: pass\n", false})},
                                    {"seed", 3.0},
-                                   {"version.hippo", "0.1.0"},
+                                   {"version.hippo-hpo", "0.1.0"},
                                    {"version.python", "3.11.2"},
                                    {"version.torch", "2.11.0"}}));
   EXPECT_TRUE(spec.settings.empty());

@@ -26,7 +26,7 @@ LAYERS = ["schemas", "libhippo", "actors", "apps"]
 CPP = (".cpp", ".hpp", ".h", ".cu")
 SCRIPTS = (".py", ".cmake", ".capnp", "CMakeLists.txt")
 # Folders of code that is not ours to format.
-FOREIGN = ("python/hippo/_", "docs/")
+FOREIGN = ("python/hippo_hpo/_", "docs/")
 
 # Where a header may be included from; nobody else may.
 CONFINED = [

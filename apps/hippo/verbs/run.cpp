@@ -482,10 +482,6 @@ int run(run_options options) {
   return exit_done;
 }
 
-unsigned machine_cores() {
-  return std::clamp(std::thread::hardware_concurrency(), 1u, trainers_max);
-}
-
 /// Reads the texts of the studies that a state folder holds.
 /// @param wanted numbers or names; empty: the last of each name
 /// @param resumed gets their numbers

@@ -14,6 +14,7 @@
 
 #include "common_options.hpp"
 #include "gateway/gateway.hpp"
+#include "hippo/core/devices.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/key_folder.hpp"
 #include "hippo/keys/private_file.hpp"
@@ -27,6 +28,7 @@
 #include "network/trainer_port.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
+#include "service_file.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
 #include "system_config.hpp"
@@ -54,7 +56,9 @@ struct serve_options {
   endpoint people{"127.0.0.1", 4850};   ///< and over HTTP
   std::string keys;      ///< folder of `hippo keys`; empty: no TLS
   bool insecure = false; ///< whether others may connect without TLS
-  unsigned local_trainers = 0; ///< started on this machine
+  local_trainer_options local; ///< started on this machine
+  /// It ends when no client was there for so long; nothing: it goes on.
+  std::optional<std::chrono::milliseconds> linger;
   /// After this time without a heartbeat a trainer is treated as dead.
   std::chrono::milliseconds trainer_timeout{15'000};
   /// A lease ends if a step takes this much longer than expected.
@@ -124,10 +128,18 @@ void go_on(service& svc, std::vector<study_submission> studies) {
         + (outcomes[i] ? " has failed: " + outcomes[i]->message : " goes on"));
 }
 
-/// Works until it is interrupted or cannot go on.
-std::optional<error> follow(service& svc, local_trainers& trainers) {
+/// Works until it is interrupted, is left alone for too long or cannot go on.
+std::optional<error> follow(service& svc, local_trainers& trainers,
+                            const gateway& entry,
+                            std::optional<std::chrono::milliseconds> linger) {
+  using clock = std::chrono::steady_clock;
   std::optional<error> broken;
+  auto seen = clock::now();
   while (!broken && interrupt_guard::count() == 0) {
+    if (entry.clients() > 0)
+      seen = clock::now();
+    else if (linger && clock::now() - seen > *linger)
+      break;
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
                         [&](const caf::down_msg& msg) {
@@ -254,7 +266,7 @@ void start_log(const serve_options& x) {
 int serve(serve_options options) {
   if (auto why = find_open_door(options))
     return fail(*why, exit_bad_input);
-  if (!options.keys.empty() && options.local_trainers > 0)
+  if (!options.keys.empty() && !options.local.devices.empty())
     return fail({errc::invalid_argument,
                  "--trainers starts trainers without keys, which --keys keeps "
                  "out: start hippo-trainer with a key of its own"},
@@ -309,18 +321,23 @@ int serve(serve_options options) {
   go_on(svc, std::move(*studies));
   svc.go();
   local_trainers trainers;
-  local_trainer_options local;
-  local.devices.assign(options.local_trainers, "cpu");
-  if (auto why = trainers.start(options.catalogue, local, *port,
+  if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))
+    return fail(*why, exit_failed);
+  service_file known{options.state};
+  if (auto why
+      = known.write(options.trainers, options.clients, options.people))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));
   say("clients connect to " + to_text(options.clients));
   say("people look at http" + std::string{keys ? "s" : ""} + "://"
       + to_text(options.people) + "/healthz");
-  const auto broken = follow(svc, trainers);
+  const auto broken = follow(svc, trainers, entry, options.linger);
   if (!broken) {
-    say("interrupted: the trainers finish their present steps");
+    const auto* const why
+      = interrupt_guard::count() > 0 ? "interrupted" : "no client is left";
+    spdlog::info("serve: {}", why);
+    say(std::string{why} + ": the trainers finish their present steps");
     wind_up(svc);
   }
   entry.close();
@@ -337,6 +354,9 @@ struct serve_arguments {
   double trainer_timeout = 15;
   double stall_timeout = 600;
   double first_step_timeout = 21'600;
+  std::optional<double> linger;
+  std::vector<std::string> devices;
+  std::optional<unsigned> trainers;
   schedule_options schedule;
   std::string log_format = "text";
   serve_options serve;
@@ -358,6 +378,15 @@ int serve(serve_arguments& x) {
                   exit_bad_input);
     out = *read;
   }
+  x.serve.local.devices.clear();
+  if (x.trainers.value_or(x.devices.empty() ? 0 : 1) > 0) {
+    if (x.devices.empty())
+      x.devices = {"cpu"};
+    auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
+    if (!devices)
+      return fail(devices.failure(), exit_bad_input);
+    x.serve.local.devices = std::move(*devices);
+  }
   auto catalogue = make_catalogue(x.common.program(), x.common.libraries);
   if (!catalogue)
     return fail(catalogue.failure(), exit_bad_input);
@@ -368,6 +397,8 @@ int serve(serve_arguments& x) {
   x.serve.trainer_timeout = duration(x.trainer_timeout);
   x.serve.stall_timeout = duration(x.stall_timeout);
   x.serve.first_step_timeout = duration(x.first_step_timeout);
+  if (x.linger)
+    x.serve.linger = duration(*x.linger);
   x.serve.merge = x.schedule.merges();
   x.serve.policy = x.schedule.policy();
   x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
@@ -412,10 +443,24 @@ void add_serve(verb_table& verbs) {
                    "long as none was timed")
     ->check(CLI::Range(1.0, 8'640'000.0))
     ->capture_default_str();
-  verb->add_option("--trainers", x->serve.local_trainers,
-                   "Trainer processes to start on this machine")
+  verb->add_option("--trainers", x->trainers,
+                   "Trainer processes to start on this machine's CPU")
     ->check(CLI::Range(0u, trainers_max))
+    ->default_str("0");
+  verb->add_option("--device", x->devices,
+                   "Start a trainer on cuda:N (repeatable) or all GPUs, or one "
+                   "for each core on cpu")
+    ->check(check_device_name)
+    ->allow_extra_args(false);
+  verb->add_option("--threads", x->serve.local.threads,
+                   "Threads of each trainer on the CPU: they decide the bits "
+                   "of results, as the kind of device does")
+    ->check(CLI::Range(1u, trainers_max))
     ->capture_default_str();
+  verb->add_option("--linger", x->linger,
+                   "End when no client has been connected for so many seconds; "
+                   "the next service on the folder goes on")
+    ->check(CLI::Range(0.1, 86'400.0));
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
   verb->add_option("--log-format", x->log_format, "Form of log lines")

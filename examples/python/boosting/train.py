@@ -5,7 +5,7 @@ import xgboost as xgb
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 
-import hippo
+import hippo_hpo as hippo
 
 TRAIN = 1200  # of the 1,797 images; the others are for validation
 

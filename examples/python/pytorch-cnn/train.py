@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
 import data
-import hippo.torch
+import hippo_hpo as hippo
 
 
 def cnn():

@@ -52,7 +52,7 @@ std::unique_ptr<workload> make_python(const workload_spec& spec,
   const auto named = spec.settings.contains("python_executable");
   options.command = {named ? text_of(spec.settings, "python_executable")
                            : context.python,
-                     "-m", "hippo.workload_process",
+                     "-m", "hippo_hpo.workload_process",
                      text_of(spec.options, "class")};
   for (const auto& [name, version] : setup.versions)
     options.command.push_back(name);

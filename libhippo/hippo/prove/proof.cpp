@@ -337,19 +337,20 @@ private:
     note("evaluations in between", evaluation, [&] {
       const auto x = make();
       x->work->init();
-      for (step_t at = 0; at < steps_; ++at) {
-        const auto once = x->work->evaluate();
-        auto found = differences(once, x->work->evaluate());
+      metrics once;
+      for (step_t at = 1; at <= steps_; ++at) { // the first state is of no use
+        train(*x->work, main_, at - 1, at);
+        auto found = compare(states_[at], x->work->save());
+        if (!found.empty())
+          return put("from step " + std::to_string(at) + " on: ",
+                     std::move(found));
+        once = x->work->evaluate();
+        found = differences(once, x->work->evaluate());
         if (!found.empty())
           return put("measured twice at step " + std::to_string(at) + ": ",
                      std::move(found));
-        train(*x->work, main_, at, at + 1);
-        found = compare(states_[at + 1], x->work->save());
-        if (!found.empty())
-          return put("from step " + std::to_string(at + 1) + " on: ",
-                     std::move(found));
       }
-      return differences(measured_, x->work->evaluate());
+      return differences(measured_, once);
     });
   }
 

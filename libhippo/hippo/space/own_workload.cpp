@@ -188,7 +188,7 @@ private:
     std::set<std::string> sought;
     if (is(python_workload)) {
       request_.runs_python = true;
-      sought = {"hippo", "python"};
+      sought = {"hippo-hpo", "python"};
     }
     if (const auto* x = x_->find("packages")) {
       if (x->type == kind::map)

@@ -1,4 +1,4 @@
-"""Runs a workload beside its trainer: `python -m hippo.workload_process
+"""Runs a workload beside its trainer: `python -m hippo_hpo.workload_process
 FILE.py[:CLASS]`. Trainers start it; schemas/process.capnp is what they say."""
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import os
 import sys
 import traceback
 import types
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from hippo._compare import differences
-from hippo._schema import process
-from hippo._versions import versions
-from hippo.workload import HyperParameters, Value, Workload
+from hippo_hpo._compare import differences
+from hippo_hpo._schema import process
+from hippo_hpo._versions import versions
+from hippo_hpo.function import TrainingFunction
+from hippo_hpo.workload import HyperParameters, Value, Workload
 
 SOCKET = "HIPPO_SOCKET"
 
@@ -24,27 +26,34 @@ class BadWorkload(Exception):
     """What is named is not a workload. The text says what to do about it."""
 
 
-def find_class(name: str) -> type[Workload]:
-    """Imports the class that FILE.py:CLASS or MODULE:CLASS names.
+def find_workload(name: str) -> Callable[[], Workload]:
+    """Imports the class or training function that FILE.py:NAME or MODULE:NAME
+    names, and returns what makes an object of it.
 
-    Without a class it is the only one that the file has.
+    Without a name it is the only one that the file has.
     """
     path, _, attribute = name.partition(":")
     module = _import_file(path) if path.endswith(".py") \
         else importlib.import_module(path)
-    found = {key: value for key, value in vars(module).items()
-             if isinstance(value, type) and issubclass(value, Workload)
-             and value.__module__ == module.__name__}
+    found: dict[str, Callable[[], Workload]] = {}
+    for key, value in vars(module).items():
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        if isinstance(value, type) and issubclass(value, Workload):
+            found[key] = value
+        elif isinstance(value, TrainingFunction):
+            found[key] = value.make_workload
     if attribute in found:
         return found[attribute]
     if not attribute and len(found) == 1:
         return next(iter(found.values()))
     known = ", ".join(sorted(found)) or "none"
+    what = "subclass of hippo.Workload or function with @hippo.workload"
     if attribute:
-        raise BadWorkload(f"{path} has no subclass of hippo.Workload that is "
-                          f"called {attribute}; it has: {known}")
-    raise BadWorkload(f"{path} must have one subclass of hippo.Workload, or "
-                      f"one must be named as {path}:CLASS; it has: {known}")
+        raise BadWorkload(f"{path} has no {what} that is called {attribute}; "
+                          f"it has: {known}")
+    raise BadWorkload(f"{path} must have one {what}, or one must be named as "
+                      f"{path}:NAME; it has: {known}")
 
 
 def _import_file(path: str) -> types.ModuleType:
@@ -96,7 +105,7 @@ class Server:
         known = versions(self._packages)
         described = answer.init("description")
         described.protocol = process.processProtocolVersion
-        described.name = type(self._workload).__name__
+        described.name = self._workload.name
         for to, (name, version) in zip(
                 described.init("versions", len(known)), known.items()):
             to.name, to.version = name, version
@@ -182,14 +191,14 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     number = os.environ.get(SOCKET, "")
     if not names or not number.isdigit():
-        print("usage: python -m hippo.workload_process FILE.py[:CLASS] "
+        print("usage: python -m hippo_hpo.workload_process FILE.py[:CLASS] "
               f"[PACKAGE...]\nTrainers start this, with {SOCKET} set.\n"
-              "       python -m hippo.workload_process --versions PACKAGE...",
+              "       python -m hippo_hpo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
         try:
-            workload = find_class(names[0])()
+            workload = find_workload(names[0])()
         except Exception as why:
             return _refuse(stream, why)
         Server(workload, stream, names[1:]).run()

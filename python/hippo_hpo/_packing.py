@@ -123,7 +123,7 @@ def _add_interpreter(code: dict[str, Any], workload: Mapping[str, Any],
     code["python"] = python
     try:
         said = subprocess.run(
-            [python, "-m", "hippo.workload_process", "--versions", *packages],
+            [python, "-m", "hippo_hpo.workload_process", "--versions", *packages],
             capture_output=True, text=True, check=True)
         code["versions"] = json.loads(said.stdout)
     except (OSError, ValueError, subprocess.CalledProcessError) as why:

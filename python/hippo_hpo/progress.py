@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+import time
 from typing import TextIO
 
 from .records import StudyInfo
@@ -19,6 +21,10 @@ def line_of(info: StudyInfo) -> str:
     if best is not None:
         line += f", best {best.value:.6g} (trial {best.number})"
     return line
+
+
+# How long a study may wait before that is said: trainers take a moment to come.
+PATIENCE_SECONDS = 5.0
 
 
 def _redraws(out: TextIO) -> bool:
@@ -40,8 +46,11 @@ class Progress:
         self._width = 0
         self._finished = -1
         self._waiting = ""
+        self._begin = time.monotonic()
 
     def __call__(self, info: StudyInfo) -> None:
+        if time.monotonic() - self._begin < PATIENCE_SECONDS:
+            info = dataclasses.replace(info, waiting="")
         line = line_of(info)
         if self._in_place:
             self._out.write("\r" + line.ljust(self._width))

@@ -9,9 +9,11 @@ from typing import Any
 
 from ._packing import pack
 from .errors import InvalidArgument
+from .space import plain
+from .study_file import StudyFile
 
 # What `Client.submit` and `Client.preview` take for a study.
-StudySource = str | os.PathLike[str] | Mapping[str, Any]
+StudySource = str | os.PathLike[str] | Mapping[str, Any] | StudyFile
 
 
 def _plain(x: Any) -> Any:
@@ -41,9 +43,11 @@ def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
     messages call it. The files of a map or a text are looked for in the working
     directory."""
     folder = ""
+    if isinstance(study, StudyFile):
+        study = study.to_map()
     if isinstance(study, Mapping):
         own = study.get("study")
-        text = json_of("the study", study, indent=1)
+        text = json_of("the study", plain(study), indent=1)
         name = name or (own if isinstance(own, str) else "study")
     elif isinstance(study, str) and "\n" in study:
         text = study

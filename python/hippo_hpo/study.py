@@ -12,6 +12,7 @@ from .errors import InvalidArgument, Timeout, TrialFailed
 from .progress import Progress
 from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
                       params_of, study_info_of, trial_info_of)
+from .study_file import StudyFile
 from .study_text import json_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,19 @@ class Study:
         return self._call("describe", lambda x: x.describe(),
                           lambda x: study_of(str(x.text)))
 
+    def _whole_text(self) -> str:
+        """The study file with the code that came with it."""
+        return self._call("describe", lambda x: x.describe(),
+                          lambda x: str(x.text))
+
+    def file(self) -> StudyFile:
+        """Returns the study file as an object."""
+        return StudyFile.from_yaml(self.text)
+
+    def to_yaml(self) -> str:
+        """Returns the study file as `StudyFile` writes it."""
+        return self.file().to_yaml()
+
     @property
     def name(self) -> str:
         """What the study file calls it."""
@@ -108,6 +122,11 @@ class Study:
                           lambda x: trial_info_of(x.trial))
 
     @property
+    def best(self) -> TrialInfo:
+        """The same in one word."""
+        return self.best_trial
+
+    @property
     def best_value(self) -> float:
         """The best value so far. Raises as `best_trial`."""
         value = self.best_trial.value
@@ -123,7 +142,7 @@ class Study:
         """Returns the trials as a table: a row for each, with the fields of
         `TrialInfo`, and a column ``params_NAME`` for each hyper-parameter.
 
-        Needs pandas: ``pip install 'hippo[pandas]'``.
+        Needs pandas: ``pip install 'hippo-hpo[pandas]'``.
         """
         import pandas
 
@@ -135,6 +154,19 @@ class Study:
             row.update(asked_steps=x.asked_steps, steps=x.steps,
                        shared_steps=x.shared_steps, failure=x.failure)
             rows.append(row)
+        return pandas.DataFrame(rows)
+
+    def results_dataframe(self) -> pandas.DataFrame:
+        """Returns all that was measured as a table: a row for each trial and
+        step, with a column for each metric. Needs pandas.
+
+        Raises:
+            ResourceExhausted: there are more than 200,000 results.
+        """
+        import pandas
+
+        rows = [{"number": trial["id"], "step": x["step"], **x["metrics"]}
+                for trial in self.export()["trials"] for x in trial["results"]]
         return pandas.DataFrame(rows)
 
     def events(self, follow: bool = False, after: int = 0) -> Iterator[Event]:

@@ -1,6 +1,6 @@
 """What makes PyTorch training exact, in few lines.
 
-    import hippo.torch
+    import hippo_hpo as hippo
 
     class Net(hippo.torch.Workload):
         def build(self):
@@ -19,8 +19,8 @@
 Whatever is random is a function of an address, (seed, step) or (seed, epoch,
 batch), and of nothing that was drawn before. All of it may also be used without
 `Workload`: `seed_step`, `data_loader`, `State`, `apply`, `set_dropout`,
-`deterministic`. Works with PyTorch 1.13 and 2.x; `import hippo` does not import
-this module.
+`deterministic`. Works with PyTorch 1.13 and 2.x; `import hippo_hpo` alone does
+not import this module.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ def versions(packages: list[str]) -> dict[str, str]:
     """The versions of the interpreter, of this package and of others, ""
     where unknown."""
     result = {"python": platform.python_version()}
-    for name in {"hippo", *packages} - {"python"}:
+    for name in {"hippo-hpo", *packages} - {"python"}:
         try:
             result[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -96,6 +96,11 @@ class Workload(abc.ABC):
     trials. Errors are exceptions; their traceback becomes the trial's error.
     """
 
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
         """Notes what is constant: called once, before everything else.
 

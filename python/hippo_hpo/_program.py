@@ -1,0 +1,49 @@
+"""Finds and runs the program `hippo`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+from .errors import Error
+
+# Says where the program is, before anything else.
+VARIABLE = "HIPPO_PROGRAM"
+
+
+def hippo_program() -> str:
+    """Returns the path of `hippo`: that of HIPPO_PROGRAM, else the one that is
+    installed with this package, else that of PATH.
+
+    Raises:
+        Error: there is none.
+    """
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin",
+                        "hippo")
+    for path in (os.environ.get(VARIABLE), here, shutil.which("hippo")):
+        if path and os.access(path, os.X_OK) \
+                and os.path.realpath(path) != os.path.realpath(sys.argv[0]):
+            return path
+    raise Error("there is no program `hippo`: install a wheel of hippo-hpo, "
+                f"which has it, or let {VARIABLE} name one that was built")
+
+
+def run_hippo() -> None:
+    """What the command `hippo` of the package does."""
+    _become("hippo")
+
+
+def run_trainer() -> None:
+    """What the command `hippo-trainer` of the package does."""
+    _become("hippo-trainer")
+
+
+def _become(name: str) -> None:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    if not os.path.exists(path):
+        sys.exit(f"{name}: this installation of hippo-hpo has no programs. "
+                 "Install a wheel that scripts/wheel makes, "
+                 + ("hippo-hpo-trainer" if name == "hippo-trainer"
+                    else "hippo-hpo"))
+    os.execv(path, [path, *sys.argv[1:]])

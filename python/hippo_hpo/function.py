@@ -1,0 +1,377 @@
+"""Training as a function: a generator that yields at each step's end.
+
+    @hippo.workload(seed=1)
+    def train(ctx):
+        data = ctx.once(load_data)
+        model = Net(depth=ctx.constant("depth")).to(ctx.device)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in ctx.steps(model=model, opt=opt):
+            hippo.torch.apply(opt, ctx.hp, step)
+            for x, y in ctx.loader(data, step, ctx.hp.batch_size(step)):
+                ...
+            yield lambda: {"val_accuracy": accuracy(model)}
+
+The function begins anew for each path: what stands before the loop is built
+anew, and what `ctx.steps` names is the state, which it restores. So nothing
+else may go from one step to the next; `hippo.check` finds what does. A function
+without `yield` is one step: it returns what it has measured.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import random
+import sys
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
+
+from .workload import HyperParameters, Value, Workload
+
+Measure = Callable[[], Mapping[str, float]]
+
+
+class Context:
+    """What a training function is given.
+
+    Attributes:
+        seed: of all randomness.
+        device: "cpu" or "cuda:N", as PyTorch names them.
+        args: constants of the study, by name.
+        hp: the hyper-parameters: `ctx.hp.lr(step)`.
+    """
+
+    def __init__(self, seed: int, device: str, args: Mapping[str, Value],
+                 kept: dict[Any, Any], start: int, state: Any,
+                 hp: HyperParameters) -> None:
+        self.seed, self.device, self.args, self.hp = seed, device, args, hp
+        self._kept = kept
+        self._start = start
+        self._state = state
+        self._parts: dict[str, Any] | None = None
+        self._constants: dict[str, Value] = {}
+
+    def once(self, load: Callable[..., Any], *args: Any) -> Any:
+        """Returns what `load(*args)` gave when it was first called in this
+        process: data, which no training changes."""
+        key = (load.__module__, load.__qualname__, args)
+        if key not in self._kept:
+            self._kept[key] = load(*args)
+        return self._kept[key]
+
+    def constant(self, name: str) -> Value:
+        """Returns a hyper-parameter that is the same at every step, such as
+        the depth of a model.
+
+        Raises:
+            ValueError: it changes while the trial is trained.
+        """
+        self._constants[name] = self.hp[name](self._start)
+        return self._constants[name]
+
+    def steps(self, **state: Any) -> Iterator[int]:
+        """Yields the steps that are to be trained, once all of `state` is what
+        it was after the steps before.
+
+        Before each of them, Python's, NumPy's and PyTorch's generators are
+        seeded by (seed, step).
+
+        Args:
+            state: everything that a later step reads and that training
+                changes, by name: what has `state_dict` and `load_state_dict`,
+                maps, lists, NumPy arrays, and objects of plain attributes.
+
+        Raises:
+            TypeError: a part is a scheduler, or has one. The study has the
+                schedule, and ctx.hp its values.
+        """
+        if self._parts is not None:
+            raise RuntimeError("ctx.steps() is called a second time: one loop "
+                               "trains all steps")
+        for name, part in state.items():
+            _refuse_scheduler(name, part)
+        self._parts = state
+        if self._state is not None:
+            _restore(state, self._state)
+            self._state = None
+        step = self._start
+        while True:
+            self.seed_all(step)
+            yield step
+            step += 1
+
+    def loader(self, dataset: Any, step: int, batch_size: Value,
+               **options: Any) -> Any:
+        """Returns `hippo.torch.data_loader` of this step."""
+        from .torch import data_loader
+        return data_loader(dataset, self.seed, step, batch_size, **options)
+
+    def seed_all(self, step: int | str) -> None:
+        """Makes what is drawn from now on a function of (seed, step)."""
+        if "torch" in sys.modules:
+            from .torch import seed_step
+            seed_step(self.seed, step if isinstance(step, int) else -1)
+            return
+        random.seed(f"{self.seed} {step}")
+        if (numpy := sys.modules.get("numpy")) is not None:
+            numpy.random.seed(random.getrandbits(32))
+
+
+class _FunctionWorkload(Workload):
+    """Drives a training function as trainers drive workloads.
+
+    A state holds the step, the parts that `ctx.steps` names, and what was
+    measured there: the function cannot be asked for it again without training.
+    """
+
+    _run: Generator[Measure, None, None] | None = None
+
+    def __init__(self, function: TrainingFunction) -> None:
+        self._name = function.__name__
+        self._function = function.function
+        self._is_loop = inspect.isgeneratorfunction(self._function)
+        self._kept: dict[Any, Any] = {}
+        self._begin({"step": 0, "parts": None, "metrics": None})
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
+        self._seed, self._device, self._args = seed, device, args
+        if "torch" in sys.modules:
+            from .torch import deterministic
+            import torch
+            deterministic()
+            if device.startswith("cuda"):
+                torch.cuda.set_device(device)
+
+    def _begin(self, state: dict[str, Any]) -> None:
+        """Forgets the present path and notes where another begins."""
+        if self._run is not None:
+            self._run.close()
+        self._run = None
+        self._ctx: Context | None = None
+        self._measure: Measure | None = None
+        self._step: int = state["step"]
+        self._loaded: dict[str, Any] | None = state
+        self._metrics: dict[str, float] | None = state["metrics"]
+
+    def init(self) -> None:
+        self._begin({"step": 0, "parts": None, "metrics": None})
+
+    def train(self, start: int, stop: int, hp: HyperParameters) -> None:
+        if start != self._step:
+            raise RuntimeError(f"at step {self._step}, told to train from "
+                               f"{start}")
+        for step in range(start, stop):
+            if self._is_loop:
+                self._train_step(hp)
+            else:
+                self._call(hp)
+            self._step = step + 1
+        self._check(start, stop, hp)
+
+    def _context(self, hp: HyperParameters) -> Context:
+        state = self._loaded
+        assert state is not None
+        self._loaded = None
+        ctx = Context(self._seed, self._device, self._args, self._kept,
+                      state["step"], copy.deepcopy(state["parts"]), hp)
+        ctx.seed_all(-1)
+        return ctx
+
+    def _train_step(self, hp: HyperParameters) -> None:
+        if self._run is None:
+            self._ctx = self._context(hp)
+            self._run = self._function(self._ctx)
+        assert self._ctx is not None
+        self._ctx.hp = hp
+        self._metrics = None
+        try:
+            self._measure = next(self._run)
+        except StopIteration:
+            raise RuntimeError(
+                f"the function ended at step {self._step}: its loop must go on "
+                "for as long as ctx.steps() gives steps, and the study says "
+                "how many") from None
+        if self._ctx._parts is None:
+            raise TypeError("the function yields outside of a loop over "
+                            "ctx.steps(...)")
+        if not callable(self._measure):
+            raise TypeError(
+                f"the function yields {self._measure!r}: yield a function that "
+                "measures, `yield lambda: {\"val_accuracy\": ...}`")
+
+    def _call(self, hp: HyperParameters) -> None:
+        """Trains by a function without `yield`."""
+        if self._step > 0:
+            raise RuntimeError("a function without `yield` is one step: give "
+                               "`steps=1`, or yield at the end of each")
+        result = self._function(self._context(hp))
+        metrics = result if isinstance(result, Mapping) else {"value": result}
+        self._metrics = {name: float(x) for name, x in metrics.items()}
+
+    def _check(self, start: int, stop: int, hp: HyperParameters) -> None:
+        if self._ctx is not None:
+            for name, value in self._ctx._constants.items():
+                for step in range(start, stop):
+                    if hp[name](step) != value:
+                        raise ValueError(
+                            f"{name} is {hp[name](step)!r} at step {step}, and "
+                            f"was {value!r}: ctx.constant() is for what never "
+                            "changes")
+        if unread := sorted(set(hp) - hp.read):
+            raise ValueError(
+                f"nothing has read {', '.join(unread)} in the steps from "
+                f"{start} to {stop}: read it from ctx.hp, or take it out of "
+                "the space")
+
+    def evaluate(self) -> dict[str, float]:
+        if self._metrics is None:
+            if self._measure is None or self._ctx is None:
+                raise RuntimeError("nothing is measured before the first step")
+            self._ctx.seed_all(-2 - self._step)
+            self._metrics = {name: float(x)
+                             for name, x in self._measure().items()}
+        return self._metrics
+
+    def state_dict(self) -> dict[str, Any]:
+        if self._loaded is not None:
+            return self._loaded
+        parts = None if self._ctx is None or self._ctx._parts is None \
+            else _saved(self._ctx._parts)
+        return {"step": self._step, "parts": parts, "metrics": self.evaluate()}
+
+    def load_state_dict(self, state: Any) -> None:
+        self._begin(state)
+
+    def save(self, path: str) -> None:
+        with open(path, "wb") as file:
+            if (torch := sys.modules.get("torch")) is not None:
+                torch.save(self.state_dict(), file)
+            else:
+                pickle.dump(self.state_dict(), file, protocol=5)
+
+    def read(self, path: str) -> Any:
+        with open(path, "rb") as file:
+            if (torch := sys.modules.get("torch")) is not None:
+                return torch.load(file, map_location="cpu", weights_only=False)
+            return pickle.load(file)
+
+
+class TrainingFunction:
+    """A function that `workload` has taken in. Calling it calls the function.
+
+    Attributes:
+        function: it itself.
+        seed: of all randomness.
+        args: constants of the study, which `ctx.args` has.
+        packages: whose versions decide results.
+    """
+
+    def __init__(self, function: Callable[[Context], Any], seed: int,
+                 args: Mapping[str, Value], packages: tuple[str, ...]) -> None:
+        self.function = function
+        self.seed = seed
+        self.args = dict(args)
+        self.packages = packages
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+
+    def __call__(self, ctx: Context) -> Any:
+        return self.function(ctx)
+
+    def __repr__(self) -> str:
+        return f"<hippo.workload {self.__name__}>"
+
+    def make_workload(self) -> Workload:
+        """Returns what trainers drive."""
+        return _FunctionWorkload(self)
+
+
+def workload(function: Callable[[Context], Any] | None = None, *,
+             seed: int = 0, args: Mapping[str, Value] | None = None,
+             packages: tuple[str, ...] | list[str] = ()) -> Any:
+    """Makes a workload of a function, see above.
+
+    Args:
+        seed: of all randomness. Trials share only under one seed.
+        args: constants that `ctx.args` has.
+        packages: distributions whose versions decide results, such as
+            "torch"; a trainer with other ones is refused.
+    """
+    def take(function: Callable[[Context], Any]) -> TrainingFunction:
+        return TrainingFunction(function, seed, args or {}, tuple(packages))
+    return take if function is None else take(function)
+
+
+# -- states -------------------------------------------------------------------
+
+
+def _refuse_scheduler(name: str, part: Any) -> None:
+    torch = sys.modules.get("torch")
+    step = getattr(part, "step", None)
+    scheduled = getattr(step, "_wrapped_by_lr_sched", False) \
+        or getattr(step, "_with_counter", False)
+    if torch is not None:
+        schedulers = torch.optim.lr_scheduler
+        base = getattr(schedulers, "LRScheduler", None) \
+            or schedulers._LRScheduler
+        scheduled = scheduled or isinstance(part, base) \
+            or isinstance(part, schedulers.ReduceLROnPlateau)
+    if scheduled:
+        raise TypeError(
+            f"{name} is a scheduler or has one, which would overwrite what the "
+            "study says: leave it out, write the schedule in the space, and "
+            "set the value at each step: hippo.torch.apply(opt, ctx.hp, step)")
+
+
+def _saved(parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns copies of parts that later training leaves alone."""
+    copied: Callable[[Any], Any] = copy.deepcopy
+    if "torch" in sys.modules:
+        from .torch import _copied
+        copied = _copied
+    result = {}
+    for name, part in parts.items():
+        if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
+            result[name] = copied(part.state_dict())
+        elif isinstance(part, (dict, list)) or _is_array(part):
+            result[name] = copied(part)
+        elif hasattr(part, "__dict__"):
+            result[name] = copied(vars(part))
+        else:
+            raise TypeError(
+                f"{name} is a {type(part).__name__}, whose state cannot be "
+                "restored in place: keep it in a map, ctx.steps(state=state) "
+                f"with state = {{{name!r}: ...}}")
+    return result
+
+
+def _restore(parts: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    if state.keys() != parts.keys():
+        raise KeyError(f"the state is one of {', '.join(sorted(state))}; the "
+                       f"function names {', '.join(sorted(parts))}")
+    for name, part in parts.items():
+        saved = state[name]
+        if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
+            part.load_state_dict(saved)
+        elif isinstance(part, dict):
+            part.clear()
+            part.update(saved)
+        elif isinstance(part, list):
+            part[:] = saved
+        elif _is_array(part):
+            part[...] = saved
+        else:
+            vars(part).clear()
+            vars(part).update(saved)
+
+
+def _is_array(part: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(part, numpy.ndarray)

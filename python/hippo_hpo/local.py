@@ -1,0 +1,95 @@
+"""A service of one's own, which comes and goes with those who use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+from ._program import hippo_program
+from .client import Client, connect
+from .errors import Disconnected, Error
+
+# How long a service goes on when its last client has gone, in seconds.
+LINGER_SECONDS = 3.0
+
+# How long a service may take to start: one with much to go on with reads it.
+START_SECONDS = 600.0
+
+
+# The services that this process has started and not yet seen to end.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def local(state: str | os.PathLike[str] = "hippo-state", *,
+          trainers: int | str = "auto", device: str | list[str] | None = None,
+          threads: int = 1, keep: bool = False) -> Client:
+    """Connects to the service of a state folder on this machine, and starts it
+    if there is none.
+
+    It goes on with studies of the folder that have not ended, and ends
+    3 s after its last client has gone; whoever comes next goes on. Several
+    programs may use one at a time: their studies share training.
+
+    Args:
+        state: its folder, which holds all results and checkpoints.
+        trainers: how many processes train, on the CPU; "auto": one for each
+            core. Of a service that runs already, what it was started with
+            holds.
+        device: "cuda:0", "all" or several instead of the CPU.
+        threads: of each trainer on the CPU. They decide the bits of results,
+            as the kind of device does.
+        keep: let the service go on without clients, until it is told to end.
+
+    Raises:
+        Error: it cannot be started; the text says why.
+    """
+    folder = os.path.abspath(os.fspath(state))
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        if (client := _connect_to(folder)) is not None:
+            return client
+        command = [hippo_program(), "serve", "--state", folder,
+                   "--listen", "127.0.0.1:0", "--rpc", "127.0.0.1:0",
+                   "--http", "127.0.0.1:0", "--threads", str(threads)]
+        if device is None:
+            count = os.cpu_count() if trainers == "auto" else trainers
+            command += ["--trainers", str(count)]
+        else:
+            for x in [device] if isinstance(device, str) else device:
+                command += ["--device", x]
+        if not keep:
+            command += ["--linger", str(LINGER_SECONDS)]
+        # A session of its own, so that Ctrl-C is ours; it ends by itself.
+        with tempfile.TemporaryFile() as said:
+            service = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=said, start_new_session=True)
+            _started[:] = [x for x in [*_started, service] if x.poll() is None]
+            while service.poll() is None:
+                if (client := _connect_to(folder)) is not None:
+                    return client
+                if time.monotonic() > deadline:
+                    raise Error(f"the service of {folder} has not come up in "
+                                f"{START_SECONDS:g} s: see {folder}/hippo.log")
+                time.sleep(0.02)
+            said.seek(0)
+            why = said.read().decode(errors="replace").strip()
+        # Another program may have been faster.
+        if "is in use" not in why or time.monotonic() > deadline:
+            raise Error(f"the service of {folder} has ended with exit code "
+                        f"{service.returncode}:\n{why}")
+        time.sleep(0.1)
+
+
+def _connect_to(folder: str) -> Client | None:
+    """Connects to the service that runs on a state folder, if one does."""
+    try:
+        with open(os.path.join(folder, "service.json"),
+                  encoding="utf-8") as file:
+            address = json.load(file)["clients"]
+        return connect(address)
+    except (OSError, ValueError, KeyError, Disconnected):
+        return None

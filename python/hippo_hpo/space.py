@@ -1,0 +1,275 @@
+"""Search spaces as objects: what stands in the `space` of a study file.
+
+    space = {
+        "lr": choice(constant(0.1),
+                     multistep(0.1, [6, choice(9, 10)], 0.1),
+                     warmup(2, 0.01, 0.1, then=cosine(10, end=0.001))),
+        "batch_size": choice(64, 128),
+        "optimizer": choice(option("sgd", momentum=choice(0.8, 0.9)),
+                            option("adamw")),
+        "weight_decay": log_uniform(1e-5, 1e-3, points=5)}
+
+Wherever a value stands, in a list too, a `choice` or a range may stand. What
+each sequence means, step by step, is in docs/sequences.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["Form", "Option", "choice", "constant", "cosine", "cosine_restarts",
+           "cyclic", "exponential", "from_plain", "int_uniform", "linear",
+           "log_uniform", "multistep", "one_cycle", "option", "piecewise",
+           "plain", "polynomial", "reduce_on_plateau", "rex", "step",
+           "uniform", "warmup"]
+
+
+class Form:
+    """A sequence, a choice or a range, as the functions below make them.
+
+    Two are equal if they are written alike.
+
+    Attributes:
+        name: its key in a study file.
+        body: what stands behind the key: a value, a list or a map.
+        more: keys beside it, which ranges have.
+    """
+
+    def __init__(self, name: str, body: Any,
+                 more: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self.body = body
+        self.more = dict(more or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and plain(self) == plain(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(plain(self)))
+
+    def __repr__(self) -> str:
+        if isinstance(self.body, dict):
+            parts = [f"{_keyword(k)}={v!r}" for k, v in self.body.items()]
+        elif self.name in ("choice", "piecewise", "uniform", "log_uniform",
+                           "int_uniform"):
+            parts = [repr(x) for x in self.body]
+        else:
+            parts = [repr(self.body)]
+        parts += [f"{k}={v!r}" for k, v in self.more.items()]
+        return f"{self.name}({', '.join(parts)})"
+
+
+class Option:
+    """A word or a number to choose that brings hyper-parameters with it."""
+
+    def __init__(self, value: Any, brings: Mapping[str, Any]) -> None:
+        self.value = value
+        self.brings = dict(brings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Option) and plain(self) == plain(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(plain(self)))
+
+    def __repr__(self) -> str:
+        parts = [repr(self.value)]
+        parts += [f"{k}={v!r}" for k, v in self.brings.items()]
+        return f"option({', '.join(parts)})"
+
+
+# Parameters of sequences whose names Python keeps for itself.
+_RESERVED = {"from": "from_"}
+
+
+def _keyword(name: str) -> str:
+    return _RESERVED.get(name, name)
+
+
+def _form(kind: str, /, **parameters: Any) -> Form:
+    """A sequence whose parameters are a map; None leaves one out."""
+    return Form(kind, {name: x for name, x in parameters.items()
+                       if x is not None})
+
+
+def plain(x: Any) -> Any:
+    """Returns what a study file has for a value or a space of these objects:
+    maps, lists, numbers and words."""
+    if isinstance(x, Form):
+        return {x.name: plain(x.body),
+                **{name: plain(y) for name, y in x.more.items()}}
+    if isinstance(x, Option):
+        brings = {"with": plain(x.brings)} if x.brings else {}
+        return {"value": plain(x.value), **brings}
+    if isinstance(x, Mapping):
+        return {name: plain(y) for name, y in x.items()}
+    if isinstance(x, (list, tuple)):
+        return [plain(y) for y in x]
+    return x
+
+
+def from_plain(x: Any) -> Any:
+    """Returns the object of what a study file has; `plain` gives it back."""
+    if isinstance(x, list):
+        return [from_plain(y) for y in x]
+    if not isinstance(x, dict):
+        return x
+    if "value" in x and x.keys() <= {"value", "with"}:
+        return Option(from_plain(x["value"]),
+                      {k: from_plain(v) for k, v in x.get("with", {}).items()})
+    found = x.keys() & _NAMES
+    if len(found) != 1 or (len(x) > 1 and x.keys() - found != {"points"}):
+        return {name: from_plain(y) for name, y in x.items()}
+    name = found.pop()
+    body = x[name]
+    inner = {k: from_plain(v) for k, v in body.items()} \
+        if isinstance(body, dict) and name != "constant" else from_plain(body)
+    return Form(name, inner, {k: v for k, v in x.items() if k != name})
+
+
+# -- choices and ranges
+
+
+def choice(*options: Any) -> Form:
+    """One of these, each as likely.
+
+    Raises:
+        TypeError: there is none, or they are given as one list.
+    """
+    if not options:
+        raise TypeError("choice() of nothing: give what to choose from")
+    if len(options) == 1 and isinstance(options[0], (list, tuple)):
+        raise TypeError("choice() takes the options one by one: choice(*options)")
+    return Form("choice", list(options))
+
+
+def option(value: Any, /, **brings: Any) -> Option:
+    """An option of a `choice` that brings further hyper-parameters."""
+    return Option(value, brings)
+
+
+def _range(name: str, low: float, high: float, points: int | None) -> Form:
+    return Form(name, [low, high], {} if points is None else {"points": points})
+
+
+def uniform(low: float, high: float, points: int | None = None) -> Form:
+    """A number from low to high, both included; with `points` one of so many,
+    evenly spaced. Trials share only what is equal: `points` makes that so."""
+    return _range("uniform", low, high, points)
+
+
+def log_uniform(low: float, high: float, points: int | None = None) -> Form:
+    """The same with every decade as likely, and points of equal ratios."""
+    return _range("log_uniform", low, high, points)
+
+
+def int_uniform(low: int, high: int, points: int | None = None) -> Form:
+    """A whole number from low to high, both included."""
+    return _range("int_uniform", low, high, points)
+
+
+# -- sequences
+
+
+def constant(value: Any) -> Form:
+    """The same value at every step, as the value alone is too."""
+    return Form("constant", value)
+
+
+def multistep(initial: Any = None, milestones: Any = None, gamma: Any = None
+              ) -> Form:
+    """`initial`, times `gamma` at each milestone."""
+    return _form("multistep", initial=initial, milestones=milestones,
+                 gamma=gamma)
+
+
+def step(initial: Any = None, size: Any = None, gamma: Any = None) -> Form:
+    """`initial`, times `gamma` every `size` steps."""
+    return _form("step", initial=initial, size=size, gamma=gamma)
+
+
+def piecewise(*pieces: Any) -> Form:
+    """Values from steps on: `piecewise((0, "adamw"), (4, "sgd"))`."""
+    return Form("piecewise", [list(x) if isinstance(x, tuple) else x
+                              for x in pieces])
+
+
+def exponential(initial: Any = None, gamma: Any = None, every: Any = None
+                ) -> Form:
+    """`initial`, times `gamma` every `every` steps (1 unless given)."""
+    return _form("exponential", initial=initial, gamma=gamma, every=every)
+
+
+def linear(horizon: Any, from_: Any = None, to: Any = None) -> Form:
+    """A line from `from_` to `to` over `horizon` steps, then `to`."""
+    return _form("linear", **{"from": from_}, to=to, horizon=horizon)
+
+
+def polynomial(horizon: Any, power: Any, initial: Any = None, end: Any = None
+               ) -> Form:
+    """From `initial` to `end` (0) as (1 - t / horizon)^power."""
+    return _form("polynomial", initial=initial, end=end, horizon=horizon,
+                 power=power)
+
+
+def cosine(horizon: Any, initial: Any = None, end: Any = None) -> Form:
+    """Half a cosine from `initial` to `end` (0) over `horizon` steps. After a
+    warm-up `initial` is what that has reached."""
+    return _form("cosine", initial=initial, end=end, horizon=horizon)
+
+
+def cosine_restarts(period: Any, initial: Any = None, end: Any = None,
+                    multiplier: Any = None) -> Form:
+    """A cosine of `period` steps again and again, each `multiplier` times as
+    long as the one before (SGDR, arXiv 1608.03983)."""
+    return _form("cosine_restarts", initial=initial, end=end, period=period,
+                 multiplier=multiplier)
+
+
+def cyclic(low: Any = None, high: Any = None, up: Any = None, down: Any = None,
+           mode: Any = None, gamma: Any = None) -> Form:
+    """From `low` to `high` in `up` steps and back in `down`, again and again
+    (arXiv 1506.01186)."""
+    return _form("cyclic", low=low, high=high, up=up, down=down, mode=mode,
+                 gamma=gamma)
+
+
+def one_cycle(max: Any, horizon: Any, rise: Any = None, initial: Any = None,
+              end: Any = None, anneal: Any = None, three_phase: Any = None
+              ) -> Form:
+    """Up to `max` and down again, once (arXiv 1708.07120)."""
+    return _form("one_cycle", max=max, horizon=horizon, rise=rise,
+                 initial=initial, end=end, anneal=anneal,
+                 three_phase=three_phase)
+
+
+def rex(horizon: Any, initial: Any = None, end: Any = None, beta: Any = None
+        ) -> Form:
+    """From `initial` to `end` (0) as REX has it (Chen et al., MLSys 2022)."""
+    return _form("rex", initial=initial, end=end, horizon=horizon, beta=beta)
+
+
+def warmup(steps: Any, from_: Any, to: Any, then: Any = None) -> Form:
+    """A line from `from_` to `to` over `steps`, then the sequence `then`, which
+    starts from `to` unless it says otherwise."""
+    return _form("warmup", steps=steps, **{"from": from_}, to=to, then=then)
+
+
+def reduce_on_plateau(initial: Any = None, factor: Any = None,
+                      patience: Any = None, threshold: Any = None,
+                      threshold_mode: Any = None, cooldown: Any = None,
+                      min: Any = None, epsilon: Any = None) -> Form:
+    """`initial`, times `factor` whenever the objective has not become better
+    for more than `patience` measurements."""
+    return _form("reduce_on_plateau", initial=initial, factor=factor,
+                 patience=patience, threshold=threshold,
+                 threshold_mode=threshold_mode, cooldown=cooldown, min=min,
+                 epsilon=epsilon)
+
+
+_NAMES = frozenset({
+    "choice", "uniform", "log_uniform", "int_uniform", "constant", "multistep",
+    "step", "piecewise", "exponential", "linear", "polynomial", "cosine",
+    "cosine_restarts", "cyclic", "one_cycle", "rex", "warmup",
+    "reduce_on_plateau"})

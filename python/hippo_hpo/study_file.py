@@ -1,0 +1,92 @@
+"""Study files as objects."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from .errors import InvalidStudy
+from .space import from_plain, plain
+
+
+@dataclasses.dataclass
+class StudyFile:
+    """What a study file says; docs/study-file.md has the meaning of each.
+
+    `Client.submit` takes one, and so does whatever else takes a study.
+
+    Attributes:
+        study: its name.
+        workload: what is trained: a name, or a map.
+        objective: `{"metric": ..., "direction": ..., "every": ...}`.
+        steps: how far a trial may be trained.
+        space: hyper-parameters by name, of objects of `hippo_hpo.space`.
+        algorithm: a word, or a map with one key.
+        budget: `{"trials": ..., "seconds": ...}`; None: no end but that of the
+            algorithm.
+        seed: of what the algorithm draws.
+        more: other keys, such as `weight` and `on_error`.
+    """
+
+    study: str
+    workload: str | Mapping[str, Any]
+    objective: Mapping[str, Any]
+    steps: int
+    space: Mapping[str, Any]
+    algorithm: str | Mapping[str, Any] = "random"
+    budget: Mapping[str, Any] | None = None
+    seed: int = 0
+    more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def to_map(self) -> dict[str, Any]:
+        """Returns the study as maps and lists, as `from_map` takes it."""
+        result: dict[str, Any] = {
+            "study": self.study, "workload": self.workload,
+            "objective": dict(self.objective), "steps": {"max": self.steps},
+            "space": plain(self.space), "algorithm": self.algorithm}
+        if self.budget is not None:
+            result["budget"] = dict(self.budget)
+        if self.seed:
+            result["seed"] = self.seed
+        return {**result, **self.more}
+
+    def to_yaml(self) -> str:
+        """Returns the text of the study file."""
+        text = yaml.safe_dump(self.to_map(), sort_keys=False,
+                              allow_unicode=True, default_flow_style=None,
+                              width=78)
+        return str(text)
+
+    @classmethod
+    def from_map(cls, x: Mapping[str, Any]) -> StudyFile:
+        """Reads a study of maps and lists.
+
+        Raises:
+            InvalidStudy: something that every study has is missing.
+        """
+        known = dict(x)
+        try:
+            steps = known.pop("steps")
+            return cls(study=known.pop("study"),
+                       workload=known.pop("workload"),
+                       objective=known.pop("objective"),
+                       steps=steps["max"],
+                       space=from_plain_space(known.pop("space")),
+                       algorithm=known.pop("algorithm", "random"),
+                       budget=known.pop("budget", None),
+                       seed=known.pop("seed", 0), more=known)
+        except (KeyError, TypeError) as why:
+            raise InvalidStudy(f"this is no study: {why} is missing") from None
+
+    @classmethod
+    def from_yaml(cls, text: str) -> StudyFile:
+        """Reads the text of a study file; raises as `from_map`."""
+        return cls.from_map(yaml.safe_load(text))
+
+
+def from_plain_space(space: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the objects of a study file's `space`."""
+    return {name: from_plain(x) for name, x in (space or {}).items()}

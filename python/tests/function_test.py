@@ -1,0 +1,345 @@
+"""Training functions, as trainers drive them, and how their code travels."""
+
+import copy
+import json
+import os
+import random
+import sys
+import tempfile
+import textwrap
+import unittest
+import xml.etree.ElementTree
+
+import hippo_hpo as hippo
+from hippo_hpo._compare import differences
+from hippo_hpo._source import source_of
+from hippo_hpo.workload import HyperParameters
+
+LR = [0.1, 0.1, 0.2, 0.2, 0.05, 0.05, 0.05]
+FACTOR = 3
+TABLE = {"a": [1, 2.5], "b": None}
+loaded = 0
+
+
+def load(n):
+    global loaded
+    loaded += 1
+    return [i / n for i in range(n)]
+
+
+class Net:
+    def __init__(self, width):
+        self.w = [random.random() for _ in range(int(width))]
+
+
+@hippo.workload(seed=1)
+def train(ctx):
+    data = ctx.once(load, 8)
+    net = Net(ctx.constant("width"))
+    momentum = {"v": 0.0}
+    for step in ctx.steps(net=net, momentum=momentum):
+        for x in random.sample(data, 3):
+            momentum["v"] = 0.9 * momentum["v"] + x * ctx.hp.lr(step)
+        net.w[:] = [FACTOR * momentum["v"] + x * random.random() for x in net.w]
+        yield lambda: {"sum": sum(net.w), "step": step + 1}
+
+
+def hp(start, stop, **more):
+    return HyperParameters(start, stop, {
+        "lr": LR[start:stop], "width": [3.0], **more})
+
+
+def made(function, **args):
+    result = function.make_workload()
+    result.setup(function.seed, "cpu", {**function.args, **args})
+    return result
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "state")
+
+    def straight(self, function, to):
+        x = made(function)
+        x.init()
+        x.train(0, to, hp(0, to))
+        return x
+
+    def elsewhere(self, x):
+        """The same state in an object that has trained another trial."""
+        x.save(self.path)
+        other = made(train)
+        other.init()
+        other.train(0, 3, HyperParameters(0, 3, {"lr": [0.7], "width": [9.0]}))
+        other.evaluate()
+        random.random()
+        other.load(self.path)
+        return other
+
+    def test_cut_anywhere_it_is_the_same_to_the_bit(self):
+        whole = self.straight(train, 7)
+        for cuts in ([1], [3], [6], [2, 4], range(1, 7)):
+            x = made(train)
+            x.init()
+            at = 0
+            for cut in [*cuts, 7]:
+                x.train(at, cut, hp(at, cut))
+                at = cut
+                if cut != 7:
+                    x = self.elsewhere(x)
+            self.assertEqual([], differences(whole.state_dict(),
+                                             x.state_dict()), cuts)
+            self.assertEqual(whole.evaluate(), x.evaluate())
+
+    def test_measuring_changes_nothing(self):
+        whole = self.straight(train, 7)
+        x = made(train)
+        x.init()
+        for step in range(7):
+            x.train(step, step + 1, hp(step, step + 1))
+            self.assertEqual(step + 1, x.evaluate()["step"])
+        self.assertEqual([], differences(whole.state_dict(), x.state_dict()))
+
+    def test_what_measuring_draws_depends_on_the_step_alone(self):
+        @hippo.workload
+        def draws(ctx):
+            net = Net(ctx.constant("width"))
+            for step in ctx.steps(net=net):
+                net.w[0] += ctx.hp.lr(step)
+                yield lambda: {"noise": random.random()}
+        once = self.straight(draws, 3).evaluate()
+        x = self.straight(draws, 2)
+        x.evaluate()
+        random.seed(1)
+        x.train(2, 3, hp(2, 3))
+        random.seed(2)
+        self.assertEqual(once, x.evaluate())
+
+    def test_training_leaves_states_alone(self):
+        x = self.straight(train, 3)
+        state = x.state_dict()
+        before = copy.deepcopy(state)
+        x.train(3, 7, hp(3, 7))
+        self.assertEqual([], differences(before, state))
+        again = made(train)
+        for _ in range(2):
+            again.load_state_dict(state)
+            again.train(3, 7, hp(3, 7))
+            self.assertEqual([], differences(before, state))
+            self.assertEqual([], differences(x.state_dict(),
+                                             again.state_dict()))
+
+    def test_a_loaded_state_is_measured_without_training(self):
+        x = self.straight(train, 4)
+        self.assertEqual(x.evaluate(), self.elsewhere(x).evaluate())
+
+    def test_the_initial_state_can_be_loaded(self):
+        x = made(train)
+        x.init()
+        again = self.elsewhere(x)
+        again.train(0, 7, hp(0, 7))
+        self.assertEqual([], differences(self.straight(train, 7).state_dict(),
+                                         again.state_dict()))
+
+    def test_what_is_left_out_of_the_state_is_found(self):
+        @hippo.workload
+        def forgets(ctx):
+            net, count = Net(ctx.constant("width")), 0
+            for step in ctx.steps(net=net):
+                count += 1
+                net.w[0] += count * ctx.hp.lr(step)
+                yield lambda: {"sum": sum(net.w)}
+        whole = self.straight(forgets, 5)
+        cut = self.straight(forgets, 2)
+        cut.save(self.path)
+        again = made(forgets)
+        again.load(self.path)
+        again.train(2, 5, hp(2, 5))
+        self.assertNotEqual([], differences(whole.state_dict(),
+                                            again.state_dict()))
+
+    def test_data_are_loaded_once_a_process(self):
+        before = loaded
+        x = made(train)
+        for _ in range(3):
+            x.init()
+            x.train(0, 2, hp(0, 2))
+        self.assertEqual(before + 1, loaded)
+
+    def test_one_step_without_yield(self):
+        @hippo.workload(args={"shift": 2})
+        def parabola(ctx):
+            return (ctx.hp.x(0) - ctx.args["shift"]) ** 2
+        x = made(parabola)
+        x.init()
+        x.train(0, 1, HyperParameters(0, 1, {"x": [5.0]}))
+        self.assertEqual({"value": 9.0}, x.evaluate())
+        x.save(self.path)
+        again = made(parabola)
+        again.load(self.path)
+        self.assertEqual({"value": 9.0}, again.evaluate())
+        with self.assertRaisesRegex(RuntimeError, "is one step"):
+            again.train(1, 2, HyperParameters(1, 2, {"x": [5.0]}))
+
+    def refused(self, function, error, why, to=2, **values):
+        x = made(hippo.workload(function))
+        x.init()
+        with self.assertRaisesRegex(error, why):
+            x.train(0, to, HyperParameters(0, to, {"lr": [0.1], **values}))
+
+    def test_errors(self):
+        def ends(ctx):
+            for step in ctx.steps():
+                ctx.hp.lr(step)
+                yield lambda: {}
+                return
+        self.refused(ends, RuntimeError, "ended at step 1: its loop must go on")
+
+        def unread(ctx):
+            for step in ctx.steps():
+                yield lambda: {}
+        self.refused(unread, ValueError, "nothing has read lr in the steps")
+
+        def number(ctx):
+            for step in ctx.steps():
+                yield ctx.hp.lr(step)
+        self.refused(number, TypeError, "yield lambda:")
+
+        def outside(ctx):
+            yield lambda: {}
+        self.refused(outside, TypeError, r"outside of a loop over ctx\.steps")
+
+        def twice(ctx):
+            for _ in ctx.steps():
+                for _ in ctx.steps():
+                    yield lambda: {}
+        self.refused(twice, RuntimeError, "a second time")
+
+        def varies(ctx):
+            ctx.constant("lr")
+            for step in ctx.steps():
+                yield lambda: {}
+        self.refused(varies, ValueError, "lr is 0.2 at step 1, and was 0.1",
+                     lr=[0.1, 0.2])
+
+        def immutable(ctx):
+            total = 0.0
+            for step in ctx.steps(total=total):
+                total += ctx.hp.lr(step)
+                yield lambda: {"total": total}
+        x = made(hippo.workload(immutable))
+        x.init()
+        x.train(0, 1, HyperParameters(0, 1, {"lr": [0.1]}))
+        with self.assertRaisesRegex(TypeError, "total is a float, whose state"):
+            x.state_dict()
+
+
+def helper(x):
+    """Is named by what travels."""
+    return x * FACTOR + sum(TABLE["a"])
+
+
+@hippo.workload(seed=7, packages=["numpy"])
+def travels(ctx, *, parse=json.loads):
+    root = xml.etree.ElementTree.fromstring("<a/>")
+    net = Net(1)
+    for step in ctx.steps(net=net):
+        net.w[0] += helper(ctx.hp.lr(step)) + len(root)
+        yield lambda: {"w": net.w[0], "parsed": parse("1")}
+
+
+not_named = object()
+
+
+class Sources(unittest.TestCase):
+    def test_all_that_is_named_travels_and_nothing_else(self):
+        text = source_of(travels).text
+        for x in ["import hippo_hpo as hippo", "import json", "import random",
+                  "import xml.etree.ElementTree", "FACTOR = 3", "TABLE = {",
+                  "class Net:", "def helper(x):", "seed=7"]:
+            self.assertIn(x, text)
+        for x in ["not_named", "LR =", "def load", "unittest", "import os"]:
+            self.assertNotIn(x, text)
+
+    def test_the_text_does_the_same(self):
+        names = {"__name__": "travelled"}
+        exec(compile(source_of(travels).text, "travels.py", "exec"), names)
+        for function in (travels, names["travels"]):
+            x = made(function)
+            x.init()
+            x.train(0, 3, HyperParameters(0, 3, {"lr": [0.5, 0.25, 0.125]}))
+            function.result = x.evaluate()
+        self.assertEqual(travels.result, names["travels"].result)
+
+    def of_file(self, text, name="mine"):
+        """What travels of `train` in a file of this text."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name + ".py")
+            with open(path, "w") as file:
+                file.write(textwrap.dedent(text))
+            sys.path.insert(0, folder)
+            try:
+                sys.modules.pop(name, None)
+                module = __import__(name)
+                return source_of(module.train)
+            finally:
+                sys.path.remove(folder)
+                sys.modules.pop(name, None)
+
+    FILE = """
+        import hippo_hpo as hippo
+        import math
+        {before}
+        @hippo.workload
+        def train(ctx):
+            for step in ctx.steps():
+                yield lambda: {{"x": math.sqrt({body})}}
+        """
+
+    def test_what_is_not_named_changes_no_byte(self):
+        texts = {self.of_file(self.FILE.format(before=before, body="2")).text
+                 for before in ["", "# a comment", "OTHER = 3",
+                                "import os\n        def f(): pass"]}
+        self.assertEqual(1, len(texts))
+        self.assertNotIn(self.of_file(self.FILE.format(before="", body="3"))
+                         .text, texts)
+
+    def refused(self, why, before="", body="1"):
+        with self.assertRaisesRegex(hippo.InvalidStudy, why):
+            self.of_file(self.FILE.format(before=before, body=body))
+
+    def test_what_cannot_travel_is_refused_by_name(self):
+        self.refused("uses DATA, a global object, which does not travel.*once",
+                     "DATA = object()", "DATA")
+        self.refused("it uses f, a global function|f is a lambda",
+                     "f = lambda x: x", "f(1)")
+        with self.assertRaisesRegex(hippo.InvalidStudy, "top level"):
+            @hippo.workload
+            def inner(ctx):
+                return 1.0
+            source_of(inner)
+
+    def test_ones_own_modules_travel_as_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {
+                    "entry.py": "import hippo_hpo as hippo\nimport outer_x\n"
+                    "@hippo.workload\ndef train(ctx):\n"
+                    "    return outer_x.value()\n",
+                    "outer_x.py": "from inner_x import two\n"
+                    "def value():\n    return two\n",
+                    "inner_x.py": "two = 2\n", "other_x.py": ""}.items():
+                with open(os.path.join(folder, name), "w") as file:
+                    file.write(text)
+            sys.path.insert(0, folder)
+            try:
+                found = source_of(__import__("entry").train)
+            finally:
+                sys.path.remove(folder)
+            self.assertEqual({"outer_x.py", "inner_x.py"}, set(found.files))
+            self.assertIn("import outer_x", found.text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,222 @@
+"""A service on demand, and studies of functions on it: with the real programs.
+
+The environment says where they are: HIPPO, HIPPO_TRAINER.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+import hippo_hpo as hippo
+from hippo_hpo import choice, multistep, uniform
+
+HIPPO = os.environ.get("HIPPO", "")
+TRAINER = os.environ.get("HIPPO_TRAINER", "")
+
+PATIENCE = 60
+
+
+@hippo.workload(seed=1)
+def train(ctx):
+    net = {"w": 0.0}
+    for step in ctx.steps(net=net):
+        net["w"] += ctx.hp.lr(step)
+        yield lambda: {"w": net["w"]}
+
+
+@hippo.workload
+def parabola(ctx):
+    return (ctx.hp.x(0) - 0.25) ** 2
+
+
+@hippo.workload
+def forgets(ctx):
+    count, net = 0, {"w": 0.0}
+    for step in ctx.steps(net=net):
+        count += 1
+        net["w"] += count * ctx.hp.lr(step)
+        yield lambda: {"w": net["w"]}
+
+
+SPACE = {"lr": choice(0.5, multistep(0.5, [3], 0.5), multistep(0.5, [4], 0.5))}
+W = {"w": "maximize"}
+
+
+@unittest.skipUnless(HIPPO and TRAINER, "HIPPO and HIPPO_TRAINER name nothing")
+class Local(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.state = os.path.join(folder.name, "state")
+        self.folder = folder.name
+        os.environ["HIPPO_PROGRAM"] = HIPPO
+        self.addCleanup(self.leave)
+
+    def leave(self):
+        """Ends this process's connections and waits for the service's end."""
+        for client in hippo.optimizing._clients.values():
+            client.close()
+        hippo.optimizing._clients.clear()
+        self.await_end()
+
+    def pid(self):
+        try:
+            with open(os.path.join(self.state, "service.json")) as file:
+                return json.load(file)["pid"]
+        except FileNotFoundError:
+            return None
+
+    def await_end(self):
+        end = time.monotonic() + PATIENCE
+        while self.pid() is not None:
+            self.assertLess(time.monotonic(), end, "the service goes on")
+            time.sleep(0.05)
+
+    def await_death(self, pid):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.05)
+        self.fail("the service's process goes on")
+
+    def await_text(self, path, text):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            with open(path) as file:
+                if text in file.read():
+                    return
+            time.sleep(0.05)
+        self.fail(f"{path} does not say {text!r}")
+
+    def optimize(self, function, space, **options):
+        return hippo.optimize(function, space, state=self.state, trainers=2,
+                              progress=False, **options)
+
+    def test_a_function_is_optimised_and_shares(self):
+        study = self.optimize(train, SPACE, steps=6, algorithm="grid",
+                              objective=W)
+        self.assertEqual("COMPLETE", study.state)
+        self.assertEqual(3.0, study.best_value)
+        self.assertEqual(study.best, study.best_trial)
+        self.assertEqual({0.5}, {x.params["lr"] for x in study.trials[:1]})
+        self.assertEqual(18 - 11, study.info().shared_steps)
+        self.assertEqual(SPACE, study.file().space)
+        pid = self.pid()
+        once_more = self.optimize(train, SPACE, steps=6, algorithm="grid",
+                                  objective=W)
+        self.assertNotEqual(study.id, once_more.id)
+        self.assertEqual(18, once_more.info().shared_steps)
+        self.assertEqual(pid, self.pid())
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return
+        table = study.results_dataframe()
+        self.assertEqual(18, len(table))
+        self.assertEqual([0.5, 1.0], list(table["w"][:2]))
+
+    def test_one_step_by_tpe(self):
+        study = self.optimize(parabola, {"x": uniform(0, 1)}, trials=15,
+                              algorithm="tpe")
+        self.assertEqual(15, len(study.trials))
+        best = min((x.params["x"] - 0.25) ** 2 for x in study.trials)
+        self.assertAlmostEqual(best, study.best_value, 12)
+
+    def test_preview_and_check(self):
+        found = hippo.preview(train, SPACE, steps=6, objective=W,
+                              algorithm="grid")
+        self.assertEqual((18, 11), (found["asked_steps"],
+                                    found["unique_steps"]))
+        hippo.check(train, SPACE, objective=W)
+        with self.assertRaisesRegex(hippo.Error, "net|w"):
+            hippo.check(forgets, SPACE, objective=W)
+
+    def test_bad_studies(self):
+        with self.assertRaisesRegex(hippo.InvalidStudy, "'choise'.*did you"):
+            self.optimize(train, {"lr": {"choise": [1]}}, steps=3, objective=W)
+        with self.assertRaisesRegex(hippo.InvalidArgument, "@hippo.workload"):
+            self.optimize(lambda ctx: 0.0, SPACE)
+        with self.assertRaisesRegex(hippo.InvalidArgument, "one metric"):
+            self.optimize(train, SPACE, objective={"a": "b", "c": "d"})
+
+    def test_a_program_that_is_not_there(self):
+        os.environ["HIPPO_PROGRAM"] = self.folder + "/none"
+        path, os.environ["PATH"] = os.environ["PATH"], self.folder
+        try:
+            with self.assertRaisesRegex(hippo.Error, "no program `hippo`"):
+                hippo.local(self.state)
+        finally:
+            os.environ["PATH"] = path
+
+    SCRIPT = """
+        import os, sys, time
+        import hippo_hpo as hippo
+        from hippo_hpo import choice
+
+        GATE = {gate!r}
+
+        @hippo.workload
+        def slow(ctx):
+            net = {{"w": 0.0}}
+            for step in ctx.steps(net=net):
+                net["w"] += ctx.hp.lr(step)
+                while step == 2 and not os.path.exists(GATE):
+                    time.sleep(0.01)
+                yield lambda: {{"w": net["w"]}}
+
+        if __name__ == "__main__":
+            sys.modules["hippo_hpo.local"].LINGER_SECONDS = 0.2
+            study = hippo.optimize(slow, {{"lr": choice(1, 2)}}, steps=4,
+                                   algorithm="grid", trainers=1,
+                                   objective={{"w": "maximize"}},
+                                   state={state!r})
+            print(study.id, study.best_value)
+        """
+
+    def test_interrupted_and_gone_on_with(self):
+        gate = os.path.join(self.folder, "gate")
+        path = os.path.join(self.folder, "script.py")
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(self.SCRIPT.format(
+                gate=gate, state=self.state)))
+        first = subprocess.Popen([sys.executable, path],
+                                 stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + PATIENCE
+        while not self.trained():
+            self.assertLess(time.monotonic(), end)
+            self.assertIsNone(first.poll())
+            time.sleep(0.05)
+        pid = self.pid()
+        first.send_signal(signal.SIGINT)
+        self.assertIn("the same call goes on", first.communicate()[1])
+        log = os.path.join(self.state, "hippo.log")
+        self.await_text(log, "no client is left")
+        with open(gate, "w"):
+            pass  # the trainer ends its step
+        self.await_end()
+        self.await_death(pid)
+        done = subprocess.run([sys.executable, path], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual("1 8.0\n", done.stdout, done.stderr)
+        self.await_end()
+
+    def trained(self):
+        """Whether anything has been measured."""
+        if self.pid() is None:
+            return False
+        with hippo.local(self.state) as client:
+            studies = client.studies()
+            return bool(studies) and studies[0].delivered_steps > 0
+
+
+if __name__ == "__main__":
+    unittest.main()

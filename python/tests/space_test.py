@@ -1,0 +1,122 @@
+"""Spaces as objects: there and back, and as the programs read them."""
+
+import json
+import os
+import random
+import subprocess
+import unittest
+
+import hippo_hpo as hippo
+from hippo_hpo import space as forms
+from hippo_hpo.space import from_plain, plain
+
+HIPPO = os.environ.get("HIPPO", "")
+
+
+def number(rng):
+    return rng.choice([0.5, 0.1, 0.25, 0.015625, 3e-05, 1])
+
+
+def sequence(rng, depth):
+    """A sequence of any family, with choices in it where there may be."""
+    x = lambda: value(rng, depth - 1) if depth > 0 else number(rng)
+    steps = lambda: rng.randint(3, 9) if rng.random() < 0.7 or depth <= 0 \
+        else forms.choice(*rng.sample(range(3, 9), 2))
+    return rng.choice([
+        lambda: forms.constant(number(rng)),
+        lambda: forms.multistep(x(), [2, steps()], x()),
+        lambda: forms.step(x(), steps(), 0.5),
+        lambda: forms.piecewise((0, x()), (3, number(rng))),
+        lambda: forms.exponential(x(), 0.9, every=steps()),
+        lambda: forms.linear(steps(), x(), 0.0),
+        lambda: forms.polynomial(steps(), 2, x()),
+        lambda: forms.cosine(steps(), x(), end=0.001),
+        lambda: forms.cosine_restarts(steps(), x(), multiplier=2),
+        lambda: forms.cyclic(0.001, x(), steps(), mode="triangular2"),
+        lambda: forms.one_cycle(x(), 9, anneal="linear"),
+        lambda: forms.rex(steps(), x(), beta=0.25),
+        lambda: forms.warmup(steps(), 0, x(), then=forms.cosine(steps())),
+        lambda: forms.reduce_on_plateau(x(), patience=2, factor=0.5),
+    ])()
+
+
+def value(rng, depth):
+    if depth <= 0:
+        return number(rng)
+    return rng.choice([
+        lambda: number(rng),
+        lambda: forms.uniform(0.25, 0.5, points=rng.randint(2, 5)),
+        lambda: forms.log_uniform(0.001, 1, points=3),
+        lambda: forms.choice(*(value(rng, depth - 1)
+                               for _ in range(rng.randint(1, 3)))),
+    ])()
+
+
+def space(rng):
+    def leaf():
+        return rng.choice([lambda: value(rng, 2), lambda: sequence(rng, 2),
+                           lambda: forms.choice(sequence(rng, 1),
+                                                value(rng, 1))])()
+    return {"lr": leaf(),
+            "momentum": forms.uniform(0, 0.9),
+            "optimizer": forms.choice(
+                forms.option("sgd", weight_decay=leaf()),
+                forms.option("adamw"))}
+
+
+class Spaces(unittest.TestCase):
+    def test_there_and_back(self):
+        for seed in range(300):
+            x = space(random.Random(seed))
+            with self.subTest(seed):
+                self.assertEqual({k: from_plain(v)
+                                  for k, v in plain(x).items()}, x)
+                names = {k: getattr(forms, k) for k in forms.__all__}
+                self.assertEqual(eval(repr(x), names), x)
+                study = hippo.StudyFile("s", "toy", {"metric": "m"}, 9, x,
+                                        {"asha": {"eta": 3, "min": 1}},
+                                        {"trials": 3}, 2, {"weight": 2})
+                again = hippo.StudyFile.from_yaml(study.to_yaml())
+                self.assertEqual(again, study)
+                self.assertEqual(again.to_yaml(), study.to_yaml())
+
+    @unittest.skipUnless(HIPPO, "HIPPO names no program")
+    def test_the_reader_takes_each_for_what_it_is(self):
+        """By YAML and by JSON: the same canonical forms."""
+        for seed in range(60):
+            x = plain(sequence(random.Random(seed), 0))
+            text = hippo.StudyFile("s", "toy", {}, 9, {"lr": x}).to_yaml()
+            text = text[text.index("lr:") + 3:text.index("algorithm:")]
+            with self.subTest(x=x):
+                found = [self.sequence(y) for y in
+                         ("\n" + text if "\n" in text.strip() else text,
+                          json.dumps(x))]
+                self.assertEqual(found[0], found[1])
+                self.assertEqual(9, len(found[0]["sequences"][0]["values"]))
+
+    def sequence(self, text):
+        done = subprocess.run([HIPPO, "sequence", text, "--steps", "9", "-f",
+                               "json"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, text + done.stderr)
+        return json.loads(done.stdout)
+
+    def test_errors(self):
+        with self.assertRaisesRegex(TypeError, "one by one"):
+            forms.choice([1, 2])
+        with self.assertRaisesRegex(TypeError, "of nothing"):
+            forms.choice()
+        with self.assertRaisesRegex(hippo.InvalidStudy, "'space' is missing"):
+            hippo.StudyFile.from_map({"study": "s", "workload": "w",
+                                      "objective": {}, "steps": {"max": 1}})
+
+    def test_reads_as_it_is_written(self):
+        x = forms.warmup(2, 0.01, 0.1, then=forms.cosine(10, end=0.001))
+        self.assertEqual(
+            plain(x), {"warmup": {"steps": 2, "from": 0.01, "to": 0.1, "then":
+                                  {"cosine": {"end": 0.001, "horizon": 10}}}})
+        self.assertEqual(repr(x), "warmup(steps=2, from_=0.01, to=0.1, "
+                                  "then=cosine(end=0.001, horizon=10))")
+
+
+if __name__ == "__main__":
+    unittest.main()
