@@ -13,7 +13,6 @@ try:
 except ImportError:
     torch = None
 else:
-    import hippo_hpo as hippo
     from torch import nn
     from torch.utils.data import TensorDataset
 
@@ -362,6 +361,74 @@ class Workloads(unittest.TestCase):
         pair()
         self.assertTrue(torch.are_deterministic_algorithms_enabled())
         self.assertIn("CUBLAS_WORKSPACE_CONFIG", os.environ)
+
+
+def regress(ctx):
+    """Learns from data that augment, with all that has a state."""
+    model = net().to(ctx.device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1, momentum=0.9)
+    for step in ctx.steps(model=model, optimizer=optimizer):
+        hippo.torch.apply(optimizer, ctx.hp, step)
+        model.train()
+        for x in ctx.loader(ctx.once(Noisy), step, 4, num_workers=0):
+            optimizer.zero_grad()
+            model(x[:, :4]).pow(2).mean().backward()
+            optimizer.step()
+
+        def measure():
+            model.eval()
+            with torch.no_grad():
+                return {"loss": float(model(torch.ones(1, 4)))}
+        yield measure
+
+
+@needs_torch
+class Functions(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "state")
+
+    def made(self, function=regress):
+        result = hippo.workload(function, seed=3).make_workload()
+        result.setup(3, "cpu", {})
+        return result
+
+    def train(self, x, start, stop, lr=(0.1, 0.1, 0.05, 0.02, 0.02)):
+        x.train(start, stop, hippo.HyperParameters(
+            start, stop, {"lr": list(lr[start:stop])}))
+
+    def test_cut_anywhere_it_is_the_same_to_the_bit(self):
+        whole = self.made()
+        self.train(whole, 0, 5)
+        for cut in range(5):
+            one = self.made()
+            self.train(one, 0, cut)
+            one.save(self.path)
+            other = self.made()
+            self.train(other, 0, 2, lr=(0.7, 0.6))
+            other.evaluate()
+            drawn()
+            other.load(self.path)
+            self.train(other, cut, 5)
+            self.assertEqual(whole.evaluate(), other.evaluate())
+            self.assertEqual(bits(whole.state_dict()["parts"]),
+                             bits(other.state_dict()["parts"]), cut)
+
+    def test_a_scheduler_is_refused(self):
+        def scheduled(ctx, named):
+            model = net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1)
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+            parts = {"scheduler": scheduler} if named else {}
+            for _ in ctx.steps(model=model, optimizer=optimizer, **parts):
+                yield dict
+        for named in (True, False):
+            def wrapped(ctx):
+                yield from scheduled(ctx, named)
+            with self.assertRaisesRegex(TypeError, "write the schedule in the "
+                                                   "space"):
+                self.train(self.made(wrapped), 0, 1)
 
 
 if __name__ == "__main__":
