@@ -171,7 +171,8 @@ class _FunctionWorkload(Workload):
             else:
                 self._call(hp)
             self._step = step + 1
-        self._check(start, stop, hp)
+        if start < stop:
+            self._check(start, stop, hp)
 
     def _context(self, hp: HyperParameters) -> Context:
         state = self._loaded
