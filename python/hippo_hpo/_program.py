@@ -46,4 +46,7 @@ def _become(name: str) -> None:
                  "Install a wheel that scripts/wheel makes, "
                  + ("hippo-hpo-trainer" if name == "hippo-trainer"
                     else "hippo-hpo"))
+    # `python3` is this interpreter for the code that studies bring.
+    os.environ["PATH"] = os.pathsep.join(
+        [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     os.execv(path, [path, *sys.argv[1:]])

@@ -140,7 +140,7 @@ def choice(*options: Any) -> Form:
     if not options:
         raise TypeError("choice() of nothing: give what to choose from")
     if len(options) == 1 and isinstance(options[0], (list, tuple)):
-        raise TypeError("choice() takes the options one by one: choice(*options)")
+        raise TypeError("choice() takes options one by one: choice(*options)")
     return Form("choice", list(options))
 
 

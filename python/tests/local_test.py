@@ -3,8 +3,10 @@
 The environment says where they are: HIPPO, HIPPO_TRAINER.
 """
 
+import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -216,6 +218,53 @@ class Local(unittest.TestCase):
         with hippo.local(self.state) as client:
             studies = client.studies()
             return bool(studies) and studies[0].delivered_steps > 0
+
+
+@unittest.skipUnless(HIPPO and TRAINER, "HIPPO and HIPPO_TRAINER name nothing")
+class Pages(unittest.TestCase):
+    """What the pages show, as somebody would type it into a file."""
+
+    def blocks(self, page, kind):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                            "..", "docs", page)
+        with open(path) as file:
+            found = re.findall(rf"^```python{kind}\n(.*?)^```$", file.read(),
+                               re.DOTALL | re.MULTILINE)
+        self.assertGreater(len(found), 0)
+        return "\n".join(found)
+
+    def run_script(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "script.py")
+            with open(path, "w") as file:
+                file.write(text)
+            done = subprocess.run(
+                [sys.executable, path], cwd=folder, capture_output=True,
+                text=True, timeout=2 * PATIENCE,
+                env={**os.environ, "HIPPO_PROGRAM": HIPPO})
+            self.assertEqual(0, done.returncode, done.stderr)
+            end = time.monotonic() + PATIENCE
+            while os.path.exists(folder + "/hippo-state/service.json"):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+            return done.stdout
+
+    def test_functions(self):
+        said = self.run_script(self.blocks("functions.md", "")).splitlines()
+        self.assertIn("exact: ", "\n".join(said))
+        self.assertIn("True", said)
+        self.assertEqual("1 train COMPLETE", said[-1])
+
+    def test_there_and_here(self):
+        for page, module in [("from-optuna.md", "optuna"),
+                             ("from-ray.md", "ray")]:
+            with self.subTest(page):
+                best = self.run_script(self.blocks(page, " here"))
+                self.assertIn("lr", best)
+                there = self.blocks(page, " there")
+                compile(there, page, "exec")
+                if importlib.util.find_spec(module) is not None:
+                    self.assertIn("lr", self.run_script(there))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""scripts/wheel: what its wheels hold, and that they work once installed.
+
+The environment says where the build and LibTorch are: HIPPO_BUILD, HIPPO_TORCH.
+"""
+
+import email
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+import zipfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+VENV = ROOT / ".cache/python-venv/bin"
+
+STUDY = """
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    state = {"x": 0.0}
+    for step in ctx.steps(state=state):
+        state["x"] += ctx.hp.lr(step)
+        yield lambda: {"x": state["x"]}
+
+if __name__ == "__main__":
+    study = hippo.optimize(train, {"lr": hippo.choice(0.25, 0.5)}, steps=3,
+                           objective={"x": "maximize"}, algorithm="grid",
+                           trainers=1, progress=False)
+    print(study.best_value)
+"""
+
+
+class Wheels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="hippo-wheels-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        done = subprocess.run(
+            [ROOT / "scripts/wheel", "--build", os.environ["HIPPO_BUILD"],
+             cls.folder / "wheels"], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise AssertionError(done.stdout + done.stderr)
+        cls.wheels = sorted((cls.folder / "wheels").iterdir())
+        # As pip would, but for what comes from an index.
+        cls.site = cls.folder / "site"
+        subprocess.run(
+            [VENV / "pip", "install", "--quiet", "--no-index", "--no-deps",
+             "--disable-pip-version-check", "--target", cls.site, *cls.wheels],
+            check=True)
+        (cls.site / "torch").symlink_to(os.environ["HIPPO_TORCH"])
+
+    def run_there(self, *command):
+        environment = {k: v for k, v in os.environ.items()
+                       if not k.startswith(("HIPPO", "LD_"))}
+        done = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True,
+            timeout=100, env={**environment, "PYTHONPATH": str(self.site)})
+        self.assertEqual(0, done.returncode, done.stderr)
+        return done.stdout
+
+    def test_names_and_requirements(self):
+        self.assertEqual(2, len(self.wheels))
+        requirements = {}
+        for wheel in self.wheels:
+            self.assertRegex(wheel.name, r"-py3-none-manylinux_2_\d+_x86_64")
+            with zipfile.ZipFile(wheel) as archive:
+                names = archive.namelist()
+                meta, = (x for x in names if x.endswith("/METADATA"))
+                about = email.message_from_bytes(archive.read(meta))
+                requirements[about["Name"]] = about.get_all("Requires-Dist")
+                for name in names:
+                    self.assertNotRegex(name, "libtorch|libc10|libc.so|tests")
+        self.assertEqual({"hippo-hpo", "hippo-hpo-trainer"}, set(requirements))
+        self.assertNotIn("torch", " ".join(
+            x for x in requirements["hippo-hpo"] if "extra ==" not in x))
+        version = re.search("(?m)^version = \"(.*)\"", (
+            ROOT / "python/pyproject.toml").read_text())[1]
+        self.assertIn(f"hippo-hpo=={version}",
+                      requirements["hippo-hpo-trainer"])
+        self.assertRegex(" ".join(requirements["hippo-hpo-trainer"]),
+                         r"torch==\d+\.\d+\.\d+")
+
+    def test_programs_bring_their_libraries(self):
+        for name in "hippo", "hippo-trainer":
+            said = self.run_there("ldd", self.site / "hippo_hpo/bin" / name)
+            self.assertNotIn("not found", said)
+            self.assertNotIn(str(ROOT / "build"), said)
+            for line in re.findall(r"=> (\S+) ", said):
+                self.assertRegex(line, rf"^({re.escape(str(self.site))}/|.*/"
+                                       r"lib(c|m|dl|rt|pthread|util)\.so)")
+        self.assertIn("hippo", self.run_there(self.site / "bin/hippo",
+                                              "--version"))
+        self.assertIn("fashion-mlp", self.run_there(
+            self.site / "bin/hippo-trainer", "--describe"))
+
+    def test_a_study_of_a_function(self):
+        script = self.folder / "study.py"
+        script.write_text(STUDY)
+        self.assertEqual("1.5\n", self.run_there(VENV / "python", script))
+
+
+if __name__ == "__main__":
+    unittest.main()
