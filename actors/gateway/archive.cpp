@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "gateway/study_columns.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
@@ -329,6 +330,21 @@ expected<study_record> archive::record(std::uint64_t id) {
     known.push_back({y->at, y->values});
   }
   return result;
+}
+
+expected<std::string> archive::columns(std::uint64_t id,
+                                       const std::string& what) {
+  if (what == "table")
+    return table_columns(*store_, id);
+  const auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  if (what == "curves")
+    return curve_columns(*store_, *study);
+  const auto about = facts_of(*study);
+  if (!about)
+    return about.failure();
+  return tree_columns(*store_, id, about->workload_key);
 }
 
 expected<archive::totals> archive::count() {

@@ -109,6 +109,10 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(std::uint64_t study);
 
+  /// What a page shows of a study: `table`, `curves` or `tree` of
+  /// study_columns.hpp.
+  expected<std::string> columns(std::uint64_t study, const std::string& what);
+
   /// What is counted for /metrics.
   struct totals {
     state_reader::state_counts states;

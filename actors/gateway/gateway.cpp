@@ -13,6 +13,7 @@
 #include "gateway/answer_budget.hpp"
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
+#include "hippo/core/endpoint.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
 #include "hippo/transfer/event_thread.hpp"
@@ -228,20 +229,22 @@ private:
     settings.headerTimeout = http_request_time;
     settings.pipelineTimeout = http_linger_time;
     settings.callbacks = one_request_;
-    headers_ = kj::HttpHeaderTable::Builder{}.build();
-    errors_ = make_http_errors(*headers_);
+    errors_ = make_http_errors(*headers_.table);
     settings.errorHandler = *errors_;
-    service_ = make_http_service(*queries_, *headers_, answers_, [this] {
+    const auto figures = [this] {
       return gateway_figures{
         clients_.load(), http_connections_,
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
           / 1000};
-    });
-    refusal_ = make_closed_http_service(*headers_);
+    };
+    service_ = make_http_service(
+      *queries_, headers_, answers_,
+      {figures, is_loopback({options_.http_host, 0})});
+    refusal_ = make_closed_http_service(*headers_.table);
     http_server_
-      = kj::heap<kj::HttpServer>(timer_, *headers_, *service_, settings);
+      = kj::heap<kj::HttpServer>(timer_, *headers_.table, *service_, settings);
     http_refuser_
-      = kj::heap<kj::HttpServer>(timer_, *headers_, *refusal_, settings);
+      = kj::heap<kj::HttpServer>(timer_, *headers_.table, *refusal_, settings);
   }
 
   kj::Promise<void> serve_http(kj::AuthenticatedStream x) {
@@ -290,7 +293,7 @@ private:
   kj::Own<kj::ConnectionReceiver> rpc_;
   kj::Own<kj::ConnectionReceiver> http_;
   one_request one_request_;
-  kj::Own<kj::HttpHeaderTable> headers_;
+  http_headers headers_;
   kj::Own<kj::HttpServerErrorHandler> errors_;
   kj::Own<kj::HttpService> service_;
   kj::Own<kj::HttpService> refusal_;

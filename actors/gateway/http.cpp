@@ -8,9 +8,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gateway/http_body.hpp"
 #include "gateway/http_target.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/metrics.hpp"
+#include "gateway/web_files.hpp"
 
 namespace hippo {
 
@@ -21,6 +23,23 @@ using json = nlohmann::ordered_json;
 constexpr auto json_type = "application/json";
 constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
+constexpr auto stream_type = "text/event-stream";
+
+/// How long a page's stream is silent at most, in which nothing was stored.
+constexpr auto stream_pause = 15 * kj::SECONDS;
+
+/// How often it tells of news at most.
+constexpr auto stream_interval = 500 * kj::MILLISECONDS;
+
+/// Bodies below this are not worth compressing.
+constexpr std::size_t compressed_bytes_min = 1024;
+
+/// The page loads nothing from elsewhere, and is in no other page.
+constexpr auto content_policy
+  = "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
 /// An answer to a request.
 struct reply {
   unsigned status = 200;
@@ -28,10 +47,39 @@ struct reply {
   const char* type = json_type;
 };
 
+const char* type_of_file(std::string_view name) {
+  if (name.ends_with(".html"))
+    return "text/html; charset=utf-8";
+  if (name.ends_with(".js"))
+    return "text/javascript; charset=utf-8";
+  if (name.ends_with(".css"))
+    return "text/css; charset=utf-8";
+  return "image/svg+xml";
+}
+
+/// Returns a file of the page; nothing: there is no such.
+std::optional<reply> find_web_file(std::string_view name) {
+  for (const auto& x : web_files())
+    if (x.name == name)
+      return reply{200, std::string{x.bytes}, type_of_file(name)};
+  return std::nullopt;
+}
+
+/// Whether a Host names this machine: others would be a foreign page's, whose
+/// name was made to lead here.
+bool is_loopback_name(std::string_view host) {
+  if (host.starts_with('['))
+    return host.starts_with("[::1]");
+  host = host.substr(0, host.find(':'));
+  return host == "localhost" || host.starts_with("127.");
+}
+
 const char* text_of_status(unsigned status) {
   switch (status) {
     case 200:
       return "OK";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 403:
@@ -212,16 +260,29 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
   return written.attach(kj::mv(stream), kj::mv(body));
 }
 
+std::string header(const kj::HttpHeaders& from, kj::HttpHeaderId id) {
+  KJ_IF_MAYBE(x, from.get(id))
+    return {x->begin(), x->end()};
+  return {};
+}
+
 class http_service final : public kj::HttpService {
 public:
-  http_service(query_service& answers, const kj::HttpHeaderTable& headers,
-               answer_budget& room, std::function<gateway_figures()> figures)
-    : queries_(answers), headers_(headers), room_(room),
-      figures_(std::move(figures)) {}
+  http_service(query_service& answers, const http_headers& headers,
+               answer_budget& room, http_service_options options)
+    : queries_(answers), names_(headers), headers_(*headers.table),
+      room_(room), options_(std::move(options)) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
-                            const kj::HttpHeaders&, kj::AsyncInputStream&,
+                            const kj::HttpHeaders& asked_with,
+                            kj::AsyncInputStream&,
                             Response& response) override {
+    if (options_.loopback_only
+        && !is_loopback_name(header(asked_with, kj::HttpHeaderId::HOST)))
+      return send(response,
+                  failure(403, "not_allowed: this service is asked by the name "
+                               "of its machine: localhost or 127.0.0.1"),
+                  kj::HttpHeaders{headers_});
     if (method != kj::HttpMethod::GET) {
       kj::HttpHeaders headers{headers_};
       headers.add("Allow", "GET");
@@ -229,25 +290,81 @@ public:
                   kj::mv(headers));
     }
     auto asked = read_http_target({url.begin(), url.size()});
+    if (asked.path == std::vector<std::string>{"api", "stream"})
+      return stream(response);
+    const bool compress
+      = takes_gzip(header(asked_with, names_.accept_encoding));
+    const auto known = header(asked_with, names_.if_none_match);
     // How the service does is told however much others want to know.
     const bool may_be_long = !asked.path.empty() && asked.path[0] == "api";
     return room_.take(may_be_long ? listing_bytes_guess : 0)
-      .then([this, &response, asked = std::move(asked)](
+      .then([=, this, &response, asked = std::move(asked)](
               answer_budget::share room) mutable {
         return answer(std::move(asked))
           .catch_([](kj::Exception&& why) { return failure(why); })
-          .then([this, &response, room = kj::mv(room)](reply x) mutable {
-            room.resize(x.body.size());
-            auto sent
-              = send(response, std::move(x), kj::HttpHeaders{headers_});
+          .then([=, this, &response, room = kj::mv(room)](reply x) mutable {
+            auto sent = send_tagged(response, std::move(x), compress, known);
             return sent.attach(kj::mv(room));
           });
       });
   }
 
 private:
+  /// Sends an answer, or that it is what the client has.
+  /// @param known the tag of that
+  kj::Promise<void> send_tagged(Response& response, reply x, bool compress,
+                                const std::string& known) {
+    kj::HttpHeaders headers{headers_};
+    headers.add("X-Content-Type-Options", "nosniff");
+    headers.add("Referrer-Policy", "no-referrer");
+    headers.add("Content-Security-Policy", content_policy);
+    if (x.status == 200 && x.type != metrics_type) {
+      const auto tag = entity_tag(x.body);
+      headers.add("Cache-Control", "no-cache");
+      headers.add("ETag", kj::str(tag));
+      headers.add("Vary", "Accept-Encoding");
+      if (known.find(tag) != std::string::npos)
+        return send(response, {304, {}, x.type}, kj::mv(headers));
+    }
+    if (compress && x.body.size() >= compressed_bytes_min) {
+      x.body = gzip(x.body);
+      headers.add("Content-Encoding", "gzip");
+    }
+    return send(response, std::move(x), kj::mv(headers));
+  }
+
+  /// Tells a page whenever something was stored, for as long as it listens:
+  /// server-sent events, whose ids are those of what is stored. A page that
+  /// comes back asks anew for what it shows, and so misses nothing.
+  kj::Promise<void> stream(Response& response) {
+    kj::HttpHeaders headers{headers_};
+    headers.set(kj::HttpHeaderId::CONTENT_TYPE, stream_type);
+    headers.add("Cache-Control", "no-store");
+    auto out = response.send(200, "OK", headers);
+    auto& to = *out;
+    return tell_of_news(to, queries_.news()).attach(kj::mv(out));
+  }
+
+  kj::Promise<void> tell_of_news(kj::AsyncOutputStream& out,
+                                 std::uint64_t version) {
+    auto text = kj::heapString(
+      kj::str("id: ", version, "\nevent: news\ndata: {}\n\n"));
+    auto written = out.write(text.begin(), text.size());
+    return written.attach(kj::mv(text))
+      .then([this] { return queries_.timer().afterDelay(stream_interval); })
+      .then([this, version] {
+        return queries_.news_after(version,
+                                   queries_.timer().now() + stream_pause);
+      })
+      .then([this, &out] { return tell_of_news(out, queries_.news()); });
+  }
+
   kj::Promise<reply> answer(http_target x) {
     const auto& path = x.path;
+    if (path.size() <= 1)
+      if (auto file
+          = find_web_file(path.empty() ? "index.html" : path.front()))
+        return only(x, [&] { return kj::Promise<reply>{std::move(*file)}; });
     if (path == std::vector<std::string>{"healthz"})
       return only(x, [this] { return health(); });
     if (path == std::vector<std::string>{"metrics"})
@@ -263,8 +380,9 @@ private:
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
       return study(std::move(x));
-    return failure(404, "there is nothing here; there are /healthz, /metrics, "
-                        "/api/studies, /api/trainers and /api/tree");
+    return failure(404, "there is nothing here; there are /, /healthz, "
+                        "/metrics, /api/studies, /api/trainers, /api/tree and "
+                        "/api/stream");
   }
 
   /// What is asked of one study.
@@ -299,7 +417,15 @@ private:
         });
       });
     }
-    return failure(404, "a study has /trials and /events");
+    if (what == "table" || what == "curves" || what == "tree")
+      return only(x, [&] {
+        return id.then([=, this](std::uint64_t y) {
+          return queries_.columns(y, what).then(
+            [](std::string text) { return reply{200, std::move(text)}; });
+        });
+      });
+    return failure(404, "a study has /trials, /events, /table, /curves and "
+                        "/tree");
   }
 
   /// Goes on with `f` if nothing is left of the query.
@@ -345,16 +471,17 @@ private:
     return queries_.count().then([this](archive::totals stored) {
       return queries_.live().then(
         [this, stored = std::move(stored)](live_view now) {
-          return reply{200, metrics_text(stored, now, figures_()),
+          return reply{200, metrics_text(stored, now, options_.figures()),
                        metrics_type};
         });
     });
   }
 
   query_service& queries_;
+  const http_headers& names_;
   const kj::HttpHeaderTable& headers_;
   answer_budget& room_;
-  std::function<gateway_figures()> figures_;
+  http_service_options options_;
 };
 
 class closed_http_service final : public kj::HttpService {
@@ -394,16 +521,22 @@ private:
 
 } // namespace
 
+http_headers::http_headers() {
+  kj::HttpHeaderTable::Builder builder;
+  accept_encoding = builder.add("Accept-Encoding");
+  if_none_match = builder.add("If-None-Match");
+  table = builder.build();
+}
+
 kj::Own<kj::HttpServerErrorHandler>
 make_http_errors(const kj::HttpHeaderTable& headers) {
   return kj::heap<http_errors>(headers);
 }
 
 kj::Own<kj::HttpService>
-make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
-                  answer_budget& room,
-                  std::function<gateway_figures()> figures) {
-  return kj::heap<http_service>(answers, headers, room, std::move(figures));
+make_http_service(query_service& answers, const http_headers& headers,
+                  answer_budget& room, http_service_options options) {
+  return kj::heap<http_service>(answers, headers, room, std::move(options));
 }
 
 kj::Own<kj::HttpService>

@@ -18,13 +18,27 @@ struct gateway_figures {
   double uptime_seconds = 0;
 };
 
+/// The headers of requests that are looked at.
+struct http_headers {
+  http_headers();
+
+  kj::Own<kj::HttpHeaderTable> table;
+  kj::HttpHeaderId accept_encoding;
+  kj::HttpHeaderId if_none_match;
+};
+
+struct http_service_options {
+  std::function<gateway_figures()> figures;
+  /// Whether only this machine can reach it: then a request must name it so.
+  bool loopback_only = false;
+};
+
 /// Makes what answers HTTP requests: docs/http.md.
 /// @param room for the answers, beside which there is none
 /// REQUIRES: `answers`, `headers` and `room` outlive it.
 kj::Own<kj::HttpService>
-make_http_service(query_service& answers, const kj::HttpHeaderTable& headers,
-                  answer_budget& room,
-                  std::function<gateway_figures()> figures);
+make_http_service(query_service& answers, const http_headers& headers,
+                  answer_budget& room, http_service_options options);
 
 /// Makes what answers bytes that are no HTTP request.
 kj::Own<kj::HttpServerErrorHandler>

@@ -265,6 +265,12 @@ kj::Promise<std::string> query_service::checkpoint_part(std::uint64_t study,
   });
 }
 
+kj::Promise<std::string> query_service::columns(std::uint64_t study,
+                                                std::string what) {
+  return read<std::string>(
+    [=, what = std::move(what)](archive& x) { return x.columns(study, what); });
+}
+
 kj::Promise<archive::totals> query_service::count() {
   return read<archive::totals>([](archive& x) { return x.count(); });
 }

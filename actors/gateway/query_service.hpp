@@ -116,6 +116,18 @@ public:
                                            std::string file,
                                            std::uint64_t offset);
 
+  /// What a page shows of a study: `table`, `curves` or `tree` of
+  /// study_columns.hpp.
+  kj::Promise<std::string> columns(std::uint64_t study, std::string what);
+
+  /// Returns a number that changes whenever something was stored.
+  std::uint64_t news() { return watch_.version(); }
+
+  /// Returns once something was stored since `version`, or it is `deadline`.
+  kj::Promise<void> news_after(std::uint64_t version, kj::TimePoint deadline) {
+    return watch_.after(version, deadline);
+  }
+
   kj::Promise<archive::totals> count();
 
   // -- what runs --------------------------------------------------------------

@@ -101,8 +101,9 @@ class Processes(unittest.TestCase):
                       failed.message)
 
     def test_what_is_no_workload(self):
-        for name, why in {"Sam": "no subclass of hippo.Workload that is called "
-                                 "Sam; it has: Sum",
+        for name, why in {"Sam": "no subclass of hippo.Workload or function "
+                                 "with @hippo.workload that is called Sam; it "
+                                 "has: Sum",
                           "NoWorkload": "it has: Sum"}.items():
             said = self.start(name).ask("describe", 1)
             self.assertIn(why, said.failed.message)

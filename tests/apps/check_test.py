@@ -103,7 +103,7 @@ class Toys(Checking):
         self.change('return {"val"',
                     'self.state["v"] += 0.125\n        return {"val"')
         lines = self.only("evaluations in between")
-        self.assertRegex(lines[0], r"^from step 1 on: .*\bv\b")
+        self.assertRegex(lines[0], r"^from step 2 on: .*\bv\b")
         self.assertIn("the evaluation changes something", lines[-1])
 
     def test_evaluation_that_differs_each_time(self):
@@ -203,8 +203,9 @@ class Classes(Checking):
 
     def test_unknown_class(self):
         said = self.check("train.py:Nat", "--set", "lr=1,2", code=1).err
-        self.assertIn("train.py has no subclass of hippo.Workload that is "
-                      "called Nat; it has: Net", said)
+        self.assertIn("train.py has no subclass of hippo.Workload or "
+                      "function with @hippo.workload that is called Nat; it "
+                      "has: Net", said)
 
     def test_exception(self):
         self.change("    def after(self, step, lr):\n        pass",

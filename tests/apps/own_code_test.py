@@ -76,7 +76,7 @@ class Python(OwnCode):
         self.write("train.py", TRAIN + "\n\nclass Wide(Net):\n    pass\n")
         self.write("s.yaml", study(workload={"python": "train.py"}))
         said = self.hippo("run", "s.yaml", "--state", "state", code=2).err
-        self.assertIn("train.py:CLASS", said)
+        self.assertIn("train.py:NAME", said)
         self.assertIn("it has: Net, Wide", said)
         self.run_study(study(workload={"python": "train.py:Wide"}))
 
@@ -485,8 +485,9 @@ class BadCode(OwnCode):
 
     def test_class(self):
         said = self.refused("class Net(", "class Nat(")
-        self.assertIn("train.py has no subclass of hippo.Workload that is "
-                      "called Net; it has: Nat", said)
+        self.assertIn("train.py has no subclass of hippo.Workload or "
+                      "function with @hippo.workload that is called Net; it "
+                      "has: Nat", said)
 
     def test_missing_method(self):
         said = self.refused("def evaluate(self)", "def evaluat(self)")

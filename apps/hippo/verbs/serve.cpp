@@ -331,7 +331,7 @@ int serve(serve_options options) {
   say("trainers connect to " + to_text(options.trainers));
   say("clients connect to " + to_text(options.clients));
   say("people look at http" + std::string{keys ? "s" : ""} + "://"
-      + to_text(options.people) + "/healthz");
+      + to_text(options.people) + "/");
   const auto broken = follow(svc, trainers, entry, options.linger);
   if (!broken) {
     const auto* const why

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/store/state_reader.hpp"
+
+namespace hippo {
+
+// What a page shows of a study, by columns: `x[i]` of all lists of an answer
+// belong together. Compact JSON, docs/http.md. Each reads the store once:
+// O(trials + results of the study), the tree also O(stages of the workload).
+
+/// The trials of a study and their hyper-parameters.
+expected<std::string> table_columns(state_reader& store, std::uint64_t study);
+
+/// What was measured of the objective, by trial and step, in the order in which
+/// it came; of more than `exported_results_max` the first ones.
+expected<std::string> curve_columns(state_reader& store,
+                                    const stored_study& study);
+
+/// The part of the stage tree that a study's trials pass, of nodes by number,
+/// parents first; of more than `shown_stages_max` the first ones. Where each
+/// trial is: the node and the step of its last result.
+expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
+                                   const std::string& workload_key);
+
+} // namespace hippo
