@@ -138,6 +138,12 @@ interface Study {
   checkpoint @17 (file :Text, offset :UInt64) -> (content :Data);
   # A checkpoint of the study's workload from byte `offset` on, at most 1 MiB;
   # nothing at its end. Fails with bad_checkpoint if it is gone.
+
+  importance @18 (step :UInt64) -> (json :Text);
+  # What the best tenth of the trials that were measured at a step have in
+  # common, by hyper-parameter: docs/http.md. 0 = the last step at which nine
+  # tenths of the trials were. Fails with invalid_argument if fewer than ten
+  # were measured there.
 }
 
 struct Metric {

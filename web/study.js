@@ -1,10 +1,12 @@
 // One study: its best value, curves, hyper-parameters, tree and trials.
 import {clock, element, lines, parallel, scale, shown} from "./charts.js";
+import {Refused} from "./data.js";
 import {figures, percent, progress, state} from "./studies.js";
 import {table} from "./table.js";
 import {stageTree} from "./tree.js";
 
 const CURVES_MAX = 1000; // that are drawn
+const IMPORTANCE_PAUSE = 20000; // milliseconds; it takes the service a while
 
 /** Groups rows of columns by trial: Map of trial -> {step: [], value: []}. */
 function byTrial(curves) {
@@ -75,6 +77,15 @@ export function studyView(id) {
     {name: "shared", label: "shared", number: true},
     {name: "what", label: "what differs"},
   ], {label: "Trials"});
+  const common = table([
+    {name: "parameter", label: "hyper-parameter"},
+    {name: "share", label: "share", cell: x => progress(x.share, 1)},
+    {name: "percent", label: "%", number: true, key: x => x.share,
+      cell: x => percent(x.share, 1)},
+    {name: "trials", label: "trials with it", number: true},
+  ], {label: "Importance of hyper-parameters"});
+  const commonNote = element("span");
+  let commonAt = -Infinity;
   const treeNote = element("span", {class: "quiet"});
   const body = element("div", {class: "grid"},
     card("Best value over time", best.node),
@@ -83,6 +94,8 @@ export function studyView(id) {
     wide(card("Hyper-parameters", element("div", {class: "tools"},
       element("span", {}, "drag along an axis to choose; the other charts ",
         "and the table follow"), clear), many.node)),
+    wide(card("What the best have in common", element("div",
+      {class: "tools"}, commonNote), common.node)),
     wide(card("Stage tree", element("div", {class: "tools"},
       element("span", {}, "a bar is training that is done once, as high as ",
         "the trials that share it; wheel and drag to move, click to mark"),
@@ -139,6 +152,25 @@ export function studyView(id) {
     many.set([...names.map(name => ({name, values: data.params[name]})),
       {name: study.metric, values: data.value}],
     rowsOf.map(x => scale(rank(x.value))));
+  }
+
+  /** Where the best tenth of the trials differ from all of them. */
+  async function drawCommon(ask) {
+    if (performance.now() - commonAt < IMPORTANCE_PAUSE) return;
+    commonAt = performance.now();
+    let found = null, why = "";
+    try {
+      found = await ask(`api/studies/${id}/importance`);
+    } catch (refused) {
+      if (!(refused instanceof Refused)) throw refused;
+      why = refused.message.replace(/^\w+: /, "");
+    }
+    common.node.hidden = !found;
+    common.set(found?.importance ?? []);
+    commonNote.textContent = found ? `the best ${shown(found.best)} of the ${
+      shown(found.trials)} trials with ${found.metric} at step ${shown(found.step)
+    }, beside all of them (PED-ANOVA): where to look next, not what a value does`
+      : why;
   }
 
   return {
@@ -225,6 +257,7 @@ export function studyView(id) {
         tree: nodes};
       draw();
       drawTree();
+      await drawCommon(ask);
     },
   };
 }

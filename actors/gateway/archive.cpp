@@ -332,8 +332,34 @@ expected<study_record> archive::record(std::uint64_t id) {
   return result;
 }
 
+template <class Make>
+expected<std::string> archive::once(const std::string& key, Make make) {
+  const auto now = store_->data_version();
+  if (!now)
+    return now.failure();
+  if (*now != made_at_) {
+    made_.clear();
+    made_bytes_ = 0;
+    made_at_ = *now;
+  }
+  if (const auto i = made_.find(key); i != made_.end())
+    return i->second;
+  auto result = make();
+  if (result && made_bytes_ + result->size() <= kept_answers_bytes) {
+    made_bytes_ += result->size();
+    made_.emplace(key, *result);
+  }
+  return result;
+}
+
 expected<std::string> archive::columns(std::uint64_t id,
                                        const std::string& what) {
+  return once(std::to_string(id) + '/' + what,
+              [&] { return make_columns(id, what); });
+}
+
+expected<std::string> archive::make_columns(std::uint64_t id,
+                                            const std::string& what) {
   if (what == "table")
     return table_columns(*store_, id);
   const auto study = store_->load_study(std::to_string(id));
@@ -345,6 +371,16 @@ expected<std::string> archive::columns(std::uint64_t id,
   if (!about)
     return about.failure();
   return tree_columns(*store_, id, about->workload_key);
+}
+
+expected<std::string> archive::importance(std::uint64_t id, step_t step) {
+  return once(std::to_string(id) + "/importance/" + std::to_string(step),
+              [&]() -> expected<std::string> {
+                const auto study = store_->load_study(std::to_string(id));
+                if (!study)
+                  return study.failure();
+                return importance_text(*store_, *study, step);
+              });
 }
 
 expected<archive::totals> archive::count() {

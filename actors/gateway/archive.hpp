@@ -113,6 +113,9 @@ public:
   /// study_columns.hpp.
   expected<std::string> columns(std::uint64_t study, const std::string& what);
 
+  /// What the best tenth of a study's trials have in common: study_columns.hpp.
+  expected<std::string> importance(std::uint64_t study, step_t step);
+
   /// What is counted for /metrics.
   struct totals {
     state_reader::state_counts states;
@@ -137,6 +140,13 @@ private:
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 
+  expected<std::string> make_columns(std::uint64_t study,
+                                     const std::string& what);
+  /// Returns what `make` gives, or gave for this key since something was last
+  /// stored: many pages ask for the same.
+  template <class Make>
+  expected<std::string> once(const std::string& key, Make make);
+
   expected<study_view> view_of(stored_study study);
   /// Returns a study as it was submitted, if its workload is still known.
   expected<study_spec> spec_of(std::uint64_t study);
@@ -147,6 +157,9 @@ private:
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
   std::map<std::uint64_t, facts> facts_;           ///< by study
+  std::map<std::string, std::string> made_; ///< answers for pages, by key
+  std::size_t made_bytes_ = 0;              ///< at most `kept_answers_bytes`
+  std::uint64_t made_at_ = 0;               ///< the version of what is stored
   std::map<std::uint64_t, study_view> ended_;      ///< by study, texts left out
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <arpa/inet.h>
 #include <nlohmann/json.hpp>
 
 #include "gateway/http_body.hpp"
@@ -68,10 +69,14 @@ std::optional<reply> find_web_file(std::string_view name) {
 /// Whether a Host names this machine: others would be a foreign page's, whose
 /// name was made to lead here.
 bool is_loopback_name(std::string_view host) {
-  if (host.starts_with('['))
-    return host.starts_with("[::1]");
-  host = host.substr(0, host.find(':'));
-  return host == "localhost" || host.starts_with("127.");
+  const auto port = host.rfind(':');
+  if (port != std::string_view::npos && port >= host.rfind(']') + 1)
+    host = host.substr(0, port);
+  in_addr address{};
+  const std::string name{host};
+  return host == "localhost" || host == "[::1]"
+         || (::inet_pton(AF_INET, name.c_str(), &address) == 1
+             && name.starts_with("127."));
 }
 
 const char* text_of_status(unsigned status) {
@@ -256,6 +261,8 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
   auto body = kj::heap<std::string>(std::move(x.body));
   auto stream = response.send(x.status, text_of_status(x.status), headers,
                               body->size());
+  if (body->empty()) // 304 has no room for one
+    return kj::READY_NOW;
   auto written = stream->write(body->data(), body->size());
   return written.attach(kj::mv(stream), kj::mv(body));
 }
@@ -424,8 +431,19 @@ private:
             [](std::string text) { return reply{200, std::move(text)}; });
         });
       });
-    return failure(404, "a study has /trials, /events, /table, /curves and "
-                        "/tree");
+    if (what == "importance") {
+      const auto at = take_number(x, "at", 0);
+      if (!at)
+        return to_exception(at.failure());
+      return only(x, [&] {
+        return id.then([=, this](std::uint64_t y) {
+          return queries_.importance(y, *at).then(
+            [](std::string text) { return reply{200, std::move(text)}; });
+        });
+      });
+    }
+    return failure(404, "a study has /trials, /events, /table, /curves, /tree "
+                        "and /importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.

@@ -265,6 +265,12 @@ kj::Promise<std::string> query_service::checkpoint_part(std::uint64_t study,
   });
 }
 
+kj::Promise<std::string> query_service::importance(std::uint64_t study,
+                                                   step_t step) {
+  return read<std::string>(
+    [=](archive& x) { return x.importance(study, step); });
+}
+
 kj::Promise<std::string> query_service::columns(std::uint64_t study,
                                                 std::string what) {
   return read<std::string>(

@@ -120,6 +120,9 @@ public:
   /// study_columns.hpp.
   kj::Promise<std::string> columns(std::uint64_t study, std::string what);
 
+  /// What the best tenth of a study's trials have in common: study_columns.hpp.
+  kj::Promise<std::string> importance(std::uint64_t study, step_t step);
+
   /// Returns a number that changes whenever something was stored.
   std::uint64_t news() { return watch_.version(); }
 

@@ -261,6 +261,15 @@ public:
     });
   }
 
+  kj::Promise<void> importance(ImportanceContext context) override {
+    return call(context, listing_bytes_guess, [this, context]() mutable {
+      return queries_.importance(id_, context.getParams().getStep())
+        .then([context](std::string x) mutable {
+          context.getResults().setJson(to_text(x));
+        });
+    });
+  }
+
   kj::Promise<void> output(OutputContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/limits.hpp"
+#include "hippo/importance/importance.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {
@@ -217,6 +218,69 @@ expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
                    {{"trial", std::move(trial)},
                     {"node", std::move(node)},
                     {"step", std::move(step)}}}});
+}
+
+expected<std::string> importance_text(state_reader& store,
+                                      const stored_study& study, step_t step) {
+  const auto value_of = [&](const trial_measured& x) {
+    const auto i = x.values.find(study.metric);
+    return i == x.values.end() ? std::nan("") : i->second;
+  };
+  std::map<step_t, std::size_t> measured;
+  if (step == 0) {
+    const auto why = for_each_result(
+      store, study.id, [&](const trial_measured& x, double) {
+        if (std::isfinite(value_of(x)))
+          ++measured[x.at];
+        return true;
+      });
+    if (why)
+      return *why;
+    step = step_to_compare(measured).value_or(0);
+  }
+  std::map<std::uint64_t, double> values; // by trial
+  if (const auto why = for_each_result(
+        store, study.id, [&](const trial_measured& x, double) {
+          const auto y = value_of(x);
+          if (x.at == step && std::isfinite(y))
+            values.emplace(x.trial, y);
+          return values.size() < exported_results_max;
+        }))
+    return *why;
+  if (values.size() < importance_trials_min)
+    return {errc::invalid_argument,
+            "study '" + study.name + "' has "
+              + (step == 0 ? std::string{"no results"}
+                           : std::to_string(values.size())
+                               + " results at step " + std::to_string(step))
+              + "; what the best tenth have in common takes at least "
+              + std::to_string(importance_trials_min)};
+  std::vector<compared_trial> trials;
+  if (const auto why
+      = for_each_trial(store, study.id, [&](const stored_trial& x) {
+          if (const auto i = values.find(x.trial); i != values.end())
+            trials.push_back(
+              {json::parse(x.params, nullptr, false), i->second});
+        }))
+    return *why;
+  const auto found = importance_of(trials, study.direction);
+  auto parameters = json::array();
+  for (const auto& x : found.parameters)
+    parameters.push_back({{"parameter", x.name},
+                          {"importance", x.importance},
+                          {"share", x.share},
+                          {"trials", x.trials}});
+  return text_of({{"study", study.name},
+                  {"metric", study.metric},
+                  {"direction",
+                   study.direction == direction::maximize ? "maximize"
+                                                          : "minimize"},
+                  {"step", step},
+                  {"trials", found.trials},
+                  {"best", found.best},
+                  {"importance", std::move(parameters)},
+                  {"constant", found.constant},
+                  {"left_out", found.left_out}});
 }
 
 } // namespace hippo

@@ -26,4 +26,12 @@ expected<std::string> curve_columns(state_reader& store,
 expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
                                    const std::string& workload_key);
 
+/// What the best tenth of the trials that were measured at a step have in
+/// common: hippo/importance. Of more than `exported_results_max` trials the
+/// first ones.
+/// @param step 0: the last one at which nine tenths of the trials were measured
+/// @returns `errc::invalid_argument` if fewer than `importance_trials_min` were
+expected<std::string> importance_text(state_reader& store,
+                                      const stored_study& study, step_t step);
+
 } // namespace hippo

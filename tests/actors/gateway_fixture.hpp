@@ -228,6 +228,19 @@ public:
     }
   }
 
+  /// Reads until something has come, or the other side hangs up.
+  std::string read_until(const std::string& end) {
+    std::string result;
+    while (result.find(end) == std::string::npos) {
+      char part[4096];
+      const auto n = ::recv(fd_, part, sizeof(part), 0);
+      if (n <= 0)
+        break;
+      result.append(part, static_cast<std::size_t>(n));
+    }
+    return result;
+  }
+
 private:
   int fd_;
 };
@@ -318,7 +331,7 @@ public:
   }
   std::string get(const std::string& path) {
     return http("GET " + path
-                + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+                + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   }
 };
 

@@ -747,12 +747,12 @@ TEST_F(HttpTest, SaysWhenNothingCanBeWritten) {
 
 TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {
   open();
-  EXPECT_TRUE(body_of(get("/"), 404).contains("error"));
+  EXPECT_TRUE(body_of(get("/api"), 404).contains("error"));
   EXPECT_TRUE(body_of(get("/api/studies/nobody"), 404).contains("error"));
   EXPECT_TRUE(body_of(get("/api/studies?x=1"), 400).contains("error"));
   EXPECT_TRUE(body_of(get("/api/studies/1/trials?first=-1"), 400)
                 .contains("error"));
-  const auto posted = http("POST /api/studies HTTP/1.1\r\nHost: test\r\n"
+  const auto posted = http("POST /api/studies HTTP/1.1\r\nHost: localhost\r\n"
                            "Connection: close\r\nContent-Length: 0\r\n\r\n");
   EXPECT_TRUE(body_of(posted, 405).contains("error"));
   EXPECT_NE(posted.find("Allow: GET"), std::string::npos);

@@ -133,6 +133,22 @@ class Fake(Asking):
         self.assertIn("--state", self.ask("best", "mnist", "--export", "x.pt",
                                           code=2).err)
 
+    def test_importance(self):
+        done = self.ask("importance", "mnist")
+        self.assertEqual(done.err, "what the best 2 of the 20 trials with "
+                         "val_accuracy at step 3 have in common:\n")
+        self.assertEqual(done.out, "parameter  share  trials\n"
+                                   "lr          0.75      20\n"
+                                   "momentum    0.25      12\n")
+        rows = self.json("importance", "mnist", "--at", 3, "--columns",
+                         "parameter,importance")
+        self.assertEqual(rows, [{"parameter": "lr", "importance": 0.3},
+                                {"parameter": "momentum", "importance": 0.1}])
+        self.assertIn("nothing was measured",
+                      self.ask("importance", "mnist", "--at", 4, code=2).err)
+        self.assertIn("--at", self.ask("importance", "mnist", "--at", 0,
+                                       code=2).err)
+
     def test_submit(self):
         files = [self.write(x + ".yaml", f"study: {x}\n") for x in "ab"]
         done = self.ask("submit", *files)

@@ -232,6 +232,20 @@ public:
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> importance(ImportanceContext call) override {
+    x_.run("importance", [&] {
+      if (call.getParams().getStep() > 3)
+        refuse("invalid_argument: nothing was measured at that step");
+      call.getResults().setJson(
+        R"({"study":"mnist","metric":"val_accuracy","direction":"maximize",)"
+        R"("step":3,"trials":20,"best":2,"importance":[)"
+        R"({"parameter":"lr","importance":0.3,"share":0.75,"trials":20},)"
+        R"({"parameter":"momentum","importance":0.1,"share":0.25,)"
+        R"("trials":12}],"constant":["batch_size"]})");
+    });
+    return kj::READY_NOW;
+  }
+
   kj::Promise<void> ask(AskContext call) override {
     x_.run("ask", [&] {
       auto& list = study().trials;

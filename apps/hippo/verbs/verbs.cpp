@@ -10,9 +10,9 @@ constexpr void (*all_verbs[])(verb_table&) = {
   add_run, add_serve, add_gc, add_backup, add_restore, add_simulate,
   add_preview, add_check, add_sequence, add_keys,
   // with a service
-  add_submit, add_ls, add_show, add_trials, add_best, add_watch, add_top,
-  add_logs, add_pause, add_resume, add_stop, add_cancel, add_update, add_export,
-  add_ask, add_train, add_tell, add_close};
+  add_submit, add_ls, add_show, add_trials, add_best, add_importance,
+  add_watch, add_top, add_logs, add_pause, add_resume, add_stop, add_cancel,
+  add_update, add_export, add_ask, add_train, add_tell, add_close};
 
 } // namespace
 

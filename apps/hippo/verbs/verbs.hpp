@@ -28,6 +28,7 @@ void add_ls(verb_table& verbs);
 void add_show(verb_table& verbs);
 void add_trials(verb_table& verbs);
 void add_best(verb_table& verbs);
+void add_importance(verb_table& verbs);
 void add_watch(verb_table& verbs);
 void add_top(verb_table& verbs);
 void add_logs(verb_table& verbs);

@@ -355,6 +355,15 @@ expected<std::string> study_handle::export_json() {
   });
 }
 
+expected<std::string> study_handle::importance(step_t step) {
+  return impl_->call<std::string>(repeating::yes, [this, step](session& x) {
+    auto request = x.study(id_).importanceRequest();
+    request.setStep(step);
+    return request.send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
 expected<asked_trial> study_handle::ask(const std::string& params) {
   return impl_->call<asked_trial>(repeating::no, [&](session& x) {
     auto request = x.study(id_).askRequest();

@@ -273,6 +273,12 @@ public:
   /// Returns all that is known of the study, as JSON: see docs/report.md.
   expected<std::string> export_json();
 
+  /// Returns what the best tenth of the trials have in common, by
+  /// hyper-parameter, as JSON: see docs/http.md.
+  /// @param step those measured there; 0: at the last one at which nine tenths
+  ///             of the trials were
+  expected<std::string> importance(step_t step = 0);
+
   // -- for studies with `algorithm: client`
 
   /// Asks for one more trial.

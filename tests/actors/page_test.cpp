@@ -1,0 +1,323 @@
+// What the page of a service is made of: its files, studies by columns, news.
+
+#include "actors/gateway_fixture.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+
+#include "gateway/web_files.hpp"
+
+namespace hippo::test {
+namespace {
+
+using json = nlohmann::json;
+
+const std::string grid_text = R"(
+study: grid
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 4}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [2], gamma: 0.5}
+algorithm: grid
+)";
+
+const std::string dozen_text = R"(
+study: dozen
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 2}
+space: {lr: {uniform: [0.1, 0.2], points: 12}}
+algorithm: grid
+)";
+
+class PageTest : public gateway_test {
+public:
+  PageTest() { options.http_port = 0; }
+
+  static std::string body_of(const std::string& answer) {
+    return answer.substr(answer.find("\r\n\r\n") + 4);
+  }
+  /// Returns the value of a header, empty if there is none.
+  static std::string header_of(const std::string& answer,
+                               const std::string& name) {
+    const auto at = answer.find("\r\n" + name + ": ");
+    if (at == std::string::npos || at > answer.find("\r\n\r\n"))
+      return {};
+    const auto from = at + name.size() + 4;
+    return answer.substr(from, answer.find("\r\n", from) - from);
+  }
+  std::string get_with(const std::string& path, const std::string& headers) {
+    return http("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers
+                + "Connection: close\r\n\r\n");
+  }
+  json columns(const std::string& path) {
+    const auto answer = get(path);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200")) << answer;
+    return json::parse(body_of(answer));
+  }
+  int status_of(const std::string& answer) {
+    return std::stoi(answer.substr(9, 3));
+  }
+  void train(const std::string& text) {
+    auto me = enter();
+    EXPECT_EQ(wait(submit(me, text)), "COMPLETE");
+  }
+};
+
+std::string unzip(const std::string& bytes) {
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string result(1 << 20, '\0');
+  auto input = bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(result.data());
+  stream.avail_out = static_cast<uInt>(result.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  result.resize(stream.total_out);
+  inflateEnd(&stream);
+  return result;
+}
+
+// -- files --------------------------------------------------------------------
+
+TEST_F(PageTest, ServesEachFileWithItsTypeAndWithoutOtherHosts) {
+  open();
+  EXPECT_EQ(body_of(get("/")), body_of(get("/index.html")));
+  ASSERT_GE(web_files().size(), 10u);
+  for (const auto& x : web_files()) {
+    const auto name = std::string{x.name};
+    const auto answer = get('/' + name);
+    EXPECT_EQ(body_of(answer), x.bytes) << name;
+    const auto type = header_of(answer, "Content-Type");
+    EXPECT_TRUE(type.starts_with(name.ends_with(".js")    ? "text/javascript"
+                                 : name.ends_with(".css") ? "text/css"
+                                                          : "text/html"))
+      << type;
+    const auto policy = header_of(answer, "Content-Security-Policy");
+    EXPECT_TRUE(policy.starts_with("default-src 'none'; ")) << policy;
+    EXPECT_EQ(policy.find("http"), std::string::npos);
+    EXPECT_EQ(policy.find("unsafe"), std::string::npos);
+    EXPECT_EQ(header_of(answer, "X-Content-Type-Options"), "nosniff");
+  }
+}
+
+TEST_F(PageTest, HasWhatItsFilesImport) {
+  std::set<std::string> names;
+  for (const auto& x : web_files())
+    names.emplace(x.name);
+  for (const auto& x : web_files()) {
+    const std::string text{x.bytes};
+    for (std::size_t at = 0; (at = text.find("\"./", at)) != std::string::npos;
+         ++at) {
+      const auto from = at + 3;
+      EXPECT_TRUE(names.contains(text.substr(from, text.find('"', from) - from)))
+        << x.name << " imports " << text.substr(from, 20);
+    }
+  }
+}
+
+TEST_F(PageTest, AsksForNothingThatIsNotThere) {
+  open();
+  for (const auto* path : {"/none.js", "/web/app.js", "/../app.js", "/api",
+                           "/api/studies/1/columns", "/app.js/x"})
+    EXPECT_EQ(status_of(get(path)), 404) << path;
+}
+
+// -- studies by columns -------------------------------------------------------
+
+TEST_F(PageTest, ATableHasARowForEachTrial) {
+  open();
+  train(grid_text);
+  const auto x = columns("/api/studies/grid/table");
+  EXPECT_EQ(x.at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(x.at("state"), (json{"COMPLETE", "COMPLETE", "COMPLETE"}));
+  EXPECT_EQ(x.at("steps"), (json{4, 4, 4}));
+  EXPECT_EQ(x.at("asked_steps"), (json{4, 4, 4}));
+  EXPECT_EQ(x.at("params").at("lr").at(1), 0.2);
+  EXPECT_TRUE(x.at("params").at("lr").at(2).is_string()); // a schedule, in short
+  EXPECT_TRUE(x.at("failures").empty());
+  for (const auto& [name, column] : x.items())
+    if (column.is_array())
+      EXPECT_EQ(column.size(), 3u) << name;
+}
+
+TEST_F(PageTest, CurvesHaveARowForEachResult) {
+  open();
+  train(grid_text);
+  const auto x = columns("/api/studies/1/curves");
+  EXPECT_EQ(x.at("metric"), "sum");
+  EXPECT_EQ(x.at("whole"), true);
+  ASSERT_EQ(x.at("trial").size(), 12u);
+  for (const auto* name : {"step", "value", "time"})
+    EXPECT_EQ(x.at(name).size(), 12u) << name;
+  std::set<std::pair<int, int>> seen;
+  for (std::size_t i = 0; i < 12; ++i) {
+    const auto trial = x.at("trial")[i].get<int>();
+    const auto step = x.at("step")[i].get<int>();
+    EXPECT_TRUE(seen.emplace(trial, step).second);
+    if (trial == 1)
+      EXPECT_NEAR(x.at("value")[i].get<double>(), 0.2 * step, 1e-9);
+  }
+}
+
+TEST_F(PageTest, TheTreeOfAnEndedStudyHasEachStageOnce) {
+  open();
+  train(grid_text);
+  const auto x = columns("/api/studies/1/tree");
+  const auto nodes = x.at("id").size();
+  EXPECT_EQ(x.at("all_nodes"), nodes);
+  for (const auto* name : {"parent", "begin", "end", "trials", "label"})
+    ASSERT_EQ(x.at(name).size(), nodes) << name;
+  // Trial 1 is alone; the other two share two steps: 4 + 2 + 2 + 2 are trained,
+  // in nodes that go on until their last step.
+  std::map<int, std::size_t> place;
+  int trials_at_roots = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    EXPECT_LT(x.at("begin")[i], x.at("end")[i]);
+    const auto parent = x.at("parent")[i].get<int>();
+    if (parent == 0) {
+      EXPECT_EQ(x.at("begin")[i], 0);
+      trials_at_roots += x.at("trials")[i].get<int>();
+    } else {
+      ASSERT_TRUE(place.contains(parent)) << "a parent comes first";
+      EXPECT_GE(x.at("trials")[place.at(parent)], x.at("trials")[i]);
+    }
+    place[x.at("id")[i].get<int>()] = i;
+  }
+  EXPECT_EQ(nodes, 3u);
+  EXPECT_EQ(trials_at_roots, 3);
+  EXPECT_EQ(x.at("at").at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(x.at("at").at("step"), (json{4, 4, 4}));
+  EXPECT_EQ(columns("/api/studies/1").at("state"), "COMPLETE");
+}
+
+TEST_F(PageTest, OfNothingThereAreEmptyColumns) {
+  open();
+  gate.open(false);
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_TRUE(columns("/api/studies/1/curves").at("trial").empty());
+  EXPECT_TRUE(columns("/api/studies/1/tree").at("id").empty());
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  // Answers that are kept are those of now.
+  EXPECT_EQ(columns("/api/studies/1/curves").at("trial").size(), 12u);
+  EXPECT_EQ(columns("/api/studies/1/tree").at("id").size(), 3u);
+  for (const auto* what : {"table", "curves", "tree", "importance"})
+    EXPECT_EQ(status_of(get(std::string{"/api/studies/9/"} + what)), 404);
+}
+
+TEST_F(PageTest, ImportanceComparesTrialsAtAStep) {
+  open();
+  train(dozen_text);
+  const auto x = columns("/api/studies/dozen/importance");
+  EXPECT_EQ(x.at("step"), 2);
+  EXPECT_EQ(x.at("trials"), 12);
+  EXPECT_EQ(x.at("best"), 2);
+  ASSERT_EQ(x.at("importance").size(), 1u);
+  EXPECT_EQ(x.at("importance")[0].at("parameter"), "lr");
+  EXPECT_EQ(x.at("importance")[0].at("share"), 1.0);
+  EXPECT_EQ(columns("/api/studies/1/importance?at=1").at("step"), 1);
+  const auto nobody = get("/api/studies/1/importance?at=3");
+  EXPECT_EQ(status_of(nobody), 400);
+  EXPECT_NE(nobody.find("has 0 results at step 3"), std::string::npos)
+    << nobody;
+  EXPECT_EQ(status_of(get("/api/studies/1/importance?at=x")), 400);
+  EXPECT_EQ(status_of(get("/api/studies/1/importance?step=1")), 400);
+}
+
+TEST_F(PageTest, TooFewTrialsHaveNoImportance) {
+  open();
+  train(grid_text);
+  const auto answer = get("/api/studies/1/importance");
+  EXPECT_EQ(status_of(answer), 400);
+  EXPECT_NE(answer.find("has 3 results at step 4"), std::string::npos);
+  EXPECT_NE(answer.find("at least 10"), std::string::npos);
+}
+
+// -- how it comes -------------------------------------------------------------
+
+TEST_F(PageTest, WhatIsKnownIsNotSentAgain) {
+  open();
+  train(grid_text);
+  const std::string path = "/api/studies";
+  const auto first = get(path);
+  const auto tag = header_of(first, "ETag");
+  ASSERT_FALSE(tag.empty());
+  EXPECT_EQ(header_of(first, "Cache-Control"), "no-cache");
+  const auto again = get_with(path, "If-None-Match: " + tag + "\r\n");
+  EXPECT_EQ(status_of(again), 304);
+  EXPECT_TRUE(body_of(again).empty());
+  EXPECT_EQ(status_of(get_with(path, "If-None-Match: \"other\"\r\n")), 200);
+  train(dozen_text);
+  const auto changed = get_with(path, "If-None-Match: " + tag + "\r\n");
+  EXPECT_EQ(status_of(changed), 200);
+  EXPECT_NE(header_of(changed, "ETag"), tag);
+}
+
+TEST_F(PageTest, CompressesForThoseWhoTakeIt) {
+  open();
+  const auto plain = get("/charts.js");
+  EXPECT_EQ(header_of(plain, "Content-Encoding"), "");
+  const auto zipped = get_with("/charts.js", "Accept-Encoding: br, gzip\r\n");
+  EXPECT_EQ(header_of(zipped, "Content-Encoding"), "gzip");
+  EXPECT_EQ(header_of(zipped, "Vary"), "Accept-Encoding");
+  EXPECT_LT(body_of(zipped).size() * 2, body_of(plain).size());
+  EXPECT_EQ(unzip(body_of(zipped)), body_of(plain));
+  const auto refused
+    = get_with("/charts.js", "Accept-Encoding: gzip;q=0\r\n");
+  EXPECT_EQ(header_of(refused, "Content-Encoding"), "");
+}
+
+TEST_F(PageTest, IsAskedByANameOfThisMachineOnly) {
+  open();
+  const auto asked = [&](const std::string& host) {
+    return status_of(http("GET /api/studies HTTP/1.1\r\nHost: " + host
+                          + "\r\nConnection: close\r\n\r\n"));
+  };
+  for (const auto* host : {"localhost", "localhost:4850", "127.0.0.1",
+                           "127.0.0.1:80", "[::1]:4850"})
+    EXPECT_EQ(asked(host), 200) << host;
+  for (const auto* host :
+       {"evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
+        "127.evil.example:4850", "[::1].evil.example", "[::1]evil", ""})
+    EXPECT_EQ(asked(host), 403) << host;
+}
+
+// -- news ---------------------------------------------------------------------
+
+TEST_F(PageTest, TheStreamTellsWhenSomethingWasStored) {
+  open();
+  raw_socket page{node->door().http_port()};
+  page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const auto first = page.read_until("\n\n");
+  EXPECT_NE(first.find("text/event-stream"), std::string::npos) << first;
+  EXPECT_NE(first.find("event: news\n"), std::string::npos) << first;
+  gate.open(false);
+  auto me = enter();
+  submit(me, grid_text);
+  const auto next = page.read_until("\n\n");
+  EXPECT_NE(next.find("id: "), std::string::npos) << next;
+  EXPECT_NE(next, first);
+}
+
+TEST_F(PageTest, PagesThatListenDoNotKeepAServiceFromEnding) {
+  open();
+  raw_socket page{node->door().http_port()};
+  page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  page.read_until("\n\n");
+  node.reset();
+  page.read_all();
+}
+
+} // namespace
+} // namespace hippo::test
