@@ -344,7 +344,7 @@ expected<std::string> archive::columns(std::uint64_t id,
   const auto about = facts_of(*study);
   if (!about)
     return about.failure();
-  return tree_columns(*store_, id, about->workload_key);
+  return tree_columns(*store_, id, about->workload_key, about->varied);
 }
 
 expected<archive::totals> archive::count() {

@@ -71,7 +71,9 @@ bool is_loopback_name(std::string_view host) {
   if (host.starts_with('['))
     return host.starts_with("[::1]");
   host = host.substr(0, host.find(':'));
-  return host == "localhost" || host.starts_with("127.");
+  return host == "localhost"
+         || (host.starts_with("127.")
+             && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 const char* text_of_status(unsigned status) {
@@ -256,6 +258,8 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
   auto body = kj::heap<std::string>(std::move(x.body));
   auto stream = response.send(x.status, text_of_status(x.status), headers,
                               body->size());
+  if (body->empty()) // 304 has no room for one
+    return kj::READY_NOW;
   auto written = stream->write(body->data(), body->size());
   return written.attach(kj::mv(stream), kj::mv(body));
 }
