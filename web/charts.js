@@ -37,11 +37,12 @@ export function clock(seconds) {
     : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 
-/** A colour between bad (0) and good (1), as in viridis. */
+/** A colour between bad (0) and good (1), as in viridis; grey for neither. */
 export function scale(x) {
+  if (!Number.isFinite(x)) return "rgb(140 150 165)";
   const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98],
     [253, 231, 37]];
-  const at = Math.min(Math.max(Number.isFinite(x) ? x : 0, 0), 1) * 4;
+  const at = Math.min(Math.max(x, 0), 1) * 4;
   const i = Math.min(Math.floor(at), 3);
   const mix = stops[i].map((a, k) => a + (stops[i + 1][k] - a) * (at - i));
   return `rgb(${mix.map(Math.round).join(" ")})`;
@@ -127,7 +128,7 @@ export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
       result.push(10 ** p);
     return result.length > 1 ? result : ticks(low, high, 4);
   };
-  for (const v of marks(...ys, logY)) {
+  for (const v of yLabel === null ? [] : marks(...ys, logY)) {
     svg.append(drawn("line", {x1: left, x2: right, y1: y(v), y2: y(v)}),
       drawn("text", {x: left - 8, y: y(v) + 4, "text-anchor": "end"},
         shown(v, 4)));
@@ -137,7 +138,7 @@ export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
       "text-anchor": "middle"}, shown(v, 4)));
   svg.append(drawn("line", {x1: left, x2: right, y1: bottom, y2: bottom}),
     drawn("text", {x: right, y: bottom + 31, "text-anchor": "end"}, xLabel),
-    drawn("text", {x: left - 44, y: top + 2}, yLabel));
+    drawn("text", {x: left - 44, y: top + 2}, yLabel ?? ""));
   return {x, y, left, right, top, bottom};
 }
 
@@ -271,9 +272,9 @@ export function parallel(label, onBrush) {
     context.globalAlpha = 1;
     for (const axis of placed) {
       svg.append(drawn("line", {x1: axis.x, x2: axis.x, y1: top, y2: bottom,
-        style: "stroke: var(--quiet)"}),
+        class: "axis"}),
       drawn("text", {x: axis.x, y: 16, "text-anchor": "middle",
-        style: "fill: var(--text); font-weight: 600"}, axis.column.name));
+        class: "name"}, axis.column.name));
       const words = axis.kinds ?? [axis.high, axis.low].map(v => shown(v, 4));
       const at = axis.kinds ? axis.kinds.map(axis.y) : [top, bottom];
       if (words.length <= 12) words.forEach((word, i) => svg.append(

@@ -7,8 +7,8 @@ const ROW = 32; // pixels of a row
  * @returns {node, set(rows)} */
 export function table(columns, {label, limit = 60} = {}) {
   const body = element("tbody");
-  const top = element("tr", {class: "space"});
-  const bottom = element("tr", {class: "space"});
+  const top = element("tr", {"aria-hidden": "true"});
+  const bottom = element("tr", {"aria-hidden": "true"});
   const heads = columns.map(column => {
     const button = element("button", {type: "button"}, column.label);
     const head = element("th", {scope: "col",

@@ -1,9 +1,6 @@
 // The stage tree of a study: bars from step to step, as high as trials pass.
 import {axes, colour, hint, plot, scale, shown} from "./charts.js";
 
-const PALETTE = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee",
-  "#aa3377", "#bbbbbb"];
-
 /** @returns {node, set({tree, values, live, marked}), fit()}
  * @param onPick is told the node that was clicked */
 export function stageTree(label, onPick) {
@@ -11,7 +8,9 @@ export function stageTree(label, onPick) {
   let view = {x: 0, y: 0, w: 1, h: 1}; // the part that is seen, of 1 by 1
   let moved = false, drag = null;
 
-  /** Places nodes: children beside each other, in the order of their ids. */
+  /** Places nodes: at the top of a node those who stay in it, below them its
+   * children, those that part last above. So at any step the rows of who is
+   * still in it are one block, which grows lower where a child parts. */
   function layout() {
     const {tree} = data;
     const children = new Map();
@@ -25,21 +24,30 @@ export function stageTree(label, onPick) {
     last = tree.end.reduce((a, b) => Math.max(a, b), 1);
     rows = 0;
     // Iterative: a tree may be deep.
-    const stack = [...(children.get(0) ?? [])].reverse().map(i => [i, 0]);
-    const tops = new Map();
+    const stack = [...(children.get(0) ?? [])].reverse().map(i => [i, 0, undefined]);
     while (stack.length) {
-      const [i, top] = stack.pop();
-      const begin = top === 0 && !place.has(tree.parent[i]) ? rows : top;
-      if (!place.has(tree.parent[i])) rows += tree.trials[i];
-      tops.set(i, begin);
-      boxes.push({i, y: begin, h: tree.trials[i]});
-      let at = begin;
-      const below = children.get(tree.id[i]) ?? [];
-      // Those who go on stand below those who end here.
+      const [i, top, above] = stack.pop();
+      const begin = above === undefined ? rows : top;
+      if (above === undefined) rows += tree.trials[i];
+      const below = [...(children.get(tree.id[i]) ?? [])].sort((a, b) =>
+        tree.begin[b] - tree.begin[a] || a - b);
+      const parting = below.reduce((sum, x) => sum + tree.trials[x], 0);
+      let at = begin + tree.trials[i] - parting;
       for (const child of below) {
-        stack.push([child, at]);
+        stack.push([child, at, tree.id[i]]);
         at += tree.trials[child];
       }
+      const parts = [];
+      let from = tree.begin[i], height = tree.trials[i];
+      for (const child of [...below].reverse()) {
+        const step = tree.begin[child];
+        if (step > from) parts.push([from, step, height]);
+        from = Math.max(from, step);
+        height -= tree.trials[child];
+      }
+      if (height > 0 && tree.end[i] > from)
+        parts.push([from, tree.end[i], height]);
+      boxes.push({i, y: begin, parts});
     }
     rows = Math.max(rows, 1);
   }
@@ -48,10 +56,8 @@ export function stageTree(label, onPick) {
     if (!data || !boxes.length) return;
     const {tree, values, live, marked} = data;
     const field = axes(svg, width, height,
-      [view.x * last, (view.x + view.w) * last], [0, 1], {xLabel: "step"});
-    svg.querySelectorAll("text[text-anchor=end]").forEach(x => {
-      if (Number(x.getAttribute("x")) < field.left) x.remove();
-    });
+      [view.x * last, (view.x + view.w) * last], [0, 1],
+      {xLabel: "step", yLabel: null});
     context.save();
     context.beginPath();
     context.rect(field.left, field.top, field.right - field.left,
@@ -62,43 +68,48 @@ export function stageTree(label, onPick) {
     const finite = [...values.values()].filter(Number.isFinite);
     const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
     const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-    const good = data.maximize ? v => (v - low) / (high - low || 1)
-      : v => (high - v) / (high - low || 1);
-    const border = colour("--card"), glow = colour("--glow");
-    const words = colour("--text"), none = colour("--line");
+    const good = v => high === low ? 1
+      : (data.maximize ? v - low : high - v) / (high - low);
+    const glow = colour("--glow"), words = colour("--text");
+    const none = colour("--line");
     for (const box of boxes) {
-      const x0 = field.x(tree.begin[box.i]), x1 = field.x(tree.end[box.i]);
-      const y0 = yOf(box.y), y1 = yOf(box.y + box.h);
-      box.place = null;
-      if (x1 < field.left || x0 > field.right || y1 < field.top
-        || y0 > field.bottom) continue;
-      box.place = [x0, y0, x1, y1];
-      const value = values.get(tree.id[box.i]);
-      const on = !marked || marked.has(tree.id[box.i]);
-      context.globalAlpha = on ? 1 : .18;
-      context.fillStyle = value === undefined || !Number.isFinite(value)
-        ? none : scale(good(value));
-      context.fillRect(x0, y0, Math.max(x1 - x0, 1), Math.max(y1 - y0, .6));
-      if (y1 - y0 > 5) {
-        context.strokeStyle = border;
-        context.lineWidth = 1;
-        context.strokeRect(x0, y0, x1 - x0, y1 - y0);
+      const id = tree.id[box.i], value = values.get(id);
+      const isNumber = Number.isFinite(value);
+      box.places = [];
+      for (const [from, to, height] of box.parts) {
+        const x0 = field.x(from), x1 = field.x(to);
+        const y0 = yOf(box.y), y1 = yOf(box.y + height);
+        if (x1 < field.left || x0 > field.right || y1 < field.top
+          || y0 > field.bottom) continue;
+        box.places.push([x0, y0, x1, y1]);
+        context.globalAlpha = !marked || marked.has(id) ? 1 : .18;
+        context.fillStyle = isNumber ? scale(good(value)) : none;
+        // A seam of a pixel, where there is room for one.
+        const seam = y1 - y0 > 4 ? 1 : 0;
+        context.fillRect(x0, y0, Math.max(x1 - x0 - (x1 < field.x(tree.end[
+          box.i]) ? 0 : seam), 1), Math.max(y1 - y0 - seam, .6));
+        if (live.has(id) && to === box.parts.at(-1)[1]) {
+          context.globalAlpha = 1;
+          context.strokeStyle = glow;
+          context.lineWidth = 3;
+          context.strokeRect(x0 + 1.5, y0 + 1.5, Math.max(x1 - x0 - 4, 2),
+            Math.max(y1 - y0 - 4, 2));
+        }
       }
-      if (live.has(tree.id[box.i])) {
-        context.globalAlpha = 1;
-        context.strokeStyle = glow;
-        context.lineWidth = 3;
-        context.strokeRect(x0 + 1.5, y0 + 1.5, Math.max(x1 - x0 - 3, 2),
-          Math.max(y1 - y0 - 3, 2));
-      }
+      if (!box.places.length) continue;
+      const [x0, y0, x1, y1] = box.places[0];
       const text = tree.label[box.i];
-      if (text && y1 - y0 > 13 && x1 - x0 > 44) {
+      if (text && y1 - y0 > 13 && x1 - x0 > 40) {
+        context.save();
+        context.beginPath();
+        context.rect(x0, y0, x1 - x0 - 4, y1 - y0);
+        context.clip();
         context.font = "11px system-ui, sans-serif";
-        const room = Math.floor((x1 - x0 - 10) / 5.6);
-        const whole = text.length > room ? `${text.slice(0, room - 1)}…` : text;
-        context.fillStyle = value === undefined ? words
+        context.fillStyle = !isNumber ? words
           : good(value) > .55 ? "#10141b" : "#fff";
-        context.fillText(whole, x0 + 6, Math.min((y0 + y1) / 2, y0 + 40) + 4);
+        context.fillText(text.replaceAll(";", "  "), x0 + 6,
+          Math.min((y0 + y1) / 2, y0 + 40) + 4);
+        context.restore();
       }
     }
     context.restore();
@@ -107,8 +118,8 @@ export function stageTree(label, onPick) {
   const boxAt = event => {
     const box = it.canvas.getBoundingClientRect();
     const px = event.clientX - box.left, py = event.clientY - box.top;
-    return boxes.findLast(b => b.place && px >= b.place[0] && px <= b.place[2]
-      && py >= b.place[1] && py <= b.place[3]);
+    return boxes.find(b => b.places?.some(([x0, y0, x1, y1]) =>
+      px >= x0 && px <= x1 && py >= y0 && py <= y1));
   };
   const limit = () => {
     view.w = Math.min(Math.max(view.w, 1e-4), 1);
@@ -187,5 +198,3 @@ export function stageTree(label, onPick) {
     },
   };
 }
-
-export {PALETTE};

@@ -370,7 +370,7 @@ expected<std::string> archive::make_columns(std::uint64_t id,
   const auto about = facts_of(*study);
   if (!about)
     return about.failure();
-  return tree_columns(*store_, id, about->workload_key);
+  return tree_columns(*store_, id, about->workload_key, about->varied);
 }
 
 expected<std::string> archive::importance(std::uint64_t id, step_t step) {

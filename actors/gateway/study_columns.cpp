@@ -70,17 +70,19 @@ json cell(const json& x) {
 /// A number, or null for what JSON does not know.
 json number(double x) { return std::isfinite(x) ? json(x) : json(nullptr); }
 
-/// Where a configuration differs from that of the stage before.
-std::string difference(const configuration& x, const configuration* before) {
-  if (before == nullptr)
-    return to_text(x);
-  configuration other;
-  for (const auto& [name, shape] : x) {
-    const auto i = before->find(name);
-    if (i == before->end() || !(i->second == shape))
-      other.emplace(name, shape);
-  }
-  return to_text(other);
+/// Where a configuration differs from that of the stage before, among those
+/// that may.
+std::string difference(configuration x, const configuration* before,
+                       const std::set<std::string>& varied) {
+  std::erase_if(x, [&](const auto& y) {
+    if (!varied.contains(y.first))
+      return true;
+    if (before == nullptr)
+      return false;
+    const auto i = before->find(y.first);
+    return i != before->end() && i->second == y.second;
+  });
+  return to_text(x);
 }
 
 } // namespace
@@ -158,7 +160,8 @@ expected<std::string> curve_columns(state_reader& store,
 }
 
 expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
-                                   const std::string& workload_key) {
+                                   const std::string& workload_key,
+                                   const std::set<std::string>& varied) {
   std::map<std::uint64_t, std::pair<std::uint64_t, step_t>> last; // by trial
   if (auto why = for_each_result(
         store, study, [&](const trial_measured& x, double) {
@@ -199,7 +202,8 @@ expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
     end.push_back(x.first);
     trials.push_back(x.second);
     label.push_back(difference(
-      node.config, above == nodes.end() ? nullptr : &above->second->config));
+      node.config, above == nodes.end() ? nullptr : &above->second->config,
+      varied));
   }
   auto trial = json::array(), node = json::array(), step = json::array();
   for (const auto& [no, where] : last) {

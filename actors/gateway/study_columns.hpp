@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "hippo/core/error.hpp"
@@ -23,8 +24,10 @@ expected<std::string> curve_columns(state_reader& store,
 /// The part of the stage tree that a study's trials pass, of nodes by number,
 /// parents first; of more than `shown_stages_max` the first ones. Where each
 /// trial is: the node and the step of its last result.
+/// @param varied the hyper-parameters that labels tell of
 expected<std::string> tree_columns(state_reader& store, std::uint64_t study,
-                                   const std::string& workload_key);
+                                   const std::string& workload_key,
+                                   const std::set<std::string>& varied);
 
 /// What the best tenth of the trials that were measured at a step have in
 /// common: hippo/importance. Of more than `exported_results_max` trials the

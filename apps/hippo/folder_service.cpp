@@ -28,9 +28,14 @@ std::string folder_service::address() const {
   return "unix:" + parts_->folder.path() + "/socket";
 }
 
+std::uint16_t folder_service::http_port() const {
+  return parts_->entrance->http_port();
+}
+
 expected<std::unique_ptr<folder_service>>
 folder_service::open(const std::string& state,
-                     std::vector<workload_descriptor> workloads) {
+                     std::vector<workload_descriptor> workloads,
+                     const std::string& http_host) {
   if (auto readable = state_reader::open(state); !readable)
     return readable.failure();
   std::unique_ptr<folder_service> result{
@@ -45,6 +50,10 @@ folder_service::open(const std::string& state,
   options.sources.log_file = state + "/hippo.log";
   options.sources.workloads = std::move(workloads);
   options.rpc_host = result->address();
+  if (!http_host.empty()) {
+    options.http_host = http_host;
+    options.http_port = 0;
+  }
   all.entrance.emplace(all.system, std::move(options));
   if (auto why = all.entrance->open())
     return *why;

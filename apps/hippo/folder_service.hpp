@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,9 +16,12 @@ namespace hippo {
 class folder_service {
 public:
   /// @param workloads that its studies may name
+  /// @param http_host where its page is shown as well, at any port; empty:
+  ///                  nowhere
   /// @returns why the folder cannot be read
   static expected<std::unique_ptr<folder_service>>
-  open(const std::string& state, std::vector<workload_descriptor> workloads);
+  open(const std::string& state, std::vector<workload_descriptor> workloads,
+       const std::string& http_host = {});
 
   ~folder_service();
   folder_service(const folder_service&) = delete;
@@ -25,6 +29,9 @@ public:
 
   /// Where `client::connect` finds it: nobody else may.
   [[nodiscard]] std::string address() const;
+
+  /// Where its page is. REQUIRES: it was opened with one.
+  [[nodiscard]] std::uint16_t http_port() const;
 
 private:
   struct parts;

@@ -694,6 +694,49 @@ TEST_F(HttpTest, ShowsStudies) {
   EXPECT_EQ(tree[0].at("stages").size(), 4u);
 }
 
+TEST_F(HttpTest, AStudyByColumns) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  const auto table = body_of(get("/api/studies/1/table"), 200);
+  EXPECT_EQ(table.at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(table.at("state"), (json{"COMPLETE", "COMPLETE", "COMPLETE"}));
+  EXPECT_EQ(table.at("steps"), (json{4, 4, 4}));
+  EXPECT_EQ(table.at("params").at("lr"),
+            (json{0.1, 0.2, "multistep(0.1,[2],0.5)"}));
+  EXPECT_EQ(table.at("failures"), json::object());
+
+  const auto curves = body_of(get("/api/studies/1/curves"), 200);
+  EXPECT_EQ(curves.at("whole"), true);
+  std::map<std::pair<int, int>, double> values;
+  for (std::size_t i = 0; i < curves.at("trial").size(); ++i)
+    values[{curves["trial"][i], curves["step"][i]}] = curves["value"][i];
+  EXPECT_EQ(values.size(), 12u);
+  EXPECT_DOUBLE_EQ(values.at({1, 4}), 0.8);
+  EXPECT_DOUBLE_EQ(values.at({2, 2}), 0.2);
+  EXPECT_DOUBLE_EQ(values.at({2, 4}), 0.3);
+
+  // Two trials are one up to step 2.
+  const auto tree = body_of(get("/api/studies/1/tree"), 200);
+  EXPECT_EQ(tree.at("all_nodes"), 3);
+  std::map<std::string, json> nodes;
+  for (std::size_t i = 0; i < 3; ++i)
+    nodes[tree["label"][i]] = {{"begin", tree["begin"][i]},
+                               {"end", tree["end"][i]},
+                               {"trials", tree["trials"][i]}};
+  EXPECT_EQ(nodes,
+            (std::map<std::string, json>{
+              {"lr=0.1", {{"begin", 0}, {"end", 4}, {"trials", 2}}},
+              {"lr=0.2", {{"begin", 0}, {"end", 4}, {"trials", 1}}},
+              {"lr=0.05", {{"begin", 2}, {"end", 4}, {"trials", 1}}}}));
+  EXPECT_EQ(tree.at("at").at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(tree.at("at").at("step"), (json{4, 4, 4}));
+
+  body_of(get("/api/studies/none/table"), 404);
+  body_of(get("/api/studies/1/curve"), 404);
+  body_of(get("/api/studies/1/tree?first=1"), 400);
+}
+
 TEST_F(HttpTest, ATrainerThatHasLeftIsGone) {
   open();
   auto me = enter();

@@ -371,8 +371,9 @@ algorithm: grid
                    "4:11: workload.files[0]", "found '../data.py'")
 
     def test_unknown_package(self):
-        self.check(["python: train.py", "packages: [hippo, no-such-package]"],
-                   "4:21: workload.packages[1]",
+        self.check(["python: train.py",
+                    "packages: [hippo-hpo, no-such-package]"],
+                   "4:25: workload.packages[1]",
                    "the interpreter has no package 'no-such-package'",
                    "install it", "'name: version'")
 
@@ -447,7 +448,7 @@ algorithm: grid
                      f'exec {sys.base_prefix}/bin/python3 -I -S "$@"\n')
         self.check(["python: train.py", "python_executable: ./bare"],
                    "4:22: workload.python_executable", self.path("bare"),
-                   "No module named 'hippo'", "pip install")
+                   "No module named 'hippo_hpo'", "pip install")
 
     def test_no_interpreter(self):
         self.check(["python: train.py", "python_executable: ./none"],

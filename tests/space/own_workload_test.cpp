@@ -280,11 +280,11 @@ TEST(RequestedCode, IsWhatWhoeverSendsItMustAdd) {
   EXPECT_TRUE(x.own);
   EXPECT_TRUE(x.runs_python);
   EXPECT_EQ(x.files, (lines{"a/train.py", "data.py"}));
-  EXPECT_EQ(x.packages, (lines{"hippo", "python", "torch"}));
+  EXPECT_EQ(x.packages, (lines{"hippo-hpo", "python", "torch"}));
   EXPECT_EQ(x.python, ".venv/bin/python");
   EXPECT_EQ(requested_code("workload: {python: 'a:B', packages: {torch: 2}}")
               .packages,
-            (lines{"hippo", "python"}));
+            (lines{"hippo-hpo", "python"}));
   EXPECT_FALSE(
     requested_code("workload: {files: [a, b]}").runs_python);
   EXPECT_FALSE(requested_code("workload: fashion-mlp").own);

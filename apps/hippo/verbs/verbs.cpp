@@ -7,7 +7,7 @@ namespace {
 /// All verbs, in the order of the help.
 constexpr void (*all_verbs[])(verb_table&) = {
   // on this machine
-  add_run, add_serve, add_gc, add_backup, add_restore, add_simulate,
+  add_run, add_serve, add_open, add_gc, add_backup, add_restore, add_simulate,
   add_preview, add_check, add_sequence, add_keys,
   // with a service
   add_submit, add_ls, add_show, add_trials, add_best, add_importance,

@@ -12,6 +12,7 @@ void add_verbs(verb_table& verbs);
 
 void add_run(verb_table& verbs);
 void add_serve(verb_table& verbs);
+void add_open(verb_table& verbs);
 void add_gc(verb_table& verbs);
 void add_backup(verb_table& verbs);
 void add_restore(verb_table& verbs); // in backup.cpp: the same, back

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+"""The page of a service, in Debian's Chromium: every view with nothing in it,
+with a study that was run, and with 10,000 trials; a service that dies; who may
+ask.
+
+The environment says where the programs are: HIPPO, HIPPO_TRAINER.
+"""
+
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+HIPPO = os.environ["HIPPO"]
+TRAINER = os.environ.get("HIPPO_TRAINER")
+PATIENCE = 30
+LARGE = 10_000  # trials of the large study
+
+# A workload of the toy kind: it needs no data and no LibTorch.
+CODE = """
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    state = {"x": 0.0}
+    for step in ctx.steps(state=state):
+        state["x"] += ctx.hp.lr(step)
+        if ctx.hp.width(step) == 3 and step == 2:
+            raise ValueError("width 3 is one too many")
+        yield lambda: {"value": state["x"] / ctx.hp.width(step)}
+"""
+STUDY = """
+study: small
+workload: {python: 'train.py:train', python_executable: PYTHON}
+objective: {metric: value, direction: maximize}
+steps: {max: 6}
+space:
+  lr: {choice: [0.5, {multistep: {initial: 0.5, milestones: [3], gamma: 0.5}}, 0.25]}
+  width: {choice: [1, 2, 3]}
+algorithm: grid
+"""
+
+# Many trials of the study that is there, which have had its results.
+MULTIPLY = f"""
+INSERT INTO trials
+  SELECT study, 9 + n, 'COMPLETE', json_set(params, '$.lr', 0.25 + n / 20000.0,
+         '$.width', n % 7, '$.depth', n % 4), asked_to, steps, best_step,
+         best_value + n % 97 / 100.0, '', shared
+  FROM trials, (WITH RECURSIVE numbers(n) AS
+    (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {LARGE - 10})
+    SELECT n FROM numbers)
+  WHERE trial = 0;
+INSERT INTO events (study, time, kind, trial, step, workload, node, shared)
+  SELECT e.study, e.time, e.kind, t.trial, e.step, e.workload, e.node, e.shared
+  FROM events e, trials t WHERE e.trial = 0 AND e.kind = 'measured'
+    AND t.trial >= 9;
+"""
+
+
+def wait_for(what, look):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if found := look():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not come")
+
+
+class Service:
+    """`hippo serve` on a folder, at one address for all its life."""
+
+    port = 0
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.start()
+
+    def start(self):
+        log = open(self.folder / "serve.log", "w")
+        self.process = subprocess.Popen(
+            [HIPPO, "serve", "--state", self.folder / "state", "--listen",
+             "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--http",
+             f"127.0.0.1:{self.port}"], stdout=subprocess.DEVNULL, stderr=log)
+        log.close()
+        said = wait_for("the service", lambda: re.search(
+            r"people look at (http://127\.0\.0\.1:(\d+)/)",
+            (self.folder / "serve.log").read_text()))
+        self.url, self.port = said[1], int(said[2])
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.process.wait(PATIENCE)
+
+
+class Browser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        playwright = sync_playwright().start()
+        cls.addClassCleanup(playwright.stop)
+        cls.browser = playwright.chromium.launch(
+            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+            args=["--no-sandbox"])  # who runs tests as root has none
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_study(self):
+        (self.folder / "train.py").write_text(CODE)
+        python = os.sys.executable
+        (self.folder / "study.yaml").write_text(STUDY.replace("PYTHON", python))
+        subprocess.run([HIPPO, "run", "study.yaml", "--quiet", "--state",
+                        "state", "--trainers", "2"], cwd=self.folder,
+                       check=True, capture_output=True)
+
+    def serve(self):
+        service = Service(self.folder)
+        self.addCleanup(service.end)
+        return service
+
+    def open(self, service, view="", **options):
+        """A page that shows a view. Errors of its scripts, and requests to
+        other hosts, are noted."""
+        page = self.browser.new_page(**options)
+        self.addCleanup(page.close)
+        page.troubles = []
+        page.on("pageerror", lambda x: page.troubles.append(str(x)))
+        page.on("console", lambda x: x.type == "error"
+                and "Failed to load" not in x.text
+                and "ERR_" not in x.text and page.troubles.append(x.text))
+        page.on("request", lambda x: x.url.startswith((service.url, "data:"))
+                or page.troubles.append(x.url))
+        page.goto(service.url + view)
+        expect(page.locator("#link")).to_have_class("live")
+        return page
+
+    def assert_drawn(self, page):
+        """Every chart that is seen has marks on it."""
+        page.wait_for_timeout(300)
+        for canvas in page.locator("canvas").all():
+            colours = canvas.evaluate("""x => {
+                const data = x.getContext("2d").getImageData(
+                  0, 0, x.width, x.height).data;
+                const found = new Set();
+                for (let i = 0; i < data.length; i += 4)
+                  if (data[i + 3] > 40)
+                    found.add(data[i] + "," + data[i + 1] + "," + data[i + 2]);
+                return found.size;}""")
+            self.assertGreater(colours, 0, canvas.get_attribute("aria-label"))
+
+    def assert_accessible(self, page):
+        found = Axe().run(page)
+        self.assertEqual(0, found.violations_count, found.generate_report())
+
+    def test_nothing_yet(self):
+        service = self.serve()
+        page = self.open(service)
+        expect(page.get_by_text("There is no study yet")).to_be_visible()
+        self.assert_accessible(page)
+        page.get_by_role("link", name="Trainers").click()
+        expect(page.get_by_text("There is no trainer")).to_be_visible()
+        page.goto(service.url + "#/study/7")
+        expect(page.get_by_role("alert")).to_contain_text("no study")
+        page.goto(service.url + "#/nowhere")
+        expect(page.get_by_text("There is no such view")).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_study_that_was_run(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service)
+        page.get_by_role("link", name="small").click()
+        expect(page.get_by_role("heading", name="small")).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(9 + 1)
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        # The first click on a number's head puts the largest above.
+        heads = page.get_by_role("columnheader")
+        page.get_by_role("button", name="best", exact=True).click()
+        expect(heads.nth(2)).to_have_attribute("aria-sort", "descending")
+        cells = page.locator("tbody tr td:nth-child(3)").all_inner_texts()
+        values = [float(x) for x in cells if x not in ("", "–")]
+        self.assertEqual(values, sorted(values, reverse=True))
+        self.assertEqual(3.0, values[0])
+        # A choice on an axis is a choice in the table.
+        chart = page.get_by_role("img", name="Hyper-parameters of trials")
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        page.mouse.move(box["x"] + 60, box["y"] + 25)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 60, box["y"] + 60, steps=3)
+        page.mouse.up()
+        expect(page.get_by_role("row")).to_have_count(3 + 1)
+        page.get_by_role("button", name="Show all trials").click()
+        expect(page.get_by_role("row")).to_have_count(9 + 1)
+        # A trial that failed says why, and where it parted from others.
+        page.get_by_role("row").filter(has_text="FAILED").first.get_by_role(
+            "link").click()
+        expect(page.get_by_text("width 3 is one too many").first
+               ).to_be_visible()
+        expect(page.get_by_role("region", name="Stages of the trial")
+               ).to_contain_text("width=3")
+        self.assert_drawn(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_ten_thousand_trials(self):
+        self.run_study()
+        base = sqlite3.connect(self.folder / "state/hippo.db")
+        base.executescript(MULTIPLY)
+        base.close()
+        service = self.serve()
+        for path, most in ("table", 1_000_000), ("curves", 4_000_000):
+            with urllib.request.urlopen(
+                    f"{service.url}api/studies/1/{path}") as answer:
+                text = answer.read()
+            self.assertLess(len(text), most)
+            self.assertGreaterEqual(len(set(json.loads(text)["trial"])),
+                                    LARGE)
+        page = self.open(service, "#/study/1",
+                         viewport={"width": 700, "height": 900},
+                         color_scheme="dark")
+        expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
+               ).to_be_visible(timeout=1000 * PATIENCE)
+        self.assert_drawn(page)
+        # Only what is seen of the table is made.
+        self.assertLess(page.get_by_role("row").count(), 100)
+        region = page.get_by_role("region", name="Trials")
+        region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
+        expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
+               ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_service_that_dies(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        service.end(signal.SIGKILL)
+        link = page.locator("#link")
+        expect(link).to_have_class("lost", timeout=1000 * PATIENCE)
+        expect(link).to_have_text("no connection to the service")
+        service.start()
+        expect(link).to_have_class("live", timeout=1000 * PATIENCE)
+        expect(page.get_by_role("heading", name="small")).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+
+class Answers(unittest.TestCase):
+    """What is asked without a browser."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
+        self.addCleanup(folder.cleanup)
+        self.service = Service(folder.name)
+        self.addCleanup(self.service.end)
+
+    def get(self, path, **headers):
+        to = http.client.HTTPConnection("127.0.0.1", self.service.port,
+                                        timeout=PATIENCE)
+        self.addCleanup(to.close)
+        to.request("GET", path, headers=headers)
+        return to.getresponse()
+
+    def test_files_are_compressed_and_remembered(self):
+        whole = self.get("/app.js")
+        text = whole.read()
+        self.assertIn("text/javascript", whole.headers["Content-Type"])
+        self.assertIn("default-src 'none'",
+                      whole.headers["Content-Security-Policy"])
+        small = self.get("/app.js", **{"Accept-Encoding": "gzip"})
+        body = small.read()
+        self.assertEqual("gzip", small.headers["Content-Encoding"])
+        self.assertEqual(text, gzip.decompress(body))
+        self.assertLess(len(body), len(text) / 2)
+        same = self.get("/app.js", **{"If-None-Match": whole.headers["ETag"]})
+        self.assertEqual((304, b""), (same.status, same.read()))
+        other = self.get("/", **{"If-None-Match": whole.headers["ETag"]})
+        self.assertEqual(200, other.status)
+        self.assertEqual(404, self.get("/../data.js").status)
+        self.assertEqual(404, self.get("/none.js").status)
+
+    def test_foreign_names_are_refused(self):
+        for host, status in [("localhost:1", 200), ("127.0.0.1", 200),
+                             ("evil.example", 403),
+                             ("127.0.0.1.evil.example", 403)]:
+            with self.subTest(host):
+                answer = self.get("/api/studies", Host=host)
+                self.assertEqual(status, answer.status, answer.read())
+
+    def test_the_stream_tells_of_what_is_stored(self):
+        answer = self.get("/api/stream")
+        self.assertEqual("text/event-stream", answer.headers["Content-Type"])
+        first = [answer.readline() for _ in range(4)]
+        self.assertRegex(b"".join(first), rb"id: \d+\nevent: news\ndata: {}\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
