@@ -6,6 +6,7 @@ import {studyView, trialView} from "./study.js";
 import {trainersView} from "./trainers.js";
 
 const PAUSE = 1000; // milliseconds between two updates at least
+const PAUSES = 3;   // for as long as an update took: a large study is no load
 const main = document.getElementById("main");
 const link = document.getElementById("link");
 
@@ -54,7 +55,7 @@ async function update() {
   }
   busy = true;
   asked = false;
-  const shown = view, signal = abort.signal;
+  const shown = view, signal = abort.signal, begun = performance.now();
   try {
     await shown.update(path => ask(path, signal));
     shown.failed.hidden = true;
@@ -69,7 +70,8 @@ async function update() {
   }
   if (shown !== view) return;
   shown.loading.remove();
-  await new Promise(done => setTimeout(done, PAUSE));
+  await new Promise(done => setTimeout(done,
+    Math.max(PAUSE, PAUSES * (performance.now() - begun))));
   if (shown !== view) return;
   busy = false;
   if (asked) update();

@@ -119,8 +119,8 @@ TEST_F(PageTest, HasWhatItsFilesImport) {
     for (std::size_t at = 0; (at = text.find("\"./", at)) != std::string::npos;
          ++at) {
       const auto from = at + 3;
-      EXPECT_TRUE(names.contains(text.substr(from, text.find('"', from) - from)))
-        << x.name << " imports " << text.substr(from, 20);
+      const auto name = text.substr(from, text.find('"', from) - from);
+      EXPECT_TRUE(names.contains(name)) << x.name << " imports " << name;
     }
   }
 }
@@ -143,7 +143,7 @@ TEST_F(PageTest, ATableHasARowForEachTrial) {
   EXPECT_EQ(x.at("steps"), (json{4, 4, 4}));
   EXPECT_EQ(x.at("asked_steps"), (json{4, 4, 4}));
   EXPECT_EQ(x.at("params").at("lr").at(1), 0.2);
-  EXPECT_TRUE(x.at("params").at("lr").at(2).is_string()); // a schedule, in short
+  EXPECT_TRUE(x.at("params").at("lr").at(2).is_string()); // a schedule
   EXPECT_TRUE(x.at("failures").empty());
   for (const auto& [name, column] : x.items())
     if (column.is_array())

@@ -47,7 +47,11 @@ workload: {python: 'train.py:train', python_executable: PYTHON}
 objective: {metric: value, direction: maximize}
 steps: {max: 6}
 space:
-  lr: {choice: [0.5, {multistep: {initial: 0.5, milestones: [3], gamma: 0.5}}, 0.25]}
+  lr:
+    choice:
+      - 0.5
+      - multistep: {initial: 0.5, milestones: [3], gamma: 0.5}
+      - 0.25
   width: {choice: [1, 2, 3]}
 algorithm: grid
 """

@@ -71,9 +71,9 @@ int open_page(const open_arguments& x) {
 
 void add_open(verb_table& verbs) {
   const auto x = std::make_shared<open_arguments>();
-  auto* verb
-    = verbs.add(local_group, "open", "Show the page of a state folder",
-                "hippo open --state hippo-state", [x] { return open_page(*x); });
+  auto* verb = verbs.add(
+    local_group, "open", "Show the page of a state folder",
+    "hippo open --state hippo-state", [x] { return open_page(*x); });
   verb
     ->add_option("--state", x->state,
                  "Folder of a service that runs, or of studies that were run")

@@ -31,7 +31,7 @@ struct study_importance {
   std::size_t best = 0;   ///< of these
   std::vector<parameter_importance> parameters; ///< the greatest first
   std::vector<std::string> constant; ///< hyper-parameters that do not vary
-  std::vector<std::string> left_out; ///< with too many values that are no numbers
+  std::vector<std::string> left_out; ///< with too many words to say anything
 };
 
 /// A trial that was measured where trials are compared.
