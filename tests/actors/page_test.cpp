@@ -146,8 +146,7 @@ TEST_F(PageTest, ATableHasARowForEachTrial) {
   EXPECT_TRUE(x.at("params").at("lr").at(2).is_string()); // a schedule
   EXPECT_TRUE(x.at("failures").empty());
   for (const auto& [name, column] : x.items())
-    if (column.is_array())
-      EXPECT_EQ(column.size(), 3u) << name;
+    EXPECT_TRUE(!column.is_array() || column.size() == 3) << name;
 }
 
 TEST_F(PageTest, CurvesHaveARowForEachResult) {
@@ -164,8 +163,9 @@ TEST_F(PageTest, CurvesHaveARowForEachResult) {
     const auto trial = x.at("trial")[i].get<int>();
     const auto step = x.at("step")[i].get<int>();
     EXPECT_TRUE(seen.emplace(trial, step).second);
-    if (trial == 1)
+    if (trial == 1) {
       EXPECT_NEAR(x.at("value")[i].get<double>(), 0.2 * step, 1e-9);
+    }
   }
 }
 
