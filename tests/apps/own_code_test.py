@@ -242,7 +242,8 @@ class Failures(OwnCode):
 
     def test_the_first_trials_fail_alike(self):
         """There are more, but they would fail likewise."""
-        self.after("1 / 0")
+        # Each lasts longer than it takes to hear of the one before.
+        self.after("time.sleep(0.3)", "1 / 0", head="import time")
         x = study(lr={"choice": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
         report, done = self.run_study(x, "state", "--trainers", 1, code=1)
         self.assertRegex(done.err, "its first 3 trials failed alike: .*"
