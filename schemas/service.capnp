@@ -138,6 +138,13 @@ interface Study {
   checkpoint @17 (file :Text, offset :UInt64) -> (content :Data);
   # A checkpoint of the study's workload from byte `offset` on, at most 1 MiB;
   # nothing at its end. Fails with bad_checkpoint if it is gone.
+
+  retry @18 (trials :List(UInt64), all :Bool) -> (trials :UInt64);
+  # Tries trials again that have failed: these, or all if there are none. Of a
+  # study that has ended, too: it goes on. Unless `all`, only those whose
+  # failures may pass: they have not diverged, nor did three trainers fail at
+  # the same step with the same words. Answers with how many are tried again.
+  # Fails with invalid_argument if that is none, and says why.
 }
 
 struct Metric {
@@ -207,7 +214,7 @@ struct Event {
 
 struct Command {
   verb @0 :Text;
-  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen
+  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen, retry
   text @1 :Text;
 }
 

@@ -257,6 +257,64 @@ TEST(MergeCore, AnotherStudyTriesAgainWhatFailed) {
   EXPECT_EQ(x.studies[0].failed.size(), 1u) << "what has failed stays so";
 }
 
+TEST(MergeCore, AFailedTrialThatIsRetriedGoesOnWhereItWas) {
+  for (const bool is_paused : {false, true}) {
+    started_world x;
+    x.train(0, {x.change(.1, 6, .01), x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto fail = [&x, id] {
+      for (int i = 0; i < 9 && x.studies[0].failed.size() < 2; ++i) {
+        if (!x.trainers.at(id).granted)
+          x.grant(id);
+        x.end(id, x.lease_of(id), error{errc::training_failed, "no data yet"});
+        x.commit_all();
+      }
+    };
+    fail();
+    ASSERT_EQ(x.studies[0].failed.size(), 2u);
+    if (is_paused)
+      x.apply(merge_event::paused_set{0, true});
+    auto orders = x.orders_of(0);
+    orders.asked.push_back({0, 9, 0, false, 0, true});
+    x.studies[0].failed.erase(0);
+    x.give(0, std::move(orders));
+    if (is_paused) {
+      EXPECT_FALSE(x.core.plan().is_waiting(0)) << "it goes on when it may";
+      x.apply(merge_event::paused_set{0, false});
+    }
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.run_all();
+    EXPECT_EQ(x.studies[0].failed.size(), 1u) << "of the other one";
+    x.expect_all_as_alone();
+  }
+}
+
+/// A study whose leases fail at once, and whose paths are longest, takes no
+/// time: all the same it is not always next.
+TEST(MergeCore, AStudyThatFailsDoesNotKeepAnotherFromItsTurn) {
+  started_world x;
+  const auto good = x.add_study(each_three);
+  std::vector<std::vector<segment>> bad;
+  for (int i = 1; i <= 40; ++i)
+    bad.push_back(x.constant(i));
+  x.train(0, bad, 9);
+  x.train(good, {x.constant(.5)}, 6);
+  const auto id = x.grant();
+  int failures = 0;
+  for (; failures < 40; ++failures) {
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    const auto lease = x.lease_of(id);
+    const auto node = x.trainers.at(id).jobs.at(lease).work.stages.front().node;
+    if (x.core.plan().node(node).asked_to == 6)
+      break; // the other's turn
+    x.end(id, lease, error{errc::io_failed, "a name is too long"});
+    x.commit_all();
+  }
+  EXPECT_LT(failures, 6);
+}
+
 TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   started_world x;
   x.train(0, {x.change(.1, 6, .01)}, 6);

@@ -127,7 +127,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
       continue;
     // It fails on its way, where it does alone; else somebody else's fault
     // did it.
-    const auto until = std::max(when.next(state.at), row.asked_to);
+    // What it measures before, it was told.
+    const auto until = when.next(state.at);
     bool is_its_own = false;
     while (what_.poison != 0 && state.at < until) {
       state.step(hash_at(state.at));

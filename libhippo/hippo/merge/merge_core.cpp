@@ -578,6 +578,10 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     = retries_.judge(x, end, plan_, [this, node](trainer_id other) {
         return kinds_.may_train(other, node);
       });
+  // What fails takes no device time, or little: it would always be next.
+  if (end.failure->code != errc::cancelled
+      && end.failure->code != errc::diverged)
+    ledger_.charge(x.id(), fair_shares::quantum_seconds);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
@@ -592,8 +596,7 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason,
-               failed->is_lasting);
+    plan_.fail(failed->node, failed->at, failed->reason);
   }
 }
 

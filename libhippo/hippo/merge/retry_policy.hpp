@@ -19,8 +19,9 @@ struct retry {
   bool trainer_leaves = false; ///< it hands back whatever it is given
 };
 
-/// The trainer's disk or network failed, or it cannot start the workload, by
-/// no fault of the path. It gets no work of this merger for that long.
+/// The trainer's disk or network failed, or it cannot start the workload or
+/// lacks its data, by no fault of the path. It gets no work of this merger for
+/// that long.
 struct cool_down {
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
@@ -42,9 +43,9 @@ struct forget_checkpoint {
 struct fail_from {
   node_id node = 0;
   step_t at = 0;
+  /// `errc::fails_everywhere` if so many trainers have said the same that
+  /// nobody need try again.
   error reason;
-  /// Whether so many trainers have said the same that nobody need try again.
-  bool is_lasting = false;
 };
 
 /// What a failed lease means.
