@@ -125,6 +125,33 @@ TEST(MergeCore, ALateReportCountsIfNothingElseCameFirst) {
   x.expect_all_as_alone();
 }
 
+/// A report may come again long after: what was given up since is not there
+/// any more.
+TEST(MergeCore, AReportThatComesAgainBringsNoCheckpointBack) {
+  started_world x;
+  x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+  const auto id = x.grant();
+  const auto& job = x.trainers.at(id).jobs.begin()->second;
+  auto copy = job;
+  const auto first = x.train_to(copy, job.work.stops.front());
+  ASSERT_TRUE(first.saved) << "where trials part";
+  x.report(first);
+  x.report(first); // of a lease that runs
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_EQ(x.core.plan().node(first.node).checkpoints.size(), 1u);
+  x.lose(id);
+  x.grant();
+  x.run_all();
+  x.apply(merge_event::budget_set{0});
+  x.commit_all();
+  ASSERT_EQ(x.core.plan().node(first.node).checkpoints.size(), 0u);
+  x.report(first, true);
+  x.commit_all();
+  EXPECT_EQ(x.core.plan().node(first.node).checkpoints.size(), 0u);
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
   for (const step_t at : {step_t{0}, step_t{10}, UINT64_MAX}) {
     started_world x;
@@ -328,10 +355,18 @@ TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   const auto id = x.grant();
   const auto file = x.sent_leases.back().second.start.file;
   ASSERT_FALSE(file.empty());
-  x.end(id, x.lease_of(id), error{errc::bad_checkpoint, "damaged"});
-  x.files.erase(file);
-  x.commit_all();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(x.deleted.count("folder/" + file), 0u) << "it is tried again";
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.end(id, x.lease_of(id), error{errc::bad_checkpoint, "damaged"});
+    if (i == 2)
+      x.files.erase(file);
+    x.commit_all();
+  }
   EXPECT_EQ(x.deleted.count("folder/" + file), 1u);
+  if (!x.trainers.at(id).granted)
+    x.grant(id);
   x.run_all();
   x.expect_all_as_alone();
 }

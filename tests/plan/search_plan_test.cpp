@@ -408,6 +408,9 @@ TEST(SearchPlan, AKnownFailureChangesNothingOfWhatATrialGetsBefore) {
         plan.ask(trial, 8);
       if (!is_known)
         plan.fail(1, 6, {errc::training_failed, "no"});
+      for (node_id node = 1; node < plan.size(); ++node)
+        for (const auto& kvp : plan.node(node).wants)
+          EXPECT_LT(kvp.first, 6u) << "what cannot be reached is not trained";
       measure_state(plan, 2, 4);
       measure_state(plan, 4, 4);
       if (in_parts) {

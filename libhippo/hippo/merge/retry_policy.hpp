@@ -33,7 +33,8 @@ struct mark_diverged {
   step_t at = 0;
 };
 
-/// The checkpoint that the lease started from cannot be used.
+/// The checkpoint that the lease started from cannot be used, as so many
+/// trainers say as it takes for training to have failed.
 struct forget_checkpoint {
   node_id node = 0;
   step_t at = 0;
@@ -119,6 +120,10 @@ private:
 
   verdict judge_training(const running_lease& x, const lease_end& end,
                          const trainer_filter& others);
+  /// Whether others are to try before a checkpoint counts as bad.
+  verdict judge_checkpoint(const running_lease& x, const lease_end& end,
+                           const search_plan& plan,
+                           const trainer_filter& others);
   [[nodiscard]] bool can_others_try(const failed_state& x,
                                     const trainer_filter& others) const;
 
