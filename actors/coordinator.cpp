@@ -79,13 +79,18 @@ void command_open(coordinator_self self, std::uint64_t id,
                   const study_command& what, command_promise promise) {
   const auto i = self->state.studies.find(id);
   if (i == self->state.studies.end()) {
+    self->state.reopening.erase(id);
     promise.deliver(not_running(id));
     return;
   }
   self->request(i->second.handle, caf::infinite, command_atom::value, what)
     .then(
-      [promise](command_answer& x) mutable { promise.deliver(std::move(x)); },
+      [self, id, promise](command_answer& x) mutable {
+        self->state.reopening.erase(id);
+        promise.deliver(std::move(x));
+      },
       [self, id, promise](caf::error& why) mutable {
+        self->state.reopening.erase(id);
         close_again(self, id);
         promise.deliver(std::move(why));
       });
@@ -111,7 +116,6 @@ void reopen(coordinator_self self, const study_submission& x,
               submit_atom::value, x)
     .then(
       [self, what, promise](std::uint64_t opened) {
-        self->state.reopening.erase(opened);
         command_open(self, opened, what, promise);
       },
       [self, id, promise](caf::error& why) mutable {
@@ -169,6 +173,8 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       self->send(self->state.observer, notify_atom::value, x);
     },
     [self](notify_atom, const study_end& x) {
+      if (self->state.reopening.count(x.id) > 0)
+        return; // as it says when it starts, before it hears the command
       spdlog::info("coordinator: study {} ({}) has ended: {}", x.id, x.name,
                    to_string(x.state));
       note_end(self, x.id);

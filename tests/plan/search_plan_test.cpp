@@ -433,8 +433,8 @@ TEST(SearchPlan, WhatIsRetriedWaitsAgainForWhatItHasNotGot) {
   plan.ask(trial, 8);
   plan.ask(other, 8);
   plan.fail(1, 4, {errc::fails_everywhere, "no"});
-  measure_state(plan, 2, 2);
   plan.forget_passing_failures();
+  measure_state(plan, 2, 2);
   ASSERT_EQ(plan.take_failures().size(), 2u);
   EXPECT_EQ(plan.take_deliveries().size(), 2u);
   plan.retry(trial);

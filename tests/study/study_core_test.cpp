@@ -497,8 +497,9 @@ TEST(StudyCore, WhatTheServiceGaveUpGoesOnWhenItIsRetried) {
   EXPECT_EQ(x.waiting().size(), 6u);
 }
 
-/// A study that has ended is looked at in vain: it does not end once more.
-TEST(StudyCore, AnEndThatIsKnownIsNotToldAgain) {
+/// A study that had ended says so when it starts, and once more if it has gone
+/// on since.
+TEST(StudyCore, AStudyThatGoesOnSaysThatItEndsOnceMore) {
   world x{options_of("algorithm: grid\n")};
   for (const auto no : x.waiting())
     x.fail_one(no, {errc::diverged, "nan"});
@@ -509,10 +510,17 @@ TEST(StudyCore, AnEndThatIsKnownIsNotToldAgain) {
   options.stored = x.core().stored();
   world again{options};
   again.commit_all();
-  EXPECT_FALSE(again.end_);
+  ASSERT_TRUE(again.end_);
+  again.end_.reset();
   EXPECT_NE(again.refusal(again.command(verb::retry)), "");
   again.commit_all();
   EXPECT_FALSE(again.end_);
+  again.command(verb::retry, 0, 0, R"({"all": true})");
+  again.commit_all();
+  for (const auto no : again.waiting())
+    again.fail_one(no, {errc::diverged, "nan"});
+  again.commit_all();
+  ASSERT_TRUE(again.end_);
 }
 
 class StudyCoreSeeds : public testing::TestWithParam<std::uint64_t> {};

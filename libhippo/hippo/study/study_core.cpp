@@ -71,8 +71,6 @@ void study_core::replay() {
   effects_.clear();
   stored.active_seconds = last.active_seconds;
   study_is_saved_ = stored == last;
-  // Of one that is looked at again, to be retried, the end is known.
-  end_is_announced_ = has_ended() && hippo::has_ended(last.state);
   was_given_up_ = !has_ended() && last.state == study_phase::failed;
   trials_.check_invariants();
   check_invariants();
