@@ -69,6 +69,8 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::messages
         && field.value != &scenario::poison && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
+  // Only if it is set: what the others end with is not told apart from it yet.
+  x.actor_death = 0;
   return x;
 }
 
