@@ -39,9 +39,10 @@ void retire_idle(coordinator_self self) {
 
 void note_end(coordinator_self self, std::uint64_t id) {
   auto& st = self->state;
-  auto& x = st.studies.at(id);
-  if (std::exchange(x.ended, true))
+  const auto i = st.studies.find(id);
+  if (i == st.studies.end() || std::exchange(i->second.ended, true))
     return;
+  auto& x = i->second;
   const auto key = x.workload_key;
   auto& entry = st.mergers.at(key);
   --entry.live_studies;
@@ -55,6 +56,72 @@ void note_end(coordinator_self self, std::uint64_t id) {
 caf::error not_running(std::uint64_t study) {
   return caf::make_error(errc::unknown_study, "study " + std::to_string(study)
                                                 + " is not running");
+}
+
+using command_promise = caf::typed_response_promise<command_answer>;
+
+/// Lets go again of a study that a command was to open, unless it goes on.
+void close_again(coordinator_self self, std::uint64_t id) {
+  const auto i = self->state.studies.find(id);
+  if (i == self->state.studies.end())
+    return;
+  self->request(i->second.handle, caf::infinite, status_atom::value)
+    .then(
+      [self, id](const study_status& x) {
+        if (has_ended(x.state))
+          note_end(self, id);
+      },
+      [](const caf::error&) {}); // it is down: the down handler knows
+}
+
+/// Gives a command to a study in memory.
+void command_open(coordinator_self self, std::uint64_t id,
+                  const study_command& what, command_promise promise) {
+  const auto i = self->state.studies.find(id);
+  if (i == self->state.studies.end()) {
+    self->state.reopening.erase(id);
+    promise.deliver(not_running(id));
+    return;
+  }
+  self->request(i->second.handle, caf::infinite, command_atom::value, what)
+    .then(
+      [self, id, promise](command_answer& x) mutable {
+        self->state.reopening.erase(id);
+        promise.deliver(std::move(x));
+      },
+      [self, id, promise](caf::error& why) mutable {
+        self->state.reopening.erase(id);
+        close_again(self, id);
+        promise.deliver(std::move(why));
+      });
+}
+
+/// Makes the actor of a study that has ended, for a command.
+void reopen(coordinator_self self, const study_submission& x,
+            const study_command& what, command_promise promise) {
+  auto& st = self->state;
+  const auto id = x.stored->id;
+  if (st.studies.count(id) > 0) {
+    command_open(self, id, what, promise);
+    return;
+  }
+  if (!st.reopening.insert(id).second) {
+    promise.deliver(caf::make_error(
+      errc::in_use, "study " + std::to_string(id)
+                      + " is being opened for another command"));
+    return;
+  }
+  self
+    ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
+              submit_atom::value, x)
+    .then(
+      [self, what, promise](std::uint64_t opened) {
+        command_open(self, opened, what, promise);
+      },
+      [self, id, promise](caf::error& why) mutable {
+        self->state.reopening.erase(id);
+        promise.deliver(std::move(why));
+      });
 }
 
 /// Answers those who asked for studies while these were being restored.
@@ -106,6 +173,8 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       self->send(self->state.observer, notify_atom::value, x);
     },
     [self](notify_atom, const study_end& x) {
+      if (self->state.reopening.count(x.id) > 0)
+        return; // as it says when it starts, before it hears the command
       spdlog::info("coordinator: study {} ({}) has ended: {}", x.id, x.name,
                    to_string(x.state));
       note_end(self, x.id);
@@ -115,6 +184,12 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
            const study_submission& x) -> caf::result<std::uint64_t> {
       auto promise = self->make_response_promise<std::uint64_t>();
       submit(self, x, promise);
+      return promise;
+    },
+    [self](command_atom, const study_submission& x,
+           const study_command& what) -> caf::result<command_answer> {
+      auto promise = self->make_response_promise<command_answer>();
+      reopen(self, x, what, promise);
       return promise;
     },
     [self](find_atom, std::uint64_t id) -> caf::result<study_actor> {

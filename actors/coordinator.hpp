@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,9 @@ struct coordinator_state {
   std::vector<std::pair<std::uint64_t, caf::typed_response_promise<study_actor>>>
     asked_early;
   std::uint64_t submissions_under_way = 0;
+  /// Studies that have ended, and are opened for a command that is yet to be
+  /// answered: that they have ended is known.
+  std::set<std::uint64_t> reopening;
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
 

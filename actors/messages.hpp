@@ -301,6 +301,10 @@ struct coordinator_status {
 using coordinator_actor = observer_actor::extend<
   // Runs a study. Replies with its id once it is durable.
   caf::replies_to<submit_atom, study_submission>::with<std::uint64_t>,
+  // Gives a command to a study that has ended, which may let it go on (`retry`);
+  // without it, it stays ended. Replies and errors as of `study_actor`.
+  caf::replies_to<command_atom, study_submission,
+                  study_command>::with<command_answer>,
   // Replies with the study of that id, if leasing has not begun then once it has:
   // studies are being restored. Errors: `errc::unknown_study` if it is not in
   // memory, because it has ended or never was.

@@ -139,7 +139,14 @@ interface Study {
   # A checkpoint of the study's workload from byte `offset` on, at most 1 MiB;
   # nothing at its end. Fails with bad_checkpoint if it is gone.
 
-  importance @18 (step :UInt64) -> (json :Text);
+  retry @18 (trials :List(UInt64), all :Bool) -> (trials :UInt64);
+  # Tries trials again that have failed: these, or all if there are none. Of a
+  # study that has ended, too: it goes on. Unless `all`, only those whose
+  # failures may pass: they have not diverged, nor did three trainers fail at
+  # the same step with the same words. Answers with how many are tried again.
+  # Fails with invalid_argument if that is none, and says why.
+
+  importance @19 (step :UInt64) -> (json :Text);
   # What the best tenth of the trials that were measured at a step have in
   # common, by hyper-parameter: docs/http.md. 0 = the last step at which nine
   # tenths of the trials were. Fails with invalid_argument if fewer than ten
@@ -213,7 +220,7 @@ struct Event {
 
 struct Command {
   verb @0 :Text;
-  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen
+  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen, retry
   text @1 :Text;
 }
 

@@ -89,8 +89,9 @@ archive::varied(const std::set<std::uint64_t>& studies) {
 expected<study_view> archive::view_of(stored_study study) {
   if (const auto i = ended_.find(study.id); i != ended_.end()) {
     auto result = i->second;
-    result.study.text = std::move(study.text);
-    return result;
+    result.study.text = study.text;
+    if (result.study == study) // else it has gone on since
+      return result;
   }
   const auto known = facts_of(study);
   if (!known)

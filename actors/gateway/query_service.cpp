@@ -489,20 +489,33 @@ kj::Promise<study_actor> query_service::find_live(std::uint64_t study) {
 kj::Promise<command_answer> query_service::command(std::uint64_t study,
                                           study_command what) {
   return find_live(study)
-    .then([this, what = std::move(what)](study_actor x) {
+    .then([this, what](study_actor x) {
       return asker_.request<command_answer>(x, command_timeout,
                                             command_atom::value, what);
     })
-    .catch_([this, study](kj::Exception&& why) -> kj::Promise<command_answer> {
+    .catch_([=, this](kj::Exception&& why) -> kj::Promise<command_answer> {
       // It may have ended since, and is gone then.
       live_.erase(study);
       return find(std::to_string(study))
-        .then([why = kj::mv(why)](
+        .then([=, this, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<command_answer> {
-          if (has_ended(x.state))
-            return to_exception(ended_error(x));
-          return kj::mv(why);
+          if (!is_live() || !has_ended(x.state))
+            return kj::mv(why);
+          if (what.what == study_command::verb::retry)
+            return reopen(std::move(x), what);
+          return to_exception(ended_error(x));
         });
+    });
+}
+
+kj::Promise<command_answer> query_service::reopen(stored_study x,
+                                                  study_command what) {
+  return load(x.text, x.file)
+    .then([this, x = std::move(x),
+           what = std::move(what)](study_admission read) mutable {
+      return asker_.request<command_answer>(
+        sources_.coordinator, submit_timeout, command_atom::value,
+        study_submission{std::move(*read.study), std::move(x)}, what);
     });
 }
 

@@ -194,6 +194,8 @@ private:
   }
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(std::uint64_t study);
+  /// Gives a command to a study that has ended.
+  kj::Promise<command_answer> reopen(stored_study x, study_command what);
   kj::Promise<trained_answer> start_training(std::uint64_t study,
                                              std::uint64_t trial, step_t to);
 

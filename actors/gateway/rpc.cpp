@@ -245,6 +245,16 @@ public:
     return order(context, verb::cancel, 0,
                  to_string(context.getParams().getReason()));
   }
+  kj::Promise<void> retry(RetryContext context) override {
+    const auto params = context.getParams();
+    json said{{"all", params.getAll()}};
+    for (const auto no : params.getTrials())
+      said["trials"].push_back(no);
+    return command(context, {verb::retry, 0, 0, said.dump(), 0},
+                   [context](const command_answer& x) mutable {
+                     context.getResults().setTrials(x.retried);
+                   });
+  }
   kj::Promise<void> setWeight(SetWeightContext context) override {
     const auto weight = context.getParams().getWeight();
     return order(context, verb::weight, 0, hippo::to_text(weight));

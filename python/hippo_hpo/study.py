@@ -253,6 +253,25 @@ class Study:
         """Ends a pause."""
         self._call("resume", lambda x: x.resume(), _nothing)
 
+    def retry(self, trials: Iterable[Trial | int] = (),
+              all: bool = False) -> int:
+        """Tries trials again that have failed. A study that has ended goes on.
+
+        Args:
+            trials: or their numbers; none: all that have failed.
+            all: also those whose failures do not pass: what diverged, and what
+                three trainers said alike.
+
+        Returns:
+            How many are tried again.
+
+        Raises:
+            InvalidArgument: none is; the text says why.
+        """
+        numbers = [_number(x) for x in trials]
+        return self._call("retry", lambda x: x.retry(trials=numbers, all=all),
+                          lambda x: int(x.trials), repeatable=False)
+
     def stop(self) -> None:
         """Lets what runs finish; then the study ends."""
         self._call("stop", lambda x: x.stop(), _nothing)

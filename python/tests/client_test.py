@@ -453,6 +453,10 @@ class Steering(Case):
                             ("cancel", "enough"), ("close",)):
             getattr(found, name)(*args)
             self.assertEqual(" ".join([name, *args]), fake.next(name))
+        self.assertEqual(4, found.retry())
+        self.assertEqual("retry False", fake.next("retry"))
+        self.assertEqual(2, found.retry([2, 3], all=True))
+        self.assertEqual("retry 2 3 True", fake.next("retry"))
         found.set_weight(2.5)
         self.assertEqual("setWeight 2.5", fake.next("setWeight"))
         with self.fails(hippo.InvalidArgument) as failed:

@@ -709,6 +709,35 @@ class Service(Serving):
         self.await_end()
         self.assert_as_reference(service, wanted)
 
+    def test_what_failed_is_tried_again(self):
+        """Once its cause is mended, of a study that has ended; whatever the
+        service has been through meanwhile."""
+        self.after("open(self.args['data']).close()")
+        x = {**study(workload=python(args={"data": self.path("data")})),
+             "on_error": "continue"}
+        self.write("data", "")
+        wanted = self.reference(x)
+        os.remove(self.path("data"))
+        ports = free_port(), free_port()
+        service = self.serve(ports=ports)
+        self.trainer()
+        self.submit(x)
+        self.await_end(state="FAILED")
+        service.kill()
+        service.wait()
+        service = self.serve(ports=ports)
+        self.assertIn("study s has no trial 9",
+                      self.hippo("retry", "s", 9, code=2).err)
+        self.assertEqual(self.listed("s")["state"], "FAILED")
+        self.write("data", "")
+        self.assertIn("study s: 3 trials are tried again",
+                      self.hippo("retry", "s").err)
+        self.await_end()
+        self.assertIn("no trial of study s has failed",
+                      self.hippo("retry", "s", code=2).err)
+        self.assertEqual(self.listed("s")["state"], "COMPLETE")
+        self.assert_as_reference(service, wanted)
+
     def test_who_shares_with_whom(self):
         self.serve()
         self.trainer()

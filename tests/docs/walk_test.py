@@ -138,6 +138,7 @@ class Commands(Case):
         "hippo best lr-schedules --state": "of another folder",
         "hippo export lr-schedules 4": "the same",
         "hippo logs lr-schedules 7": "built-in workloads print nothing",
+        "hippo retry": "nothing has failed; by apps.own_code",
     }
 
     def setUp(self):

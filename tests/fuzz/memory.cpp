@@ -32,6 +32,15 @@ void* operator new(std::size_t size) {
   return result;
 }
 
+// What libFuzzer takes by this it gives back by the operator below.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 void operator delete(void* x) noexcept {
   if (x == nullptr)
     return;

@@ -9,7 +9,8 @@ namespace hippo::fuzz {
 const std::vector<target>& targets() {
   static const std::vector<target> all{study_door,      wire_message,
                                        study_code_text, checkpoint,
-                                       http_request,    workload_answer};
+                                       http_request,    workload_answer,
+                                       trainer_frames};
   return all;
 }
 

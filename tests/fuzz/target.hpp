@@ -23,7 +23,7 @@ struct target {
 const std::vector<target>& targets();
 
 extern const target study_door, wire_message, study_code_text, checkpoint,
-  http_request, workload_answer;
+  http_request, workload_answer, trainer_frames;
 
 /// Something that should hold does not.
 struct broken : std::logic_error {

@@ -125,6 +125,34 @@ TEST(MergeCore, ALateReportCountsIfNothingElseCameFirst) {
   x.expect_all_as_alone();
 }
 
+/// A report may come again long after: what was given up since is not there
+/// any more.
+TEST(MergeCore, AReportThatComesAgainBringsNoCheckpointBack) {
+  started_world x;
+  x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+  const auto id = x.grant();
+  const auto& job = x.trainers.at(id).jobs.begin()->second;
+  auto copy = job;
+  const auto first = x.train_to(copy, job.work.stops.front());
+  ASSERT_TRUE(first.saved) << "where trials part";
+  x.report(first);
+  x.report(first); // of a lease that runs
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_EQ(x.core.plan().node(first.node).checkpoints.size(), 1u);
+  x.lose(id);
+  x.grant();
+  x.run_all();
+  x.apply(merge_event::budget_set{0});
+  x.commit_all();
+  ASSERT_EQ(x.core.plan().node(first.node).checkpoints.size(), 0u);
+  x.apply(merge_event::budget_set{UINT64_MAX}); // there is room again
+  x.report(first, true);
+  x.commit_all();
+  EXPECT_EQ(x.core.plan().node(first.node).checkpoints.size(), 0u);
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
   for (const step_t at : {step_t{0}, step_t{10}, UINT64_MAX}) {
     started_world x;
@@ -136,6 +164,7 @@ TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
     lie.lease = lease;
     lie.at = at;
     lie.values = {{"value", 1}};
+    lie.device = x.trainers.at(id).kind; // else that would give it away
     x.report(lie);
     ASSERT_EQ(x.cancelled.size(), 1u) << at;
     x.obey_cancels();
@@ -198,6 +227,7 @@ TEST(MergeCore, AFailingDiskCostsNoAttempt) {
 }
 
 TEST(MergeCore, ASickTrainerFailsNoTrialWhileAHealthyOneExists) {
+  std::size_t blamed = 0;
   for (std::uint32_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 rng{seed};
@@ -232,8 +262,10 @@ TEST(MergeCore, ASickTrainerFailsNoTrialWhileAHealthyOneExists) {
     EXPECT_TRUE(x.studies[0].failed.empty());
     EXPECT_LE(x.blamed.size(), 1u);
     EXPECT_EQ(x.blamed.count(healthy), 0u);
+    blamed += x.blamed.size();
     x.expect_all_as_alone();
   }
+  EXPECT_GT(blamed, 0u);
 }
 
 TEST(MergeCore, AnotherStudyTriesAgainWhatFailed) {
@@ -257,6 +289,64 @@ TEST(MergeCore, AnotherStudyTriesAgainWhatFailed) {
   EXPECT_EQ(x.studies[0].failed.size(), 1u) << "what has failed stays so";
 }
 
+TEST(MergeCore, AFailedTrialThatIsRetriedGoesOnWhereItWas) {
+  for (const bool is_paused : {false, true}) {
+    started_world x;
+    x.train(0, {x.change(.1, 6, .01), x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto fail = [&x, id] {
+      for (int i = 0; i < 9 && x.studies[0].failed.size() < 2; ++i) {
+        if (!x.trainers.at(id).granted)
+          x.grant(id);
+        x.end(id, x.lease_of(id), error{errc::training_failed, "no data yet"});
+        x.commit_all();
+      }
+    };
+    fail();
+    ASSERT_EQ(x.studies[0].failed.size(), 2u);
+    if (is_paused)
+      x.apply(merge_event::paused_set{0, true});
+    auto orders = x.orders_of(0);
+    orders.asked.push_back({0, 9, 0, false, 0, true});
+    x.studies[0].failed.erase(0);
+    x.give(0, std::move(orders));
+    if (is_paused) {
+      EXPECT_FALSE(x.core.plan().is_waiting(0)) << "it goes on when it may";
+      x.apply(merge_event::paused_set{0, false});
+    }
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.run_all();
+    EXPECT_EQ(x.studies[0].failed.size(), 1u) << "of the other one";
+    x.expect_all_as_alone();
+  }
+}
+
+/// A study whose leases fail at once, and whose paths are longest, takes no
+/// time: all the same it is not always next.
+TEST(MergeCore, AStudyThatFailsDoesNotKeepAnotherFromItsTurn) {
+  started_world x;
+  const auto good = x.add_study(each_three);
+  std::vector<std::vector<segment>> bad;
+  for (int i = 1; i <= 40; ++i)
+    bad.push_back(x.constant(i));
+  x.train(0, bad, 9);
+  x.train(good, {x.constant(.5)}, 6);
+  const auto id = x.grant();
+  int failures = 0;
+  for (; failures < 40; ++failures) {
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    const auto lease = x.lease_of(id);
+    const auto node = x.trainers.at(id).jobs.at(lease).work.stages.front().node;
+    if (x.core.plan().node(node).asked_to == 6)
+      break; // the other's turn
+    x.end(id, lease, error{errc::io_failed, "a name is too long"});
+    x.commit_all();
+  }
+  EXPECT_LT(failures, 6);
+}
+
 TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   started_world x;
   x.train(0, {x.change(.1, 6, .01)}, 6);
@@ -270,10 +360,18 @@ TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   const auto id = x.grant();
   const auto file = x.sent_leases.back().second.start.file;
   ASSERT_FALSE(file.empty());
-  x.end(id, x.lease_of(id), error{errc::bad_checkpoint, "damaged"});
-  x.files.erase(file);
-  x.commit_all();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(x.deleted.count("folder/" + file), 0u) << "it is tried again";
+    if (!x.trainers.at(id).granted)
+      x.grant(id);
+    x.end(id, x.lease_of(id), error{errc::bad_checkpoint, "damaged"});
+    if (i == 2)
+      x.files.erase(file);
+    x.commit_all();
+  }
   EXPECT_EQ(x.deleted.count("folder/" + file), 1u);
+  if (!x.trainers.at(id).granted)
+    x.grant(id);
   x.run_all();
   x.expect_all_as_alone();
 }

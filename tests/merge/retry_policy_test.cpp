@@ -125,7 +125,10 @@ TEST_F(RetryPolicy, BadCheckpointInsideANodeIsOfThatNode) {
   plan.restore_checkpoint(2, 15, {"b.ckpt", 8, 1});
   auto lease = lease_of(lease_id{1}, first_trainer, 0, {{2, 15, 20, {}}});
   lease.work.start.file = "b.ckpt";
-  const auto x = judge(lease, failed_at(15, errc::bad_checkpoint));
+  const auto bad = failed_at(15, errc::bad_checkpoint);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
+  const auto x = judge(lease, bad);
   ASSERT_TRUE(std::holds_alternative<forget_checkpoint>(x));
   EXPECT_EQ(std::get<forget_checkpoint>(x).node, 2u);
   EXPECT_EQ(std::get<forget_checkpoint>(x).at, 15u);
@@ -135,10 +138,29 @@ TEST_F(RetryPolicy, BadCheckpointAtTheBeginOfANodeIsOfTheOneThatItLeaves) {
   plan.restore_checkpoint(1, 10, {"a.ckpt", 8, 1});
   auto lease = lease_of(lease_id{1}, first_trainer, 0, {{2, 10, 20, {}}});
   lease.work.start.file = "a.ckpt";
-  const auto x = judge(lease, failed_at(10, errc::bad_checkpoint));
+  const auto bad = failed_at(10, errc::bad_checkpoint);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
+  const auto x = judge(lease, bad);
   ASSERT_TRUE(std::holds_alternative<forget_checkpoint>(x));
   EXPECT_EQ(std::get<forget_checkpoint>(x).node, 1u);
   EXPECT_EQ(std::get<forget_checkpoint>(x).at, 10u);
+}
+
+TEST_F(RetryPolicy, ACheckpointIsGoodWhileAnotherHasNotTried) {
+  plan.restore_checkpoint(2, 15, {"b.ckpt", 8, 1});
+  policy.set_able({first_trainer, second_trainer});
+  const auto bad = failed_at(15, errc::bad_checkpoint);
+  const auto lease_to = [](trainer_id x) {
+    auto result = lease_of(lease_id{1}, x, 0, {{2, 15, 20, {}}});
+    result.work.start.file = "b.ckpt";
+    return result;
+  };
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(
+      std::holds_alternative<retry>(judge(lease_to(first_trainer), bad)));
+  auto healthy = lease_to(second_trainer);
+  EXPECT_EQ(policy.note_progress(healthy, 16), std::set{first_trainer});
 }
 
 TEST_F(RetryPolicy, BadCheckpointThatIsForgottenAlreadyIsNoAttempt) {
@@ -210,9 +232,11 @@ TEST_F(RetryPolicy, AttemptsCountFromTheStateThatIsSaved) {
 }
 
 TEST_F(RetryPolicy, TrainerThatCannotStartTheWorkloadRestsAndSaysWhy) {
+  auto code = errc::missing_data;
   for (const auto span : {1000, 2000, 4000}) {
+    code = span == 2000 ? errc::cannot_start : errc::missing_data;
     const auto x = judge(lease_of_both(first_trainer),
-                         failed_at(0, errc::unknown_workload));
+                         failed_at(0, code));
     ASSERT_TRUE(std::holds_alternative<cool_down>(x));
     EXPECT_EQ(std::get<cool_down>(x).span, milliseconds{span});
     EXPECT_EQ(std::get<cool_down>(x).unable, "it broke");
@@ -236,7 +260,7 @@ TEST_F(RetryPolicy, ThreeTrainersThatFailAreAVerdictWhoeverElseThereIs) {
                          failed_at(4, errc::training_failed));
     ASSERT_EQ(std::holds_alternative<fail_from>(x), i == 3);
     if (i == 3) {
-      EXPECT_TRUE(std::get<fail_from>(x).is_lasting);
+      EXPECT_EQ(std::get<fail_from>(x).reason.code, errc::fails_everywhere);
     }
   }
 }
@@ -247,12 +271,12 @@ TEST_F(RetryPolicy, OneTrainerOrDifferentStepsAreNoLastingVerdict) {
   judge(lease_of_both(first_trainer), broken);
   auto x = judge(lease_of_both(first_trainer), broken);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
-  EXPECT_FALSE(std::get<fail_from>(x).is_lasting);
+  EXPECT_EQ(std::get<fail_from>(x).reason.code, errc::training_failed);
   for (std::uint64_t i = 1; i <= 3; ++i)
     x = judge(lease_of_both(trainer_id{i}),
               failed_at(i, errc::training_failed));
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
-  EXPECT_FALSE(std::get<fail_from>(x).is_lasting);
+  EXPECT_EQ(std::get<fail_from>(x).reason.code, errc::training_failed);
 }
 
 TEST_F(RetryPolicy, AfterAVerdictWhoTriesAgainBeginsAnew) {

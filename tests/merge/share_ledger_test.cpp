@@ -70,6 +70,20 @@ TEST(ShareLedger, BeneficiariesDivideALeaseByWeight) {
   EXPECT_EQ(x.beneficiaries(lease_id{1}), (std::vector<study_no>{0, 1}));
 }
 
+TEST(ShareLedger, AFailedLeaseIsChargedToBeneficiariesByWeight) {
+  auto x = ledger_of({1, 3});
+  x.begin(lease_id{1}, first_trainer, {0, 1});
+  x.begin(lease_id{2}, first_trainer, {0});
+  x.set_waiting(0, true);
+  x.set_waiting(1, true);
+  const auto before = x.shares().lag(0, 1);
+  x.charge(lease_id{1}, 8); // 2 and 6, by their weights 2 each
+  EXPECT_NEAR(x.shares().lag(0, 1), before, rounding);
+  x.charge(lease_id{2}, 8);
+  EXPECT_NEAR(x.shares().lag(0, 1), before - 8, rounding);
+  EXPECT_EQ(x.shares().seconds(0), 0) << "nobody has had that time";
+}
+
 TEST(ShareLedger, BeneficiariesKeepTheirPartsWhenATrainerIsDivided) {
   auto x = ledger_of({1, 3});
   x.begin(lease_id{1}, first_trainer, {0, 1});

@@ -48,6 +48,14 @@ values_of(const study_spec& spec,
 
 } // namespace
 
+/// Notes whether there is a trainer now that can do what it is given.
+void world::note_health() {
+  had_healthy_
+    = had_healthy_ && std::ranges::any_of(nodes_, [](const auto& x) {
+        return !x.second.device->sick.any() && !x.second.is_hung;
+      });
+}
+
 /// Whether no study is left that trains or waits.
 bool world::all_ended() {
   if (submissions_under_way_ > 0 || !is_up_ || !is_restored_
@@ -127,18 +135,23 @@ void world::check_study(state_reader& store, const stored_study& study) {
       continue;
     // It fails on its way, where it does alone; else somebody else's fault
     // did it.
-    const auto until = std::max(when.next(state.at), row.asked_to);
+    // What it measures before, it was told.
+    const auto until = when.next(state.at);
     bool is_its_own = false;
     while (what_.poison != 0 && state.at < until) {
       state.step(hash_at(state.at));
       is_its_own
         = is_its_own || state.is_poisoned() || state.is_diverged();
     }
+    // What a trainer measures is believed. Else its faults fail no trial while
+    // there is another one to try it, which a service knows of.
     const bool is_excused
-      = what_.check_blame == 0
-        && what_.sick_load + what_.sick_train + what_.nan + what_.io_failed
-               + what_.stuck + what_.hang + what_.slow + what_.nonsense
-             > 0;
+      = what_.nan > 0
+        || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
+                + what_.hang + what_.slow + what_.nonsense
+              > 0
+            && (!had_healthy_ || life_ > 1
+                || what_.death + what_.leave + what_.cut + what_.delay > 0));
     if (!is_its_own && !is_excused)
       return fail(label + std::to_string(row.trial) + " failed, and training "
                   "it alone does not: " + row.failure);

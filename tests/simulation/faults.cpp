@@ -1,7 +1,6 @@
 // What goes wrong, and for how long.
 
 #include <algorithm>
-#include <cstring>
 
 #include "simulation/world.hpp"
 
@@ -12,9 +11,8 @@ using namespace std::chrono_literals;
 /// Draws the order in which the faults come.
 void world::plan_faults() {
   for (const auto& x : scenario::fields())
-    if (x.is_fault && std::strncmp(x.name, "check", 5) != 0
-        && x.value != &scenario::messages && x.value != &scenario::budget
-        && x.value != &scenario::poison)
+    if (x.is_fault && x.value != &scenario::messages
+        && x.value != &scenario::budget && x.value != &scenario::poison)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);
@@ -28,6 +26,7 @@ void world::ail(bool ailments::*what) {
     return;
   x->device->sick.*what = true;
   x->device->freeze(x->is_hung);
+  note_health();
   after(seconds_below(90), [this, what, number = x->number] {
     const auto i = nodes_.find(number);
     if (i == nodes_.end())
@@ -72,6 +71,7 @@ void world::inject(scenario::field x) {
     if (auto* y = pick_trainer()) {
       y->is_hung = true;
       y->device->freeze(true);
+      note_health();
       frozen_.insert(y->handle.id());
       after(span, [this, number = y->number] {
         const auto i = nodes_.find(number);

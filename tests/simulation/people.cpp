@@ -24,10 +24,6 @@ void world::add_trainer() {
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
   where.is_wanted = [this](std::uint64_t number) {
-    // A trainer that cannot load takes good files along; and a report that is
-    // sent again brings one back that was given up for the budget.
-    if (what_.check_files == 0 && (what_.sick_load > 0 || what_.budget > 0))
-      return false;
     for (const auto* y : states<merger_state, merger_actor>())
       if (y->core->leases().find(lease_id{number}))
         return true;
@@ -151,6 +147,37 @@ void world::command(std::uint64_t id, study_command what) {
   note_outside(client);
 }
 
+/// A client wants a study that has ended to go on.
+void world::retry_ended(std::uint64_t id) {
+  if (!is_up_ || !is_restored_)
+    return;
+  auto stored = store_->load_study(std::to_string(id));
+  if (!stored)
+    return; // the disk is as it is
+  auto read = admit_study(stored->text, "study", simulated_workloads(), true);
+  ended_.erase(id); // until it is said that it has not gone on
+  const auto client
+    = system_.spawn([=, this, x = study_submission{*read.study, *stored}](
+                      caf::event_based_actor* self) {
+        self
+          ->request(actors_.coordinator, caf::infinite, command_atom::value, x,
+                    study_command{verb::retry, 0, 0, "", 0})
+          .then(
+            [=, this](const command_answer& done) {
+              tell("study " + std::to_string(id) + " goes on with "
+                   + std::to_string(done.retried) + " trials");
+              ++answered_[id][to_string(verb::retry)];
+            },
+            [=, this, life = life_](const caf::error& why) {
+              tell("study " + std::to_string(id) + " does not go on: "
+                   + system_.render(why));
+              if (life == life_)
+                ended_.insert(id);
+            });
+      });
+  note_outside(client);
+}
+
 /// A client wants something of a study, sensible or not.
 void world::command_study() {
   if (accepted_.empty())
@@ -159,18 +186,21 @@ void world::command_study() {
   std::advance(i, static_cast<std::ptrdiff_t>(faults_() % accepted_.size()));
   study_command x;
   switch (faults_() % 10) {
-    case 0: x.what = what_.check_stop != 0 ? verb::stop : verb::pause; break;
+    case 0: x.what = verb::stop; break;
     case 1: x.what = verb::cancel; x.text = "enough"; break;
     case 2:
     case 3: x.what = verb::weight; x.text = "2.5"; break;
     case 4:
-    case 5:
-    case 6: x.what = verb::resume; break;
+    case 5: x.what = verb::resume; break;
+    case 6: x.what = verb::retry; break;
     default: x.what = verb::pause; break;
   }
   tell("a client wants study " + std::to_string(i->first) + " to "
        + to_string(x.what));
-  command(i->first, std::move(x));
+  if (x.what == verb::retry && ended_.count(i->first) > 0)
+    retry_ended(i->first);
+  else
+    command(i->first, std::move(x));
 }
 
 /// The clients of studies that do what they are told ask for trials, train

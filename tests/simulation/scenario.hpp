@@ -39,7 +39,7 @@ struct scenario {
   std::uint64_t disk_slow = 0;  ///< the journal waits for seconds
   std::uint64_t disk_full = 0;  ///< what is written fails for a while
   std::uint64_t read_only = 0;  ///< the same, another way
-  std::uint64_t command = 0;    ///< pause, resume, stop, cancel, weight
+  std::uint64_t command = 0;    ///< pause, resume, retry, stop, cancel, weight
   std::uint64_t submit = 0;     ///< one more study
   std::uint64_t repeat = 0;     ///< a trainer sends reports twice
   std::uint64_t late = 0;       ///< and long after their leases
@@ -52,11 +52,6 @@ struct scenario {
   std::uint64_t poison = 0; ///< 1: some configurations fail wherever trained
 
   std::uint64_t messages = 0; ///< whether the trace shows each
-
-  // What must hold beyond what always must (0: it need not).
-  std::uint64_t check_blame = 0; ///< a trainer's fault fails no trial
-  std::uint64_t check_files = 0; ///< no good checkpoint is deleted
-  std::uint64_t check_stop = 0;  ///< a study that was paused can be stopped
 
   /// All of it by name, with the meaning for the help.
   struct field {

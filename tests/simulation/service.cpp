@@ -38,7 +38,7 @@ void world::boot() {
   observer_ = system_.spawn([this, life = life_ + 1](
                               caf::event_based_actor* self) -> caf::behavior {
     self->set_down_handler([this, life](const caf::down_msg& x) {
-      if (life != life_)
+      if (life != life_ || !is_up_)
         return;
       const auto why = system_.render(x.reason);
       tell("the service ends by itself: " + why);
@@ -77,9 +77,12 @@ void world::boot() {
                         caf::actor_cast<caf::strong_actor_ptr>(
                           actors_.coordinator)})
     inside_.emplace(x->id(), x);
-  static_cast<caf::event_based_actor*>(
-    caf::actor_cast<caf::abstract_actor*>(observer_))
-    ->monitor(actors_.coordinator);
+  // As `hippo serve` does: without one of these it cannot go on.
+  auto* const watcher = static_cast<caf::event_based_actor*>(
+    caf::actor_cast<caf::abstract_actor*>(observer_));
+  watcher->monitor(actors_.coordinator);
+  watcher->monitor(actors_.pool);
+  watcher->monitor(actors_.journal);
   const auto all = store_->load_studies();
   if (!all)
     return fail("the studies cannot be read: " + all.failure().message);

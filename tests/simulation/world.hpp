@@ -122,6 +122,7 @@ private:
   void submit_study();
   void command_study();
   void command(std::uint64_t study, study_command what);
+  void retry_ended(std::uint64_t id);
   void drive_clients();
   void heal();
 
@@ -136,6 +137,7 @@ private:
   void check_store();
   void check_study(state_reader& store, const stored_study& study);
   bool all_ended();
+  void note_health();
 
   scenario what_;
   memory_disk& disk_;
@@ -177,6 +179,7 @@ private:
   std::vector<scenario::field> planned_; ///< faults to come, the last one first
   std::uint64_t next_fault_ = 0;         ///< at this message
   bool is_healing_ = false;
+  bool had_healthy_ = true; ///< trainers, at least one at any time
 
   // What the service has told.
   std::map<std::uint64_t, std::string> accepted_; ///< texts by study

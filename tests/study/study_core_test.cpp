@@ -318,9 +318,9 @@ TEST(StudyCore, FirstTrialsThatAllFailAlikePauseIt) {
   x.commit_all();
   EXPECT_EQ(x.core().stored().state, study_phase::paused);
   EXPECT_EQ(x.core().stored().reason,
-            "its first 3 trials failed alike: NameError: x; mend the cause and "
-            "resume it, or give the study anew if its code has changed "
-            "(on_error: continue goes on)");
+            "its first 3 trials failed alike: NameError: x; mend the cause, "
+            "then retry and resume it, or give the study anew if its code has "
+            "changed (on_error: continue goes on)");
   EXPECT_EQ(x.paused_, std::vector{true});
   x.expect_replayed();
   // Resumed, it fails as often as it likes.
@@ -395,6 +395,134 @@ TEST(StudyCore, ItsEndIsAnnouncedOnceAndAfterItIsStored) {
   EXPECT_FALSE(x.end_);
 }
 
+// -- trying again -------------------------------------------------------------
+
+TEST(StudyCore, WhatHasFailedIsTriedAgainAndTheStudyGoesOn) {
+  world x{options_of("algorithm: grid\non_error: continue\n")};
+  const auto all = x.waiting();
+  for (const auto no : all)
+    x.fail_one(no, {errc::training_failed, "no such file"});
+  x.commit_all();
+  ASSERT_EQ(x.core().stored().state, study_phase::failed);
+  ASSERT_TRUE(x.end_);
+  x.end_.reset();
+  const auto token = x.command(verb::retry, 0, 0, R"({"trials": [2, 3]})");
+  x.commit_all();
+  const auto told = x.answer(token);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(std::get<command_answer>(told->what).retried, 2u);
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  EXPECT_EQ(x.waiting(), (std::vector<trial_no>{2, 3}));
+  x.expect_replayed();
+  for (const trial_no no : {2, 3}) {
+    while (!has_ended(x.core().trials()[no].state)) {
+      x.train_one(no);
+      x.commit_all();
+    }
+    EXPECT_EQ(x.core().trials()[no].state, trial_state::complete);
+    EXPECT_EQ(x.core().trials()[no].failure, "");
+  }
+  // The others have failed, but not all: it is complete, and says so again.
+  EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_TRUE(x.core().trials().best());
+  x.expect_replayed();
+}
+
+TEST(StudyCore, WhatDoesNotPassIsTriedAgainOnlyIfThatIsSaid) {
+  world x{options_of("algorithm: grid\non_error: continue\n")};
+  const auto all = x.waiting();
+  x.fail_one(all[0], {errc::diverged, "loss is nan"});
+  x.fail_one(all[1], {errc::fails_everywhere, "ValueError"});
+  x.fail_one(all[2], {errc::training_failed, "no such file"});
+  x.commit_all();
+  const auto lasting = x.command(verb::retry, 0, 0, R"({"trials": [0]})");
+  EXPECT_NE(x.refusal(lasting).find("does not pass (--all tries it all the "
+                                    "same): at step 1: loss is nan"),
+            std::string::npos);
+  const auto whole = x.command(verb::retry);
+  x.commit_all();
+  EXPECT_EQ(std::get<command_answer>(x.answer(whole)->what).retried, 1u);
+  EXPECT_NE(x.refusal(x.command(verb::retry))
+              .find("the 2 trials of study s that have failed did so for "
+                    "reasons that do not pass"),
+            std::string::npos);
+  const auto every = x.command(verb::retry, 0, 0, R"({"all": true})");
+  x.commit_all();
+  EXPECT_EQ(std::get<command_answer>(x.answer(every)->what).retried, 2u);
+  x.expect_replayed();
+}
+
+TEST(StudyCore, WhatCannotBeRetriedIsRefusedAndSaysWhy) {
+  world x{options_of(client_study)};
+  x.command(verb::ask);
+  x.commit_all();
+  EXPECT_EQ(x.refusal(x.command(verb::retry)),
+            "no trial of study s has failed");
+  const auto refused = [&x](const char* which) {
+    return x.refusal(x.command(verb::retry, 0, 0, which));
+  };
+  EXPECT_EQ(refused(R"({"trials": [7]})"), "study s has no trial 7");
+  EXPECT_NE(refused(R"({"trials": [0]})").find("has not failed: it is"),
+            std::string::npos);
+  EXPECT_NE(refused(R"({"trials": "all"})"), "");
+  x.command(verb::tell, 0, 0, R"({"state": "FAILED"})");
+  x.commit_all();
+  EXPECT_EQ(refused(R"({"trials": [0], "all": true})"),
+            "trial 0 of study s has failed, but not in training: a client "
+            "said so");
+  x.command(verb::cancel, 0, 0, "enough");
+  x.commit_all();
+  EXPECT_NE(refused("").find("was ended before it was done (CANCELLED: "
+                             "enough): submit it again"),
+            std::string::npos);
+  const auto records = x.records_;
+  x.commit_all();
+  EXPECT_EQ(x.records_, records);
+}
+
+/// One that the service gave up by a fault of its own has failed by no decision
+/// of its own: it goes on.
+TEST(StudyCore, WhatTheServiceGaveUpGoesOnWhenItIsRetried) {
+  auto options = options_of("algorithm: grid\n");
+  options.stored.state = study_phase::failed;
+  options.stored.reason = "a fault of the service itself";
+  world x{options};
+  x.commit_all();
+  const auto token = x.command(verb::retry);
+  x.commit_all();
+  EXPECT_EQ(x.refusal(token), "");
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  EXPECT_EQ(x.waiting().size(), 6u);
+}
+
+/// A study that had ended says so when it starts, and once more if it has gone
+/// on since.
+TEST(StudyCore, AStudyThatGoesOnSaysThatItEndsOnceMore) {
+  world x{options_of("algorithm: grid\n")};
+  for (const auto no : x.waiting())
+    x.fail_one(no, {errc::diverged, "nan"});
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  auto options = options_of("algorithm: grid\n");
+  options.history = x.history_;
+  options.stored = x.core().stored();
+  world again{options};
+  again.commit_all();
+  ASSERT_TRUE(again.end_);
+  again.end_.reset();
+  EXPECT_NE(again.refusal(again.command(verb::retry)), "");
+  again.commit_all();
+  EXPECT_FALSE(again.end_);
+  again.command(verb::retry, 0, 0, R"({"all": true})");
+  again.commit_all();
+  for (const auto no : again.waiting())
+    again.fail_one(no, {errc::diverged, "nan"});
+  again.commit_all();
+  ASSERT_TRUE(again.end_);
+}
+
 class StudyCoreSeeds : public testing::TestWithParam<std::uint64_t> {};
 
 /// At any moment a study that is restored from what is stored is where the one
@@ -442,6 +570,60 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
         x.expect_replayed();
     }
   }
+}
+
+/// Whatever fails and is tried again at whatever moment, of a study of whatever
+/// algorithm: once nothing fails any more, nothing has failed; and what is
+/// restored is where it was.
+TEST_P(StudyCoreSeeds, RetriedUntilNothingHasFailed) {
+  static const char* const algorithms[]{
+    "algorithm: {sha: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3}}\n"
+    "budget: {trials: 6}\n",
+    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3, mode: stopping}}\n"
+    "budget: {trials: 6}\n",
+    "algorithm: {hyperband: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {pbt: {interval: 4}}\nbudget: {trials: 4}\n",
+    "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {tpe: {startup: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: grid\n"};
+  const auto which = GetParam() % std::size(algorithms);
+  std::mt19937_64 random{GetParam()};
+  const auto chance = [&](std::uint64_t percent) {
+    return random() % 100 < percent;
+  };
+  world x{options_of(std::string{algorithms[which]} + "on_error: continue\n")};
+  const auto failing = 5 + random() % 90;
+  const auto is_over = [&] {
+    const auto& trials = x.core().trials();
+    bool failed = false;
+    for (trial_no no = 0; no < trials.size(); ++no)
+      failed = failed || trials[no].state == trial_state::failed;
+    return has_ended(x.core().stored().state) && !failed;
+  };
+  int i = 0;
+  for (; i < 2000 && !(i > 150 && is_over()); ++i) {
+    if (const auto all = x.waiting(); !all.empty() && chance(60)) {
+      const auto no = all[random() % all.size()];
+      if (i < 150 && chance(failing))
+        x.fail_one(no);
+      else
+        x.train_one(no);
+    }
+    if (chance(10))
+      x.command(verb::retry, 0, 0,
+                chance(50) ? "" : R"({"trials": [)"
+                                    + std::to_string(random() % 6) + "]}");
+    if (chance(50))
+      x.commit_one();
+    if (chance(10)) {
+      x.commit_all();
+      x.expect_replayed();
+    }
+  }
+  EXPECT_LT(i, 2000);
+  EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  x.expect_replayed();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, StudyCoreSeeds,

@@ -705,7 +705,7 @@ TEST_F(Run, PreparesBeforeItLoadsAndBlamesNoCheckpointForThat) {
   work.on_prepare = [] { throw std::runtime_error("no such module"); };
   const auto end = run_next(rest);
   ASSERT_TRUE(end.failure);
-  EXPECT_EQ(end.failure->code, errc::unknown_workload);
+  EXPECT_EQ(end.failure->code, errc::cannot_start);
   EXPECT_EQ(end.failure->message, "no such module");
 }
 

@@ -11,8 +11,8 @@ constexpr void (*all_verbs[])(verb_table&) = {
   add_preview, add_check, add_sequence, add_keys,
   // with a service
   add_submit, add_ls, add_show, add_trials, add_best, add_importance,
-  add_watch, add_top, add_logs, add_pause, add_resume, add_stop, add_cancel,
-  add_update, add_export, add_ask, add_train, add_tell, add_close};
+  add_watch, add_top, add_logs, add_pause, add_resume, add_retry, add_stop,
+  add_cancel, add_update, add_export, add_ask, add_train, add_tell, add_close};
 
 } // namespace
 

@@ -35,6 +35,7 @@ void add_top(verb_table& verbs);
 void add_logs(verb_table& verbs);
 void add_pause(verb_table& verbs);
 void add_resume(verb_table& verbs);
+void add_retry(verb_table& verbs);
 void add_stop(verb_table& verbs);
 void add_cancel(verb_table& verbs);
 void add_update(verb_table& verbs);

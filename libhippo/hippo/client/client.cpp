@@ -340,6 +340,19 @@ std::optional<error> study_handle::cancel(const std::string& reason) {
   });
 }
 
+expected<std::uint64_t>
+study_handle::retry(const std::vector<std::uint64_t>& trials, bool all) {
+  return impl_->call<std::uint64_t>(repeating::no, [&](session& x) {
+    auto request = x.study(id_).retryRequest();
+    auto to = request.initTrials(static_cast<capnp::uint>(trials.size()));
+    for (capnp::uint i = 0; i < to.size(); ++i)
+      to.set(i, trials[i]);
+    request.setAll(all);
+    return request.send().then(
+      [](auto&& answer) -> std::uint64_t { return answer.getTrials(); });
+  });
+}
+
 std::optional<error> study_handle::set_weight(double weight) {
   return impl_->call<void>(repeating::yes, [this, weight](session& x) {
     auto request = x.study(id_).setWeightRequest();

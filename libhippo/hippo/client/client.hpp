@@ -270,6 +270,14 @@ public:
   std::optional<error> cancel(const std::string& reason = {}); ///< end now
   std::optional<error> set_weight(double weight);
 
+  /// Tries trials again that have failed, of a study that has ended too: it
+  /// goes on then.
+  /// @param trials none: all that have failed
+  /// @param all also those whose failures do not pass: see docs/commands.md
+  /// @returns how many are tried again, or `errc::invalid_argument` if none is
+  expected<std::uint64_t> retry(const std::vector<std::uint64_t>& trials = {},
+                                bool all = false);
+
   /// Returns all that is known of the study, as JSON: see docs/report.md.
   expected<std::string> export_json();
 

@@ -20,6 +20,8 @@ const char* to_string(errc code) noexcept {
     case errc::unknown_study: return "unknown_study";
     case errc::not_allowed: return "not_allowed";
     case errc::resource_exhausted: return "resource_exhausted";
+    case errc::cannot_start: return "cannot_start";
+    case errc::fails_everywhere: return "fails_everywhere";
   }
   return "invalid_errc"; // a code from a newer peer
 }

@@ -27,7 +27,15 @@ enum class errc : std::uint8_t {
   unknown_study,         ///< no study of that name
   not_allowed,           ///< a key or certificate that lets nobody in here
   resource_exhausted,    ///< a limit on how many or how much; see the message
+  cannot_start,          ///< this trainer cannot start the workload; see there
+  fails_everywhere,      ///< training threw the same on several trainers
 };
+
+/// Whether training that has failed so may succeed if it is tried again: what
+/// the values themselves lead to, or several trainers agree on, does not pass.
+[[nodiscard]] constexpr bool may_pass(errc code) noexcept {
+  return code != errc::diverged && code != errc::fails_everywhere;
+}
 
 /// Returns the enumerator's name, e.g. `"bad_checkpoint"`.
 const char* to_string(errc code) noexcept;

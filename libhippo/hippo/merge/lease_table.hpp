@@ -20,6 +20,7 @@ struct reported_progress {
   step_t saved = 0;   ///< the last state that has a checkpoint
   moment granted;
   moment reported; ///< when the last report came, or the grant
+  bool has_reported = false; ///< of `reached`, that is
   double steps_per_second = 0; ///< of the last report; 0: none came
   bool outranked = false; ///< by what was waiting at the last report
   step_t heartbeat_at = 0; ///< the state of the last heartbeat

@@ -18,6 +18,9 @@ constexpr double stall_factor = 10;
 /// may have stood still.
 constexpr double heartbeat_gap_max = 10;
 
+/// How many files of checkpoints that were given up are remembered.
+constexpr std::size_t given_up_max = 10'000;
+
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 bool all_finite(const metrics& xs) {
@@ -216,6 +219,11 @@ void merge_core::on(merge_event::reported& x) {
     reconcile();
     return;
   }
+  if (x.report.at == lease->progress.reached
+      && lease->progress.has_reported) {
+    take_late(std::move(x.report), x.from); // it has come before
+    return;
+  }
   if (x.report.at < lease->progress.reached) {
     log(level::error,
         "trainer " + std::to_string(number_of(lease->trainer))
@@ -397,6 +405,11 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   const auto i = known.find(at);
   assert(i != known.end());
   const auto file = i->second;
+  if (plan_.node(node).results.count(at) == 0) {
+    given_up_.push_back(file.file);
+    if (given_up_.size() > given_up_max)
+      given_up_.pop_front();
+  }
   plan_.forget_checkpoint(node, at);
   retention_.remove(file);
   outbox_.add(checkpoint_removed{key_, node, at});
@@ -502,9 +515,25 @@ void merge_core::keep(const stop_report& x,
   outbox_.delete_file(options_.folder + '/' + x.saved->file);
 }
 
+void merge_core::leave_out_given_up(stop_report& x) {
+  if (!x.saved || x.node >= plan_.size()
+      || x.saved->file != checkpoint_name(x.node, x.at, x.lease))
+    return;
+  const auto& node = plan_.node(x.node);
+  if (node.checkpoints.count(x.at) > 0)
+    return; // the first one counts
+  if (node.results.count(x.at) == 0
+      && std::find(given_up_.begin(), given_up_.end(), x.saved->file)
+           == given_up_.end())
+    return;
+  outbox_.delete_file(options_.folder + '/' + x.saved->file);
+  x.saved.reset();
+}
+
 void merge_core::take_late(stop_report x, reply_address from) {
   if (!all_finite(x.values))
     x.values.clear(); // to be found out again
+  leave_out_given_up(x);
   // Its tree may have begun anew on another kind of device.
   const bool is_of_kind
     = x.node >= plan_.size() || kinds_.may_keep(x.node, x.device);
@@ -536,6 +565,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
   progress.reported = now_;
   progress.reached = x.at;
+  progress.has_reported = true;
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
@@ -578,6 +608,10 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     = retries_.judge(x, end, plan_, [this, node](trainer_id other) {
         return kinds_.may_train(other, node);
       });
+  // What fails takes no device time, or little: it would always be next.
+  if (end.failure->code != errc::cancelled
+      && end.failure->code != errc::diverged)
+    ledger_.charge(x.id(), fair_shares::quantum_seconds);
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
@@ -592,8 +626,7 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason,
-               failed->is_lasting);
+    plan_.fail(failed->node, failed->at, failed->reason);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -132,6 +133,9 @@ private:
   void take_report(const running_lease& x, stop_report report,
                    reply_address from);
   void take_late(stop_report report, reply_address from);
+  /// Takes out of a report that may have come before a checkpoint that was
+  /// given up since: its file is gone.
+  void leave_out_given_up(stop_report& x);
   void learn(const std::string& speed_key, const stop_report& x);
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
@@ -171,6 +175,9 @@ private:
   retry_policy retries_;
   outbox outbox_;
   usage usage_;
+  /// Files of checkpoints that were given up at states without a result, the
+  /// last ones in this order: where there is a result, that shows it.
+  std::deque<std::string> given_up_;
 
   /// Leases that may train what nobody waits for any more: they have gone on,
   /// or trials have ceased to wait.

@@ -44,28 +44,40 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
   switch (end.failure->code) {
     case errc::cancelled:
       return retry{end.at == stages.front().begin};
-    case errc::unknown_workload:
+    case errc::cannot_start:
+    case errc::missing_data:
     case errc::io_failed: {
       auto& span = cool_downs_.try_emplace(x.trainer, cool_down_first,
                                            cool_down_last).first->second;
-      return cool_down{span.next(), end.failure->code == errc::unknown_workload
-                                      ? end.failure->message
-                                      : std::string{}};
+      return cool_down{span.next(), end.failure->code == errc::io_failed
+                                      ? std::string{}
+                                      : end.failure->message};
     }
     case errc::diverged:
       return mark_diverged{stages[stage_index(x.work, end.at)].node, end.at};
     case errc::bad_checkpoint:
-      if (!x.work.start.file.empty()) {
-        const auto node = start_node(x.work, plan);
-        const auto at = stages.front().begin;
-        if (plan.node(node).checkpoints.count(at) > 0)
-          return forget_checkpoint{node, at};
-        return retry{};
-      }
+      if (!x.work.start.file.empty())
+        return judge_checkpoint(x, end, plan, others);
       [[fallthrough]];
     default:
       return judge_training(x, end, others);
   }
+}
+
+verdict retry_policy::judge_checkpoint(const running_lease& x,
+                                       const lease_end& end,
+                                       const search_plan& plan,
+                                       const trainer_filter& others) {
+  const auto node = start_node(x.work, plan);
+  const auto at = x.work.stages.front().begin;
+  const auto& known = plan.node(node).checkpoints;
+  const auto i = known.find(at);
+  if (i == known.end() || i->second.file != x.work.start.file)
+    return retry{}; // it has been given up since
+  // It is the trainer's fault as long as others have not found it bad, too.
+  if (std::holds_alternative<retry>(judge_training(x, end, others)))
+    return retry{};
+  return forget_checkpoint{node, at};
 }
 
 verdict retry_policy::judge_training(const running_lease& x,
@@ -89,7 +101,9 @@ verdict retry_policy::judge_training(const running_lease& x,
   if (failed.trainers.size() < attempts_max_
       && (failed.attempts < attempts_max_ || can_others_try(failed, others)))
     return retry{};
-  fail_from result{where.node, beyond, *end.failure, agrees(failed.trainers)};
+  fail_from result{where.node, beyond, *end.failure};
+  if (agrees(failed.trainers))
+    result.reason.code = errc::fails_everywhere;
   if (!end.log.empty())
     result.reason.message += "\nlog of trainer "
                              + std::to_string(number_of(x.trainer)) + ":\n"

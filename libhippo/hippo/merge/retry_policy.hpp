@@ -19,8 +19,9 @@ struct retry {
   bool trainer_leaves = false; ///< it hands back whatever it is given
 };
 
-/// The trainer's disk or network failed, or it cannot start the workload, by
-/// no fault of the path. It gets no work of this merger for that long.
+/// The trainer's disk or network failed, or it cannot start the workload or
+/// lacks its data, by no fault of the path. It gets no work of this merger for
+/// that long.
 struct cool_down {
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
@@ -32,7 +33,8 @@ struct mark_diverged {
   step_t at = 0;
 };
 
-/// The checkpoint that the lease started from cannot be used.
+/// The checkpoint that the lease started from cannot be used, as so many
+/// trainers say as it takes for training to have failed.
 struct forget_checkpoint {
   node_id node = 0;
   step_t at = 0;
@@ -42,9 +44,9 @@ struct forget_checkpoint {
 struct fail_from {
   node_id node = 0;
   step_t at = 0;
+  /// `errc::fails_everywhere` if so many trainers have said the same that
+  /// nobody need try again.
   error reason;
-  /// Whether so many trainers have said the same that nobody need try again.
-  bool is_lasting = false;
 };
 
 /// What a failed lease means.
@@ -118,6 +120,10 @@ private:
 
   verdict judge_training(const running_lease& x, const lease_end& end,
                          const trainer_filter& others);
+  /// Whether others are to try before a checkpoint counts as bad.
+  verdict judge_checkpoint(const running_lease& x, const lease_end& end,
+                           const search_plan& plan,
+                           const trainer_filter& others);
   [[nodiscard]] bool can_others_try(const failed_state& x,
                                     const trainer_filter& others) const;
 

@@ -64,6 +64,13 @@ void share_ledger::serve(lease_id x, const std::vector<study_no>& studies) {
   }
 }
 
+void share_ledger::charge(lease_id x, double seconds) {
+  assert(leases_.count(x) > 0);
+  const auto& lease = leases_.at(x);
+  for (const auto& [study, part] : lease.beneficiaries)
+    shares_.charge(study, seconds * part / lease.part);
+}
+
 void share_ledger::end(lease_id x) {
   auto lease = leases_.extract(x);
   assert(lease);

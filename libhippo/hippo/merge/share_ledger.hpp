@@ -47,6 +47,10 @@ public:
   /// goes on to count for those that it did: it ends soon.
   void serve(lease_id x, const std::vector<study_no>& studies);
 
+  /// A lease has failed: so many seconds of a device count as had by those that
+  /// it is for, divided among them as its time is. REQUIRES: it is here.
+  void charge(lease_id x, double seconds);
+
   /// A lease has ended. REQUIRES: it is here.
   void end(lease_id x);
 

@@ -96,6 +96,12 @@ std::uint64_t study_table::strand_for(const entry& study,
 void study_table::request(entry& study, const study_orders::request& x) {
   const auto trial = study.trials[x.no];
   assert(trial != no_trial);
+  if (x.again) {
+    plan_.retry(trial);
+    if (!study.paused) // else it goes on with the others
+      plan_.go_on(trial);
+    return;
+  }
   if (x.known_to > 0)
     plan_.recall(trial, x.known_to, x.known_shared);
   if (x.is_over) {

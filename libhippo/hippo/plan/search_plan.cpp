@@ -208,14 +208,7 @@ void search_plan::go_on(trial_id id) {
 void search_plan::wait_further(trial_id id) {
   auto& trial = trials_[id];
   const auto passed = passages(id, trial.asked_to);
-  for (const auto& [at, end] : passed) {
-    const auto* x = nodes_[at].troubles.get();
-    if (x != nullptr && x->failed_at && *x->failed_at <= end) {
-      failures_.push_back({id, *x->failed_at, x->failure});
-      drop(id);
-      return;
-    }
-  }
+  const auto failed = failure_before(id, trial.asked_to);
   if (const auto t = trial.waits_to;
       t > 0 && nodes_[node_at(id, t)].divergence_at(t) != nullptr)
     return; // as below
@@ -225,6 +218,8 @@ void search_plan::wait_further(trial_id id) {
   auto i = passed.begin();
   for (auto t = when.next(trial.delivered_to); t != 0 && t <= trial.asked_to;
        t = when.next(t)) {
+    if (failed && t >= failed->at)
+      return; // it fails once it has been told what comes before
     if (++ahead > limits_.near
         && (ahead > limits_.far || study.wants >= limits_.total))
       return;
@@ -237,11 +232,21 @@ void search_plan::wait_further(trial_id id) {
     if (x.results.count(t) != 0)
       continue;
     if (x.divergence_at(t) != nullptr)
-      return; // it fails once it has been told what comes before
+      return; // likewise
     add_waiter(x.wants[t], id, trial.order);
     x.goal = std::max(x.goal, when.rungs.back());
     changed_.insert(i->node);
   }
+}
+
+std::optional<trial_failure>
+search_plan::failure_before(trial_id id, step_t to) const {
+  for (const auto& [at, end] : passages(id, to)) {
+    const auto* x = nodes_[at].troubles.get();
+    if (x != nullptr && x->failed_at && *x->failed_at <= end)
+      return trial_failure{id, *x->failed_at, x->failure};
+  }
+  return std::nullopt;
 }
 
 void search_plan::stop_waiting(trial_id id, step_t to) {
@@ -338,8 +343,12 @@ void search_plan::deliver(trial_id id) {
     const auto& results = nodes_[at].results;
     const auto i = results.find(t);
     if (i == results.end()) {
-      if (const auto* why = nodes_[at].divergence_at(t)) {
-        failures_.push_back({id, t, *why});
+      auto why = failure_before(id, t);
+      if (const auto* diverged = nodes_[at].divergence_at(t);
+          !why && diverged != nullptr)
+        why = trial_failure{id, t, *diverged};
+      if (why) {
+        failures_.push_back(std::move(*why));
         drop(id);
       }
       return;
@@ -504,16 +513,16 @@ bool search_plan::diverge(node_id at, step_t step, const error& reason) {
   return true;
 }
 
-void search_plan::fail(node_id at, step_t from, const error& reason,
-                       bool is_lasting) {
+void search_plan::fail(node_id at, step_t from, const error& reason) {
+  assert(from > 0);
   auto& known = troubles_of(at);
   if (!known.failed_at || from < *known.failed_at) {
     known.failed_at = from;
     known.failure = reason;
-    if (is_lasting)
-      passing_failures_.erase(at);
-    else
+    if (may_pass(reason.code))
       passing_failures_.insert(at);
+    else
+      passing_failures_.erase(at);
   }
   std::set<trial_id> lost;
   const auto collect = [&](const plan_node& y, step_t first) {
@@ -536,14 +545,30 @@ void search_plan::fail(node_id at, step_t from, const error& reason,
     descend(nodes_[id], 0);
   }
   for (auto trial : lost) {
-    drop(trial);
-    failures_.push_back({trial, from, reason});
+    stop_waiting(trial, from - 1);
+    deliver(trial);
   }
 }
 
 void search_plan::forget_passing_failures() {
   for (auto id : std::exchange(passing_failures_, {}))
     troubles_of(id).failed_at.reset();
+}
+
+void search_plan::retry(trial_id id) {
+  auto& trial = trials_[id];
+  assert(trial.ended && trial.waits_to == 0);
+  for (const auto& [at, end] : passages(id, trial.asked_to)) {
+    auto* x = nodes_[at].troubles.get();
+    if (x == nullptr)
+      continue;
+    x->diverged.erase(x->diverged.begin(), x->diverged.upper_bound(end));
+    if (x->failed_at && *x->failed_at <= end) {
+      x->failed_at.reset();
+      passing_failures_.erase(at);
+    }
+  }
+  trial.ended = false;
 }
 
 void search_plan::forget_checkpoint(node_id at, step_t step) {

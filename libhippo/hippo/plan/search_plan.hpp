@@ -253,17 +253,20 @@ public:
   bool diverge(node_id at, step_t step, const error& reason);
 
   /// Says that training node `at` cannot reach state `from`: every trial that
-  /// waits for it or for something beyond fails.
+  /// is to pass there fails, once it has been told what it measures before, as
+  /// it would alone.
   /// @complexity O(nodes below)
-  /// @param is_lasting whether that is so for trials yet to come as well, even
-  ///                   after `forget_passing_failures`
-  void fail(node_id at, step_t from, const error& reason,
-            bool is_lasting = false);
+  void fail(node_id at, step_t from, const error& reason);
 
-  /// What has failed for a reason that may pass is tried again if somebody asks
-  /// for it from now on. Trials that have failed stay so.
+  /// What has failed for a reason that may pass (`may_pass`) is tried again if
+  /// somebody asks for it from now on. Trials that have failed stay so.
   /// @complexity O(failures since the last call)
   void forget_passing_failures();
+
+  /// A trial that has failed waits again for what it was asked for, after
+  /// `go_on`: what has failed on its way, for whatever reason, is tried again.
+  /// @complexity O(segments + states of these that have diverged)
+  void retry(trial_id trial);
 
   /// Forgets a checkpoint that turned out to be unusable, or was collected.
   void forget_checkpoint(node_id at, step_t step);
@@ -382,6 +385,10 @@ private:
                    configuration_pool::compact config);
   node_id add_node(node_id parent, step_t begin, std::uint64_t strand,
                    configuration_pool::compact config);
+  /// Why a trial cannot get to state `to`, and from where on; nothing: nothing
+  /// is known against it. O(segments).
+  [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
+                                                            step_t to) const;
   /// Whether the outcome of measuring a state is known.
   [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
   /// Tells those who wait for the outcome of measuring a state.

@@ -20,9 +20,14 @@ constexpr std::size_t room_words = 8192;
 std::span<char> answer_buffer::room() {
   const auto used = (bytes_ + sizeof(capnp::word) - 1) / sizeof(capnp::word);
   // Doubling, so that each byte is moved a few times at most.
-  if (words_.size() < used + room_words)
-    words_.resize(std::max(used + room_words, 2 * used));
-  auto* const begin = reinterpret_cast<char*>(words_.data());
+  if (words_.size() < used + room_words) {
+    auto more
+      = kj::heapArray<capnp::word>(std::max(used + room_words, 2 * used));
+    if (bytes_ > 0)
+      std::memcpy(more.begin(), words_.begin(), bytes_);
+    words_ = kj::mv(more);
+  }
+  auto* const begin = reinterpret_cast<char*>(words_.begin());
   return {begin + bytes_, words_.size() * sizeof(capnp::word) - bytes_};
 }
 
@@ -37,7 +42,7 @@ std::optional<kj::Array<capnp::word>> answer_buffer::take() {
     return std::nullopt;
   // More than has come, as long as not even the segment table has.
   const auto size
-    = capnp::expectedSizeInWordsFromPrefix({words_.data(), whole});
+    = capnp::expectedSizeInWordsFromPrefix({words_.begin(), whole});
   if (size > words_max_)
     throw std::runtime_error("sent an answer of more than "
                              + std::to_string(words_max_ * sizeof(capnp::word))
@@ -46,9 +51,9 @@ std::optional<kj::Array<capnp::word>> answer_buffer::take() {
     return std::nullopt;
   auto result = kj::heapArray<capnp::word>(size);
   const auto bytes = size * sizeof(capnp::word);
-  std::memcpy(result.begin(), words_.data(), bytes);
+  std::memcpy(result.begin(), words_.begin(), bytes);
   bytes_ -= bytes;
-  std::memmove(words_.data(), words_.data() + size, bytes_);
+  std::memmove(words_.begin(), words_.begin() + size, bytes_);
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include <capnp/common.h>
 #include <kj/array.h>
@@ -32,7 +31,7 @@ public:
 
 private:
   std::size_t words_max_;
-  std::vector<capnp::word> words_;
+  kj::Array<capnp::word> words_;
   std::size_t bytes_ = 0; ///< that have come, from the begin of `words_`
 };
 

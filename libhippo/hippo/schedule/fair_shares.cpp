@@ -58,6 +58,11 @@ void fair_shares::hold(party x, double devices) {
   parties_[x].devices += devices;
 }
 
+void fair_shares::charge(party x, double seconds) {
+  assert(seconds >= 0);
+  parties_[x].virtual_time += seconds / parties_[x].weight;
+}
+
 void fair_shares::pass_turns() {
   const auto first = next();
   if (!first)

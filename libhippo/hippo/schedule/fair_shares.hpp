@@ -47,6 +47,10 @@ public:
   /// have in common is held by each in part.
   void hold(party x, double devices);
 
+  /// Lets so much device time count as had, which nobody had: for what a party
+  /// has cost the others. REQUIRES: `seconds >= 0`
+  void charge(party x, double seconds);
+
   /// Notes that a free device is given to one that waits. Who does not had no
   /// use for it, and its turns up to that of `next` are over.
   void pass_turns();

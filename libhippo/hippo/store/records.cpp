@@ -47,6 +47,8 @@ const char* to_string(study_command::verb x) noexcept {
       return "weight";
     case study_command::verb::widen:
       return "widen";
+    case study_command::verb::retry:
+      return "retry";
   }
   return "unknown";
 }

@@ -134,6 +134,7 @@ struct study_command {
     cancel, ///< end now; `text` says why
     weight, ///< of now on `text`, a number
     widen,  ///< `text` trials more may be in flight, a number
+    retry,  ///< try trials again that have failed; `text` says which
   };
   verb what = verb::ask;
   std::uint64_t trial = 0;

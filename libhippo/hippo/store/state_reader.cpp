@@ -268,7 +268,7 @@ expected<stored_event> event_in(const sql_statement& row) {
       trial, step, error{static_cast<errc>(row.number(6)), text}};
   } else {
     using verb = study_command::verb;
-    const auto what = named(kind, verb::ask, verb::widen);
+    const auto what = named(kind, verb::ask, verb::retry);
     if (!what)
       return what.failure();
     result.what = study_command{*what, trial, step, text};

@@ -35,6 +35,7 @@ struct study_status {
 struct command_answer {
   std::uint64_t trial = 0;       ///< that was asked for
   nlohmann::ordered_json params; ///< its values
+  std::uint64_t retried = 0;     ///< trials that are tried again
 };
 
 /// A trial is at rest where a client wanted it, or has ended before.

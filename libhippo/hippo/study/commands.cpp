@@ -63,6 +63,18 @@ expected<parsed_command> parse_widen(const study_command& x) {
   return parsed_command{command::widen{trials}};
 }
 
+expected<parsed_command> parse_retry(const study_command& x) {
+  command::retry result;
+  try {
+    const auto said = x.text.empty() ? json::object() : json::parse(x.text);
+    result.trials = said.value("trials", result.trials);
+    result.all = said.value("all", false);
+  } catch (const json::exception& e) {
+    return error{errc::malformed_message, e.what()};
+  }
+  return parsed_command{std::move(result)};
+}
+
 } // namespace
 
 expected<parsed_command> parse_command(const study_command& x,
@@ -90,6 +102,8 @@ expected<parsed_command> parse_command(const study_command& x,
       return parse_weight(x);
     case verb::widen:
       return parse_widen(x);
+    case verb::retry:
+      return parse_retry(x);
   }
   return error{errc::malformed_message, "an unknown command"};
 }

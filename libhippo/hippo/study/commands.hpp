@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 
@@ -47,13 +48,20 @@ struct weight {
 struct widen {
   std::uint64_t trials = 0;
 };
+/// Tries again what has failed.
+struct retry {
+  std::set<std::uint64_t> trials; ///< these; none: all that have failed
+  /// Whether those as well whose failures do not pass; see `may_pass`.
+  bool all = false;
+};
 
 } // namespace command
 
 using parsed_command
   = std::variant<command::ask, command::train, command::tell, command::close,
                  command::pause, command::resume, command::stop,
-                 command::cancel, command::weight, command::widen>;
+                 command::cancel, command::weight, command::widen,
+                 command::retry>;
 
 /// Reads a command as it is sent and stored.
 /// @param max_steps,workload as of `read_parameters`

@@ -71,6 +71,7 @@ void study_core::replay() {
   effects_.clear();
   stored.active_seconds = last.active_seconds;
   study_is_saved_ = stored == last;
+  was_given_up_ = !has_ended() && last.state == study_phase::failed;
   trials_.check_invariants();
   check_invariants();
 }
@@ -244,7 +245,8 @@ void study_core::take(const trial_failed& x) {
   if (hippo::has_ended(trials_[x.trial].state))
     return;
   end_trial(x.trial, trial_state::failed,
-            "at step " + std::to_string(x.at) + ": " + x.reason.message);
+            "at step " + std::to_string(x.at) + ": " + x.reason.message,
+            x.reason.code);
   take_turn(tuner_->on_failure(x.trial));
   note_failure(x.reason);
 }
@@ -263,8 +265,8 @@ void study_core::note_failure(const error& why) {
     enter(study_phase::paused,
           "its first " + std::to_string(alike_failures_max)
             + " trials failed alike: " + line
-            + "; mend the cause and resume it, or give the study anew if its "
-              "code has changed (on_error: continue goes on)");
+            + "; mend the cause, then retry and resume it, or give the study "
+              "anew if its code has changed (on_error: continue goes on)");
 }
 
 void study_core::take(study_command x) {
@@ -294,11 +296,18 @@ std::optional<error> study_core::refusal_of_state(study_phase to) const {
   return std::nullopt;
 }
 
-std::optional<error> study_core::refusal(const study_command& x) const {
+/// What has ended stays as it is, unless it is tried again.
+std::optional<error> study_core::refusal_of_end(verb what) const {
   const auto& stored = options_.stored;
-  if (has_ended())
-    return error{errc::invalid_argument, "study " + stored.name + " has ended: "
-                                           + to_string(stored.state)};
+  if (!has_ended() || what == verb::retry)
+    return std::nullopt;
+  return error{errc::invalid_argument, "study " + stored.name + " has ended: "
+                                         + to_string(stored.state)};
+}
+
+std::optional<error> study_core::refusal(const study_command& x) const {
+  if (auto why = refusal_of_end(x.what))
+    return why;
   auto parsed
     = parse_command(x, options_.spec.max_steps, options_.workload);
   if (!parsed)
@@ -321,6 +330,10 @@ std::optional<error> study_core::refusal(const study_command& x) const {
       return refusal_of_state(study_phase::running);
     case verb::stop:
       return refusal_of_state(study_phase::stopping);
+    case verb::retry:
+      if (auto what = retried_by(std::get<command::retry>(*parsed)); !what)
+        return what.failure();
+      return std::nullopt;
     case verb::cancel:
     case verb::weight:
     case verb::widen:
@@ -330,10 +343,8 @@ std::optional<error> study_core::refusal(const study_command& x) const {
 }
 
 expected<command_answer> study_core::carry_out(const study_command& x) {
-  const auto& stored = options_.stored;
-  if (has_ended())
-    return error{errc::invalid_argument, "study " + stored.name + " has ended: "
-                                           + to_string(stored.state)};
+  if (auto why = refusal_of_end(x.what))
+    return *why;
   auto parsed
     = parse_command(x, options_.spec.max_steps, options_.workload);
   if (!parsed)
@@ -453,9 +464,9 @@ void study_core::take_turn(const turn& x) {
   }
 }
 
-void study_core::end_trial(trial_no no, trial_state how,
-                           std::string failure) {
-  if (!trials_.end(no, how, std::move(failure)))
+void study_core::end_trial(trial_no no, trial_state how, std::string failure,
+                           std::optional<errc> cause) {
+  if (!trials_.end(no, how, std::move(failure), cause))
     return;
   const auto& x = trials_[no];
   unsaved_.insert(no);

@@ -89,7 +89,7 @@ using any_study_effect
 ///        |                          |
 ///        +--stop--> stopping <------+
 ///        |              |           |
-///        +---complete---+--cancel---+--> ended
+///        +---complete---+--cancel---+--> ended --retry--> running
 ///
 /// What it does follows from its text and from what it has received, in that
 /// order: after a restart it receives all of that again, and is where it was.
@@ -154,6 +154,8 @@ public:
   void check_invariants() const;
 
 private:
+  using verb = study_command::verb;
+
   void replay();
   effects finish();
 
@@ -179,6 +181,7 @@ private:
   expected<command_answer> apply(const command::cancel& x);
   expected<command_answer> apply(const command::weight& x);
   expected<command_answer> apply(const command::widen& x);
+  expected<command_answer> apply(const command::retry& x);
   expected<command_answer> take(expected<turn> next);
   expected<command_answer> steer(study_phase to);
   void enter(study_phase to, std::string why = {});
@@ -187,13 +190,20 @@ private:
   /// Says why a command cannot be carried out now, if it cannot.
   [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
   [[nodiscard]] std::optional<error> refusal_of_state(study_phase to) const;
+  [[nodiscard]] std::optional<error> refusal_of_end(verb what) const;
+  [[nodiscard]] std::optional<error> refusal_of_retry(trial_no no,
+                                                      bool all) const;
+  /// The trials that a command tries again, or why it does nothing.
+  [[nodiscard]] expected<std::vector<trial_no>>
+  retried_by(const command::retry& x) const;
 
   [[nodiscard]] std::string with_constants(const std::string& values) const;
 
   // -- what it decides --------------------------------------------------------
 
   void take_turn(const turn& x);
-  void end_trial(trial_no no, trial_state how, std::string failure = {});
+  void end_trial(trial_no no, trial_state how, std::string failure = {},
+                 std::optional<errc> cause = {});
   void drop_trial(trial_no no, trial_state how, const std::string& why = {});
   void end_study(study_phase how, trial_state rest,
                  const std::string& why = {});
@@ -243,6 +253,8 @@ private:
   std::set<trial_no> unsaved_added_; ///< trials that are new
   bool study_is_saved_ = true;
   bool end_is_announced_ = false;
+  /// Whether it was ended by no decision of its own: by a fault of the service.
+  bool was_given_up_ = false;
   /// Since when it has been worked on, if it is now.
   std::optional<moment> active_since_;
 

@@ -63,7 +63,8 @@ void study_trials::pause(trial_no no) {
   at(no).state = trial_state::paused;
 }
 
-bool study_trials::end(trial_no no, trial_state how, std::string failure) {
+bool study_trials::end(trial_no no, trial_state how, std::string failure,
+                       std::optional<errc> cause) {
   assert(has_ended(how));
   auto& x = at(no);
   if (has_ended(x.state))
@@ -71,11 +72,25 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure) {
   waiting_steps_ -= waiting(x);
   x.state = how;
   x.failure = std::move(failure);
+  x.cause = cause;
   ++finished_;
   if (how == trial_state::failed && best_ && best_->trial == no)
     find_best();
   check(no);
   return true;
+}
+
+void study_trials::retry(trial_no no) {
+  auto& x = at(no);
+  assert(x.state == trial_state::failed && x.cause);
+  x.state = trial_state::running;
+  x.failure.clear();
+  x.cause.reset();
+  --finished_;
+  waiting_steps_ += waiting(x);
+  if (x.best)
+    find_best();
+  check(no);
 }
 
 void study_trials::find_best() {
@@ -139,6 +154,7 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
   assert(finished_ <= entries_.size());
   assert(x.asked_to <= asked_steps_);
   assert(!has_ended(x.state) || finished_ > 0);
+  assert(!x.cause || x.state == trial_state::failed);
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
   assert(x.shared <= x.acked);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/error.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
@@ -33,6 +34,8 @@ public:
     std::vector<trial_measurement> results;
     std::optional<stored_best> best; ///< of the results
     std::string failure;
+    /// What the trainers have failed with; nothing: no trainer has.
+    std::optional<errc> cause;
   };
 
   /// The best measurement of all trials that have not failed.
@@ -71,7 +74,15 @@ public:
   /// Ends a trial. One that fails has no result: what it measured counts no
   /// more. @returns whether it had not ended before
   /// @complexity O(trials) if it has failed and was the best, else O(1)
-  bool end(trial_no no, trial_state how, std::string failure = {});
+  /// @param cause what the trainers have failed with, if they have
+  bool end(trial_no no, trial_state how, std::string failure = {},
+           std::optional<errc> cause = {});
+
+  /// A trial that has failed waits again for what it was asked for. What it has
+  /// measured counts again.
+  /// @complexity O(trials) if it has measured anything, else O(1)
+  /// REQUIRES: it has a cause.
+  void retry(trial_no no);
 
   /// Whether a trial waits for something.
   [[nodiscard]] bool is_on_its_way(trial_no no) const;

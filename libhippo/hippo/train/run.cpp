@@ -208,7 +208,7 @@ private:
   std::optional<error> prepare() {
     auto failure = timed(next_.load_ns, [this] { work_.prepare(); });
     if (failure && failure->code == errc::training_failed)
-      failure->code = errc::unknown_workload;
+      failure->code = errc::cannot_start;
     return failure;
   }
 

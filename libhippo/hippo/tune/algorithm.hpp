@@ -102,6 +102,13 @@ public:
   /// Trial `trial` failed or was cancelled; it gives no further results.
   virtual std::vector<action> on_failure(trial_no trial) = 0;
 
+  /// Trial `trial`, which has failed, is tried again: it is on its way once
+  /// more to where its last `advance` sent it.
+  /// @returns whether it is as if it had not failed; false: what was decided
+  ///          since leaves no place for it, and its results are not heeded
+  /// REQUIRES: it failed on its way.
+  virtual bool take_back(trial_no trial) = 0;
+
   /// Whether it would ask for more if more trials might be in flight.
   [[nodiscard]] virtual bool wants_capacity() const { return false; }
 

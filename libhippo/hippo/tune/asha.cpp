@@ -82,6 +82,14 @@ std::vector<action> asha::on_failure(trial_no trial) {
   return out;
 }
 
+bool asha::take_back(trial_no trial) {
+  trials_[trial].phase = trial_phase::training;
+  flight_.enter();
+  on_taken_back(trial);
+  done_ = false;
+  return true;
+}
+
 std::vector<action> asha::widen(std::uint64_t trials) {
   std::vector<action> out;
   flight_.widen(trials);
@@ -170,6 +178,11 @@ void asha_promotion::on_lost(trial_no trial, trial_phase before) {
     board.values.erase(x.at_rung);
     board.resting.erase(x.at_rung);
   }
+}
+
+void asha_promotion::on_taken_back(trial_no trial) {
+  if (const auto rung = state(trial).rung; rung != last_rung())
+    --boards_[rung].failed;
 }
 
 trial_no asha_promotion::choose_equal(std::size_t rung) const {

@@ -32,6 +32,7 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
     return flight_.is_narrow() && !done_;
   }
@@ -59,6 +60,9 @@ protected:
 
   /// Trial `trial` failed while it was in phase `before`: training or resting.
   virtual void on_lost(trial_no trial, trial_phase before) = 0;
+
+  /// Trial `trial`, which was lost in training, is on its way again.
+  virtual void on_taken_back(trial_no /*trial*/) {}
 
   /// Lets a trial at rest go on, if one may.
   virtual bool resume(std::vector<action>& out) = 0;
@@ -140,6 +144,7 @@ private:
 
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no trial, trial_phase before) override;
+  void on_taken_back(trial_no trial) override;
   bool resume(std::vector<action>& out) override;
   bool resume_last(std::vector<action>& out) override;
 

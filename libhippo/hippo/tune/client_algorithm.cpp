@@ -72,6 +72,13 @@ std::vector<action> client_algorithm::on_failure(trial_no trial) {
   return {};
 }
 
+bool client_algorithm::take_back(trial_no trial) {
+  states_[trial].phase = trial_phase::training;
+  --ended_;
+  flight_.enter();
+  return true;
+}
+
 std::string client_algorithm::refusal_of_ask() const {
   if (closed_)
     return closed_text;

@@ -64,6 +64,7 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
   [[nodiscard]] bool done() const override {
     return (closed_ || states_.size() == most_) && ended_ == states_.size();
   }
@@ -106,6 +107,7 @@ public:
     others_->on_result(trial, at, value);
   }
   void on_failure(trial_no trial) override { others_->on_failure(trial); }
+  void on_retry(trial_no trial) override { others_->on_retry(trial); }
 
 private:
   std::unique_ptr<sampler> others_;

@@ -16,6 +16,13 @@ std::vector<action> full_training::on_failure(trial_no trial) {
   return end(trial);
 }
 
+bool full_training::take_back(trial_no trial) {
+  ended_[trial] = false;
+  --ended_count_;
+  flight_.enter();
+  return true;
+}
+
 std::vector<action> full_training::end(trial_no trial) {
   if (ended_[trial])
     return {};

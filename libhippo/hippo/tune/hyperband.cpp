@@ -88,6 +88,15 @@ std::vector<action> hyperband::on_failure(trial_no trial) {
   return take(index, was_done, halving.on_failure(trial - first));
 }
 
+bool hyperband::take_back(trial_no trial) {
+  auto& [first, halving] = brackets_[bracket_of(trial)];
+  const bool was_done = halving.done();
+  if (!halving.take_back(trial - first))
+    return false;
+  ended_ -= was_done;
+  return true;
+}
+
 std::size_t hyperband::bracket_of(trial_no trial) const {
   const auto after = std::upper_bound(
     brackets_.begin(), brackets_.end(), trial,

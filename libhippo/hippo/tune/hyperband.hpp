@@ -50,6 +50,7 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
   [[nodiscard]] bool done() const override {
     return opened_ == trials_ && ended_ == brackets_.size();
   }

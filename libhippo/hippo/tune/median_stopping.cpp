@@ -73,6 +73,13 @@ std::vector<action> median_stopping::on_failure(trial_no trial) {
   return fill();
 }
 
+bool median_stopping::take_back(trial_no trial) {
+  trials_[trial].training = true;
+  trials_[trial].ended = false;
+  flight_.enter();
+  return true;
+}
+
 split_ranking& median_stopping::means_at(step_t at) {
   const auto [found, is_new] = means_.try_emplace(at);
   if (!is_new || at > furthest_)

@@ -37,6 +37,7 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
     return flight_.is_narrow() && next_ < most_;
   }

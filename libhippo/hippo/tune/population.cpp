@@ -44,7 +44,18 @@ std::vector<action> population::on_result(trial_no trial, step_t at,
 std::vector<action> population::on_failure(trial_no trial) {
   if (!trials_.remove(trial) || done_)
     return {};
+  failed_in_[trial] = end_;
   return proceed();
+}
+
+bool population::take_back(trial_no trial) {
+  // Who failed in a generation that has ended was replaced.
+  const auto in = failed_in_.extract(trial);
+  if (!in || in.mapped() != end_ || (done_ && trials_.reported() > 0))
+    return false;
+  trials_.train(trial);
+  done_ = false;
+  return true;
 }
 
 std::vector<action> population::proceed() {

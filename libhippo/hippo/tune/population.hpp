@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
@@ -37,6 +38,7 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
   [[nodiscard]] bool done() const override { return done_; }
   [[nodiscard]] expected_work to_come() const override {
     const auto rest = done_ ? 0 : max_ - end_;
@@ -61,6 +63,8 @@ private:
   step_t begin_ = 0; ///< of the present generation
   step_t end_;       ///< of the present generation
   bool done_ = false;
+  /// The ends of the generations in which trials have failed.
+  std::map<trial_no, step_t> failed_in_;
 };
 
 /// Returns `interval`, `2 * interval`, ... below `max`, then `max` itself.

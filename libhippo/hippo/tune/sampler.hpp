@@ -32,6 +32,9 @@ public:
 
   /// Trial `trial` failed or was cancelled; it gives no further results.
   virtual void on_failure(trial_no /*trial*/) {}
+
+  /// Trial `trial`, which has failed, is tried again.
+  virtual void on_retry(trial_no /*trial*/) {}
 };
 
 /// Makes the sampler that a study names. The study has been checked by

@@ -27,14 +27,26 @@ std::vector<action> sha::on_result(trial_no trial, step_t at, double value) {
 std::vector<action> sha::on_failure(trial_no trial) {
   if (!trials_.remove(trial) || done())
     return {};
+  failed_in_[trial] = rung_;
   return proceed();
+}
+
+bool sha::take_back(trial_no trial) {
+  // Who was awaited on a rung that has ended is late for it.
+  const auto in = failed_in_.extract(trial);
+  if (!in || in.mapped() != rung_)
+    return false;
+  trials_.train(trial);
+  all_failed_ = false;
+  return true;
 }
 
 std::vector<action> sha::proceed() {
   std::vector<action> actions;
   if (!trials_.is_complete())
     return actions;
-  if (++rung_ == rungs_.size())
+  all_failed_ = trials_.reported() == 0;
+  if (all_failed_ || ++rung_ == rungs_.size())
     return actions;
   auto ranking = trials_.take_ranking();
   const auto kept = std::min<std::uint64_t>(
@@ -56,8 +68,6 @@ std::vector<action> sha::proceed() {
     actions.emplace_back(prune{trial});
   }
   entered_ = kept;
-  if (kept == 0) // all failed
-    rung_ = rungs_.size();
   return actions;
 }
 

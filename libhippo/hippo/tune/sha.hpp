@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
@@ -34,7 +35,10 @@ public:
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
-  [[nodiscard]] bool done() const override { return rung_ == rungs_.size(); }
+  bool take_back(trial_no trial) override;
+  [[nodiscard]] bool done() const override {
+    return all_failed_ || rung_ == rungs_.size();
+  }
   [[nodiscard]] expected_work to_come() const override;
 
 private:
@@ -49,6 +53,9 @@ private:
   cohort trials_;
   std::size_t rung_ = 0;  ///< the present one
   std::uint64_t entered_; ///< trials that it began with
+  bool all_failed_ = false; ///< on the present rung
+  /// On which rung trials that have failed were awaited.
+  std::map<trial_no, std::size_t> failed_in_;
   const trial_states* states_;
   trial_no first_;
 };

@@ -53,6 +53,7 @@ public:
   trial_parameters branch(const fork& x) override;
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
+  void on_retry(trial_no trial) override { std::erase(failed_, trial); }
 
 private:
   using leaf_no = std::uint32_t;

@@ -191,6 +191,10 @@ turn tuner::on_result(trial_no trial, step_t at, double value) {
                       != out.pruned.end();
   if (at < goal && !pruned)
     ask(trial, goal, out);
+  if (const auto i = late_.find(trial); i != late_.end() && at >= i->second) {
+    late_.erase(i);
+    out.pruned.push_back(trial);
+  }
   if (at >= when_.rungs.front())
     window_.settle(trial);
   open(out);
@@ -200,10 +204,19 @@ turn tuner::on_result(trial_no trial, step_t at, double value) {
 turn tuner::on_failure(trial_no trial) {
   turn out;
   sampler_->on_failure(trial);
+  late_.erase(trial);
   carry_out(algorithm_->on_failure(trial), out);
   window_.settle(trial);
   open(out);
   return out;
+}
+
+void tuner::retry(trial_no trial, step_t to) {
+  sampler_->on_retry(trial);
+  if (algorithm_->take_back(trial))
+    return;
+  const auto i = responsive_.find(trial);
+  late_[trial] = i == responsive_.end() ? to : i->second.goal;
 }
 
 turn tuner::widen(std::uint64_t trials) {

@@ -55,6 +55,10 @@ public:
   /// Trial `trial` failed or was cancelled.
   turn on_failure(trial_no trial);
 
+  /// Trial `trial`, which has failed on its way to state `to`, is tried again.
+  /// Where the algorithm has gone on without it, it ends there.
+  void retry(trial_no trial, step_t to);
+
   /// Whether it would start more trials if it might.
   [[nodiscard]] bool wants_capacity() const {
     return algorithm_->wants_capacity();
@@ -89,7 +93,9 @@ public:
   [[nodiscard]] std::optional<error> refusal_of_end(trial_no trial) const;
   [[nodiscard]] std::optional<error> refusal_of_close() const;
 
-  [[nodiscard]] bool done() const { return algorithm_->done(); }
+  [[nodiscard]] bool done() const {
+    return algorithm_->done() && late_.empty();
+  }
 
   /// Estimates what is still to come, beyond what has been asked for.
   [[nodiscard]] expected_work to_come() const {
@@ -157,6 +163,8 @@ private:
   std::unordered_map<trial_no, trial_parameters> decided_;
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
+  /// Trials on their way that the algorithm does not wait for, and where to.
+  std::map<trial_no, step_t> late_;
 };
 
 } // namespace hippo
