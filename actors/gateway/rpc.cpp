@@ -313,13 +313,11 @@ public:
   kj::Promise<void> checkpoint(CheckpointContext context) override {
     return call(context, checkpoint_bytes_per_call_max,
                 [this, context]() mutable {
-                  const auto params = context.getParams();
+                  const auto x = context.getParams();
                   return queries_
-                    .checkpoint_part(id_, to_string(params.getFile()),
-                                     params.getOffset())
-                    .then([context](const std::string& x) mutable {
-                      context.getResults().setContent(
-                        kj::StringPtr{x.data(), x.size()}.asBytes());
+                    .checkpoint_part(id_, to_string(x.getFile()), x.getOffset())
+                    .then([context](const std::string& part) mutable {
+                      context.getResults().setContent(to_text(part).asBytes());
                     });
                 });
   }
