@@ -7,7 +7,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::vector<std::string> names(const trial_parameters& x) {
+std::vector<std::string> names(const trials_apart& x) {
   std::vector<std::string> result;
   for (const auto& [name, y] : x.varied)
     result.push_back(name);

@@ -98,7 +98,7 @@ parameter_domain domain_of(const std::vector<double>& x) {
 
 /// Sorts what trials had into `to`.
 void classify(const std::string& name, const std::vector<leaf>& values,
-              std::size_t trials, trial_parameters& to) {
+              std::size_t trials, trials_apart& to) {
   std::set<double> numbers;
   std::set<std::string> words;
   for (const auto& x : values)
@@ -141,7 +141,7 @@ void classify(const std::string& name, const std::vector<leaf>& values,
 
 } // namespace
 
-trial_parameters take_apart(const std::vector<json>& trials) {
+trials_apart take_apart(const std::vector<json>& trials) {
   schedules known;
   for (const auto& x : trials)
     if (x.is_object())
@@ -152,7 +152,7 @@ trial_parameters take_apart(const std::vector<json>& trials) {
     if (trials[i].is_object())
       for (const auto& [name, value] : trials[i].items())
         add(name, value, i, known, found);
-  trial_parameters result;
+  trials_apart result;
   for (const auto& [name, values] : found)
     classify(name, values, trials.size(), result);
   return result;

@@ -14,7 +14,7 @@ namespace hippo {
 /// is of (`lr`), and what that has (`lr.cosine.horizon`), which trials with
 /// another kind do not have. A number is a `constant` where other trials have
 /// schedules; lists of up to 8 items are taken apart by place.
-struct trial_parameters {
+struct trials_apart {
   /// By name, only those that vary.
   std::map<std::string, varied_parameter> varied;
   /// Names of those that are the same in all trials that have them.
@@ -29,7 +29,7 @@ struct trial_parameters {
 /// from the least to the greatest: whole, or of logarithms where the middle one
 /// is nearer to the middle of that.
 /// @complexity O(values × log)
-trial_parameters
+trials_apart
 take_apart(const std::vector<nlohmann::ordered_json>& trials);
 
 } // namespace hippo
