@@ -1,5 +1,6 @@
 // One study: its best value, curves, hyper-parameters, tree and trials.
-import {clock, element, lines, parallel, scale, shown} from "./charts.js";
+import {clock, colour, element, lines, parallel, scale,
+  shown} from "./charts.js";
 import {Refused} from "./data.js";
 import {figures, percent, progress, state} from "./studies.js";
 import {table} from "./table.js";
@@ -131,7 +132,7 @@ export function studyView(id) {
 
   function draw() {
     if (!last) return;
-    const {study, data, results} = last;
+    const {study, data, names, results} = last;
     const maximize = study.direction === "maximize";
     const rank = ranks(rowsOf.map(x => x.value), maximize);
     const seen = kept ? rowsOf.filter((_, i) => kept.has(i)) : rowsOf;
@@ -147,8 +148,6 @@ export function studyView(id) {
     })), {logY: log.checked});
     count.textContent = `${shown(seen.length)} of ${shown(rowsOf.length)} trials`
       + (seen.length > CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : "");
-    const names = Object.keys(data.params).filter(name =>
-      new Set(data.params[name]).size > 1);
     many.set([...names.map(name => ({name, values: data.params[name]})),
       {name: study.metric, values: data.value}],
     rowsOf.map(x => scale(rank(x.value))));
@@ -215,7 +214,7 @@ export function studyView(id) {
       const maximize = study.direction === "maximize";
       const start = curve.time[0] ?? 0;
       const line = {x: [], y: [], steps: true, bold: true, colour:
-        getComputedStyle(document.documentElement).getPropertyValue("--accent"),
+        colour("--accent"),
       name: `best ${study.metric}`};
       let found = null;
       curve.value.forEach((v, i) => {
@@ -253,7 +252,7 @@ export function studyView(id) {
           if (running.has(trial)) live.add(nodes.at.node[i]);
         });
       }
-      last = {study, data, results, values, live,
+      last = {study, data, names, results, values, live,
         tree: nodes};
       draw();
       drawTree();
@@ -305,8 +304,7 @@ export function trialView(id, no) {
       const mine = byTrial(curve).get(no) ?? {step: [], value: []};
       chart.set(mine.step.length ? [{x: mine.step, y: mine.value.map(v =>
         v === null ? NaN : v), name: `trial ${no}`, bold: true, marks: true,
-      colour: getComputedStyle(document.documentElement)
-        .getPropertyValue("--accent")}] : []);
+      colour: colour("--accent")}] : []);
       const place = new Map(nodes.id.map((x, k) => [x, k]));
       const at = nodes.at.trial.indexOf(no);
       const way = [];

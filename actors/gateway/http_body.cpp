@@ -47,8 +47,8 @@ bool takes_gzip(std::string_view accept_encoding) {
   return !rest.starts_with(";q=0") || rest.starts_with(";q=0.");
 }
 
-std::string entity_tag(std::string_view bytes) {
-  return '"' + hash_text(std::string{bytes}) + '"';
+std::string entity_tag(const std::string& bytes) {
+  return '"' + hash_text(bytes) + '"';
 }
 
 } // namespace hippo

@@ -12,6 +12,6 @@ std::string gzip(std::string_view bytes);
 bool takes_gzip(std::string_view accept_encoding);
 
 /// Returns what names a body in ETag: it changes with each byte.
-std::string entity_tag(std::string_view bytes);
+std::string entity_tag(const std::string& bytes);
 
 } // namespace hippo

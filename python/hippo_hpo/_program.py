@@ -19,14 +19,18 @@ def hippo_program() -> str:
     Raises:
         Error: there is none.
     """
-    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin",
-                        "hippo")
-    for path in (os.environ.get(VARIABLE), here, shutil.which("hippo")):
+    for path in (os.environ.get(VARIABLE), _installed("hippo"),
+                 shutil.which("hippo")):
         if path and os.access(path, os.X_OK) \
                 and os.path.realpath(path) != os.path.realpath(sys.argv[0]):
             return path
     raise Error("there is no program `hippo`: install a wheel of hippo-hpo, "
                 f"which has it, or let {VARIABLE} name one that was built")
+
+
+def _installed(name: str) -> str:
+    """Where a wheel puts a program."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
 
 
 def run_hippo() -> None:
@@ -40,7 +44,7 @@ def run_trainer() -> None:
 
 
 def _become(name: str) -> None:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", name)
+    path = _installed(name)
     if not os.path.exists(path):
         sys.exit(f"{name}: this installation of hippo-hpo has no programs. "
                  "Install a wheel that scripts/wheel makes, "

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import pickle
 import random
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -223,11 +222,7 @@ class _FunctionWorkload(Workload):
                             f"{name} is {hp[name](step)!r} at step {step}, and "
                             f"was {value!r}: ctx.constant() is for what never "
                             "changes")
-        if unread := sorted(set(hp) - hp.read):
-            raise ValueError(
-                f"nothing has read {', '.join(unread)} in the steps from "
-                f"{start} to {stop}: read it from ctx.hp, or take it out of "
-                "the space")
+        hp._refuse_unread("read it from ctx.hp, or take it out of the space")
 
     def evaluate(self) -> dict[str, float]:
         if self._metrics is None:
@@ -249,17 +244,17 @@ class _FunctionWorkload(Workload):
         self._begin(state)
 
     def save(self, path: str) -> None:
+        if (torch := sys.modules.get("torch")) is None:
+            super().save(path)
+            return
         with open(path, "wb") as file:
-            if (torch := sys.modules.get("torch")) is not None:
-                torch.save(self.state_dict(), file)
-            else:
-                pickle.dump(self.state_dict(), file, protocol=5)
+            torch.save(self.state_dict(), file)
 
     def read(self, path: str) -> Any:
+        if (torch := sys.modules.get("torch")) is None:
+            return super().read(path)
         with open(path, "rb") as file:
-            if (torch := sys.modules.get("torch")) is not None:
-                return torch.load(file, map_location="cpu", weights_only=False)
-            return pickle.load(file)
+            return torch.load(file, map_location="cpu", weights_only=False)
 
 
 class TrainingFunction:

@@ -71,8 +71,7 @@ class Study:
     @property
     def text(self) -> str:
         """The study file."""
-        return self._call("describe", lambda x: x.describe(),
-                          lambda x: study_of(str(x.text)))
+        return study_of(self._whole_text())
 
     def _whole_text(self) -> str:
         """The study file with the code that came with it."""

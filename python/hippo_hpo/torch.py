@@ -370,11 +370,7 @@ class Workload(_Workload):
         for step in range(start, stop):
             seed_step(self.seed, step)
             self.train_step(step, hp)
-        if unread := sorted(set(hp) - hp.read):
-            raise ValueError(
-                f"nothing has read {', '.join(unread)} in the steps from "
-                f"{start} to {stop}: read it in train_step, or take it out of "
-                "the study")
+        hp._refuse_unread("read it in train_step, or take it out of the study")
 
     def state_dict(self) -> dict[str, Any]:
         return State(**self.parts()).state_dict()

@@ -88,6 +88,13 @@ class HyperParameters:
         """The names that anybody has asked for."""
         return frozenset(self._read)
 
+    def _refuse_unread(self, advice: str) -> None:
+        """Raises ValueError, with what to do, if nobody has asked for one."""
+        if unread := sorted(set(self) - self.read):
+            raise ValueError(
+                f"nothing has read {', '.join(unread)} in the steps from "
+                f"{self._start} to {self._stop}: {advice}")
+
 
 class Workload(abc.ABC):
     """A model with its data and everything that training it needs.

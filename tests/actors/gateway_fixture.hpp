@@ -28,6 +28,21 @@
 
 namespace hippo::test {
 
+/// Three trials of four steps; two of them are one up to step 2.
+inline const std::string grid_text = R"(
+study: grid
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 4}
+space:
+  lr:
+    choice:
+      - 0.1
+      - 0.2
+      - multistep: {initial: 0.1, milestones: [2], gamma: 0.5}
+algorithm: grid
+)";
+
 /// Lets training go on, or not, and counts its steps.
 class turnstile {
 public:

@@ -15,20 +15,6 @@ namespace {
 
 using json = nlohmann::json;
 
-const std::string grid_text = R"(
-study: grid
-workload: {name: sum}
-objective: {metric: sum}
-steps: {max: 4}
-space:
-  lr:
-    choice:
-      - 0.1
-      - 0.2
-      - multistep: {initial: 0.1, milestones: [2], gamma: 0.5}
-algorithm: grid
-)";
-
 const std::string dozen_text = R"(
 study: dozen
 workload: {name: sum}

@@ -72,7 +72,8 @@ public:
 
 private:
   expected<std::monostate> read_studies() {
-    return for_each("SELECT id, text FROM studies", [this](auto& row) {
+    const auto* const all = "SELECT id, text FROM studies";
+    return database_->for_each(all, [this](auto& row) {
       auto& study = studies_[row.number(0)];
       const auto code = code_of(std::string{row.text(1)});
       if (!code)
@@ -89,21 +90,20 @@ private:
   }
 
   expected<std::monostate> read_trained() {
-    return for_each("SELECT DISTINCT study, workload FROM events"
-                    " WHERE workload IS NOT NULL",
-                    [this](auto& row) {
-                      if (const auto i = studies_.find(row.number(0));
-                          i != studies_.end())
-                        i->second.trained.insert(row.number(1));
-                    });
+    return database_->for_each(
+      "SELECT DISTINCT study, workload FROM events"
+      " WHERE workload IS NOT NULL",
+      [this](auto& row) {
+        if (const auto i = studies_.find(row.number(0)); i != studies_.end())
+          i->second.trained.insert(row.number(1));
+      });
   }
 
   expected<std::monostate> move_keys() {
     std::map<std::uint64_t, std::string> keys;
-    if (auto done = for_each("SELECT id, key FROM workloads",
-                             [&](auto& row) {
-                               keys[row.number(0)] = row.text(1);
-                             });
+    if (auto done = database_->for_each(
+          "SELECT id, key FROM workloads",
+          [&](auto& row) { keys[row.number(0)] = row.text(1); });
         !done)
       return done;
     auto update
@@ -160,21 +160,6 @@ private:
     const auto there = checkpoints_ / hash_text(to);
     if (!std::filesystem::exists(there, ignored))
       std::filesystem::rename(checkpoints_ / hash_text(from), there, ignored);
-  }
-
-  template <class F>
-  expected<std::monostate> for_each(const char* sql, F f) {
-    auto query = database_->prepare(sql);
-    if (!query)
-      return query.failure();
-    for (;;) {
-      const auto more = query->step();
-      if (!more)
-        return more.failure();
-      if (!*more)
-        return std::monostate{};
-      f(*query);
-    }
   }
 
   static std::optional<study_code> code_of(const std::string& text) {

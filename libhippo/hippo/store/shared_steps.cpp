@@ -32,7 +32,7 @@ public:
   explicit shared_step_counter(sql_database& database) : database_(database) {}
 
   expected<std::monostate> run() {
-    auto done = for_each(
+    auto done = database_.for_each(
       "SELECT workload, node, parent, begin FROM nodes WHERE node > 0",
       [this](const sql_statement& row) {
         nodes_[{row.number(0), row.number(1)}]
@@ -40,7 +40,7 @@ public:
       });
     if (!done)
       return done;
-    done = for_each(
+    done = database_.for_each(
       "SELECT id, study, trial, step, workload, node FROM events"
       " WHERE workload IS NOT NULL ORDER BY id",
       [this](const sql_statement& row) {
@@ -101,21 +101,6 @@ private:
           !done)
         return done;
     return std::monostate{};
-  }
-
-  template <class F>
-  expected<std::monostate> for_each(const char* sql, F&& f) {
-    auto query = database_.prepare(sql);
-    if (!query)
-      return query.failure();
-    for (;;) {
-      const auto more = query->step();
-      if (!more)
-        return more.failure();
-      if (!*more)
-        return std::monostate{};
-      f(*query);
-    }
   }
 
   sql_database& database_;

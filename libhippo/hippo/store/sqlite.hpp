@@ -67,6 +67,22 @@ public:
 
   expected<sql_statement> prepare(std::string_view sql);
 
+  /// Shows each row of a query without parameters to `f`, as a `sql_statement`.
+  template <class F>
+  expected<std::monostate> for_each(std::string_view sql, F&& f) {
+    auto query = prepare(sql);
+    if (!query)
+      return query.failure();
+    for (;;) {
+      const auto more = query->step();
+      if (!more)
+        return more.failure();
+      if (!*more)
+        return std::monostate{};
+      f(*query);
+    }
+  }
+
   /// Copies all that is committed, as of one moment, over what is in `to`.
   /// Others may write meanwhile, if this is in WAL mode.
   expected<std::monostate> copy_to(sql_database& to);
