@@ -153,6 +153,25 @@ TEST(MergeCore, AReportThatComesAgainBringsNoCheckpointBack) {
   x.expect_all_as_alone();
 }
 
+/// Else the file would be another lease's, which may go while that one's report
+/// is still on its way.
+TEST(MergeCore, ALateReportOfAnotherLeasesFileIsOfNothing) {
+  started_world x;
+  x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+  const auto id = x.grant();
+  auto job = x.trainers.at(id).jobs.begin()->second;
+  auto lie = x.train_to(job, job.work.stops.front());
+  ASSERT_TRUE(lie.saved) << "where trials part";
+  lie.lease += 2; // not granted yet
+  x.report(lie);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_EQ(x.core.plan().node(lie.node).checkpoints.size(), 0u);
+  EXPECT_TRUE(x.studies[0].trials.at(0).delivered.empty());
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
   for (const step_t at : {step_t{0}, step_t{10}, UINT64_MAX}) {
     started_world x;
@@ -810,6 +829,39 @@ TEST(MergeCore, AMessageBeyondTheLimitIsLeasedInParts) {
   ASSERT_EQ(x.sent_leases.size(), 2u);
   EXPECT_EQ(x.sent_leases[0].second.stages.size(), 1u);
   EXPECT_EQ(x.sent_leases[0].second.stops.back().at, 3u);
+  x.expect_all_as_alone();
+}
+
+/// It would be granted and given back without an end.
+TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
+  auto options = laned(2);
+  options.speed_names = {"batch_size"};
+  started_world x{options};
+  const auto answer_demands = [&x] {
+    while (!x.demands.empty())
+      x.answer_demand();
+  };
+  x.train(0, {x.constant(.1, 128)}, 9);
+  const auto first = x.grant();
+  x.train(0, {x.constant(.2, 64)}, 9);
+  const auto second = x.grant();
+  x.apply(merge_event::able_trainers{{{first, "model"}, {second, "model"}}});
+  answer_demands();
+  const auto lease_on = [&](trainer_id id) {
+    return x.trainers.at(id).jobs.begin()->first;
+  };
+  ASSERT_EQ(x.trainers.at(first).jobs.size(), 1u);
+  ASSERT_EQ(x.trainers.at(second).jobs.size(), 1u);
+  // What fails on the first does not fit beside what the second has.
+  x.end(first, lease_on(first), error{errc::training_failed, "sick"});
+  if (!x.trainers.at(first).granted)
+    x.grant(first);
+  EXPECT_FALSE(x.trainers.at(first).granted);
+  ASSERT_EQ(x.cool_downs.size(), 1u);
+  EXPECT_EQ(x.cool_downs.front().trainer, first);
+  answer_demands(); // the pool has none
+  EXPECT_EQ(x.trainers.at(second).jobs.size(), 2u);
+  x.run_all();
   x.expect_all_as_alone();
 }
 

@@ -331,6 +331,30 @@ TEST(NextPlacement, PathThatFailedOnAllFreeTrainersGivesWay) {
   EXPECT_EQ(placed->where->trainer, first_trainer);
 }
 
+/// However short: what else is there for a trainer without a lease?
+TEST(NextPlacement, TrainerWithoutALeaseTakesAnythingBeforeAMisfit) {
+  world x{2, policy::critical_path, {"width"}};
+  x.leases.add(first_trainer);
+  x.leases.add(second_trainer);
+  const auto node = x.add_trial(x.add_study(1000), 1000, 2);
+  const auto failed = x.begin(first_trainer, 0, node);
+  x.retries.judge(*x.leases.find(failed),
+                  {number_of(failed), 4, error{errc::training_failed, ""}, {}},
+                  x.plan);
+  x.end(failed);
+  x.retries.set_able({first_trainer, second_trainer});
+  x.begin(second_trainer, 0, x.add_trial(x.add_study(500), 500, 1));
+  auto placed = next_placement(x.view());
+  ASSERT_TRUE(placed && placed->where);
+  EXPECT_EQ(placed->where->trainer, second_trainer);
+  EXPECT_FALSE(placed->where->fits);
+  const auto other = x.add_trial(x.add_study(20), 20, 3);
+  placed = next_placement(x.view());
+  ASSERT_TRUE(placed && placed->where);
+  EXPECT_EQ(placed->what.stages.front().node, other);
+  EXPECT_EQ(placed->where->trainer, first_trainer);
+}
+
 TEST(LaneFor, LaneWhoseStateAPathStartsFromIsChosen) {
   lease_table::trainer_entry trainer;
   trainer.lanes = {{lease_id{1}, {}}, {{}, "b"}, {{}, ""}, {{}, "a"}};

@@ -301,6 +301,19 @@ TEST_F(RetryPolicy, FailedStateIsLeftToThoseThatHaveNotTried) {
   EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
 }
 
+/// Else each of two that fail in different places would be waited for.
+TEST_F(RetryPolicy, TheFirstFailedStateOnThePathDecides) {
+  policy.set_able({first_trainer, second_trainer});
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
+  const auto path = path_of({{1, 0, 10, {}}, {2, 10, 20, {}}});
+  EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
+  EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
+  const auto rest = path_of({{2, 10, 20, {}}});
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, rest));
+  EXPECT_TRUE(policy.is_left_to_others(second_trainer, rest));
+}
+
 TEST_F(RetryPolicy, PathThatEndsBeforeAFailedStateIsNotLeftToOthers) {
   auto lease = lease_of_both(first_trainer);
   lease.progress.reached = lease.progress.saved = 6;
@@ -354,7 +367,11 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
     const auto attempts_max = static_cast<unsigned>(1 + rng() % 4);
     retry_policy x{attempts_max};
     std::set<trainer_id> able;
-    std::map<std::pair<node_id, step_t>, std::vector<trainer_id>> model;
+    struct failed_state {
+      std::vector<trainer_id> tried;
+      step_t passed_at = 0;
+    };
+    std::map<std::pair<node_id, step_t>, failed_state> model;
     const auto others = [&](const std::vector<trainer_id>& tried) {
       return std::any_of(able.begin(), able.end(), [&](trainer_id y) {
         return std::count(tried.begin(), tried.end(), y) == 0;
@@ -376,12 +393,18 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       const std::pair<node_id, step_t> key{
         at < 10 ? 1u : 2u,
         std::max<step_t>(lease.progress.saved, at < 10 ? 0 : 10)};
-      auto& tried = model[key];
+      auto& tried = model[key].tried;
       tried.push_back(trainer);
+      auto& passed_at = model[key].passed_at;
+      passed_at = std::max<step_t>(passed_at, at + 1);
       const auto different
         = std::set<trainer_id>(tried.begin(), tried.end()).size();
+      std::vector<trainer_id> stuck; // there, wherever they started
+      for (const auto& [where, y] : model)
+        if (y.passed_at == passed_at)
+          stuck.insert(stuck.end(), y.tried.begin(), y.tried.end());
       const bool fails = different >= attempts_max
-                         || (tried.size() >= attempts_max && !others(tried));
+                         || (tried.size() >= attempts_max && !others(stuck));
       const auto what
         = x.judge(lease, failed_at(at, errc::training_failed), plan);
       ASSERT_EQ(std::holds_alternative<fail_from>(what), fails);
@@ -392,13 +415,20 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       std::vector<stage> stages{{1, 0, std::min<step_t>(end, 10), {}}};
       if (end > 10)
         stages.push_back({2, 10, end, {}});
-      std::vector<trainer_id> on_way; // who has failed there
-      for (const auto& [where, who] : model)
-        if (where.first == 1 ? where.second < std::min<step_t>(end, 10)
-                             : end > 10 && where.second < end)
-          on_way.insert(on_way.end(), who.begin(), who.end());
+      const auto is_on_way = [&](const auto& where) {
+        return where.first == 1 ? where.second < std::min<step_t>(end, 10)
+                                : end > 10 && where.second < end;
+      };
+      step_t first = UINT64_MAX;
+      for (const auto& [where, y] : model)
+        if (is_on_way(where))
+          first = std::min(first, y.passed_at);
+      std::vector<trainer_id> failed; // at the first
+      for (const auto& [where, y] : model)
+        if (is_on_way(where) && y.passed_at == first)
+          failed.insert(failed.end(), y.tried.begin(), y.tried.end());
       const bool want
-        = std::count(on_way.begin(), on_way.end(), asked) > 0 && others(on_way);
+        = std::count(failed.begin(), failed.end(), asked) > 0 && others(failed);
       ASSERT_EQ(x.is_left_to_others(asked, path_of(stages)), want);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hippo/merge/options.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/tuner.hpp"
@@ -48,11 +49,17 @@ values_of(const study_spec& spec,
 
 } // namespace
 
-/// Notes whether there is a trainer now that can do what it is given.
+/// Notes whether the service knows a trainer now that can do what it is given,
+/// and which cannot.
 void world::note_health() {
+  for (const auto& [number, x] : nodes_)
+    if (x.device->sick.any() || x.is_hung)
+      ever_sick_.insert(number);
   had_healthy_
     = had_healthy_ && std::ranges::any_of(nodes_, [](const auto& x) {
-        return !x.second.device->sick.any() && !x.second.is_hung;
+        const auto& y = x.second;
+        return !y.device->sick.any() && !y.is_hung && y.link
+               && y.link->is_registered() && !y.link->is_lost();
       });
 }
 
@@ -144,13 +151,15 @@ void world::check_study(state_reader& store, const stored_study& study) {
         = is_its_own || state.is_poisoned() || state.is_diverged();
     }
     // What a trainer measures is believed. Else its faults fail no trial while
-    // there is another one to try it, which a service knows of.
+    // there is another one to try it, which a service knows of, unless as many
+    // as make a verdict have them.
     const bool is_excused
       = what_.nan > 0
         || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
                 + what_.hang + what_.slow + what_.nonsense
               > 0
             && (!had_healthy_ || life_ > 1
+                || ever_sick_.size() >= merger_options{}.attempts_max
                 || what_.death + what_.leave + what_.cut + what_.delay > 0));
     if (!is_its_own && !is_excused)
       return fail(label + std::to_string(row.trial) + " failed, and training "

@@ -92,6 +92,7 @@ connection::be_pool(registrar_actor::pointer self, pool_actor pool) {
                       y->far_trainer_)
             .then(
               [=](const welcome_wire& answer) {
+                y->is_registered_ = true;
                 y->pass([=]() mutable {
                   static_cast<void>(awake(self));
                   promise.deliver(answer);

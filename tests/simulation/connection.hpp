@@ -42,6 +42,8 @@ public:
             virtual_timeline::duration until_trainer_notices);
 
   [[nodiscard]] bool is_lost() const { return is_lost_; }
+  /// Whether the service has taken the trainer in.
+  [[nodiscard]] bool is_registered() const { return is_registered_; }
 
 private:
   explicit connection(environment where)
@@ -64,6 +66,7 @@ private:
   std::deque<std::function<void()>> waiting_;
   bool is_delayed_ = false;
   bool is_lost_ = false;
+  bool is_registered_ = false;
 };
 
 } // namespace hippo::simulation

@@ -222,6 +222,8 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
 }
 
 void hash_engine::end(std::uint64_t number, std::optional<error> why) {
+  if (why)
+    where_.note_failure();
   const auto entry = jobs_.extract(number);
   const auto& x = entry.mapped();
   x.sink(lease_end{number, std::max(x.state.at, x.work.stages.front().begin),

@@ -69,6 +69,7 @@ public:
     std::function<void(std::string)> complain;
     /// Whether the service still counts on a lease.
     std::function<bool(std::uint64_t)> is_wanted;
+    std::function<void()> note_failure; ///< called with each
   };
 
   explicit hash_engine(environment where) : where_(std::move(where)) {}

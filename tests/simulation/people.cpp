@@ -29,6 +29,7 @@ void world::add_trainer() {
         return true;
     return false;
   };
+  where.note_failure = [this] { note_health(); };
   x.device = std::make_shared<hash_engine>(std::move(where));
   hello self;
   self.host = "host" + std::to_string(x.number);
@@ -197,6 +198,7 @@ void world::command_study() {
   }
   tell("a client wants study " + std::to_string(i->first) + " to "
        + to_string(x.what));
+  stood_.erase(i->first); // it need not stand there any more
   if (x.what == verb::retry && ended_.count(i->first) > 0)
     retry_ended(i->first);
   else

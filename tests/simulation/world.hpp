@@ -180,6 +180,7 @@ private:
   std::uint64_t next_fault_ = 0;         ///< at this message
   bool is_healing_ = false;
   bool had_healthy_ = true; ///< trainers, at least one at any time
+  std::set<std::uint64_t> ever_sick_; ///< trainers
 
   // What the service has told.
   std::map<std::uint64_t, std::string> accepted_; ///< texts by study

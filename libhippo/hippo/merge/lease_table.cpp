@@ -61,9 +61,9 @@ void lease_table::set_aside(trainer_id x) {
   check(x);
 }
 
-std::vector<trainer_id> lease_table::set_aside_free() {
+std::vector<trainer_id> lease_table::idle_trainers() const {
   std::vector<trainer_id> result;
-  for (auto x : std::exchange(free_, {}))
+  for (auto x : free_)
     if (trainer(x).leases == 0)
       result.push_back(x);
   return result;

@@ -85,8 +85,11 @@ public:
   /// A trainer is free no longer, until `set_free`. REQUIRES: it is here.
   void set_aside(trainer_id x);
 
-  /// No trainer is free afterwards. @returns those that were and have no lease
-  std::vector<trainer_id> set_aside_free();
+  /// No trainer is free afterwards.
+  void set_aside_free() { free_.clear(); }
+
+  /// Returns the free trainers without a lease.
+  [[nodiscard]] std::vector<trainer_id> idle_trainers() const;
 
   // -- leases -----------------------------------------------------------------
 

@@ -184,16 +184,18 @@ void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
 
 namespace {
 
+/// Whether what a report says it left is named after the state it is of. Any
+/// other file is another lease's, or nobody's.
+bool names_its_own_file(const stop_report& x) {
+  return !x.saved || x.saved->file == checkpoint_name(x.node, x.at, x.lease);
+}
+
 /// Whether a report can be of a lease: of a state on its way, with the training
-/// that leads there and the file that is named after it.
+/// that leads there.
 bool is_of(const lease& work, const stop_report& x) {
-  if (x.at < work.stages.front().begin || x.at > work.stages.back().end)
-    return false;
   const auto* where = stage_reaching(work, x.at);
-  if (where && (x.node != where->node || x.identity != where->identity))
-    return false;
-  return !where || !x.saved
-         || x.saved->file == checkpoint_name(where->node, x.at, x.lease);
+  return where && x.node == where->node && x.identity == where->identity
+         && names_its_own_file(x);
 }
 
 } // namespace
@@ -251,6 +253,7 @@ void merge_core::on(merge_event::lease_ended& x) {
   kinds_.end(x.end.lease);
   ledger_.advance(now_);
   if (x.end.failure) {
+    blame_others(ended, std::min(x.end.at, ended.work.stages.back().end));
     take_failure(ended, x.end);
     recheck_all(); // trials may have failed with it
   } else {
@@ -487,6 +490,7 @@ void merge_core::learn(const std::string& speed_key, const stop_report& x) {
 
 void merge_core::keep(const stop_report& x,
                       const std::optional<recorded>& news) {
+  assert(names_its_own_file(x) && (!news || news->node == x.node));
   if (news && (news->measured || news->saved))
     kinds_.keep(news->node, x.device);
   if (news && !x.output.empty())
@@ -501,13 +505,8 @@ void merge_core::keep(const stop_report& x,
       checkpoint_added{key_, {news->node, x.at, *x.saved, x.device}});
     return;
   }
-  // Only a name that nothing else can have, and not of a report that was here
-  // before.
-  const auto node = news ? news->node : x.node;
-  if (x.saved->file != checkpoint_name(node, x.at, x.lease))
-    return;
-  if (node < plan_.size()) {
-    const auto& known = plan_.node(node).checkpoints;
+  if (x.node < plan_.size()) { // not of a report that was here before
+    const auto& known = plan_.node(x.node).checkpoints;
     if (const auto i = known.find(x.at);
         i != known.end() && i->second.file == x.saved->file)
       return;
@@ -516,8 +515,7 @@ void merge_core::keep(const stop_report& x,
 }
 
 void merge_core::leave_out_given_up(stop_report& x) {
-  if (!x.saved || x.node >= plan_.size()
-      || x.saved->file != checkpoint_name(x.node, x.at, x.lease))
+  if (!x.saved || x.node >= plan_.size())
     return;
   const auto& node = plan_.node(x.node);
   if (node.checkpoints.count(x.at) > 0)
@@ -531,6 +529,14 @@ void merge_core::leave_out_given_up(stop_report& x) {
 }
 
 void merge_core::take_late(stop_report x, reply_address from) {
+  if (!names_its_own_file(x)) {
+    log(level::error, "a late report of lease " + std::to_string(x.lease)
+                        + " at step " + std::to_string(x.at) + " names "
+                        + x.saved->file + ", which is not of it");
+    outbox_.acknowledge(from, ack{x.lease, x.at});
+    reconcile();
+    return;
+  }
   if (!all_finite(x.values))
     x.values.clear(); // to be found out again
   leave_out_given_up(x);

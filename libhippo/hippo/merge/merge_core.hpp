@@ -113,7 +113,8 @@ private:
   /// Gives a lease the settings of one of those who wait for it, and ends it
   /// where nobody with these waits any more.
   void choose_settings(lease& to) const;
-  void cool_down_free();
+  /// Gives back trainers without a lease, to come again after a while.
+  void cool_down_idle();
   /// Gives back free trainers that may train nothing of what is there, since
   /// it is of other kinds. @returns whether there were any
   bool release_unsuited();

@@ -71,15 +71,25 @@ bool merge_core::place_one() {
   if (!next)
     return false;
   if (!next->where) {
-    if (!release_unsuited())
-      cool_down_free();
+    if (!release_unsuited()) {
+      cool_down_idle();
+      leases_.set_aside_free();
+    }
     return true;
   }
   // The pool may have a trainer on which it need not take turns.
   const bool pool_has_none = announced_demand_.value_or(0) > 0
                              && demands_answered_ == demands_announced_;
-  if (!next->where->fits && !pool_has_none)
+  if (!next->where->fits && !pool_has_none) {
+    // Those without a lease may take nothing of what waits, or they would have
+    // been chosen: they must not come back at once.
+    if (!leases_.idle_trainers().empty()) {
+      if (release_unsuited())
+        return true;
+      cool_down_idle();
+    }
     return false;
+  }
   begin_lease(next->where->trainer, std::move(next->what));
   return true;
 }
@@ -149,8 +159,8 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
   leases_.begin(std::move(lease));
 }
 
-void merge_core::cool_down_free() {
-  for (auto x : leases_.set_aside_free()) {
+void merge_core::cool_down_idle() {
+  for (auto x : leases_.idle_trainers()) {
     effects_.push_back(merge_effect::cool_down_trainer{
       x, failed_cool_down, {}});
     release(x);
@@ -208,10 +218,8 @@ void merge_core::offer_capacity() {
     }
   if (!offers.empty())
     return;
-  const auto free = leases_.free_trainers();
-  for (auto x : free)
-    if (leases_.trainer(x).leases == 0)
-      release(x);
+  for (auto x : leases_.idle_trainers())
+    release(x);
 }
 
 void merge_core::announce_demand() {

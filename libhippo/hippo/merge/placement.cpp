@@ -119,7 +119,8 @@ std::optional<placed_path> next_placement(const merge_view& view) {
     return there
            && (!where
                || (there->fits
-                   && there->own * misfit_gain_min >= where->own));
+                   && (there->leases == 0 // nobody else could use it
+                       || there->own * misfit_gain_min >= where->own)));
   };
   const auto is_possible = [&](node_id node) {
     const auto& free = view.leases.free_trainers();

@@ -99,7 +99,8 @@ verdict retry_policy::judge_training(const running_lease& x,
   ++failed.attempts;
   check_invariants();
   if (failed.trainers.size() < attempts_max_
-      && (failed.attempts < attempts_max_ || can_others_try(failed, others)))
+      && (failed.attempts < attempts_max_
+          || is_anyone_able_but(failed_at(stages, failed.passed_at), others)))
     return retry{};
   fail_from result{where.node, beyond, *end.failure};
   if (agrees(failed.trainers))
@@ -112,11 +113,31 @@ verdict retry_policy::judge_training(const running_lease& x,
   return result;
 }
 
-bool retry_policy::can_others_try(const failed_state& x,
-                                  const trainer_filter& others) const {
+bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
+                                      const trainer_filter& others) const {
   return std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
-    return x.trainers.count(y) == 0 && (!others || others(y));
+    return xs.count(y) == 0 && (!others || others(y));
   });
+}
+
+template <class F>
+void retry_policy::for_each_failed(const std::vector<stage>& stages, F f) const {
+  for (const auto& s : stages)
+    for (auto i = failures_.lower_bound({s.node, 0});
+         i != failures_.end() && i->first.first == s.node; ++i)
+      if (i->first.second < s.end || s.begin == s.end)
+        f(i->second);
+}
+
+std::set<trainer_id>
+retry_policy::failed_at(const std::vector<stage>& stages, step_t at) const {
+  std::set<trainer_id> result;
+  for_each_failed(stages, [&](const failed_state& x) {
+    if (x.passed_at == at)
+      for (const auto& kvp : x.trainers)
+        result.insert(kvp.first);
+  });
+  return result;
 }
 
 std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
@@ -149,19 +170,14 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
 
 bool retry_policy::is_left_to_others(trainer_id x, const path& what,
                                      const trainer_filter& others) const {
-  // Of all failures on the way together: those that have failed in different
-  // places must not leave it to each other for ever.
-  std::set<trainer_id> failed;
-  for (const auto& s : what.stages)
-    for (auto i = failures_.lower_bound({s.node, 0});
-         i != failures_.end() && i->first.first == s.node; ++i)
-      if (i->first.second < s.end || s.begin == s.end)
-        for (const auto& kvp : i->second.trainers)
-          failed.insert(kvp.first);
-  return failed.count(x) > 0
-         && std::any_of(able_.begin(), able_.end(), [&](trainer_id y) {
-              return failed.count(y) == 0 && (!others || others(y));
-            });
+  // The first state on the way that could not be passed decides: those that
+  // have failed in different places must not leave it to each other for ever.
+  auto first = UINT64_MAX;
+  for_each_failed(what.stages, [&](const failed_state& y) {
+    first = std::min(first, y.passed_at);
+  });
+  const auto failed = failed_at(what.stages, first);
+  return failed.count(x) > 0 && is_anyone_able_but(failed, others);
 }
 
 void retry_policy::check_invariants() const {

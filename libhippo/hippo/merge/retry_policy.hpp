@@ -101,7 +101,8 @@ public:
   /// A trainer has left.
   void forget(trainer_id x) { cool_downs_.erase(x); }
 
-  /// Whether a trainer has failed at a path that others could try.
+  /// Whether a trainer has failed at a path, at the first state on it that
+  /// somebody could not pass, which others could try.
   /// @param others who may, of those who are able; none: all
   /// @complexity O(failures on the path's nodes * trainers)
   [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
@@ -124,8 +125,15 @@ private:
   verdict judge_checkpoint(const running_lease& x, const lease_end& end,
                            const search_plan& plan,
                            const trainer_filter& others);
-  [[nodiscard]] bool can_others_try(const failed_state& x,
-                                    const trainer_filter& others) const;
+  /// Calls `f` with each failed state that is on a path.
+  template <class F>
+  void for_each_failed(const std::vector<stage>& stages, F f) const;
+  /// Returns the trainers that could not pass a state of a path, wherever they
+  /// started: `at` is what would show that they have.
+  [[nodiscard]] std::set<trainer_id>
+  failed_at(const std::vector<stage>& stages, step_t at) const;
+  [[nodiscard]] bool is_anyone_able_but(const std::set<trainer_id>& xs,
+                                        const trainer_filter& others) const;
 
   unsigned attempts_max_;
   std::set<trainer_id> able_;
