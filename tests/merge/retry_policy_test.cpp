@@ -314,6 +314,16 @@ TEST_F(RetryPolicy, TheFirstFailedStateOnThePathDecides) {
   EXPECT_TRUE(policy.is_left_to_others(second_trainer, rest));
 }
 
+TEST_F(RetryPolicy, WhatIsBehindTheBeginOfAPathDecidesNothing) {
+  policy.set_able({first_trainer, second_trainer});
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer,
+                                        path_of({{1, 5, 10, {}}})));
+  EXPECT_TRUE(policy.is_left_to_others(
+    second_trainer, path_of({{1, 5, 10, {}}, {2, 10, 20, {}}})));
+}
+
 TEST_F(RetryPolicy, PathThatEndsBeforeAFailedStateIsNotLeftToOthers) {
   auto lease = lease_of_both(first_trainer);
   lease.progress.reached = lease.progress.saved = 6;

@@ -122,10 +122,12 @@ bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
 
 template <class F>
 void retry_policy::for_each_failed(const std::vector<stage>& stages, F f) const {
+  const auto from = stages.front().begin;
   for (const auto& s : stages)
     for (auto i = failures_.lower_bound({s.node, 0});
          i != failures_.end() && i->first.first == s.node; ++i)
-      if (i->first.second < s.end || s.begin == s.end)
+      if (s.begin == s.end
+          || (i->first.second < s.end && i->second.passed_at > from))
         f(i->second);
 }
 

@@ -125,7 +125,8 @@ private:
   verdict judge_checkpoint(const running_lease& x, const lease_end& end,
                            const search_plan& plan,
                            const trainer_filter& others);
-  /// Calls `f` with each failed state that is on a path.
+  /// Calls `f` with each failed state that is on a path and not behind where
+  /// it begins.
   template <class F>
   void for_each_failed(const std::vector<stage>& stages, F f) const;
   /// Returns the trainers that could not pass a state of a path, wherever they
