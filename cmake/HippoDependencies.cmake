@@ -10,6 +10,7 @@ find_package(SQLite3 REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED) # headers alone
+find_package(ZLIB REQUIRED)
 include(GoogleTest)
 
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)

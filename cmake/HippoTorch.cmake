@@ -17,9 +17,6 @@ target_link_libraries(hippo_libtorch INTERFACE
   ${HIPPO_TORCH_DIR}/lib/libtorch_cpu.so
   ${HIPPO_TORCH_DIR}/lib/libc10.so)
 
-# The built-in workloads read gzipped data.
-find_package(ZLIB REQUIRED)
-
-# They split text into words, too, and decode JPEG files.
+# The built-in workloads split text into words and decode JPEG files.
 hippo_find_library(hippo_utf8proc utf8proc.h utf8proc)
 hippo_find_library(hippo_turbojpeg turbojpeg.h turbojpeg)
