@@ -192,7 +192,9 @@ void connect(self_ptr self, registrar_actor pool) {
 /// Passes a report on, and keeps it until it is acknowledged.
 void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
   // A trainer is of one kind, that of its hello, whatever it trains.
-  x.device = self->state.self_description.device;
+  x.device = kind_made(from.work, self->state.self_description.device);
+  if (x.saved && from.work.workload.any_device)
+    x.saved->device = x.device;
   auto& st = self->state;
   const auto* where = stage_reaching(from.work, x.at);
   const bool has_place = where != nullptr && where->node != 0;

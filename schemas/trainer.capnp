@@ -56,6 +56,8 @@ struct Checkpoint {
   file   @0 :Text;    # name inside the folder; empty = the initial state
   bytes  @1 :UInt64;  # size of the file in bytes; 0 = empty file or no file
   digest @2 :UInt64;  # XXH3 of the whole file; 0 = a digest like any other
+  device @3 :Text;    # kind of device that made it, where any may go on with
+                      # it; empty = one kind makes all
 }
 
 struct Stage {

@@ -22,4 +22,6 @@ struct WorkloadSpec {
                              # malformed
   options @1 :List(Option);  # sorted by name, strictly; empty = none
   settings @2 :List(Option); # how it is run, likewise: decides no result
+  anyDevice @3 :Bool;        # devices of several kinds may train one trial;
+                             # false = those of one kind
 }

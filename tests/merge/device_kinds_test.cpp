@@ -191,6 +191,62 @@ TEST(MergeCoreKinds, TreesThatShareNothingLieOnDifferentKinds) {
   x.expect_one_kind_each();
 }
 
+/// What was stored of a run, for the next.
+stored_plan plan_of(const merge_world& x) {
+  stored_plan result;
+  for (const auto& record : x.stored) {
+    if (const auto* y = std::get_if<node_added>(&record))
+      result.nodes.push_back(y->node);
+    if (const auto* y = std::get_if<checkpoint_added>(&record))
+      result.checkpoints.push_back(y->checkpoint);
+  }
+  return result;
+}
+
+/// The kinds of the results that were stored, by step.
+std::map<step_t, std::string> kinds_of_results(const merge_world& x) {
+  std::map<step_t, std::string> result;
+  for (const auto& record : x.stored)
+    if (const auto* y = std::get_if<result_added>(&record))
+      result[y->result.step] = y->result.device;
+  return result;
+}
+
+TEST(MergeCoreKinds, WhereAnyDeviceMayGoOnItsResultsSayMixed) {
+  merger_options options;
+  options.workload.name = "model";
+  options.workload.any_device = true;
+  two_kinds x{options};
+  x.add_study(each_three);
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 3, .01), x.change(.1, 3, .02)}, 12);
+  const auto a = x.join("a");
+  x.grant(a);
+  x.step(a, x.lease_of(a)); // the state that both go on from
+  x.lose(a);
+  const auto b = x.join("b");
+  x.grant(b);
+  ASSERT_TRUE(x.trainers.at(b).granted);
+  EXPECT_EQ(x.sent_leases.back().second.start.device, "a");
+  x.step(b, x.lease_of(b));
+  x.commit_all();
+  EXPECT_EQ(kinds_of_results(x), (std::map<step_t, std::string>{
+                                   {3, "a"}, {6, mixed_devices}}));
+  options.known = plan_of(x);
+  x.run_all();
+  EXPECT_TRUE(x.studies[0].failed.empty());
+
+  two_kinds again{std::move(options)};
+  again.files = x.files;
+  again.add_study(each_three);
+  again.apply(merge_event::started{});
+  again.train(0, {again.change(.1, 3, .03)}, 12);
+  const auto other = again.join("b");
+  again.grant(other);
+  EXPECT_EQ(again.sent_leases.back().second.start.device, "a")
+    << "who made it outlives the run";
+}
+
 TEST(MergeCoreKinds, AnotherRunGoesOnWhereItsKindIs) {
   two_kinds x;
   x.add_study(each_three);
@@ -201,15 +257,10 @@ TEST(MergeCoreKinds, AnotherRunGoesOnWhereItsKindIs) {
   x.step(a, x.lease_of(a));
   x.commit_all();
   merger_options options;
-  for (const auto& record : x.stored) {
-    if (const auto* y = std::get_if<node_added>(&record))
-      options.known.nodes.push_back(y->node);
-    if (const auto* y = std::get_if<checkpoint_added>(&record)) {
-      EXPECT_EQ(y->checkpoint.device, "a");
-      options.known.checkpoints.push_back(y->checkpoint);
-    }
-  }
+  options.known = plan_of(x);
   ASSERT_FALSE(options.known.checkpoints.empty());
+  for (const auto& y : options.known.checkpoints)
+    EXPECT_EQ(y.device, "a");
   two_kinds again{std::move(options)};
   again.files = x.files;
   again.add_study(each_three);

@@ -834,9 +834,7 @@ TEST(MergeCore, AMessageBeyondTheLimitIsLeasedInParts) {
 
 /// It would be granted and given back without an end.
 TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
-  auto options = laned(2);
-  options.speed_names = {"batch_size"};
-  started_world x{options};
+  started_world x{laned(2)};
   const auto answer_demands = [&x] {
     while (!x.demands.empty())
       x.answer_demand();

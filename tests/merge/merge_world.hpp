@@ -354,7 +354,7 @@ public:
     x.at = stop.at;
     x.node = last.node;
     x.identity = last.identity;
-    x.device = job.kind;
+    x.device = kind_made(job.work, job.kind);
     trained += x.trained_steps;
     x.train_ns = static_cast<std::uint64_t>(
       static_cast<double>(x.trained_steps) * step_seconds * 1e9);
@@ -364,6 +364,8 @@ public:
       const auto name = checkpoint_name(x.node, x.at, x.lease);
       files[name] = job.state;
       x.saved = checkpoint{name, 1000, 1};
+      if (job.work.workload.any_device)
+        x.saved->device = x.device;
       x.save_ns = 1'000'000;
     }
     return x;

@@ -135,7 +135,16 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, steps, space, "
-                 "algorithm, budget, seed, weight, on_error"});
+                 "algorithm, budget, seed, weight, on_error, devices"});
+}
+
+TEST(StudyError, DevicesAreOfOneKindOrAny) {
+  expect_errors(with_lr("0.1") + "devices: all\n",
+                {"s.yaml:7:10: devices: must be one-kind or any, found 'all'"});
+  EXPECT_TRUE(
+    read(with_lr("0.1") + "devices: any\n").study->workload.any_device);
+  EXPECT_FALSE(
+    read(with_lr("0.1") + "devices: one-kind\n").study->workload.any_device);
 }
 
 TEST(StudyError, AbsurdDocuments) {

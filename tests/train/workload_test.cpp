@@ -105,6 +105,7 @@ TEST(WorkloadKey, HoldsEveryOption) {
   EXPECT_EQ(key_of({"x", {}}), "x");
   EXPECT_EQ(key_of({"x", {{"numerics", "native"}}}), "x");
   EXPECT_EQ(key_of({"x", {{"numerics", "portable"}}}), "x;numerics=portable");
+  EXPECT_EQ(key_of({"x", {{"seed", 1.0}}, {}, true}), "x;seed=1;devices=any");
   EXPECT_EQ(key_of({"x", {{"seed", 1.0}, {"data.folder", "/a"}}}),
             "x;data.folder=/a;seed=1");
 }

@@ -48,12 +48,13 @@ inline lease path() {
   x.number = 7;
   x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}},
                 {{"silence_seconds", 5.0}}};
+  x.workload.any_device = true;
   x.code = {"code.json", 300, 0xc0de};
   x.folder = "/tmp/checkpoints";
   x.token = ".hippo-0123";
   x.depot = 4849;
   x.lane = 5;
-  x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d};
+  x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d, "cpu"};
   x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
               {9, 20, 20, {{"lr", form::constant(0.5)}}}};
   x.stops = {{10, true, false}, {12, false, true}, {20, true, true}};

@@ -19,6 +19,12 @@ int export_weights(const trainer_options& opts,
     return fail(recipe.failure(), exit_usage);
   const auto kept = recipe->stages.front().begin;
   const auto wanted = recipe->stops.back().at;
+  if (opts.kind == mixed_devices && kept != wanted)
+    return fail({errc::invalid_argument,
+                 "the state of step " + std::to_string(wanted)
+                   + " was not kept, and devices of several kinds have trained "
+                     "it (devices: any): no device gives it again bit for bit"},
+                exit_failed);
   if (!opts.kind.empty() && device != opts.kind && kept != wanted)
     return fail(
       {errc::invalid_argument,

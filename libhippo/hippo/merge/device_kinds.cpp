@@ -40,7 +40,7 @@ const std::string* device_kinds::kind_of_trainer(trainer_id x) const {
 }
 
 void device_kinds::restore(node_id node, const std::string& kind) {
-  if (node == 0 || kind.empty())
+  if (any_device_ || node == 0 || kind.empty())
     return;
   words_.insert(kind);
   auto& x = trees_[tree_of(node)];
@@ -52,6 +52,8 @@ void device_kinds::restore(node_id node, const std::string& kind) {
 void device_kinds::begin(std::uint64_t lease, node_id node,
                          trainer_id trainer) {
   assert(may_train(trainer, node));
+  if (any_device_)
+    return;
   const auto* kind = kind_of_trainer(trainer);
   assert(kind);
   const auto where = tree_of(node);
@@ -75,7 +77,7 @@ void device_kinds::end(std::uint64_t lease) {
 
 void device_kinds::keep(node_id node, const std::string& kind) {
   assert(may_keep(node, kind));
-  if (node == 0)
+  if (any_device_ || node == 0)
     return;
   auto& x = trees_[tree_of(node)];
   words_.insert(kind);

@@ -23,6 +23,9 @@ namespace hippo {
 /// again once none of its leases is left. A tree that has results of several
 /// kinds, by older versions, is *mixed*: any trainer may go on with it.
 ///
+/// If any device may go on with everything (`workload_spec::any_device`), no
+/// tree has a kind.
+///
 /// Kinds are the words of `hello::device`. An empty word is an unknown kind: of
 /// checkpoints that older versions left. It says nothing.
 ///
@@ -31,7 +34,9 @@ namespace hippo {
 class device_kinds {
 public:
   /// REQUIRES: `plan` outlives this.
-  explicit device_kinds(const search_plan& plan) : plan_(plan) {}
+  /// @param any_device whether any device may go on with everything
+  explicit device_kinds(const search_plan& plan, bool any_device = false)
+    : plan_(plan), any_device_(any_device) {}
 
   // -- trainers ---------------------------------------------------------------
 
@@ -73,7 +78,9 @@ public:
 
   /// Whether trees or trainers are known to be of several kinds: if not, every
   /// trainer may take every path.
-  [[nodiscard]] bool are_several() const { return words_.size() > 1; }
+  [[nodiscard]] bool are_several() const {
+    return !any_device_ && words_.size() > 1;
+  }
 
   void check_invariants() const;
 
@@ -89,6 +96,7 @@ private:
   [[nodiscard]] node_id tree_of(node_id node) const;
   [[nodiscard]] const tree* find(node_id node) const;
   const search_plan& plan_;
+  const bool any_device_;
   std::map<trainer_id, std::string> held_;
   std::map<trainer_id, std::string> able_;
   std::unordered_map<node_id, tree> trees_;     ///< by their first nodes

@@ -49,13 +49,16 @@ bool is_measuring(const running_lease& x) {
 /// Puts back what earlier runs left.
 /// @returns how many bytes the checkpoints take
 std::uint64_t restore(search_plan& plan, device_kinds& kinds,
-                      stored_plan known) {
+                      stored_plan known, bool any_device) {
   std::vector<std::pair<node_id, std::string>> made;
   made.reserve(known.results.size() + known.checkpoints.size());
   for (auto& x : known.results)
     made.emplace_back(x.node, std::move(x.device));
-  for (auto& x : known.checkpoints)
+  for (auto& x : known.checkpoints) {
+    if (any_device)
+      x.file.device = x.device;
     made.emplace_back(x.node, std::move(x.device));
+  }
   const auto bytes = restore(plan, std::move(known));
   for (const auto& [node, kind] : made)
     kinds.restore(node, kind);
@@ -72,8 +75,9 @@ merge_core::merge_core(merger_options options, moment begun)
   : options_(std::move(options)),
     key_(key_of(options_.workload)),
     plan_(options_.waits),
-    kinds_(plan_),
-    retention_(restore(plan_, kinds_, std::exchange(options_.known, {})),
+    kinds_(plan_, options_.workload.any_device),
+    retention_(restore(plan_, kinds_, std::exchange(options_.known, {}),
+                       options_.workload.any_device),
                options_.checkpoint_bytes_max),
     estimates_(options_.speed_names),
     chooser_(plan_, estimates_, options_.policy),

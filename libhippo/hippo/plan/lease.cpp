@@ -12,6 +12,11 @@ const stage* stage_reaching(const lease& x, step_t at) {
   return i == x.stages.end() ? nullptr : &*i;
 }
 
+std::string kind_made(const lease& x, const std::string& own) {
+  const auto& before = x.start.device;
+  return before.empty() || before == own ? own : mixed_devices;
+}
+
 std::string checkpoint_name(std::uint64_t node, step_t at,
                             std::uint64_t lease) {
   std::string result{"n"};

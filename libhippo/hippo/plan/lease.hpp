@@ -18,6 +18,9 @@ struct checkpoint {
   std::string file;         ///< name inside the folder; empty: initial state
   std::uint64_t bytes = 0;  ///< size of the file
   std::uint64_t digest = 0; ///< `hash_bytes` of the whole file
+  /// Kind of device that made it, where any may go on with it, or
+  /// `mixed_devices`; else empty.
+  std::string device{};
   friend bool operator==(const checkpoint&, const checkpoint&) = default;
 };
 
@@ -93,6 +96,13 @@ struct lease_end {
   std::optional<error> failure; ///< nothing: every stop was passed
   std::string log{}; ///< if it failed, the last lines of the trainer's log
 };
+
+/// The kind of what devices of several kinds have trained, one after another.
+inline constexpr auto mixed_devices = "mixed";
+
+/// Returns the kind that a device of kind `own` makes of a lease: its own, or
+/// `mixed_devices` if it goes on with what another kind has made.
+std::string kind_made(const lease& x, const std::string& own);
 
 /// Returns the stage of a lease that state `at` belongs to, or null if that is
 /// the state it starts from, or none of it.

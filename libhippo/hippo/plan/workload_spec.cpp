@@ -93,6 +93,8 @@ std::string key_of(const workload_spec& x) {
       continue;
     result += ';' + escaped(name) + '=' + escaped(to_text(value));
   }
+  if (x.any_device)
+    result += ";devices=any";
   return result;
 }
 

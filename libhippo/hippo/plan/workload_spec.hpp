@@ -18,11 +18,15 @@ struct workload_spec {
   std::map<std::string, scalar> options;
   /// How it is run, where that decides no result: it is no part of the key.
   std::map<std::string, scalar> settings{};
+  /// Whether devices of several kinds may train one trial one after another, so
+  /// that its bits are nobody's alone: such training is shared with its like.
+  bool any_device = false;
 
   friend bool operator==(const workload_spec&, const workload_spec&) = default;
 };
 
-/// The workload key: `name;option=value;...`. Only trials of equal keys share.
+/// The workload key: `name;option=value;...`, and `;devices=any` at the end if
+/// any device may go on with it. Only trials of equal keys share.
 std::string key_of(const workload_spec& x);
 
 /// The most lanes that a workload may have.

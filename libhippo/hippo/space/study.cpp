@@ -46,7 +46,7 @@ public:
     collect_marks(*root_);
     known_keys(*root_, "key",
                {"study", "workload", "objective", "steps", "space", "algorithm",
-                "budget", "seed", "weight", "on_error"});
+                "budget", "seed", "weight", "on_error", "devices"});
     read_name();
     read_workload();
     read_objective();
@@ -102,12 +102,24 @@ private:
 
   // -- workload --------------------------------------------------------------
 
+  /// Whether any device may go on with what another has trained.
+  bool read_devices() {
+    const auto* x = root_->find("devices");
+    if (x == nullptr)
+      return false;
+    const auto said = word(*x);
+    if (said && *said != "one-kind" && *said != "any")
+      notes_->error(*x, "must be one-kind or any, found '" + *said + "'");
+    return said == "any";
+  }
+
   void read_workload() {
     const auto* x = required(*root_, "workload");
     if (x == nullptr)
       return;
     if (is_own_workload(*x)) {
       study_.workload = read_own_workload(*x, *code_, *notes_);
+      study_.workload.any_device = read_devices();
       workload_ = find_descriptor(study_.workload.name);
       if (workload_ == nullptr)
         notes_->error(*x, "this service runs no code of its studies");
@@ -125,6 +137,7 @@ private:
       find_workload(*name);
     if (workload_ == nullptr)
       return;
+    study_.workload.any_device = read_devices();
     for (const auto& option : workload_->options)
       study_.workload.options[option.name] = option.fallback;
     read_options(*x, "");

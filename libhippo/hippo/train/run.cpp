@@ -71,7 +71,7 @@ public:
       control_(control), progress_(progress), now_ns_(now_ns), report_(report),
       at_(x.stages.front().begin) {
     next_.lease = x.number;
-    next_.device = device;
+    next_.device = kind_made(x, device);
   }
 
   lease_end operator()() {
@@ -350,8 +350,10 @@ private:
         unwritten = saved.failure();
         return;
       }
-      kept_.keep(*saved, std::move(x.state));
       to.saved = *saved;
+      if (lease_.workload.any_device)
+        to.saved->device = to.device;
+      kept_.keep(*to.saved, std::move(x.state));
     });
     return failure ? failure : unwritten;
   }

@@ -74,12 +74,15 @@ void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
   put(out.initOptions(count(x.options.size())), x.options);
   if (!x.settings.empty())
     put(out.initSettings(count(x.settings.size())), x.settings);
+  out.setAnyDevice(x.any_device);
 }
 
 void put(schema::Checkpoint::Builder out, const checkpoint& x) {
   out.setFile(x.file);
   out.setBytes(x.bytes);
   out.setDigest(x.digest);
+  if (!x.device.empty())
+    out.setDevice(x.device);
 }
 
 void put(schema::StopPoint::Builder out, const stop_point& x) {
@@ -300,6 +303,7 @@ bool get(schema::Scalar::Reader in, scalar& out, complaint& why) {
 }
 
 bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
+  out.any_device = in.getAnyDevice();
   const auto value = [](schema::Option::Reader x, scalar& to, complaint& y) {
     return get(x.getValue(), to, y);
   };
@@ -313,8 +317,10 @@ bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
 bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
          complaint& why) {
   const auto* what = "a checkpoint's file name";
-  out = {{}, in.getBytes(), in.getDigest()};
+  out = {{}, in.getBytes(), in.getDigest(), {}};
   return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
+         && get(in.getDevice(), out.device, max_name_bytes, emptiness::allowed,
+                "the device of a checkpoint", why)
          && why.require(out.file.find('/') == std::string::npos
                           && out.file != "." && out.file != "..",
                         what, "leads out of its folder")
