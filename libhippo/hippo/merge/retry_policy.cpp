@@ -121,7 +121,8 @@ bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
 }
 
 template <class F>
-void retry_policy::for_each_failed(const std::vector<stage>& stages, F f) const {
+void retry_policy::for_each_failed(const std::vector<stage>& stages,
+                                   F f) const {
   const auto from = stages.front().begin;
   for (const auto& s : stages)
     for (auto i = failures_.lower_bound({s.node, 0});

@@ -81,8 +81,7 @@ void put(schema::Checkpoint::Builder out, const checkpoint& x) {
   out.setFile(x.file);
   out.setBytes(x.bytes);
   out.setDigest(x.digest);
-  if (!x.device.empty())
-    out.setDevice(x.device);
+  out.setDevice(x.device);
 }
 
 void put(schema::StopPoint::Builder out, const stop_point& x) {
