@@ -1,5 +1,7 @@
 #include "log_format.hpp"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -45,6 +47,19 @@ std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
 
 std::string old_log_of(const std::string& file) {
   return spdlog::sinks::rotating_file_sink_mt::calc_filename(file, 1);
+}
+
+void keep_small(const std::string& file, std::size_t bytes_max) noexcept {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const auto bytes = fs::file_size(file, failed);
+  if (failed || bytes <= bytes_max)
+    return;
+  // Not by its name: the other program goes on writing what it has opened.
+  fs::copy_file(file, old_log_of(file), fs::copy_options::overwrite_existing,
+                failed);
+  if (!failed)
+    fs::resize_file(file, 0, failed);
 }
 
 spdlog::sink_ptr make_log_files(const std::string& file,

@@ -32,6 +32,13 @@ std::string old_log_of(const std::string& file);
 spdlog::sink_ptr make_log_files(const std::string& file,
                                 std::size_t bytes_max = log_file_bytes_max);
 
+/// Keeps a log that another program appends to small: once it has more than
+/// `bytes_max`, all of it becomes `old_log_of(file)`, whatever that was, and it
+/// begins anew. What is written at that moment may be lost. Does nothing if a
+/// file cannot be read or written.
+void keep_small(const std::string& file,
+                std::size_t bytes_max = log_file_bytes_max) noexcept;
+
 /// Makes `sink` take all of the program's log from now on, in that form.
 void log_to(spdlog::sink_ptr sink, const std::string& name, log_format format);
 

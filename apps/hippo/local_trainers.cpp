@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "log_format.hpp"
+
 namespace hippo {
 
 namespace {
@@ -75,14 +77,17 @@ bool local_trainers::look_after(const say_function& say) {
   const bool any_left
     = std::any_of(trainers_.begin(), trainers_.end(),
                   [](auto& x) { return !x.process.ended(); });
-  for (auto& x : trainers_)
+  for (auto& x : trainers_) {
     mourn(x, any_left ? "; the others take over its work" : "", say);
+    keep_small(x.log);
+  }
   return any_left;
 }
 
 void local_trainers::revive(const say_function& say) {
   for (auto& x : trainers_) {
     mourn(x, "; it is started again", say);
+    keep_small(x.log);
     if (!x.mourned || clock::now() < x.due)
       continue;
     if (auto started = child_process::start(x.command, x.log)) {

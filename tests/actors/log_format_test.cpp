@@ -1,6 +1,7 @@
 #include "log_format.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -41,6 +42,22 @@ TEST_F(LogFormatTest, FilesAreOfBoundedSizeAndNumber) {
   for (const auto& name : names)
     EXPECT_LE(std::filesystem::file_size(folder.path + '/' + name), bytes_max);
   EXPECT_TRUE(std::filesystem::exists(old_log_of(file)));
+}
+
+TEST_F(LogFormatTest, AFullLogOfAnotherProgramBeginsAnew) {
+  const temporary_folder folder;
+  const auto file = folder.path + "/trainer-1.log";
+  std::ofstream writer{file, std::ios::app};
+  writer << "the first line\n" << std::flush;
+  keep_small(file, 100);
+  EXPECT_EQ(folder.names().size(), 1u);
+  writer << std::string(100, 'x') << '\n' << std::flush;
+  keep_small(file, 100);
+  EXPECT_EQ(std::filesystem::file_size(old_log_of(file)), 116u);
+  EXPECT_EQ(std::filesystem::file_size(file), 0u);
+  writer << "the last line\n" << std::flush;
+  EXPECT_EQ(std::filesystem::file_size(file), 14u);
+  keep_small(folder.path + "/nothing.log", 0);
 }
 
 TEST_F(LogFormatTest, TextIsForPeople) {

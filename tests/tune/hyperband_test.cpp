@@ -55,7 +55,8 @@ TEST(HyperbandBrackets, NoRoundingLosesOne) {
 }
 
 TEST(Hyperband, BracketsHalveOnTheirOwn) {
-  hyperband x{14, hyperband_brackets(1, 9, 3), 3, direction::maximize, false};
+  hyperband x{14, hyperband_brackets(1, 9, 3), false,
+              halving(3, direction::maximize)};
   EXPECT_EQ(x.rungs(), (std::vector<step_t>{1, 3, 9}));
   const auto first = start(x);
   ASSERT_EQ(first.size(), 14u);
@@ -72,7 +73,7 @@ TEST(Hyperband, BracketsHalveOnTheirOwn) {
 
 TEST(Hyperband, BracketsInTurnWaitForEachOther) {
   const auto round = hyperband_brackets(1, 3, 3); // 3 and 2 trials
-  hyperband x{5, round, 3, direction::minimize, true};
+  hyperband x{5, round, true, halving(3, direction::minimize)};
   EXPECT_EQ(start(x), (actions{advance{0, 1}, advance{1, 1}, advance{2, 1}}));
   EXPECT_EQ(x.on_result(3, 3, 1), actions{}); // its turn has not come
   x.on_result(0, 1, 3);
@@ -87,7 +88,8 @@ TEST(Hyperband, BracketsInTurnWaitForEachOther) {
 }
 
 TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
-  hyperband x{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
+  hyperband x{5, hyperband_brackets(1, 3, 3), true,
+              halving(3, direction::minimize)};
   start(x);
   EXPECT_EQ(x.on_result(3, 3, 1), actions{});
   for (trial_no trial : {0, 1, 2})
@@ -97,7 +99,8 @@ TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
   EXPECT_FALSE(x.done());
   x.on_result(4, 3, 1);
   EXPECT_TRUE(x.done());
-  hyperband y{5, hyperband_brackets(1, 3, 3), 3, direction::minimize, true};
+  hyperband y{5, hyperband_brackets(1, 3, 3), true,
+              halving(3, direction::minimize)};
   start(y);
   y.on_result(3, 3, 1);
   y.on_failure(0);
@@ -107,7 +110,8 @@ TEST(Hyperband, ABracketHearsNothingBeforeItsTurn) {
 
 TEST(Hyperband, RoundsRepeatUntilTheTrialsAreUsed) {
   const auto round = hyperband_brackets(1, 3, 3);
-  hyperband x{9, round, 3, direction::minimize, false}; // 3 + 2 + 3 + 1
+  hyperband x{9, round, false, // 3 + 2 + 3 + 1
+              halving(3, direction::minimize)};
   const auto first = start(x);
   ASSERT_EQ(first.size(), 9u);
   EXPECT_EQ(first[3], action{(advance{3, 3})});
@@ -125,7 +129,7 @@ TEST(Hyperband, KeepsWhatTheHalvingOfEachBracketKeeps) {
     for (const auto& x : round)
       trials += x.trials;
     for (const bool in_turn : {false, true}) {
-      hyperband x{trials, round, 3, direction::maximize, in_turn};
+      hyperband x{trials, round, in_turn, halving(3, direction::maximize)};
       trainers all{x, results, seed};
       all.run();
       trial_no first = 0;

@@ -13,6 +13,7 @@
 #include "hippo/tune/population.hpp"
 #include "hippo/tune/rungs.hpp"
 #include "hippo/tune/sha.hpp"
+#include "hippo/tune/sub_sampling.hpp"
 #include "tune/trainers.hpp"
 
 namespace hippo {
@@ -35,8 +36,10 @@ protected:
       return std::make_unique<full_training>(trials, rungs.back(), slots);
     if (name == "hyperband")
       return std::make_unique<hyperband>(
-        trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta), eta,
-        better, slots % 2 == 0);
+        trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta),
+        slots % 2 == 0, halving(eta, better));
+    if (name == "sub_sampling")
+      return std::make_unique<sub_sampling>(trials, rungs, better);
     if (name == "median_stopping")
       return std::make_unique<median_stopping>(
         trials, rungs.back(), 1 + random() % rungs.back(), 1 + random() % 4,
@@ -102,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm,
                          testing::Values("full_training", "sha",
                                          "asha_promotion", "asha_stopping",
                                          "hyperband", "median_stopping",
-                                         "population"),
+                                         "population", "sub_sampling"),
                          [](const auto& x) {
                            return std::string{x.param};
                          });

@@ -79,8 +79,8 @@ TEST(Settings, AlgorithmsGetTheirRungs) {
 TEST(Settings, MisspeltNamesFindTheRightOnes) {
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
-                 "(must be grid, random, tpe, sha, asha, hyperband, bohb, median, "
-                 "pbt or client)"});
+                 "(must be grid, random, tpe, sha, asha, hyperband, bohb, boss, "
+                 "median, pbt or client)"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
                  "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "
@@ -224,6 +224,26 @@ TEST(Settings, BohbIsHyperbandInTurnByTpe) {
                 {"algorithm.bohb.sampler: unknown option 'sampler' of bohb (may "
                  "be eta, min, max, brackets, iterations, order, "
                  "prefer_shared, startup or candidates)"});
+}
+
+TEST(Settings, BossIsHyperbandInTurnByTpeAndSubSampling) {
+  const auto found = read_settings(study(endless, "boss"));
+  EXPECT_EQ(found.kind, algorithm_kind::hyperband);
+  EXPECT_EQ(found.sampling, sampling_kind::tpe);
+  EXPECT_EQ(found.rule, bracket_rule::sub_sampling);
+  EXPECT_TRUE(found.in_turn);
+  EXPECT_EQ(found.trials, 143u);
+  EXPECT_EQ(read_settings(study(endless, "{hyperband: {rule: sub-sampling}}"))
+              .rule,
+            bracket_rule::sub_sampling);
+  EXPECT_EQ(read_settings(study(endless, "hyperband")).rule,
+            bracket_rule::halving);
+  expect_errors(study(endless, "{hyperband: {rule: subsampling}}"),
+                {"algorithm.hyperband.rule: must be halving or sub-sampling, "
+                 "found subsampling, did you mean 'sub-sampling'?"});
+  expect_errors(study(twelve, "{sha: {rule: halving}}"),
+                {"algorithm.sha.rule: unknown option 'rule' of sha (may be eta, "
+                 "min, max, sampler, prefer_shared, startup or candidates)"});
 }
 
 TEST(Settings, MedianHasItsDefaults) {

@@ -15,6 +15,8 @@
 
 #include "hippo/core/hash.hpp"
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/hyperband.hpp"
+#include "hippo/tune/sha.hpp"
 
 namespace hippo {
 
@@ -53,6 +55,14 @@ struct tuning_event {
 
 /// Opens all of an algorithm's trials at once.
 inline std::vector<action> start(algorithm& x) { return x.open(x.trials()); }
+
+/// Brackets of successive halving.
+inline hyperband::make_rule halving(std::uint64_t eta, direction better) {
+  return [=](std::uint64_t trials, const std::vector<step_t>& rungs,
+             trial_no) -> std::unique_ptr<algorithm> {
+    return std::make_unique<sha>(trials, rungs, eta, better);
+  };
+}
 
 /// Trainers that an algorithm keeps busy: they report in random order. Checks
 /// what any algorithm must respect.

@@ -138,7 +138,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "{asha: {concurrent: 4, mode: stopping}}",
                     "{asha: {sampler: tpe, startup: 4}}",
                     "{hyperband: {min: 3, max: 27}}",
-                    "{bohb: {min: 3, max: 27, startup: 3}}", "median",
+                    "{bohb: {min: 3, max: 27, startup: 3}}",
+                    "{boss: {min: 3, max: 27, startup: 3}}", "median",
                     "{median: {sampler: tpe, startup: 3, concurrent: 3}}",
                     "{pbt: {population: 8, interval: 9}}",
                     "{pbt: {population: 9, interval: 20, quantile: 0.5}}"),
@@ -180,7 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "{asha: {sampler: tpe, startup: 4}}",
                     "{hyperband: {min: 3, max: 27}}",
                     "{hyperband: {min: 3, max: 27, order: in-turn}}",
-                    "{bohb: {min: 3, max: 27, startup: 3}}", "median",
+                    "{bohb: {min: 3, max: 27, startup: 3}}",
+                    "{boss: {min: 3, max: 27, startup: 3}}", "median",
                     "{pbt: {population: 8, interval: 9}}"),
     testing::Bool()));
 

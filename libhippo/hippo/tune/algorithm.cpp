@@ -12,6 +12,7 @@
 #include "hippo/tune/rungs.hpp"
 #include "hippo/tune/settings.hpp"
 #include "hippo/tune/sha.hpp"
+#include "hippo/tune/sub_sampling.hpp"
 
 namespace hippo {
 
@@ -31,8 +32,20 @@ std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
                                           const trial_states* states) {
   auto round = hyperband_brackets(x.min, x.max, x.eta);
   round.resize(x.brackets);
-  return std::make_unique<hyperband>(x.trials, round, x.eta, x.better,
-                                     x.in_turn, states);
+  hyperband::make_rule rule;
+  if (x.rule == bracket_rule::sub_sampling)
+    rule = [better = x.better](std::uint64_t trials,
+                               const std::vector<step_t>& rungs, trial_no) {
+      return std::make_unique<sub_sampling>(trials, rungs, better);
+    };
+  else
+    rule = [better = x.better, eta = x.eta,
+            states](std::uint64_t trials, const std::vector<step_t>& rungs,
+                    trial_no first) {
+      return std::make_unique<sha>(trials, rungs, eta, better, states, first);
+    };
+  return std::make_unique<hyperband>(x.trials, std::move(round), x.in_turn,
+                                     std::move(rule));
 }
 
 } // namespace

@@ -27,15 +27,12 @@ std::vector<hyperband_bracket> hyperband_brackets(step_t min, step_t max,
 }
 
 hyperband::hyperband(std::uint64_t trials,
-                     const std::vector<hyperband_bracket>& round,
-                     std::uint64_t eta, direction better, bool in_turn,
-                     const trial_states* states)
+                     std::vector<hyperband_bracket> round, bool in_turn,
+                     make_rule rule)
   : trials_(trials),
-    round_(round),
-    eta_(eta),
-    better_(better),
+    round_(std::move(round)),
     in_turn_(in_turn),
-    states_(states) {}
+    rule_(std::move(rule)) {}
 
 std::vector<step_t> hyperband::rungs() const {
   std::set<step_t> result;
@@ -55,12 +52,11 @@ std::vector<action> hyperband::open(std::uint64_t trials) {
       const auto& next = round_[brackets_.size() % round_.size()];
       assert(next.trials > 0);
       const auto size = std::min(next.trials, trials_ - opened_);
-      brackets_.push_back(
-        {opened_, {size, next.rungs, eta_, better_, states_, opened_}});
+      brackets_.push_back({opened_, rule_(size, next.rungs, opened_)});
     }
     auto& last = brackets_.back();
     opened_ = std::min(trials, end_of(last));
-    for (auto& x : numbered(last, last.halving.open(opened_ - last.first)))
+    for (auto& x : numbered(last, last.race->open(opened_ - last.first)))
       held_.push_back(x);
   }
   std::vector<action> out;
@@ -73,9 +69,9 @@ std::vector<action> hyperband::on_result(trial_no trial, step_t at,
   const auto index = bracket_of(trial);
   if (!has_begun(index)) // so the trial cannot have been trained
     return {};
-  auto& [first, halving] = brackets_[index];
-  const bool was_done = halving.done();
-  return take(index, was_done, halving.on_result(trial - first, at, value));
+  auto& [first, race] = brackets_[index];
+  const bool was_done = race->done();
+  return take(index, was_done, race->on_result(trial - first, at, value));
 }
 
 std::vector<action> hyperband::on_failure(trial_no trial) {
@@ -83,15 +79,15 @@ std::vector<action> hyperband::on_failure(trial_no trial) {
     return std::get<advance>(x).trial == trial;
   });
   const auto index = bracket_of(trial);
-  auto& [first, halving] = brackets_[index];
-  const bool was_done = halving.done();
-  return take(index, was_done, halving.on_failure(trial - first));
+  auto& [first, race] = brackets_[index];
+  const bool was_done = race->done();
+  return take(index, was_done, race->on_failure(trial - first));
 }
 
 bool hyperband::take_back(trial_no trial) {
-  auto& [first, halving] = brackets_[bracket_of(trial)];
-  const bool was_done = halving.done();
-  if (!halving.take_back(trial - first))
+  auto& [first, race] = brackets_[bracket_of(trial)];
+  const bool was_done = race->done();
+  if (!race->take_back(trial - first))
     return false;
   ended_ -= was_done;
   return true;
@@ -115,7 +111,7 @@ std::vector<action> hyperband::take(std::size_t index, bool was_done,
                                     std::vector<action> actions) {
   const auto& x = brackets_[index];
   auto out = numbered(x, std::move(actions));
-  if (!was_done && x.halving.done()) {
+  if (!was_done && x.race->done()) {
     ++ended_;
     proceed(out);
   }
@@ -130,7 +126,7 @@ expected_work hyperband::to_come() const {
                               : std::max(result.longest, x.longest);
   };
   for (const auto& x : brackets_)
-    add(x.halving.to_come());
+    add(x.race->to_come());
   for (const auto& x : held_) { // of the trials that are open
     const auto& go = std::get<advance>(x);
     result.steps += go.to;
@@ -140,7 +136,7 @@ expected_work hyperband::to_come() const {
        trials < trials_; ++index) {
     const auto& next = round_[index % round_.size()];
     const auto size = std::min(next.trials, trials_ - trials);
-    auto whole = sha{size, next.rungs, eta_, better_}.to_come();
+    auto whole = rule_(size, next.rungs, trials)->to_come();
     whole.longest += next.rungs.front();
     add(whole);
     trials += size;
@@ -149,7 +145,7 @@ expected_work hyperband::to_come() const {
 }
 
 void hyperband::proceed(std::vector<action>& out) {
-  while (turn_ < brackets_.size() && brackets_[turn_].halving.done())
+  while (turn_ < brackets_.size() && brackets_[turn_].race->done())
     ++turn_;
   const auto first_held
     = std::find_if(held_.begin(), held_.end(), [this](const action& x) {

@@ -1,14 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
-#include "hippo/tune/sha.hpp"
 
 namespace hippo {
 
-/// A bracket of Hyperband: successive halving of so many trials.
+/// A bracket of Hyperband: a race of so many trials.
 struct hyperband_bracket {
   std::uint64_t trials = 0;
   std::vector<step_t> rungs;
@@ -28,21 +29,24 @@ struct hyperband_bracket {
 std::vector<hyperband_bracket> hyperband_brackets(step_t min, step_t max,
                                                   std::uint64_t eta);
 
-/// Hyperband (arXiv 1603.06560): brackets of successive halving that begin with
-/// many trials and few steps, then with fewer trials and more steps. Trials are
-/// numbered bracket by bracket. What each bracket keeps does not depend on
-/// timing: see `sha`.
+/// Hyperband (arXiv 1603.06560): brackets that begin with many trials and few
+/// steps, then with fewer trials and more steps. Within one a rule decides who
+/// goes on: successive halving (`sha`), or another. Trials are numbered bracket
+/// by bracket. What each bracket keeps does not depend on timing.
 class hyperband : public algorithm {
 public:
+  /// Makes the rule of a bracket of so many trials on its rungs, the first of
+  /// which is the study's trial `first`.
+  using make_rule = std::function<std::unique_ptr<algorithm>(
+    std::uint64_t trials, const std::vector<step_t>& rungs, trial_no first)>;
+
   /// Repeats the brackets of `round` until `trials` trials are used; the last
   /// bracket gets those that are left.
   /// @param in_turn one bracket after the other, as BOHB (arXiv 1807.01774)
   ///                does; else all together
-  /// @param states as of `sha`
-  /// REQUIRES: `round` is not empty, its brackets neither; `eta >= 2`.
-  hyperband(std::uint64_t trials, const std::vector<hyperband_bracket>& round,
-            std::uint64_t eta, direction better, bool in_turn,
-            const trial_states* states = nullptr);
+  /// REQUIRES: `round` is not empty, its brackets neither.
+  hyperband(std::uint64_t trials, std::vector<hyperband_bracket> round,
+            bool in_turn, make_rule rule);
 
   [[nodiscard]] std::uint64_t trials() const override { return trials_; }
   [[nodiscard]] std::vector<step_t> rungs() const override;
@@ -59,11 +63,11 @@ public:
 private:
   struct bracket {
     trial_no first = 0;
-    sha halving;
+    std::unique_ptr<algorithm> race;
   };
 
   [[nodiscard]] static trial_no end_of(const bracket& x) {
-    return x.first + x.halving.trials();
+    return x.first + x.race->trials();
   }
   [[nodiscard]] std::size_t bracket_of(trial_no trial) const;
 
@@ -85,10 +89,8 @@ private:
 
   std::uint64_t trials_;
   std::vector<hyperband_bracket> round_;
-  std::uint64_t eta_;
-  direction better_;
   bool in_turn_;
-  const trial_states* states_;
+  make_rule rule_;
   std::uint64_t opened_ = 0;
   std::vector<bracket> brackets_; ///< those with trials that are open
   std::vector<action> held_;  ///< of brackets whose turn has not come

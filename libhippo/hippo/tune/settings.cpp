@@ -23,6 +23,7 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"asha", algorithm_kind::asha},
   {"hyperband", algorithm_kind::hyperband},
   {"bohb", algorithm_kind::hyperband},
+  {"boss", algorithm_kind::hyperband},
   {"median", algorithm_kind::median},
   {"pbt", algorithm_kind::pbt},
   {"client", algorithm_kind::client}};
@@ -49,11 +50,11 @@ std::vector<std::string> own_options(const std::string& name,
       return {"eta",  "min",        "max",          "sampler",
               "mode", "concurrent", "prefer_shared"};
     case algorithm_kind::hyperband:
-      if (name == "bohb")
+      if (name == "bohb" || name == "boss")
         return {"eta",        "min",   "max",          "brackets",
                 "iterations", "order", "prefer_shared"};
-      return {"eta",        "min",     "max",   "brackets",
-              "iterations", "sampler", "order", "prefer_shared"};
+      return {"eta",     "min",   "max",  "brackets",     "iterations",
+              "sampler", "order", "rule", "prefer_shared"};
     case algorithm_kind::median:
       return {"grace",   "min_others", "max",
               "sampler", "concurrent", "prefer_shared"};
@@ -121,8 +122,9 @@ private:
   /// Members of a population where the study does not say.
   static constexpr std::uint64_t population_default = 10;
 
-  [[nodiscard]] bool is_bohb() const {
-    return study_.algorithm.name == "bohb";
+  /// Whether the algorithm is Hyperband by a name that says what samples.
+  [[nodiscard]] bool is_learning_hyperband() const {
+    return study_.algorithm.name == "bohb" || study_.algorithm.name == "boss";
   }
 
   [[nodiscard]] std::string path_of(const std::string& option) const {
@@ -156,7 +158,7 @@ private:
   void refuse_unknown_options() {
     const auto& own = study_.algorithm.name;
     auto known = own_options(own, out_.kind);
-    const bool may_learn = out_.kind == algorithm_kind::tpe || is_bohb()
+    const bool may_learn = out_.kind == algorithm_kind::tpe || is_learning_hyperband()
                            || (contains(known, "sampler")
                                && out_.kind != algorithm_kind::pbt);
     if (may_learn)
@@ -179,7 +181,7 @@ private:
       known.emplace_back("tpe");
     const std::string name
       = out_.kind == algorithm_kind::grid ? "grid"
-                : out_.kind == algorithm_kind::tpe || is_bohb()
+                : out_.kind == algorithm_kind::tpe || is_learning_hyperband()
                   ? "tpe"
                   : word("sampler", known, "random");
     out_.sampling = name == "grid"  ? sampling_kind::grid
@@ -222,6 +224,11 @@ private:
       return;
     const auto round = hyperband_brackets(out_.min, out_.max, out_.eta);
     out_.brackets = whole("brackets", 1, round.size(), round.size());
+    const auto own_rule
+      = study_.algorithm.name == "boss" ? "sub-sampling" : "halving";
+    out_.rule = word("rule", {"halving", "sub-sampling"}, own_rule) == "halving"
+                  ? bracket_rule::halving
+                  : bracket_rule::sub_sampling;
     out_.in_turn
       = word("order", {"together", "in-turn"},
              out_.sampling == sampling_kind::tpe ? "in-turn" : "together")

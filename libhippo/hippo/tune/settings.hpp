@@ -13,8 +13,8 @@ inline constexpr std::uint64_t max_trials = 10'000'000;
 /// The most rungs of an algorithm that has one at every so many steps.
 inline constexpr std::uint64_t max_interval_rungs = 10'000;
 
-/// The algorithms, as a study file names them. `bohb` is `hyperband` with other
-/// defaults.
+/// The algorithms, as a study file names them. `bohb` and `boss` are `hyperband`
+/// with other defaults.
 enum class algorithm_kind {
   grid,
   random,
@@ -26,6 +26,9 @@ enum class algorithm_kind {
   pbt,
   client,
 };
+
+/// Who goes on within a bracket: the best 1/eta, or as `sub_sampling` says.
+enum class bracket_rule { halving, sub_sampling };
 
 /// Where the values of trials come from.
 enum class sampling_kind { random, grid, tpe };
@@ -48,6 +51,7 @@ struct tune_settings {
   // Of `hyperband`:
   std::uint64_t brackets = 1; ///< of a round, from s_max down
   bool in_turn = false;       ///< one bracket after the other
+  bracket_rule rule = bracket_rule::halving;
 
   // Of `median`:
   step_t grace = 1;             ///< nothing is pruned before
