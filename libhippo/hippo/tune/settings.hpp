@@ -13,8 +13,8 @@ inline constexpr std::uint64_t max_trials = 10'000'000;
 /// The most rungs of an algorithm that has one at every so many steps.
 inline constexpr std::uint64_t max_interval_rungs = 10'000;
 
-/// The algorithms, as a study file names them. `bohb` and `boss` are `hyperband`
-/// with other defaults.
+/// The algorithms, as a study file names them. `bohb` and `boss` are
+/// `hyperband` with other defaults.
 enum class algorithm_kind {
   grid,
   random,

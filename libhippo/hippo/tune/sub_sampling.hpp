@@ -43,17 +43,18 @@ private:
 /// observation. All are trained to the first rung; then, whenever none is
 /// training:
 ///
-/// - the leader is the trial with the most observations; of equal ones that with
-///   the better mean, then the leader before, then the one with the lower number;
+/// - the leader is the trial with the most observations; of equal ones that
+///   with the better mean, then the leader before, then the lower number;
 /// - a trial with fewer, n_k, is better if n_k < sqrt(ln n), where n counts the
 ///   observations of all, or if its mean is no worse than that of *some* n_k
-///   consecutive observations of the leader. On curves that improve these are the
-///   leader's first ones, so that like is compared with like;
-/// - all better trials go on to their next rung; if there is none, the leader does.
+///   consecutive observations of the leader. On curves that improve these are
+///   the leader's first ones, so that like is compared with like;
+/// - all better trials go on to their next rung; if there is none, the leader
+///   does.
 ///
 /// It ends when the leader is on the last rung and no trial is better. What is
 /// decided does not depend on who was faster.
-/// @complexity O(trials + rungs * measurements of the leader) for each decision;
+/// @complexity O(trials + rungs * measurements of the leader) for a decision;
 ///             memory O(measurements)
 class sub_sampling : public algorithm {
 public:
