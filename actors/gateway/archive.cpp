@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <tuple>
 
-#include "gateway/study_columns.hpp"
+#include "gateway/study_importance.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
@@ -333,55 +335,54 @@ expected<study_record> archive::record(std::uint64_t id) {
   return result;
 }
 
-template <class Make>
-expected<std::string> archive::once(const std::string& key, Make make) {
-  const auto now = store_->data_version();
-  if (!now)
-    return now.failure();
-  if (*now != made_at_) {
-    made_.clear();
-    made_bytes_ = 0;
-    made_at_ = *now;
+expected<study_history*> archive::history_of(std::uint64_t id) {
+  const auto known
+    = std::ranges::find(histories_, id, [](auto& x) { return x.first; });
+  if (known != histories_.end()) {
+    histories_.splice(histories_.begin(), histories_, known);
+  } else {
+    auto study = store_->load_study(std::to_string(id));
+    if (!study)
+      return study.failure();
+    const auto about = facts_of(*study);
+    if (!about)
+      return about.failure();
+    study->text.clear();
+    histories_.emplace_front(
+      std::piecewise_construct, std::tuple{id},
+      std::tuple{std::move(*study), about->workload_key, about->varied});
   }
-  if (const auto i = made_.find(key); i != made_.end())
-    return i->second;
-  auto result = make();
-  if (result && made_bytes_ + result->size() <= kept_answers_bytes) {
-    made_bytes_ += result->size();
-    made_.emplace(key, *result);
+  auto& result = histories_.front().second;
+  if (auto done = result.refresh(*store_); !done) {
+    histories_.pop_front(); // what is half read is read again
+    return done.failure();
   }
-  return result;
+  std::size_t bytes = 0;
+  for (auto i = histories_.begin(); i != histories_.end();) {
+    bytes += i->second.bytes();
+    i = bytes > kept_history_bytes && i != histories_.begin()
+          ? histories_.erase(i)
+          : std::next(i);
+  }
+  return &result;
 }
 
 expected<std::string> archive::columns(std::uint64_t id,
-                                       const std::string& what) {
-  return once(std::to_string(id) + '/' + what,
-              [&] { return make_columns(id, what); });
-}
-
-expected<std::string> archive::make_columns(std::uint64_t id,
-                                            const std::string& what) {
-  if (what == "table")
-    return table_columns(*store_, id);
-  const auto study = store_->load_study(std::to_string(id));
-  if (!study)
-    return study.failure();
-  if (what == "curves")
-    return curve_columns(*store_, *study);
-  const auto about = facts_of(*study);
-  if (!about)
-    return about.failure();
-  return tree_columns(*store_, id, about->workload_key, about->varied);
+                                       const std::string& what,
+                                       std::uint64_t after) {
+  const auto known = history_of(id);
+  if (!known)
+    return known.failure();
+  return what == "table"    ? (*known)->table(after)
+         : what == "curves" ? (*known)->curves(after)
+                            : (*known)->tree();
 }
 
 expected<std::string> archive::importance(std::uint64_t id, step_t step) {
-  return once(std::to_string(id) + "/importance/" + std::to_string(step),
-              [&]() -> expected<std::string> {
-                const auto study = store_->load_study(std::to_string(id));
-                if (!study)
-                  return study.failure();
-                return importance_text(*store_, *study, step);
-              });
+  const auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  return importance_text(*store_, *study, step);
 }
 
 expected<archive::totals> archive::count() {

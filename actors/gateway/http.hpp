@@ -25,6 +25,8 @@ struct http_headers {
   kj::Own<kj::HttpHeaderTable> table;
   kj::HttpHeaderId accept_encoding;
   kj::HttpHeaderId if_none_match;
+  kj::HttpHeaderId last_event;
+  kj::HttpHeaderId news; ///< what a page has heard of: docs/http.md
 };
 
 struct http_service_options {

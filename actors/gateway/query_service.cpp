@@ -271,10 +271,16 @@ kj::Promise<std::string> query_service::importance(std::uint64_t study,
     [=](archive& x) { return x.importance(study, step); });
 }
 
-kj::Promise<std::string> query_service::columns(std::uint64_t study,
-                                                std::string what) {
-  return read<std::string>(
-    [=, what = std::move(what)](archive& x) { return x.columns(study, what); });
+kj::Promise<packed_body> query_service::columns(std::uint64_t study,
+                                                std::string what,
+                                                std::uint64_t after) {
+  return read<packed_body>(
+    [=, what = std::move(what)](archive& x) -> expected<packed_body> {
+      auto text = x.columns(study, what, after);
+      if (!text)
+        return text.failure();
+      return pack_body(std::move(*text));
+    });
 }
 
 kj::Promise<archive::totals> query_service::count() {

@@ -15,6 +15,7 @@
 
 #include "gateway/archive.hpp"
 #include "gateway/bridge.hpp"
+#include "gateway/http_body.hpp"
 #include "gateway/news_watch.hpp"
 #include "hippo/tune/accepted_study.hpp"
 #include "messages.hpp"
@@ -117,10 +118,12 @@ public:
                                            std::uint64_t offset);
 
   /// What a page shows of a study: `table`, `curves` or `tree` of
-  /// study_columns.hpp.
-  kj::Promise<std::string> columns(std::uint64_t study, std::string what);
+  /// study_history.hpp.
+  kj::Promise<packed_body> columns(std::uint64_t study, std::string what,
+                                   std::uint64_t after);
 
-  /// What the best tenth of a study's trials have in common: study_columns.hpp.
+  /// What the best tenth of a study's trials have in common:
+  /// study_importance.hpp.
   kj::Promise<std::string> importance(std::uint64_t study, step_t step);
 
   /// Returns a number that changes whenever something was stored.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -70,6 +71,16 @@ auto binds(std::uint64_t only) {
   return [only](sql_statement& x) { x.bind(1, only); };
 }
 
+expected<stored_node> node_in(const sql_statement& row,
+                              const std::string& path) {
+  auto config = decode_configuration(row.text(4));
+  if (!config)
+    return damaged(path, "node " + std::to_string(row.number(0)) + ": "
+                           + config.failure().message);
+  return stored_node{row.number(0), row.number(1), row.number(2),
+                     row.number(3), std::move(*config)};
+}
+
 /// Returns the plan's nodes of a workload.
 expected<std::vector<stored_node>>
 read_nodes(sql_database& database, std::uint64_t workload,
@@ -79,14 +90,7 @@ read_nodes(sql_database& database, std::uint64_t workload,
                      " FROM nodes WHERE workload = ? AND node > 0"
                      " ORDER BY node"),
     binds(workload),
-    [&path](const sql_statement& row) -> expected<stored_node> {
-      auto config = decode_configuration(row.text(4));
-      if (!config)
-        return damaged(path, "node " + std::to_string(row.number(0)) + ": "
-                               + config.failure().message);
-      return stored_node{row.number(0), row.number(1), row.number(2),
-                         row.number(3), std::move(*config)};
-    });
+    [&path](const sql_statement& row) { return node_in(row, path); });
 }
 
 /// Reads what was measured at states. Those that come in the order of the table
@@ -304,11 +308,16 @@ std::string state_reader::report() const { return path_ + "/report"; }
 
 // -- reading ------------------------------------------------------------------
 
-expected<stored_plan>
-state_reader::read_plan(const std::string& workload_key) {
-  const auto workload = read_first<std::uint64_t>(
+expected<std::optional<std::uint64_t>>
+state_reader::find_workload(const std::string& workload_key) {
+  return read_first<std::uint64_t>(
     database_.prepare("SELECT id FROM workloads WHERE key = ?"),
     [&](sql_statement& x) { x.bind_text(1, workload_key); }, first_number);
+}
+
+expected<stored_plan>
+state_reader::read_plan(const std::string& workload_key) {
+  const auto workload = find_workload(workload_key);
   if (!workload)
     return workload.failure();
   if (!*workload)
@@ -436,6 +445,55 @@ state_reader::load_events(std::uint64_t study, std::uint64_t after,
       return measured.failure();
     std::get<trial_measured>((*result)[x.event].what).values
       = std::move(*measured);
+  }
+  return result;
+}
+
+expected<std::vector<stored_value>>
+state_reader::load_values(std::uint64_t study, const std::string& metric,
+                          std::uint64_t after, std::size_t most) {
+  return read_all<stored_value>(
+    database_.prepare(
+      "SELECT e.id, e.time, e.trial, e.step, e.node, m.value, m.bits"
+      " FROM events e LEFT JOIN metrics m ON m.workload = e.workload"
+      "  AND m.node = e.node AND m.step = e.step AND m.name = ?"
+      " WHERE e.study = ? AND e.id > ? AND e.kind = ? ORDER BY e.id LIMIT ?"),
+    [&](sql_statement& x) {
+      x.bind_text(1, metric).bind(2, study).bind(3, after);
+      x.bind_text(4, measured_kind).bind(5, most);
+    },
+    [](const sql_statement& row) -> expected<stored_value> {
+      const bool is_none = row.is_null(5) && row.is_null(6);
+      return stored_value{row.number(0), row.real(1), row.number(2),
+                          row.number(3), row.number(4),
+                          is_none ? std::nan("") : exact_real(row, 5)};
+    });
+}
+
+expected<std::vector<stored_node>>
+state_reader::load_nodes(const std::string& workload_key,
+                         const std::vector<std::uint64_t>& ids) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  std::vector<stored_node> result;
+  if (!*workload)
+    return result;
+  auto query
+    = database_.prepare("SELECT node, parent, begin, strand, configuration"
+                        " FROM nodes WHERE workload = ? AND node = ?");
+  if (!query)
+    return query.failure();
+  for (const auto id : ids) {
+    const auto found = query->reset().bind(1, **workload).bind(2, id).step();
+    if (!found)
+      return found.failure();
+    if (!*found)
+      continue;
+    auto node = node_in(*query, path_);
+    if (!node)
+      return node.failure();
+    result.push_back(std::move(*node));
   }
   return result;
 }

@@ -63,6 +63,19 @@ public:
                                                   std::uint64_t after,
                                                   std::size_t most);
 
+  /// Returns what a study has heard of one metric after event `after`, in its
+  /// order. Cheaper than `load_events`, which reads all metrics.
+  expected<std::vector<stored_value>> load_values(std::uint64_t study,
+                                                  const std::string& metric,
+                                                  std::uint64_t after,
+                                                  std::size_t most);
+
+  /// Returns these nodes of a workload's plan, without those that are not there.
+  /// @complexity O(log nodes) each
+  expected<std::vector<stored_node>>
+  load_nodes(const std::string& workload_key,
+             const std::vector<std::uint64_t>& ids);
+
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.
   expected<std::optional<stored_trial>> load_best(const stored_study& study);
@@ -138,6 +151,9 @@ protected:
 
 private:
   expected<stored_plan> read_plan(const std::string& workload_key);
+  /// Returns the number by which tables know a workload, if it is known.
+  expected<std::optional<std::uint64_t>>
+  find_workload(const std::string& workload_key);
   /// Reads the one number that a query gives, 0 if it gives none.
   expected<std::uint64_t> read_number(const char* sql);
 
