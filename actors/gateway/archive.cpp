@@ -69,6 +69,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.workload_key = key_of(read.study->spec().workload);
     result.exact = is_exact(read.study->spec().workload);
     result.varied = read.study->spec().space.varied();
+    result.max_steps = read.study->spec().max_steps;
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -112,8 +113,17 @@ expected<study_view> archive::view_of(stored_study study) {
   result.algorithm = known->algorithm;
   result.workload_key = known->workload_key;
   result.counts = *counts;
-  result.saved_seconds = static_cast<double>(counts->shared_steps)
-                         * trained->step_seconds();
+  const auto seconds = [&](std::uint64_t steps) {
+    return static_cast<double>(steps) * trained->step_seconds();
+  };
+  result.step_seconds = trained->step_seconds();
+  result.saved_seconds = seconds(counts->shared_steps);
+  result.cost_seconds
+    = seconds(counts->delivered_steps
+              - std::min(counts->shared_steps, counts->delivered_steps));
+  const auto in_full = counts->pruned * known->max_steps;
+  result.stopped_seconds
+    = seconds(in_full - std::min(counts->pruned_steps, in_full));
   result.best = std::move(*best);
   if (has_ended(result.study.state)) {
     limit(ended_, kept_studies_max);
@@ -373,6 +383,8 @@ expected<std::string> archive::columns(std::uint64_t id,
   const auto known = history_of(id);
   if (!known)
     return known.failure();
+  if (what == "front")
+    return (*known)->front(*store_);
   return what == "table"    ? (*known)->table(after)
          : what == "curves" ? (*known)->curves(after)
                             : (*known)->tree();

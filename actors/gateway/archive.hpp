@@ -27,7 +27,11 @@ struct study_view {
   std::string algorithm;
   std::string workload_key;
   state_reader::trial_counts counts;
-  double saved_seconds = 0; ///< device time that shared steps would have taken
+  // Device time by the mean of a step of its workload.
+  double step_seconds = 0;    ///< that mean; 0: nothing was trained
+  double cost_seconds = 0;    ///< of the steps that were trained for it
+  double saved_seconds = 0;   ///< that shared steps would have taken
+  double stopped_seconds = 0; ///< that trials given up would have taken yet
   std::optional<stored_trial> best;
 };
 
@@ -111,8 +115,8 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(std::uint64_t study);
 
-  /// What a page shows of a study: `table`, `curves` or `tree` of
-  /// study_history.hpp.
+  /// What a page shows of a study: `table`, `curves`, `tree` or
+  /// `front` of study_history.hpp.
   /// @param after what an earlier answer said: only what came since is wanted
   expected<std::string> columns(std::uint64_t study, const std::string& what,
                                 std::uint64_t after);
@@ -142,6 +146,7 @@ private:
     std::string algorithm;
     std::string workload_key;
     bool exact = true;
+    step_t max_steps = 0;
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 

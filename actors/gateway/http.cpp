@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
 
+#include "gateway/http_actions.hpp"
 #include "gateway/http_body.hpp"
 #include "gateway/http_json.hpp"
+#include "gateway/http_reply.hpp"
 #include "gateway/http_target.hpp"
 #include "gateway/kept_answers.hpp"
 #include "gateway/limits.hpp"
@@ -26,13 +27,15 @@ namespace {
 
 using json = http_json;
 
-constexpr auto json_type = "application/json";
 constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
 constexpr auto stream_type = "text/event-stream";
 
 /// How long a page's stream is silent at most, in which nothing was stored.
 constexpr auto stream_pause = 15 * kj::SECONDS;
+
+/// What is sent is at most so long: a study file, and what JSON makes of it.
+constexpr std::size_t sent_bytes_max = 2 * study_text_bytes_max;
 
 /// How often it tells of news at most: all pages at the same moments, so that
 /// one answer is made for all of them.
@@ -46,15 +49,6 @@ constexpr auto content_policy
   = "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
-
-/// An answer to a request.
-struct reply {
-  unsigned status = 200;
-  std::string body;
-  const char* type = json_type;
-  /// Instead of `body`, if there is one.
-  kept_answers::answer packed{};
-};
 
 const char* type_of_file(std::string_view name) {
   if (name.ends_with(".html"))
@@ -82,93 +76,12 @@ const std::map<std::string, reply, std::less<>>& packed_files() {
   return all;
 }
 
-/// Whether a Host names this machine: others would be a foreign page's, whose
-/// name was made to lead here.
-bool is_loopback_name(std::string_view host) {
-  const auto port = host.rfind(':');
-  if (port != std::string_view::npos && port >= host.rfind(']') + 1)
-    host = host.substr(0, port);
-  in_addr address{};
-  const std::string name{host};
-  return host == "localhost" || host == "[::1]"
-         || (::inet_pton(AF_INET, name.c_str(), &address) == 1
-             && name.starts_with("127."));
-}
-
-const char* text_of_status(unsigned status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Internal Server Error";
-  }
-}
-
-std::string text_of(const json& x) {
-  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
-}
-
-reply json_reply(const json& x) { return {200, text_of(x)}; }
-
-reply failure(unsigned status, const std::string& why) {
-  return {status, text_of({{"error", why}})};
-}
-
-/// Makes a reply of what a query_service fails with.
-reply failure(const kj::Exception& why) {
-  const std::string text = why.getDescription().cStr();
-  const auto is = [&](errc x) {
-    return text.starts_with(std::string{to_string(x)} + ':');
-  };
-  const unsigned status = is(errc::unknown_study)        ? 404
-                          : is(errc::invalid_argument)   ? 400
-                          : is(errc::resource_exhausted) ? 503
-                                                         : 500;
-  return failure(status, text);
+json shown_asker(const http_door::verdict& x) {
+  return {{"role", to_string(x.role)},
+          {"name", x.who ? json(x.who->name) : json(nullptr)}};
 }
 
 // -- the service --------------------------------------------------------------
-
-/// Sends an answer without tags and such.
-kj::Promise<void> send(kj::HttpService::Response& response, reply x,
-                       kj::HttpHeaders headers) {
-  headers.set(kj::HttpHeaderId::CONTENT_TYPE, x.type);
-  auto kept = kj::heap<reply>(std::move(x));
-  auto stream = response.send(kept->status, text_of_status(kept->status),
-                              headers, kept->body.size());
-  if (kept->body.empty()) // 304 has no room for one
-    return kj::READY_NOW;
-  auto written = stream->write(kept->body.data(), kept->body.size());
-  return written.attach(kj::mv(stream), kj::mv(kept));
-}
-
-/// Sends what is packed, compressed if it may be.
-kj::Promise<void> send(kj::HttpService::Response& response,
-                       kept_answers::answer x, const char* type, bool compress,
-                       kj::HttpHeaders headers) {
-  headers.set(kj::HttpHeaderId::CONTENT_TYPE, type);
-  const bool is_zipped = compress && !x->zipped.empty();
-  if (is_zipped)
-    headers.add("Content-Encoding", "gzip");
-  const auto& body = is_zipped ? x->zipped : x->plain;
-  auto stream = response.send(200, text_of_status(200), headers, body.size());
-  auto written = stream->write(body.data(), body.size());
-  return written.attach(kj::mv(stream), kj::heap(std::move(x)));
-}
 
 std::string header(const kj::HttpHeaders& from, kj::HttpHeaderId id) {
   KJ_IF_MAYBE(x, from.get(id))
@@ -181,25 +94,40 @@ public:
   http_service(query_service& answers, const http_headers& headers,
                answer_budget& room, http_service_options options)
     : queries_(answers), names_(headers), headers_(*headers.table),
-      room_(room), options_(std::move(options)) {}
+      room_(room), options_(std::move(options)), door_(options_.door) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
                             const kj::HttpHeaders& asked_with,
-                            kj::AsyncInputStream&,
+                            kj::AsyncInputStream& body,
                             Response& response) override {
-    if (options_.loopback_only
-        && !is_loopback_name(header(asked_with, kj::HttpHeaderId::HOST)))
-      return send(response,
-                  failure(403, "not_allowed: this service is asked by the name "
-                               "of its machine: localhost or 127.0.0.1"),
+    auto asked = read_http_target({url.begin(), url.size()});
+    if (method == kj::HttpMethod::GET && asked.path.empty()
+        && door_.asks_for_tokens() && asked.query.contains("token"))
+      return welcome(response, asked.query.at("token"));
+    const auto said = [&](kj::HttpHeaderId id) {
+      return header(asked_with, id);
+    };
+    const auto verdict = door_.judge(
+      {said(kj::HttpHeaderId::HOST), said(names_.origin), said(names_.cookie),
+       said(names_.authorization), said(names_.page),
+       said(kj::HttpHeaderId::CONTENT_TYPE), method != kj::HttpMethod::GET});
+    // Files of the page hold nothing, and say that a token is needed.
+    if (verdict.status != 200
+        && (verdict.status != 401 || !is_open(method, asked)))
+      return send(response, failure(verdict.status, verdict.why),
                   kj::HttpHeaders{headers_});
+    if (method == kj::HttpMethod::POST)
+      return change(std::move(asked), body, response);
     if (method != kj::HttpMethod::GET) {
       kj::HttpHeaders headers{headers_};
-      headers.add("Allow", "GET");
-      return send(response, failure(405, "only GET is answered here"),
+      headers.add("Allow", "GET, POST");
+      return send(response,
+                  failure(405, "only GET and POST are answered here"),
                   kj::mv(headers));
     }
-    auto asked = read_http_target({url.begin(), url.size()});
+    if (asked.path == std::vector<std::string>{"api", "me"})
+      return send(response, json_reply(shown_asker(verdict)),
+                  kj::HttpHeaders{headers_});
     const auto heard = news_in(header(asked_with, names_.news));
     if (asked.path == std::vector<std::string>{"api", "stream"})
       return stream(response, news_in(header(asked_with, names_.last_event)));
@@ -221,6 +149,65 @@ public:
   }
 
 private:
+  /// Whether somebody may have this who has no token.
+  static bool is_open(kj::HttpMethod method, const http_target& x) {
+    return method == kj::HttpMethod::GET
+           && (x.path.empty()
+               || (x.path.size() == 1
+                   && (x.path[0] == "healthz"
+                       || packed_files().contains(x.path[0]))));
+  }
+
+  /// Lets a browser in that has come with a link: it gets a cookie, and an
+  /// address without the link.
+  kj::Promise<void> welcome(Response& response, const std::string& link) {
+    const auto cookie = door_.welcome(link);
+    kj::HttpHeaders headers{headers_};
+    headers.add("Cache-Control", "no-store");
+    headers.add("Referrer-Policy", "no-referrer");
+    if (!cookie)
+      return send(response, failure(401, cookie.failure().message),
+                  kj::mv(headers));
+    headers.add("Set-Cookie", kj::str(cookie->c_str()));
+    headers.add("Location", "./");
+    return send(response, {303, "welcome\n", "text/plain; charset=utf-8"},
+                kj::mv(headers));
+  }
+
+  /// Does what is asked for.
+  kj::Promise<void> change(http_target target, kj::AsyncInputStream& body,
+                           Response& response) {
+    if (!target.query.empty())
+      return send(response,
+                  failure(400, "what is sent is a map, nothing behind '?'"),
+                  kj::HttpHeaders{headers_});
+    return room_.take(sent_bytes_max)
+      .then([=, this, &body, &response, target = std::move(target)](
+              answer_budget::share room) mutable {
+        return body.readAllText(sent_bytes_max)
+          .then(
+            [=, this, target = std::move(target)](kj::String text) {
+              return act_on(queries_, target, {text.begin(), text.size()})
+                .then(
+                  [](std::optional<std::string> done) {
+                    return done ? reply{200, std::move(*done)}
+                                : failure(404, "there is nothing here to "
+                                               "change");
+                  },
+                  [](kj::Exception&& why) { return failure(why); });
+            },
+            [](kj::Exception&&) -> kj::Promise<reply> {
+              return failure(413, "what is sent is more than "
+                                    + std::to_string(sent_bytes_max)
+                                    + " bytes");
+            })
+          .then([this, &response, room = kj::mv(room)](reply x) mutable {
+            auto sent = send(response, std::move(x), kj::HttpHeaders{headers_});
+            return sent.attach(kj::mv(room));
+          });
+      });
+  }
+
   /// How a page asks.
   struct asking {
     std::string url;
@@ -361,6 +348,14 @@ private:
         return only(x, [&] { return show(how, [this] {
           return queries_.trainers();
         }); });
+      if (path[1] == "timeline")
+        return only(x, [&] {
+          return keep(how, live_age_max, [this] {
+            return queries_.trees().then([](std::vector<merger_overview> y) {
+              return pack_body(shown_timeline(y).dump() + '\n');
+            });
+          });
+        });
       if (path[1] == "tree")
         return only(x, [&] { return show(how, [this] {
           return queries_.trees();
@@ -370,8 +365,8 @@ private:
         && path[1] == "studies")
       return study(std::move(x), how);
     return failure(404, "there is nothing here; there are /, /healthz, "
-                        "/metrics, /api/studies, /api/trainers, /api/tree and "
-                        "/api/stream");
+                        "/metrics, /api/studies, /api/trainers, /api/timeline, "
+                        "/api/tree and /api/stream");
   }
 
   /// What is asked of one study.
@@ -409,11 +404,12 @@ private:
         return of_study([=, this](auto y) { return show_events(y, *after); });
       });
     }
-    if (what == "table" || what == "curves" || what == "tree") {
-      // Of a tree, what is new changes what was there.
-      const auto after = what == "tree"
-                           ? expected<std::uint64_t>{0}
-                           : take_number(x, "after", 0);
+    if (what == "table" || what == "curves" || what == "tree"
+        || what == "front") {
+      // Of the others, what is new changes what was there.
+      const auto after = what == "table" || what == "curves"
+                           ? take_number(x, "after", 0)
+                           : expected<std::uint64_t>{0};
       if (!after)
         return to_exception(after.failure());
       return only(x, [&] {
@@ -437,8 +433,8 @@ private:
         });
       });
     }
-    return failure(404, "a study has /trials, /events, /table, /curves, /tree "
-                        "and /importance");
+    return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
+                        "/front and /importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.
@@ -495,7 +491,8 @@ private:
   const http_headers& names_;
   const kj::HttpHeaderTable& headers_;
   answer_budget& room_;
-  http_service_options options_;
+  const http_service_options options_;
+  const http_door door_;
   /// Tells what pages have heard of this service from what they have heard of
   /// one before it.
   const std::string life_
@@ -550,6 +547,10 @@ http_headers::http_headers() {
   if_none_match = builder.add("If-None-Match");
   last_event = builder.add("Last-Event-ID");
   news = builder.add("Hippo-News");
+  origin = builder.add("Origin");
+  cookie = builder.add("Cookie");
+  authorization = builder.add("Authorization");
+  page = builder.add("Hippo-Page");
   table = builder.build();
 }
 

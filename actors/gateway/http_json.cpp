@@ -1,5 +1,8 @@
 #include "gateway/http_json.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "gateway/limits.hpp"
 
 namespace hippo {
@@ -50,7 +53,12 @@ http_json shown(const live_study_view& x) {
           {"shared_steps", x.stored.counts.shared_steps},
           {"best", x.stored.best ? shown(*x.stored.best) : http_json(nullptr)},
           {"active_seconds", x.active_seconds},
+          {"step_seconds", x.stored.step_seconds},
+          {"cost_seconds", x.stored.cost_seconds},
           {"saved_seconds", x.stored.saved_seconds},
+          {"stopped_seconds", x.stored.stopped_seconds},
+          {"seconds_left",
+           x.seconds_left ? http_json(*x.seconds_left) : http_json(nullptr)},
           {"waiting", text_or_null(x.waiting)}};
 }
 
@@ -124,6 +132,35 @@ http_json shown(const std::vector<merger_overview>& trees) {
                       {"stages", std::move(stages)}});
   }
   return result;
+}
+
+http_json shown_timeline(const std::vector<merger_overview>& mergers) {
+  auto trainer = http_json::array(), begin = http_json::array(),
+       end = http_json::array(), from = http_json::array(),
+       to = http_json::array(), train = http_json::array(),
+       workload = http_json::array();
+  for (const auto& x : mergers) {
+    const auto& all = x.timeline;
+    const auto first = std::find_if(all.begin(), all.end(), [&](const auto& y) {
+      return y.end > x.age_seconds - shown_timeline_seconds;
+    });
+    for (auto i = first; i != all.end(); ++i) {
+      const auto rounded = [](double y) {
+        return std::round(y * 1000) / 1000;
+      };
+      trainer.push_back(i->trainer);
+      begin.push_back(rounded(i->begin - x.age_seconds));
+      end.push_back(rounded(i->end - x.age_seconds));
+      from.push_back(i->from);
+      to.push_back(i->to);
+      train.push_back(rounded(i->train));
+      workload.push_back(x.workload_key);
+    }
+  }
+  return {{"trainer", std::move(trainer)}, {"begin", std::move(begin)},
+          {"end", std::move(end)},         {"from", std::move(from)},
+          {"to", std::move(to)},           {"train", std::move(train)},
+          {"workload", std::move(workload)}};
 }
 
 } // namespace hippo

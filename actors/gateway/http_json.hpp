@@ -19,6 +19,10 @@ http_json shown(const trainer_view& x);
 /// Shows stage trees, together at most `shown_stages_max` stages.
 http_json shown(const std::vector<merger_overview>& trees);
 
+/// Shows what trainers did in the last `shown_timeline_seconds`, by columns;
+/// times are seconds before now, and below 0.
+http_json shown_timeline(const std::vector<merger_overview>& mergers);
+
 template <class T>
 http_json shown(const std::vector<T>& xs) {
   auto result = http_json::array();

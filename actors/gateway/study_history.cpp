@@ -40,6 +40,9 @@ std::string cell(const json& x) {
   return text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2)));
 }
 
+/// A stage's label is at most so long: pages have no room for more.
+constexpr std::size_t label_bytes_max = 100;
+
 /// Where a configuration differs from that of the stage before, among those
 /// that may.
 std::string difference(configuration x, const configuration* before,
@@ -52,7 +55,12 @@ std::string difference(configuration x, const configuration* before,
     const auto i = before->find(y.first);
     return i != before->end() && i->second == y.second;
   });
-  return to_text(x);
+  auto result = to_text(x);
+  if (result.size() <= label_bytes_max)
+    return result;
+  const auto end = result.rfind(';', label_bytes_max);
+  return result.substr(0, end == std::string::npos ? label_bytes_max : end + 1)
+         + "…";
 }
 
 /// Writes an object by columns.
@@ -253,9 +261,8 @@ std::string study_history::table(std::uint64_t since) const {
     const auto key = text_of(name);
     column.add_to(params.add(key.substr(1, key.size() - 2).c_str()), rows);
   }
-  auto of_params = params_.empty() ? "{}" : params.take();
-  while (of_params.ends_with('\n'))
-    of_params.pop_back();
+  auto of_params = params_.empty() ? "{}\n" : params.take();
+  of_params.pop_back();
   result.add("params") += of_params;
   json failures = json::object();
   for (const auto i : rows)
@@ -288,6 +295,7 @@ std::string study_history::curves(std::uint64_t after) const {
   add_number(result.add("start"), std::round(start * 1000) / 1000);
   result.add_list("trial", rows, [](const auto& x) { return x.trial; });
   result.add_list("step", rows, [](const auto& x) { return x.step; });
+  result.add_list("shared", rows, [](const auto& x) { return x.shared; });
   add_numbers(result.add("value"), value);
   add_numbers(result.add("seconds"), seconds);
   return result.take();
@@ -344,6 +352,50 @@ std::string study_history::tree() const {
   auto of_places = at.take();
   of_places.pop_back();
   result.add("at") += of_places;
+  return result.take();
+}
+
+expected<std::string> study_history::front(state_reader& store) const {
+  struct state {
+    std::uint64_t node = 0;
+    step_t step = 0;
+    std::uint64_t trial = 0;
+    auto operator<=>(const state&) const = default;
+  };
+  std::vector<state> states;
+  for (const auto& x : values_) {
+    const auto i = std::lower_bound(
+      trials_.begin(), trials_.end(), x.trial,
+      [](const trial_row& y, std::uint64_t no) { return y.trial.trial < no; });
+    if (i != trials_.end() && i->trial.trial == x.trial && i->trial.best
+        && i->trial.best->step == x.step)
+      states.push_back({x.node, x.step, x.trial});
+  }
+  std::sort(states.begin(), states.end());
+  std::vector<std::pair<std::uint64_t, step_t>> places;
+  for (const auto& x : states)
+    places.emplace_back(x.node, x.step);
+  const auto measured = store.load_metrics(workload_key_, places);
+  if (!measured)
+    return measured.failure();
+  std::map<std::string, std::vector<double>> by_name;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    for (const auto& [name, value] : (*measured)[i])
+      by_name.try_emplace(name, states.size(), std::nan(""))
+        .first->second[i]
+        = value;
+  columns result;
+  result.add("metric") += text_of(study_.metric);
+  result.add_list("trial", states, [](const auto& x) { return x.trial; });
+  result.add_list("step", states, [](const auto& x) { return x.step; });
+  columns values;
+  for (const auto& [name, column] : by_name) {
+    const auto key = text_of(name);
+    add_numbers(values.add(key.substr(1, key.size() - 2).c_str()), column);
+  }
+  auto of_values = by_name.empty() ? "{}\n" : values.take();
+  of_values.pop_back();
+  result.add("values") += of_values;
   return result.take();
 }
 

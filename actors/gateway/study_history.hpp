@@ -43,6 +43,9 @@ public:
   /// than `shown_stages_max` the first ones.
   [[nodiscard]] std::string tree() const;
 
+  /// Returns all metrics of each trial where its best value was measured.
+  expected<std::string> front(state_reader& store) const;
+
   /// Returns about how much memory it takes.
   [[nodiscard]] std::size_t bytes() const;
 

@@ -40,6 +40,7 @@ struct stored_value {
   step_t step = 0;
   std::uint64_t node = 0; ///< of the plan, where the result is
   double value = 0;       ///< NaN, too, where the metric was not measured
+  step_t shared = 0;      ///< as of `trial_measured`
 };
 
 /// A checkpoint of one state of a node.

@@ -454,7 +454,7 @@ state_reader::load_values(std::uint64_t study, const std::string& metric,
                           std::uint64_t after, std::size_t most) {
   return read_all<stored_value>(
     database_.prepare(
-      "SELECT e.id, e.time, e.trial, e.step, e.node, m.value, m.bits"
+      "SELECT e.id, e.time, e.trial, e.step, e.node, m.value, m.bits, e.shared"
       " FROM events e LEFT JOIN metrics m ON m.workload = e.workload"
       "  AND m.node = e.node AND m.step = e.step AND m.name = ?"
       " WHERE e.study = ? AND e.id > ? AND e.kind = ? ORDER BY e.id LIMIT ?"),
@@ -466,7 +466,8 @@ state_reader::load_values(std::uint64_t study, const std::string& metric,
       const bool is_none = row.is_null(5) && row.is_null(6);
       return stored_value{row.number(0), row.real(1), row.number(2),
                           row.number(3), row.number(4),
-                          is_none ? std::nan("") : exact_real(row, 5)};
+                          is_none ? std::nan("") : exact_real(row, 5),
+                          row.number(7)};
     });
 }
 
@@ -547,6 +548,26 @@ expected<metrics> state_reader::load_metrics(std::uint64_t study,
   }
 }
 
+expected<std::vector<metrics>> state_reader::load_metrics(
+  const std::string& workload_key,
+  const std::vector<std::pair<std::uint64_t, step_t>>& states) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  auto values = metrics_reader::make(database_);
+  if (!values)
+    return values.failure();
+  std::vector<metrics> result;
+  for (const auto& [node, step] : states) {
+    auto measured = *workload ? values->read(**workload, node, step)
+                              : expected<metrics>{metrics{}};
+    if (!measured)
+      return measured.failure();
+    result.push_back(std::move(*measured));
+  }
+  return result;
+}
+
 expected<std::vector<stored_output>>
 state_reader::load_output(std::uint64_t study, std::uint64_t trial,
                           step_t first, std::size_t most) {
@@ -581,20 +602,22 @@ expected<state_reader::trial_counts>
 state_reader::count_trials(std::uint64_t study) {
   auto query = database_.prepare(
     "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to),"
-    " total(steps), total(shared) FROM trials WHERE study = ?1");
+    " total(steps), total(shared), total(state = ?5),"
+    " total(CASE state WHEN ?5 THEN steps END) FROM trials WHERE study = ?1");
   if (!query)
     return query.failure();
   query->bind(1, study)
     .bind_text(2, to_string(trial_state::pending))
     .bind_text(3, to_string(trial_state::running))
-    .bind_text(4, to_string(trial_state::paused));
+    .bind_text(4, to_string(trial_state::paused))
+    .bind_text(5, to_string(trial_state::pruned));
   if (auto found = query->step(); !found)
     return found.failure();
-  return trial_counts{query->number(0),
-                      static_cast<std::uint64_t>(query->real(1)),
-                      static_cast<std::uint64_t>(query->real(2)),
-                      static_cast<std::uint64_t>(query->real(3)),
-                      static_cast<std::uint64_t>(query->real(4))};
+  const auto sum = [&](int column) {
+    return static_cast<std::uint64_t>(query->real(column));
+  };
+  return trial_counts{query->number(0), sum(1), sum(2), sum(3),
+                      sum(4),           sum(5), sum(6)};
 }
 
 expected<state_reader::state_counts> state_reader::count_states() {

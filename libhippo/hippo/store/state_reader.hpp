@@ -91,6 +91,13 @@ public:
   expected<metrics> load_metrics(std::uint64_t study, std::uint64_t trial,
                                  step_t step);
 
+  /// Returns what was measured at states of a workload's plan, in their order;
+  /// empty if nothing was.
+  /// @param states nodes and steps; sorted ones cost one pass over them
+  expected<std::vector<metrics>>
+  load_metrics(const std::string& workload_key,
+               const std::vector<std::pair<std::uint64_t, step_t>>& states);
+
   /// Returns what was printed while a trial was trained, shared training
   /// included, as far as it has been measured; by step, from `first` on.
   expected<std::vector<stored_output>> load_output(std::uint64_t study,
@@ -105,6 +112,8 @@ public:
     std::uint64_t asked_steps = 0; ///< how far they are to be trained, added up
     std::uint64_t delivered_steps = 0; ///< how far they have been
     std::uint64_t shared_steps = 0;    ///< of these, see `stored_trial::shared`
+    std::uint64_t pruned = 0;          ///< trials that were given up
+    std::uint64_t pruned_steps = 0;    ///< how far these have been trained
   };
   expected<trial_counts> count_trials(std::uint64_t study);
 
