@@ -184,6 +184,14 @@ struct StudyInfo {
   deliveredSteps @17 :UInt64;  # how far its trials have been trained, added up
   waiting @18 :Text;  # why nothing of it can be trained now, and what helps;
                       # empty if something can, or it is not to be
+  costSeconds    @19 :Float64;  # device time that was spent on it, by the mean
+                                # of its workload
+  stoppedSeconds @20 :Float64;  # device time that trials which were given up
+                                # would have taken yet, by the same mean
+  left :union {  # how long it takes yet, an estimate
+    unknown @21 :Void;
+    seconds @22 :Float64;
+  }
 }
 
 struct TrialInfo {

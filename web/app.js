@@ -1,6 +1,7 @@
 // Chooses a view by the address, and keeps it up to date.
-import {element, hint} from "./charts.js";
-import {ask, follow, Refused} from "./data.js";
+import {actions} from "./actions.js";
+import {element, hint} from "./base.js";
+import {ask, follow, Refused, Unknown} from "./data.js";
 import {studiesView} from "./studies.js";
 import {studyView, trialView} from "./study.js";
 import {trainersView} from "./trainers.js";
@@ -14,14 +15,15 @@ let view = null;       // what is shown
 let asked = false;     // an update is wanted
 let busy = false;      // one is going on
 let abort = null;      // ends what the view before has asked
+const act = actions(() => update());
 
 function viewOf(hash) {
   const parts = hash.replace(/^#\/?/, "").split("/");
   const number = text => /^\d+$/.test(text ?? "") ? Number(text) : null;
-  if (parts[0] === "") return studiesView();
+  if (parts[0] === "") return studiesView(act);
   if (parts[0] === "trainers") return trainersView();
   if (parts[0] === "study" && number(parts[1]) !== null) {
-    if (parts.length === 2) return studyView(number(parts[1]));
+    if (parts.length === 2) return studyView(number(parts[1]), act);
     if (parts[2] === "trial" && number(parts[3]) !== null)
       return trialView(number(parts[1]), number(parts[3]));
   }
@@ -64,7 +66,8 @@ async function update() {
   } catch (why) {
     if (shown !== view) return;
     shown.failed.hidden = false;
-    shown.failed.textContent = why instanceof Refused || why instanceof Error
+    shown.failed.textContent = why instanceof Unknown
+      ? `${why.message.replace(/^\w+: /, "")}` : why instanceof Refused || why instanceof Error
       && why.name !== "TypeError" ? why.message
       : "The service does not answer. This page goes on when it is back.";
   }

@@ -3,50 +3,182 @@
 /** An answer that was an error; its text is the service's sentence. */
 export class Refused extends Error {}
 
+/** The service wants to know who asks: a token is needed. */
+export class Unknown extends Refused {}
+
 const known = new Map(); // address -> {tag, value}
+let heard = null;        // the last news
 
 /** Asks the service. An answer that has not changed is the same object.
  * @throws Refused, or TypeError if nobody answers */
 export async function ask(path, signal) {
   const before = known.get(path);
   const headers = before ? {"If-None-Match": before.tag} : {};
+  if (heard) headers["Hippo-News"] = heard;
   const answer = await fetch(path, {headers, signal, cache: "no-store"});
   if (answer.status === 304 && before) return before.value;
-  let value;
-  try {
-    value = await answer.json();
-  } catch {
-    throw new Refused(`${path}: the answer is no JSON`);
-  }
-  if (!answer.ok) throw new Refused(value.error ?? `status ${answer.status}`);
+  const value = await read(answer, path);
+  known.delete(path);
   if (known.size > 40) known.delete(known.keys().next().value);
   known.set(path, {tag: answer.headers.get("ETag") ?? "", value});
   return value;
 }
 
+/** Has the service do something. @throws Refused */
+export async function order(path, what) {
+  return read(await fetch(path, {method: "POST", body: JSON.stringify(what),
+    headers: {"Content-Type": "application/json", "Hippo-Page": "1"}}), path);
+}
+
+async function read(answer, path) {
+  let value;
+  try {
+    value = await answer.json();
+  } catch (why) {
+    if (why.name === "AbortError") throw why;
+    throw new Refused(`${path}: the answer is no JSON`);
+  }
+  if (answer.ok) return value;
+  throw new (answer.status === 401 ? Unknown : Refused)(
+    value.error ?? `status ${answer.status}`);
+}
+
 /** Calls `hear` whenever something was stored, and `tell` with "live" or
- * "lost" whenever the connection comes or goes. @returns what ends it */
+ * "lost" whenever the connection comes or goes. */
 export function follow(hear, tell) {
-  let source = null;
-  let timer = 0;
+  const take = ({data}) => {
+    tell(data.state);
+    if (data.state === "lost") return;
+    heard = data.news ?? heard;
+    hear();
+  };
+  if (globalThis.SharedWorker) {
+    const {port} = new SharedWorker(new URL("stream.js", import.meta.url));
+    port.onmessage = take;
+    port.start();
+    addEventListener("pagehide", () => port.postMessage("bye"));
+    return;
+  }
   let pause = 500;
   const open = () => {
-    source = new EventSource("api/stream");
-    source.addEventListener("news", () => {
+    const source = new EventSource("api/stream");
+    source.addEventListener("news", event => {
       pause = 500;
-      tell("live");
-      hear();
+      take({data: {state: "live", news: event.lastEventId}});
     });
     source.onerror = () => {
-      source.close(); // its own attempts have no limit and no pause
-      tell("lost");
-      timer = setTimeout(open, pause);
+      source.close();
+      take({data: {state: "lost"}});
+      setTimeout(open, pause);
       pause = Math.min(pause * 2, 8000);
     };
   };
   open();
-  return () => {
-    clearTimeout(timer);
-    source.close();
-  };
+}
+
+/** A list of an answer by columns: docs/http.md says how it may be coded. */
+export function column(x) {
+  if (Array.isArray(x)) return x;
+  if (x.of) return x.at.map(i => x.of[i]);
+  const bytes = Uint8Array.from(atob(x.float32), c => c.charCodeAt(0));
+  return Array.from(new Float32Array(bytes.buffer), v => Number.isNaN(v) ? null
+    : Number(v.toPrecision(7)));
+}
+
+/** A study's trials and results, kept and added to. `rows[i]` is a trial. */
+export class History {
+  constructor(id) {
+    this.path = `api/studies/${id}`;
+    this.forget();
+  }
+
+  forget() {
+    this.version = 0;
+    this.next = 0;
+    this.rows = [];            // {trial, state, value, step, steps, ...}
+    this.place = new Map();    // trial -> its row's number
+    this.names = [];           // hyper-parameters
+    this.varying = [];         // of these, those that vary
+    this.results = {trial: [], step: [], value: [], seconds: [], shared: []};
+    this.curves = new Map();   // trial -> {step: [], value: []}
+    this.changes = 0;          // grows with each
+  }
+
+  /** Reads what is new. @returns whether anything is */
+  async refresh(ask) {
+    const [table, ...more] = await Promise.all([
+      ask(`${this.path}/table?after=${this.version}`),
+      ask(`${this.path}/curves?after=${this.next}`)]);
+    if (table.whole && this.version) { // another service: all anew
+      this.forget();
+      return this.refresh(ask);
+    }
+    let changed = this.#trials(table);
+    for (let part = more[0]; ; part = await ask(
+      `${this.path}/curves?after=${this.next}`)) {
+      changed = this.#values(part) || changed;
+      if (part.whole || this.results.trial.length > 1e6) break;
+    }
+    if (changed) ++this.changes;
+    return changed;
+  }
+
+  #trials(table) {
+    this.version = table.version;
+    const {trial} = table;
+    if (!trial.length) return false;
+    const [state, value, step, steps, asked, shared] = ["state", "value",
+      "step", "steps", "asked_steps", "shared_steps"].map(x =>
+      column(table[x]));
+    const params = Object.entries(table.params).map(([name, x]) =>
+      [name, column(x)]);
+    trial.forEach((no, i) => {
+      let at = this.place.get(no);
+      if (at === undefined) {
+        this.place.set(no, at = this.rows.length);
+        this.rows.push({trial: no, params: {}});
+      }
+      const row = this.rows[at];
+      row.state = state[i];
+      row.value = value[i];
+      row.step = step[i];
+      row.steps = steps[i];
+      row.asked = asked[i];
+      row.shared = shared[i];
+      row.failure = table.failures[no];
+      for (const [name, values] of params) row.params[name] = values[i];
+    });
+    this.names = Object.keys(table.params);
+    this.#vary();
+    return true;
+  }
+
+  /** Finds what varies; what does so stays. */
+  #vary() {
+    const first = this.rows[0]?.params ?? {};
+    const still = new Set(this.varying);
+    this.varying = this.names.filter(name => still.has(name)
+      || this.rows.some(x => (x.params[name] ?? null)
+        !== (first[name] ?? null)));
+  }
+
+  #values(part) {
+    this.next = part.next;
+    this.start = part.start;
+    if (!part.trial.length) return false;
+    const value = column(part.value), seconds = column(part.seconds);
+    const to = this.results;
+    part.trial.forEach((trial, i) => {
+      to.trial.push(trial);
+      to.step.push(part.step[i]);
+      to.value.push(value[i]);
+      to.seconds.push(seconds[i]);
+      to.shared.push(part.shared[i]);
+      let curve = this.curves.get(trial);
+      if (!curve) this.curves.set(trial, curve = {step: [], value: []});
+      curve.step.push(part.step[i]);
+      curve.value.push(value[i] ?? NaN);
+    });
+    return true;
+  }
 }

@@ -1,5 +1,5 @@
 // All studies, and one stage tree that they share.
-import {clock, element, shown} from "./charts.js";
+import {clock, element, shown, span} from "./base.js";
 import {table} from "./table.js";
 
 export const state = name => element("span", {class: `state ${name}`}, name);
@@ -21,8 +21,19 @@ export function figures(items) {
 export const percent = (part, all) => all
   ? `${Math.round(100 * part / all)} %` : "–";
 
-/** @param ask asks the service: paths give objects */
-export function studiesView() {
+/** What a study has cost and was spared, and when it ends, in a sentence. */
+export function costs(x) {
+  const alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
+  const part = seconds => `${span(seconds)} (${percent(seconds, alone)})`;
+  const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(x.state);
+  return `Cost ${span(x.cost_seconds)} of device time; merging saved ${
+    part(x.saved_seconds)}, stopping ${part(x.stopped_seconds)}; ${ended
+    ? `took ${span(x.active_seconds)}.` : x.seconds_left === null
+      ? "when it ends is not known yet." : `about ${span(x.seconds_left)} left.`}`;
+}
+
+/** @param act what may be done: actions.js */
+export function studiesView(act) {
   const rows = table([
     {name: "id", label: "id", number: true},
     {name: "name", label: "name", cell: x => element("a",
@@ -42,13 +53,16 @@ export function studiesView() {
       cell: x => percent(x.shared_steps, x.delivered_steps)},
     {name: "saved_seconds", label: "saved", number: true,
       cell: x => x.saved_seconds ? clock(x.saved_seconds) : "–"},
+    {name: "left", label: "left", number: true, key: x => x.seconds_left,
+      cell: x => x.seconds_left === null ? "" : clock(x.seconds_left)},
     {name: "weight", label: "weight", number: true},
     {name: "algorithm", label: "algorithm"},
   ], {label: "Studies"});
   const top = element("div");
   const notes = element("div");
+  const list = element("section", {class: "card"}, rows.node);
   const node = element("div", {}, element("h1", {}, "Studies"), top, notes,
-    element("section", {class: "card"}, rows.node));
+    list, act.toSubmit());
   const empty = element("p", {class: "quiet"}, "There is no study yet. Give ",
     "one: ", element("code", {}, "hippo submit study.yaml"));
   return {
@@ -56,6 +70,7 @@ export function studiesView() {
     title: "Studies",
     async update(ask) {
       const all = await ask("api/studies");
+      list.hidden = !all.length;
       const sum = f => all.reduce((a, x) => a + f(x), 0);
       const delivered = sum(x => x.delivered_steps);
       const shared = sum(x => x.shared_steps);
@@ -66,7 +81,9 @@ export function studiesView() {
           x.finished))} finished`],
         ["steps delivered", shown(delivered)],
         ["shared, so not trained", percent(shared, delivered)],
-        ["device time saved", clock(sum(x => x.saved_seconds))],
+        ["device time", span(sum(x => x.cost_seconds)), "spent"],
+        ["saved", span(sum(x => x.saved_seconds + x.stopped_seconds)),
+          "by merging and stopping"],
       ]) : empty);
       notes.replaceChildren(...all.filter(x => x.waiting && x.state
         !== "COMPLETE").slice(0, 5).map(x => element("p", {class: "note"},

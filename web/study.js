@@ -1,83 +1,69 @@
-// One study: its best value, curves, hyper-parameters, tree and trials.
-import {clock, colour, element, lines, parallel, scale,
-  shown} from "./charts.js";
-import {Refused} from "./data.js";
-import {figures, percent, progress, state} from "./studies.js";
+// One study: its results, hyper-parameters, tree and trials.
+import {colour, element, ranks, shown, span} from "./base.js";
+import {lines} from "./charts.js";
+import {column, History, Refused} from "./data.js";
+import {alonePanel, pairPanel, parallelPanel, trialColumns} from "./hyper.js";
+import {panel} from "./panel.js";
+import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
+import {costs, figures, percent, progress, state} from "./studies.js";
 import {table} from "./table.js";
-import {stageTree} from "./tree.js";
+import {treePanel, wayTree} from "./tree.js";
 
-const CURVES_MAX = 1000; // that are drawn
 const IMPORTANCE_PAUSE = 20000; // milliseconds; it takes the service a while
+const TREE_TIMES = 20;          // the tree comes whole: how much longer to wait
 
-/** Groups rows of columns by trial: Map of trial -> {step: [], value: []}. */
-function byTrial(curves) {
-  const result = new Map();
-  curves.trial.forEach((trial, i) => {
-    let known = result.get(trial);
-    if (!known) result.set(trial, known = {step: [], value: []});
-    known.step.push(curves.step[i]);
-    known.value.push(curves.value[i]);
-  });
-  return result;
+/** Reads what somebody wants to see: `state=RUNNING lr<0.01 value>=0.9`.
+ * @returns a test of rows, or a text that says what is wrong */
+export function condition(text) {
+  const tests = [];
+  for (const part of text.trim().split(/\s+/).filter(Boolean)) {
+    const found = /^([^<>=!]+)(<=|>=|!=|=|<|>)(.+)$/.exec(part);
+    if (!found) return `'${part}' is no condition: say name=value, name<value…`;
+    const [, name, sign, wanted] = found;
+    const least = Number(wanted);
+    tests.push(row => {
+      const x = name in row.params ? row.params[name]
+        : {best: row.value, metric: row.value}[name] ?? row[name];
+      if (sign === "=" || sign === "!=") {
+        const same = typeof x === "number" ? x === least
+          : String(x).toLowerCase().startsWith(wanted.toLowerCase());
+        return same === (sign === "=");
+      }
+      return typeof x === "number" && (sign === "<" ? x < least : sign === ">"
+        ? x > least : sign === "<=" ? x <= least : x >= least);
+    });
+  }
+  return row => tests.every(f => f(row));
 }
 
-/** How good values are, from 0 to 1. */
-function ranks(values, maximize) {
-  const finite = values.filter(Number.isFinite).sort((a, b) => a - b);
-  const low = finite[0];
-  // The worst tenth is one: an outlier must not hide all else.
-  const from = maximize ? finite[Math.floor(finite.length / 10)] : low;
-  const to = maximize ? finite.at(-1)
-    : finite[Math.ceil(finite.length * .9) - 1] ?? low;
-  return x => {
-    if (!Number.isFinite(x)) return NaN;
-    const r = to === from ? 1 : (x - from) / (to - from);
-    return Math.min(Math.max(maximize ? r : 1 - r, 0), 1);
-  };
-}
-
-const card = (title, ...nodes) => element("section", {class: "card"},
-  element("h2", {}, title), ...nodes);
-const wide = node => (node.classList.add("wide"), node);
-
-export function studyView(id) {
+export function studyView(id, act) {
   const go = trial => { location.hash = `#/study/${id}/trial/${trial}`; };
+  const history = new History(id);
   const head = element("div");
-  const best = lines("Best value over time",
-    {xLabel: "seconds", yLabel: ""});
-  const curves = lines("Learning curves", {xLabel: "step",
-    onPick: s => go(s.trial)});
-  let kept = null, rowsOf = [], last = null;
-  const many = parallel("Hyper-parameters of trials", next => {
-    kept = next;
-    draw();
+  let brushed = null, last = null, filter = () => true, important = null;
+  let importanceAt = -Infinity, treeAt = -Infinity, treeCost = 0, nodes = null;
+  const best = bestPanel(), curves = curvesPanel(go), spread = spreadPanel();
+  const front = frontPanel(id, go);
+  const many = parallelPanel(id, kept => {
+    brushed = kept;
+    draw(true);
   });
-  const tree = stageTree("Stage tree of the study", node => {
-    marked = node;
-    drawTree();
+  const alone = alonePanel(go), pair = pairPanel(go), tree = treePanel(id);
+  const search = element("input", {type: "search", size: 34,
+    "aria-describedby": "search-said",
+    placeholder: "state=complete lr<0.01 best>0.9"});
+  const searchSaid = element("span", {id: "search-said", role: "status"});
+  search.addEventListener("input", () => {
+    const found = condition(search.value);
+    searchSaid.textContent = typeof found === "string" ? found : "";
+    filter = typeof found === "string" ? () => true : found;
+    draw(true);
   });
-  let marked = null;
-  const log = element("input", {type: "checkbox"});
-  log.addEventListener("change", () => draw());
-  const clear = element("button", {type: "button"}, "Show all trials");
-  clear.addEventListener("click", () => many.clear());
-  const fit = element("button", {type: "button"}, "Whole tree");
-  fit.addEventListener("click", () => {
-    marked = null;
-    tree.fit();
-    drawTree();
-  });
-  const count = element("span");
-  const trials = table([
-    {name: "trial", label: "trial", number: true, cell: x => element("a",
-      {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
-    {name: "state", label: "state", cell: x => state(x.state)},
-    {name: "value", label: "best", number: true, cell: x => shown(x.value, 6)},
-    {name: "step", label: "at step", number: true},
-    {name: "steps", label: "steps", number: true},
-    {name: "shared", label: "shared", number: true},
-    {name: "what", label: "what differs"},
-  ], {label: "Trials"});
+  const grid = element("div");
+  let trials = null, shape = null;
+  const trialsCard = element("section", {class: "card wide"},
+    element("h2", {}, "Trials"), element("div", {class: "tools"},
+      element("label", {}, "show only ", search), searchSaid), grid);
   const common = table([
     {name: "parameter", label: "hyper-parameter"},
     {name: "share", label: "share", cell: x => progress(x.share, 1)},
@@ -85,78 +71,54 @@ export function studyView(id) {
       cell: x => percent(x.share, 1)},
     {name: "trials", label: "trials with it", number: true},
   ], {label: "Importance of hyper-parameters"});
-  const commonNote = element("span");
-  let commonAt = -Infinity;
-  const treeNote = element("span", {class: "quiet"});
-  const body = element("div", {class: "grid"},
-    card("Best value over time", best.node),
-    card("Learning curves", element("div", {class: "tools"},
-      element("label", {}, log, " logarithmic"), count), curves.node),
-    wide(card("Hyper-parameters", element("div", {class: "tools"},
-      element("span", {}, "drag along an axis to choose; the other charts ",
-        "and the table follow"), clear), many.node)),
-    wide(card("What the best have in common", element("div",
-      {class: "tools"}, commonNote), common.node)),
-    wide(card("Stage tree", element("div", {class: "tools"},
-      element("span", {}, "a bar is training that is done once, as high as ",
-        "the trials that share it; wheel and drag to move, click to mark"),
-      fit, treeNote), tree.node)),
-    wide(card("Trials", trials.node)));
-  const node = element("div", {}, head, body);
+  const commonCard = panel("What the best have in common",
+    {chart: common.node});
+  const parts = [["results", "Results", [best.node, curves.node, spread.node,
+    commonCard.node, front.node]],
+  ["parameters", "Hyper-parameters", [many.node, alone.node, pair.node]],
+  ["tree", "Stage tree", [tree.node]], ["trials", "Trials", [trialsCard]]];
+  const body = element("div", {}, ...parts.map(([key, name, nodes]) =>
+    element("div", {class: "grid", role: "group", "aria-label": name,
+      "data-part": key}, ...nodes)));
+  const jump = element("div", {class: "jump"}, ...parts.map(([key, name]) => {
+    const button = element("button", {type: "button"}, name);
+    button.addEventListener("click", () => {
+      const to = body.querySelector(`[data-part=${key}]`);
+      to.scrollIntoView({block: "start", behavior: matchMedia(
+        "(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
+    });
+    return button;
+  }));
+  const node = element("div", {}, head, jump, body);
 
-  function drawTree() {
-    if (!last?.tree) return;
-    const {tree: nodes, values, live, study} = last;
-    let on = null;
-    if (marked !== null) {
-      on = new Set();
-      const parents = new Map(nodes.id.map((x, i) => [x, nodes.parent[i]]));
-      const below = new Map();
-      nodes.id.forEach((x, i) => {
-        if (!below.has(nodes.parent[i])) below.set(nodes.parent[i], []);
-        below.get(nodes.parent[i]).push(x);
-      });
-      for (let x = marked; parents.has(x); x = parents.get(x)) on.add(x);
-      const stack = [marked];
-      while (stack.length) {
-        const x = stack.pop();
-        on.add(x);
-        stack.push(...(below.get(x) ?? []));
-      }
-    }
-    tree.set({tree: nodes, values, live, marked: on,
-      maximize: study.direction === "maximize"});
-    treeNote.textContent = nodes.all_nodes > nodes.id.length
-      ? `the first ${nodes.id.length} of ${nodes.all_nodes} stages` : "";
-  }
-
-  function draw() {
+  function draw(now = false) {
     if (!last) return;
-    const {study, data, names, results} = last;
+    const {study} = last;
     const maximize = study.direction === "maximize";
-    const rank = ranks(rowsOf.map(x => x.value), maximize);
-    const seen = kept ? rowsOf.filter((_, i) => kept.has(i)) : rowsOf;
+    const rank = ranks(history.rows.map(x => x.value), maximize);
+    const seen = history.rows.filter((x, i) => (!brushed || brushed.has(i))
+      && filter(x));
+    const kept = seen.length < history.rows.length
+      ? new Set(seen.map(x => x.trial)) : null;
+    const what = x => history.varying.filter(name => x.params[name] !== null
+      && x.params[name] !== undefined).map(name =>
+      `${name}=${shown(x.params[name], 4)}`).join(" ");
+    const it = {id, study, history, seen, kept, rank, what, important};
+    for (const x of [curves, spread, many, alone, pair]) x.set(it, now);
+    best.set(it);
+    if (shape !== history.varying.join("\n")) {
+      shape = history.varying.join("\n");
+      trials = table(trialColumns(id, history.varying), {label: "Trials"});
+      grid.replaceChildren(trials.node);
+    }
     trials.set(seen);
-    const drawnRows = [...seen].sort((a, b) => (rank(b.value) || 0)
-      - (rank(a.value) || 0)).slice(0, CURVES_MAX).reverse();
-    curves.set(drawnRows.filter(x => results.has(x.trial)).map(x => ({
-      trial: x.trial, name: `trial ${x.trial}${x.what ? `: ${x.what}` : ""}`,
-      x: results.get(x.trial).step,
-      y: results.get(x.trial).value.map(v => v === null ? NaN : v),
-      colour: scale(rank(x.value)), faint: seen.length > 300
-        && !(rank(x.value) > .95),
-    })), {logY: log.checked});
-    count.textContent = `${shown(seen.length)} of ${shown(rowsOf.length)} trials`
-      + (seen.length > CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : "");
-    many.set([...names.map(name => ({name, values: data.params[name]})),
-      {name: study.metric, values: data.value}],
-    rowsOf.map(x => scale(rank(x.value))));
+    last.it = it;
   }
 
   /** Where the best tenth of the trials differ from all of them. */
   async function drawCommon(ask) {
-    if (performance.now() - commonAt < IMPORTANCE_PAUSE) return;
-    commonAt = performance.now();
+    if (performance.now() - importanceAt < IMPORTANCE_PAUSE) return;
+    importanceAt = performance.now();
     let found = null, why = "";
     try {
       found = await ask(`api/studies/${id}/importance`);
@@ -166,20 +128,33 @@ export function studyView(id) {
     }
     common.node.hidden = !found;
     common.set(found?.importance ?? []);
-    commonNote.textContent = found ? `the best ${shown(found.best)} of the ${
+    important = found?.importance.map(x => x.parameter).filter(x =>
+      history.varying.includes(x)) ?? null;
+    if (important && important.length < 2) important = null;
+    pair.set({...last.it, important}, true);
+    commonCard.note(found ? `the best ${shown(found.best)} of the ${
       shown(found.trials)} trials with ${found.metric} at step ${shown(found.step)
     }, beside all of them (PED-ANOVA): where to look next, not what a value does`
-      : why;
+      : why);
+  }
+
+  async function drawTree(ask, study, changed) {
+    const trainers = await ask("api/trainers");
+    if (!nodes || (changed && performance.now() - treeAt > treeCost)) {
+      const begun = performance.now();
+      nodes = await ask(`api/studies/${id}/tree`);
+      treeAt = performance.now();
+      treeCost = TREE_TIMES * (treeAt - begun);
+    }
+    tree.set({study, nodes, history, trainers});
   }
 
   return {
     node,
     title: `Study ${id}`,
     async update(ask) {
-      const [study, data, curve, nodes, trainers] = await Promise.all([
-        ask(`api/studies/${id}`), ask(`api/studies/${id}/table`),
-        ask(`api/studies/${id}/curves`), ask(`api/studies/${id}/tree`),
-        ask("api/trainers")]);
+      const [study, changed] = await Promise.all([
+        ask(`api/studies/${id}`), history.refresh(ask)]);
       this.title = study.name;
       const done = study.delivered_steps;
       const unique = Math.max(done - study.shared_steps, 0);
@@ -197,65 +172,19 @@ export function studyView(id) {
           ["steps", shown(done), `of ${shown(study.asked_steps)} asked`],
           ["shared", percent(study.shared_steps, done),
             unique ? `p = ${(done / unique).toFixed(2)}` : ""],
-          ["device time saved", clock(study.saved_seconds)],
-          ["active for", clock(study.active_seconds)],
-        ]), progress(done, study.asked_steps));
-      const names = Object.keys(data.params).filter(name =>
-        new Set(data.params[name]).size > 1);
-      rowsOf = data.trial.map((trial, i) => ({
-        trial, state: data.state[i], value: data.value[i],
-        step: data.step[i], steps: data.steps[i], shared: data.shared_steps[i],
-        what: names.filter(name => data.params[name][i] !== null
-          && data.params[name][i] !== undefined)
-          .map(name => `${name}=${shown(data.params[name][i], 4)}`).join(" "),
-      }));
-      const results = byTrial(curve);
-      // The best value by when it was measured.
-      const maximize = study.direction === "maximize";
-      const start = curve.time[0] ?? 0;
-      const line = {x: [], y: [], steps: true, bold: true, colour:
-        colour("--accent"),
-      name: `best ${study.metric}`};
-      let found = null;
-      curve.value.forEach((v, i) => {
-        if (v === null || (found !== null && (maximize ? v <= found
-          : v >= found))) return;
-        found = v;
-        line.x.push(curve.time[i] - start);
-        line.y.push(v);
-      });
-      if (line.x.length) {
-        line.x.push(curve.time.at(-1) - start);
-        line.y.push(found);
-      }
-      best.set(line.x.length ? [line] : []);
-      // The best result of those who are at or below a node.
-      const values = new Map();
-      const place = new Map(nodes.id.map((x, i) => [x, i]));
-      const bestOf = new Map(data.trial.map((t, i) => [t, data.value[i]]));
-      nodes.at.trial.forEach((trial, i) => {
-        const v = bestOf.get(trial);
-        if (v === null || v === undefined) return;
-        for (let x = nodes.at.node[i]; place.has(x);
-          x = nodes.parent[place.get(x)]) {
-          const known = values.get(x);
-          if (known === undefined || (maximize ? v > known : v < known))
-            values.set(x, v);
-        }
-      });
-      // What runs now: the deepest nodes of trials that are trained.
-      const live = new Set();
-      if (trainers.some(t => t.lease?.studies.includes(study.name))) {
-        const running = new Set(rowsOf.filter(x => x.state === "RUNNING")
-          .map(x => x.trial));
-        nodes.at.trial.forEach((trial, i) => {
-          if (running.has(trial)) live.add(nodes.at.node[i]);
-        });
-      }
-      last = {study, data, names, results, values, live,
-        tree: nodes};
-      draw();
-      drawTree();
+          ["device time", span(study.cost_seconds), "spent"],
+          ["saved", span(study.saved_seconds + study.stopped_seconds),
+            "by merging and stopping"],
+          ["active for", span(study.active_seconds)],
+          ...study.seconds_left === null ? [] : [["left", `about ${
+            span(study.seconds_left)}`]],
+        ]), progress(done, study.asked_steps),
+        element("p", {class: "sub"}, costs(study)), act.ofStudy(study));
+      const first = !last;
+      last = {...last, study};
+      if (changed || first) draw();
+      await drawTree(ask, study, changed);
+      await front.set(last.it, ask, column);
       await drawCommon(ask);
     },
   };
@@ -263,8 +192,14 @@ export function studyView(id) {
 
 export function trialView(id, no) {
   const head = element("div");
-  const chart = lines("Values of the trial", {xLabel: "step"});
+  const history = new History(id);
+  const chart = lines("Values of the trial", {xWord: "step"});
   const params = element("dl", {class: "figures"});
+  let mine = {step: [], value: []};
+  const number = name => ({name, label: name, number: true});
+  const values = panel("Values", {chart: chart.node,
+    columns: [number("step"), number("value")],
+    rows: () => mine.step.map((step, i) => ({step, value: mine.value[i]}))});
   const path = table([
     {name: "begin", label: "from step", number: true},
     {name: "end", label: "to", number: true},
@@ -272,51 +207,48 @@ export function trialView(id, no) {
     {name: "trials", label: "trials that share it", number: true},
   ], {label: "Stages of the trial"});
   const failure = element("div");
-  const tree = stageTree("Way of the trial through the stage tree", () => {});
+  const tree = wayTree();
   const node = element("div", {}, head, failure, element("div", {class: "grid"},
-    card("Values", chart.node), card("Hyper-parameters", params),
-    wide(card("Its way through the stage tree", tree.node, path.node))));
+    values.node, element("section", {class: "card"}, element("h2", {},
+      "Hyper-parameters"), params),
+    element("section", {class: "card wide"}, element("h2", {},
+      "Its way through the stage tree"), tree.node, path.node)));
   return {
     node,
     title: `Trial ${no}`,
     async update(ask) {
-      const [study, data, curve, nodes] = await Promise.all([
-        ask(`api/studies/${id}`), ask(`api/studies/${id}/table`),
-        ask(`api/studies/${id}/curves`), ask(`api/studies/${id}/tree`)]);
-      const i = data.trial.indexOf(no);
-      if (i < 0) throw new Error(`study ${study.name} has no trial ${no}`);
+      const [study, nodes, exact] = await Promise.all([
+        ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
+        ask(`api/studies/${id}/trials?first=${no}&most=1`),
+        history.refresh(ask)]);
+      const trial = exact[0];
+      if (trial?.trial !== no)
+        throw new Error(`study ${study.name} has no trial ${no}`);
       head.replaceChildren(
-        element("h1", {}, `Trial ${no} `, state(data.state[i])),
+        element("h1", {}, `Trial ${no} `, state(trial.state)),
         element("p", {class: "sub"}, "of ", element("a",
           {href: `#/study/${id}`}, study.name)),
-        figures([["best", shown(data.value[i], 6), data.step[i] === null ? ""
-          : `at step ${data.step[i]}`],
-        ["steps", shown(data.steps[i]), `of ${shown(data.asked_steps[i])}`],
-        ["shared", shown(data.shared_steps[i]), "trained for others before"]]));
-      const why = data.failures[no];
-      failure.replaceChildren(...(why ? [element("section",
+        figures([["best", shown(trial.best?.value, 8), trial.best
+          ? `at step ${trial.best.step}` : ""],
+        ["steps", shown(trial.steps), `of ${shown(trial.asked_steps)}`],
+        ["shared", shown(trial.shared_steps), "trained for others before"]]));
+      failure.replaceChildren(...(trial.failure ? [element("section",
         {class: "card"}, element("h2", {}, "Why it failed"),
-        element("pre", {}, why))] : []));
-      params.replaceChildren(...Object.entries(data.params)
-        .filter(([, column]) => column[i] !== null)
-        .map(([name, column]) => element("div", {}, element("dt", {}, name),
-          element("dd", {}, element("small", {}, shown(column[i], 8))))));
-      const mine = byTrial(curve).get(no) ?? {step: [], value: []};
-      chart.set(mine.step.length ? [{x: mine.step, y: mine.value.map(v =>
-        v === null ? NaN : v), name: `trial ${no}`, bold: true, marks: true,
-      colour: colour("--accent")}] : []);
-      const place = new Map(nodes.id.map((x, k) => [x, k]));
-      const at = nodes.at.trial.indexOf(no);
-      const way = [];
-      for (let x = nodes.at.node[at]; place.has(x);
-        x = nodes.parent[place.get(x)]) way.unshift(place.get(x));
-      const end = nodes.at.step[at];
-      path.set(way.map((k, depth) => ({begin: nodes.begin[k],
-        end: depth + 1 < way.length ? nodes.begin[way[depth + 1]] : end,
-        label: nodes.label[k], trials: nodes.trials[k]})));
-      tree.set({tree: nodes, values: new Map(way.map(k => [nodes.id[k],
-        1])), live: new Set(), marked: new Set(way.map(k => nodes.id[k])),
-      maximize: true});
+        element("pre", {tabindex: "0"}, trial.failure))] : []));
+      // The table's are in short, these are all of their digits.
+      const brief = history.rows[history.place.get(no)]?.params ?? {};
+      params.replaceChildren(...Object.entries(trial.params)
+        .map(([name, x]) => element("div", {}, element("dt", {}, name),
+          element("dd", {}, element("small", {}, typeof x === "number"
+            ? shown(x, 12) : String(brief[name] ?? JSON.stringify(x)))))));
+      mine = history.curves.get(no) ?? {step: [], value: []};
+      chart.set(mine.step.length ? [{x: mine.step, y: mine.value,
+        name: `trial ${no}`, bold: true, marks: true,
+        colour: colour("--accent")}] : [], {xLabel: "step",
+        yLabel: study.metric, empty: "Nothing was measured of this trial yet"});
+      values.refresh();
+      const way = tree.set(nodes, no);
+      path.set(way);
     },
   };
 }

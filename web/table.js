@@ -1,5 +1,5 @@
 // Tables that can be sorted, and of which only what is seen is made.
-import {element, shown} from "./charts.js";
+import {element, shown} from "./base.js";
 
 const ROW = 32; // pixels of a row
 

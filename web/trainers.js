@@ -1,5 +1,7 @@
 // What each trainer does.
-import {element, shown} from "./charts.js";
+import {clock, element, range, scale, shown} from "./base.js";
+import {times} from "./charts.js";
+import {panel} from "./panel.js";
 import {figures} from "./studies.js";
 import {table} from "./table.js";
 
@@ -32,8 +34,51 @@ export function trainersView() {
       key: x => x.lost ?? x.sick},
   ], {label: "Trainers"});
   const top = element("div");
-  const node = element("div", {}, element("h1", {}, "Trainers"), top,
-    element("section", {class: "card"}, rows.node));
+  const chart = times("What trainers did in the last hour");
+  let parts = [];
+  const card = panel("The last hour", {chart: chart.node,
+    columns: [{name: "name", label: "trainer"},
+      ...["begin", "end", "from", "to"].map(name => ({name,
+        label: {begin: "from second", end: "to second", from: "from step",
+          to: "to step"}[name], number: true})),
+      {name: "workload", label: "workload"}], rows: () => parts});
+  const list = element("section", {class: "card"}, rows.node);
+  const node = element("div", {class: "stack"}, element("h1", {}, "Trainers"),
+    top, list, card.node);
+  let timeAt = -Infinity, timeCost = 0;
+
+  /** The work of the last hour: each workload has a colour. */
+  async function drawTimes(ask, all) {
+    if (performance.now() - timeAt < timeCost) return;
+    const begun = performance.now();
+    const done = await ask("api/timeline");
+    timeAt = performance.now();
+    timeCost = Math.max(5000, 20 * (timeAt - begun));
+    const names = new Map(all.map(x => [x.number, `${x.number} ${x.name}`]));
+    const kinds = [...new Set(done.workload)];
+    const shade = x => scale(.15 + .7 * kinds.indexOf(x) / Math.max(
+      kinds.length - 1, 1));
+    const byTrainer = new Map();
+    parts = done.trainer.map((trainer, i) => ({trainer,
+      name: names.get(trainer) ?? String(trainer), begin: done.begin[i],
+      end: done.end[i], from: done.from[i], to: done.to[i],
+      workload: done.workload[i]}));
+    let busy = 0;
+    for (const x of parts) {
+      if (!byTrainer.has(x.trainer)) byTrainer.set(x.trainer, []);
+      byTrainer.get(x.trainer).push({begin: x.begin, end: x.end,
+        colour: shade(x.workload), words: `steps ${x.from} to ${x.to} in ${
+          shown(x.end - x.begin, 3)} s\n${x.workload.split("\n")[0]}`});
+      busy += x.end - x.begin;
+    }
+    const first = range(done.begin)?.[0] ?? -60;
+    chart.set([...byTrainer].sort((a, b) => a[0] - b[0]).map(([no, list]) =>
+      ({name: names.get(no) ?? String(no), parts: list})), [first, 0]);
+    card.note(parts.length ? `${clock(busy)} of work since ${
+      clock(-first)} ago; white is idle` : "");
+    card.refresh();
+  }
+
   const empty = element("p", {class: "quiet"}, "There is no trainer. Start ",
     "one: ", element("code", {}, "hippo-trainer --connect HOST:PORT"));
   return {
@@ -50,6 +95,9 @@ export function trainersView() {
         ["sick", shown(there.filter(x => x.sick).length)],
         ["gone", shown(all.length - there.length)]]) : empty);
       rows.set(all);
+      list.hidden = !all.length;
+      card.node.hidden = !all.length;
+      if (all.length) await drawTimes(ask, all);
     },
   };
 }

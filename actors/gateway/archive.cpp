@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <tuple>
 
-#include "gateway/study_columns.hpp"
+#include "gateway/study_importance.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
@@ -67,6 +69,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.workload_key = key_of(read.study->spec().workload);
     result.exact = is_exact(read.study->spec().workload);
     result.varied = read.study->spec().space.varied();
+    result.max_steps = read.study->spec().max_steps;
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -110,8 +113,17 @@ expected<study_view> archive::view_of(stored_study study) {
   result.algorithm = known->algorithm;
   result.workload_key = known->workload_key;
   result.counts = *counts;
-  result.saved_seconds = static_cast<double>(counts->shared_steps)
-                         * trained->step_seconds();
+  const auto seconds = [&](std::uint64_t steps) {
+    return static_cast<double>(steps) * trained->step_seconds();
+  };
+  result.step_seconds = trained->step_seconds();
+  result.saved_seconds = seconds(counts->shared_steps);
+  result.cost_seconds
+    = seconds(counts->delivered_steps
+              - std::min(counts->shared_steps, counts->delivered_steps));
+  const auto in_full = counts->pruned * known->max_steps;
+  result.stopped_seconds
+    = seconds(in_full - std::min(counts->pruned_steps, in_full));
   result.best = std::move(*best);
   if (has_ended(result.study.state)) {
     limit(ended_, kept_studies_max);
@@ -333,55 +345,56 @@ expected<study_record> archive::record(std::uint64_t id) {
   return result;
 }
 
-template <class Make>
-expected<std::string> archive::once(const std::string& key, Make make) {
-  const auto now = store_->data_version();
-  if (!now)
-    return now.failure();
-  if (*now != made_at_) {
-    made_.clear();
-    made_bytes_ = 0;
-    made_at_ = *now;
+expected<study_history*> archive::history_of(std::uint64_t id) {
+  const auto known
+    = std::ranges::find(histories_, id, [](auto& x) { return x.first; });
+  if (known != histories_.end()) {
+    histories_.splice(histories_.begin(), histories_, known);
+  } else {
+    auto study = store_->load_study(std::to_string(id));
+    if (!study)
+      return study.failure();
+    const auto about = facts_of(*study);
+    if (!about)
+      return about.failure();
+    study->text.clear();
+    histories_.emplace_front(
+      std::piecewise_construct, std::tuple{id},
+      std::tuple{std::move(*study), about->workload_key, about->varied});
   }
-  if (const auto i = made_.find(key); i != made_.end())
-    return i->second;
-  auto result = make();
-  if (result && made_bytes_ + result->size() <= kept_answers_bytes) {
-    made_bytes_ += result->size();
-    made_.emplace(key, *result);
+  auto& result = histories_.front().second;
+  if (auto done = result.refresh(*store_); !done) {
+    histories_.pop_front(); // what is half read is read again
+    return done.failure();
   }
-  return result;
+  std::size_t bytes = 0;
+  for (auto i = histories_.begin(); i != histories_.end();) {
+    bytes += i->second.bytes();
+    i = bytes > kept_history_bytes && i != histories_.begin()
+          ? histories_.erase(i)
+          : std::next(i);
+  }
+  return &result;
 }
 
 expected<std::string> archive::columns(std::uint64_t id,
-                                       const std::string& what) {
-  return once(std::to_string(id) + '/' + what,
-              [&] { return make_columns(id, what); });
-}
-
-expected<std::string> archive::make_columns(std::uint64_t id,
-                                            const std::string& what) {
-  if (what == "table")
-    return table_columns(*store_, id);
-  const auto study = store_->load_study(std::to_string(id));
-  if (!study)
-    return study.failure();
-  if (what == "curves")
-    return curve_columns(*store_, *study);
-  const auto about = facts_of(*study);
-  if (!about)
-    return about.failure();
-  return tree_columns(*store_, id, about->workload_key, about->varied);
+                                       const std::string& what,
+                                       std::uint64_t after) {
+  const auto known = history_of(id);
+  if (!known)
+    return known.failure();
+  if (what == "front")
+    return (*known)->front(*store_);
+  return what == "table"    ? (*known)->table(after)
+         : what == "curves" ? (*known)->curves(after)
+                            : (*known)->tree();
 }
 
 expected<std::string> archive::importance(std::uint64_t id, step_t step) {
-  return once(std::to_string(id) + "/importance/" + std::to_string(step),
-              [&]() -> expected<std::string> {
-                const auto study = store_->load_study(std::to_string(id));
-                if (!study)
-                  return study.failure();
-                return importance_text(*store_, *study, step);
-              });
+  const auto study = store_->load_study(std::to_string(id));
+  if (!study)
+    return study.failure();
+  return importance_text(*store_, *study, step);
 }
 
 expected<archive::totals> archive::count() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "gateway/limits.hpp"
+#include "gateway/study_history.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -25,7 +27,11 @@ struct study_view {
   std::string algorithm;
   std::string workload_key;
   state_reader::trial_counts counts;
-  double saved_seconds = 0; ///< device time that shared steps would have taken
+  // Device time by the mean of a step of its workload.
+  double step_seconds = 0;    ///< that mean; 0: nothing was trained
+  double cost_seconds = 0;    ///< of the steps that were trained for it
+  double saved_seconds = 0;   ///< that shared steps would have taken
+  double stopped_seconds = 0; ///< that trials given up would have taken yet
   std::optional<stored_trial> best;
 };
 
@@ -109,11 +115,14 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(std::uint64_t study);
 
-  /// What a page shows of a study: `table`, `curves` or `tree` of
-  /// study_columns.hpp.
-  expected<std::string> columns(std::uint64_t study, const std::string& what);
+  /// What a page shows of a study: `table`, `curves`, `tree` or
+  /// `front` of study_history.hpp.
+  /// @param after what an earlier answer said: only what came since is wanted
+  expected<std::string> columns(std::uint64_t study, const std::string& what,
+                                std::uint64_t after);
 
-  /// What the best tenth of a study's trials have in common: study_columns.hpp.
+  /// What the best tenth of a study's trials have in common:
+  /// study_importance.hpp.
   expected<std::string> importance(std::uint64_t study, step_t step);
 
   /// What is counted for /metrics.
@@ -137,15 +146,12 @@ private:
     std::string algorithm;
     std::string workload_key;
     bool exact = true;
+    step_t max_steps = 0;
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 
-  expected<std::string> make_columns(std::uint64_t study,
-                                     const std::string& what);
-  /// Returns what `make` gives, or gave for this key since something was last
-  /// stored: many pages ask for the same.
-  template <class Make>
-  expected<std::string> once(const std::string& key, Make make);
+  /// Returns what is known of a study, read to the end.
+  expected<study_history*> history_of(std::uint64_t study);
 
   expected<study_view> view_of(stored_study study);
   /// Returns a study as it was submitted, if its workload is still known.
@@ -156,10 +162,10 @@ private:
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
-  std::map<std::uint64_t, facts> facts_;           ///< by study
-  std::map<std::string, std::string> made_; ///< answers for pages, by key
-  std::size_t made_bytes_ = 0;              ///< at most `kept_answers_bytes`
-  std::uint64_t made_at_ = 0;               ///< the version of what is stored
+  std::map<std::uint64_t, facts> facts_; ///< by study
+  /// What pages look at, the last one first; together about
+  /// `kept_history_bytes`.
+  std::list<std::pair<std::uint64_t, study_history>> histories_;
   std::map<std::uint64_t, study_view> ended_;      ///< by study, texts left out
 };
 

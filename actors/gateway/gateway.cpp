@@ -130,14 +130,16 @@ public:
       return rpc.failure();
     rpc_ = kj::mv(*rpc);
     tasks_.add(accept(*rpc_, &loop::serve_rpc));
-    if (!options_.http_port)
-      return std::nullopt;
-    auto http = listen(options_.http_host, *options_.http_port, scope);
-    if (!http)
-      return http.failure();
-    http_ = kj::mv(*http);
     open_http();
-    tasks_.add(accept(*http_, &loop::serve_http));
+    if (options_.http_port) {
+      auto http = listen(options_.http_host, *options_.http_port, scope);
+      if (!http)
+        return http.failure();
+      http_ = kj::mv(*http);
+      tasks_.add(accept(*http_, &loop::serve_http));
+    }
+    if (options_.people)
+      return open_people(scope);
     return std::nullopt;
   }
 
@@ -148,6 +150,12 @@ public:
     return http_.get() == nullptr
              ? std::uint16_t{0}
              : static_cast<std::uint16_t>(http_->getPort());
+  }
+
+  [[nodiscard]] std::uint16_t people_port() {
+    return people_.get() == nullptr
+             ? std::uint16_t{0}
+             : static_cast<std::uint16_t>(people_->getPort());
   }
 
 private:
@@ -182,11 +190,12 @@ private:
       });
   }
 
-  kj::Promise<admitted_connection> let_in(kj::AuthenticatedStream x) {
+  static kj::Promise<admitted_connection>
+  let_in(kj::AuthenticatedStream x, const authenticator& door) {
     return kj::evalNow([&]() -> kj::Promise<admitted_connection> {
       prepare(*x.stream);
-      if (authenticator_)
-        return authenticator_(kj::mv(x));
+      if (door)
+        return door(kj::mv(x));
       return admitted_connection{kj::mv(x.stream), peer_role::anybody};
     });
   }
@@ -199,7 +208,7 @@ private:
       return kj::READY_NOW;
     const bool is_one_too_many = clients_ >= most;
     clients_.fetch_add(1);
-    return let_in(kj::mv(x))
+    return let_in(kj::mv(x), authenticator_)
       .then([=, this](admitted_connection peer) {
         auto ledger = kj::refcounted<answer_ledger>(
           answers_, options_.limits.answer_bytes);
@@ -237,27 +246,62 @@ private:
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
           / 1000};
     };
-    service_ = make_http_service(
-      *queries_, headers_, answers_,
-      {figures, is_loopback({options_.http_host, 0})});
+    http_door::options door;
+    door.loopback_only = is_loopback({options_.http_host, 0});
+    service_ = make_http_service(*queries_, headers_, answers_,
+                                 {figures, std::move(door)});
     refusal_ = make_closed_http_service(*headers_.table);
     http_server_
       = kj::heap<kj::HttpServer>(timer_, *headers_.table, *service_, settings);
     http_refuser_
       = kj::heap<kj::HttpServer>(timer_, *headers_.table, *refusal_, settings);
+    if (!options_.people)
+      return;
+    http_door::options people;
+    people.tokens = token_folder::path_in(options_.sources.state);
+    people.is_secure = options_.people->make_authenticator != nullptr;
+    people_service_ = make_http_service(*queries_, headers_, answers_,
+                                        {figures, std::move(people)});
+    people_server_ = kj::heap<kj::HttpServer>(timer_, *headers_.table,
+                                              *people_service_, settings);
+  }
+
+  /// Begins to listen to those who have tokens.
+  std::optional<error> open_people(kj::WaitScope& scope) {
+    if (options_.people->make_authenticator) {
+      auto door = options_.people->make_authenticator(timer_);
+      if (!door)
+        return door.failure();
+      people_door_ = std::move(*door);
+    }
+    auto port = listen(options_.people->host, options_.people->port, scope);
+    if (!port)
+      return port.failure();
+    people_ = kj::mv(*port);
+    tasks_.add(accept(*people_, &loop::serve_people));
+    return std::nullopt;
   }
 
   kj::Promise<void> serve_http(kj::AuthenticatedStream x) {
+    return serve_http(kj::mv(x), authenticator_, *http_server_);
+  }
+  kj::Promise<void> serve_people(kj::AuthenticatedStream x) {
+    return serve_http(kj::mv(x), people_door_, *people_server_);
+  }
+
+  kj::Promise<void> serve_http(kj::AuthenticatedStream x,
+                               const authenticator& door,
+                               kj::HttpServer& to) {
     if (http_connections_ >= options_.limits.http_connections)
       return refuse_http(kj::mv(x.stream));
     ++http_connections_;
-    return let_in(kj::mv(x))
-      .then([this](admitted_connection peer) {
+    return let_in(kj::mv(x), door)
+      .then([this, &to](admitted_connection peer) {
         auto stream = kj::heap<guarded_stream>(kj::mv(peer.stream), timer_,
                                                options_.limits.stall);
         auto stalled = stream->stalled();
-        auto& answering = peer.role == peer_role::trainer ? *http_refuser_
-                                                          : *http_server_;
+        auto& answering
+          = peer.role == peer_role::trainer ? *http_refuser_ : to;
         return answering.listenHttpCleanDrain(*stream)
           .ignoreResult()
           .exclusiveJoin(kj::mv(stalled))
@@ -299,6 +343,10 @@ private:
   kj::Own<kj::HttpService> refusal_;
   kj::Own<kj::HttpServer> http_server_;
   kj::Own<kj::HttpServer> http_refuser_;
+  authenticator people_door_;
+  kj::Own<kj::ConnectionReceiver> people_;
+  kj::Own<kj::HttpService> people_service_;
+  kj::Own<kj::HttpServer> people_server_;
   std::atomic<std::size_t>& clients_;
   std::size_t http_connections_ = 0;
   kj::TaskSet tasks_{*this};
@@ -319,6 +367,7 @@ void gateway::run(std::promise<std::optional<error>>& opened) {
   stop_ = kj::mv(stop.fulfiller);
   rpc_port_ = all.rpc_port();
   http_port_ = all.http_port();
+  people_port_ = all.people_port();
   opened.set_value(std::nullopt);
   stop.promise.wait(io.waitScope);
 }

@@ -40,6 +40,14 @@ struct gateway_options {
   /// Makes the door of both ports, on the thread where it stands. Null: all may
   /// come in, as anybody.
   std::function<expected<authenticator>(kj::Timer&)> make_authenticator;
+  /// Where people look who have a token; nothing: nowhere.
+  struct people_port {
+    std::string host;
+    std::uint16_t port = 0; ///< 0: any
+    /// Makes its door. Null: TCP without TLS.
+    std::function<expected<authenticator>(kj::Timer&)> make_authenticator{};
+  };
+  std::optional<people_port> people;
   gateway_limits limits;
 };
 
@@ -67,6 +75,10 @@ public:
   /// Where it listens. REQUIRES: it is open.
   [[nodiscard]] std::uint16_t rpc_port() const noexcept { return rpc_port_; }
   [[nodiscard]] std::uint16_t http_port() const noexcept { return http_port_; }
+  /// 0: there is no port for people.
+  [[nodiscard]] std::uint16_t people_port() const noexcept {
+    return people_port_;
+  }
 
   /// Returns how many have a connection for RPC now.
   [[nodiscard]] std::size_t clients() const noexcept { return clients_; }
@@ -82,6 +94,7 @@ private:
   gateway_options options_;
   std::uint16_t rpc_port_ = 0;
   std::uint16_t http_port_ = 0;
+  std::uint16_t people_port_ = 0;
   std::atomic<std::size_t> clients_{0};
   kj::Maybe<kj::Own<kj::CrossThreadPromiseFulfiller<void>>> stop_;
   std::thread thread_;

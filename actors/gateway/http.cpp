@@ -1,16 +1,22 @@
 #include "gateway/http.hpp"
 
+#include <charconv>
+#include <chrono>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
-#include <nlohmann/json.hpp>
 
+#include "gateway/http_actions.hpp"
 #include "gateway/http_body.hpp"
+#include "gateway/http_json.hpp"
+#include "gateway/http_reply.hpp"
 #include "gateway/http_target.hpp"
+#include "gateway/kept_answers.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/metrics.hpp"
 #include "gateway/web_files.hpp"
@@ -19,9 +25,8 @@ namespace hippo {
 
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = http_json;
 
-constexpr auto json_type = "application/json";
 constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 
 constexpr auto stream_type = "text/event-stream";
@@ -29,24 +34,21 @@ constexpr auto stream_type = "text/event-stream";
 /// How long a page's stream is silent at most, in which nothing was stored.
 constexpr auto stream_pause = 15 * kj::SECONDS;
 
-/// How often it tells of news at most.
+/// What is sent is at most so long: a study file, and what JSON makes of it.
+constexpr std::size_t sent_bytes_max = 2 * study_text_bytes_max;
+
+/// How often it tells of news at most: all pages at the same moments, so that
+/// one answer is made for all of them.
 constexpr auto stream_interval = 500 * kj::MILLISECONDS;
 
-/// Bodies below this are not worth compressing.
-constexpr std::size_t compressed_bytes_min = 1024;
+/// How old what runs may be that a page is told of.
+constexpr auto live_age_max = 400 * kj::MILLISECONDS;
 
 /// The page loads nothing from elsewhere, and is in no other page.
 constexpr auto content_policy
   = "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
-
-/// An answer to a request.
-struct reply {
-  unsigned status = 200;
-  std::string body;
-  const char* type = json_type;
-};
 
 const char* type_of_file(std::string_view name) {
   if (name.ends_with(".html"))
@@ -58,214 +60,28 @@ const char* type_of_file(std::string_view name) {
   return "image/svg+xml";
 }
 
-/// Returns a file of the page; nothing: there is no such.
-std::optional<reply> find_web_file(std::string_view name) {
-  for (const auto& x : web_files())
-    if (x.name == name)
-      return reply{200, std::string{x.bytes}, type_of_file(name)};
-  return std::nullopt;
+/// Returns the files of the page by their names.
+const std::map<std::string, reply, std::less<>>& packed_files() {
+  static const auto all = [] {
+    std::map<std::string, reply, std::less<>> result;
+    for (const auto& x : web_files())
+      result.emplace(x.name,
+                     reply{200,
+                           {},
+                           type_of_file(x.name),
+                           std::make_shared<const packed_body>(
+                             pack_body(std::string{x.bytes}))});
+    return result;
+  }();
+  return all;
 }
 
-/// Whether a Host names this machine: others would be a foreign page's, whose
-/// name was made to lead here.
-bool is_loopback_name(std::string_view host) {
-  const auto port = host.rfind(':');
-  if (port != std::string_view::npos && port >= host.rfind(']') + 1)
-    host = host.substr(0, port);
-  in_addr address{};
-  const std::string name{host};
-  return host == "localhost" || host == "[::1]"
-         || (::inet_pton(AF_INET, name.c_str(), &address) == 1
-             && name.starts_with("127."));
-}
-
-const char* text_of_status(unsigned status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 304:
-      return "Not Modified";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Internal Server Error";
-  }
-}
-
-std::string text_of(const json& x) {
-  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
-}
-
-reply json_reply(const json& x) { return {200, text_of(x)}; }
-
-reply failure(unsigned status, const std::string& why) {
-  return {status, text_of({{"error", why}})};
-}
-
-/// Makes a reply of what a query_service fails with.
-reply failure(const kj::Exception& why) {
-  const std::string text = why.getDescription().cStr();
-  const auto is = [&](errc x) {
-    return text.starts_with(std::string{to_string(x)} + ':');
-  };
-  const unsigned status = is(errc::unknown_study)        ? 404
-                          : is(errc::invalid_argument)   ? 400
-                          : is(errc::resource_exhausted) ? 503
-                                                         : 500;
-  return failure(status, text);
-}
-
-// -- what is shown ------------------------------------------------------------
-
-json params_of(const std::string& x) {
-  auto result = json::parse(x, nullptr, false);
-  return result.is_discarded() ? json::object() : result;
-}
-
-json text_or_null(const std::string& x) {
-  return x.empty() ? json(nullptr) : json(x);
-}
-
-json shown(const stored_trial& trial) {
-  json best = nullptr;
-  if (trial.best)
-    best = {{"step", trial.best->step}, {"value", trial.best->value}};
-  return {{"trial", trial.trial},
-          {"state", to_string(trial.state)},
-          {"params", params_of(trial.params)},
-          {"asked_steps", trial.asked_to},
-          {"steps", trial.steps},
-          {"shared_steps", trial.shared},
-          {"best", std::move(best)},
-          {"failure", text_or_null(trial.failure)}};
-}
-
-json shown(const live_study_view& x) {
-  const auto& study = x.stored.study;
-  const bool up = study.direction == direction::maximize;
-  return {{"id", study.id},
-          {"name", study.name},
-          {"state", to_string(study.state)},
-          {"reason", text_or_null(study.reason)},
-          {"metric", study.metric},
-          {"direction", up ? "maximize" : "minimize"},
-          {"weight", study.weight},
-          {"algorithm", x.stored.algorithm},
-          {"workload", x.stored.workload_key},
-          {"trials", x.stored.counts.trials},
-          {"finished", x.stored.counts.finished},
-          {"asked_steps", x.stored.counts.asked_steps},
-          {"delivered_steps", x.stored.counts.delivered_steps},
-          {"shared_steps", x.stored.counts.shared_steps},
-          {"best", x.stored.best ? shown(*x.stored.best) : json(nullptr)},
-          {"active_seconds", x.active_seconds},
-          {"saved_seconds", x.stored.saved_seconds},
-          {"waiting", text_or_null(x.waiting)}};
-}
-
-json shown(const stored_event& x) {
-  json result{{"id", x.id}, {"time", x.time}};
-  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
-    result["trial"] = measured->trial;
-    result["step"] = measured->at;
-    result["measured"] = measured->values;
-  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
-    result["trial"] = failed->trial;
-    result["step"] = failed->at;
-    result["failed"] = failed->reason.message;
-  } else {
-    const auto& command = std::get<study_command>(x.what);
-    result["trial"] = command.trial;
-    result["step"] = command.at;
-    result["command"] = to_string(command.what);
-    result["text"] = command.text;
-  }
-  return result;
-}
-
-json shown(const trainer_view& x) {
-  json lease = nullptr;
-  if (x.lease)
-    lease = {{"lanes", x.lanes},
-             {"studies", x.studies},
-             {"what", x.what},
-             {"at", x.lease->at},
-             {"to", x.lease->to},
-             {"steps_per_second", x.lease->steps_per_second}};
-  return {{"number", x.trainer.number},
-          {"name", x.trainer.name},
-          {"device", x.trainer.device},
-          {"memory_bytes", x.trainer.memory_bytes},
-          {"driver", text_or_null(x.trainer.driver)},
-          {"compute_capability", text_or_null(x.trainer.compute_capability)},
-          {"sick", text_or_null(x.trainer.sick)},
-          {"lost", text_or_null(x.gone())},
-          {"lease", std::move(lease)}};
-}
-
-template <class T>
-json shown(const std::vector<T>& xs) {
-  json result = json::array();
-  for (const auto& x : xs)
-    result.push_back(shown(x));
-  return result;
-}
-
-/// Shows stage trees, together at most `shown_stages_max` stages.
-json shown(const std::vector<merger_overview>& trees) {
-  json result = json::array();
-  auto left = shown_stages_max;
-  for (const auto& x : trees) {
-    json stages = json::array();
-    for (const auto& y : x.stages) {
-      if (left == 0)
-        break;
-      --left;
-      stages.push_back({{"id", y.id},
-                        {"parent", y.parent},
-                        {"begin", y.begin},
-                        {"end", y.end},
-                        {"config", y.config},
-                        {"trials", y.trials}});
-    }
-    const auto& status = x.status;
-    result.push_back({{"workload", x.workload_key},
-                      {"asked_steps", status.figures.asked_steps},
-                      {"delivered_steps", status.figures.delivered_steps},
-                      {"unique_steps", status.figures.unique_delivered_steps},
-                      {"shared_steps", status.figures.shared_steps},
-                      {"trained_steps", status.trained_steps},
-                      {"reused_steps", status.reused_steps},
-                      {"saved_seconds", status.saved_seconds},
-                      {"all_stages", x.stages.size()},
-                      {"stages", std::move(stages)}});
-  }
-  return result;
+json shown_asker(const http_door::verdict& x) {
+  return {{"role", to_string(x.role)},
+          {"name", x.who ? json(x.who->name) : json(nullptr)}};
 }
 
 // -- the service --------------------------------------------------------------
-
-kj::Promise<void> send(kj::HttpService::Response& response, reply x,
-                       kj::HttpHeaders headers) {
-  headers.set(kj::HttpHeaderId::CONTENT_TYPE, x.type);
-  auto body = kj::heap<std::string>(std::move(x.body));
-  auto stream = response.send(x.status, text_of_status(x.status), headers,
-                              body->size());
-  if (body->empty()) // 304 has no room for one
-    return kj::READY_NOW;
-  auto written = stream->write(body->data(), body->size());
-  return written.attach(kj::mv(stream), kj::mv(body));
-}
 
 std::string header(const kj::HttpHeaders& from, kj::HttpHeaderId id) {
   KJ_IF_MAYBE(x, from.get(id))
@@ -278,36 +94,52 @@ public:
   http_service(query_service& answers, const http_headers& headers,
                answer_budget& room, http_service_options options)
     : queries_(answers), names_(headers), headers_(*headers.table),
-      room_(room), options_(std::move(options)) {}
+      room_(room), options_(std::move(options)), door_(options_.door) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
                             const kj::HttpHeaders& asked_with,
-                            kj::AsyncInputStream&,
+                            kj::AsyncInputStream& body,
                             Response& response) override {
-    if (options_.loopback_only
-        && !is_loopback_name(header(asked_with, kj::HttpHeaderId::HOST)))
-      return send(response,
-                  failure(403, "not_allowed: this service is asked by the name "
-                               "of its machine: localhost or 127.0.0.1"),
+    auto asked = read_http_target({url.begin(), url.size()});
+    if (method == kj::HttpMethod::GET && asked.path.empty()
+        && door_.asks_for_tokens() && asked.query.contains("token"))
+      return welcome(response, asked.query.at("token"));
+    const auto said = [&](kj::HttpHeaderId id) {
+      return header(asked_with, id);
+    };
+    const auto verdict = door_.judge(
+      {said(kj::HttpHeaderId::HOST), said(names_.origin), said(names_.cookie),
+       said(names_.authorization), said(names_.page),
+       said(kj::HttpHeaderId::CONTENT_TYPE), method != kj::HttpMethod::GET});
+    // Files of the page hold nothing, and say that a token is needed.
+    if (verdict.status != 200
+        && (verdict.status != 401 || !is_open(method, asked)))
+      return send(response, failure(verdict.status, verdict.why),
                   kj::HttpHeaders{headers_});
+    if (method == kj::HttpMethod::POST)
+      return change(std::move(asked), body, response);
     if (method != kj::HttpMethod::GET) {
       kj::HttpHeaders headers{headers_};
-      headers.add("Allow", "GET");
-      return send(response, failure(405, "only GET is answered here"),
+      headers.add("Allow", "GET, POST");
+      return send(response,
+                  failure(405, "only GET and POST are answered here"),
                   kj::mv(headers));
     }
-    auto asked = read_http_target({url.begin(), url.size()});
+    if (asked.path == std::vector<std::string>{"api", "me"})
+      return send(response, json_reply(shown_asker(verdict)),
+                  kj::HttpHeaders{headers_});
+    const auto heard = news_in(header(asked_with, names_.news));
     if (asked.path == std::vector<std::string>{"api", "stream"})
-      return stream(response);
+      return stream(response, news_in(header(asked_with, names_.last_event)));
     const bool compress
       = takes_gzip(header(asked_with, names_.accept_encoding));
     const auto known = header(asked_with, names_.if_none_match);
     // How the service does is told however much others want to know.
     const bool may_be_long = !asked.path.empty() && asked.path[0] == "api";
     return room_.take(may_be_long ? listing_bytes_guess : 0)
-      .then([=, this, &response, asked = std::move(asked)](
-              answer_budget::share room) mutable {
-        return answer(std::move(asked))
+      .then([=, this, &response, url = std::string{url.begin(), url.size()},
+             asked = std::move(asked)](answer_budget::share room) mutable {
+        return answer(std::move(asked), {url, heard})
           .catch_([](kj::Exception&& why) { return failure(why); })
           .then([=, this, &response, room = kj::mv(room)](reply x) mutable {
             auto sent = send_tagged(response, std::move(x), compress, known);
@@ -317,6 +149,86 @@ public:
   }
 
 private:
+  /// Whether somebody may have this who has no token.
+  static bool is_open(kj::HttpMethod method, const http_target& x) {
+    return method == kj::HttpMethod::GET
+           && (x.path.empty()
+               || (x.path.size() == 1
+                   && (x.path[0] == "healthz"
+                       || packed_files().contains(x.path[0]))));
+  }
+
+  /// Lets a browser in that has come with a link: it gets a cookie, and an
+  /// address without the link.
+  kj::Promise<void> welcome(Response& response, const std::string& link) {
+    const auto cookie = door_.welcome(link);
+    kj::HttpHeaders headers{headers_};
+    headers.add("Cache-Control", "no-store");
+    headers.add("Referrer-Policy", "no-referrer");
+    if (!cookie)
+      return send(response, failure(401, cookie.failure().message),
+                  kj::mv(headers));
+    headers.add("Set-Cookie", kj::str(cookie->c_str()));
+    headers.add("Location", "./");
+    return send(response, {303, "welcome\n", "text/plain; charset=utf-8"},
+                kj::mv(headers));
+  }
+
+  /// Does what is asked for.
+  kj::Promise<void> change(http_target target, kj::AsyncInputStream& body,
+                           Response& response) {
+    if (!target.query.empty())
+      return send(response,
+                  failure(400, "what is sent is a map, nothing behind '?'"),
+                  kj::HttpHeaders{headers_});
+    return room_.take(sent_bytes_max)
+      .then([=, this, &body, &response, target = std::move(target)](
+              answer_budget::share room) mutable {
+        return body.readAllText(sent_bytes_max)
+          .then(
+            [=, this, target = std::move(target)](kj::String text) {
+              return act_on(queries_, target, {text.begin(), text.size()})
+                .then(
+                  [](std::optional<std::string> done) {
+                    return done ? reply{200, std::move(*done)}
+                                : failure(404, "there is nothing here to "
+                                               "change");
+                  },
+                  [](kj::Exception&& why) { return failure(why); });
+            },
+            [](kj::Exception&&) -> kj::Promise<reply> {
+              return failure(413, "what is sent is more than "
+                                    + std::to_string(sent_bytes_max)
+                                    + " bytes");
+            })
+          .then([this, &response, room = kj::mv(room)](reply x) mutable {
+            auto sent = send(response, std::move(x), kj::HttpHeaders{headers_});
+            return sent.attach(kj::mv(room));
+          });
+      });
+  }
+
+  /// How a page asks.
+  struct asking {
+    std::string url;
+    /// The news that it has heard of; nothing: it is no page, and wants what is
+    /// known now.
+    std::optional<std::uint64_t> heard;
+  };
+
+  /// Reads what names a state of what is stored: that of this service only.
+  [[nodiscard]] std::optional<std::uint64_t>
+  news_in(std::string_view text) const {
+    if (!text.starts_with(life_))
+      return std::nullopt;
+    text.remove_prefix(life_.size());
+    std::uint64_t result = 0;
+    const auto end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, result);
+    return read.ec == std::errc{} && read.ptr == end ? std::optional{result}
+                                                     : std::nullopt;
+  }
+
   /// Sends an answer, or that it is what the client has.
   /// @param known the tag of that
   kj::Promise<void> send_tagged(Response& response, reply x, bool compress,
@@ -325,40 +237,60 @@ private:
     headers.add("X-Content-Type-Options", "nosniff");
     headers.add("Referrer-Policy", "no-referrer");
     headers.add("Content-Security-Policy", content_policy);
-    if (x.status == 200 && x.type != metrics_type) {
-      const auto tag = entity_tag(x.body);
-      headers.add("Cache-Control", "no-cache");
-      headers.add("ETag", kj::str(tag));
-      headers.add("Vary", "Accept-Encoding");
-      if (known.find(tag) != std::string::npos)
-        return send(response, {304, {}, x.type}, kj::mv(headers));
-    }
-    if (compress && x.body.size() >= compressed_bytes_min) {
-      x.body = gzip(x.body);
-      headers.add("Content-Encoding", "gzip");
-    }
-    return send(response, std::move(x), kj::mv(headers));
+    if (x.status != 200 || x.type == metrics_type)
+      return send(response, std::move(x), kj::mv(headers));
+    if (!x.packed)
+      x.packed = std::make_shared<const packed_body>(
+        pack_body(std::move(x.body)));
+    headers.add("Cache-Control", "no-cache");
+    headers.add("ETag", kj::str(x.packed->tag));
+    headers.add("Vary", "Accept-Encoding");
+    if (known.find(x.packed->tag) != std::string::npos)
+      return send(response, reply{304, {}, x.type}, kj::mv(headers));
+    return send(response, std::move(x.packed), x.type, compress,
+                kj::mv(headers));
   }
 
   /// Tells a page whenever something was stored, for as long as it listens:
-  /// server-sent events, whose ids are those of what is stored. A page that
-  /// comes back asks anew for what it shows, and so misses nothing.
-  kj::Promise<void> stream(Response& response) {
+  /// server-sent events, whose ids name what is stored.
+  /// @param heard what it knows of already
+  kj::Promise<void> stream(Response& response,
+                           std::optional<std::uint64_t> heard) {
     kj::HttpHeaders headers{headers_};
     headers.set(kj::HttpHeaderId::CONTENT_TYPE, stream_type);
     headers.add("Cache-Control", "no-store");
     auto out = response.send(200, "OK", headers);
     auto& to = *out;
-    return tell_of_news(to, queries_.news()).attach(kj::mv(out));
+    auto told = heard ? write_hello(to).then([=, this, &to] {
+                          return tell_after(to, *heard);
+                        })
+                      : tell_of_news(to, queries_.news());
+    return told.attach(kj::mv(out));
+  }
+
+  /// Says that the stream is there, to somebody for whom there is no news.
+  static kj::Promise<void> write_hello(kj::AsyncOutputStream& out) {
+    static constexpr kj::StringPtr text = ": nothing new\n\n"_kj;
+    return out.write(text.begin(), text.size());
   }
 
   kj::Promise<void> tell_of_news(kj::AsyncOutputStream& out,
                                  std::uint64_t version) {
     auto text = kj::heapString(
-      kj::str("id: ", version, "\nevent: news\ndata: {}\n\n"));
+      kj::str("id: ", life_, version, "\nevent: news\ndata: {}\n\n"));
     auto written = out.write(text.begin(), text.size());
-    return written.attach(kj::mv(text))
-      .then([this] { return queries_.timer().afterDelay(stream_interval); })
+    return written.attach(kj::mv(text)).then([=, this, &out] {
+      return tell_after(out, version);
+    });
+  }
+
+  kj::Promise<void> tell_after(kj::AsyncOutputStream& out,
+                               std::uint64_t version) {
+    auto& timer = queries_.timer();
+    const auto since = timer.now() - kj::origin<kj::TimePoint>();
+    const auto next = kj::origin<kj::TimePoint>()
+                      + (since / stream_interval + 1) * stream_interval;
+    return timer.atTime(next)
       .then([this, version] {
         return queries_.news_after(version,
                                    queries_.timer().now() + stream_pause);
@@ -366,41 +298,89 @@ private:
       .then([this, &out] { return tell_of_news(out, queries_.news()); });
   }
 
-  kj::Promise<reply> answer(http_target x) {
+  /// Makes an answer, or takes the one that somebody else got, if it is as new
+  /// as the page has heard of.
+  /// @param age_max how old it may be; nothing: it is of what is stored alone
+  template <class Make>
+  kj::Promise<reply> keep(const asking& how, kj::Maybe<kj::Duration> age_max,
+                          Make make) {
+    const auto now = queries_.news();
+    if (age_max != nullptr && !how.heard)
+      return make().then(
+        [](auto x) { return reply{200, {}, json_type, packed(std::move(x))}; });
+    return kept_
+      .get(how.url, {now, how.heard.value_or(now), age_max},
+           [&] {
+             return make().then([](auto x) { return packed(std::move(x)); });
+           })
+      .then([](kept_answers::answer x) {
+        return reply{200, {}, json_type, std::move(x)};
+      });
+  }
+
+  static kept_answers::answer packed(packed_body x) {
+    return std::make_shared<const packed_body>(std::move(x));
+  }
+  template <class T>
+  static kept_answers::answer packed(T x) {
+    return packed(pack_body(text_of(shown(x))));
+  }
+
+  kj::Promise<reply> answer(http_target x, const asking& how) {
     const auto& path = x.path;
-    if (path.size() <= 1)
-      if (auto file
-          = find_web_file(path.empty() ? "index.html" : path.front()))
-        return only(x, [&] { return kj::Promise<reply>{std::move(*file)}; });
+    if (path.size() <= 1) {
+      const auto& files = packed_files();
+      if (const auto i
+          = files.find(path.empty() ? "index.html" : path.front());
+          i != files.end())
+        return only(x, [&] { return kj::Promise<reply>{i->second}; });
+    }
     if (path == std::vector<std::string>{"healthz"})
       return only(x, [this] { return health(); });
     if (path == std::vector<std::string>{"metrics"})
       return only(x, [this] { return metrics(); });
     if (path.size() == 2 && path[0] == "api") {
       if (path[1] == "studies")
-        return only(x, [this] { return show(queries_.list()); });
+        return only(x, [&] { return show(how, [this] {
+          return queries_.list();
+        }); });
       if (path[1] == "trainers")
-        return only(x, [this] { return show(queries_.trainers()); });
+        return only(x, [&] { return show(how, [this] {
+          return queries_.trainers();
+        }); });
+      if (path[1] == "timeline")
+        return only(x, [&] {
+          return keep(how, live_age_max, [this] {
+            return queries_.trees().then([](std::vector<merger_overview> y) {
+              return pack_body(shown_timeline(y).dump() + '\n');
+            });
+          });
+        });
       if (path[1] == "tree")
-        return only(x, [this] { return show(queries_.trees()); });
+        return only(x, [&] { return show(how, [this] {
+          return queries_.trees();
+        }); });
     }
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
-      return study(std::move(x));
+      return study(std::move(x), how);
     return failure(404, "there is nothing here; there are /, /healthz, "
-                        "/metrics, /api/studies, /api/trainers, /api/tree and "
-                        "/api/stream");
+                        "/metrics, /api/studies, /api/trainers, /api/timeline, "
+                        "/api/tree and /api/stream");
   }
 
   /// What is asked of one study.
-  kj::Promise<reply> study(http_target x) {
+  kj::Promise<reply> study(http_target x, asking how) {
     const auto what = x.path.size() == 4 ? x.path[3] : std::string{};
-    auto id =
-      queries_.find(x.path[2]).then([](stored_study y) { return y.id; });
+    const auto name = x.path[2];
+    const auto of_study = [this, name](auto ask) {
+      return queries_.find(name).then(
+        [ask = std::move(ask)](stored_study y) { return ask(y.id); });
+    };
     if (what.empty())
       return only(x, [&] {
-        return id.then([this](std::uint64_t y) {
-          return show(queries_.describe(y));
+        return show(how, [=, this] {
+          return of_study([this](auto y) { return queries_.describe(y); });
         });
       });
     if (what == "trials") {
@@ -409,8 +389,10 @@ private:
       if (!first || !most)
         return to_exception(!first ? first.failure() : most.failure());
       return only(x, [&] {
-        return id.then([=, this](std::uint64_t y) {
-          return show(queries_.trials(y, *first, *most));
+        return of_study([=, this](auto y) {
+          return queries_.trials(y, *first, *most).then([](auto z) {
+            return json_reply(shown(z));
+          });
         });
       });
     }
@@ -419,31 +401,40 @@ private:
       if (!after)
         return to_exception(after.failure());
       return only(x, [&] {
-        return id.then([=, this](std::uint64_t y) {
-          return show_events(y, *after);
+        return of_study([=, this](auto y) { return show_events(y, *after); });
+      });
+    }
+    if (what == "table" || what == "curves" || what == "tree"
+        || what == "front") {
+      // Of the others, what is new changes what was there.
+      const auto after = what == "table" || what == "curves"
+                           ? take_number(x, "after", 0)
+                           : expected<std::uint64_t>{0};
+      if (!after)
+        return to_exception(after.failure());
+      return only(x, [&] {
+        return keep(how, nullptr, [=, this] {
+          return of_study([=, this](auto y) {
+            return queries_.columns(y, what, *after);
+          });
         });
       });
     }
-    if (what == "table" || what == "curves" || what == "tree")
-      return only(x, [&] {
-        return id.then([=, this](std::uint64_t y) {
-          return queries_.columns(y, what).then(
-            [](std::string text) { return reply{200, std::move(text)}; });
-        });
-      });
     if (what == "importance") {
       const auto at = take_number(x, "at", 0);
       if (!at)
         return to_exception(at.failure());
       return only(x, [&] {
-        return id.then([=, this](std::uint64_t y) {
-          return queries_.importance(y, *at).then(
-            [](std::string text) { return reply{200, std::move(text)}; });
+        return keep(how, nullptr, [=, this] {
+          return of_study([=, this](auto y) {
+            return queries_.importance(y, *at).then(
+              [](std::string text) { return pack_body(std::move(text)); });
+          });
         });
       });
     }
-    return failure(404, "a study has /trials, /events, /table, /curves, /tree "
-                        "and /importance");
+    return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
+                        "/front and /importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.
@@ -455,9 +446,10 @@ private:
     return f();
   }
 
-  template <class T>
-  static kj::Promise<reply> show(kj::Promise<T> x) {
-    return x.then([](T y) { return json_reply(shown(y)); });
+  /// Shows what runs, too: to pages at most a moment old.
+  template <class Ask>
+  kj::Promise<reply> show(const asking& how, Ask ask) {
+    return keep(how, live_age_max, std::move(ask));
   }
 
   kj::Promise<reply> show_events(std::uint64_t study, std::uint64_t after) {
@@ -499,7 +491,17 @@ private:
   const http_headers& names_;
   const kj::HttpHeaderTable& headers_;
   answer_budget& room_;
-  http_service_options options_;
+  const http_service_options options_;
+  const http_door door_;
+  /// Tells what pages have heard of this service from what they have heard of
+  /// one before it.
+  const std::string life_
+    = std::to_string(
+        std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count())
+      + '.';
+  kept_answers kept_{queries_.timer(), kept_answers_bytes};
 };
 
 class closed_http_service final : public kj::HttpService {
@@ -543,6 +545,12 @@ http_headers::http_headers() {
   kj::HttpHeaderTable::Builder builder;
   accept_encoding = builder.add("Accept-Encoding");
   if_none_match = builder.add("If-None-Match");
+  last_event = builder.add("Last-Event-ID");
+  news = builder.add("Hippo-News");
+  origin = builder.add("Origin");
+  cookie = builder.add("Cookie");
+  authorization = builder.add("Authorization");
+  page = builder.add("Hippo-Page");
   table = builder.build();
 }
 

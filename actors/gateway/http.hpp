@@ -7,6 +7,7 @@
 #include <kj/compat/http.h>
 
 #include "gateway/answer_budget.hpp"
+#include "gateway/http_door.hpp"
 #include "gateway/query_service.hpp"
 
 namespace hippo {
@@ -25,12 +26,17 @@ struct http_headers {
   kj::Own<kj::HttpHeaderTable> table;
   kj::HttpHeaderId accept_encoding;
   kj::HttpHeaderId if_none_match;
+  kj::HttpHeaderId last_event;
+  kj::HttpHeaderId news; ///< what a page has heard of: docs/http.md
+  kj::HttpHeaderId origin;
+  kj::HttpHeaderId cookie;
+  kj::HttpHeaderId authorization;
+  kj::HttpHeaderId page; ///< what only our own page sends: docs/security.md
 };
 
 struct http_service_options {
   std::function<gateway_figures()> figures;
-  /// Whether only this machine can reach it: then a request must name it so.
-  bool loopback_only = false;
+  http_door::options door{}; ///< who may ask
 };
 
 /// Makes what answers HTTP requests: docs/http.md.

@@ -1,6 +1,7 @@
 #include "gateway/http_body.hpp"
 
 #include <stdexcept>
+#include <utility>
 
 #include <zlib.h>
 
@@ -17,6 +18,9 @@ constexpr int gzip_window = 15 + 16;
 constexpr int level = 1;
 
 constexpr int memory_level = 8; // zlib's own
+
+/// Bodies below this are not worth compressing.
+constexpr std::size_t zipped_bytes_min = 1024;
 
 } // namespace
 
@@ -49,6 +53,14 @@ bool takes_gzip(std::string_view accept_encoding) {
 
 std::string entity_tag(const std::string& bytes) {
   return '"' + hash_text(bytes) + '"';
+}
+
+packed_body pack_body(std::string bytes) {
+  packed_body result{std::move(bytes), {}, {}};
+  if (result.plain.size() >= zipped_bytes_min)
+    result.zipped = gzip(result.plain);
+  result.tag = entity_tag(result.plain);
+  return result;
 }
 
 } // namespace hippo

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,18 @@ bool takes_gzip(std::string_view accept_encoding);
 
 /// Returns what names a body in ETag: it changes with each byte.
 std::string entity_tag(const std::string& bytes);
+
+/// A body as it goes out: as it is, compressed, and what names it. Made once for
+/// all who get it.
+struct packed_body {
+  std::string plain;
+  std::string zipped; ///< empty: it is too short for that
+  std::string tag;    ///< for ETag
+
+  [[nodiscard]] std::size_t bytes() const {
+    return plain.size() + zipped.size() + sizeof *this;
+  }
+};
+packed_body pack_body(std::string bytes);
 
 } // namespace hippo

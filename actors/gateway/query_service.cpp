@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "gateway/limits.hpp"
+#include "hippo/core/ratio.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/preview/sharing_notes.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/report/run_figures.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
@@ -148,6 +150,31 @@ std::string why_waiting(const pool_status& pool, const std::string& key) {
   return stuck == pool.stuck.end() ? std::string{} : stuck->why;
 }
 
+/// Estimates how long a study takes yet.
+std::optional<double> time_left(const study_status& study,
+                                const std::string& key, const live_view& live) {
+  const auto merger = live.merger_of.find(key);
+  if (merger == live.merger_of.end())
+    return std::nullopt;
+  const auto& plan = live.mergers[merger->second];
+  work_left left;
+  left.waiting_steps = study.waiting_steps;
+  left.steps_to_come = study.to_come.steps;
+  left.longest_to_come = study.to_come.longest;
+  left.step_seconds = plan.step_seconds;
+  left.unique_share
+    = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
+  std::set<std::uint64_t> trainers;
+  for (const auto& x : plan.running)
+    if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
+      trainers.insert(x.trainer);
+      left.running = std::max(left.running, x.to - std::min(x.at, x.to));
+    }
+  if (study.seconds_max)
+    left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
+  return seconds_left({left}, trainers.size());
+}
+
 /// Adds what is known only while a study runs.
 live_study_view live_view_of(study_view x, const live_view& live) {
   live_study_view result{std::move(x), 0};
@@ -160,6 +187,7 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   result.waiting = stored.study.state == study_phase::paused
                      ? stored.study.reason // empty: somebody wants it so
                      : why_waiting(live.pool, stored.workload_key);
+  result.seconds_left = time_left(running->second, stored.workload_key, live);
   return result;
 }
 
@@ -271,10 +299,16 @@ kj::Promise<std::string> query_service::importance(std::uint64_t study,
     [=](archive& x) { return x.importance(study, step); });
 }
 
-kj::Promise<std::string> query_service::columns(std::uint64_t study,
-                                                std::string what) {
-  return read<std::string>(
-    [=, what = std::move(what)](archive& x) { return x.columns(study, what); });
+kj::Promise<packed_body> query_service::columns(std::uint64_t study,
+                                                std::string what,
+                                                std::uint64_t after) {
+  return read<packed_body>(
+    [=, what = std::move(what)](archive& x) -> expected<packed_body> {
+      auto text = x.columns(study, what, after);
+      if (!text)
+        return text.failure();
+      return pack_body(std::move(*text));
+    });
 }
 
 kj::Promise<archive::totals> query_service::count() {
@@ -352,7 +386,8 @@ kj::Promise<live_view> query_service::live() {
       for (const auto& x : known.mergers)
         answers.add(take(asker_.request<merger_status>(
                            x.handle, status_timeout, status_atom::value),
-                         [=](merger_status y) {
+                         [=, key = x.workload_key](merger_status y) {
+                           result->merger_of[key] = result->mergers.size();
                            result->mergers.push_back(std::move(y));
                          }));
       return kj::joinPromises(answers.releaseAsArray()).then([result] {

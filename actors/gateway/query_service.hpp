@@ -15,6 +15,7 @@
 
 #include "gateway/archive.hpp"
 #include "gateway/bridge.hpp"
+#include "gateway/http_body.hpp"
 #include "gateway/news_watch.hpp"
 #include "hippo/tune/accepted_study.hpp"
 #include "messages.hpp"
@@ -39,6 +40,7 @@ struct live_view {
   journal_status journal;
   std::map<std::uint64_t, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
+  std::map<std::string, std::size_t> merger_of; ///< place, by workload key
 };
 
 /// A study, and what is known of it only while it runs.
@@ -47,6 +49,8 @@ struct live_study_view {
   double active_seconds = 0;
   /// Why nothing of it can be trained now, and what helps; empty: it can.
   std::string waiting{};
+  /// An estimate of how long it takes yet; nothing: there is none.
+  std::optional<double> seconds_left{};
 };
 
 /// A trainer, and what it trains now.
@@ -116,11 +120,13 @@ public:
                                            std::string file,
                                            std::uint64_t offset);
 
-  /// What a page shows of a study: `table`, `curves` or `tree` of
-  /// study_columns.hpp.
-  kj::Promise<std::string> columns(std::uint64_t study, std::string what);
+  /// What a page shows of a study: `table`, `curves`, `tree` or
+  /// `front` of study_history.hpp.
+  kj::Promise<packed_body> columns(std::uint64_t study, std::string what,
+                                   std::uint64_t after);
 
-  /// What the best tenth of a study's trials have in common: study_columns.hpp.
+  /// What the best tenth of a study's trials have in common:
+  /// study_importance.hpp.
   kj::Promise<std::string> importance(std::uint64_t study, step_t step);
 
   /// Returns a number that changes whenever something was stored.

@@ -110,6 +110,10 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   to.setActiveSeconds(x.active_seconds);
   to.setSavedSeconds(x.stored.saved_seconds);
   to.setWaiting(to_text(x.waiting));
+  to.setCostSeconds(x.stored.cost_seconds);
+  to.setStoppedSeconds(x.stored.stopped_seconds);
+  if (x.seconds_left)
+    to.getLeft().setSeconds(*x.seconds_left);
 }
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {

@@ -23,11 +23,15 @@ service_file::~service_file() {
 
 std::optional<error> service_file::write(const endpoint& trainers,
                                          const endpoint& clients,
-                                         const endpoint& http) {
-  const nlohmann::ordered_json text{{"pid", ::getpid()},
-                                    {"trainers", to_text(trainers)},
-                                    {"clients", to_text(clients)},
-                                    {"http", to_text(http)}};
+                                         const endpoint& http, bool tls,
+                                         const std::string& people) {
+  nlohmann::ordered_json text{{"pid", ::getpid()},
+                              {"trainers", to_text(trainers)},
+                              {"clients", to_text(clients)},
+                              {"http", to_text(http)},
+                              {"tls", tls}};
+  if (!people.empty())
+    text["people"] = people;
   return write_private_file(path_, text.dump(1) + '\n', true);
 }
 

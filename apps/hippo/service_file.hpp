@@ -9,7 +9,9 @@
 namespace hippo {
 
 /// Where a service can be reached, as programs on its machine read it in its
-/// state folder: `service.json` with `pid`, `trainers`, `clients` and `http`.
+/// state folder: `service.json` with `pid`, `trainers`, `clients`, `http`, whether
+/// these want `tls`, and `people`, the address of the port for people, if there
+/// is one.
 /// It is there from when clients may come until the service ends in good order.
 /// One that was killed leaves it: who reads it finds nobody there.
 class service_file {
@@ -21,7 +23,8 @@ public:
 
   /// @returns `errc::io_failed` if it cannot be written
   std::optional<error> write(const endpoint& trainers, const endpoint& clients,
-                             const endpoint& http);
+                             const endpoint& http, bool tls,
+                             const std::string& people);
 
 private:
   std::string path_;

@@ -621,6 +621,10 @@ TEST_F(GatewayTest, AClientThatDiesWhileItWaitsIsForgotten) {
 
 // -- HTTP ---------------------------------------------------------------------
 
+/// What our own page sends with what changes something.
+const std::string page_headers = "Hippo-Page: 1\r\nContent-Type: "
+                                 "application/json\r\nConnection: close\r\n";
+
 class HttpTest : public GatewayTest {
 public:
   HttpTest() { options.http_port = 0; }
@@ -774,6 +778,44 @@ TEST_F(HttpTest, SaysWhenNothingCanBeWritten) {
   EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
 }
 
+TEST_F(HttpTest, APageChangesStudies) {
+  open();
+  gate.open(false);
+  const auto post = [&](const std::string& path, const json& x) {
+    const auto body = x.dump();
+    return http("POST " + path + " HTTP/1.1\r\nHost: localhost\r\n"
+                + page_headers + "Content-Length: "
+                + std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  const json study{{"text", grid_text}, {"name", "grid.yaml"}};
+  EXPECT_TRUE(body_of(post("/api/preview", study), 200).is_object());
+  EXPECT_TRUE(body_of(get("/api/studies"), 200).empty()) << "it was looked at";
+  EXPECT_EQ(body_of(post("/api/studies", study), 200).at("id"), 1);
+  const auto state = [&] {
+    return body_of(get("/api/studies/1"), 200).at("state");
+  };
+  body_of(post("/api/studies/grid/pause", json::object()), 200);
+  EXPECT_EQ(state(), "PAUSED");
+  body_of(post("/api/studies/1/weight", {{"weight", 2.5}}), 200);
+  EXPECT_EQ(body_of(get("/api/studies/1"), 200).at("weight"), 2.5);
+  body_of(post("/api/studies/1/resume", json::object()), 200);
+  EXPECT_EQ(state(), "RUNNING");
+  body_of(post("/api/studies/1/cancel", {{"reason", "enough"}}), 200);
+  EXPECT_EQ(state(), "CANCELLED");
+  const auto bad = [&](const std::string& path, const json& x, int status,
+                       const std::string& why) {
+    const std::string said = body_of(post(path, x), status).at("error");
+    EXPECT_NE(said.find(why), std::string::npos) << said;
+  };
+  bad("/api/studies/1/weight", json::object(), 400, "the number 'weight'");
+  bad("/api/studies", {{"text", 1}}, 400, "the text 'text'");
+  bad("/api/studies", json::array(), 400, "not a map");
+  bad("/api/studies/1/pause", json::object(), 400, "has ended");
+  bad("/api/studies/9/pause", json::object(), 404, "no study");
+  bad("/api/studies/1/explode", json::object(), 404, "nothing here");
+  bad("/api/preview", {{"text", "study: x"}, {"name", "x"}}, 400, "x:1:1");
+}
+
 TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {
   open();
   EXPECT_TRUE(body_of(get("/api"), 404).contains("error"));
@@ -783,8 +825,11 @@ TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {
                 .contains("error"));
   const auto posted = http("POST /api/studies HTTP/1.1\r\nHost: localhost\r\n"
                            "Connection: close\r\nContent-Length: 0\r\n\r\n");
-  EXPECT_TRUE(body_of(posted, 405).contains("error"));
-  EXPECT_NE(posted.find("Allow: GET"), std::string::npos);
+  EXPECT_TRUE(body_of(posted, 403).contains("error"));
+  const auto put = http("PUT /api/studies HTTP/1.1\r\nHost: localhost\r\n"
+                        + page_headers + "Content-Length: 0\r\n\r\n");
+  EXPECT_TRUE(body_of(put, 405).contains("error"));
+  EXPECT_NE(put.find("Allow: GET, POST"), std::string::npos);
   EXPECT_TRUE(body_of(http("rubbish\r\n\r\n"), 501).contains("error"));
 }
 

@@ -142,7 +142,7 @@ TEST_F(PageTest, CurvesHaveARowForEachResult) {
   EXPECT_EQ(x.at("metric"), "sum");
   EXPECT_EQ(x.at("whole"), true);
   ASSERT_EQ(x.at("trial").size(), 12u);
-  for (const auto* name : {"step", "value", "time"})
+  for (const auto* name : {"step", "value", "seconds"})
     EXPECT_EQ(x.at(name).size(), 12u) << name;
   std::set<std::pair<int, int>> seen;
   for (std::size_t i = 0; i < 12; ++i) {
@@ -153,6 +153,40 @@ TEST_F(PageTest, CurvesHaveARowForEachResult) {
       EXPECT_NEAR(x.at("value")[i].get<double>(), 0.2 * step, 1e-9);
     }
   }
+}
+
+TEST_F(PageTest, WhatAPageHasIsNotToldAgain) {
+  open();
+  gate.open(false);
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  const auto first = columns("/api/studies/1/table");
+  EXPECT_EQ(first.at("whole"), true);
+  const auto version = std::to_string(first.at("version").get<std::uint64_t>());
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto later = columns("/api/studies/1/table?after=" + version);
+  EXPECT_EQ(later.at("whole"), false);
+  EXPECT_EQ(later.at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(later.at("state"), (json{"COMPLETE", "COMPLETE", "COMPLETE"}));
+  const auto last = std::to_string(later.at("version").get<std::uint64_t>());
+  EXPECT_TRUE(
+    columns("/api/studies/1/table?after=" + last).at("trial").empty());
+  // Of a version that is not of this service, nothing is known.
+  for (const auto* other : {"1", "99999999999999999"}) {
+    const auto x
+      = columns("/api/studies/1/table?after=" + std::string{other});
+    EXPECT_EQ(x.at("whole"), true);
+    EXPECT_EQ(x.at("trial").size(), 3u);
+  }
+  const auto curves = columns("/api/studies/1/curves");
+  const auto next = curves.at("next").get<std::uint64_t>();
+  const auto rest = columns("/api/studies/1/curves?after="
+                            + std::to_string(next - 1));
+  EXPECT_EQ(rest.at("trial").size(), 1u);
+  EXPECT_EQ(rest.at("start"), curves.at("start"));
+  EXPECT_EQ(rest.at("next"), next);
+  EXPECT_EQ(status_of(get("/api/studies/1/tree?after=1")), 400);
 }
 
 TEST_F(PageTest, TheTreeOfAnEndedStudyHasEachStageOnce) {
@@ -294,6 +328,51 @@ TEST_F(PageTest, TheStreamTellsWhenSomethingWasStored) {
   const auto next = page.read_until("\n\n");
   EXPECT_NE(next.find("id: "), std::string::npos) << next;
   EXPECT_NE(next, first);
+}
+
+TEST_F(PageTest, AStreamGoesOnWhereItWasBroken) {
+  open();
+  const auto listen = [&](const std::string& heard) {
+    auto page = std::make_unique<raw_socket>(node->door().http_port());
+    page->send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n" + heard
+               + "\r\n");
+    auto head = page->read_until("\r\n\r\n");
+    const auto end = head.find("\r\n\r\n") + 4;
+    return std::pair{std::move(page), head.substr(end)};
+  };
+  auto [first, rest] = listen("");
+  const auto news = rest.empty() ? first->read_until("\n\n") : rest;
+  const auto from = news.find("id: ") + 4;
+  const auto id = news.substr(from, news.find('\n', from) - from);
+  EXPECT_NE(id.find('.'), std::string::npos) << news;
+  auto [same, hello] = listen("Last-Event-ID: " + id + "\r\n");
+  EXPECT_EQ((hello.empty() ? same->read_until("\n\n") : hello).find("news"),
+            std::string::npos);
+  // What another service has told means nothing here.
+  auto [other, told] = listen("Last-Event-ID: 1.7\r\n");
+  EXPECT_NE((told.empty() ? other->read_until("\n\n") : told).find("news"),
+            std::string::npos);
+}
+
+TEST_F(PageTest, APageIsToldWhatItHasHeardOf) {
+  open();
+  train(grid_text);
+  raw_socket page{node->door().http_port()};
+  page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  const auto news = page.read_until("data: {}\n\n");
+  const auto from = news.find("id: ") + 4;
+  const auto heard = "Hippo-News: "
+                     + news.substr(from, news.find('\n', from) - from)
+                     + "\r\n";
+  const auto studies = [&](const std::string& headers) {
+    return json::parse(body_of(get_with("/api/studies", headers))).size();
+  };
+  EXPECT_EQ(studies(heard), 1u);
+  train(dozen_text);
+  // Whoever has not heard of it may be told what was; all others are told all.
+  EXPECT_GE(studies(heard), 1u);
+  EXPECT_EQ(studies(""), 2u);
+  EXPECT_EQ(studies("Hippo-News: 1.7\r\n"), 2u);
 }
 
 TEST_F(PageTest, PagesThatListenDoNotKeepAServiceFromEnding) {

@@ -117,6 +117,22 @@ TEST(PedAnova, OneValueHasNoImportance) {
   }
 }
 
+TEST(PedAnova, ADomainOfOneTrialSaysNothing) {
+  // Of ten trials the best is alone in a domain, the others share one in which
+  // none is among the best: neither can be compared with anything.
+  varied_parameter x;
+  x.domains = {real_domain(0, 1), real_domain(0, 1)};
+  std::vector<double> losses;
+  for (int i = 0; i < 10; ++i) {
+    x.values.push_back({i == 0 ? 0u : 1u, 0.1 * i});
+    losses.push_back(i);
+  }
+  EXPECT_EQ(ped_anova({x}, losses, 0.1).at(0), 0);
+  // With a second trial in its domain it can.
+  x.values[1] = {0, 0.9};
+  EXPECT_GT(ped_anova({x}, losses, 0.1).at(0), 0);
+}
+
 TEST(PedAnova, OneTrialSaysNothing) {
   const varied_parameter x{{real_domain(0, 1)}, {{0, 0.5}}};
   EXPECT_EQ(ped_anova({x}, {1}, 0.1), std::vector<double>{0});

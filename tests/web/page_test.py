@@ -56,11 +56,15 @@ space:
 algorithm: grid
 """
 
+# Seven more hyper-parameters, of sixteen digits each.
+DRAWN = ", ".join(f"'$.drawn{i}', abs(random()) / 9.3e18" for i in range(7))
+
 # Many trials of the study that is there, which have had its results.
 MULTIPLY = f"""
 INSERT INTO trials
   SELECT study, 9 + n, 'COMPLETE', json_set(params, '$.lr', 0.25 + n / 20000.0,
-         '$.width', n % 7, '$.depth', n % 4), asked_to, steps, best_step,
+         '$.width', n % 7, '$.depth', n % 4, {DRAWN}), asked_to, steps,
+         best_step,
          best_value + n % 97 / 100.0, '', shared
   FROM trials, (WITH RECURSIVE numbers(n) AS
     (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {LARGE - 10})
@@ -87,8 +91,9 @@ class Service:
 
     port = 0
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         self.folder = pathlib.Path(folder)
+        self.flags = flags
         self.start()
 
     def start(self):
@@ -96,7 +101,7 @@ class Service:
         self.process = subprocess.Popen(
             [HIPPO, "serve", "--state", self.folder / "state", "--listen",
              "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--http",
-             f"127.0.0.1:{self.port}"], stdout=subprocess.DEVNULL, stderr=log)
+             f"127.0.0.1:{self.port}", *self.flags], stdout=subprocess.DEVNULL, stderr=log)
         log.close()
         said = wait_for("the service", lambda: re.search(
             r"people look at (http://127\.0\.0\.1:(\d+)/)",
@@ -154,9 +159,10 @@ class Browser(unittest.TestCase):
         return page
 
     def assert_drawn(self, page):
-        """Every chart that is seen has marks on it."""
-        page.wait_for_timeout(300)
-        for canvas in page.locator("canvas").all():
+        """Every chart has marks on it, once it is seen."""
+        for canvas in page.locator("canvas:visible").all():
+            canvas.scroll_into_view_if_needed()
+            expect(canvas).to_have_attribute("data-drawn", "whole")
             colours = canvas.evaluate("""x => {
                 const data = x.getContext("2d").getImageData(
                   0, 0, x.width, x.height).data;
@@ -191,14 +197,44 @@ class Browser(unittest.TestCase):
         page = self.open(service)
         page.get_by_role("link", name="small").click()
         expect(page.get_by_role("heading", name="small")).to_be_visible()
-        expect(page.get_by_role("row")).to_have_count(9 + 1)
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        rows = trials.get_by_role("row")
+        expect(rows).to_have_count(9 + 1)
         self.assert_drawn(page)
+        # Behind each chart is a table.
+        for closed in page.locator("summary").filter(
+                has_text="As a table").all():
+            if closed.is_visible():
+                closed.click()
+        for name in ("Best value", "Learning curves", "Distribution of values",
+                     "Hyper-parameters", "One at a time", "Two together",
+                     "Stage tree"):
+            behind = page.get_by_role("region", name=f"{name}, as a table")
+            self.assertGreater(behind.get_by_role("row").count(), 1, name)
         self.assert_accessible(page)
+        for closed in page.locator("summary").filter(
+                has_text="As a table").all():
+            if closed.is_visible():
+                closed.click()
+        # What a chart shows can be heard, and opened, by keys.
+        chart = page.get_by_role("img", name="Learning curves")
+        chart.press("ArrowRight")
+        chart.press("ArrowRight")
+        expect(page.locator("#said")).to_contain_text("step 2")
+        # Conditions choose trials for the table and all charts.
+        search = page.get_by_label("show only")
+        search.fill("width=2 state=complete")
+        expect(rows).to_have_count(3 + 1)
+        expect(page.get_by_text("3 of 9 trials")).to_be_visible()
+        search.fill("width~2")
+        expect(page.get_by_text("is no condition")).to_be_visible()
+        search.fill("")
+        expect(rows).to_have_count(9 + 1)
         # The first click on a number's head puts the largest above.
-        heads = page.get_by_role("columnheader")
-        page.get_by_role("button", name="best", exact=True).click()
+        heads = trials.get_by_role("columnheader")
+        trials.get_by_role("button", name="best", exact=True).click()
         expect(heads.nth(2)).to_have_attribute("aria-sort", "descending")
-        cells = page.locator("tbody tr td:nth-child(3)").all_inner_texts()
+        cells = trials.locator("tbody tr td:nth-child(3)").all_inner_texts()
         values = [float(x) for x in cells if x not in ("", "–")]
         self.assertEqual(values, sorted(values, reverse=True))
         self.assertEqual(3.0, values[0])
@@ -208,19 +244,27 @@ class Browser(unittest.TestCase):
         box = chart.bounding_box()
         page.mouse.move(box["x"] + 60, box["y"] + 25)
         page.mouse.down()
-        page.mouse.move(box["x"] + 60, box["y"] + 60, steps=3)
+        page.mouse.move(box["x"] + 60, box["y"] + 120, steps=3)
         page.mouse.up()
-        expect(page.get_by_role("row")).to_have_count(3 + 1)
+        expect(rows).to_have_count(3 + 1)
         page.get_by_role("button", name="Show all trials").click()
-        expect(page.get_by_role("row")).to_have_count(9 + 1)
+        expect(rows).to_have_count(9 + 1)
         # A trial that failed says why, and where it parted from others.
-        page.get_by_role("row").filter(has_text="FAILED").first.get_by_role(
+        rows.filter(has_text="FAILED").first.get_by_role(
             "link").click()
         expect(page.get_by_text("width 3 is one too many").first
                ).to_be_visible()
         expect(page.get_by_role("region", name="Stages of the trial")
                ).to_contain_text("width=3")
         self.assert_drawn(page)
+        # On this machine whoever looks may do what the command line does.
+        page.go_back()
+        page.get_by_role("button", name="Retry failed trials").click()
+        expect(page.get_by_role("heading", name="small RUNNING")).to_be_visible()
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("heading", name="small CANCELLED")
+               ).to_be_visible()
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -230,7 +274,7 @@ class Browser(unittest.TestCase):
         base.executescript(MULTIPLY)
         base.close()
         service = self.serve()
-        for path, most in ("table", 1_000_000), ("curves", 4_000_000):
+        for path, most in ("table", 1_000_000), ("curves", 2_000_000):
             with urllib.request.urlopen(
                     f"{service.url}api/studies/1/{path}") as answer:
                 text = answer.read()
@@ -244,8 +288,8 @@ class Browser(unittest.TestCase):
                ).to_be_visible(timeout=1000 * PATIENCE)
         self.assert_drawn(page)
         # Only what is seen of the table is made.
-        self.assertLess(page.get_by_role("row").count(), 100)
-        region = page.get_by_role("region", name="Trials")
+        region = page.get_by_role("region", name="Trials", exact=True)
+        self.assertLess(region.get_by_role("row").count(), 100)
         region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
         expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
                ).to_be_visible()
@@ -312,7 +356,118 @@ class Answers(unittest.TestCase):
         answer = self.get("/api/stream")
         self.assertEqual("text/event-stream", answer.headers["Content-Type"])
         first = [answer.readline() for _ in range(4)]
-        self.assertRegex(b"".join(first), rb"id: \d+\nevent: news\ndata: {}\n")
+        self.assertRegex(b"".join(first), rb"id: \d+\.\d+\nevent: news\ndata: {}\n")
+
+
+class Visitors(unittest.TestCase):
+    """The port for people, who need a token."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
+        self.addCleanup(folder.cleanup)
+        self.service = Service(folder.name, "--people", "127.0.0.1:0")
+        self.addCleanup(self.service.end)
+        said = re.search(r"with a token look at http://127\.0\.0\.1:(\d+)/",
+                         wait_for("the port", lambda: (
+                             self.service.folder / "serve.log").read_text()))
+        self.port = int(said[1])
+        self.state = self.service.folder / "state"
+
+    def hippo(self, *words):
+        return subprocess.run(
+            [HIPPO, "token", *words, "--state", self.state], check=True,
+            capture_output=True, text=True).stdout
+
+    def token(self, *words):
+        """A new token: its id, its link and the token."""
+        said = self.hippo("new", *words)
+        return (re.search(r"token (\w+) lets in", said)[1],
+                re.search(r"http://127\.0\.0\.1:\d+/(\?token=\S+)", said)[1],
+                re.search(r"Bearer (\S+)", said)[1])
+
+    def ask(self, path, body=None, **headers):
+        to = http.client.HTTPConnection("127.0.0.1", self.port,
+                                        timeout=PATIENCE)
+        self.addCleanup(to.close)
+        to.request("GET" if body is None else "POST", path, body=body,
+                   headers={k.replace("_", "-"): v for k, v in
+                            headers.items()})
+        answer = to.getresponse()
+        answer.text = answer.read().decode()
+        return answer
+
+    def test_a_link_lets_in_one_browser_until_it_is_revoked(self):
+        self.assertEqual(401, self.ask("/api/studies").status)
+        self.assertEqual(200, self.ask("/app.js").status)
+        self.assertEqual(401, self.ask("/metrics").status)
+        name, link, token = self.token("--name", "ada")
+        first = self.ask("/" + link)
+        self.assertEqual(303, first.status)
+        self.assertEqual("./", first.headers["Location"])
+        cookie = first.headers["Set-Cookie"]
+        self.assertIn("HttpOnly", cookie)
+        self.assertIn("SameSite=Strict", cookie)
+        cookie = cookie.split(";")[0]
+        self.assertEqual(401, self.ask("/" + link).status, "it is used up")
+        self.assertEqual(200, self.ask("/api/studies", Cookie=cookie).status)
+        self.assertEqual(200, self.ask(
+            "/api/studies", Authorization=f"Bearer {token}").status)
+        self.assertIn("ada", self.hippo("ls"))
+        # Nothing that is stored lets anybody in.
+        stored = b"".join(x.name.encode() + x.read_bytes() for x in
+                          (self.state / "tokens").rglob("*") if x.is_file())
+        for secret in (token, link[7:], cookie.split("=")[1]):
+            self.assertNotIn(secret.split(".")[1].encode(), stored)
+        self.hippo("rm", "ada")
+        self.assertEqual(401, self.ask("/api/studies", Cookie=cookie).status)
+        self.assertEqual(401, self.ask(
+            "/api/studies", Authorization=f"Bearer {token}").status)
+
+    def test_a_viewer_may_look_alone(self):
+        study = json.dumps({"text": "study: x", "name": "x"})
+        asked = {"Content_Type": "application/json"}
+        viewer = f"Bearer {self.token()[2]}"
+        self.assertIn("viewer", self.ask("/api/me", Authorization=viewer).text)
+        refused = self.ask("/api/studies", study, Authorization=viewer,
+                           **asked)
+        self.assertEqual(403, refused.status)
+        self.assertIn("role viewer may only look", refused.text)
+        operator = f"Bearer {self.token('--role', 'operator')[2]}"
+        heard = self.ask("/api/studies", study, Authorization=operator,
+                         **asked)
+        self.assertEqual(400, heard.status, "it is heard, and no study")
+        self.assertIn("x:1:1", heard.text)
+
+    def test_foreign_pages_change_nothing(self):
+        _, link, _ = self.token("--role", "operator")
+        cookie = self.ask("/" + link).headers["Set-Cookie"].split(";")[0]
+        own = {"Cookie": cookie, "Content_Type": "application/json",
+               "Hippo_Page": "1", "Origin": f"http://127.0.0.1:{self.port}"}
+        path, body = "/api/studies/1/pause", "{}"
+        self.assertEqual(404, self.ask(path, body, **own).status)
+        for name, value in (("Origin", "https://evil.example"),
+                            ("Origin", "null"), ("Hippo_Page", None),
+                            ("Content_Type", "text/plain"),
+                            ("Cookie", None)):
+            headers = {k: v for k, v in {**own, name: value}.items() if v}
+            with self.subTest(name):
+                self.assertEqual(401 if name == "Cookie" else 403,
+                                 self.ask(path, body, **headers).status)
+
+    def test_the_page_says_that_a_token_is_needed(self):
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=os.environ.get("CHROMIUM",
+                                               "/usr/bin/chromium"),
+                args=["--no-sandbox"])
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{self.port}/")
+            expect(page.get_by_role("alert")).to_contain_text("needs a token")
+            page.goto(f"http://127.0.0.1:{self.port}/{self.token()[1]}")
+            expect(page.get_by_text("There is no study yet")).to_be_visible()
+            self.assertNotIn("token", page.url)
+            expect(page.get_by_text("Submit a study")).to_be_hidden()
+            browser.close()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,18 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "client_listings.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/report/tensorboard.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"
 #include "verbs/client_options.hpp"
@@ -21,6 +28,7 @@ struct export_arguments {
   std::optional<std::uint64_t> trial; ///< whose weights are wanted
   std::optional<step_t> step;         ///< unless given, the last measured one
   std::string weights;                ///< file for them; empty: not wanted
+  std::string tensorboard; ///< folder for event files; empty: not wanted
   bool csv = false;
   bool json = false;
   std::string file;
@@ -71,7 +79,66 @@ expected<std::string> export_csv(study_handle& study) {
   return trials_csv(result);
 }
 
+/// Returns the trials of `study_handle::export_json`.
+expected<std::vector<trial_record>> read_trials(const std::string& text) {
+  const auto all = nlohmann::ordered_json::parse(text, nullptr, false);
+  std::vector<trial_record> result;
+  try {
+    for (const auto& x : all.at("trials")) {
+      auto& trial = result.emplace_back();
+      trial.id = x.at("id");
+      trial.params = x.at("params");
+      for (auto i = trial_state::pending; i <= trial_state::cancelled;
+           i = static_cast<trial_state>(static_cast<int>(i) + 1))
+        if (x.at("state") == to_string(i))
+          trial.state = i;
+      for (const auto& y : x.at("results")) {
+        auto& measured = trial.results.emplace_back();
+        measured.step = y.at("step");
+        for (const auto& [name, value] : y.at("metrics").items())
+          measured.values[name] = value.is_number()
+                                    ? value.get<double>()
+                                    : std::nan(""); // JSON has no word for it
+      }
+    }
+  } catch (const nlohmann::json::exception& why) {
+    return {errc::malformed_message,
+            std::string{"what the service says of the study: "} + why.what()};
+  }
+  return result;
+}
+
+/// Writes the trials for TensorBoard, a folder each.
+int export_to_tensorboard(const export_arguments& x, study_handle& study) {
+  namespace fs = std::filesystem;
+  const auto text = study.export_json();
+  if (!text)
+    return refuse(text.failure());
+  const auto trials = read_trials(*text);
+  if (!trials)
+    return refuse(trials.failure());
+  const auto now = std::chrono::duration<double>(
+    std::chrono::system_clock::now().time_since_epoch());
+  for (const auto& trial : *trials) {
+    auto name = std::to_string(trial.id);
+    name.insert(0, 5 - std::min<std::size_t>(5, name.size()), '0');
+    const auto folder = fs::path{x.tensorboard} / ("trial-" + name);
+    std::error_code reason;
+    fs::create_directories(folder, reason);
+    std::ofstream out(folder / "events.out.tfevents.hippo", std::ios::binary);
+    out << tensorboard_events(trial, now.count());
+    if (!out.flush())
+      return fail({errc::io_failed, "cannot write into " + folder.string()},
+                  exit_failed);
+  }
+  std::cerr << trials->size() << " trials: tensorboard --logdir "
+            << x.tensorboard << '\n';
+  return exit_done;
+}
+
 int export_study(const export_arguments& x, study_handle& study) {
+  if (!x.tensorboard.empty())
+    return export_to_tensorboard(x, study);
   const auto text = x.csv ? export_csv(study) : study.export_json();
   if (!text)
     return refuse(text.failure());
@@ -91,8 +158,9 @@ int export_study(export_arguments& x) {
     return fail({errc::invalid_argument,
                  "--weights goes with the number of a trial"},
                 exit_bad_input);
-  if (x.csv + x.json + !x.weights.empty() != 1)
-    return fail({errc::invalid_argument, "give --csv or --json, or --weights"},
+  if (x.csv + x.json + !x.weights.empty() + !x.tensorboard.empty() != 1)
+    return fail({errc::invalid_argument,
+                 "give one of --csv, --json, --tensorboard and --weights"},
                 exit_bad_input);
   if (auto why = x.of.server.know(x.how.common))
     return fail(*why, exit_bad_input);
@@ -122,6 +190,9 @@ void add_export(verb_table& verbs) {
   x->how.add_to(*verb);
   verb->add_flag("--csv", x->csv, "Its trials, one a line");
   verb->add_flag("--json", x->json, "Everything");
+  verb->add_option("--tensorboard", x->tensorboard,
+                   "Write its trials into this folder, for TensorBoard: "
+                   "curves, and hyper-parameters");
   verb->add_option("-o,--output", x->file, "Write it here");
 }
 

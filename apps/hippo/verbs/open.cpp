@@ -9,11 +9,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "child_process.hpp"
 #include "folder_service.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "interrupts.hpp"
 #include "outcome.hpp"
+#include "page.hpp"
 #include "verbs/verbs.hpp"
 
 namespace hippo {
@@ -37,19 +37,14 @@ std::optional<std::string> find_page(const std::string& state) {
   const auto pid = said["pid"].get<std::int64_t>();
   if (!std::filesystem::exists("/proc/" + std::to_string(pid)))
     return std::nullopt;
-  return "http://" + said["http"].get<std::string>() + "/";
-}
-
-/// Prints the page's address, and has the desktop show it if there is one.
-void show_page(const std::string& address, const open_arguments& x) {
-  std::cout << address << std::endl;
-  if (!x.only_print) // a machine without a desktop has no such program
-    static_cast<void>(run_program({"xdg-open", address}));
+  const bool is_secure = said.value("tls", false);
+  return (is_secure ? "https://" : "http://") + said["http"].get<std::string>()
+         + "/";
 }
 
 int open_page(const open_arguments& x) {
   if (const auto address = find_page(x.state)) {
-    show_page(*address, x);
+    show_page(*address, x.only_print);
     return exit_done;
   }
   // Nobody works there: the folder is looked at.
@@ -59,7 +54,7 @@ int open_page(const open_arguments& x) {
   if (!folder)
     return fail(folder.failure(), exit_bad_input);
   show_page("http://127.0.0.1:" + std::to_string((*folder)->http_port()) + "/",
-            x);
+            x.only_print);
   std::cerr << "hippo: no service runs on " << x.state
             << "; the page is there until Ctrl-C\n";
   while (interrupt_guard::count() == 0)

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
 #include "hippo/core/ratio.hpp"
@@ -26,6 +25,7 @@
 #include "log_format.hpp"
 #include "network/trainer_port.hpp"
 #include "outcome.hpp"
+#include "page.hpp"
 #include "service.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
@@ -59,6 +59,7 @@ struct run_options {
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   bool quiet = false;
+  bool open = false; ///< whether to show the page
   /// The studies' numbers in the state folder, where they go on, ended or not;
   /// empty: they are given as files.
   std::vector<std::string> resumed;
@@ -110,6 +111,7 @@ private:
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
+  std::optional<own_page> page_;
   std::optional<trainer_port> door_; ///< once it is open
   local_trainers trainers_;
   bool closed_ = false;
@@ -219,12 +221,23 @@ std::optional<error> local_service::open() {
     std::cerr << "hippo: " << options_.state << " holds " << known_results
               << " results of earlier runs; they are not trained again\n";
   actors_.go();
+  if (!options_.open)
+    return std::nullopt;
+  page_.emplace(system_, query_sources{options_.state,
+                                       options_.state + "/hippo.log",
+                                       options_.catalogue.workloads,
+                                       actors_.coordinator(), actors_.pool(),
+                                       actors_.journal()});
+  if (auto why = page_->open())
+    return why;
+  show_page(page_->address(), options_.quiet);
   return std::nullopt;
 }
 
 void local_service::close() {
   if (std::exchange(closed_, true))
     return;
+  page_.reset();
   actors_.close();
   trainers_.wait();
 }
@@ -575,6 +588,8 @@ void add_run(verb_table& verbs) {
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
+  verb->add_flag("--open", x->run.open,
+                 "Show the page while it runs; with --quiet, print where it is");
   x->common.add_to(*verb);
 }
 

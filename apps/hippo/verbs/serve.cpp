@@ -54,6 +54,7 @@ struct serve_options {
   endpoint trainers{"127.0.0.1", 4848}; ///< where trainers connect
   endpoint clients{"127.0.0.1", 4849};  ///< where clients do, over RPC
   endpoint people{"127.0.0.1", 4850};   ///< and over HTTP
+  std::optional<endpoint> visitors; ///< people with tokens; nothing: nowhere
   std::string keys;      ///< folder of `hippo keys`; empty: no TLS
   bool insecure = false; ///< whether others may connect without TLS
   local_trainer_options local; ///< started on this machine
@@ -170,7 +171,10 @@ void wind_up(service& svc) {
 std::optional<error> find_open_door(const serve_options& x) {
   if (!x.keys.empty() || x.insecure)
     return std::nullopt;
-  for (const auto& where : {x.trainers, x.clients, x.people})
+  auto doors = std::vector{x.trainers, x.clients, x.people};
+  if (x.visitors)
+    doors.push_back(*x.visitors);
+  for (const auto& where : doors)
     if (!is_loopback(where))
       return error{errc::not_allowed,
                    to_text(where)
@@ -199,6 +203,21 @@ expected<authenticator> make_authenticator(const credentials& shown,
         [](kj::Exception&& why) -> admitted_connection {
           kj::throwFatalException(exception_saying(explain(why)));
         });
+  }};
+}
+
+/// Speaks TLS with everybody: who they are, tokens say.
+expected<authenticator> make_open_door(const credentials& shown,
+                                       kj::Timer& timer) {
+  auto made = open_tls_service::make(shown, timer);
+  if (!made)
+    return made.failure();
+  const auto service = std::make_shared<open_tls_service>(std::move(*made));
+  return authenticator{[service](kj::AuthenticatedStream stream) {
+    return service->accept(kj::mv(stream))
+      .then([](kj::Own<kj::AsyncIoStream> secured) {
+        return admitted_connection{kj::mv(secured), peer_role::anybody};
+      });
   }};
 }
 
@@ -237,6 +256,14 @@ gateway_options gateway_of(const serve_options& x, service& svc,
     result.make_authenticator = [shown = keys->clients](kj::Timer& timer) {
       return make_authenticator(shown, timer);
     };
+  if (!x.visitors)
+    return result;
+  result.people = {x.visitors->host, x.visitors->port, {}};
+  if (keys)
+    result.people->make_authenticator
+      = [shown = keys->clients](kj::Timer& timer) {
+          return make_open_door(shown, timer);
+        };
   return result;
 }
 
@@ -324,14 +351,22 @@ int serve(serve_options options) {
   if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))
     return fail(*why, exit_failed);
+  const std::string scheme = keys ? "https://" : "http://";
+  std::string visitors;
+  if (options.visitors) {
+    options.visitors->port = entry.people_port();
+    visitors = scheme + to_text(*options.visitors) + "/";
+  }
   service_file known{options.state};
-  if (auto why
-      = known.write(options.trainers, options.clients, options.people))
+  if (auto why = known.write(options.trainers, options.clients, options.people,
+                             keys.has_value(), visitors))
     return fail(*why, exit_failed);
   say("trainers connect to " + to_text(options.trainers));
   say("clients connect to " + to_text(options.clients));
-  say("people look at http" + std::string{keys ? "s" : ""} + "://"
-      + to_text(options.people) + "/");
+  say("people look at " + scheme + to_text(options.people) + "/");
+  if (!visitors.empty())
+    say("people with a token look at " + visitors
+        + " (hippo token new makes one)");
   const auto broken = follow(svc, trainers, entry, options.linger);
   if (!broken) {
     const auto* const why
@@ -351,6 +386,7 @@ struct serve_arguments {
   std::string listen = "127.0.0.1:4848";
   std::string rpc = "127.0.0.1:4849";
   std::string http = "127.0.0.1:4850";
+  std::string people;
   double trainer_timeout = 15;
   double stall_timeout = 600;
   double first_step_timeout = 21'600;
@@ -377,6 +413,13 @@ int serve(serve_arguments& x) {
                    std::string{flag} + ": " + read.failure().message},
                   exit_bad_input);
     out = *read;
+  }
+  if (!x.people.empty()) {
+    const auto read = parse_endpoint(x.people, 0);
+    if (!read)
+      return fail({read.failure().code, "--people: " + read.failure().message},
+                  exit_bad_input);
+    x.serve.visitors = *read;
   }
   x.serve.local.devices.clear();
   if (x.trainers.value_or(x.devices.empty() ? 0 : 1) > 0) {
@@ -425,6 +468,9 @@ void add_serve(verb_table& verbs) {
   verb->add_option("--http", x->http,
                    "Where /healthz, /metrics and /api are: HOST:PORT")
     ->capture_default_str();
+  verb->add_option("--people", x->people,
+                   "Where the page is for people who have a token of `hippo "
+                   "token`, without a certificate: HOST:PORT");
   verb->add_option("--keys", x->serve.keys,
                    "Folder of `hippo keys`: who comes in shows a certificate");
   verb->add_flag("--insecure", x->serve.insecure,

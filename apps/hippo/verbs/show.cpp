@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iostream>
 #include <memory>
@@ -32,6 +33,24 @@ std::string render_row(const listing& x) {
     result += pad_right(x.columns[i].name, width + 2)
               + show_cell(x.rows[0][i], x.columns[i].look) + '\n';
   return result;
+}
+
+/// Says in one line what a study has cost, what it was spared, and when it ends.
+std::string cost_line(const study_summary& x) {
+  const auto alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
+  const auto part = [&](double seconds) {
+    return duration_text(seconds) + " ("
+           + std::to_string(alone > 0 ? std::lround(100 * seconds / alone) : 0)
+           + " %)";
+  };
+  auto result = "cost " + duration_text(x.cost_seconds)
+                + " of device time; merging saved " + part(x.saved_seconds)
+                + ", stopping " + part(x.stopped_seconds);
+  if (has_ended(x))
+    return result + "; took " + duration_text(x.active_seconds);
+  return result
+         + (x.seconds_left ? "; about " + duration_text(*x.seconds_left) + " left"
+                           : "; when it ends is not known yet");
 }
 
 /// Prints with which other studies a study shares training, and why not with
@@ -68,7 +87,7 @@ int show(const show_arguments& x, client& service, study_handle& study) {
   }
   const auto all = list_studies({known->summary});
   if (x.format == "table") {
-    std::cout << render_row(all);
+    std::cout << cost_line(known->summary) << '\n' << render_row(all);
     return print_sharing(service, known->summary);
   }
   auto fields = nlohmann::ordered_json::object();

@@ -75,6 +75,10 @@ struct study_summary {
   double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
   /// Why nothing of it can be trained now, and what helps; else empty.
   std::string waiting{};
+  // Device time, an estimate like `saved_seconds`.
+  double cost_seconds = 0;    ///< that was spent on it
+  double stopped_seconds = 0; ///< that trials given up would have taken yet
+  std::optional<double> seconds_left{}; ///< until it ends, an estimate
 };
 
 /// Whether a study will never do anything again.

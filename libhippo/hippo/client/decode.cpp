@@ -55,6 +55,10 @@ study_summary decode(schema::StudyInfo::Reader x) {
   result.active_seconds = x.getActiveSeconds();
   result.saved_seconds = x.getSavedSeconds();
   result.waiting = x.getWaiting();
+  result.cost_seconds = x.getCostSeconds();
+  result.stopped_seconds = x.getStoppedSeconds();
+  if (x.getLeft().isSeconds())
+    result.seconds_left = x.getLeft().getSeconds();
   return result;
 }
 

@@ -17,8 +17,10 @@ namespace {
 
 /// Makes the context of either side.
 /// @param timer null: of those who connect
+/// @param asks whether those who connect must show a certificate
 expected<kj::Own<kj::TlsContext>> make_context(const credentials& shown,
-                                               kj::Maybe<kj::Timer&> timer) {
+                                               kj::Maybe<kj::Timer&> timer,
+                                               bool asks = true) {
   const auto authorities = openssl::blocks_of(shown.authorities);
   if (!authorities)
     return authorities.failure();
@@ -36,7 +38,7 @@ expected<kj::Own<kj::TlsContext>> make_context(const credentials& shown,
     options.trustedCertificates = trusted;
     options.defaultKeypair = own;
     KJ_IF_MAYBE(x, timer) {
-      options.verifyClients = true;
+      options.verifyClients = asks;
       options.timer = *x;
       options.acceptTimeout = handshake_time_max;
     }
@@ -103,6 +105,19 @@ rpc_tls_service::accept(kj::AuthenticatedStream stream) {
                             "does not give");
       return admitted_peer{kj::mv(secured.stream), std::move(*holder)};
     });
+}
+
+expected<open_tls_service> open_tls_service::make(const credentials& shown,
+                                                  kj::Timer& timer) {
+  auto context = make_context(shown, timer, false);
+  if (!context)
+    return context.failure();
+  return open_tls_service{kj::mv(*context)};
+}
+
+kj::Promise<kj::Own<kj::AsyncIoStream>>
+open_tls_service::accept(kj::AuthenticatedStream stream) {
+  return context_->wrapServer(kj::mv(stream.stream));
 }
 
 expected<rpc_tls_peer> rpc_tls_peer::make(const credentials& shown) {

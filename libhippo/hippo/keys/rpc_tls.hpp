@@ -51,6 +51,25 @@ private:
   std::vector<key_role> admitted_; ///< by authority
 };
 
+/// The service's side of TLS for people, whose browsers have no certificate: who
+/// they are shows otherwise.
+class open_tls_service {
+public:
+  /// @returns `errc::invalid_argument` if OpenSSL cannot use `shown`
+  static expected<open_tls_service> make(const credentials& shown,
+                                         kj::Timer& timer);
+
+  /// Makes the handshake on an accepted connection.
+  /// REQUIRES: `*this` outlives the promise
+  kj::Promise<kj::Own<kj::AsyncIoStream>> accept(kj::AuthenticatedStream stream);
+
+private:
+  explicit open_tls_service(kj::Own<kj::TlsContext> context)
+    : context_(kj::mv(context)) {}
+
+  kj::Own<kj::TlsContext> context_;
+};
+
 /// The side of TLS under Cap'n Proto of those who connect.
 class rpc_tls_peer {
 public:

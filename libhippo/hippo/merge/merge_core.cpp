@@ -713,6 +713,7 @@ merger_overview merge_core::overview() const {
   result.stages = hippo::overview(plan_);
   for (study_no i = 0; i < studies(); ++i)
     result.study_seconds.push_back(ledger_.shares().seconds(i));
+  result.age_seconds = usage_.age(now_);
   return result;
 }
 

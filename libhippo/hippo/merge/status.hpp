@@ -44,6 +44,7 @@ struct merger_overview : usage_totals {
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.
   std::vector<double> study_seconds;
+  double age_seconds = 0; ///< since the timeline began
 };
 
 } // namespace hippo

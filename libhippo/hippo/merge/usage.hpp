@@ -64,6 +64,10 @@ public:
   std::optional<steps_trained> take_unstored(const std::string& workload_key);
 
   [[nodiscard]] const usage_totals& totals() const { return totals_; }
+  /// Returns the seconds since the timeline began.
+  [[nodiscard]] double age(moment now) const {
+    return seconds_between(begun_, now);
+  }
   [[nodiscard]] std::uint64_t trained_steps() const { return trained_steps_; }
   /// Returns the mean time of a trained step, those of earlier runs included;
   /// 0: none was trained.

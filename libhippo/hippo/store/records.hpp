@@ -32,6 +32,17 @@ struct stored_result {
   std::string device; ///< kind of device that measured it
 };
 
+/// What a study has heard of one metric at one state of a trial.
+struct stored_value {
+  std::uint64_t event = 0; ///< its place in what the study has heard
+  double time = 0;         ///< seconds since 1970
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  std::uint64_t node = 0; ///< of the plan, where the result is
+  double value = 0;       ///< NaN, too, where the metric was not measured
+  step_t shared = 0;      ///< as of `trial_measured`
+};
+
 /// A checkpoint of one state of a node.
 struct stored_checkpoint {
   std::uint64_t node = 0; ///< 0: the root

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -70,6 +71,16 @@ auto binds(std::uint64_t only) {
   return [only](sql_statement& x) { x.bind(1, only); };
 }
 
+expected<stored_node> node_in(const sql_statement& row,
+                              const std::string& path) {
+  auto config = decode_configuration(row.text(4));
+  if (!config)
+    return damaged(path, "node " + std::to_string(row.number(0)) + ": "
+                           + config.failure().message);
+  return stored_node{row.number(0), row.number(1), row.number(2),
+                     row.number(3), std::move(*config)};
+}
+
 /// Returns the plan's nodes of a workload.
 expected<std::vector<stored_node>>
 read_nodes(sql_database& database, std::uint64_t workload,
@@ -79,14 +90,7 @@ read_nodes(sql_database& database, std::uint64_t workload,
                      " FROM nodes WHERE workload = ? AND node > 0"
                      " ORDER BY node"),
     binds(workload),
-    [&path](const sql_statement& row) -> expected<stored_node> {
-      auto config = decode_configuration(row.text(4));
-      if (!config)
-        return damaged(path, "node " + std::to_string(row.number(0)) + ": "
-                               + config.failure().message);
-      return stored_node{row.number(0), row.number(1), row.number(2),
-                         row.number(3), std::move(*config)};
-    });
+    [&path](const sql_statement& row) { return node_in(row, path); });
 }
 
 /// Reads what was measured at states. Those that come in the order of the table
@@ -304,11 +308,16 @@ std::string state_reader::report() const { return path_ + "/report"; }
 
 // -- reading ------------------------------------------------------------------
 
-expected<stored_plan>
-state_reader::read_plan(const std::string& workload_key) {
-  const auto workload = read_first<std::uint64_t>(
+expected<std::optional<std::uint64_t>>
+state_reader::find_workload(const std::string& workload_key) {
+  return read_first<std::uint64_t>(
     database_.prepare("SELECT id FROM workloads WHERE key = ?"),
     [&](sql_statement& x) { x.bind_text(1, workload_key); }, first_number);
+}
+
+expected<stored_plan>
+state_reader::read_plan(const std::string& workload_key) {
+  const auto workload = find_workload(workload_key);
   if (!workload)
     return workload.failure();
   if (!*workload)
@@ -440,6 +449,56 @@ state_reader::load_events(std::uint64_t study, std::uint64_t after,
   return result;
 }
 
+expected<std::vector<stored_value>>
+state_reader::load_values(std::uint64_t study, const std::string& metric,
+                          std::uint64_t after, std::size_t most) {
+  return read_all<stored_value>(
+    database_.prepare(
+      "SELECT e.id, e.time, e.trial, e.step, e.node, m.value, m.bits, e.shared"
+      " FROM events e LEFT JOIN metrics m ON m.workload = e.workload"
+      "  AND m.node = e.node AND m.step = e.step AND m.name = ?"
+      " WHERE e.study = ? AND e.id > ? AND e.kind = ? ORDER BY e.id LIMIT ?"),
+    [&](sql_statement& x) {
+      x.bind_text(1, metric).bind(2, study).bind(3, after);
+      x.bind_text(4, measured_kind).bind(5, most);
+    },
+    [](const sql_statement& row) -> expected<stored_value> {
+      const bool is_none = row.is_null(5) && row.is_null(6);
+      return stored_value{row.number(0), row.real(1), row.number(2),
+                          row.number(3), row.number(4),
+                          is_none ? std::nan("") : exact_real(row, 5),
+                          row.number(7)};
+    });
+}
+
+expected<std::vector<stored_node>>
+state_reader::load_nodes(const std::string& workload_key,
+                         const std::vector<std::uint64_t>& ids) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  std::vector<stored_node> result;
+  if (!*workload)
+    return result;
+  auto query
+    = database_.prepare("SELECT node, parent, begin, strand, configuration"
+                        " FROM nodes WHERE workload = ? AND node = ?");
+  if (!query)
+    return query.failure();
+  for (const auto id : ids) {
+    const auto found = query->reset().bind(1, **workload).bind(2, id).step();
+    if (!found)
+      return found.failure();
+    if (!*found)
+      continue;
+    auto node = node_in(*query, path_);
+    if (!node)
+      return node.failure();
+    result.push_back(std::move(*node));
+  }
+  return result;
+}
+
 expected<std::optional<stored_trial>>
 state_reader::load_best(const stored_study& study) {
   const std::string order
@@ -489,6 +548,26 @@ expected<metrics> state_reader::load_metrics(std::uint64_t study,
   }
 }
 
+expected<std::vector<metrics>> state_reader::load_metrics(
+  const std::string& workload_key,
+  const std::vector<std::pair<std::uint64_t, step_t>>& states) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  auto values = metrics_reader::make(database_);
+  if (!values)
+    return values.failure();
+  std::vector<metrics> result;
+  for (const auto& [node, step] : states) {
+    auto measured = *workload ? values->read(**workload, node, step)
+                              : expected<metrics>{metrics{}};
+    if (!measured)
+      return measured.failure();
+    result.push_back(std::move(*measured));
+  }
+  return result;
+}
+
 expected<std::vector<stored_output>>
 state_reader::load_output(std::uint64_t study, std::uint64_t trial,
                           step_t first, std::size_t most) {
@@ -523,20 +602,22 @@ expected<state_reader::trial_counts>
 state_reader::count_trials(std::uint64_t study) {
   auto query = database_.prepare(
     "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to),"
-    " total(steps), total(shared) FROM trials WHERE study = ?1");
+    " total(steps), total(shared), total(state = ?5),"
+    " total(CASE state WHEN ?5 THEN steps END) FROM trials WHERE study = ?1");
   if (!query)
     return query.failure();
   query->bind(1, study)
     .bind_text(2, to_string(trial_state::pending))
     .bind_text(3, to_string(trial_state::running))
-    .bind_text(4, to_string(trial_state::paused));
+    .bind_text(4, to_string(trial_state::paused))
+    .bind_text(5, to_string(trial_state::pruned));
   if (auto found = query->step(); !found)
     return found.failure();
-  return trial_counts{query->number(0),
-                      static_cast<std::uint64_t>(query->real(1)),
-                      static_cast<std::uint64_t>(query->real(2)),
-                      static_cast<std::uint64_t>(query->real(3)),
-                      static_cast<std::uint64_t>(query->real(4))};
+  const auto sum = [&](int column) {
+    return static_cast<std::uint64_t>(query->real(column));
+  };
+  return trial_counts{query->number(0), sum(1), sum(2), sum(3),
+                      sum(4),           sum(5), sum(6)};
 }
 
 expected<state_reader::state_counts> state_reader::count_states() {

@@ -63,6 +63,19 @@ public:
                                                   std::uint64_t after,
                                                   std::size_t most);
 
+  /// Returns what a study has heard of one metric after event `after`, in its
+  /// order. Cheaper than `load_events`, which reads all metrics.
+  expected<std::vector<stored_value>> load_values(std::uint64_t study,
+                                                  const std::string& metric,
+                                                  std::uint64_t after,
+                                                  std::size_t most);
+
+  /// Returns these nodes of a workload's plan, without those that are not there.
+  /// @complexity O(log nodes) each
+  expected<std::vector<stored_node>>
+  load_nodes(const std::string& workload_key,
+             const std::vector<std::uint64_t>& ids);
+
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.
   expected<std::optional<stored_trial>> load_best(const stored_study& study);
@@ -78,6 +91,13 @@ public:
   expected<metrics> load_metrics(std::uint64_t study, std::uint64_t trial,
                                  step_t step);
 
+  /// Returns what was measured at states of a workload's plan, in their order;
+  /// empty if nothing was.
+  /// @param states nodes and steps; sorted ones cost one pass over them
+  expected<std::vector<metrics>>
+  load_metrics(const std::string& workload_key,
+               const std::vector<std::pair<std::uint64_t, step_t>>& states);
+
   /// Returns what was printed while a trial was trained, shared training
   /// included, as far as it has been measured; by step, from `first` on.
   expected<std::vector<stored_output>> load_output(std::uint64_t study,
@@ -92,6 +112,8 @@ public:
     std::uint64_t asked_steps = 0; ///< how far they are to be trained, added up
     std::uint64_t delivered_steps = 0; ///< how far they have been
     std::uint64_t shared_steps = 0;    ///< of these, see `stored_trial::shared`
+    std::uint64_t pruned = 0;          ///< trials that were given up
+    std::uint64_t pruned_steps = 0;    ///< how far these have been trained
   };
   expected<trial_counts> count_trials(std::uint64_t study);
 
@@ -138,6 +160,9 @@ protected:
 
 private:
   expected<stored_plan> read_plan(const std::string& workload_key);
+  /// Returns the number by which tables know a workload, if it is known.
+  expected<std::optional<std::uint64_t>>
+  find_workload(const std::string& workload_key);
   /// Reads the one number that a query gives, 0 if it gives none.
   expected<std::uint64_t> read_number(const char* sql);
 

@@ -1,0 +1,108 @@
+#include "gateway/http_actions.hpp"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "gateway/limits.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using answer = std::optional<std::string>;
+using verb = study_command::verb;
+
+error incomplete(const std::string& what) {
+  return {errc::invalid_argument, "what is sent must be a map with " + what};
+}
+
+/// Takes a text out of what was sent.
+expected<std::string> text_in(const json& x, const std::string& name) {
+  const auto i = x.find(name);
+  if (i == x.end() || !i->is_string())
+    return incomplete("the text '" + name + "'");
+  return i->get<std::string>();
+}
+
+expected<study_command> command_of(const std::string& what, const json& x) {
+  static const std::map<std::string, verb> plain{{"pause", verb::pause},
+                                                 {"resume", verb::resume},
+                                                 {"stop", verb::stop}};
+  study_command result;
+  if (const auto i = plain.find(what); i != plain.end()) {
+    result.what = i->second;
+  } else if (what == "cancel") {
+    result.what = verb::cancel;
+    result.text = x.contains("reason") && x["reason"].is_string()
+                    ? x["reason"].get<std::string>()
+                    : "somebody wanted it so, on the page";
+  } else if (what == "retry") {
+    result.what = verb::retry;
+    result.text = json{{"all", x.value("all", false)}}.dump();
+  } else {
+    result.what = verb::weight;
+    if (!x.contains("weight") || !x["weight"].is_number())
+      return incomplete("the number 'weight'");
+    result.text = plain_text(x["weight"]);
+  }
+  if (result.text.size() > command_text_bytes_max)
+    return error{errc::invalid_argument, "the reason is too long"};
+  return result;
+}
+
+} // namespace
+
+kj::Promise<std::optional<std::string>>
+act_on(query_service& queries, const http_target& target,
+       const std::string& text) {
+  const auto& path = target.path;
+  if (path.size() < 2 || path[0] != "api")
+    return answer{};
+  const auto x = json::parse(text, nullptr, false);
+  const bool is_study
+    = path.size() == 2 && (path[1] == "studies" || path[1] == "preview");
+  const bool is_command
+    = path.size() == 4 && path[1] == "studies"
+      && std::set<std::string>{"pause",  "resume", "stop",
+                               "cancel", "retry",  "weight"}
+           .contains(path[3]);
+  if (!is_study && !is_command)
+    return answer{};
+  if (!x.is_object())
+    return to_exception({errc::invalid_argument,
+                         "what is sent is not a map in JSON"});
+  if (is_study) {
+    auto study = text_in(x, "text");
+    auto name = text_in(x, "name");
+    if (!study || !name)
+      return to_exception(!study ? study.failure() : name.failure());
+    if (study->size() > study_text_bytes_max
+        || name->size() > client_name_bytes_max)
+      return to_exception(
+        {errc::invalid_argument, "the study file or its name is too long"});
+    if (path[1] == "preview")
+      return queries.preview(std::move(*study), std::move(*name))
+        .then([](std::string found) { return answer{std::move(found)}; });
+    return queries.submit(std::move(*study), std::move(*name))
+      .then([](query_service::submitted y) {
+        return answer{
+          json{{"id", y.id}, {"warnings", y.warnings}}.dump(
+            -1, ' ', false, json::error_handler_t::replace)
+          + '\n'};
+      });
+  }
+  auto command = command_of(path[3], x);
+  if (!command)
+    return to_exception(command.failure());
+  return queries.find(path[2]).then(
+    [&queries, command = std::move(*command)](stored_study study) {
+      return queries.command(study.id, command).then([](command_answer y) {
+        return answer{json{{"retried", y.retried}}.dump() + '\n'};
+      });
+    });
+}
+
+} // namespace hippo

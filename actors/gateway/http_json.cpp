@@ -1,0 +1,166 @@
+#include "gateway/http_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gateway/limits.hpp"
+
+namespace hippo {
+
+namespace {
+
+http_json params_of(const std::string& x) {
+  auto result = http_json::parse(x, nullptr, false);
+  return result.is_discarded() ? http_json::object() : result;
+}
+
+http_json text_or_null(const std::string& x) {
+  return x.empty() ? http_json(nullptr) : http_json(x);
+}
+
+} // namespace
+
+http_json shown(const stored_trial& trial) {
+  http_json best = nullptr;
+  if (trial.best)
+    best = {{"step", trial.best->step}, {"value", trial.best->value}};
+  return {{"trial", trial.trial},
+          {"state", to_string(trial.state)},
+          {"params", params_of(trial.params)},
+          {"asked_steps", trial.asked_to},
+          {"steps", trial.steps},
+          {"shared_steps", trial.shared},
+          {"best", std::move(best)},
+          {"failure", text_or_null(trial.failure)}};
+}
+
+http_json shown(const live_study_view& x) {
+  const auto& study = x.stored.study;
+  const bool up = study.direction == direction::maximize;
+  return {{"id", study.id},
+          {"name", study.name},
+          {"state", to_string(study.state)},
+          {"reason", text_or_null(study.reason)},
+          {"metric", study.metric},
+          {"direction", up ? "maximize" : "minimize"},
+          {"weight", study.weight},
+          {"algorithm", x.stored.algorithm},
+          {"workload", x.stored.workload_key},
+          {"trials", x.stored.counts.trials},
+          {"finished", x.stored.counts.finished},
+          {"asked_steps", x.stored.counts.asked_steps},
+          {"delivered_steps", x.stored.counts.delivered_steps},
+          {"shared_steps", x.stored.counts.shared_steps},
+          {"best", x.stored.best ? shown(*x.stored.best) : http_json(nullptr)},
+          {"active_seconds", x.active_seconds},
+          {"step_seconds", x.stored.step_seconds},
+          {"cost_seconds", x.stored.cost_seconds},
+          {"saved_seconds", x.stored.saved_seconds},
+          {"stopped_seconds", x.stored.stopped_seconds},
+          {"seconds_left",
+           x.seconds_left ? http_json(*x.seconds_left) : http_json(nullptr)},
+          {"waiting", text_or_null(x.waiting)}};
+}
+
+http_json shown(const stored_event& x) {
+  http_json result{{"id", x.id}, {"time", x.time}};
+  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
+    result["trial"] = measured->trial;
+    result["step"] = measured->at;
+    result["measured"] = measured->values;
+  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
+    result["trial"] = failed->trial;
+    result["step"] = failed->at;
+    result["failed"] = failed->reason.message;
+  } else {
+    const auto& command = std::get<study_command>(x.what);
+    result["trial"] = command.trial;
+    result["step"] = command.at;
+    result["command"] = to_string(command.what);
+    result["text"] = command.text;
+  }
+  return result;
+}
+
+http_json shown(const trainer_view& x) {
+  http_json lease = nullptr;
+  if (x.lease)
+    lease = {{"lanes", x.lanes},
+             {"studies", x.studies},
+             {"what", x.what},
+             {"at", x.lease->at},
+             {"to", x.lease->to},
+             {"steps_per_second", x.lease->steps_per_second}};
+  return {{"number", x.trainer.number},
+          {"name", x.trainer.name},
+          {"device", x.trainer.device},
+          {"memory_bytes", x.trainer.memory_bytes},
+          {"driver", text_or_null(x.trainer.driver)},
+          {"compute_capability", text_or_null(x.trainer.compute_capability)},
+          {"sick", text_or_null(x.trainer.sick)},
+          {"lost", text_or_null(x.gone())},
+          {"lease", std::move(lease)}};
+}
+
+/// Shows stage trees, together at most `shown_stages_max` stages.
+http_json shown(const std::vector<merger_overview>& trees) {
+  http_json result = http_json::array();
+  auto left = shown_stages_max;
+  for (const auto& x : trees) {
+    http_json stages = http_json::array();
+    for (const auto& y : x.stages) {
+      if (left == 0)
+        break;
+      --left;
+      stages.push_back({{"id", y.id},
+                        {"parent", y.parent},
+                        {"begin", y.begin},
+                        {"end", y.end},
+                        {"config", y.config},
+                        {"trials", y.trials}});
+    }
+    const auto& status = x.status;
+    result.push_back({{"workload", x.workload_key},
+                      {"asked_steps", status.figures.asked_steps},
+                      {"delivered_steps", status.figures.delivered_steps},
+                      {"unique_steps", status.figures.unique_delivered_steps},
+                      {"shared_steps", status.figures.shared_steps},
+                      {"trained_steps", status.trained_steps},
+                      {"reused_steps", status.reused_steps},
+                      {"saved_seconds", status.saved_seconds},
+                      {"all_stages", x.stages.size()},
+                      {"stages", std::move(stages)}});
+  }
+  return result;
+}
+
+http_json shown_timeline(const std::vector<merger_overview>& mergers) {
+  auto trainer = http_json::array(), begin = http_json::array(),
+       end = http_json::array(), from = http_json::array(),
+       to = http_json::array(), train = http_json::array(),
+       workload = http_json::array();
+  for (const auto& x : mergers) {
+    const auto& all = x.timeline;
+    const auto first = std::find_if(all.begin(), all.end(), [&](const auto& y) {
+      return y.end > x.age_seconds - shown_timeline_seconds;
+    });
+    for (auto i = first; i != all.end(); ++i) {
+      const auto rounded = [](double y) {
+        return std::round(y * 1000) / 1000;
+      };
+      trainer.push_back(i->trainer);
+      begin.push_back(rounded(i->begin - x.age_seconds));
+      end.push_back(rounded(i->end - x.age_seconds));
+      from.push_back(i->from);
+      to.push_back(i->to);
+      train.push_back(rounded(i->train));
+      workload.push_back(x.workload_key);
+    }
+  }
+  return {{"trainer", std::move(trainer)}, {"begin", std::move(begin)},
+          {"end", std::move(end)},         {"from", std::move(from)},
+          {"to", std::move(to)},           {"train", std::move(train)},
+          {"workload", std::move(workload)}};
+}
+
+} // namespace hippo

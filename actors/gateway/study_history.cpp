@@ -1,0 +1,414 @@
+#include "gateway/study_history.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "gateway/limits.hpp"
+#include "hippo/report/text.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t rows_per_read = 10'000;
+
+/// Measurements that are kept; curves of a study with more end there.
+constexpr std::size_t kept_values_max = 1'000'000;
+
+/// A version that no history before this one has had, whichever process it was
+/// in: what a page has of that is not taken for a part of this.
+std::uint64_t first_version() {
+  return static_cast<std::uint64_t>(
+    std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch())
+      .count());
+}
+
+std::string text_of(const json& x) {
+  return x.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// A value of a hyper-parameter: a number as it is, all else in short.
+std::string cell(const json& x) {
+  return text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2)));
+}
+
+/// A stage's label is at most so long: pages have no room for more.
+constexpr std::size_t label_bytes_max = 100;
+
+/// Where a configuration differs from that of the stage before, among those
+/// that may.
+std::string difference(configuration x, const configuration* before,
+                       const std::set<std::string>& varied) {
+  std::erase_if(x, [&](const auto& y) {
+    if (!varied.contains(y.first))
+      return true;
+    if (before == nullptr)
+      return false;
+    const auto i = before->find(y.first);
+    return i != before->end() && i->second == y.second;
+  });
+  auto result = to_text(x);
+  if (result.size() <= label_bytes_max)
+    return result;
+  const auto end = result.rfind(';', label_bytes_max);
+  return result.substr(0, end == std::string::npos ? label_bytes_max : end + 1)
+         + "…";
+}
+
+/// Writes an object by columns.
+class columns {
+public:
+  /// Adds a member, of which the value is to be written next.
+  std::string& add(const char* name) {
+    text_ += text_.empty() ? '{' : ',';
+    text_ += '"';
+    text_ += name;
+    text_ += "\":";
+    return text_;
+  }
+  /// Adds a list of what `f` gives for each item.
+  template <class Items, class F>
+  void add_list(const char* name, const Items& items, F f) {
+    add(name) += '[';
+    for (const auto& x : items) {
+      write(f(x));
+      text_ += ',';
+    }
+    if (text_.back() == ',')
+      text_.pop_back();
+    text_ += ']';
+  }
+  std::string take() {
+    text_ += "}\n";
+    return std::move(text_);
+  }
+
+private:
+  void write(std::uint64_t x) { add_number(text_, x); }
+  void write(double x) { add_number(text_, x); }
+  void write(const std::string& x) { text_ += text_of(x); }
+  void write(const std::optional<std::uint64_t>& x) {
+    if (x)
+      add_number(text_, *x);
+    else
+      text_ += "null";
+  }
+
+  std::string text_;
+};
+
+} // namespace
+
+study_history::study_history(stored_study study, std::string workload_key,
+                             std::set<std::string> varied)
+  : study_(std::move(study)), workload_key_(std::move(workload_key)),
+    varied_(std::move(varied)), first_(first_version()), version_(first_) {}
+
+expected<std::monostate> study_history::refresh(state_reader& store) {
+  const auto now = store.data_version();
+  if (!now)
+    return now.failure();
+  if (was_read_ && *now == data_version_)
+    return std::monostate{};
+  for (const auto step : {&study_history::read_values,
+                          &study_history::read_stages,
+                          &study_history::read_trials})
+    if (auto done = (this->*step)(store); !done)
+      return done;
+  data_version_ = *now;
+  was_read_ = true;
+  return std::monostate{};
+}
+
+expected<std::monostate> study_history::read_values(state_reader& store) {
+  for (;;) {
+    const auto part = store.load_values(study_.id, study_.metric, last_event_,
+                                        rows_per_read);
+    if (!part)
+      return part.failure();
+    for (const auto& x : *part) {
+      last_event_ = x.event;
+      if (values_.size() < kept_values_max)
+        values_.push_back(x);
+      if (x.node == 0)
+        continue;
+      if (auto& known = places_[x.trial]; x.step >= known.step)
+        known = {x.node, x.step};
+      auto i = stages_.find(x.node);
+      if (i == stages_.end()) {
+        i = stages_.emplace(x.node, stage{}).first;
+        unknown_.insert(x.node);
+      }
+      if (x.step >= i->second.last.step)
+        i->second.last = x;
+    }
+    if (part->size() < rows_per_read)
+      return std::monostate{};
+  }
+}
+
+expected<std::monostate> study_history::read_stages(state_reader& store) {
+  while (!unknown_.empty()) {
+    const std::vector<std::uint64_t> wanted{unknown_.begin(), unknown_.end()};
+    auto nodes = store.load_nodes(workload_key_, wanted);
+    if (!nodes)
+      return nodes.failure();
+    unknown_.clear();
+    for (auto& x : *nodes) {
+      auto& known = stages_[x.id];
+      known.parent = x.parent;
+      known.begin = x.begin;
+      known.config = std::move(x.config);
+      unlabelled_.push_back(x.id);
+      if (x.parent != 0 && stages_.emplace(x.parent, stage{}).second)
+        unknown_.insert(x.parent);
+    }
+  }
+  for (const auto id : unlabelled_) {
+    auto& x = stages_[id];
+    const auto above = stages_.find(x.parent);
+    x.label = difference(
+      x.config, above == stages_.end() ? nullptr : &above->second.config,
+      varied_);
+    constexpr std::size_t entry_bytes = 120; // of a configuration
+    text_bytes_ += x.label.size() + x.config.size() * entry_bytes;
+  }
+  unlabelled_.clear();
+  return std::monostate{};
+}
+
+expected<std::monostate> study_history::read_trials(state_reader& store) {
+  const auto version = version_ + 1;
+  std::size_t row = 0;
+  for (std::uint64_t first = 0;;) {
+    const auto part = store.load_trials(study_.id, first, rows_per_read);
+    if (!part)
+      return part.failure();
+    for (const auto& x : *part) {
+      first = x.trial + 1;
+      if (row == trials_.size())
+        trials_.emplace_back();
+      else if (trials_[row].trial == x) {
+        ++row;
+        continue;
+      }
+      put(row, x);
+      trials_[row].changed = version_ = version;
+      ++row;
+    }
+    if (part->size() < rows_per_read)
+      return std::monostate{};
+  }
+}
+
+void study_history::put(std::size_t row, const stored_trial& x) {
+  auto& known = trials_[row].trial;
+  if (known.params != x.params) {
+    const auto before = json::parse(known.params, nullptr, false);
+    const auto values = json::parse(x.params, nullptr, false);
+    if (before.is_object())
+      for (const auto& [name, y] : before.items())
+        params_[name].set(row, "null");
+    if (values.is_object())
+      for (const auto& [name, y] : values.items())
+        params_[name].set(row, cell(y));
+  }
+  text_bytes_ += x.params.size() + x.failure.size();
+  text_bytes_ -= known.params.size() + known.failure.size();
+  known = x;
+}
+
+std::string study_history::table(std::uint64_t since) const {
+  // Another history's version is of no use here.
+  const bool is_whole = since < first_ || since > version_;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < trials_.size(); ++i)
+    if (is_whole || trials_[i].changed > since)
+      rows.push_back(i);
+  const auto trial = [&](std::size_t i) -> const stored_trial& {
+    return trials_[i].trial;
+  };
+  using number = std::optional<std::uint64_t>;
+  columns result;
+  add_number(result.add("version"), version_);
+  result.add("whole") += is_whole ? "true" : "false";
+  result.add_list("trial", rows, [&](auto i) { return trial(i).trial; });
+  cell_column state;
+  for (const auto i : rows)
+    state.set(i, '"' + std::string{to_string(trial(i).state)} + '"');
+  state.add_to(result.add("state"), rows);
+  result.add_list("value", rows, [&](auto i) {
+    return trial(i).best ? trial(i).best->value : std::nan("");
+  });
+  result.add_list("step", rows, [&](auto i) {
+    return trial(i).best ? number{trial(i).best->step} : number{};
+  });
+  result.add_list("steps", rows, [&](auto i) { return trial(i).steps; });
+  result.add_list("asked_steps", rows,
+                  [&](auto i) { return trial(i).asked_to; });
+  result.add_list("shared_steps", rows, [&](auto i) { return trial(i).shared; });
+  columns params;
+  for (const auto& [name, column] : params_) {
+    // A name is a text, and written like one.
+    const auto key = text_of(name);
+    column.add_to(params.add(key.substr(1, key.size() - 2).c_str()), rows);
+  }
+  auto of_params = params_.empty() ? "{}\n" : params.take();
+  of_params.pop_back();
+  result.add("params") += of_params;
+  json failures = json::object();
+  for (const auto i : rows)
+    if (!trial(i).failure.empty())
+      failures[std::to_string(trial(i).trial)] = trial(i).failure;
+  result.add("failures") += text_of(failures);
+  return result.take();
+}
+
+std::string study_history::curves(std::uint64_t after) const {
+  auto from = std::upper_bound(
+    values_.begin(), values_.end(), after,
+    [](std::uint64_t x, const stored_value& y) { return x < y.event; });
+  const std::vector<stored_value> rows{
+    from, from + std::min<std::ptrdiff_t>(
+            values_.end() - from,
+            static_cast<std::ptrdiff_t>(exported_results_max))};
+  const auto start = values_.empty() ? 0 : values_.front().time;
+  std::vector<double> value, seconds;
+  for (const auto& x : rows) {
+    value.push_back(x.value);
+    seconds.push_back(std::round((x.time - start) * 1000) / 1000);
+  }
+  columns result;
+  result.add("metric") += text_of(study_.metric);
+  const auto next = rows.empty() ? after : rows.back().event;
+  result.add("whole")
+    += values_.empty() || next >= values_.back().event ? "true" : "false";
+  add_number(result.add("next"), next);
+  add_number(result.add("start"), std::round(start * 1000) / 1000);
+  result.add_list("trial", rows, [](const auto& x) { return x.trial; });
+  result.add_list("step", rows, [](const auto& x) { return x.step; });
+  result.add_list("shared", rows, [](const auto& x) { return x.shared; });
+  add_numbers(result.add("value"), value);
+  add_numbers(result.add("seconds"), seconds);
+  return result.take();
+}
+
+std::string study_history::tree() const {
+  // How far each node is trained for this study, and by how many trials.
+  struct passage {
+    step_t end = 0;
+    std::uint64_t trials = 0;
+  };
+  std::map<std::uint64_t, passage> passed;
+  for (const auto& [trial, where] : places_) {
+    auto end = where.step;
+    for (auto i = stages_.find(where.node); i != stages_.end();
+         i = stages_.find(i->second.parent)) {
+      auto& known = passed[i->first];
+      known.end = std::max(known.end, end);
+      ++known.trials;
+      end = i->second.begin;
+    }
+  }
+  using row = std::pair<std::uint64_t, passage>;
+  std::vector<row> rows{passed.begin(), passed.end()};
+  rows.resize(std::min(rows.size(), shown_stages_max));
+  const auto stage_of = [&](const row& x) -> const stage& {
+    return stages_.at(x.first);
+  };
+  columns result;
+  add_number(result.add("all_nodes"), std::uint64_t{passed.size()});
+  result.add_list("id", rows, [](const row& x) { return x.first; });
+  result.add_list("parent", rows,
+                  [&](const row& x) { return stage_of(x).parent; });
+  result.add_list("begin", rows,
+                  [&](const row& x) { return stage_of(x).begin; });
+  result.add_list("end", rows, [](const row& x) { return x.second.end; });
+  result.add_list("trials", rows, [](const row& x) { return x.second.trials; });
+  std::vector<double> value, seconds;
+  const auto start = values_.empty() ? 0 : values_.front().time;
+  for (const auto& x : rows) {
+    const auto& last = stage_of(x).last;
+    value.push_back(last.event == 0 ? std::nan("") : last.value);
+    seconds.push_back(last.event == 0 ? std::nan("")
+                                      : std::round(last.time - start));
+  }
+  add_numbers(result.add("value"), value);
+  add_numbers(result.add("seconds"), seconds);
+  result.add_list("label", rows,
+                  [&](const row& x) { return stage_of(x).label; });
+  columns at;
+  at.add_list("trial", places_, [](const auto& x) { return x.first; });
+  at.add_list("node", places_, [](const auto& x) { return x.second.node; });
+  at.add_list("step", places_, [](const auto& x) { return x.second.step; });
+  auto of_places = at.take();
+  of_places.pop_back();
+  result.add("at") += of_places;
+  return result.take();
+}
+
+expected<std::string> study_history::front(state_reader& store) const {
+  struct state {
+    std::uint64_t node = 0;
+    step_t step = 0;
+    std::uint64_t trial = 0;
+    auto operator<=>(const state&) const = default;
+  };
+  std::vector<state> states;
+  for (const auto& x : values_) {
+    const auto i = std::lower_bound(
+      trials_.begin(), trials_.end(), x.trial,
+      [](const trial_row& y, std::uint64_t no) { return y.trial.trial < no; });
+    if (i != trials_.end() && i->trial.trial == x.trial && i->trial.best
+        && i->trial.best->step == x.step)
+      states.push_back({x.node, x.step, x.trial});
+  }
+  std::sort(states.begin(), states.end());
+  std::vector<std::pair<std::uint64_t, step_t>> places;
+  for (const auto& x : states)
+    places.emplace_back(x.node, x.step);
+  const auto measured = store.load_metrics(workload_key_, places);
+  if (!measured)
+    return measured.failure();
+  std::map<std::string, std::vector<double>> by_name;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    for (const auto& [name, value] : (*measured)[i])
+      by_name.try_emplace(name, states.size(), std::nan(""))
+        .first->second[i]
+        = value;
+  columns result;
+  result.add("metric") += text_of(study_.metric);
+  result.add_list("trial", states, [](const auto& x) { return x.trial; });
+  result.add_list("step", states, [](const auto& x) { return x.step; });
+  columns values;
+  for (const auto& [name, column] : by_name) {
+    const auto key = text_of(name);
+    add_numbers(values.add(key.substr(1, key.size() - 2).c_str()), column);
+  }
+  auto of_values = by_name.empty() ? "{}\n" : values.take();
+  of_values.pop_back();
+  result.add("values") += of_values;
+  return result.take();
+}
+
+std::size_t study_history::bytes() const {
+  constexpr std::size_t map_entry = 64;
+  auto result = sizeof *this + text_bytes_
+                + trials_.size() * sizeof trials_[0]
+                + values_.size() * sizeof(stored_value)
+                + places_.size() * (map_entry + sizeof(place))
+                + stages_.size() * (map_entry + sizeof(stage));
+  for (const auto& [name, column] : params_)
+    result += column.bytes();
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gateway/cell_column.hpp"
+#include "hippo/core/error.hpp"
+#include "hippo/store/state_reader.hpp"
+
+namespace hippo {
+
+/// What a page shows of a study, as far as it was read: its trials, what was
+/// measured of its objective, and the part of the stage tree that its trials
+/// pass. Reading again reads what has come since; of the trials, which change
+/// in place, all rows, but what they hold is taken apart only where it differs.
+///
+/// The answers are by columns, compact JSON: docs/http.md#columns.
+class study_history {
+public:
+  /// @param varied the hyper-parameters that labels of stages tell of
+  study_history(stored_study study, std::string workload_key,
+                std::set<std::string> varied);
+  study_history(const study_history&) = delete;
+  study_history& operator=(const study_history&) = delete;
+
+  /// Reads what was stored since the last time. One store for all times.
+  expected<std::monostate> refresh(state_reader& store);
+
+  /// Returns the trials and their hyper-parameters: those that have changed
+  /// after `since`, which is the `version` of an earlier answer, or all.
+  [[nodiscard]] std::string table(std::uint64_t since) const;
+
+  /// Returns what was measured of the objective after event `after`, in the
+  /// order in which it came: at most `exported_results_max` rows.
+  [[nodiscard]] std::string curves(std::uint64_t after) const;
+
+  /// Returns the stages that the trials pass, by number, parents first; of more
+  /// than `shown_stages_max` the first ones.
+  [[nodiscard]] std::string tree() const;
+
+  /// Returns all metrics of each trial where its best value was measured.
+  expected<std::string> front(state_reader& store) const;
+
+  /// Returns about how much memory it takes.
+  [[nodiscard]] std::size_t bytes() const;
+
+private:
+  struct trial_row {
+    stored_trial trial;
+    std::uint64_t changed = 0; ///< the version in which it last did
+  };
+  /// Where a trial is.
+  struct place {
+    std::uint64_t node = 0;
+    step_t step = 0;
+  };
+  struct stage {
+    std::uint64_t parent = 0;
+    step_t begin = 0;
+    std::string label;    ///< what changes in it
+    configuration config; ///< those after it are compared with it
+    stored_value last{};  ///< of it for this study
+  };
+
+  expected<std::monostate> read_values(state_reader& store);
+  expected<std::monostate> read_trials(state_reader& store);
+  expected<std::monostate> read_stages(state_reader& store);
+  void put(std::size_t row, const stored_trial& x);
+
+  const stored_study study_; ///< the text left out
+  const std::string workload_key_;
+  const std::set<std::string> varied_;
+  const std::uint64_t first_; ///< above the versions of histories before
+  std::uint64_t version_;     ///< grows with every change
+  std::uint64_t data_version_ = 0; ///< of the store
+  bool was_read_ = false;
+  std::vector<trial_row> trials_; ///< by number
+  std::map<std::string, cell_column> params_;
+  std::vector<stored_value> values_; ///< in the order in which they came
+  std::uint64_t last_event_ = 0;
+  std::map<std::uint64_t, place> places_; ///< by trial
+  std::map<std::uint64_t, stage> stages_; ///< by node
+  std::set<std::uint64_t> unknown_;       ///< nodes that are yet to be read
+  std::vector<std::uint64_t> unlabelled_; ///< nodes that were read
+  std::size_t text_bytes_ = 0;            ///< of trials and stages
+};
+
+} // namespace hippo

@@ -1,0 +1,124 @@
+#include "gateway/study_importance.hpp"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "gateway/limits.hpp"
+#include "hippo/importance/importance.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t rows_per_read = 10'000;
+
+std::string text_of(const json& x) {
+  return x.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+/// Shows each trial of a study to `f`.
+std::optional<error>
+for_each_trial(state_reader& store, std::uint64_t study,
+               const std::function<void(const stored_trial&)>& f) {
+  std::uint64_t first = 0;
+  for (;;) {
+    const auto part = store.load_trials(study, first, rows_per_read);
+    if (!part)
+      return part.failure();
+    if (part->empty())
+      return std::nullopt;
+    for (const auto& x : *part)
+      f(x);
+    first = part->back().trial + 1;
+  }
+}
+
+/// Shows each measurement of a study's objective to `f`, until it returns
+/// false.
+std::optional<error>
+for_each_value(state_reader& store, const stored_study& study,
+               const std::function<bool(const stored_value&)>& f) {
+  std::uint64_t after = 0;
+  for (;;) {
+    const auto part
+      = store.load_values(study.id, study.metric, after, rows_per_read);
+    if (!part)
+      return part.failure();
+    for (const auto& x : *part)
+      if (!f(x))
+        return std::nullopt;
+    if (part->size() < rows_per_read)
+      return std::nullopt;
+    after = part->back().event;
+  }
+}
+
+} // namespace
+
+expected<std::string> importance_text(state_reader& store,
+                                      const stored_study& study, step_t step) {
+  std::map<step_t, std::size_t> measured;
+  if (step == 0) {
+    const auto why
+      = for_each_value(store, study, [&](const stored_value& x) {
+          if (std::isfinite(x.value))
+            ++measured[x.step];
+          return true;
+        });
+    if (why)
+      return *why;
+    step = step_to_compare(measured).value_or(0);
+  }
+  std::map<std::uint64_t, double> values; // by trial
+  if (const auto why
+      = for_each_value(store, study, [&](const stored_value& x) {
+          if (x.step == step && std::isfinite(x.value))
+            values.emplace(x.trial, x.value);
+          return values.size() < exported_results_max;
+        }))
+    return *why;
+  if (values.size() < importance_trials_min)
+    return {errc::invalid_argument,
+            "study '" + study.name + "' has "
+              + (step == 0 ? std::string{"no results"}
+                           : std::to_string(values.size())
+                               + " results at step " + std::to_string(step))
+              + "; what the best tenth have in common takes at least "
+              + std::to_string(importance_trials_min)};
+  std::vector<compared_trial> trials;
+  if (const auto why
+      = for_each_trial(store, study.id, [&](const stored_trial& x) {
+          if (const auto i = values.find(x.trial); i != values.end())
+            trials.push_back(
+              {json::parse(x.params, nullptr, false), i->second});
+        }))
+    return *why;
+  const auto found = importance_of(trials, study.direction);
+  auto parameters = json::array();
+  for (const auto& x : found.parameters)
+    parameters.push_back({{"parameter", x.name},
+                          {"importance", x.importance},
+                          {"share", x.share},
+                          {"trials", x.trials}});
+  return text_of({{"study", study.name},
+                  {"metric", study.metric},
+                  {"direction",
+                   study.direction == direction::maximize ? "maximize"
+                                                          : "minimize"},
+                  {"step", step},
+                  {"trials", found.trials},
+                  {"best", found.best},
+                  {"importance", std::move(parameters)},
+                  {"constant", found.constant},
+                  {"left_out", found.left_out}});
+}
+
+} // namespace hippo

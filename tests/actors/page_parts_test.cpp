@@ -1,0 +1,213 @@
+// What the page's answers are made of: columns, and answers that are kept.
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "gateway/cell_column.hpp"
+#include "gateway/kept_answers.hpp"
+
+namespace hippo {
+namespace {
+
+using json = nlohmann::json;
+
+// -- columns ------------------------------------------------------------------
+
+std::vector<float> floats_of(const std::string& base64) {
+  static const std::string digits
+    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  for (std::size_t i = 0; i < base64.size(); i += 4) {
+    std::uint32_t x = 0;
+    int there = 3;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const auto c = base64[i + k];
+      x = x << 6 | (c == '=' ? 0 : static_cast<std::uint32_t>(digits.find(c)));
+      there -= c == '=' ? 1 : 0;
+    }
+    for (int k = 0; k < there; ++k)
+      bytes += static_cast<char>(x >> (16 - 8 * k) & 255);
+  }
+  std::vector<float> result(bytes.size() / sizeof(float));
+  EXPECT_EQ(bytes.size() % sizeof(float), 0u);
+  std::memcpy(result.data(), bytes.data(), result.size() * sizeof(float));
+  return result;
+}
+
+/// Reads a column as a page does.
+std::vector<json> decoded(const std::string& text) {
+  const auto x = json::parse(text);
+  if (x.is_array())
+    return x;
+  std::vector<json> result;
+  if (x.contains("float32")) {
+    for (const auto y : floats_of(x.at("float32")))
+      result.push_back(std::isnan(y) ? json(nullptr) : json(y));
+  } else {
+    for (const auto& at : x.at("at"))
+      result.push_back(x.at("of").at(at.get<std::size_t>()));
+  }
+  return result;
+}
+
+TEST(CellColumnTest, AnyColumnIsReadAsItWasSet) {
+  std::mt19937_64 random{7};
+  for (int round = 0; round < 60; ++round) {
+    const auto size = round % 2 == 0 ? random() % 50 : 1000 + random() % 50;
+    const auto kinds = 1 + random() % 2000;
+    const bool has_words = random() % 2 == 0;
+    cell_column column;
+    std::vector<json> expected(size);
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < size; ++i) {
+      for (int change = 0; change <= round % 3; ++change) {
+        const auto kind = random() % kinds;
+        expected[i] = kind == 0                     ? json(nullptr)
+                      : has_words && kind % 5 == 1 ? json("w" + std::to_string(kind))
+                                                   : json(double(kind) / 8);
+        column.set(i, expected[i].dump());
+      }
+      if (random() % 8 != 0 || size > 1000)
+        rows.push_back(i);
+    }
+    std::string text;
+    column.add_to(text, rows);
+    const auto found = decoded(text);
+    ASSERT_EQ(found.size(), rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      ASSERT_EQ(found[i], expected[rows[i]]) << "row " << rows[i];
+  }
+}
+
+TEST(CellColumnTest, RowsThatWereNeverSetAreNull) {
+  cell_column column;
+  column.set(2, "0.5");
+  std::string text;
+  column.add_to(text, {0, 1, 2, 3});
+  EXPECT_EQ(text, "[null,null,0.5,null]");
+}
+
+TEST(CellColumnTest, TenThousandNumbersTakeSixBytesEach) {
+  std::mt19937_64 random{1};
+  std::uniform_real_distribution<> draw;
+  cell_column column;
+  std::vector<std::size_t> rows(10'000);
+  std::iota(rows.begin(), rows.end(), 0);
+  for (const auto i : rows) {
+    std::string number;
+    add_number(number, draw(random));
+    column.set(i, number);
+  }
+  std::string text;
+  column.add_to(text, rows);
+  EXPECT_LT(text.size(), 60'000u);
+}
+
+TEST(CellColumnTest, NumbersAreWrittenInFullAndOthersAreNull) {
+  std::string text;
+  for (const double x : {0.1, -0.0, 1e300, 1. / 3, std::nan(""),
+                         std::numeric_limits<double>::infinity()}) {
+    text.clear();
+    add_number(text, x);
+    const auto read = json::parse(text);
+    if (std::isfinite(x)) {
+      EXPECT_EQ(read.get<double>(), x);
+    } else {
+      EXPECT_TRUE(read.is_null());
+    }
+  }
+}
+
+// -- answers that are kept ----------------------------------------------------
+
+struct KeptAnswersTest : testing::Test {
+  ~KeptAnswersTest() noexcept override = default;
+
+  kj::EventLoop loop;
+  kj::WaitScope scope{loop};
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
+  std::uint64_t news = 1; // what is stored
+  int made = 0;
+
+  std::string ask(kept_answers& from, const std::string& key,
+                  std::uint64_t seen, kj::Maybe<kj::Duration> age = nullptr,
+                  std::size_t size = 100) {
+    return from
+      .get(key, {news, seen, age},
+           [&]() -> kj::Promise<kept_answers::answer> {
+             ++made;
+             auto text = std::to_string(news);
+             text.resize(size);
+             return std::make_shared<const packed_body>(pack_body(text));
+           })
+      .wait(scope)
+      ->plain.c_str();
+  }
+};
+
+TEST_F(KeptAnswersTest, AnAnswerIsMadeOnceUntilSomethingNewerIsKnown) {
+  kept_answers kept{timer, 1 << 20};
+  EXPECT_EQ(ask(kept, "x", 1), "1");
+  EXPECT_EQ(ask(kept, "x", 1), "1");
+  EXPECT_EQ(made, 1);
+  news = 5;
+  // A page that has heard of 1 alone is served, one that has heard of 5 is not.
+  EXPECT_EQ(ask(kept, "x", 1), "1");
+  EXPECT_EQ(ask(kept, "x", 5), "5");
+  EXPECT_EQ(ask(kept, "x", 1), "5");
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(ask(kept, "y", 1), "5");
+  EXPECT_EQ(made, 3);
+}
+
+TEST_F(KeptAnswersTest, WhatRunsIsAskedForAgainAfterAMoment) {
+  kept_answers kept{timer, 1 << 20};
+  const auto age = 400 * kj::MILLISECONDS;
+  ask(kept, "x", 1, age);
+  timer.advanceTo(timer.now() + 300 * kj::MILLISECONDS);
+  ask(kept, "x", 1, age);
+  EXPECT_EQ(made, 1);
+  timer.advanceTo(timer.now() + 200 * kj::MILLISECONDS);
+  ask(kept, "x", 1, age);
+  EXPECT_EQ(made, 2);
+}
+
+TEST_F(KeptAnswersTest, MoreThanThereIsRoomForIsForgotten) {
+  kept_answers kept{timer, 4000};
+  for (int i = 0; i < 20; ++i)
+    ask(kept, std::to_string(i), 1, nullptr, 900);
+  scope.poll();
+  EXPECT_EQ(made, 20);
+  ask(kept, "19", 1, nullptr, 900);
+  EXPECT_EQ(made, 20) << "the last one is there";
+  ask(kept, "0", 1, nullptr, 900);
+  EXPECT_EQ(made, 21) << "the first one is not";
+}
+
+TEST_F(KeptAnswersTest, WhoWaitsForTheSameGetsTheSameAndFailuresAreNotKept) {
+  kept_answers kept{timer, 1 << 20};
+  auto pair = kj::newPromiseAndFulfiller<kept_answers::answer>();
+  const auto make = [&]() -> kj::Promise<kept_answers::answer> {
+    ++made;
+    return kj::mv(pair.promise);
+  };
+  auto first = kept.get("x", {1, 1, nullptr}, make);
+  auto second = kept.get("x", {1, 1, nullptr}, make);
+  EXPECT_EQ(made, 1);
+  pair.fulfiller->reject(kj::Exception{kj::Exception::Type::FAILED, __FILE__,
+                                       __LINE__, kj::str("no")});
+  EXPECT_THROW(first.wait(scope), kj::Exception);
+  EXPECT_THROW(second.wait(scope), kj::Exception);
+  scope.poll();
+  EXPECT_EQ(ask(kept, "x", 1), "1");
+  EXPECT_EQ(made, 2);
+}
+
+} // namespace
+} // namespace hippo

@@ -1,0 +1,159 @@
+// What may be done with the service here, by who looks.
+import {element, shown} from "./base.js";
+import {ask, order, Refused} from "./data.js";
+
+const sentence = why => why.message.replace(/^\w+: /, "");
+
+/** @param done is called when something was done */
+export function actions(done) {
+  let who = {role: "viewer"};
+  const waiting = [];
+  ask("api/me").then(found => {
+    who = found;
+    for (const hear of waiting.splice(0)) hear();
+  }, () => {}); // then there is nothing to be done
+  /** Shows a node once it is known that who looks may use it. */
+  const forOperators = node => {
+    const hear = () => { node.hidden = who.role !== "operator"; };
+    node.hidden = true;
+    if (who.role === "operator") hear();
+    else waiting.push(hear);
+    return node;
+  };
+
+  const dialogs = element("div");
+  document.body.append(dialogs);
+  /** Asks for a yes. */
+  function confirm(question, yes) {
+    return new Promise(answer => {
+      const dialog = element("dialog", {"aria-label": question},
+        element("p", {}, question));
+      const end = said => {
+        dialog.close();
+        dialog.remove();
+        answer(said);
+      };
+      const ok = element("button", {type: "button", class: "main"}, yes);
+      const no = element("button", {type: "button"}, "Back");
+      ok.addEventListener("click", () => end(true));
+      no.addEventListener("click", () => end(false));
+      dialog.addEventListener("cancel", () => end(false));
+      dialog.append(element("p", {class: "tools"}, ok, no));
+      dialogs.append(dialog);
+      dialog.showModal();
+    });
+  }
+
+  // One bar for the study that is shown: it must not be made anew under a
+  // hand that writes into it.
+  let bar = null, shownStudy = null;
+  const verbs = [
+    ["pause", "Pause", s => s.state === "RUNNING"],
+    ["resume", "Resume", s => s.state === "PAUSED"],
+    ["stop", "Stop", s => ["RUNNING", "PAUSED"].includes(s.state),
+      "What runs is finished, then the study ends."],
+    ["cancel", "Cancel", s => !["COMPLETE", "FAILED", "CANCELLED"].includes(
+      s.state), "The study ends now; what is being trained for it is lost."],
+    ["retry", "Retry failed trials", s => s.state !== "CANCELLED"],
+  ];
+  function makeBar() {
+    const said = element("span", {role: "status"});
+    const run = async (verb, more = {}) => {
+      said.textContent = "…";
+      try {
+        await order(`api/studies/${shownStudy.id}/${verb}`, more);
+        said.textContent = "done";
+        done();
+      } catch (why) {
+        if (!(why instanceof Refused) && why.name !== "TypeError") throw why;
+        said.textContent = why instanceof Refused ? sentence(why)
+          : "the service does not answer";
+      }
+    };
+    const buttons = verbs.map(([verb, name, , warning]) => {
+      const button = element("button", {type: "button"}, name);
+      button.addEventListener("click", async () => {
+        if (!warning || await confirm(`${name} ${shownStudy.name}? ${warning}`,
+          name)) run(verb);
+      });
+      return button;
+    });
+    const weight = element("input", {type: "number", min: .001, step: "any",
+      class: "narrow"});
+    const set = element("button", {type: "button"}, "Set");
+    set.addEventListener("click", () => run("weight",
+      {weight: Number(weight.value)}));
+    const node = forOperators(element("div", {class: "tools", role: "group",
+      "aria-label": "What to do with the study"}, ...buttons,
+    element("label", {}, "weight ", weight), set, said));
+    return {id: shownStudy.id, node, show(study) {
+      shownStudy = study;
+      verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
+      const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(study.state);
+      set.hidden = weight.parentElement.hidden = ended;
+      if (document.activeElement !== weight && !weight.dataset.set) {
+        weight.value = study.weight;
+        weight.dataset.set = "1";
+      }
+    }};
+  }
+
+  return {
+    /** What can be done with a study. */
+    ofStudy(study) {
+      shownStudy = study;
+      if (bar?.id !== study.id) bar = makeBar();
+      bar.show(study);
+      return bar.node;
+    },
+
+    /** A place for a study file: looked at first, then submitted. */
+    toSubmit() {
+      const text = element("textarea", {rows: 12, spellcheck: "false",
+        "aria-label": "Study file"});
+      const file = element("input", {type: "file", accept: ".yaml,.yml,.json",
+        "aria-label": "Choose a study file"});
+      const said = element("pre", {role: "status", hidden: true, tabindex: "0"});
+      const look = element("button", {type: "button"}, "Preview");
+      const submit = element("button", {type: "button", class: "main",
+        disabled: true}, "Submit");
+      const tell = words => {
+        said.hidden = !words;
+        said.textContent = words;
+      };
+      file.addEventListener("change", async () => {
+        text.value = await file.files[0]?.text() ?? "";
+        submit.disabled = true;
+      });
+      text.addEventListener("input", () => { submit.disabled = true; });
+      const run = async (path, then) => {
+        tell("…");
+        try {
+          then(await order(path, {text: text.value,
+            name: file.files[0]?.name ?? "page.yaml"}));
+        } catch (why) {
+          submit.disabled = true;
+          tell(why instanceof Refused ? sentence(why)
+            : "the service does not answer");
+        }
+      };
+      look.addEventListener("click", () => run("api/preview", found => {
+        const study = found.studies?.[0] ?? found;
+        tell(Object.entries(study).filter(([, x]) => typeof x !== "object")
+          .map(([name, x]) => `${name.replaceAll("_", " ")}: ${shown(x)}`)
+          .join("\n"));
+        submit.disabled = false;
+      }));
+      submit.addEventListener("click", () => run("api/studies", found => {
+        tell(found.warnings.join("\n"));
+        location.hash = `#/study/${found.id}`;
+      }));
+      return forOperators(element("details", {class: "card"},
+        element("summary", {}, "Submit a study"), element("p",
+          {class: "quiet"}, "A study file, as for ", element("code", {},
+            "hippo submit"), ". Look at what it would train before you do."),
+        element("div", {class: "tools"}, file), text,
+        element("div", {class: "tools"}, look, submit), said));
+    },
+  };
+}

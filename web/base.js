@@ -1,0 +1,308 @@
+// What charts have in common: elements, numbers, colours, a place to draw on.
+
+/** Makes an element; children are nodes or text. */
+export function element(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes))
+    if (value !== undefined && value !== null && value !== false)
+      node.setAttribute(key, value === true ? "" : value);
+  node.append(...children.filter(x => x !== null && x !== undefined));
+  return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+export function drawn(name, attributes, text) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes))
+    node.setAttribute(key, value);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+/** A number as people read it. */
+export function shown(x, digits = 5) {
+  if (x === null || x === undefined) return "–";
+  if (typeof x !== "number") return String(x);
+  if (Number.isInteger(x) && Math.abs(x) < 1e9) return x.toLocaleString("en");
+  const size = Math.abs(x);
+  return size !== 0 && (size < 1e-4 || size >= 1e6)
+    ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
+}
+
+/** Seconds as a clock shows them. */
+export function clock(seconds) {
+  const s = Math.round(seconds);
+  const two = x => String(x).padStart(2, "0");
+  return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}`
+    : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
+}
+
+const STOPS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98],
+  [253, 231, 37]];
+const SCALE = Array.from({length: 257}, (_, k) => {
+  const at = k / 64, i = Math.min(Math.floor(at), 3);
+  return `rgb(${STOPS[i].map((a, c) => Math.round(a + (STOPS[i + 1][c] - a)
+    * (at - i))).join(" ")})`;
+});
+/** A span of time for people. */
+export const span = seconds => seconds < 120 ? `${shown(Number(
+  seconds.toFixed(1)))} s` : clock(seconds);
+
+/** A colour between bad (0) and good (1), as in viridis; grey for neither. */
+export function scale(x) {
+  return Number.isFinite(x)
+    ? SCALE[Math.round(Math.min(Math.max(x, 0), 1) * 256)]
+    : "rgb(140 150 165)";
+}
+
+/** Round values that divide a range. */
+export function ticks(low, high, most = 6) {
+  if (!(high > low)) return [low];
+  const raw = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map(x => x * power).find(x => x >= raw);
+  const result = [];
+  for (let x = Math.ceil(low / step) * step; x <= high + step * 1e-9; x += step)
+    result.push(Number(x.toPrecision(12)));
+  return result;
+}
+
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name)
+    .trim();
+}
+
+/** The least and the largest of the finite numbers, or null. */
+export function range(values) {
+  let low = Infinity, high = -Infinity;
+  for (const x of values) {
+    if (!Number.isFinite(x)) continue;
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  return low <= high ? [low, high] : null;
+}
+
+/** How good values are, from 0 to 1. */
+export function ranks(values, maximize) {
+  const finite = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const low = finite[0];
+  // The worst tenth is one: an outlier must not hide all else.
+  const from = maximize ? finite[Math.floor(finite.length / 10)] : low;
+  const to = maximize ? finite.at(-1)
+    : finite[Math.ceil(finite.length * .9) - 1] ?? low;
+  return x => {
+    if (!Number.isFinite(x)) return NaN;
+    const r = to === from ? 1 : (x - from) / (to - from);
+    return Math.min(Math.max(maximize ? r : 1 - r, 0), 1);
+  };
+}
+
+let tip = null;
+/** Shows words beside a place on the screen; none hides them. */
+export function hint(event, words) {
+  tip ??= document.body.appendChild(element("div", {class: "tip"}));
+  tip.hidden = !words;
+  if (!words) return;
+  tip.textContent = words;
+  const right = event.clientX > innerWidth - 300;
+  tip.style.left = right ? "" : `${event.clientX + 14}px`;
+  tip.style.right = right ? `${innerWidth - event.clientX + 14}px` : "";
+  tip.style.top = `${Math.min(event.clientY + 14, innerHeight - 60)}px`;
+}
+
+const said = document.getElementById("said");
+/** Says words to those who listen to a screen reader. */
+export function say(words) {
+  if (said) said.textContent = words;
+}
+
+const SLICE = 8; // milliseconds of drawing at a time
+const REST = 20; // times as long as it took until news are drawn again
+
+/** A place to draw on: a canvas with an SVG over it. It is drawn while it is
+ * seen, anew when its size or the colours change, and in slices if `draw` is a
+ * generator: what is there stays until the new picture is whole.
+ * @param over whether the SVG is above the canvas, not below
+ * @param draw(context, svg, width, height) @returns a text if there is nothing
+ *   to show
+ * @returns {node, canvas, redraw() now, update() when there are news} */
+export function plot(label, draw, {tall = false, small = false,
+  over = false} = {}) {
+  const canvas = element("canvas", {role: "img", "aria-label": label,
+    tabindex: "0"});
+  const svg = drawn("svg", {"aria-hidden": "true"});
+  const note = element("p", {class: "empty"}, "Loading …");
+  const node = element("div", {class: `plot${tall ? " tall" : ""}${
+    small ? " small" : ""}`}, ...over ? [canvas, svg] : [svg, canvas], note);
+  let seen = false, wanted = false, asked = false, work = null, timer = 0;
+  let cost = 0, ended = -Infinity;
+
+  function begin() {
+    asked = false;
+    work = null;
+    wanted = true;
+    if (!seen) return;
+    const {width, height} = node.getBoundingClientRect();
+    if (!width) return;
+    wanted = false;
+    const ratio = devicePixelRatio || 1;
+    const back = new OffscreenCanvas(Math.max(Math.round(width * ratio), 1),
+      Math.max(Math.round(height * ratio), 1));
+    const context = back.getContext("2d");
+    context.scale(ratio, ratio);
+    const over = drawn("g", {});
+    const start = performance.now();
+    cost = 0;
+    const drawing = draw(context, over, width, height);
+    const finish = empty => {
+      canvas.width = back.width;
+      canvas.height = back.height;
+      canvas.getContext("2d").drawImage(back, 0, 0);
+      svg.replaceChildren(over);
+      note.hidden = !empty;
+      note.textContent = empty ?? "";
+      ended = performance.now();
+      canvas.dataset.drawn = empty ? "empty" : "whole";
+    };
+    if (!drawing?.next) {
+      finish(drawing);
+      cost = performance.now() - start;
+      return;
+    }
+    const slice = () => {
+      if (work !== slice) return; // something newer is drawn
+      const from = performance.now();
+      for (;;) {
+        const {done, value} = drawing.next();
+        if (done) {
+          work = null;
+          finish(value);
+          cost += performance.now() - from;
+          if (wanted) update();
+          return;
+        }
+        if (performance.now() - from > SLICE) break;
+      }
+      cost += performance.now() - from;
+      setTimeout(slice);
+    };
+    work = slice;
+    slice();
+  }
+  function redraw() {
+    clearTimeout(timer);
+    timer = 0;
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(begin);
+  }
+  function update() {
+    wanted = true;
+    if (timer || asked || work || !seen) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      redraw();
+    }, Math.max(0, ended + REST * cost - performance.now()));
+  }
+  new ResizeObserver(redraw).observe(node);
+  new IntersectionObserver(found => {
+    seen = found.at(-1).isIntersecting;
+    if (seen && wanted) redraw();
+  }, {rootMargin: "200px"}).observe(node);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  return {node, canvas, svg, redraw, update};
+}
+
+/** Lets the arrow keys go from mark to mark, and Enter open one.
+ * @param move(dx, dy) @returns {x, y, words, pick} of the next one, or null */
+export function keys(it, move) {
+  let at = null;
+  it.canvas.addEventListener("keydown", event => {
+    const by = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1],
+      ArrowDown: [0, -1]}[event.key];
+    if (by) {
+      at = move(...by);
+      event.preventDefault();
+      if (!at) return;
+      const box = it.canvas.getBoundingClientRect();
+      hint({clientX: box.left + at.x, clientY: box.top + at.y}, at.words);
+      say(at.words);
+    } else if (event.key === "Enter" && at?.pick) at.pick();
+    else if (event.key === "Escape") hint(null);
+  });
+  it.canvas.addEventListener("blur", () => hint(null));
+}
+
+const FEW = 8; // numbers that have places of their own, like words
+
+/** Whether values lie as if they were drawn evenly by their size. */
+function areLog(values, low, high) {
+  if (!(low > 0) || high / low < 50) return false;
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] < low + .15 * (high - low);
+}
+
+/** A scale from values to pixels. Words have places of their own, as have
+ * numbers of which there are few, if `few`.
+ * @returns {at(value), marks: [[value, text]], log} */
+export function axis(values, from, to, {log = "auto", most = 6, pad = 0,
+  few = false} = {}) {
+  const words = values.some(x => typeof x === "string")
+    || (few && new Set(values).size <= FEW);
+  if (words) {
+    const kinds = [...new Set(values.filter(x => x !== null
+      && x !== undefined))].sort((a, b) => typeof a === "number"
+      && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : 1);
+    const place = new Map(kinds.map((x, i) => [x, from + (to - from)
+      * (i + .5) / kinds.length]));
+    return {at: x => place.get(x) ?? NaN, log: false, kinds,
+      marks: kinds.length <= 14 ? kinds.map(x => [x, shown(x, 4)]) : []};
+  }
+  let [low, high] = range(values) ?? [0, 1];
+  const isLog = log === true ? low > 0 : log === "auto"
+    && areLog(values, low, high);
+  const f = isLog ? Math.log10 : x => x;
+  let a = f(low), b = f(high);
+  const more = (b - a) * pad || (a === b ? Math.abs(a) * .05 || .5 : 0);
+  a -= more;
+  b += more;
+  let marks;
+  if (isLog) {
+    marks = [];
+    for (let p = Math.ceil(a); p <= b; ++p) marks.push(10 ** p);
+    if (marks.length < 2) marks = ticks(10 ** a, 10 ** b, 4);
+    const skip = Math.ceil(marks.length / (most + 2));
+    marks = marks.filter((_, i) => i % skip === 0);
+  } else marks = ticks(a, b, most);
+  return {at: x => x === null || x === undefined ? NaN
+    : from + (to - from) * (f(x) - a) / (b - a), log: isLog,
+  marks: marks.map(x => [x, shown(x, 4)])};
+}
+
+const short = (x, most) => x.length > most ? `${x.slice(0, most - 1)}…` : x;
+
+/** Axes around a field. @returns {x(value), y(value), left, right, top, bottom}
+ */
+export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
+  logX = false, logY = false, pad = .05, padX = 0, few = false,
+  left = 54} = {}) {
+  const right = width - 14, top = yLabel ? 22 : 10, bottom = height - 34;
+  const x = axis(xs, left, right, {log: logX, pad: padX, few,
+    most: Math.max(2, Math.floor((right - left) / 80))});
+  const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad, few,
+    most: Math.max(2, Math.floor((bottom - top) / 40))});
+  for (const [v, text] of y?.marks ?? [])
+    svg.append(drawn("line", {x1: left, x2: right, y1: y.at(v), y2: y.at(v)}),
+      drawn("text", {x: left - 8, y: y.at(v) + 4, "text-anchor": "end"},
+        short(text, 8)));
+  const room = Math.max(4, Math.floor((right - left)
+    / Math.max(x.marks.length, 1) / 7));
+  for (const [v, text] of x.marks)
+    svg.append(drawn("text", {x: x.at(v), y: bottom + 17,
+      "text-anchor": "middle"}, short(text, room)));
+  svg.append(drawn("line", {x1: left, x2: right, y1: bottom, y2: bottom}),
+    drawn("text", {x: right, y: bottom + 31, "text-anchor": "end"}, xLabel),
+    drawn("text", {x: 8, y: 12}, yLabel ?? ""));
+  return {x: x.at, y: y?.at, left, right, top, bottom};
+}

@@ -1,0 +1,131 @@
+// What hyper-parameters do: parallel coordinates, each alone, two together.
+import {element, scale, shown} from "./base.js";
+import {choice, points} from "./charts.js";
+import {panel} from "./panel.js";
+import {parallel} from "./parallel.js";
+
+const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
+
+const number = (name, label = name) => ({name, label, number: true});
+
+/** The columns of a table of trials. */
+export function trialColumns(id, names) {
+  return [
+    {...number("trial"), cell: x => element("a",
+      {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
+    {name: "state", label: "state", cell: x => element("span",
+      {class: `state ${x.state}`}, x.state)},
+    {...number("value", "best"), cell: x => shown(x.value, 6)},
+    number("step", "at step"), number("steps"), number("shared"),
+    ...names.map(name => ({name: `param ${name}`, label: name,
+      key: x => x.params[name], cell: x => shown(x.params[name])}))];
+}
+
+const words = (x, metric, names) => `trial ${x.trial}\n${metric} ${
+  shown(x.value, 6)}${names.map(n => `\n${n} ${shown(x.params[n])}`).join("")}`;
+
+export function parallelPanel(id, hear) {
+  let last = null;
+  const chart = parallel("Hyper-parameters of trials", kept => hear(kept));
+  const clear = element("button", {type: "button"}, "Show all trials");
+  clear.addEventListener("click", () => chart.clear());
+  const card = panel("Hyper-parameters", {chart: chart.node, wide: true,
+    tools: [element("span", {}, "drag along an axis to choose, or use the ",
+      "arrow keys; the other charts and the table follow"), clear],
+    columns: () => trialColumns(id, last.history.varying),
+    rows: () => last.seen});
+  return {node: card.node, set(next, now) {
+    last = next;
+    const {study, history, rank} = next;
+    const {rows, varying} = history;
+    const good = rows.map(x => rank(x.value));
+    chart.set([...varying.map(name => ({name, values: rows.map(x =>
+      x.params[name])})), {name: study.metric, values: rows.map(x =>
+      x.value)}].slice(varying.length ? 0 : 1), good.map(scale),
+    rows.map((_, i) => i).sort((a, b) => (good[a] || 0) - (good[b] || 0)),
+    now);
+    card.refresh();
+  }, clear: () => chart.clear()};
+}
+
+/** The value over each hyper-parameter alone. */
+export function alonePanel(go) {
+  const grid = element("div", {class: "several"});
+  const charts = new Map();
+  let last = null;
+  const card = panel("One at a time", {chart: grid, wide: true,
+    columns: () => trialColumns(last.id, last.history.varying),
+    rows: () => last.seen});
+  return {node: card.node, set(next, now) {
+    last = next;
+    const {study, history, seen, rank} = next;
+    const names = history.varying.slice(0, ALONE_MAX);
+    card.node.hidden = !names.length;
+    card.note(history.varying.length > ALONE_MAX
+      ? `the first ${ALONE_MAX} of ${history.varying.length}` : "");
+    for (const name of names) {
+      if (!charts.has(name)) {
+        const chart = points(`${study.metric} over ${name}`, {small: true,
+          onPick: i => go(last.seen[i].trial)});
+        charts.set(name, chart);
+        grid.append(chart.node);
+      }
+      charts.get(name).set({x: seen.map(x => x.params[name]), y: seen.map(x =>
+        x.value), colours: seen.map(x => scale(rank(x.value))),
+      words: i => words(last.seen[i], study.metric, [name])},
+      {xLabel: name, yLabel: study.metric, left: 46,
+        few: true}, now);
+    }
+    card.refresh();
+  }};
+}
+
+/** Two hyper-parameters together: what is known between trials, or how each
+ * trial ranks. */
+export function pairPanel(go) {
+  let last = null;
+  const redraw = () => draw(true);
+  const chart = points("Two hyper-parameters", {tall: true, onPick: i =>
+    go(last.seen[i].trial)});
+  const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
+  const how = choice("as", [["field", "contour"], ["rank", "ranks"]], redraw);
+  const legend = element("div", {class: "legend"},
+    element("i", {class: "ramp"}), "worst to best");
+  const card = panel("Two together", {chart: chart.node, wide: true,
+    tools: [xs.node, ys.node, how.node, legend],
+    columns: () => trialColumns(last.id, [xs.value, ys.value]),
+    rows: () => last.seen});
+  function draw(now = false) {
+    const {study, seen, rank} = last;
+    const a = xs.value, b = ys.value;
+    const good = seen.map(x => rank(x.value));
+    let place = null;
+    if (how.value === "rank") {
+      const order = seen.map((_, i) => i).filter(i =>
+        Number.isFinite(seen[i].value)).sort((i, j) =>
+        (seen[i].value - seen[j].value)
+        * (study.direction === "maximize" ? 1 : -1));
+      place = new Map(order.map((i, k) => [i, k / Math.max(order.length - 1,
+        1)]));
+    }
+    const shade = place ? i => place.get(i) ?? NaN : i => good[i];
+    chart.set({x: seen.map(x => x.params[a]), y: seen.map(x => x.params[b]),
+      colours: seen.map((_, i) => scale(shade(i))),
+      field: place ? null : good, shade: scale,
+      words: i => words(last.seen[i], study.metric, [a, b])},
+    {xLabel: a, yLabel: b, logY: "auto", few: true}, now);
+    card.note(place ? "each trial by its rank among all"
+      : "the mean of the trials nearby; empty where there are none");
+    card.refresh();
+  }
+  return {node: card.node, set(next, now) {
+    last = next;
+    const names = next.history.varying;
+    card.node.hidden = names.length < 2;
+    if (names.length < 2) return;
+    const first = next.important ?? names;
+    xs.offer(names.map(x => [x, x]), first[0]);
+    ys.offer(names.map(x => [x, x]), first.find(x => x !== xs.value));
+    draw(now);
+  }};
+}

@@ -1,0 +1,221 @@
+// What came out: the best value over time, learning curves, how values are
+// spread, and metrics against each other.
+import {colour, element, ranks, scale, shown, span} from "./base.js";
+import {choice, lines, points} from "./charts.js";
+import {Refused} from "./data.js";
+import {panel} from "./panel.js";
+
+const CURVES_MAX = 1000; // that are drawn
+const FRONT_PAUSE = 10000; // milliseconds
+
+const number = (name, label = name) => ({name, label, number: true});
+
+/** The best value over time, trials, or what it took. */
+export function bestPanel() {
+  const chart = lines("Best value over time");
+  let last = null, rows = [];
+  const over = choice("over", [["seconds", "time"], ["trials", "trials"],
+    ["steps", "steps trained"], ["device", "device time"]], () => draw(true));
+  const log = check("logarithmic", () => draw(true));
+  const card = panel("Best value", {chart: chart.node,
+    tools: [over.node, log.node], columns: () => [number("trial"),
+      number("step"), number("value"), {...number("at", over.value),
+        cell: x => shown(x.at)}], rows: () => rows});
+  function draw(now = false) {
+    const {study, history} = last;
+    const maximize = study.direction === "maximize";
+    const {trial, step, value, seconds, shared} = history.results;
+    const reached = new Map(), line = {x: [], y: [], steps: true, bold: true,
+      colour: colour("--accent"), name: `best ${study.metric}`};
+    let found = null, trained = 0, at = 0;
+    rows = [];
+    for (let i = 0; i < trial.length; ++i) {
+      // What another trial had got before was not trained for this one.
+      trained += Math.max(step[i] - (reached.get(trial[i]) ?? 0) - shared[i],
+        0);
+      reached.set(trial[i], step[i]);
+      at = over.value === "seconds" ? seconds[i]
+        : over.value === "trials" ? reached.size
+          : over.value === "steps" ? trained : trained * study.step_seconds;
+      const v = value[i];
+      if (v === null || (found !== null && (maximize ? v <= found
+        : v >= found))) continue;
+      found = v;
+      line.x.push(at);
+      line.y.push(v);
+      rows.push({trial: trial[i], step: step[i], value: v, at});
+    }
+    if (line.x.length) {
+      line.x.push(at);
+      line.y.push(found);
+    }
+    const estimate = over.value === "device";
+    chart.set(line.x.length ? [line] : [], {xLabel: {seconds: "seconds",
+      trials: "trials", steps: "steps trained for it",
+      device: "seconds of device time"}[over.value], yLabel: study.metric,
+    logY: log.on, xShown: over.value === "seconds" || estimate ? span
+      : shown}, now);
+    card.note(estimate ? "by the mean time of a step" : "");
+    card.refresh();
+  }
+  return {node: card.node, set(next) {
+    last = next;
+    draw();
+  }};
+}
+
+/** A check box with words. */
+export function check(words, hear) {
+  const box = element("input", {type: "checkbox"});
+  box.addEventListener("change", hear);
+  return {node: element("label", {}, box, ` ${words}`), get on() {
+    return box.checked;
+  }};
+}
+
+function smooth(values, weight) {
+  if (!weight) return values;
+  let sum = 0, mass = 0;
+  return values.map(v => {
+    if (!Number.isFinite(v)) return v;
+    sum = sum * weight + v * (1 - weight);
+    mass = mass * weight + (1 - weight);
+    return sum / mass;
+  });
+}
+
+/** Learning curves of the trials that are chosen. */
+export function curvesPanel(go) {
+  const chart = lines("Learning curves", {onPick: s => go(s.trial),
+    xWord: "step"});
+  let last = null;
+  const redraw = () => draw(true);
+  const logX = check("log steps", redraw), logY = check("log values", redraw);
+  const slider = element("input", {type: "range", min: 0, max: .95, step: .05,
+    value: 0});
+  slider.addEventListener("input", redraw);
+  const card = panel("Learning curves", {chart: chart.node,
+    tools: [logX.node, logY.node, element("label", {}, "smoothing ", slider)],
+    columns: [number("trial"), number("step"), number("value")],
+    rows: () => last.seen.slice(0, CURVES_MAX).flatMap(x => {
+      const curve = last.history.curves.get(x.trial);
+      return curve ? curve.step.map((step, i) => ({trial: x.trial, step,
+        value: curve.value[i]})) : [];
+    })});
+  function draw(now = false) {
+    const {study, history, seen, rank, what} = last;
+    const some = [...seen].filter(x => history.curves.has(x.trial))
+      .sort((a, b) => (rank(b.value) || 0) - (rank(a.value) || 0))
+      .slice(0, CURVES_MAX).reverse();
+    const weight = Number(slider.value);
+    const shade = ranks(some.map(x => x.value), study.direction
+      === "maximize");
+    chart.set(some.map(x => {
+      const curve = history.curves.get(x.trial);
+      return {trial: x.trial, get name() {
+        return `trial ${x.trial}${what(x) ? `: ${what(x)}` : ""}`;
+      }, x: curve.step, y: smooth(curve.value, weight),
+      colour: scale(shade(x.value)),
+      faint: some.length > 100 && !(shade(x.value) > .9)};
+    }), {xLabel: "step", yLabel: study.metric, logX: logX.on, logY: logY.on},
+    now);
+    card.note(`${shown(seen.length)} of ${shown(history.rows.length)} trials${
+      some.length === CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : ""}`);
+    card.refresh();
+  }
+  return {node: card.node, set(next, now) {
+    last = next;
+    draw(now);
+  }};
+}
+
+/** How the trials' best values are spread. */
+export function spreadPanel() {
+  const chart = lines("Share of trials with at most this value");
+  let rows = [];
+  const card = panel("Distribution of values", {chart: chart.node,
+    note: "the share of trials that are no better or no worse",
+    columns: [number("value"), number("share")], rows: () => rows});
+  return {node: card.node, set({study, seen}, now) {
+    const values = seen.map(x => x.value).filter(Number.isFinite)
+      .sort((a, b) => a - b);
+    rows = values.map((value, i) => ({value, share: (i + 1) / values.length}));
+    // More than these cannot be told apart.
+    const every = Math.max(1, Math.floor(rows.length / 2000));
+    const some = rows.filter((_, i) => i % every === 0
+      || i === rows.length - 1);
+    chart.set(some.length ? [{x: some.map(r => r.value), y: some.map(r =>
+      r.share), steps: true, bold: true, colour: colour("--accent"),
+    name: "trials"}] : [], {xLabel: study.metric, yLabel: "share of trials",
+      pad: .02}, now);
+    card.refresh();
+  }};
+}
+
+const small = /loss|error|time|seconds|latency|size|bytes|params|cost/i;
+
+/** Metrics against each other, and those trials that none beats in both. */
+export function frontPanel(id, go) {
+  let last = null, found = null, askedAt = -Infinity, shape = null;
+  const chart = points("Pareto front", {onPick: i => go(shape.trials[i])});
+  const redraw = () => draw(true);
+  const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
+  const columns = () => [number("trial"), number("step"),
+    ...Object.keys(found.values).map(name => ({...number(name),
+      key: x => x[name], cell: x => shown(x[name])})),
+    {name: "front", label: "on the front"}];
+  const card = panel("Pareto front", {chart: chart.node, wide: true,
+    tools: [xs.node, ys.node], columns, rows: () => found.trial.map((trial, i) => ({trial,
+    step: found.step[i], front: shape?.on.has(trial) ? "yes" : "",
+    ...Object.fromEntries(Object.entries(found.values).map(([name, v]) =>
+      [name, v[i]]))}))});
+  card.node.hidden = true;
+  function draw(now = false) {
+    const {study, kept} = last;
+    const up = name => name === study.metric ? study.direction === "maximize"
+      : !small.test(name);
+    const a = found.values[xs.value], b = found.values[ys.value];
+    const at = found.trial.map((_, i) => i).filter(i => !kept
+      || kept.has(found.trial[i]));
+    const [sa, sb] = [up(xs.value) ? 1 : -1, up(ys.value) ? 1 : -1];
+    const order = at.filter(i => Number.isFinite(a[i])
+      && Number.isFinite(b[i])).sort((i, j) => sa * (a[j] - a[i])
+      || sb * (b[j] - b[i]));
+    const front = [];
+    for (const i of order)
+      if (!front.length || sb * b[i] > sb * b[front.at(-1)]) front.push(i);
+    const place = new Map(at.map((i, k) => [i, k]));
+    shape = {trials: at.map(i => found.trial[i]),
+      on: new Set(front.map(i => found.trial[i]))};
+    chart.set({x: at.map(i => a[i]), y: at.map(i => b[i]),
+      colours: at.map(() => colour("--quiet")), front: front.map(i =>
+        place.get(i)), words: k => `trial ${shape.trials[k]}\n${xs.value} ${
+        shown(a[at[k]])}, ${ys.value} ${shown(b[at[k]])}`},
+    {xLabel: `${xs.value} (${sa > 0 ? "more" : "less"} is better)`,
+      yLabel: `${ys.value} (${sb > 0 ? "more" : "less"} is better)`,
+      logX: false}, now);
+    card.note(`${front.length} of ${shown(at.length)} trials are beaten by none`);
+    card.refresh();
+  }
+  return {node: card.node, async set(next, ask, decode) {
+    last = next;
+    if (performance.now() - askedAt > FRONT_PAUSE) {
+      askedAt = performance.now();
+      try {
+        const answer = await ask(`api/studies/${id}/front`);
+        found = {...answer, values: Object.fromEntries(Object.entries(
+          answer.values).map(([name, x]) => [name, decode(x)]))};
+      } catch (why) {
+        if (!(why instanceof Refused)) throw why;
+      }
+    }
+    const names = Object.keys(found?.values ?? {});
+    card.node.hidden = names.length < 2;
+    if (names.length < 2) return;
+    const {metric} = next.study;
+    ys.offer(names.map(x => [x, x]), names.includes(metric) ? metric
+      : names[0]);
+    xs.offer(names.map(x => [x, x]), names.find(x => x !== ys.value));
+    draw();
+  }};
+}
