@@ -356,7 +356,7 @@ void search_plan::deliver(trial_id id) {
     const auto shared = credit(id, trial.delivered_to, t);
     shared_steps_ += shared;
     studies_[trial.study].figures.shared_steps += shared;
-    deliveries_.push_back({id, at, t, i->second, shared});
+    deliveries_.push_back({id, at, t, i->second.unpack(metric_names_), shared});
     trial.delivered_to = t;
   }
 }
@@ -445,12 +445,17 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
   if (report.saved)
     result.saved = x.checkpoints.try_emplace(report.at, *report.saved).second;
   if (!report.values.empty())
-    result.measured = x.results.try_emplace(report.at, report.values).second;
+    result.measured = put_result(x, report.at, report.values);
   if (result.saved || result.measured)
     changed_.insert(at);
   if (result.measured)
     answer(at, report.at);
   return result;
+}
+
+bool search_plan::put_result(plan_node& x, step_t at, const metrics& values) {
+  return x.results.count(at) == 0
+         && x.results.try_emplace(at, values, metric_names_).second;
 }
 
 bool search_plan::is_measured(const plan_node& x, step_t at) {
@@ -587,9 +592,10 @@ void search_plan::restore_node(node_id id, node_id parent, step_t begin,
   (void)id;
 }
 
-void search_plan::restore_result(node_id at, step_t step, metrics values) {
+void search_plan::restore_result(node_id at, step_t step,
+                                 const metrics& values) {
   auto& x = nodes_[at];
-  x.results.try_emplace(step, std::move(values));
+  put_result(x, step, values);
   x.restored_to = std::max(x.restored_to, step);
 }
 

@@ -15,6 +15,7 @@
 #include <boost/container/small_vector.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/packed_metrics.hpp"
 #include "hippo/plan/configuration_pool.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/plan/measuring.hpp"
@@ -116,7 +117,7 @@ struct plan_node {
   std::vector<step_t> cuts; ///< begins of the children, each once, sorted
   /// Those of the trials that pass, sorted.
   boost::container::small_vector<std::uint32_t, 1> measurings;
-  by_step<metrics> results;
+  by_step<packed_metrics> results; ///< see `search_plan::result_of`
   by_step<checkpoint> checkpoints;
   std::map<step_t, want> wants; ///< states without a result that trials wait on
   std::vector<running_range> running;
@@ -277,7 +278,7 @@ public:
   /// REQUIRES: nodes come with the ids they had, parents first.
   void restore_node(node_id id, node_id parent, step_t begin,
                     const configuration& config, std::uint64_t strand);
-  void restore_result(node_id at, step_t step, metrics values);
+  void restore_result(node_id at, step_t step, const metrics& values);
   void restore_checkpoint(node_id at, step_t step, checkpoint file);
   /// Notes that a trial of an earlier run has got the measurement of a state.
   void restore_delivered(node_id at, step_t step);
@@ -299,6 +300,11 @@ public:
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] configuration config_of(node_id id) const {
     return pool_.restore(nodes_[id].config);
+  }
+  /// Returns what was measured at a state of a node.
+  /// REQUIRES: the node has a result there.
+  [[nodiscard]] metrics result_of(node_id id, step_t at) const {
+    return nodes_[id].results.at(at).unpack(metric_names_);
   }
   [[nodiscard]] merge_figures figures() const;
   [[nodiscard]] merge_figures figures(study_no study) const;
@@ -389,6 +395,8 @@ private:
   /// is known against it. O(segments).
   [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
                                                             step_t to) const;
+  /// Keeps what was measured, unless something was. @returns whether it does
+  bool put_result(plan_node& x, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.
   [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
   /// Tells those who wait for the outcome of measuring a state.
@@ -421,11 +429,12 @@ private:
 
   waiting_limits limits_;
   configuration_pool pool_;
+  metric_names metric_names_; ///< of all results
   std::deque<plan_node> nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_key_;
   std::vector<measuring> measurings_;
   std::vector<study_state> studies_;
-  std::vector<trial_state> trials_;
+  std::deque<trial_state> trials_;
   std::map<std::uint64_t, lease_state> leases_;
   std::uint64_t requests_ = 0;
   std::uint64_t asked_steps_ = 0;

@@ -167,7 +167,7 @@ private:
 
   // -- what it receives -------------------------------------------------------
 
-  void take(trial_measured x);
+  void take(const trial_measured& x);
   void take(const trial_failed& x);
   void take(study_command x);
   expected<command_answer> carry_out(const study_command& x);

@@ -46,10 +46,11 @@ void study_trials::ack(trial_no no, step_t to, step_t shared) {
   check(no);
 }
 
-double study_trials::measure(trial_no no, step_t at_step, metrics values) {
+double study_trials::measure(trial_no no, step_t at_step,
+                             const metrics& values) {
   auto& x = at(no);
   const auto value = value_of(values);
-  x.results.push_back({at_step, std::move(values)});
+  x.results.emplace_back(at_step, packed_metrics{values, names_});
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
   if (is_new_best(no, at_step, value))
@@ -116,15 +117,30 @@ double study_trials::value_of(const metrics& values) const {
                            : i->second;
 }
 
-const trial_measurement* study_trials::result_near(trial_no no,
-                                                   step_t to) const {
+std::vector<trial_measurement> study_trials::results_of(trial_no no) const {
+  std::vector<trial_measurement> result;
+  for (const auto& [step, values] : (*this)[no].results)
+    result.push_back({step, values.unpack(names_)});
+  return result;
+}
+
+std::optional<trial_measurement> study_trials::last_result(trial_no no) const {
+  const auto& results = (*this)[no].results;
+  if (results.empty())
+    return std::nullopt;
+  const auto& [step, values] = results.back();
+  return trial_measurement{step, values.unpack(names_)};
+}
+
+std::optional<trial_measurement> study_trials::result_near(trial_no no,
+                                                           step_t to) const {
   const auto& results = (*this)[no].results;
   const auto i
     = std::find_if(results.begin(), results.end(),
-                   [to](const auto& x) { return x.step == to; });
-  if (i != results.end())
-    return &*i;
-  return results.empty() ? nullptr : &results.back();
+                   [to](const auto& x) { return x.first == to; });
+  if (i == results.end())
+    return last_result(no);
+  return trial_measurement{i->first, i->second.unpack(names_)};
 }
 
 study_phase study_trials::final_phase() const {

@@ -318,7 +318,7 @@ expected<turn> tuner::client_close() {
 void tuner::carry_out(const std::vector<action>& actions, turn& out) {
   for (const auto& x : actions) {
     if (const auto* go = std::get_if<advance>(&x)) {
-      if (!sampler_->is_static() && !decided_.contains(go->trial))
+      if (!sampler_->is_static() && !is_added(go->trial))
         add(go->trial, nullptr, out);
       ask(go->trial, go->to, out);
     } else if (const auto* branch = std::get_if<fork>(&x)) {
@@ -336,14 +336,18 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
   if (origin != nullptr) {
     forks_.emplace(trial, *origin);
     // The sampler does not know what measurements have made of the values.
-    const auto& before = decided_.at(origin->from).sequences;
+    const auto before = parameters(origin->from).sequences;
     for (auto& [name, x] : values.sequences)
       x = spliced(before.at(name), x, origin->at);
   }
   if (values.responsive)
     responsive_[trial].observed.better = better_;
-  if (!sampler_->is_static() || values.responsive)
+  if (origin != nullptr || values.responsive
+      || (!sampler_->is_static() && !sampler_->recall(trial)))
     decided_.emplace(trial, std::move(values));
+  if (added_.size() <= trial)
+    added_.resize(trial + 1);
+  added_[trial] = true;
   if (work_)
     work_->add(trial, segments(trial));
   out.added.push_back(trial);
@@ -396,7 +400,11 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
 
 trial_parameters tuner::parameters(trial_no trial) const {
   const auto i = decided_.find(trial);
-  return i == decided_.end() ? sampler_->draw(trial) : i->second;
+  if (i != decided_.end())
+    return i->second;
+  auto result = sampler_->recall(trial);
+  assert(result);
+  return std::move(*result);
 }
 
 std::vector<segment> tuner::segments(trial_no trial) const {
