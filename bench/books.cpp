@@ -37,7 +37,8 @@ std::size_t allocated() {
 std::string text_of(const std::string& algorithm, std::uint64_t trials,
                     std::uint64_t number, const std::string& space) {
   return "study: books-" + std::to_string(number)
-         + "\nworkload: fashion-mlp\nobjective: {metric: val_accuracy, every: 4}\n"
+         + "\nworkload: fashion-mlp\nobjective: "
+           "{metric: val_accuracy, every: 4}\n"
            "steps: {max: 4}\nseed: "
          + std::to_string(number + 1) + "\nspace: " + space
          + "\nalgorithm: " + algorithm + "\nbudget: {trials: "
@@ -65,14 +66,17 @@ public:
     run_all();
     const auto with_study = allocated();
     const auto status = study_->status(now_);
+    const auto counted = status.memory_bytes + merger_.memory_bytes();
     if (!has_ended(status.state))
       std::fprintf(stderr, "it has not ended\n");
     study_.reset();
     std::printf("%s{\"finished\": %llu, \"bytes\": %zu, \"after\": %zu, "
-                "\"most\": %zu}",
+                "\"most\": %zu, \"counted\": %llu, "
+                "\"counted_after\": %llu}",
                 studies_ == 1 ? "[" : ", ",
                 static_cast<unsigned long long>(status.finished), with_study,
-                allocated(), most_);
+                allocated(), most_, static_cast<unsigned long long>(counted),
+                static_cast<unsigned long long>(merger_.memory_bytes()));
   }
 
 private:

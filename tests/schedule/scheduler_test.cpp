@@ -52,6 +52,8 @@ struct simulation {
 
   void settle() {
     chooser.update(plan.take_changed());
+    plan.set_unpacked_max(0);
+    plan.pack_idle(); // as many as may be, at any time
     for (auto& d : plan.take_deliveries()) {
       auto& x = trials[d.trial];
       if (!x.delivered.empty()) {

@@ -30,6 +30,10 @@ packed_metrics::packed_metrics(const metrics& x, metric_names& names)
                  [](const auto& kvp) { return kvp.second; });
 }
 
+packed_metrics::packed_metrics(std::uint32_t place, const metric_names& names)
+  : values_(std::make_unique<double[]>(names.at(place).size())),
+    names_(place) {}
+
 metrics packed_metrics::unpack(const metric_names& names) const {
   metrics result;
   if (!values_)

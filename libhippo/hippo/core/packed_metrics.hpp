@@ -39,9 +39,19 @@ class packed_metrics {
 public:
   packed_metrics() = default; ///< nothing
   packed_metrics(const metrics& x, metric_names& names);
+  /// Zeros, to be written to.
+  packed_metrics(std::uint32_t place, const metric_names& names);
 
   /// @param names that it was made with
   [[nodiscard]] metrics unpack(const metric_names& names) const;
+
+  /// The place of its names, the values in their order, and how many there are.
+  [[nodiscard]] std::uint32_t names() const noexcept { return names_; }
+  [[nodiscard]] const double* values() const noexcept { return values_.get(); }
+  [[nodiscard]] double* values() noexcept { return values_.get(); }
+  [[nodiscard]] std::size_t size(const metric_names& names) const {
+    return values_ ? names.at(names_).size() : 0;
+  }
 
 private:
   std::unique_ptr<double[]> values_; ///< in the order of their names

@@ -312,6 +312,8 @@ std::optional<error> study_core::refusal(const study_command& x) const {
     = parse_command(x, options_.spec.max_steps, options_.workload);
   if (!parsed)
     return parsed.failure();
+  if (x.what == verb::ask && !full_.empty())
+    return error{errc::resource_exhausted, full_};
   // What is being stored may make possible what is not now.
   if (!requests_.empty())
     return std::nullopt;
@@ -655,6 +657,12 @@ double study_core::active_seconds(moment now) const {
   return result;
 }
 
+std::uint64_t study_core::memory_bytes() const {
+  // The text with its code is there as it was read, too.
+  return 2 * options_.stored.text.size() + trials_.memory_bytes()
+         + tuner_->memory_bytes();
+}
+
 study_status study_core::status(moment now) const {
   const auto& stored = options_.stored;
   study_status result;
@@ -667,6 +675,7 @@ study_status study_core::status(moment now) const {
   result.trials = tuner_->trials();
   result.finished = trials_.finished();
   result.asked_steps = trials_.asked_steps();
+  result.memory_bytes = memory_bytes();
   result.active_seconds = active_seconds(now);
   result.seconds_max = options_.spec.budget.seconds;
   result.waiting_steps = trials_.waiting_steps();

@@ -8,6 +8,13 @@
 
 namespace hippo {
 
+namespace {
+
+/// What a block of memory takes beyond what is in it.
+constexpr std::uint64_t block_bytes = 16;
+
+} // namespace
+
 const study_trials::entry& study_trials::operator[](trial_no no) const {
   assert(no < entries_.size());
   return entries_[no];
@@ -51,6 +58,8 @@ double study_trials::measure(trial_no no, step_t at_step,
   auto& x = at(no);
   const auto value = value_of(values);
   x.results.emplace_back(at_step, packed_metrics{values, names_});
+  held_bytes_ += sizeof(x.results.back()) + values.size() * sizeof(double)
+                 + 2 * block_bytes;
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
   if (is_new_best(no, at_step, value))
@@ -73,6 +82,7 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
   waiting_steps_ -= waiting(x);
   x.state = how;
   x.failure = std::move(failure);
+  held_bytes_ += x.failure.size();
   x.cause = cause;
   ++finished_;
   if (how == trial_state::failed && best_ && best_->trial == no)
@@ -85,6 +95,7 @@ void study_trials::retry(trial_no no) {
   auto& x = at(no);
   assert(x.state == trial_state::failed && x.cause);
   x.state = trial_state::running;
+  held_bytes_ -= x.failure.size();
   x.failure.clear();
   x.cause.reset();
   --finished_;

@@ -113,6 +113,10 @@ public:
     return best_;
   }
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
+  /// About how much memory these books take, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+    return entries_.size() * sizeof(entry) + held_bytes_;
+  }
   [[nodiscard]] std::uint64_t asked_steps() const noexcept {
     return asked_steps_;
   }
@@ -139,6 +143,7 @@ private:
   std::uint64_t finished_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t waiting_steps_ = 0;
+  std::uint64_t held_bytes_ = 0; ///< of what entries have
   std::optional<best_measurement> best_;
 };
 

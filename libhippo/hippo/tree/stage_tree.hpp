@@ -65,6 +65,11 @@ public:
   /// How many pages of nodes are in memory: O(nodes that wait).
   [[nodiscard]] std::size_t pages() const noexcept { return nodes_.pages(); }
 
+  /// About how much memory that takes, in bytes.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+    return nodes_.pages() * node_states::page_bytes;
+  }
+
   /// Computes all times anew, after estimates have changed. O(waiting nodes).
   void reestimate();
 
@@ -162,12 +167,13 @@ private:
     void settle(node_id id);
     /// Number of pages in use.
     [[nodiscard]] std::size_t pages() const noexcept { return used_; }
+    static constexpr std::size_t page_nodes = 128;
+    static constexpr std::size_t page_bytes = page_nodes * sizeof(node_state);
     /// Calls `f` for all in pages that there are.
     template <class F>
     void for_each(F&& f) const;
 
   private:
-    static constexpr std::size_t page_nodes = 128;
     /// So many pages that nothing uses are kept, to be used next.
     static constexpr std::size_t spare_pages_max = 4;
     struct page {

@@ -22,6 +22,16 @@ constexpr std::uint64_t guesses = 256;
 /// States that are kept because trials will likely part there.
 constexpr std::size_t branches_max = 32;
 
+/// About how much the values of a trial take, in bytes.
+std::uint64_t bytes_of(const trial_parameters& x) {
+  // As a map's node and a list's, each with a name that is long.
+  constexpr std::uint64_t shown_bytes = 128, sequence_bytes = 128;
+  std::uint64_t result = sizeof(x) + x.shown.size() * shown_bytes;
+  for (const auto& kvp : x.sequences)
+    result += sequence_bytes + kvp.second.pieces().size() * sizeof(piece);
+  return result;
+}
+
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
@@ -54,6 +64,10 @@ public:
   }
 
   void cover(trial_no trial, step_t to) { plan_.cover(ids_[trial], to); }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return plan_.memory_bytes() + ids_.size() * sizeof(trial_id);
+  }
 
   [[nodiscard]] step_t of(trial_no trial, step_t to) const override {
     return trial < ids_.size() && ids_[trial] != none
@@ -343,8 +357,10 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
   if (values.responsive)
     responsive_[trial].observed.better = better_;
   if (origin != nullptr || values.responsive
-      || (!sampler_->is_static() && !sampler_->recall(trial)))
+      || (!sampler_->is_static() && !sampler_->recall(trial))) {
+    held_bytes_ += bytes_of(values);
     decided_.emplace(trial, std::move(values));
+  }
   if (added_.size() <= trial)
     added_.resize(trial + 1);
   added_[trial] = true;
@@ -378,6 +394,7 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   if (!observed.values.empty() && observed.values.back().at >= at)
     return 0; // reported already
   observed.values.push_back({at, value});
+  held_bytes_ += sizeof(observed.values.back());
   const auto* split = origin(trial);
   if (split != nullptr && at < split->at)
     return 0; // more is known
@@ -405,6 +422,15 @@ trial_parameters tuner::parameters(trial_no trial) const {
   auto result = sampler_->recall(trial);
   assert(result);
   return std::move(*result);
+}
+
+std::uint64_t tuner::memory_bytes() const {
+  // An algorithm has a trial's place on each board that it has come to, a
+  // learning sampler its combination.
+  constexpr std::uint64_t trial_bytes = 128;
+  return held_bytes_
+         + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
+         + (work_ ? work_->memory_bytes() : 0);
 }
 
 std::vector<segment> tuner::segments(trial_no trial) const {

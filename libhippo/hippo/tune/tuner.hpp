@@ -102,6 +102,9 @@ public:
     return algorithm_->to_come();
   }
 
+  /// About how much memory it takes, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
   /// How many trials there will be; some may not have been added yet.
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
@@ -164,6 +167,7 @@ private:
   /// Values that the sampler cannot recall, or no longer as they are: of forks,
   /// and such that follow measurements.
   std::unordered_map<trial_no, trial_parameters> decided_;
+  std::uint64_t held_bytes_ = 0; ///< of values and observations that are kept
   std::vector<bool> added_; ///< trials that have their values
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
