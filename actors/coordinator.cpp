@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "checkpoint_space.hpp"
+#include "memory_space.hpp"
 #include "submission.hpp"
 #include "supervision.hpp"
 
@@ -16,6 +17,9 @@ namespace {
 /// How often idle mergers are looked for, and the space for checkpoints is
 /// divided.
 constexpr auto look_interval = std::chrono::seconds(10);
+
+/// How often it is looked what studies and plans take in memory.
+constexpr auto memory_interval = std::chrono::seconds(1);
 
 void retire(coordinator_self self, const std::string& key) {
   auto& entry = self->state.mergers.at(key);
@@ -28,12 +32,12 @@ void retire(coordinator_self self, const std::string& key) {
       [](const caf::error&) {}); // it is down: the down handler knows
 }
 
-void retire_idle(coordinator_self self) {
+void retire_idle(coordinator_self self, std::chrono::seconds idle_max) {
   auto& st = self->state;
   const auto now = self->clock().now();
   for (auto& [key, x] : st.mergers)
     if (x.live_studies == 0 && !x.retiring && x.waiting.empty()
-        && now - x.idle_since >= st.options.idle_merger_max)
+        && now - x.idle_since >= idle_max)
       retire(self, key);
 }
 
@@ -42,6 +46,7 @@ void note_end(coordinator_self self, std::uint64_t id) {
   const auto i = st.studies.find(id);
   if (i == st.studies.end() || std::exchange(i->second.ended, true))
     return;
+  st.memory.remove_study(id);
   auto& x = i->second;
   const auto key = x.workload_key;
   auto& entry = st.mergers.at(key);
@@ -141,6 +146,7 @@ coordinator_status status_of(const coordinator_state& st) {
       {id, x.name, x.workload_key, x.handle, x.no, x.ended});
   for (const auto& [key, x] : st.mergers)
     result.mergers.push_back({key, x.handle});
+  result.memory_bytes_max = st.options.memory_bytes_max;
   return result;
 }
 
@@ -168,6 +174,9 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     [self](const caf::down_msg& msg) { note_down(self, msg); });
   if (!state.options.keep_ended || limits_space(state))
     self->delayed_send(self, look_interval, tick_atom::value);
+  state.memory = memory_shares{state.options.memory_bytes_max};
+  if (state.memory.is_limited())
+    self->delayed_send(self, memory_interval, memory_atom::value);
   return {
     [self](notify_atom, const trial_event& x) {
       self->send(self->state.observer, notify_atom::value, x);
@@ -217,10 +226,16 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     },
     [self](tick_atom) {
       if (!self->state.options.keep_ended)
-        retire_idle(self);
+        retire_idle(self, self->state.options.idle_merger_max);
       if (limits_space(self->state))
         divide_space(self);
       self->delayed_send(self, look_interval, tick_atom::value);
+    },
+    [self](memory_atom) {
+      if (self->state.memory.is_full())
+        retire_idle(self, std::chrono::seconds(0));
+      look_at_memory(self);
+      self->delayed_send(self, memory_interval, memory_atom::value);
     },
     [self](status_atom) { return status_of(self->state); },
   };

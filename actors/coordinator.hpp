@@ -4,13 +4,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hippo/merge/options.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "hippo/study/memory_shares.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "messages.hpp"
 
@@ -22,6 +25,10 @@ struct coordinator_options {
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true; ///< false: every trial is trained alone
   std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of all workloads
+  /// What studies and plans may take in memory, in bytes; nothing: no limit.
+  std::optional<std::uint64_t> memory_bytes_max;
+  /// So many nodes of each plan are unpacked in any case; see `node_table`.
+  std::size_t unpacked_nodes_max = merger_options{}.unpacked_nodes_max;
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
   std::chrono::milliseconds unmeasured_stall_max{21'600'000};
@@ -54,6 +61,8 @@ struct coordinator_state {
     bool ended = false;
     std::shared_ptr<const accepted_study> study{}; ///< to start it again
     bool restarting = false; ///< it ends, and is submitted again then
+    bool is_full = false; ///< it may ask for no new trials: see `memory_shares`
+    bool is_room_told = true; ///< whether it knows that it may
   };
   struct merger_entry {
     merger_actor handle;
@@ -83,6 +92,7 @@ struct coordinator_state {
   /// Studies that have ended, and are opened for a command that is yet to be
   /// answered: that they have ended is known.
   std::set<std::uint64_t> reopening;
+  memory_shares memory; ///< without a limit nothing is noted
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
 

@@ -55,6 +55,7 @@ using introduce_atom = caf::atom_constant<caf::atom("introduce")>;
 using lease_atom = caf::atom_constant<caf::atom("lease")>;
 using leave_atom = caf::atom_constant<caf::atom("leave")>;
 using lost_atom = caf::atom_constant<caf::atom("lost")>;
+using memory_atom = caf::atom_constant<caf::atom("memory")>;
 using notify_atom = caf::atom_constant<caf::atom("notify")>;
 using order_atom = caf::atom_constant<caf::atom("order")>;
 using outcome_atom = caf::atom_constant<caf::atom("outcome")>;
@@ -265,6 +266,8 @@ using study_actor = trial_owner_actor::extend<
   // Lets a client's trial be trained up to a state, unless it is on its way
   // there or has been; replies when it is there.
   caf::replies_to<train_atom, std::uint64_t, step_t>::with<trained_answer>,
+  // No new trials may be asked for, for this reason; an empty one: they may be.
+  caf::reacts_to<memory_atom, std::string>,
   // The budget of time is spent. Sent by the study to itself.
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<study_status>,
@@ -294,6 +297,8 @@ struct coordinator_status {
   };
   std::vector<study_entry> studies; ///< in the order of submission
   std::vector<merger_entry> mergers;
+  /// What they may take in memory; nothing: no limit.
+  std::optional<std::uint64_t> memory_bytes_max;
 };
 
 /// Starts studies, along with a merger for each workload key, and lets go of
@@ -319,6 +324,8 @@ using coordinator_actor = observer_actor::extend<
   // Lets mergers go that have been idle for long, and divides the space for
   // checkpoints. Sent to itself.
   caf::reacts_to<tick_atom>,
+  // Looks at what studies and plans take in memory. Sent to itself.
+  caf::reacts_to<memory_atom>,
   caf::replies_to<status_atom>::with<coordinator_status>>;
 
 /// Lets CAF render the errors of this program. Call before creating the actor

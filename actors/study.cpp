@@ -152,6 +152,9 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       perform(self, self->state.core->train(no, to, token, now(self)));
       return promise;
     },
+    [self](memory_atom, std::string& why) {
+      self->state.core->set_full(std::move(why));
+    },
     [self](tick_atom) {
       perform(self, self->state.core->time_passed(now(self)));
     },

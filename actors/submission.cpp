@@ -11,6 +11,7 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
+#include "memory_space.hpp"
 #include "merger.hpp"
 #include "study.hpp"
 #include "supervision.hpp"
@@ -53,6 +54,7 @@ expected<merger_options> options_for(coordinator_state& st,
   result.policy = st.options.policy;
   result.merge = st.options.merge && may_share(workload);
   result.checkpoint_bytes_max = st.options.checkpoint_bytes_max;
+  result.unpacked_nodes_max = st.options.unpacked_nodes_max;
   result.stall_max = st.options.stall_max;
   result.unmeasured_stall_max = st.options.unmeasured_stall_max;
   const auto& known = *find_workload(st, workload.name);
@@ -194,6 +196,10 @@ void submit(coordinator_self self, study_submission x,
   }
   std::vector<journal_record> records;
   if (!x.stored) {
+    if (const auto why = st.memory.refusal_of_study()) {
+      promise.deliver(to_caf_error(*why));
+      return;
+    }
     x.stored = stored_study{};
     auto& stored = *x.stored;
     stored.id = ++st.last_study;
@@ -208,6 +214,8 @@ void submit(coordinator_self self, study_submission x,
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.
   records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
+  const auto id = x.stored->id;
+  count_study(st, id, *x.study);
   ++st.submissions_under_way;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
@@ -217,8 +225,9 @@ void submit(coordinator_self self, study_submission x,
         --self->state.submissions_under_way;
         start(self, std::move(x), promise);
       },
-      [self, promise](caf::error& err) mutable {
+      [self, id, promise](caf::error& err) mutable {
         --self->state.submissions_under_way;
+        self->state.memory.remove_study(id);
         promise.deliver(std::move(err));
       });
 }

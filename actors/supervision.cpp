@@ -48,6 +48,7 @@ std::vector<journal_record> ends_of_trials(state_reader* known,
 /// Takes a study out of memory.
 void forget(coordinator_self self, std::uint64_t id) {
   auto& st = self->state;
+  st.memory.remove_study(id);
   auto entry = st.studies.extract(id);
   if (!entry || std::exchange(entry.mapped().ended, true))
     return;
@@ -74,6 +75,7 @@ stored_study row_of(std::uint64_t id,
 void submit_again(coordinator_self self, std::uint64_t id) {
   auto& st = self->state;
   const auto entry = st.studies.extract(id);
+  st.memory.remove_study(id);
   auto stored = st.options.known->load_study(std::to_string(id));
   if (!stored) {
     spdlog::error("coordinator: study {} cannot be read: {}", id,
@@ -112,6 +114,7 @@ void note_merger_down(coordinator_self self, const std::string& key,
                       const caf::error& reason) {
   auto& st = self->state;
   auto entry = std::move(st.mergers.extract(key).mapped());
+  st.memory.remove_plan(key);
   if (entry.retiring) {
     for (const auto& f : entry.waiting)
       f();

@@ -104,6 +104,20 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("leases_running", "gauge", "Paths that are being trained.")
     .sample(leases);
 
+  double of_studies = 0, of_plans = 0;
+  for (const auto& kvp : live.studies)
+    of_studies += number(kvp.second.memory_bytes);
+  for (const auto& x : live.mergers)
+    of_plans += number(x.memory_bytes);
+  out.metric("memory_bytes", "gauge",
+             "What the books of studies in work and of their plans take, about.")
+    .sample("of", "studies", of_studies)
+    .sample("of", "plans", of_plans);
+  if (live.memory_bytes_max)
+    out.metric("memory_limit_bytes", "gauge",
+               "From here on new studies and trials are refused.")
+      .sample(number(*live.memory_bytes_max));
+
   double idle = number(live.pool.idle), lost = 0, left = 0, sick = 0;
   for (const auto& x : live.pool.trainers) {
     lost += x.lost.empty() ? 0 : 1;

@@ -368,6 +368,7 @@ kj::Promise<live_view> query_service::live() {
                                  status_atom::value)
     .then([this](coordinator_status known) {
       const auto result = std::make_shared<live_view>();
+      result->memory_bytes_max = known.memory_bytes_max;
       kj::Vector<kj::Promise<void>> answers;
       answers.add(asker_
                     .request<pool_status>(sources_.pool, status_timeout,

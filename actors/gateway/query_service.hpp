@@ -41,6 +41,8 @@ struct live_view {
   std::map<std::uint64_t, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
+  /// What studies and plans may take in memory; nothing: no limit.
+  std::optional<std::uint64_t> memory_bytes_max;
 };
 
 /// A study, and what is known of it only while it runs.

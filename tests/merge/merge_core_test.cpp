@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <random>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -904,11 +905,15 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
 /// Studies that add, ask, drop, pause and weigh; trainers that come, die, fail,
 /// stall and send again; a store that lags. Then the faults end.
 struct chaos : merge_world {
-  explicit chaos(std::uint32_t seed)
-    : merge_world(options_for(seed)), rng{seed} {}
+  explicit chaos(std::uint32_t seed, std::size_t unpacked_nodes_max = 0)
+    : merge_world(options_for(seed, unpacked_nodes_max)),
+      number_of_seed(seed),
+      rng{seed} {}
 
-  static merger_options options_for(std::uint32_t seed) {
+  static merger_options options_for(std::uint32_t seed,
+                                    std::size_t unpacked_nodes_max) {
     auto result = laned(1 + seed % 3);
+    result.unpacked_nodes_max = unpacked_nodes_max;
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
     result.unmeasured_stall_max = std::chrono::seconds{90};
@@ -1061,6 +1066,49 @@ struct chaos : merge_world {
     }
   }
 
+  /// All from the begin to the end.
+  void run() {
+    for (std::size_t i = 0; i < 1 + number_of_seed % 3; ++i)
+      add_study(each_three, 1.0 + static_cast<double>(i));
+    apply(merge_event::started{});
+    for (int i = 0; i < 150; ++i)
+      act();
+    heal();
+  }
+
+  /// What it has decided, for people to compare.
+  std::string decisions() const {
+    std::ostringstream out;
+    out << std::hexfloat;
+    for (const auto& [id, work] : sent_leases) {
+      out << "lease " << work.number << " to " << number_of(id) << " from "
+          << work.start.file;
+      for (const auto& x : work.stages)
+        out << ' ' << x.node << ':' << x.begin << '-' << x.end;
+      for (const auto& x : work.stops)
+        out << ' ' << x.at << x.evaluate << x.save << x.last;
+      out << '\n';
+    }
+    for (const auto& x : sent_stops)
+      out << "stop " << x.stop.lease << ' ' << x.stop.point.at << '\n';
+    for (const auto& x : log)
+      out << x.text << '\n';
+    for (const auto& file : deleted)
+      out << "deleted " << file << '\n';
+    for (const auto& st : studies)
+      for (const auto& [no, trial] : st.trials)
+        for (const auto& [at, values] : trial.delivered)
+          for (const auto& [name, value] : values)
+            out << no << ' ' << at << ' ' << name << ' ' << value << '\n';
+    const auto known = core.status();
+    out << stored.size() << " records, " << acks << " acks, "
+        << known.figures.unique_steps << " unique, "
+        << known.figures.shared_steps << " shared, " << known.reused_steps
+        << " reused\n";
+    return out.str();
+  }
+
+  std::uint32_t number_of_seed;
   std::mt19937 rng;
 };
 
@@ -1072,12 +1120,7 @@ TEST_P(MergeChaos, EverythingIsTrainedAsAlone) {
        seed < (GetParam() + 1) * seeds_per_case; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     chaos x{seed};
-    for (std::size_t i = 0; i < 1 + seed % 3; ++i)
-      x.add_study(each_three, 1.0 + static_cast<double>(i));
-    x.apply(merge_event::started{});
-    for (int i = 0; i < 150; ++i)
-      x.act();
-    x.heal();
+    x.run();
     EXPECT_TRUE(x.commits.empty());
     EXPECT_TRUE(x.unanswered.empty());
     EXPECT_TRUE(x.core.leases().leases().empty());
@@ -1085,6 +1128,20 @@ TEST_P(MergeChaos, EverythingIsTrainedAsAlone) {
       x.expect_results_as_alone(i, each_three);
     if (testing::Test::HasFailure())
       return;
+  }
+}
+
+// A node that is packed and unpacked again is what it was, whenever that is.
+TEST_P(MergeChaos, PackingNodesChangesNoDecision) {
+  constexpr std::uint32_t seeds_per_case = 3;
+  for (auto seed = GetParam() * seeds_per_case;
+       seed < (GetParam() + 1) * seeds_per_case; ++seed) {
+    chaos never{seed, SIZE_MAX / 4}, always{seed, 1}, sometimes{seed, 9};
+    never.run();
+    always.run();
+    sometimes.run();
+    ASSERT_EQ(always.decisions(), never.decisions()) << "seed " << seed;
+    ASSERT_EQ(sometimes.decisions(), never.decisions()) << "seed " << seed;
   }
 }
 

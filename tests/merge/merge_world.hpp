@@ -377,6 +377,8 @@ private:
       x.workload.name = "model";
     x.folder = "folder";
     x.speed_names = {"batch_size"};
+    if (x.unpacked_nodes_max == merger_options{}.unpacked_nodes_max)
+      x.unpacked_nodes_max = 0; // as many come as are looked at
     return x;
   }
 

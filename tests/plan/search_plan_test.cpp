@@ -259,7 +259,7 @@ TEST(SearchPlan, AdoptsWhatBelongsToItAndIsNotThereYet) {
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->measured);
   EXPECT_FALSE(second->saved);
-  EXPECT_EQ(plan.node(1).results.at(2).at("m"), 7);
+  EXPECT_EQ(plan.result_of(1, 2).at("m"), 7);
   EXPECT_EQ(plan.node(1).checkpoints.at(2).file, checkpoint_name(1, 2, 99));
   EXPECT_TRUE(plan.take_deliveries().empty());
 }
@@ -632,8 +632,9 @@ struct stored_plan_of_test {
     nodes.clear();
     for (node_id id = 1; id < plan.size(); ++id) {
       const auto& x = plan.node(id);
-      nodes.push_back(
-        {x.parent, x.begin, plan.config_of(id), x.strand, x.results});
+      nodes.push_back({x.parent, x.begin, plan.config_of(id), x.strand, {}});
+      for (const auto& kvp : x.results)
+        nodes.back().results.emplace(kvp.first, plan.result_of(id, kvp.first));
     }
   }
 

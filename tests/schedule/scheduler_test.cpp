@@ -52,6 +52,8 @@ struct simulation {
 
   void settle() {
     chooser.update(plan.take_changed());
+    plan.set_unpacked_max(0);
+    plan.pack_idle(); // as many as may be, at any time
     for (auto& d : plan.take_deliveries()) {
       auto& x = trials[d.trial];
       if (!x.delivered.empty()) {
@@ -576,6 +578,24 @@ TEST(Collect, KeepsWhatALeaseHasJustReached) {
   EXPECT_EQ(collected()[0].at, 4u);
 }
 
+// A plan grows with what was trained; what follows it does not.
+TEST(Scheduler, TakesMemoryForWhatWaits) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({2, {2}});
+  std::size_t most = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const auto no = sim.trials.size();
+    sim.add(study, {{0, lr(1.0 / (i + 1))}});
+    sim.ask(no, 2);
+    ASSERT_TRUE(sim.dispatch());
+    most = std::max(most, sim.chooser.tree().pages());
+    sim.advance(sim.jobs.begin()->first);
+  }
+  EXPECT_EQ(sim.plan.size(), 2001u);
+  EXPECT_LE(most, 2u); // that of the root, and that of the trial
+  EXPECT_EQ(sim.chooser.tree().pages(), 0u);
+}
+
 struct SchedulerSimulation
   : testing::TestWithParam<std::tuple<policy, unsigned>> {
   std::mt19937 rng{std::get<1>(GetParam())};
@@ -635,6 +655,7 @@ TEST_P(SchedulerSimulation, TrainsEveryUniqueStepOnceAndEveryResultIsAsAlone) {
   }
   sim.expect_all_delivered();
   EXPECT_EQ(sim.trained, sim.plan.figures().unique_steps);
+  EXPECT_EQ(sim.chooser.tree().pages(), 0u) << "nothing waits";
 }
 
 TEST_P(SchedulerSimulation, EveryResultIsAsAloneDespiteLossAndLateTrials) {

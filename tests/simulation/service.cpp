@@ -33,6 +33,7 @@ void world::boot() {
   options.coordinator.merge = what_.merge != 0;
   options.coordinator.keep_ended = false;
   options.coordinator.stall_max = 40s;
+  options.coordinator.unpacked_nodes_max = what_.seed % 3;
   if (what_.budget > 0)
     options.coordinator.checkpoint_bytes_max = what_.budget;
   observer_ = system_.spawn([this, life = life_ + 1](

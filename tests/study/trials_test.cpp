@@ -146,7 +146,7 @@ TEST(StudyTrials, WaitingStepsAreThoseAskedForAndNotThere) {
 
 TEST(StudyTrials, ResultNearIsThatOfTheStepOrTheLast) {
   auto xs = trials(1);
-  EXPECT_EQ(xs.result_near(0, 1), nullptr);
+  EXPECT_FALSE(xs.result_near(0, 1));
   xs.measure(0, 1, {{"acc", 0.5}});
   xs.measure(0, 3, {{"acc", 0.6}});
   EXPECT_EQ(xs.result_near(0, 1)->step, 1u);

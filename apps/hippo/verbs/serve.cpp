@@ -69,6 +69,7 @@ struct serve_options {
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
+  std::optional<std::uint64_t> memory_bytes_max; ///< of studies and plans
   log_format log = log_format::text;
 };
 
@@ -81,6 +82,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.policy = x.policy;
   result.coordinator.merge = x.merge;
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
+  result.coordinator.memory_bytes_max = x.memory_bytes_max;
   result.coordinator.keep_ended = false;
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
@@ -509,6 +511,14 @@ void add_serve(verb_table& verbs) {
     ->check(CLI::Range(0.1, 86'400.0));
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
+  verb
+    ->add_option("--memory-limit", x->serve.memory_bytes_max,
+                 "What studies and their plans may take in memory, e.g. 2GiB: "
+                 "beyond it new studies and trials are refused, and what has "
+                 "begun goes on")
+    ->transform(CLI::AsSizeValue(false))
+    ->check(CLI::PositiveNumber)
+    ->default_str("no limit");
   verb->add_option("--log-format", x->log_format, "Form of log lines")
     ->check(CLI::IsMember({"text", "json"}))
     ->capture_default_str();

@@ -42,11 +42,10 @@ const std::string* device_kinds::kind_of_trainer(trainer_id x) const {
 void device_kinds::restore(node_id node, const std::string& kind) {
   if (any_device_ || node == 0 || kind.empty())
     return;
-  words_.insert(kind);
   auto& x = trees_[tree_of(node)];
-  x.mixed = x.mixed || (x.kept && x.kind != kind);
+  x.mixed = x.mixed || (x.kept && *x.kind != kind);
   x.kept = true;
-  x.kind = kind;
+  x.kind = &*words_.insert(kind).first;
 }
 
 void device_kinds::begin(std::uint64_t lease, node_id node,
@@ -58,10 +57,11 @@ void device_kinds::begin(std::uint64_t lease, node_id node,
   assert(kind);
   const auto where = tree_of(node);
   auto& x = trees_[where];
-  if (!x.kept && x.leases.empty())
-    x.kind = *kind;
-  x.leases.insert(lease);
-  trees_of_leases_.emplace(lease, where);
+  if (!trees_of_leases_.emplace(lease, where).second)
+    return;
+  if (!x.kept && x.leases == 0)
+    x.kind = &*words_.insert(*kind).first;
+  ++x.leases;
 }
 
 void device_kinds::end(std::uint64_t lease) {
@@ -70,8 +70,8 @@ void device_kinds::end(std::uint64_t lease) {
     return;
   const auto i = trees_.find(entry.mapped());
   assert(i != trees_.end());
-  i->second.leases.erase(lease);
-  if (i->second.leases.empty() && !i->second.kept)
+  assert(i->second.leases > 0);
+  if (--i->second.leases == 0 && !i->second.kept)
     trees_.erase(i); // it may begin elsewhere
 }
 
@@ -80,19 +80,19 @@ void device_kinds::keep(node_id node, const std::string& kind) {
   if (any_device_ || node == 0)
     return;
   auto& x = trees_[tree_of(node)];
-  words_.insert(kind);
+  const auto* word = &*words_.insert(kind).first;
   if (x.mixed)
     return;
-  x.kind = kind;
+  x.kind = word;
   x.kept = true;
 }
 
 bool device_kinds::may_train(trainer_id x, node_id node) const {
   const auto* bound = find(node);
-  if (!bound || bound->mixed || (!bound->kept && bound->leases.empty()))
+  if (!bound || bound->mixed || (!bound->kept && bound->leases == 0))
     return true;
   const auto* kind = kind_of_trainer(x);
-  return kind && *kind == bound->kind;
+  return kind && *kind == *bound->kind;
 }
 
 bool device_kinds::may_train(trainer_id x, const path& what) const {
@@ -102,24 +102,24 @@ bool device_kinds::may_train(trainer_id x, const path& what) const {
 
 bool device_kinds::may_keep(node_id node, const std::string& kind) const {
   const auto* bound = find(node);
-  return !bound || bound->mixed || bound->kind == kind
-         || (!bound->kept && bound->leases.empty());
+  return !bound || bound->mixed || (!bound->kept && bound->leases == 0)
+         || *bound->kind == kind;
 }
 
 std::optional<std::string> device_kinds::kind_of(node_id node) const {
   const auto* bound = find(node);
-  if (!bound || bound->mixed || (!bound->kept && bound->leases.empty()))
+  if (!bound || bound->mixed || (!bound->kept && bound->leases == 0))
     return std::nullopt;
-  return bound->kind;
+  return *bound->kind;
 }
 
 void device_kinds::check_invariants() const {
 #ifndef NDEBUG
-  for (const auto& [lease, where] : trees_of_leases_) {
-    const auto i = trees_.find(where);
+  for (const auto& kvp : trees_of_leases_) {
+    const auto i = trees_.find(kvp.second);
     assert(i != trees_.end());
-    assert(i->second.leases.count(lease) == 1);
-    assert(i->second.mixed || words_.count(i->second.kind) == 1);
+    assert(i->second.leases > 0);
+    assert(i->second.mixed || words_.count(*i->second.kind) == 1);
   }
 #endif
 }

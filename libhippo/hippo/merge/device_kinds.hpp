@@ -86,15 +86,16 @@ public:
 
 private:
   struct tree {
-    std::string kind;  ///< empty: unknown, any may begin
+    const std::string* kind = nullptr; ///< of `words_`; null: any may begin
+    std::uint32_t leases = 0;
     bool kept = false; ///< whether something of that kind is kept
     bool mixed = false;
-    std::set<std::uint64_t> leases;
   };
 
   /// The child of the root that a node is below of; 0: it is the root itself.
   [[nodiscard]] node_id tree_of(node_id node) const;
   [[nodiscard]] const tree* find(node_id node) const;
+
   const search_plan& plan_;
   const bool any_device_;
   std::map<trainer_id, std::string> held_;

@@ -89,6 +89,8 @@ merge_core::merge_core(merger_options options, moment begun)
     now_(begun) {
   if (const auto known = options_.trained.step_seconds(); known > 0)
     estimates_.begin_with(known);
+  plan_.set_unpacked_max(options_.unpacked_nodes_max);
+  plan_.pack_idle();
   check_invariants();
 }
 
@@ -97,6 +99,7 @@ merge_core::effects merge_core::apply(any_merge_event event, moment now) {
   assert(effects_.empty());
   now_ = now;
   std::visit([this](auto& x) { on(x); }, event);
+  plan_.pack_idle();
   check_invariants();
   return std::exchange(effects_, {});
 }
@@ -684,6 +687,7 @@ merger_status merge_core::status() const {
   result.trained_steps = usage_.trained_steps();
   result.reused_steps = plan_.restored_steps();
   result.runnable_paths = chooser_.runnable_count();
+  result.memory_bytes = memory_bytes();
   result.device_seconds = usage_.totals().busy_seconds;
   result.step_seconds = usage_.step_seconds();
   result.alone_seconds
@@ -702,6 +706,13 @@ merger_status merge_core::status() const {
                               x.progress.steps_per_second});
   }
   return result;
+}
+
+std::uint64_t merge_core::memory_bytes() const {
+  // A trial has a number here and one in its study.
+  return plan_.memory_bytes() + chooser_.tree().memory_bytes()
+         + plan_.trials() * 2 * sizeof(trial_id)
+         + usage_.totals().timeline.size() * sizeof(busy_record);
 }
 
 merger_overview merge_core::overview() const {

@@ -58,6 +58,8 @@ public:
   [[nodiscard]] const lease_table& leases() const { return leases_; }
   [[nodiscard]] const search_plan& plan() const { return plan_; }
   [[nodiscard]] merger_status status() const;
+  /// About how much memory the plan and what follows it take, in bytes.
+  [[nodiscard]] std::uint64_t memory_bytes() const;
   /// As of the last event.
   [[nodiscard]] merger_overview overview() const;
 

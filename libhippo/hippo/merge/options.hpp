@@ -42,6 +42,8 @@ struct merger_options {
   /// Likewise one whose stages have larger configurations together; a study
   /// file's limits keep each of them below a few MiB.
   std::size_t lease_bytes_max = 16 << 20;
+  /// So many nodes of the plan are unpacked in any case; see `node_table`.
+  std::size_t unpacked_nodes_max = 1024;
   waiting_limits waits{}; ///< how far ahead trials wait for measurements
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.

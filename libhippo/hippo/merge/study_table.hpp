@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
@@ -106,7 +107,7 @@ private:
 
   search_plan& plan_;
   std::vector<entry> studies_; ///< by `study_no`
-  std::vector<std::uint64_t> number_in_study_; ///< by `trial_id`
+  std::deque<std::uint64_t> number_in_study_; ///< by `trial_id`
 };
 
 } // namespace hippo

@@ -21,13 +21,32 @@ std::uint64_t key_of(const std::string& name, const form& x) {
 
 } // namespace
 
+configuration_pool::packed_form configuration_pool::pack(const form& x) {
+  if (x == unpack(x.a[0]))
+    return x.a[0];
+  return std::make_unique<const form>(x);
+}
+
+form configuration_pool::unpack(const packed_form& x) {
+  if (const auto* other = std::get_if<std::unique_ptr<const form>>(&x))
+    return **other;
+  form result;
+  result.a[0] = std::get<double>(x);
+  return result;
+}
+
+std::uint64_t configuration_pool::memory_bytes() const {
+  // An entry, and a place in `by_key_`; forms that are no constants are few.
+  return entries_.size() * (sizeof(entry) + 6 * sizeof(void*));
+}
+
 std::optional<std::uint32_t>
 configuration_pool::find(std::uint64_t key, const std::string& name,
                          const form& shape) const {
   const auto [first, last] = by_key_.equal_range(key);
   for (auto i = first; i != last; ++i) {
     const auto& x = entries_[i->second];
-    if (x.name == name && x.shape == shape)
+    if (names_[x.name] == name && unpack(x.shape) == shape)
       return i->second;
   }
   return std::nullopt;
@@ -43,7 +62,11 @@ configuration_pool::intern(const configuration& x) {
     if (!found) {
       found = static_cast<std::uint32_t>(entries_.size());
       const auto text = name + '=' + to_text(shape);
-      entries_.push_back({name, shape, hash_of(text, 0)});
+      const auto [place, is_new] = by_name_.try_emplace(
+        name, static_cast<std::uint32_t>(names_.size()));
+      if (is_new)
+        names_.push_back(name);
+      entries_.push_back({pack(shape), hash_of(text, 0), place->second});
       by_key_.emplace(key, *found);
     }
     result.push_back(*found);
@@ -67,7 +90,7 @@ configuration_pool::find(const configuration& x) const {
 configuration configuration_pool::restore(const compact& x) const {
   configuration result;
   for (auto i : x)
-    result.emplace(entries_[i].name, entries_[i].shape);
+    result.emplace(names_[entries_[i].name], unpack(entries_[i].shape));
   return result;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "hippo/sequence/configuration.hpp"
@@ -30,18 +33,29 @@ public:
   /// run. O(hyper-parameters).
   [[nodiscard]] std::uint64_t digest_of(const compact& x) const;
 
+  /// About how much it takes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
 private:
+  /// A form, most often a constant: of many trials each has one of its own.
+  using packed_form = std::variant<double, std::unique_ptr<const form>>;
+
   struct entry {
-    std::string name;
-    form shape;
-    std::uint64_t digest = 0; ///< of both, as text
+    packed_form shape;
+    std::uint64_t digest = 0; ///< of name and form, as text
+    std::uint32_t name = 0;   ///< of `names_`
   };
+
+  [[nodiscard]] static packed_form pack(const form& x);
+  [[nodiscard]] static form unpack(const packed_form& x);
 
   [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t key,
                                                   const std::string& name,
                                                   const form& shape) const;
 
-  std::vector<entry> entries_;
+  std::deque<entry> entries_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> by_name_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
 };
 

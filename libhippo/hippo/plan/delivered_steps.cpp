@@ -44,7 +44,9 @@ step_t search_plan::credit(trial_id id, step_t from, step_t to) {
        at = nodes_[at].parent) {
     auto& x = nodes_[at];
     unknown += move_to(x.known_to, end);
-    unique_delivered_steps_ += move_to(x.delivered_to, end);
+    change_restored(x, [&] {
+      unique_delivered_steps_ += move_to(x.delivered_to, end);
+    });
     figures.unique_delivered_steps
       += move_to(reach_of(x, study).delivered_to, end);
     end = x.begin;

@@ -20,6 +20,9 @@ bool insert_sorted(Vector& xs, const typename Vector::value_type& x) {
   return true;
 }
 
+/// What a block of memory takes beyond what is in it.
+constexpr std::uint64_t block_bytes = 16;
+
 std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t strand,
                      const configuration_pool::compact& config) {
   const std::uint64_t head[]{parent, begin, strand};
@@ -356,7 +359,8 @@ void search_plan::deliver(trial_id id) {
     const auto shared = credit(id, trial.delivered_to, t);
     shared_steps_ += shared;
     studies_[trial.study].figures.shared_steps += shared;
-    deliveries_.push_back({id, at, t, i->second, shared});
+    deliveries_.push_back(
+      {id, at, t, i->second.unpack(nodes_.names()), shared});
     trial.delivered_to = t;
   }
 }
@@ -445,12 +449,17 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
   if (report.saved)
     result.saved = x.checkpoints.try_emplace(report.at, *report.saved).second;
   if (!report.values.empty())
-    result.measured = x.results.try_emplace(report.at, report.values).second;
+    result.measured = put_result(x, report.at, report.values);
   if (result.saved || result.measured)
     changed_.insert(at);
   if (result.measured)
     answer(at, report.at);
   return result;
+}
+
+bool search_plan::put_result(plan_node& x, step_t at, const metrics& values) {
+  return x.results.count(at) == 0
+         && x.results.try_emplace(at, values, nodes_.names()).second;
 }
 
 bool search_plan::is_measured(const plan_node& x, step_t at) {
@@ -587,16 +596,17 @@ void search_plan::restore_node(node_id id, node_id parent, step_t begin,
   (void)id;
 }
 
-void search_plan::restore_result(node_id at, step_t step, metrics values) {
+void search_plan::restore_result(node_id at, step_t step,
+                                 const metrics& values) {
   auto& x = nodes_[at];
-  x.results.try_emplace(step, std::move(values));
-  x.restored_to = std::max(x.restored_to, step);
+  put_result(x, step, values);
+  change_restored(x, [&] { x.restored_to = std::max(x.restored_to, step); });
 }
 
 void search_plan::restore_checkpoint(node_id at, step_t step, checkpoint file) {
   auto& x = nodes_[at];
   x.checkpoints.try_emplace(step, std::move(file));
-  x.restored_to = std::max(x.restored_to, step);
+  change_restored(x, [&] { x.restored_to = std::max(x.restored_to, step); });
   changed_.insert(at);
 }
 
@@ -633,14 +643,15 @@ merge_figures search_plan::figures(study_no study) const {
   return studies_[study].figures;
 }
 
-std::uint64_t search_plan::restored_steps() const {
-  std::uint64_t result = 0;
-  for (const auto& x : nodes_) {
-    const auto to = std::min(x.delivered_to, x.restored_to);
-    if (to > x.begin)
-      result += to - x.begin;
-  }
-  return result;
+std::uint64_t search_plan::memory_bytes() const {
+  std::uint64_t waiting = 0;
+  for (const auto& x : studies_)
+    waiting += x.wants;
+  constexpr auto want_bytes = sizeof(step_t) + sizeof(want) + 2 * block_bytes;
+  constexpr auto key_bytes = 3 * block_bytes; // in `by_key_`
+  return nodes_.memory_bytes() + nodes_.size() * key_bytes
+         + trials_.size() * sizeof(trial_state) + waiting * want_bytes
+         + pool_.memory_bytes();
 }
 
 step_t search_plan::densest_measuring(node_id at) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -11,20 +12,16 @@
 #include <utility>
 #include <vector>
 
-#include <boost/container/flat_map.hpp>
-#include <boost/container/small_vector.hpp>
-
 #include "hippo/core/error.hpp"
+#include "hippo/core/packed_metrics.hpp"
 #include "hippo/plan/configuration_pool.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/plan/measuring.hpp"
+#include "hippo/plan/node_table.hpp"
+#include "hippo/plan/plan_node.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
-
-using node_id = std::uint64_t;  ///< dense from 1; 0 is the root
-using trial_id = std::uint64_t; ///< dense from 0; unique within a plan
-using study_no = std::uint32_t; ///< dense from 0; unique within a plan
 
 /// A trial's measurement has become known.
 struct delivery {
@@ -50,14 +47,6 @@ struct added_stop {
   stop_point stop;
 };
 
-/// A range that a trainer is training now.
-struct running_range {
-  std::uint64_t lease = 0;
-  step_t from = 0;
-  step_t to = 0;
-  step_t reached = 0; ///< the last state that the trainer reported
-};
-
 /// How many measurements a trial waits for at a time. What it was asked for
 /// beyond is taken up as they come, so that a study takes the memory of what it
 /// has measured and of so many more, however many steps there are.
@@ -65,72 +54,6 @@ struct waiting_limits {
   std::uint64_t near = 64;          ///< of any trial
   std::uint64_t far = 4096;         ///< of a trial as long as `total` allows
   std::uint64_t total = 1ull << 18; ///< of a study, counting equal states once
-};
-
-/// Who waits for the measurement of one state.
-struct want {
-  /// Those included that have ceased to wait.
-  boost::container::small_vector<trial_id, 1> waiters;
-  /// Their studies, each with the number of waiters that have not; without
-  /// those that have none.
-  boost::container::small_vector<std::pair<study_no, std::uint32_t>, 1> live;
-  std::uint64_t order = 0; ///< lowest request number among the waiters
-
-  /// Whether a trial of the study waits. O(studies that wait).
-  [[nodiscard]] bool is_of(study_no study) const;
-};
-
-/// Why states of a node cannot be had.
-struct trouble {
-  /// States whose measurement is not finite, and why.
-  std::map<step_t, error> diverged;
-  std::optional<step_t> failed_at; ///< no state from here on can be reached
-  error failure;
-};
-
-/// Something for each of some steps, in order. What comes last is added in
-/// O(1); adding or taking away anything else is O(steps).
-template <class T>
-using by_step = boost::container::flat_map<step_t, T>;
-
-/// How far the trials of one study go on a node.
-struct study_reach {
-  study_no study = 0;
-  step_t asked_to = 0;
-  step_t delivered_to = 0;
-};
-
-/// Training under one configuration from `begin` on. It has no end: children
-/// leave it where their configurations differ.
-struct plan_node {
-  node_id parent = 0;
-  std::uint32_t depth = 0;
-  step_t begin = 0;
-  std::uint64_t strand = 0;
-  /// Hash of the strands, begins and configurations from the root to here; 0:
-  /// the root. Equal chains have equal ones, in every plan and every run.
-  std::uint64_t identity = 0;
-  configuration_pool::compact config;
-  node_id first_child = 0;  ///< the youngest; 0: none
-  node_id next_sibling = 0; ///< the next older one; 0: none
-  std::vector<step_t> cuts; ///< begins of the children, each once, sorted
-  /// Those of the trials that pass, sorted.
-  boost::container::small_vector<std::uint32_t, 1> measurings;
-  by_step<metrics> results;
-  by_step<checkpoint> checkpoints;
-  std::map<step_t, want> wants; ///< states without a result that trials wait on
-  std::vector<running_range> running;
-  step_t asked_to = 0; ///< the farthest state that any trial asks for, or begin
-  step_t goal = 0; ///< the farthest that trials which asked may yet ask for
-  step_t restored_to = 0; ///< the farthest state known from an earlier run
-  step_t delivered_to = 0; ///< the farthest state that a trial has got
-  step_t known_to = 0;     ///< the same, trials of earlier runs included
-  /// How far the trials of each study have asked and got, by study.
-  boost::container::small_vector<study_reach, 1> reaches;
-  std::unique_ptr<trouble> troubles; ///< null: none
-
-  /// Whether the measurement of a state is known not to be finite, and why.
-  [[nodiscard]] const error* divergence_at(step_t at) const;
 };
 
 /// What of a report was not known before.
@@ -271,13 +194,23 @@ public:
   /// Forgets a checkpoint that turned out to be unusable, or was collected.
   void forget_checkpoint(node_id at, step_t step);
 
+  // -- memory -----------------------------------------------------------------
+
+  /// Packs nodes of which nobody waits for anything, once so many have come
+  /// since that it is worth it: references to nodes end. Nothing else changes.
+  /// @complexity O(nodes that have come, or were looked at, since)
+  void pack_idle() { nodes_.pack_idle(); }
+
+  /// So many nodes may be there unpacked in any case.
+  void set_unpacked_max(std::size_t x) { nodes_.set_unpacked_max(x); }
+
   // -- what was there before --------------------------------------------------
 
   /// Puts back a node, result or checkpoint of an earlier run.
   /// REQUIRES: nodes come with the ids they had, parents first.
   void restore_node(node_id id, node_id parent, step_t begin,
                     const configuration& config, std::uint64_t strand);
-  void restore_result(node_id at, step_t step, metrics values);
+  void restore_result(node_id at, step_t step, const metrics& values);
   void restore_checkpoint(node_id at, step_t step, checkpoint file);
   /// Notes that a trial of an earlier run has got the measurement of a state.
   void restore_delivered(node_id at, step_t step);
@@ -294,17 +227,34 @@ public:
 
   // -- looking ----------------------------------------------------------------
 
+  /// A node; lives until `pack_idle`.
   [[nodiscard]] const plan_node& node(node_id id) const { return nodes_[id]; }
+  /// The same for who looks at many: one that is packed stays so.
+  /// @param room lives as long as what is returned
+  [[nodiscard]] const plan_node& peek(node_id id, plan_node& room) const {
+    return nodes_.peek(id, room);
+  }
   /// Number of nodes, the root included; ids are below it.
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] configuration config_of(node_id id) const {
     return pool_.restore(nodes_[id].config);
   }
+  /// Returns what was measured at a state of a node.
+  /// REQUIRES: the node has a result there.
+  [[nodiscard]] metrics result_of(node_id id, step_t at) const {
+    return nodes_[id].results.at(at).unpack(nodes_.names());
+  }
   [[nodiscard]] merge_figures figures() const;
   [[nodiscard]] merge_figures figures(study_no study) const;
   /// Returns the steps that earlier runs have trained of those that trials have
-  /// got, after merging. O(nodes).
-  [[nodiscard]] std::uint64_t restored_steps() const;
+  /// got, after merging. O(1).
+  [[nodiscard]] std::uint64_t restored_steps() const {
+    return restored_steps_;
+  }
+  /// About how much memory the plan takes, in bytes: what grows with nodes,
+  /// trials, results, checkpoints and what is waited for.
+  /// @complexity O(studies + nodes that are not packed)
+  [[nodiscard]] std::uint64_t memory_bytes() const;
   [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
   [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
 
@@ -389,6 +339,8 @@ private:
   /// is known against it. O(segments).
   [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
                                                             step_t to) const;
+  /// Keeps what was measured, unless something was. @returns whether it does
+  bool put_result(plan_node& x, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.
   [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
   /// Tells those who wait for the outcome of measuring a state.
@@ -410,6 +362,18 @@ private:
   /// @returns how many of them a trial had got before
   /// @complexity O(segments between the two states)
   step_t credit(trial_id trial, step_t from, step_t to);
+  /// Calls `f`, which moves how far node `x` was delivered or restored, and
+  /// keeps count of the steps that are both.
+  template <class F>
+  void change_restored(plan_node& x, F&& f) {
+    const auto steps = [&] {
+      const auto to = std::min(x.delivered_to, x.restored_to);
+      return to > x.begin ? to - x.begin : 0;
+    };
+    restored_steps_ -= steps();
+    f();
+    restored_steps_ += steps();
+  }
   /// The entry of a study on a node, made if it has none.
   static study_reach& reach_of(plan_node& x, study_no study);
   /// Lets a trial no longer wait for what is beyond state `to`.
@@ -421,13 +385,14 @@ private:
 
   waiting_limits limits_;
   configuration_pool pool_;
-  std::deque<plan_node> nodes_;
+  node_table nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_key_;
   std::vector<measuring> measurings_;
   std::vector<study_state> studies_;
-  std::vector<trial_state> trials_;
+  std::deque<trial_state> trials_;
   std::map<std::uint64_t, lease_state> leases_;
   std::uint64_t requests_ = 0;
+  std::uint64_t restored_steps_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t unique_steps_ = 0;
   std::uint64_t delivered_steps_ = 0;

@@ -17,8 +17,9 @@ struct candidate {
 /// have reached: what is left goes on from there if one ends early.
 std::set<std::pair<node_id, step_t>> states_of_leases(const search_plan& plan) {
   std::set<std::pair<node_id, step_t>> result;
+  plan_node room;
   for (node_id id = 1; id < plan.size(); ++id) {
-    const auto& x = plan.node(id);
+    const auto& x = plan.peek(id, room);
     for (const auto& r : x.running) {
       result.emplace(r.from > x.begin ? id : x.parent, r.from);
       if (r.reached > r.from)
@@ -35,8 +36,9 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
                                                  std::uint64_t bytes) {
   const auto leased = states_of_leases(plan);
   std::vector<candidate> candidates;
+  plan_node room;
   for (node_id id = 1; id < plan.size(); ++id) {
-    const auto& x = plan.node(id);
+    const auto& x = plan.peek(id, room);
     auto before = x.begin;
     for (const auto& [at, file] : x.checkpoints) {
       const auto steps = static_cast<double>(at - before);

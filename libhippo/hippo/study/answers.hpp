@@ -24,6 +24,7 @@ struct study_status {
   std::uint64_t trials = 0;
   std::uint64_t finished = 0; ///< neither pending, running nor paused
   std::uint64_t asked_steps = 0;
+  std::uint64_t memory_bytes = 0; ///< that its books take, about
   double active_seconds = 0; ///< for how long it has been worked on
   std::optional<double> seconds_max; ///< of these, what its budget allows
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there

@@ -215,7 +215,7 @@ study_core::effects study_core::time_passed(moment now) {
   return std::exchange(effects_, {});
 }
 
-void study_core::take(trial_measured x) {
+void study_core::take(const trial_measured& x) {
   const auto no = x.trial;
   only_failed_ = false;
   trials_.ack(no, x.at, x.shared);
@@ -231,7 +231,7 @@ void study_core::take(trial_measured x) {
     take_turn(tuner_->on_failure(no));
     return;
   }
-  const auto value = trials_.measure(no, x.at, std::move(x.values));
+  const auto value = trials_.measure(no, x.at, x.values);
   if (x.at == trials_[no].asked_to && x.at < last_rung_)
     trials_.pause(no); // unless the algorithm goes on at once
   const auto next = tuner_->on_result(no, x.at, value);
@@ -312,6 +312,8 @@ std::optional<error> study_core::refusal(const study_command& x) const {
     = parse_command(x, options_.spec.max_steps, options_.workload);
   if (!parsed)
     return parsed.failure();
+  if (x.what == verb::ask && !full_.empty())
+    return error{errc::resource_exhausted, full_};
   // What is being stored may make possible what is not now.
   if (!requests_.empty())
     return std::nullopt;
@@ -479,13 +481,13 @@ void study_core::end_trial(trial_no no, trial_state how, std::string failure,
   event.state = how;
   event.params = shown_params(no);
   event.failure = x.failure;
-  if (!x.results.empty()) {
-    event.step = x.results.back().step;
+  if (const auto last = trials_.last_result(no)) {
+    event.step = last->step;
     if (how == trial_state::complete)
       event.value
         = x.best ? x.best->value : std::numeric_limits<double>::quiet_NaN();
     else
-      event.value = trials_.value_of(x.results.back().values);
+      event.value = trials_.value_of(last->values);
   }
   if (const auto& best = trials_.best())
     event.best = best_so_far{best->trial, best->value};
@@ -627,7 +629,7 @@ trained_answer study_core::answer_of(trial_no no, step_t to) const {
   trained_answer result;
   result.state = x.state;
   result.failure = x.failure;
-  if (const auto* found = trials_.result_near(no, to)) {
+  if (const auto found = trials_.result_near(no, to)) {
     result.step = found->step;
     result.values = found->values;
   }
@@ -655,6 +657,12 @@ double study_core::active_seconds(moment now) const {
   return result;
 }
 
+std::uint64_t study_core::memory_bytes() const {
+  // The text with its code is there as it was read, too.
+  return 2 * options_.stored.text.size() + trials_.memory_bytes()
+         + tuner_->memory_bytes();
+}
+
 study_status study_core::status(moment now) const {
   const auto& stored = options_.stored;
   study_status result;
@@ -667,6 +675,7 @@ study_status study_core::status(moment now) const {
   result.trials = tuner_->trials();
   result.finished = trials_.finished();
   result.asked_steps = trials_.asked_steps();
+  result.memory_bytes = memory_bytes();
   result.active_seconds = active_seconds(now);
   result.seconds_max = options_.spec.budget.seconds;
   result.waiting_steps = trials_.waiting_steps();
@@ -683,7 +692,7 @@ trial_record study_core::record_of(trial_no no) const {
   result.params = shown_params(no);
   result.steps = x.acked;
   result.shared_steps = x.shared;
-  result.results = x.results;
+  result.results = trials_.results_of(no);
   result.failure = x.failure;
   return result;
 }

@@ -141,9 +141,15 @@ public:
 
   effects time_passed(moment now);
 
+  /// No new trials are to be asked for, for this reason; an empty one: they
+  /// may be. What has begun goes on.
+  void set_full(std::string why) { full_ = std::move(why); }
+
   // -- looking ----------------------------------------------------------------
 
   [[nodiscard]] study_status status(moment now) const;
+  /// About how much memory its books take, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const;
   /// All that is known of it and its trials.
   [[nodiscard]] study_record record() const;
   [[nodiscard]] const stored_study& stored() const { return options_.stored; }
@@ -167,7 +173,7 @@ private:
 
   // -- what it receives -------------------------------------------------------
 
-  void take(trial_measured x);
+  void take(const trial_measured& x);
   void take(const trial_failed& x);
   void take(study_command x);
   expected<command_answer> carry_out(const study_command& x);
@@ -246,6 +252,7 @@ private:
   std::string first_failure_;
   std::uint64_t failed_alike_ = 0;
 
+  std::string full_; ///< why no new trials may be asked for; empty: they may
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
   bool replaying_ = false;

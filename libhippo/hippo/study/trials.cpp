@@ -8,6 +8,13 @@
 
 namespace hippo {
 
+namespace {
+
+/// What a block of memory takes beyond what is in it.
+constexpr std::uint64_t block_bytes = 16;
+
+} // namespace
+
 const study_trials::entry& study_trials::operator[](trial_no no) const {
   assert(no < entries_.size());
   return entries_[no];
@@ -46,10 +53,13 @@ void study_trials::ack(trial_no no, step_t to, step_t shared) {
   check(no);
 }
 
-double study_trials::measure(trial_no no, step_t at_step, metrics values) {
+double study_trials::measure(trial_no no, step_t at_step,
+                             const metrics& values) {
   auto& x = at(no);
   const auto value = value_of(values);
-  x.results.push_back({at_step, std::move(values)});
+  x.results.emplace_back(at_step, packed_metrics{values, names_});
+  held_bytes_ += sizeof(x.results.back()) + values.size() * sizeof(double)
+                 + 2 * block_bytes;
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
   if (is_new_best(no, at_step, value))
@@ -72,6 +82,7 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
   waiting_steps_ -= waiting(x);
   x.state = how;
   x.failure = std::move(failure);
+  held_bytes_ += x.failure.size();
   x.cause = cause;
   ++finished_;
   if (how == trial_state::failed && best_ && best_->trial == no)
@@ -84,6 +95,7 @@ void study_trials::retry(trial_no no) {
   auto& x = at(no);
   assert(x.state == trial_state::failed && x.cause);
   x.state = trial_state::running;
+  held_bytes_ -= x.failure.size();
   x.failure.clear();
   x.cause.reset();
   --finished_;
@@ -116,15 +128,30 @@ double study_trials::value_of(const metrics& values) const {
                            : i->second;
 }
 
-const trial_measurement* study_trials::result_near(trial_no no,
-                                                   step_t to) const {
+std::vector<trial_measurement> study_trials::results_of(trial_no no) const {
+  std::vector<trial_measurement> result;
+  for (const auto& [step, values] : (*this)[no].results)
+    result.push_back({step, values.unpack(names_)});
+  return result;
+}
+
+std::optional<trial_measurement> study_trials::last_result(trial_no no) const {
+  const auto& results = (*this)[no].results;
+  if (results.empty())
+    return std::nullopt;
+  const auto& [step, values] = results.back();
+  return trial_measurement{step, values.unpack(names_)};
+}
+
+std::optional<trial_measurement> study_trials::result_near(trial_no no,
+                                                           step_t to) const {
   const auto& results = (*this)[no].results;
   const auto i
     = std::find_if(results.begin(), results.end(),
-                   [to](const auto& x) { return x.step == to; });
-  if (i != results.end())
-    return &*i;
-  return results.empty() ? nullptr : &results.back();
+                   [to](const auto& x) { return x.first == to; });
+  if (i == results.end())
+    return last_result(no);
+  return trial_measurement{i->first, i->second.unpack(names_)};
 }
 
 study_phase study_trials::final_phase() const {

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/packed_metrics.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
@@ -31,7 +34,8 @@ public:
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
     step_t shared = 0; ///< of its steps, those that a trial had got before
-    std::vector<trial_measurement> results;
+    /// In the order in which they came; see `results_of`.
+    std::vector<std::pair<step_t, packed_metrics>> results;
     std::optional<stored_best> best; ///< of the results
     std::string failure;
     /// What the trainers have failed with; nothing: no trainer has.
@@ -66,7 +70,7 @@ public:
   void ack(trial_no no, step_t at, step_t shared = 0);
 
   /// Notes a measurement. @returns its objective, NaN if it is not among them
-  double measure(trial_no no, step_t at, metrics values);
+  double measure(trial_no no, step_t at, const metrics& values);
 
   /// The trial has come as far as it was asked.
   void pause(trial_no no);
@@ -90,9 +94,15 @@ public:
   /// A measurement's objective, NaN if the workload did not report it.
   [[nodiscard]] double value_of(const metrics& values) const;
 
-  /// What a trial has measured at `to`, or else last, or null.
-  [[nodiscard]] const trial_measurement* result_near(trial_no no,
-                                                     step_t to) const;
+  /// All that a trial has measured, in the order in which it came.
+  [[nodiscard]] std::vector<trial_measurement> results_of(trial_no no) const;
+
+  /// What a trial has measured last, if anything.
+  [[nodiscard]] std::optional<trial_measurement> last_result(trial_no no) const;
+
+  /// The same at `to`, or else last.
+  [[nodiscard]] std::optional<trial_measurement> result_near(trial_no no,
+                                                             step_t to) const;
 
   /// How a study ends whose trials are these: failed if all of them are.
   [[nodiscard]] study_phase final_phase() const;
@@ -103,6 +113,10 @@ public:
     return best_;
   }
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
+  /// About how much memory these books take, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+    return entries_.size() * sizeof(entry) + held_bytes_;
+  }
   [[nodiscard]] std::uint64_t asked_steps() const noexcept {
     return asked_steps_;
   }
@@ -124,10 +138,12 @@ private:
   void find_best();
 
   objective objective_;
-  std::vector<entry> entries_; ///< by number
+  std::deque<entry> entries_; ///< by number
+  metric_names names_;        ///< of all results
   std::uint64_t finished_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t waiting_steps_ = 0;
+  std::uint64_t held_bytes_ = 0; ///< of what entries have
   std::optional<best_measurement> best_;
 };
 

@@ -37,16 +37,39 @@ const stage_tree::node_state&
 stage_tree::node_states::operator[](node_id id) const {
   static const node_state empty;
   const auto i = id / page_nodes;
-  return i < pages_.size() && pages_[i] ? (*pages_[i])[id % page_nodes] : empty;
+  return i < pages_.size() && pages_[i] ? pages_[i]->nodes[id % page_nodes]
+                                        : empty;
 }
 
 stage_tree::node_state& stage_tree::node_states::make(node_id id) {
   const auto i = id / page_nodes;
   if (pages_.size() <= i)
     pages_.resize(i + 1);
-  if (!pages_[i])
-    pages_[i] = std::make_unique<page>();
-  return (*pages_[i])[id % page_nodes];
+  if (!pages_[i]) {
+    ++used_;
+    if (spare_.empty()) {
+      pages_[i] = std::make_unique<page>();
+    } else {
+      pages_[i] = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  return pages_[i]->nodes[id % page_nodes];
+}
+
+void stage_tree::node_states::settle(node_id id) {
+  auto& where = pages_[id / page_nodes];
+  auto& x = where->nodes[id % page_nodes];
+  if (const bool counts = !x.is_empty(); counts != x.is_counted) {
+    x.is_counted = counts;
+    where->counted += counts ? 1 : -1;
+  }
+  if (where->counted > 0)
+    return;
+  --used_;
+  if (spare_.size() < spare_pages_max)
+    spare_.push_back(std::move(where));
+  where.reset();
 }
 
 template <class F>
@@ -54,7 +77,7 @@ void stage_tree::node_states::for_each(F&& f) const {
   for (std::size_t i = 0; i < pages_.size(); ++i)
     if (pages_[i])
       for (std::size_t j = 0; j < page_nodes; ++j)
-        f(node_id{i * page_nodes + j}, (*pages_[i])[j]);
+        f(node_id{i * page_nodes + j}, pages_[i]->nodes[j]);
 }
 
 stage_tree::stage_tree(const search_plan& plan, step_seconds seconds,
@@ -158,6 +181,7 @@ void stage_tree::set_cut(node_id child, const std::optional<demand>& before,
   }
   if (entry.by_order.empty())
     cuts.erase(i);
+  nodes_.settle(x.parent);
 }
 
 bool stage_tree::follow(node_id id) {
@@ -187,6 +211,7 @@ bool stage_tree::follow(node_id id) {
   }
   const auto before = std::exchange(state.from_begin, from_begin);
   size_ += state.is_waiting();
+  nodes_.settle(id);
   if (from_begin == before)
     return false;
   if (id != 0)

@@ -62,6 +62,14 @@ public:
   /// How many nodes wait for something.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
+  /// How many pages of nodes are in memory: O(nodes that wait).
+  [[nodiscard]] std::size_t pages() const noexcept { return nodes_.pages(); }
+
+  /// About how much memory that takes, in bytes.
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+    return nodes_.pages() * node_states::page_bytes;
+  }
+
   /// Computes all times anew, after estimates have changed. O(waiting nodes).
   void reestimate();
 
@@ -135,27 +143,46 @@ private:
     std::vector<step_t> runnable_from; ///< its keys in `runnables_`
     std::optional<demand> from_begin;  ///< what it needs of its parent
 
+    bool is_counted = false; ///< in its page
+
     [[nodiscard]] bool is_waiting() const {
       return from_begin || !runnable_from.empty();
+    }
+    /// Whether there is nothing to be known of it.
+    [[nodiscard]] bool is_empty() const {
+      return !is_waiting() && cuts.empty();
     }
   };
 
   /// The states of nodes, in pages: takes memory for the parts of the plan that
-  /// the tree is about. The nodes of a study mostly lie together.
+  /// something waits for. The nodes of a study mostly lie together.
   class node_states {
   public:
     /// Returns that of a node, an empty one if it has none.
     [[nodiscard]] const node_state& operator[](node_id id) const;
     /// The same, to be written to.
     [[nodiscard]] node_state& make(node_id id);
+    /// To be called once what `make` returned is not written to any more: a
+    /// page whose states are all empty goes.
+    void settle(node_id id);
+    /// Number of pages in use.
+    [[nodiscard]] std::size_t pages() const noexcept { return used_; }
+    static constexpr std::size_t page_nodes = 128;
+    static constexpr std::size_t page_bytes = page_nodes * sizeof(node_state);
     /// Calls `f` for all in pages that there are.
     template <class F>
     void for_each(F&& f) const;
 
   private:
-    static constexpr std::size_t page_nodes = 128;
-    using page = std::array<node_state, page_nodes>;
+    /// So many pages that nothing uses are kept, to be used next.
+    static constexpr std::size_t spare_pages_max = 4;
+    struct page {
+      std::array<node_state, page_nodes> nodes;
+      std::size_t counted = 0; ///< of these, not empty
+    };
     std::vector<std::unique_ptr<page>> pages_;
+    std::vector<std::unique_ptr<page>> spare_; ///< all empty
+    std::size_t used_ = 0;
   };
 
   /// Items that one source serves; no source: the state the node begins with.

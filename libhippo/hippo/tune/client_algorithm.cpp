@@ -133,4 +133,8 @@ trial_parameters client_sampler::draw(trial_no trial) {
                                : std::move(given_.extract(found).mapped());
 }
 
+std::optional<trial_parameters> client_sampler::recall(trial_no trial) const {
+  return was_given_.contains(trial) ? std::nullopt : others_->recall(trial);
+}
+
 } // namespace hippo

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -97,9 +98,13 @@ public:
   /// Gives a trial its values, which have been checked. Call before `draw`.
   void give(trial_no trial, trial_parameters values) {
     given_[trial] = std::move(values);
+    was_given_.insert(was_given_.end(), trial);
   }
 
   trial_parameters draw(trial_no trial) override;
+  /// What was given it does not keep.
+  [[nodiscard]] std::optional<trial_parameters>
+  recall(trial_no trial) const override;
   trial_parameters branch(const fork& x) override {
     return others_->branch(x);
   }
@@ -111,7 +116,8 @@ public:
 
 private:
   std::unique_ptr<sampler> others_;
-  std::unordered_map<trial_no, trial_parameters> given_;
+  std::unordered_map<trial_no, trial_parameters> given_; ///< until drawn
+  std::set<trial_no> was_given_;
 };
 
 } // namespace hippo

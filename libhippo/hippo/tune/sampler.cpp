@@ -25,6 +25,11 @@ public:
     return space_.decide(order_(trial));
   }
 
+  [[nodiscard]] std::optional<trial_parameters>
+  recall(trial_no trial) const override {
+    return space_.decide(order_(trial));
+  }
+
   trial_parameters branch(const fork&) override {
     assert(false && "no algorithm with this sampler forks");
     return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "hippo/tune/algorithm.hpp"
 
@@ -13,13 +14,19 @@ public:
   virtual ~sampler() = default;
 
   /// Whether the values of a trial follow from its number alone, so that they
-  /// can be known before anything was trained, and asked for again.
+  /// can be known before anything was trained.
   [[nodiscard]] virtual bool is_static() const { return false; }
 
-  /// Decides the values of trial `trial`. Asked once for each trial unless the
-  /// sampler is static.
+  /// Decides the values of trial `trial`. Asked once for each trial.
   /// REQUIRES: `trial` is below the number of trials of the study's algorithm.
   virtual trial_parameters draw(trial_no trial) = 0;
+
+  /// Returns once more what `draw` returned, if the sampler can tell: then
+  /// nobody else need keep it.
+  [[nodiscard]] virtual std::optional<trial_parameters>
+  recall(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
 
   /// Decides the values of trial `x.trial`: those of `x.from` up to state
   /// `x.at`, others from there on.

@@ -36,6 +36,13 @@ trial_parameters tpe_sampler::draw(trial_no trial) {
   return result;
 }
 
+std::optional<trial_parameters> tpe_sampler::recall(trial_no trial) const {
+  const auto i = taken_.find(trial);
+  if (i == taken_.end())
+    return std::nullopt;
+  return values_of(i->second);
+}
+
 trial_parameters tpe_sampler::branch(const fork&) {
   assert(false && "no algorithm with this sampler forks");
   return {};

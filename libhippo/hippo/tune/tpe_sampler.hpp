@@ -50,6 +50,8 @@ public:
               const untrained_work* work);
 
   trial_parameters draw(trial_no trial) override;
+  [[nodiscard]] std::optional<trial_parameters>
+  recall(trial_no trial) const override;
   trial_parameters branch(const fork& x) override;
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;

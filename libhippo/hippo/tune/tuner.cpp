@@ -22,6 +22,16 @@ constexpr std::uint64_t guesses = 256;
 /// States that are kept because trials will likely part there.
 constexpr std::size_t branches_max = 32;
 
+/// About how much the values of a trial take, in bytes.
+std::uint64_t bytes_of(const trial_parameters& x) {
+  // As a map's node and a list's, each with a name that is long.
+  constexpr std::uint64_t shown_bytes = 128, sequence_bytes = 128;
+  std::uint64_t result = sizeof(x) + x.shown.size() * shown_bytes;
+  for (const auto& kvp : x.sequences)
+    result += sequence_bytes + kvp.second.pieces().size() * sizeof(piece);
+  return result;
+}
+
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
@@ -54,6 +64,10 @@ public:
   }
 
   void cover(trial_no trial, step_t to) { plan_.cover(ids_[trial], to); }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const {
+    return plan_.memory_bytes() + ids_.size() * sizeof(trial_id);
+  }
 
   [[nodiscard]] step_t of(trial_no trial, step_t to) const override {
     return trial < ids_.size() && ids_[trial] != none
@@ -318,7 +332,7 @@ expected<turn> tuner::client_close() {
 void tuner::carry_out(const std::vector<action>& actions, turn& out) {
   for (const auto& x : actions) {
     if (const auto* go = std::get_if<advance>(&x)) {
-      if (!sampler_->is_static() && !decided_.contains(go->trial))
+      if (!sampler_->is_static() && !is_added(go->trial))
         add(go->trial, nullptr, out);
       ask(go->trial, go->to, out);
     } else if (const auto* branch = std::get_if<fork>(&x)) {
@@ -336,14 +350,20 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
   if (origin != nullptr) {
     forks_.emplace(trial, *origin);
     // The sampler does not know what measurements have made of the values.
-    const auto& before = decided_.at(origin->from).sequences;
+    const auto before = parameters(origin->from).sequences;
     for (auto& [name, x] : values.sequences)
       x = spliced(before.at(name), x, origin->at);
   }
   if (values.responsive)
     responsive_[trial].observed.better = better_;
-  if (!sampler_->is_static() || values.responsive)
+  if (origin != nullptr || values.responsive
+      || (!sampler_->is_static() && !sampler_->recall(trial))) {
+    held_bytes_ += bytes_of(values);
     decided_.emplace(trial, std::move(values));
+  }
+  if (added_.size() <= trial)
+    added_.resize(trial + 1);
+  added_[trial] = true;
   if (work_)
     work_->add(trial, segments(trial));
   out.added.push_back(trial);
@@ -374,6 +394,7 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   if (!observed.values.empty() && observed.values.back().at >= at)
     return 0; // reported already
   observed.values.push_back({at, value});
+  held_bytes_ += sizeof(observed.values.back());
   const auto* split = origin(trial);
   if (split != nullptr && at < split->at)
     return 0; // more is known
@@ -396,7 +417,20 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
 
 trial_parameters tuner::parameters(trial_no trial) const {
   const auto i = decided_.find(trial);
-  return i == decided_.end() ? sampler_->draw(trial) : i->second;
+  if (i != decided_.end())
+    return i->second;
+  auto result = sampler_->recall(trial);
+  assert(result);
+  return std::move(*result);
+}
+
+std::uint64_t tuner::memory_bytes() const {
+  // An algorithm has a trial's place on each board that it has come to, a
+  // learning sampler its combination.
+  constexpr std::uint64_t trial_bytes = 128;
+  return held_bytes_
+         + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
+         + (work_ ? work_->memory_bytes() : 0);
 }
 
 std::vector<segment> tuner::segments(trial_no trial) const {

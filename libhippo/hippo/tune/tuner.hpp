@@ -102,6 +102,9 @@ public:
     return algorithm_->to_come();
   }
 
+  /// About how much memory it takes, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
   /// How many trials there will be; some may not have been added yet.
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
@@ -140,6 +143,9 @@ private:
   /// Lets as many trials begin as there is room for.
   void open(turn& out);
   void add(trial_no trial, const fork* origin, turn& out);
+  [[nodiscard]] bool is_added(trial_no trial) const {
+    return trial < added_.size() && added_[trial];
+  }
   void ask(trial_no trial, step_t to, turn& out);
   /// Lets the values of a trial follow its measurement.
   /// @returns how far the algorithm wants it if it waits for more, else 0
@@ -158,9 +164,11 @@ private:
   std::unique_ptr<sampler> sampler_;
   trial_window window_{0, 1};
   measuring when_;
-  /// Values that cannot be asked for again: not of a static sampler, or forks,
-  /// or such that follow measurements.
+  /// Values that the sampler cannot recall, or no longer as they are: of forks,
+  /// and such that follow measurements.
   std::unordered_map<trial_no, trial_parameters> decided_;
+  std::uint64_t held_bytes_ = 0; ///< of values and observations that are kept
+  std::vector<bool> added_; ///< trials that have their values
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
   /// Trials on their way that the algorithm does not wait for, and where to.

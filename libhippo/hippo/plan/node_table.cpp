@@ -1,0 +1,254 @@
+#include "hippo/plan/node_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+/// What a block of memory takes beyond what is in it.
+constexpr std::uint64_t block_bytes = 16;
+
+/// A node with more than so much on it is not packed: to unpack it would take
+/// long.
+constexpr std::size_t packed_items_max = 64;
+
+bool may_pack(const plan_node& x) {
+  return x.is_idle()
+         && x.results.size() + x.checkpoints.size() + x.cuts.size()
+                + x.reaches.size() + x.measurings.size() + x.config.size()
+              <= packed_items_max;
+}
+
+/// Writes numbers, small ones in few bytes.
+class packer {
+public:
+  void put(std::uint64_t x) {
+    for (; x >= 0x80; x >>= 7)
+      bytes_.push_back(static_cast<unsigned char>(x | 0x80));
+    bytes_.push_back(static_cast<unsigned char>(x));
+  }
+
+  void put_raw(const void* from, std::size_t size) {
+    const auto at = bytes_.size();
+    bytes_.resize(at + size);
+    if (size > 0)
+      std::memcpy(bytes_.data() + at, from, size);
+  }
+
+  [[nodiscard]] const std::vector<unsigned char>& bytes() const {
+    return bytes_;
+  }
+
+private:
+  std::vector<unsigned char> bytes_;
+};
+
+/// Reads what a `packer` has written.
+class unpacker {
+public:
+  explicit unpacker(const unsigned char* bytes) : at_(bytes) {}
+
+  std::uint64_t get() {
+    std::uint64_t result = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const std::uint64_t byte = *at_++;
+      result |= (byte & 0x7f) << shift;
+      if (byte < 0x80)
+        return result;
+    }
+  }
+
+  template <class T>
+  T get_as() {
+    return static_cast<T>(get());
+  }
+
+  void get_raw(void* to, std::size_t size) {
+    if (size > 0)
+      std::memcpy(to, at_, size);
+    at_ += size;
+  }
+
+  [[nodiscard]] const unsigned char* at() const { return at_; }
+
+private:
+  const unsigned char* at_;
+};
+
+/// A step of a node, none of which is before its begin.
+std::uint64_t from_begin(const plan_node& x, step_t at) {
+  return at - x.begin;
+}
+
+} // namespace
+
+plan_node& node_table::emplace_back() {
+  auto& made = slots_.emplace_back();
+  made.node = std::make_unique<plan_node>();
+  if (slots_.size() > 1)
+    unpacked_.push_back(slots_.size() - 1);
+  return *made.node;
+}
+
+plan_node& node_table::unpacked(node_id id) const {
+  auto& x = slots_[id];
+  if (!x.node) {
+    std::size_t size = 0;
+    x.node = std::make_unique<plan_node>(unpack(x.packed.get(), size));
+    x.packed.reset();
+    packed_bytes_ -= size;
+    unpacked_.push_back(id);
+  }
+  return *x.node;
+}
+
+const plan_node& node_table::peek(node_id id, plan_node& room) const {
+  const auto& x = slots_[id];
+  if (x.node)
+    return *x.node;
+  std::size_t size = 0;
+  room = unpack(x.packed.get(), size);
+  return room;
+}
+
+void node_table::set_unpacked_max(std::size_t x) {
+  unpacked_max_ = pack_from_ = x;
+}
+
+void node_table::pack_idle() {
+  if (unpacked_.size() <= pack_from_)
+    return;
+  std::erase_if(unpacked_, [this](node_id id) {
+    if (!may_pack(*slots_[id].node))
+      return false;
+    pack(id);
+    return true;
+  });
+  pack_from_ = 2 * unpacked_.size() + unpacked_max_;
+}
+
+void node_table::pack(node_id id) {
+  auto& to = slots_[id];
+  const auto& x = *to.node;
+  packer out;
+  out.put(x.parent);
+  out.put(x.depth);
+  out.put(x.begin);
+  out.put(x.strand);
+  out.put_raw(&x.identity, sizeof(x.identity));
+  out.put(x.config.size());
+  for (auto y : x.config)
+    out.put(y);
+  out.put(x.first_child);
+  out.put(x.next_sibling);
+  out.put(x.cuts.size());
+  for (auto at : x.cuts)
+    out.put(from_begin(x, at));
+  out.put(x.measurings.size());
+  for (auto y : x.measurings)
+    out.put(y);
+  out.put(x.results.size());
+  for (const auto& [at, values] : x.results) {
+    out.put(from_begin(x, at));
+    out.put(values.names());
+    out.put_raw(values.values(), values.size(names_) * sizeof(double));
+  }
+  out.put(x.checkpoints.size());
+  for (const auto& [at, file] : x.checkpoints) {
+    out.put(from_begin(x, at));
+    out.put(file.file.size());
+    out.put_raw(file.file.data(), file.file.size());
+    out.put(file.bytes);
+    out.put_raw(&file.digest, sizeof(file.digest));
+  }
+  for (auto at : {x.asked_to, x.goal, x.restored_to, x.delivered_to,
+                  x.known_to})
+    out.put(from_begin(x, at)); // `goal` and `restored_to` may be 0: it wraps
+  out.put(x.reaches.size());
+  for (const auto& y : x.reaches) {
+    out.put(y.study);
+    out.put(from_begin(x, y.asked_to));
+    out.put(from_begin(x, y.delivered_to));
+  }
+  const auto& bytes = out.bytes();
+  to.packed = std::make_unique<unsigned char[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), to.packed.get());
+  packed_bytes_ += bytes.size();
+  to.node.reset();
+}
+
+plan_node node_table::unpack(const unsigned char* bytes,
+                             std::size_t& size) const {
+  unpacker in{bytes};
+  plan_node x;
+  x.parent = in.get();
+  x.depth = in.get_as<std::uint32_t>();
+  x.begin = in.get();
+  x.strand = in.get();
+  in.get_raw(&x.identity, sizeof(x.identity));
+  x.config.resize(in.get());
+  for (auto& y : x.config)
+    y = in.get_as<std::uint32_t>();
+  x.first_child = in.get();
+  x.next_sibling = in.get();
+  x.cuts.resize(in.get());
+  for (auto& at : x.cuts)
+    at = x.begin + in.get();
+  x.measurings.resize(in.get());
+  for (auto& y : x.measurings)
+    y = in.get_as<std::uint32_t>();
+  const auto results = in.get();
+  x.results.reserve(results);
+  for (auto left = results; left > 0; --left) {
+    const auto at = x.begin + in.get();
+    packed_metrics values{in.get_as<std::uint32_t>(), names_};
+    in.get_raw(values.values(), values.size(names_) * sizeof(double));
+    x.results.emplace_hint(x.results.end(), at, std::move(values));
+  }
+  const auto checkpoints = in.get();
+  x.checkpoints.reserve(checkpoints);
+  for (auto left = checkpoints; left > 0; --left) {
+    const auto at = x.begin + in.get();
+    checkpoint file;
+    file.file.resize(in.get());
+    in.get_raw(file.file.data(), file.file.size());
+    file.bytes = in.get();
+    in.get_raw(&file.digest, sizeof(file.digest));
+    x.checkpoints.emplace_hint(x.checkpoints.end(), at, std::move(file));
+  }
+  for (auto* at : {&x.asked_to, &x.goal, &x.restored_to, &x.delivered_to,
+                   &x.known_to})
+    *at = x.begin + in.get();
+  x.reaches.resize(in.get());
+  for (auto& y : x.reaches) {
+    y.study = in.get_as<study_no>();
+    y.asked_to = x.begin + in.get();
+    y.delivered_to = x.begin + in.get();
+  }
+  size = static_cast<std::size_t>(in.at() - bytes);
+  return x;
+}
+
+std::uint64_t node_table::memory_bytes() const {
+  const auto packed = slots_.size() - 1 - unpacked_.size();
+  std::uint64_t result = slots_.size() * sizeof(slot) + packed_bytes_
+                         + packed * block_bytes;
+  for (auto id : unpacked_) {
+    const auto& x = *slots_[id].node;
+    result += sizeof(x) + 2 * block_bytes
+              + x.config.size() * sizeof(x.config[0]);
+    for (const auto& kvp : x.results)
+      result += sizeof(kvp) + kvp.second.size(names_) * sizeof(double)
+                + 2 * block_bytes;
+    for (const auto& kvp : x.checkpoints)
+      result += sizeof(kvp) + kvp.second.file.size() + 2 * block_bytes;
+  }
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,144 @@
+// A service whose studies and plans may take only so much memory.
+
+#include <gtest/gtest.h>
+
+#include "actors/service_fixture.hpp"
+#include "service.hpp"
+#include "train/temporary_folder.hpp"
+
+namespace hippo {
+namespace {
+
+using namespace std::chrono_literals;
+using verb = study_command::verb;
+
+/// A study that a client drives, or one that decides by itself.
+std::string study_of(const std::string& name, const std::string& workload,
+                     const std::string& algorithm = "client") {
+  return "study: " + name + "\nworkload: {name: " + workload
+         + "}\nobjective: {metric: value}\nsteps: {max: 1}\n"
+           "space: {lr: {uniform: [0, 1]}}\nalgorithm: "
+         + algorithm + "\nbudget: {trials: 1000000}\n";
+}
+
+/// A service without trainers on a state folder.
+class limited_service : public test::actor_test {
+public:
+  limited_service(const temporary_folder& where,
+                  std::optional<std::uint64_t> limit)
+    : workloads(2, test::model_workload()),
+      store(std::move(*state_writer::open(where.path))) {
+    workloads[1].name = "twin";
+    service_options options;
+    options.store = store;
+    options.detached = false;
+    options.coordinator.workloads = workloads;
+    options.coordinator.keep_ended = false;
+    options.coordinator.memory_bytes_max = limit;
+    const auto actors = *spawn_service(sys, std::move(options),
+                                       caf::actor_cast<observer_actor>(self));
+    keep(actors.journal);
+    keep(actors.pool);
+    boss = keep(actors.coordinator);
+    run();
+    self->send(boss, go_atom::value);
+  }
+
+  void TestBody() override {}
+
+  caf::expected<std::uint64_t>
+  submit(const std::string& text,
+         std::optional<stored_study> stored = std::nullopt) {
+    auto read = admit_study(text, "test.yaml", workloads, true);
+    EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
+    return ask<std::uint64_t>(boss, submit_atom::value,
+                              study_submission{*read.study, std::move(stored)});
+  }
+
+  caf::expected<command_answer> command(std::uint64_t study, verb what) {
+    const auto found = ask<study_actor>(boss, find_atom::value, study);
+    EXPECT_TRUE(found);
+    return ask<command_answer>(*found, command_atom::value,
+                               study_command{what, 0, 0, "", 0});
+  }
+
+  /// Time for the service to look, and then to tell.
+  void look() {
+    for (int i = 0; i < 2; ++i) {
+      sched.advance_time(1s);
+      run();
+    }
+  }
+
+  /// Asks for trials until that is refused. @returns why
+  std::string ask_until_full(std::uint64_t study) {
+    for (int i = 0; i < 10'000; ++i) {
+      const auto answer = command(study, verb::ask);
+      if (!answer) {
+        EXPECT_EQ(answer.error(), errc::resource_exhausted);
+        return sys.render(answer.error());
+      }
+      if (i % 50 == 0)
+        look();
+    }
+    return "it is never full";
+  }
+
+  std::vector<workload_descriptor> workloads;
+  std::shared_ptr<state_writer> store;
+  coordinator_actor boss;
+};
+
+constexpr std::uint64_t mib = 1 << 20;
+
+TEST(MemoryLimit, AStudyMayTakeHalfAndAllTogetherTheLimitUntilSomeHaveEnded) {
+  const temporary_folder where;
+  limited_service x{where, mib};
+  const auto first = *x.submit(study_of("first", "model"));
+  const auto second = *x.submit(study_of("second", "twin"));
+  EXPECT_NE(x.ask_until_full(first).find("one study may take 0.5 MiB"),
+            std::string::npos);
+  EXPECT_TRUE(x.command(second, verb::ask)) << "it has its own half";
+  EXPECT_NE(x.ask_until_full(second).find("no new trial"), std::string::npos);
+  // Two halves: the whole is full as well, or nearly.
+  const auto third = *x.submit(study_of("third", "model"));
+  const auto why = x.ask_until_full(third);
+  EXPECT_NE(why.find("the studies in work take 1."), std::string::npos) << why;
+  const auto refused = x.submit(study_of("fourth", "model"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), errc::resource_exhausted);
+  EXPECT_NE(x.sys.render(refused.error()).find("--memory-limit"),
+            std::string::npos);
+  EXPECT_EQ(x.store->load_studies()->size(), 3u) << "it was stored";
+  // What has begun goes on, and can be ended: then there is room.
+  EXPECT_TRUE(x.command(second, verb::pause));
+  EXPECT_TRUE(x.command(second, verb::cancel));
+  x.look(); // its plan goes, too
+  x.look();
+  EXPECT_TRUE(x.submit(study_of("fifth", "twin")));
+  EXPECT_TRUE(x.command(third, verb::ask));
+}
+
+TEST(MemoryLimit, WhatWasJustSubmittedCounts) {
+  const temporary_folder where;
+  limited_service x{where, mib};
+  EXPECT_TRUE(x.submit(study_of("first", "model", "random")));
+  EXPECT_FALSE(x.submit(study_of("second", "model", "random")));
+}
+
+TEST(MemoryLimit, StudiesThatHaveBegunGoOnAfterARestart) {
+  const temporary_folder where;
+  {
+    limited_service x{where, std::nullopt};
+    ASSERT_TRUE(x.submit(study_of("first", "model", "random")));
+  }
+  limited_service x{where, 1};
+  const auto stored = *x.store->load_study("1");
+  const auto id = x.submit(stored.text, stored);
+  ASSERT_TRUE(id) << x.sys.render(id.error());
+  EXPECT_EQ(*id, 1u);
+  EXPECT_FALSE(x.submit(study_of("second", "model")));
+}
+
+} // namespace
+} // namespace hippo
