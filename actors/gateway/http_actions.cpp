@@ -41,7 +41,10 @@ expected<study_command> command_of(const std::string& what, const json& x) {
                     : "somebody wanted it so, on the page";
   } else if (what == "retry") {
     result.what = verb::retry;
-    result.text = json{{"all", x.value("all", false)}}.dump();
+    const auto all = x.find("all");
+    if (all != x.end() && !all->is_boolean())
+      return error{errc::invalid_argument, "'all' must be true or false"};
+    result.text = json{{"all", all != x.end() && all->get<bool>()}}.dump();
   } else {
     result.what = verb::weight;
     if (!x.contains("weight") || !x["weight"].is_number())

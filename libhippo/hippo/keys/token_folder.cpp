@@ -22,7 +22,6 @@ constexpr std::size_t id_bytes = 5;
 constexpr std::size_t secret_bytes = 32;
 constexpr std::size_t id_digits = 2 * id_bytes;
 
-
 std::string hex(const unsigned char* bytes, std::size_t size) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string result;
@@ -114,15 +113,18 @@ std::optional<token_entry> token_folder::read(const std::string& id) const {
   const auto text = read_private_file(folder_of(id) + "/about.json");
   if (!text)
     return std::nullopt;
-  const auto x = nlohmann::json::parse(*text, nullptr, false);
-  if (!x.is_object())
+  // Somebody may have damaged it: then it is nobody's.
+  try {
+    const auto x = nlohmann::json::parse(*text);
+    const auto role = parse_page_role(x.at("role").get<std::string>());
+    if (!role)
+      return std::nullopt;
+    return token_entry{id, x.at("name").get<std::string>(), *role,
+                       x.at("created").get<std::int64_t>(),
+                       x.at("expires").get<std::int64_t>()};
+  } catch (const nlohmann::json::exception&) {
     return std::nullopt;
-  const auto role = parse_page_role(x.value("role", ""));
-  if (!role)
-    return std::nullopt;
-  return token_entry{id, x.value("name", ""), *role,
-                     x.value("created", std::int64_t{0}),
-                     x.value("expires", std::int64_t{0})};
+  }
 }
 
 std::vector<token_entry> token_folder::list() const {
