@@ -833,6 +833,25 @@ TEST(MergeCore, AMessageBeyondTheLimitIsLeasedInParts) {
   x.expect_all_as_alone();
 }
 
+/// Who fails further on has passed what another could not.
+TEST(MergeCore, WhoFailsFurtherOnShowsThatTheOtherIsToBlame) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto first = x.grant();
+  const auto second = trainer_id{77};
+  x.apply(merge_event::able_trainers{{{first, "model"}, {second, "model"}}});
+  const auto fail_at = [&](trainer_id id, step_t at) {
+    auto& job = x.trainers.at(id).jobs.begin()->second;
+    job.at = at;
+    x.end(id, job.work.number, error{errc::training_failed, "broken"});
+  };
+  fail_at(first, 1);
+  EXPECT_TRUE(x.blamed.empty());
+  x.grant(second);
+  fail_at(second, 2);
+  EXPECT_EQ(x.blamed, std::set<trainer_id>{first});
+}
+
 /// It would be granted and given back without an end.
 TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
   started_world x{laned(2)};
