@@ -5,9 +5,9 @@ with it. Beside each the same with a study that is as large as what is in flight
 at a time: 4,096 trials of one measurement, and a trial of 4,096.
 
 Then what is trained takes room: a thousand studies of a thousand trials, which
-Then what is trained takes room: a thousand studies of a thousand trials, which
 share nothing, follow each other under one key. In process, on trainers that
 take no time: it is measured once.
+"""
 
 import re
 import time
