@@ -1,8 +1,12 @@
-"""Studies of ten million trials, and of a billion measurements
+"""Large studies: ten million trials, a billion measurements, a million trained
 
 A service without trainers takes a study in, and is killed and started again
 with it. Beside each the same with a study that is as large as what is in flight
 at a time: 4,096 trials of one measurement, and a trial of 4,096.
+
+Then what is trained takes room: a thousand studies of a thousand trials, which
+share nothing, follow each other under one key. In process, on trainers that
+take no time: it is measured once.
 """
 
 import re
@@ -60,6 +64,15 @@ def measure(bench, folder, size):
                 resident(running.pid))
 
 
+def follow_each_other(bench):
+    """Returns pairs of how many trials were trained, and the most memory, in
+    MB, that was allocated by then.
+    """
+    studies = 100 if bench.quick else 1000
+    found = bench.json([bench.program("books"), "random", 1000, studies])
+    return [((i + 1) * 1000, x["most"] / 2**20) for i, x in enumerate(found)]
+
+
 def run(bench):
     rows = []
     for number, (name, (vast, small)) in enumerate(CASES.items()):
@@ -76,4 +89,12 @@ def run(bench):
                             [x[j] for x in sides["vast"]], "what is in flight",
                             [x[j] for x in sides["small"]],
                             more_is_better=False))
-    return Result(rows, notes=["The start of the programs is in it."])
+    curve = follow_each_other(bench)
+    (trials, most), (early, least) = curve[-1], curve[len(curve) // 2]
+    rows += [Row(f"{trials:,} trials that follow each other: most memory",
+                 "MB", [most], more_is_better=False),
+             Row("what each of the second half of them has added", "bytes",
+                 [(most - least) * 2**20 / (trials - early)],
+                 more_is_better=False)]
+    return Result(rows, {"studies and plan": curve}, ("trials", "MB"),
+                  ["The start of the programs is in it."])

@@ -84,8 +84,9 @@ void retention::check_invariants(
   if (plan.size() > nodes_checked_max)
     return;
   std::uint64_t sum = 0;
+  plan_node room;
   for (node_id id = 0; id < plan.size(); ++id)
-    for (const auto& [at, file] : plan.node(id).checkpoints)
+    for (const auto& [at, file] : plan.peek(id, room).checkpoints)
       sum += file.bytes;
   assert(sum == bytes_);
 #endif

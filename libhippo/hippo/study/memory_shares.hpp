@@ -50,7 +50,8 @@ public:
   /// Why no new study is taken, if so: one sentence for who submits one.
   [[nodiscard]] std::optional<error> refusal_of_study() const;
   /// Why a study may ask for no new trials, if so: likewise for its client.
-  [[nodiscard]] std::optional<error> refusal_of_trial(std::uint64_t study) const;
+  [[nodiscard]] std::optional<error>
+  refusal_of_trial(std::uint64_t study) const;
 
   /// Asserts what is said above. Does nothing in release builds.
   void check_invariants() const;

@@ -23,8 +23,9 @@ std::vector<overview_stage> overview(const search_plan& plan) {
   // The stage that ends at a state of a node, for children to hang on.
   std::vector<std::map<step_t, std::uint64_t>> stage_ending(plan.size());
   // Children have higher ids than their parents, so parents come first.
+  plan_node room;
   for (node_id id = 1; id < plan.size(); ++id) {
-    const auto& x = plan.node(id);
+    const auto& x = plan.peek(id, room);
     if (ends[id].empty())
       continue;
     // From the far end: a trial passes every stage up to where it ends.
