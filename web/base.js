@@ -285,12 +285,12 @@ const short = (x, most) => x.length > most ? `${x.slice(0, most - 1)}…` : x;
 /** Axes around a field. @returns {x(value), y(value), left, right, top, bottom}
  */
 export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
-  logX = false, logY = false, pad = .05, padX = 0, few = false,
+  logX = false, logY = false, pad = .05, padX = 0, few = false, fewY = false,
   left = 54} = {}) {
   const right = width - 14, top = yLabel ? 22 : 10, bottom = height - 34;
   const x = axis(xs, left, right, {log: logX, pad: padX, few,
     most: Math.max(2, Math.floor((right - left) / 80))});
-  const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad, few,
+  const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad, few: fewY,
     most: Math.max(2, Math.floor((bottom - top) / 40))});
   for (const [v, text] of y?.marks ?? [])
     svg.append(drawn("line", {x1: left, x2: right, y1: y.at(v), y2: y.at(v)}),
@@ -304,5 +304,9 @@ export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
   svg.append(drawn("line", {x1: left, x2: right, y1: bottom, y2: bottom}),
     drawn("text", {x: right, y: bottom + 31, "text-anchor": "end"}, xLabel),
     drawn("text", {x: 8, y: 12}, yLabel ?? ""));
-  return {x: x.at, y: y?.at, left, right, top, bottom};
+  // Where values have places, marks of one value may lie beside each other.
+  const beside = scale => scale?.kinds ? Math.min(.5 * Math.abs(scale === x
+    ? right - left : bottom - top) / scale.kinds.length, 60) : 0;
+  return {x: x.at, y: y?.at, left, right, top, bottom, roomX: beside(x),
+    roomY: beside(y)};
 }

@@ -115,6 +115,11 @@ export function lines(label, {onPick, xWord, tall} = {}) {
  * set({x, y, colours, words(i), front: [rows], field: [values]}, options) */
 export function points(label, {onPick, small, tall} = {}) {
   let data = null, options = {}, scales = null, near = null;
+  // Where a row is; those of one value lie side by side, each time alike.
+  const xOf = i => scales.x(data.x[i])
+    + ((i * .618034) % 1 - .5) * scales.roomX;
+  const yOf = i => scales.y(data.y[i])
+    + ((i * .754878) % 1 - .5) * scales.roomY;
   const it = plot(label, function* (context, svg, width, height) {
     scales = null;
     near = null;
@@ -129,7 +134,7 @@ export function points(label, {onPick, small, tall} = {}) {
     context.globalAlpha = data.x.length > 3000 ? .55 : .85;
     for (let k = 0; k < data.x.length; ++k) {
       const i = data.order ? data.order[k] : k;
-      const px = scales.x(data.x[i]), py = scales.y(data.y[i]);
+      const px = xOf(i), py = yOf(i);
       if (!Number.isFinite(px) || !Number.isFinite(py)) continue;
       context.fillStyle = data.colours[i];
       if (size > 3) {
@@ -146,7 +151,7 @@ export function points(label, {onPick, small, tall} = {}) {
     if (data.front?.length) {
       context.beginPath();
       data.front.forEach((i, k) => {
-        const px = scales.x(data.x[i]), py = scales.y(data.y[i]);
+        const px = xOf(i), py = yOf(i);
         if (k) context.lineTo(px, py);
         else context.moveTo(px, py);
       });
@@ -155,7 +160,7 @@ export function points(label, {onPick, small, tall} = {}) {
       context.stroke();
       for (const i of data.front) {
         context.beginPath();
-        context.arc(scales.x(data.x[i]), scales.y(data.y[i]), 4, 0, 7);
+        context.arc(xOf(i), yOf(i), 4, 0, 7);
         context.fillStyle = colour("--accent");
         context.fill();
       }
@@ -209,8 +214,7 @@ export function points(label, {onPick, small, tall} = {}) {
       for (let b = -1; b <= 1; ++b)
         for (const i of near.get(((px >> 4) + a) * 4096 + (py >> 4) + b)
           ?? []) {
-          const d = (scales.x(data.x[i]) - px) ** 2
-            + (scales.y(data.y[i]) - py) ** 2;
+          const d = (xOf(i) - px) ** 2 + (yOf(i) - py) ** 2;
           if (d < least) {
             least = d;
             best = i;
@@ -234,14 +238,13 @@ export function points(label, {onPick, small, tall} = {}) {
     if (of !== data) {
       of = data;
       sorted = data.x.map((_, i) => i).filter(i =>
-        Number.isFinite(scales.x(data.x[i]))
-        && Number.isFinite(scales.y(data.y[i])))
-        .sort((a, b) => scales.x(data.x[a]) - scales.x(data.x[b]));
+        Number.isFinite(xOf(i)) && Number.isFinite(yOf(i)))
+        .sort((a, b) => xOf(a) - xOf(b));
     }
     mark = Math.min(Math.max(mark + dx, 0), sorted.length - 1);
     const i = sorted[mark];
-    return i === undefined ? null : {x: scales.x(data.x[i]),
-      y: scales.y(data.y[i]), words: data.words(i).replaceAll("\n", ", "),
+    return i === undefined ? null : {x: xOf(i), y: yOf(i),
+      words: data.words(i).replaceAll("\n", ", "),
       pick: onPick && (() => onPick(i))};
   });
   return {

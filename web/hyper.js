@@ -113,7 +113,7 @@ export function pairPanel(go) {
       colours: seen.map((_, i) => scale(shade(i))),
       field: place ? null : good, shade: scale,
       words: i => words(last.seen[i], study.metric, [a, b])},
-    {xLabel: a, yLabel: b, logY: "auto", few: true}, now);
+    {xLabel: a, yLabel: b, logY: "auto", few: true, fewY: true}, now);
     card.note(place ? "each trial by its rank among all"
       : "the mean of the trials nearby; empty where there are none");
     card.refresh();

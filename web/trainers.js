@@ -1,5 +1,5 @@
 // What each trainer does.
-import {clock, element, range, scale, shown} from "./base.js";
+import {clock, colour, element, range, scale, shown} from "./base.js";
 import {times} from "./charts.js";
 import {panel} from "./panel.js";
 import {figures} from "./studies.js";
@@ -56,8 +56,8 @@ export function trainersView() {
     timeCost = Math.max(5000, 20 * (timeAt - begun));
     const names = new Map(all.map(x => [x.number, `${x.number} ${x.name}`]));
     const kinds = [...new Set(done.workload)];
-    const shade = x => scale(.15 + .7 * kinds.indexOf(x) / Math.max(
-      kinds.length - 1, 1));
+    const shade = x => kinds.length === 1 ? colour("--accent")
+      : scale(.35 + .6 * kinds.indexOf(x) / (kinds.length - 1));
     const byTrainer = new Map();
     parts = done.trainer.map((trainer, i) => ({trainer,
       name: names.get(trainer) ?? String(trainer), begin: done.begin[i],
@@ -75,7 +75,7 @@ export function trainersView() {
     chart.set([...byTrainer].sort((a, b) => a[0] - b[0]).map(([no, list]) =>
       ({name: names.get(no) ?? String(no), parts: list})), [first, 0]);
     card.note(parts.length ? `${clock(busy)} of work since ${
-      clock(-first)} ago; white is idle` : "");
+      clock(-first)} ago; gaps are idle` : "");
     card.refresh();
   }
 

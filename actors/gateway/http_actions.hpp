@@ -10,8 +10,8 @@
 
 namespace hippo {
 
-/// Does what a page asks for: docs/http.md#changing-something. The promise fails
-/// with `errc::invalid_argument` if what is asked for is not complete.
+/// Does what a page asks for: docs/http.md#changing-something. The promise
+/// fails with `errc::invalid_argument` if what is asked for is not complete.
 /// @param text the body of the request
 /// @returns JSON; nothing if there is no such thing to do
 kj::Promise<std::optional<std::string>>

@@ -15,8 +15,8 @@ bool takes_gzip(std::string_view accept_encoding);
 /// Returns what names a body in ETag: it changes with each byte.
 std::string entity_tag(const std::string& bytes);
 
-/// A body as it goes out: as it is, compressed, and what names it. Made once for
-/// all who get it.
+/// A body as it goes out: as it is, compressed, and what names it. Made once
+/// for all who get it.
 struct packed_body {
   std::string plain;
   std::string zipped; ///< empty: it is too short for that

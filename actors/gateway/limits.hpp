@@ -35,8 +35,8 @@ inline constexpr std::size_t outputs_per_call_max = 16;
 inline constexpr std::size_t exported_results_max = 200'000;
 inline constexpr std::size_t shown_stages_max = 10'000;
 inline constexpr double shown_timeline_seconds = 3600;
-/// Of answers that are kept for the next one who asks, and of studies that pages
-/// look at.
+/// Of answers that are kept for the next one who asks, and of studies that
+/// pages look at.
 inline constexpr std::size_t kept_answers_bytes = 32 << 20;
 inline constexpr std::size_t kept_history_bytes = std::size_t{256} << 20;
 

@@ -254,7 +254,8 @@ std::string study_history::table(std::uint64_t since) const {
   result.add_list("steps", rows, [&](auto i) { return trial(i).steps; });
   result.add_list("asked_steps", rows,
                   [&](auto i) { return trial(i).asked_to; });
-  result.add_list("shared_steps", rows, [&](auto i) { return trial(i).shared; });
+  result.add_list("shared_steps", rows,
+                  [&](auto i) { return trial(i).shared; });
   columns params;
   for (const auto& [name, column] : params_) {
     // A name is a text, and written like one.

@@ -9,9 +9,9 @@
 namespace hippo {
 
 /// Where a service can be reached, as programs on its machine read it in its
-/// state folder: `service.json` with `pid`, `trainers`, `clients`, `http`, whether
-/// these want `tls`, and `people`, the address of the port for people, if there
-/// is one.
+/// state folder: `service.json` with `pid`, `trainers`, `clients`, `http`,
+/// whether these want `tls`, and `people`: where those with tokens look, if
+/// that is anywhere.
 /// It is there from when clients may come until the service ends in good order.
 /// One that was killed leaves it: who reads it finds nobody there.
 class service_file {

@@ -11,6 +11,7 @@ class Service:
     """A `hippo serve` with simulated trainers.
 
     address: where clients connect
+    page: where people look
     """
 
     def __init__(self, bench, state, flags=()):
@@ -25,13 +26,14 @@ class Service:
         where = {}
         for line in self._process.stderr:
             found = re.match(
-                r"hippo: (\w+) (?:connect to|look at) (\S+?)(/healthz)?$", line)
+                r"hippo: (\w+) (?:connect to|look at) (\S+?)$", line)
             if found:
                 where[found[1]] = found[2]
             if len(where) == 3:
                 break
         self._trainers = where["trainers"]
         self.address = where["clients"]
+        self.page = where["people"]
         self.pid = self._process.pid
         # Nobody reads on, and the pipe must not fill up.
         threading.Thread(target=self._process.stderr.read, daemon=True).start()

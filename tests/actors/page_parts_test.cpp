@@ -69,8 +69,9 @@ TEST(CellColumnTest, AnyColumnIsReadAsItWasSet) {
       for (int change = 0; change <= round % 3; ++change) {
         const auto kind = random() % kinds;
         expected[i] = kind == 0                     ? json(nullptr)
-                      : has_words && kind % 5 == 1 ? json("w" + std::to_string(kind))
-                                                   : json(double(kind) / 8);
+                      : has_words && kind % 5 == 1
+                        ? json("w" + std::to_string(kind))
+                        : json(double(kind) / 8);
         column.set(i, expected[i].dump());
       }
       if (random() % 8 != 0 || size > 1000)

@@ -101,7 +101,8 @@ class Service:
         self.process = subprocess.Popen(
             [HIPPO, "serve", "--state", self.folder / "state", "--listen",
              "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--http",
-             f"127.0.0.1:{self.port}", *self.flags], stdout=subprocess.DEVNULL, stderr=log)
+             f"127.0.0.1:{self.port}", *self.flags],
+            stdout=subprocess.DEVNULL, stderr=log)
         log.close()
         said = wait_for("the service", lambda: re.search(
             r"people look at (http://127\.0\.0\.1:(\d+)/)",
@@ -260,7 +261,8 @@ class Browser(unittest.TestCase):
         # On this machine whoever looks may do what the command line does.
         page.go_back()
         page.get_by_role("button", name="Retry failed trials").click()
-        expect(page.get_by_role("heading", name="small RUNNING")).to_be_visible()
+        expect(page.get_by_role("heading", name="small RUNNING")
+               ).to_be_visible()
         page.get_by_role("button", name="Cancel", exact=True).click()
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("heading", name="small CANCELLED")
@@ -356,7 +358,8 @@ class Answers(unittest.TestCase):
         answer = self.get("/api/stream")
         self.assertEqual("text/event-stream", answer.headers["Content-Type"])
         first = [answer.readline() for _ in range(4)]
-        self.assertRegex(b"".join(first), rb"id: \d+\.\d+\nevent: news\ndata: {}\n")
+        self.assertRegex(b"".join(first),
+                         rb"id: \d+\.\d+\nevent: news\ndata: {}\n")
 
 
 class Visitors(unittest.TestCase):

@@ -589,7 +589,7 @@ void add_run(verb_table& verbs) {
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
   verb->add_flag("--open", x->run.open,
-                 "Show the page while it runs; with --quiet, print where it is");
+                 "Show the page while it runs; with --quiet, say where it is");
   x->common.add_to(*verb);
 }
 

@@ -35,7 +35,8 @@ std::string render_row(const listing& x) {
   return result;
 }
 
-/// Says in one line what a study has cost, what it was spared, and when it ends.
+/// Says in one line what a study has cost, what it was spared, and when it
+/// ends.
 std::string cost_line(const study_summary& x) {
   const auto alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
   const auto part = [&](double seconds) {
@@ -48,9 +49,9 @@ std::string cost_line(const study_summary& x) {
                 + ", stopping " + part(x.stopped_seconds);
   if (has_ended(x))
     return result + "; took " + duration_text(x.active_seconds);
-  return result
-         + (x.seconds_left ? "; about " + duration_text(*x.seconds_left) + " left"
-                           : "; when it ends is not known yet");
+  if (!x.seconds_left)
+    return result + "; when it ends is not known yet";
+  return result + "; about " + duration_text(*x.seconds_left) + " left";
 }
 
 /// Prints with which other studies a study shares training, and why not with

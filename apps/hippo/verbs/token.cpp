@@ -52,7 +52,8 @@ void token_verb::add_to(CLI::App& verb) {
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
   };
-  new_verb_ = verb.add_subcommand("new", "Make a token, and print it this once");
+  new_verb_
+    = verb.add_subcommand("new", "Make a token, and print it this once");
   new_verb_->footer("Example: hippo token new --role viewer --days 30");
   add_state(new_verb_);
   new_verb_->add_option("--role", role_, "viewer: look; operator: also change")

@@ -51,8 +51,8 @@ private:
   std::vector<key_role> admitted_; ///< by authority
 };
 
-/// The service's side of TLS for people, whose browsers have no certificate: who
-/// they are shows otherwise.
+/// The service's side of TLS for people, whose browsers have no certificate:
+/// who they are shows otherwise.
 class open_tls_service {
 public:
   /// @returns `errc::invalid_argument` if OpenSSL cannot use `shown`
@@ -61,7 +61,8 @@ public:
 
   /// Makes the handshake on an accepted connection.
   /// REQUIRES: `*this` outlives the promise
-  kj::Promise<kj::Own<kj::AsyncIoStream>> accept(kj::AuthenticatedStream stream);
+  kj::Promise<kj::Own<kj::AsyncIoStream>>
+  accept(kj::AuthenticatedStream stream);
 
 private:
   explicit open_tls_service(kj::Own<kj::TlsContext> context)

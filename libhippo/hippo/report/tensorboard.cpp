@@ -10,9 +10,9 @@
 
 #include "hippo/report/text.hpp"
 
-// The format of TensorFlow's event files: records of length, data and checksums,
-// and in each a message `Event` of Protocol Buffers. The numbers of the fields
-// are those of TensorBoard's event.proto, summary.proto and
+// The format of TensorFlow's event files: records of length, data and
+// checksums, and in each a message `Event` of Protocol Buffers. The numbers of
+// the fields are those of TensorBoard's event.proto, summary.proto and
 // plugins/hparams/{api,plugin_data}.proto.
 
 namespace hippo {
@@ -22,7 +22,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "event files are little-endian");
 
-// -- Protocol Buffers -----------------------------------------------------------
+// -- Protocol Buffers ---------------------------------------------------------
 
 enum class wire : unsigned { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 

@@ -70,7 +70,7 @@ public:
                                                   std::uint64_t after,
                                                   std::size_t most);
 
-  /// Returns these nodes of a workload's plan, without those that are not there.
+  /// Returns those of these nodes that a workload's plan has.
   /// @complexity O(log nodes) each
   expected<std::vector<stored_node>>
   load_nodes(const std::string& workload_key,

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "gateway/query_service.hpp"
+
+namespace hippo {
+
+/// Adds to a study what is known only while it runs.
+live_study_view live_view_of(study_view x, const live_view& live);
+
+} // namespace hippo

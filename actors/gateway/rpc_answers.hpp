@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <capnp/list.h>
+#include <kj/string.h>
+
+#include "gateway/query_service.hpp"
+#include "service.capnp.h"
+
+namespace hippo {
+
+// What RPC answers are made of: schemas/service.capnp.
+
+/// A text for a message, which copies it.
+inline kj::StringPtr to_text(const std::string& x) {
+  return {x.data(), x.size()};
+}
+
+/// How many items a list of a message has.
+inline capnp::uint count(std::size_t x) { return static_cast<capnp::uint>(x); }
+
+void fill(schema::TrialInfo::Builder to, const stored_trial& trial);
+void fill(schema::StudyInfo::Builder to, const live_study_view& x);
+void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs);
+void fill(schema::Event::Builder to, const stored_event& x);
+void fill(schema::TrainerInfo::Builder to, const trainer_view& x);
+
+} // namespace hippo
