@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <utility>
 
 namespace hippo {
@@ -11,40 +10,8 @@ namespace {
 
 using level = merge_effect::log_line::level;
 
-/// A trainer stalls when something takes so many times as long as expected.
-constexpr double stall_factor = 10;
-
-/// The time between two heartbeats counts as that at most: the service itself
-/// may have stood still.
-constexpr double heartbeat_gap_max = 10;
-
 /// How many files of checkpoints that were given up are remembered.
 constexpr std::size_t given_up_max = 10'000;
-
-double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
-bool all_finite(const metrics& xs) {
-  return std::all_of(xs.begin(), xs.end(),
-                     [](const auto& kvp) { return std::isfinite(kvp.second); });
-}
-
-/// Whether the way in which a workload is run may be why it has failed.
-bool is_of_running(errc x) {
-  return x != errc::cancelled && x != errc::diverged && x != errc::io_failed;
-}
-
-/// Whether a lease has reached a state that it measures and has yet to report.
-bool is_measuring(const running_lease& x) {
-  const auto at = x.progress.heartbeat_at;
-  const auto& stops = x.work.stops;
-  const auto& added = x.progress.added_measurements;
-  return at > x.progress.reached
-         && (std::any_of(stops.begin(), stops.end(),
-                         [&](const stop_point& y) {
-                           return y.at == at && y.evaluate;
-                         })
-             || std::find(added.begin(), added.end(), at) != added.end());
-}
 
 /// Puts back what earlier runs left.
 /// @returns how many bytes the checkpoints take
@@ -63,10 +30,6 @@ std::uint64_t restore(search_plan& plan, device_kinds& kinds,
   for (const auto& [node, kind] : made)
     kinds.restore(node, kind);
   return bytes;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 } // namespace
@@ -187,108 +150,6 @@ void merge_core::on(merge_event::committed& x) {
 
 void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
 
-// -- from trainers ------------------------------------------------------------
-
-namespace {
-
-/// Whether what a report says it left is named after the state it is of. Any
-/// other file is another lease's, or nobody's.
-bool names_its_own_file(const stop_report& x) {
-  return !x.saved || x.saved->file == checkpoint_name(x.node, x.at, x.lease);
-}
-
-/// Whether a report can be of a lease: of a state on its way, with the training
-/// that leads there.
-bool is_of(const lease& work, const stop_report& x) {
-  const auto* where = stage_reaching(work, x.at);
-  return where && x.node == where->node && x.identity == where->identity
-         && names_its_own_file(x);
-}
-
-} // namespace
-
-void merge_core::on(merge_event::reported& x) {
-  const auto* lease = leases_.find(lease_id{x.report.lease});
-  if (!lease) {
-    take_late(std::move(x.report), x.from);
-    return;
-  }
-  if (!is_of(lease->work, x.report)
-      || !kinds_.may_keep(lease->work.stages.back().node,
-                           x.report.device)) {
-    log(level::error,
-        "trainer " + std::to_string(number_of(lease->trainer))
-          + " reports step " + std::to_string(x.report.at) + " of node "
-          + std::to_string(x.report.node) + " for lease "
-          + std::to_string(x.report.lease) + ", made on " + x.report.device
-          + ", which is not of it");
-    effects_.push_back(
-      merge_effect::send_cancel{lease->trainer, lease->id()});
-    outbox_.acknowledge(x.from, ack{x.report.lease, x.report.at});
-    reconcile();
-    return;
-  }
-  if (x.report.at == lease->progress.reached
-      && lease->progress.has_reported) {
-    take_late(std::move(x.report), x.from); // it has come before
-    return;
-  }
-  if (x.report.at < lease->progress.reached) {
-    log(level::error,
-        "trainer " + std::to_string(number_of(lease->trainer))
-          + " reports step " + std::to_string(x.report.at) + " of lease "
-          + std::to_string(x.report.lease) + ", which goes on from "
-          + std::to_string(lease->progress.reached) + " to "
-          + std::to_string(lease->work.stages.back().end));
-    effects_.push_back(
-      merge_effect::send_cancel{lease->trainer, lease->id()});
-    take_late(std::move(x.report), x.from);
-    return;
-  }
-  take_report(*lease, std::move(x.report), x.from);
-}
-
-void merge_core::on(merge_event::resent& x) {
-  take_late(std::move(x.report), x.from);
-}
-
-void merge_core::on(merge_event::lease_ended& x) {
-  const lease_id id{x.end.lease};
-  if (!leases_.find(id))
-    return;
-  const auto ended = leases_.end(id);
-  kinds_.end(x.end.lease);
-  ledger_.advance(now_);
-  if (x.end.failure) {
-    blame_others(ended, std::min(x.end.at, ended.work.stages.back().end));
-    take_failure(ended, x.end);
-    recheck_all(); // trials may have failed with it
-  } else {
-    retries_.note_success(ended.trainer);
-    settings_.note_success(ended.work.workload.settings);
-    blame_others(ended, ended.progress.reached);
-  }
-  plan_.end_lease(x.end.lease);
-  studies_.follow_ended_lease();
-  reconcile();
-  ledger_.end(id);
-  if (leases_.trainer(ended.trainer).leases == 0) {
-    release(ended.trainer);
-    return;
-  }
-  leases_.set_free(ended.trainer);
-  if (!leases_.trainer(ended.trainer).yields)
-    place_trainers();
-}
-
-void merge_core::on(merge_event::malformed& x) {
-  if (!leases_.has(x.trainer))
-    return;
-  log(level::error, "trainer " + std::to_string(number_of(x.trainer)) + ": "
-                      + x.why);
-  cancel_all(x.trainer);
-}
-
 // -- from the pool ------------------------------------------------------------
 
 void merge_core::on(merge_event::granted& x) {
@@ -314,37 +175,6 @@ void merge_core::on(merge_event::able_trainers& x) {
   retries_.set_able(std::move(able));
   kinds_.set_able(std::move(x.trainers));
   place_trainers(); // what was left to others may be left to nobody
-}
-
-void merge_core::on(merge_event::heartbeat& x) {
-  const auto* lease = leases_.find(x.lease);
-  if (!lease || lease->trainer != x.trainer)
-    return;
-  auto& progress = leases_.progress(x.lease);
-  const auto gap = seconds_between(progress.heartbeat, now_);
-  assert(gap >= 0);
-  progress.heartbeat = now_;
-  progress.still_seconds += std::min(gap, heartbeat_gap_max);
-  if (std::exchange(progress.heartbeat_at, x.at) != x.at)
-    note_progress(progress);
-  if (progress.still_seconds <= stall_seconds(*lease))
-    return;
-  const auto why
-    = "no step for "
-      + std::to_string(static_cast<std::uint64_t>(progress.still_seconds))
-      + " s, at step " + std::to_string(x.at);
-  // What its other lanes train stands still as well.
-  cancel_all(x.trainer);
-  effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
-  lease_end end;
-  end.lease = number_of(x.lease);
-  end.at = std::max(x.at, progress.reached);
-  end.failure = error{errc::training_failed,
-                      "trainer " + std::to_string(number_of(x.trainer))
-                        + " made " + why};
-  take_failure(*lease, end);
-  recheck_all(); // trials may have failed with it
-  remove_trainer(x.trainer);
 }
 
 void merge_core::on(merge_event::yield_asked& x) {
@@ -480,201 +310,6 @@ void merge_core::note_retired() {
 void merge_core::recheck_all() {
   for (const auto& kvp : leases_.leases())
     recheck_.insert(kvp.first);
-}
-
-// -- reports ------------------------------------------------------------------
-
-void merge_core::learn(const std::string& speed_key, const stop_report& x) {
-  if (x.trained_steps > 0)
-    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
-  if (x.evaluate_ns > 0)
-    estimates_.learn_evaluate(seconds(x.evaluate_ns));
-  if (x.saved)
-    estimates_.learn_save(seconds(x.save_ns));
-  if (x.load_ns > 0)
-    estimates_.learn_load(seconds(x.load_ns));
-}
-
-void merge_core::keep(const stop_report& x,
-                      const std::optional<recorded>& news) {
-  assert(names_its_own_file(x) && (!news || news->node == x.node));
-  if (news && (news->measured || news->saved))
-    kinds_.keep(news->node, x.device);
-  if (news && !x.output.empty())
-    outbox_.add(output_added{key_, {news->node, x.at, x.output}});
-  if (news && news->measured)
-    outbox_.add(result_added{key_, {news->node, x.at, x.values, x.device}});
-  if (!x.saved)
-    return;
-  if (news && news->saved) {
-    retention_.add(*x.saved);
-    outbox_.add(
-      checkpoint_added{key_, {news->node, x.at, *x.saved, x.device}});
-    return;
-  }
-  if (x.node < plan_.size()) { // not of a report that was here before
-    const auto& known = plan_.node(x.node).checkpoints;
-    if (const auto i = known.find(x.at);
-        i != known.end() && i->second.file == x.saved->file)
-      return;
-  }
-  outbox_.delete_file(options_.folder + '/' + x.saved->file);
-}
-
-void merge_core::leave_out_given_up(stop_report& x) {
-  if (!x.saved || x.node >= plan_.size())
-    return;
-  const auto& node = plan_.node(x.node);
-  if (node.checkpoints.count(x.at) > 0)
-    return; // the first one counts
-  if (node.results.count(x.at) == 0
-      && std::find(given_up_.begin(), given_up_.end(), x.saved->file)
-           == given_up_.end())
-    return;
-  outbox_.delete_file(options_.folder + '/' + x.saved->file);
-  x.saved.reset();
-}
-
-void merge_core::take_late(stop_report x, reply_address from) {
-  if (!names_its_own_file(x)) {
-    log(level::error, "a late report of lease " + std::to_string(x.lease)
-                        + " at step " + std::to_string(x.at) + " names "
-                        + x.saved->file + ", which is not of it");
-    outbox_.acknowledge(from, ack{x.lease, x.at});
-    reconcile();
-    return;
-  }
-  if (!all_finite(x.values))
-    x.values.clear(); // to be found out again
-  leave_out_given_up(x);
-  // Its tree may have begun anew on another kind of device.
-  const bool is_of_kind
-    = x.node >= plan_.size() || kinds_.may_keep(x.node, x.device);
-  const auto news = is_of_kind ? plan_.adopt(x) : std::nullopt;
-  keep(x, news);
-  if (news && (news->measured || news->saved)) {
-    usage_.count_steps(x.trained_steps);
-    recheck_all();
-    log(level::info, "took in a late report of lease " + std::to_string(x.lease)
-                       + " at step " + std::to_string(x.at));
-  }
-  outbox_.acknowledge(from, ack{x.lease, x.at});
-  reconcile();
-}
-
-void merge_core::take_report(const running_lease& lease, stop_report x,
-                             reply_address from) {
-  const auto id = lease.id();
-  effects_.push_back(merge_effect::note_alive{lease.trainer});
-  ledger_.advance(now_);
-  auto unreported_since = now_;
-  for (const auto other : leases_.leases_of(lease.trainer))
-    if (other != id)
-      unreported_since = std::min(unreported_since,
-                                  leases_.progress(other).reported);
-  const auto span = usage_.book(lease, x, now_, unreported_since);
-  auto& progress = leases_.progress(id);
-  if (span > 0 && x.trained_steps > 0)
-    progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
-  progress.reported = now_;
-  progress.reached = x.at;
-  progress.has_reported = true;
-  note_progress(progress);
-  leases_.set_present(lease.trainer, lease.work.lane,
-                      x.saved ? x.saved->file : std::string{});
-  learn(lease.speed_keys[stage_index(lease.work, x.at)], x);
-  if (!all_finite(x.values))
-    x.values.clear(); // the trainer ends the lease as diverged
-  recheck_.insert(id);
-  blame_others(lease, x.at);
-  const auto news = plan_.record(x);
-  if (news && x.saved)
-    progress.saved = x.at;
-  keep(x, news);
-  outbox_.acknowledge(from, ack{x.lease, x.at});
-  reconcile();
-  const auto& next = lease.work.stages[stage_index(lease.work, x.at + 1)];
-  ledger_.serve(id, chooser_.waiting_for(next, x.at));
-  const auto preempted
-    = preempt(view(), usage_.totals(), options_.policy, lease);
-  progress.outranked = preempted.outranked;
-  if (preempted.ends)
-    end_early(lease, x.at + 1);
-}
-
-void merge_core::blame_others(const running_lease& x, step_t at) {
-  for (auto other : retries_.note_progress(x, at))
-    effects_.push_back(merge_effect::blame_trainer{
-      other, "failed at what trainer "
-               + std::to_string(number_of(x.trainer)) + " could train"});
-}
-
-void merge_core::take_failure(const running_lease& x, const lease_end& end) {
-  log(level::warning,
-      "lease " + std::to_string(end.lease) + " of trainer "
-        + std::to_string(number_of(x.trainer)) + " failed at step "
-        + std::to_string(end.at) + ": " + first_line(end.failure->message));
-  if (is_of_running(end.failure->code))
-    settings_.note_failure(x.work.workload.settings);
-  const auto node = x.work.stages.back().node;
-  const auto what
-    = retries_.judge(x, end, plan_, [this, node](trainer_id other) {
-        return kinds_.may_train(other, node);
-      });
-  // What fails takes no device time, or little: it would always be next.
-  if (end.failure->code != errc::cancelled
-      && end.failure->code != errc::diverged)
-    ledger_.charge(x.id(), fair_shares::quantum_seconds);
-  if (const auto* again = std::get_if<retry>(&what)) {
-    if (again->trainer_leaves)
-      leases_.wind_down(x.trainer);
-  } else if (const auto* cool = std::get_if<cool_down>(&what)) {
-    leases_.wind_down(x.trainer);
-    effects_.push_back(merge_effect::cool_down_trainer{
-      x.trainer, cool->span, first_line(cool->unable)});
-  } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
-    // What is said of one state twice is not about measuring it.
-    if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
-      plan_.fail(diverged->node, diverged->at, *end.failure);
-  } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
-    evict_checkpoint(file->node, file->at);
-  } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason);
-  }
-}
-
-void merge_core::note_progress(reported_progress& x) {
-  if (!x.first_step_seconds) {
-    x.first_step_seconds = x.still_seconds;
-    estimates_.learn_first_step(x.still_seconds);
-  }
-  x.still_seconds = 0;
-}
-
-double merge_core::stall_seconds(const running_lease& x) const {
-  const auto seconds_in = [](std::chrono::milliseconds span) {
-    return std::chrono::duration<double>(span).count();
-  };
-  const auto expected = expected_seconds(x);
-  return std::max(seconds_in(options_.stall_max),
-                  expected ? stall_factor * *expected
-                           : seconds_in(options_.unmeasured_stall_max));
-}
-
-std::optional<double>
-merge_core::expected_seconds(const running_lease& x) const {
-  const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
-  const auto step = estimates_.step_seconds(x.speed_keys[index]);
-  const auto measure
-    = estimates_.evaluate_seconds() + estimates_.save_seconds();
-  const auto& first = x.progress.first_step_seconds;
-  if (!first) {
-    const auto known = estimates_.first_step_seconds();
-    return known ? std::optional{*known + step + measure} : std::nullopt;
-  }
-  if (is_measuring(x))
-    return estimates_.has_evaluated() ? std::optional{measure} : std::nullopt;
-  return estimates_.has_trained() ? step + measure : *first;
 }
 
 // -- looking ------------------------------------------------------------------
