@@ -208,7 +208,7 @@ void world::note_told() {
     auto& heard = heard_[x->core->stored().id];
     heard.clear();
     for (trial_no no = 0; no < x->core->trials().size(); ++no)
-      for (const auto& y : x->core->trials()[no].results)
+      for (const auto& y : x->core->trials().results_of(no))
         heard.push_back({no, y.step, y.values});
   }
 }
