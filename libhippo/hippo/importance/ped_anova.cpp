@@ -10,9 +10,6 @@ namespace {
 
 constexpr std::size_t grid_points_max = 50;
 
-/// Domains that so few trials had say nothing.
-constexpr std::size_t trials_of_domain_min = 2;
-
 /// A share that no point of a grid has less than: two are divided.
 constexpr double share_min = 1e-12;
 
@@ -179,8 +176,9 @@ ped_anova(const std::vector<varied_parameter>& parameters,
         if (losses[trial] <= limit)
           of_best.push_back(x.values[trial].value);
       }
-      if (domain.points < 2 || of_best.empty()
-          || of_all.size() < trials_of_domain_min)
+      // A trial that has a domain for itself says nothing: it is not among the
+      // best, or they are all that there is, and differ from it in nothing.
+      if (domain.points < 2 || of_best.empty())
         continue;
       // How likely it is that the best trials, and that all have this domain.
       const auto of_those
