@@ -18,7 +18,7 @@ import sys
 import sysconfig
 import textwrap
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import InvalidStudy
@@ -44,25 +44,34 @@ class Source:
     files: dict[str, str]
 
 
-def source_of(function: TrainingFunction | type[Workload]) -> Source:
-    """Returns the text of a function or class with the top-level functions, classes,
-    constants and imports that it names, and those of these in turn.
+def source_of(function: TrainingFunction | type[Workload],
+              modules: Iterable[types.ModuleType] = (),
+              home: str | None = None) -> Source:
+    """Returns the text of a function or class with the top-level functions,
+    classes, constants and imports that it names, and those of these in turn.
+
+    Args:
+        modules: which it needs beside, without naming them.
+        home: where the user's own modules lie; None: where the function does.
 
     Raises:
         InvalidStudy: it, or something that it names, cannot travel. The text
             says what and why.
     """
     maker = _Maker(function.function if isinstance(function, TrainingFunction)
-                   else function)
+                   else function, home)
     maker.add(function.__name__, function)
+    for module in modules:
+        maker.add_files(module)
     return maker.source()
 
 
 class _Maker:
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, home: str | None) -> None:
         self._function = function
         self._globals = vars(sys.modules[function.__module__])
-        self._home = _folder_of(self._globals)
+        self._home = home and os.path.realpath(home) \
+            or _folder_of(self._globals)
         self._future = self._globals.get("annotations") \
             is __future__.annotations
         self._imports: set[str] = set()
@@ -91,7 +100,7 @@ class _Maker:
         if isinstance(value, types.ModuleType):
             alias = "" if value.__name__ == name else f" as {name}"
             self._imports.add(f"import {value.__name__}{alias}")
-            self._add_files(value)
+            self.add_files(value)
             return
         inner = value.function if isinstance(value, TrainingFunction) else value
         if inspect.isfunction(inner) or inspect.isclass(inner):
@@ -143,7 +152,7 @@ class _Maker:
             if whole not in sys.modules:
                 return
             self._imports.add(f"import {whole}")
-            self._add_files(sys.modules[whole])
+            self.add_files(sys.modules[whole])
 
     def _import(self, name: str, x: Any) -> None:
         module = sys.modules.get(x.__module__)
@@ -155,7 +164,7 @@ class _Maker:
                                 f"{x.__module__}")
         alias = "" if x.__name__ == name else f" as {name}"
         self._imports.add(f"from {x.__module__} import {x.__name__}{alias}")
-        self._add_files(module)
+        self.add_files(module)
 
     def _import_instance(self, name: str, value: Any) -> None:
         """Adds an object that a module has under the same name, such as what
@@ -165,14 +174,14 @@ class _Maker:
         if module is not None and getattr(module, name, None) is value \
                 and home != self._globals.get("__name__"):
             self._imports.add(f"from {home} import {name}")
-            self._add_files(module)
+            self.add_files(module)
             return
         raise self._refusal(
             f"it uses {name}, a global {type(value).__name__}, which does not "
             "travel: make it in a function, and call that through "
             "ctx.once(function)")
 
-    def _add_files(self, module: types.ModuleType) -> None:
+    def add_files(self, module: types.ModuleType) -> None:
         """Lets the user's own modules travel as files, with those that they
         import."""
         path = getattr(module, "__file__", None)
@@ -193,9 +202,9 @@ class _Maker:
         for imported in _modules_in(text, package):
             known = sys.modules.get(imported)
             if known is not None:
-                self._add_files(known)
+                self.add_files(known)
         if package:  # its __init__.py
-            self._add_files(importlib.import_module(package))
+            self.add_files(importlib.import_module(package))
 
     def _refusal(self, why: str) -> InvalidStudy:
         return InvalidStudy(f"{self._function.__name__} cannot travel to "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
+import difflib
 import importlib.metadata
 import inspect
 import json
@@ -12,8 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from ._packing import pack
 from ._program import hippo_program
@@ -26,21 +28,71 @@ from .study import Study
 from .study_file import StudyFile
 from .workload import Value, Workload
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 # The connections that `optimize` has made, by state folder.
 _clients: dict[str, Client] = {}
 
 
-def optimize(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
-             *, objective: Mapping[str, str] | str | None = None,
-             steps: int = 1, trials: int | None = None,
-             algorithm: str | Mapping[str, Any] = "random", every: int = 1,
-             seconds: float | None = None, name: str | None = None,
-             seed: int = 0, on_error: str | None = None,
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """What travels to trainers.
+
+    Attributes:
+        name: of the function or class in the text.
+        seed: of all randomness.
+        args: constants that it is given.
+        packages: whose versions decide results.
+    """
+
+    source: Source
+    name: str
+    seed: int
+    args: Mapping[str, Value]
+    packages: list[str]
+
+
+# Whatever a study may be made of.
+Trainable = Union[TrainingFunction, type[Workload], Code]
+
+
+class Options(TypedDict, total=False):
+    """What a study of training code may say; `optimize` and `preview` take all
+    of it.
+
+    Attributes:
+        objective: what to look at: ``{"val_accuracy": "maximize"}``; None: the
+            value that a function without steps returns, to be minimised.
+        steps: how far a trial may be trained; 1 unless given.
+        trials: how many there are at most; None: as many as the algorithm
+            wants.
+        algorithm: as in a study file: ``"tpe"``,
+            ``{"asha": {"eta": 3, "min": 1}}``; "random" unless given.
+        every: steps between two measurements; 1 unless given.
+        seconds: how long the study may take; None: any time.
+        name: of the study; None: that of the code.
+        seed: of what the algorithm draws; 0 unless given.
+        on_error: "continue" goes on though the first trials all fail alike.
+    """
+
+    objective: Mapping[str, str] | str | None
+    steps: int
+    trials: int | None
+    algorithm: str | Mapping[str, Any]
+    every: int
+    seconds: float | None
+    name: str | None
+    seed: int
+    on_error: str | None
+
+
+def optimize(train: Trainable, space: Mapping[str, Any], *,
              client: Client | None = None,
              state: str | os.PathLike[str] = "hippo-state",
              trainers: int | str = "auto",
              device: str | list[str] | None = None, threads: int = 1,
-             progress: bool = True) -> Study:
+             progress: bool = True, **options: Unpack[Options]) -> Study:
     """Runs a study of a training function and waits for its end.
 
     It starts a service on demand and goes on with what its state folder holds:
@@ -51,21 +103,11 @@ def optimize(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
         train: a function with `@hippo.workload`, or a subclass of
             `hippo.Workload`. Its source travels with all that it names.
         space: hyper-parameters by name: values, choices, ranges, sequences.
-        objective: what to look at: ``{"val_accuracy": "maximize"}``; None: the
-            value that a function without steps returns, to be minimised.
-        steps: how far a trial may be trained.
-        trials: how many there are at most; None: as many as the algorithm
-            wants.
-        algorithm: as in a study file: ``"tpe"``,
-            ``{"asha": {"eta": 3, "min": 1}}``.
-        every: steps between two measurements.
-        seconds: how long the study may take; None: any time.
-        name: of the study; None: that of `train`.
-        seed: of what the algorithm draws.
-        on_error: "continue" goes on though the first trials all fail alike.
         client: of a service that is there already; None: `local(state)`.
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show it.
+        options: `objective`, `steps`, `trials`, `algorithm`, `every`,
+            `seconds`, `name`, `seed` and `on_error`, as `Options` has them.
 
     Returns:
         The study, which has ended: look at `state`, `best` and `trials`.
@@ -75,41 +117,35 @@ def optimize(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
         KeyboardInterrupt: somebody does not want to wait any longer. Nothing
             goes on then, unless `client` was given.
     """
-    with _written(train, space, objective, steps, trials, algorithm, every,
-                  seconds, name, seed, on_error, client is None) as found:
+    with _written(train, space, options, client is None) as found:
         study, folder = found
         text = pack(study.to_yaml(), study.study, folder)
     if client is not None:
         return _run(client, study.study, text, progress)
-    key = os.path.abspath(os.fspath(state))
     try:
-        return _run(_local(key, trainers, device, threads), study.study, text,
-                    progress)
+        return _run(service_of(state, trainers, device, threads), study.study,
+                    text, progress)
     except KeyboardInterrupt:
-        if (ours := _clients.pop(key, None)) is not None:
+        ours = _clients.pop(os.path.abspath(os.fspath(state)), None)
+        if ours is not None:
             ours.close()
         print("interrupted; the same call goes on where it was left",
               file=sys.stderr)
         raise
 
 
-def preview(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
-            *, objective: Mapping[str, str] | str | None = None,
-            steps: int = 1, trials: int | None = None,
-            algorithm: str | Mapping[str, Any] = "random", every: int = 1,
-            seconds: float | None = None, name: str | None = None,
-            seed: int = 0) -> dict[str, Any]:
+def preview(train: Trainable, space: Mapping[str, Any],
+            **options: Unpack[Options]) -> dict[str, Any]:
     """Says what a study would train, without running anything: what
     ``hippo preview -f json`` prints. Arguments and errors as of `optimize`."""
-    with _written(train, space, objective, steps, trials, algorithm, every,
-                  seconds, name, seed, None, True) as (study, folder):
+    with _written(train, space, options, True) as (study, folder):
         done = _hippo(["preview", "-f", "json", study.study + ".yaml"], folder,
                       stdout=subprocess.PIPE)
     found: dict[str, Any] = json.loads(done)["studies"][0]
     return found
 
 
-def check(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
+def check(train: Trainable, space: Mapping[str, Any],
           *, objective: Mapping[str, str] | str | None = None, steps: int = 4
           ) -> None:
     """Tries whether trials may share training: whether the state after a step
@@ -119,8 +155,8 @@ def check(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
     Raises:
         Error: they must not; the text says in what states differ.
     """
-    with _written(train, space, objective, steps, None, "random", 1, None, None,
-                  0, None, True) as (study, folder):
+    options: Options = {"objective": objective, "steps": steps}
+    with _written(train, space, options, True) as (study, folder):
         print(_hippo(["check", study.study + ".yaml", "--steps",
                       str(max(steps, 2))], folder, stdout=subprocess.PIPE),
               end="")
@@ -146,9 +182,12 @@ def _unended(client: Client, name: str, text: str) -> Study | None:
     return None
 
 
-def _local(folder: str, trainers: int | str, device: str | list[str] | None,
-           threads: int) -> Client:
-    """The connection of this process to a state folder's service."""
+def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
+               device: str | list[str] | None = None, threads: int = 1
+               ) -> Client:
+    """The connection of this process to a state folder's service, which is
+    started if there is none; arguments as of `local`."""
+    folder = os.path.abspath(os.fspath(state))
     client = _clients.get(folder)
     if client is not None:
         try:
@@ -162,39 +201,44 @@ def _local(folder: str, trainers: int | str, device: str | list[str] | None,
 
 
 @contextlib.contextmanager
-def _written(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
-             objective: Mapping[str, str] | str | None, steps: int,
-             trials: int | None, algorithm: str | Mapping[str, Any], every: int,
-             seconds: float | None, name: str | None, seed: int,
-             on_error: str | None, is_local: bool
-             ) -> Iterator[tuple[StudyFile, str]]:
+def _written(train: Trainable, space: Mapping[str, Any], options: Options,
+             is_local: bool) -> Iterator[tuple[StudyFile, str]]:
     """Writes a study and its code into a folder, which is gone afterwards."""
-    source, function_seed, args, packages = _code_of(train)
-    module = f"{train.__name__}.py"
-    workload: dict[str, Any] = {"python": f"{module}:{train.__name__}",
-                                "seed": function_seed}
+    for key in options:
+        if key not in Options.__annotations__:
+            close = difflib.get_close_matches(key, Options.__annotations__, 1)
+            raise TypeError(
+                f"unknown argument {key!r}" + (f": did you mean {close[0]!r}?"
+                                               if close else ""))
+    code = _code_of(train)
+    source, module = code.source, f"{code.name}.py"
+    workload: dict[str, Any] = {"python": f"{module}:{code.name}",
+                                "seed": code.seed}
     if source.files:
         workload["files"] = sorted(source.files)
-    if args:
-        workload["args"] = dict(args)
-    if packages:
-        workload["packages"] = packages
+    if code.args:
+        workload["args"] = dict(code.args)
+    if code.packages:
+        workload["packages"] = code.packages
     if is_local:
         workload["python_executable"] = sys.executable
-    budget = {key: value for key, value in [("trials", trials),
-                                            ("seconds", seconds)]
-              if value is not None}
-    metric = _objective(objective)
+    budget = {key: value for key, value
+              in [("trials", options.get("trials")),
+                  ("seconds", options.get("seconds"))] if value is not None}
+    on_error = options.get("on_error")
     study = StudyFile(
-        study=name or train.__name__, workload=workload,
-        objective={**metric, "every": every}, steps=steps, space=space,
-        algorithm=algorithm, budget=budget or None, seed=seed,
+        study=options.get("name") or code.name, workload=workload,
+        objective={**_objective(options.get("objective")),
+                   "every": options.get("every", 1)},
+        steps=options.get("steps", 1), space=space,
+        algorithm=options.get("algorithm", "random"), budget=budget or None,
+        seed=options.get("seed", 0),
         more={"on_error": on_error} if on_error else {})
     with tempfile.TemporaryDirectory(prefix="hippo-study-") as folder:
         for path, real in source.files.items():
             if path == module:
                 raise InvalidStudy(
-                    f"{train.__name__} travels as {module}, which is also the "
+                    f"{code.name} travels as {module}, which is also the "
                     "name of a module that it imports: rename one of them")
             os.makedirs(os.path.dirname(os.path.join(folder, path)),
                         exist_ok=True)
@@ -207,31 +251,33 @@ def _written(train: TrainingFunction | type[Workload], space: Mapping[str, Any],
         yield study, folder
 
 
-def _code_of(train: Any) -> tuple[Source, int, Mapping[str, Value], list[str]]:
+def _code_of(train: Any) -> Code:
+    if isinstance(train, Code):
+        return train
     if isinstance(train, TrainingFunction):
         source = source_of(train)
-        named = list(train.packages) or _packages_of(source.text)
-        return source, train.seed, train.args, named
+        return Code(source, train.__name__, train.seed, train.args,
+                    list(train.packages) or packages_of(source.text))
     if inspect.isclass(train) and issubclass(train, Workload):
         source = source_of(train)
-        return source, 0, {}, _packages_of(source.text)
+        return Code(source, train.__name__, 0, {}, packages_of(source.text))
     raise InvalidArgument(
         f"{train!r} is no training function: put @hippo.workload above its "
         "`def`, or give a subclass of hippo.Workload")
 
 
-def _packages_of(text: str) -> list[str]:
-    """The distributions whose modules a text imports: their versions decide
-    results, so they are in the study's key."""
-    modules = set()
+def packages_of(text: str, modules: Iterable[str] = ()) -> list[str]:
+    """The distributions whose modules a text imports, and those of further
+    modules: their versions decide results, so they are in the study's key."""
+    found = set(modules)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            modules |= {x.name.partition(".")[0] for x in node.names}
+            found |= {x.name.partition(".")[0] for x in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            modules.add((node.module or "").partition(".")[0])
-    modules -= {*sys.stdlib_module_names, "hippo_hpo"}
+            found.add((node.module or "").partition(".")[0])
+    found -= {*sys.stdlib_module_names, "hippo_hpo"}
     known = importlib.metadata.packages_distributions()
-    return sorted({x for module in modules for x in known.get(module, [])})
+    return sorted({x for module in found for x in known.get(module, [])})
 
 
 def _objective(x: Mapping[str, str] | str | None) -> dict[str, str]:

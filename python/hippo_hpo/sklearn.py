@@ -1,0 +1,526 @@
+"""Search for hyper-parameters with scikit-learn's interface.
+
+    from hippo_hpo.sklearn import SearchCV
+
+    search = SearchCV(SGDClassifier(loss="log_loss"),
+                      {"alpha": log_uniform(1e-6, 1e-2, points=5),
+                       "eta0": multistep(0.1, [6, choice(9, 10)], 0.1)},
+                      steps=12, trials=20, cv=5)
+    search.fit(X, y)
+    search.best_params_, search.best_score_, search.predict(X)
+
+It is used as scikit-learn's `RandomizedSearchCV` is. Trials that begin alike
+are trained once as far as they do: estimators with `partial_fit` or
+`warm_start` are trained in `steps`, all others in one.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+import os
+import pickle
+import random
+import sys
+import time
+import types
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import sklearn.base
+import sklearn.exceptions
+import sklearn.metrics
+import sklearn.model_selection
+import sklearn.utils
+import sklearn.utils.metaestimators
+from sklearn.model_selection._search import BaseSearchCV
+
+from ._source import source_of
+from .client import Client
+from .errors import InvalidArgument
+from .optimizing import Code, optimize, packages_of, service_of
+from .space import Form, Option, from_plain
+from .workload import HyperParameters, Value, Workload
+
+__all__ = ["SearchCV"]
+
+
+def advance(task: Mapping[str, Any], model: Any, step: int,
+            values: Mapping[str, Any], x: Any, y: Any,
+            address: tuple[int, int]) -> None:
+    """Trains an estimator by one step.
+
+    Args:
+        values: of hyper-parameters, as the estimator takes them.
+        address: seed and fold: what is drawn is a function of these and the
+            step.
+    """
+    rng = numpy.random.default_rng([*address, step])
+    random.seed(int(rng.integers(2**63)))
+    numpy.random.seed(int(rng.integers(2**32)))
+    model.set_params(**copy.deepcopy(dict(values)))
+    mode, more = task["mode"], [] if y is None else [y]
+    if mode == "partial_fit":
+        if task["classes"] is not None:
+            model.partial_fit(x, *more, classes=task["classes"])
+        else:
+            model.partial_fit(x, *more)
+        return
+    if mode == "warm_start":
+        model.set_params(warm_start=True)
+        if task["resource"] is not None:
+            model.set_params(**{
+                task["resource"]: (step + 1) * task["per_step"]})
+    model.fit(x, *more)
+
+
+class SearchWorkload(Workload):
+    """Trains an estimator on each fold of a cross validation."""
+
+    def setup(self, seed: int, device: str, args: dict[str, Any]) -> None:
+        self._seed = seed
+        with open(str(args["data"]), "rb") as file:
+            self._task = pickle.load(file)
+        self._metrics: dict[str, float] | None = None
+
+    def init(self) -> None:
+        task = self._task
+        self._models = [sklearn.base.clone(task["estimator"])
+                        for _ in task["splits"]]
+        self._values: dict[str, Any] = {}
+        self._metrics = None
+
+    def _split(self, fold: int, of: int) -> Any:
+        """What a fold trains on, and for `of` 1 what it is tested on."""
+        task = self._task
+        train = task["splits"][fold][0]
+        indices = task["splits"][fold][of]
+        return sklearn.utils.metaestimators._safe_split(
+            task["estimator"], task["x"], task["y"], indices,
+            train if of else None)
+
+    def train(self, start: int, stop: int, hp: HyperParameters) -> None:
+        task = self._task
+        for fold, model in enumerate(self._models):
+            x, y = self._split(fold, 0)
+            for step in range(start, stop):
+                values = {name: task["decoded"].get((name, value), value)
+                          for name, value in hp.at(step).items()}
+                advance(task, model, step, values, x, y, (self._seed, fold))
+        if start < stop:
+            self._values = hp.at(stop - 1)
+            self._metrics = None
+
+    def evaluate(self) -> dict[str, float]:
+        """Returns the scores, and the values of hyper-parameters in the last
+        step, by which the best trial is trained again."""
+        if self._metrics is None:
+            self._metrics = self._measured()
+        return self._metrics
+
+    def _measured(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, scorer in self._task["scorers"].items():
+            scores = []
+            for fold, model in enumerate(self._models):
+                numpy.random.seed(fold)
+                x, y = self._split(fold, 1)
+                scores.append(float(scorer(model, x, y)))
+                found[f"split{fold}_test_{name}"] = scores[-1]
+            found[f"mean_test_{name}"] = float(numpy.mean(scores))
+        for name, value in self._values.items():
+            if isinstance(value, str):
+                words = self._task["words"][name]
+                found[f"word_{name}"] = float(words.index(value))
+            else:
+                found[f"param_{name}"] = value
+        return found
+
+    def state_dict(self) -> Any:
+        return copy.deepcopy({"models": self._models, "values": self._values,
+                              "metrics": self._metrics})
+
+    def load_state_dict(self, state: Any) -> None:
+        state = copy.deepcopy(state)
+        self._models, self._values = state["models"], state["values"]
+        self._metrics = state["metrics"]
+
+
+class SearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Searches values of an estimator's parameters by a study.
+
+    Args:
+        estimator: of scikit-learn's kind. It and the scorers must come from
+            modules, not from the script itself or a notebook.
+        space: hyper-parameters by name, as `estimator.set_params` takes them:
+            what `hippo_hpo.space` makes, and lists, of which one is chosen.
+            An option may be anything that the estimator takes.
+        trials: how many there are at most; None: as many as the algorithm
+            wants.
+        algorithm: as in a study file: ``"tpe"``, ``{"asha": {"eta": 3}}``.
+        steps: how far a trial is trained. With more than 1, a step is one
+            call of `partial_fit`; of an estimator without it, one more `fit`
+            with `warm_start`.
+        resource: for `warm_start`: the parameter that says how much is fitted
+            in all, such as ``"n_estimators"``, which is taken where there is
+            one. Each step adds what the estimator has there.
+        scoring: as for `GridSearchCV`; several are a list or a map.
+        refit: whether to train the best trial on all data; with several
+            scores the name of the one that decides.
+        cv: as for `GridSearchCV`.
+        seed: of all randomness.
+        name: of the study; None: that of the estimator's class.
+        state: the folder of the service on demand, as for `hippo.local`. The
+            data lie in it, in ``sklearn``, and trainers read them there.
+        trainers: as for `hippo.local`.
+        verbose: 1: show progress.
+
+    Attributes:
+        cv_results_: as `GridSearchCV` has it, without times, which sharing
+            makes meaningless, and with ``step``: the one at which the trial
+            was best, of which all scores are.
+        best_estimator_, best_params_, best_score_, best_index_: of the best
+            trial. A parameter with a schedule is what `space` has for it.
+        best_step_: how far the best trial, and `best_estimator_`, is trained.
+        study_: the study; not in what is pickled.
+    """
+
+    _required_parameters = ["estimator", "space"]
+
+    def __init__(self, estimator: Any, space: Mapping[str, Any], *,
+                 trials: int | None = None,
+                 algorithm: str | Mapping[str, Any] = "random", steps: int = 1,
+                 resource: str | None = None, scoring: Any = None,
+                 refit: bool | str = True, cv: Any = None, seed: int = 0,
+                 name: str | None = None, state: str = "hippo-state",
+                 trainers: int | str = "auto", verbose: int = 0) -> None:
+        super().__init__(estimator, scoring=scoring, refit=refit, cv=cv,
+                         verbose=verbose)
+        self.space = space
+        self.trials = trials
+        self.algorithm = algorithm
+        self.steps = steps
+        self.resource = resource
+        self.seed = seed
+        self.name = name
+        self.state = state
+        self.trainers = trainers
+
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None,
+            client: Client | None = None) -> SearchCV:
+        """Runs the study and waits for its end.
+
+        Args:
+            groups: of samples, for `cv`.
+            client: of a service whose trainers read the folder `state`; None:
+                one on demand.
+
+        Raises:
+            ValueError: all trials failed; the text says why. TypeError, if the
+            first did because of one.
+        """
+        scorers, decides = self._scorers()
+        X, y, groups = sklearn.utils.indexable(X, y, groups)
+        is_classifier = sklearn.base.is_classifier(self.estimator)
+        cv = sklearn.model_selection.check_cv(self.cv, y,
+                                              classifier=is_classifier)
+        splits = [(numpy.asarray(a), numpy.asarray(b))
+                  for a, b in cv.split(X, y, groups)]
+        if not splits:
+            raise ValueError(f"cv={self.cv!r} has no splits")
+        coded = _Coded(self.space)
+        task = {"estimator": sklearn.base.clone(self.estimator), "x": X,
+                "y": y, "splits": splits, "scorers": scorers,
+                "decoded": coded.decoded, "words": coded.words,
+                **self._how(y, is_classifier)}
+        if client is None:
+            service_of(self.state, self.trainers)  # makes the folder its own
+        study = optimize(
+            self._code(task), coded.space,
+            objective={f"mean_test_{decides}": "maximize"}, steps=self.steps,
+            trials=self.trials, algorithm=self.algorithm,
+            name=self.name or type(self.estimator).__name__, seed=self.seed,
+            on_error="continue", client=client, state=self.state,
+            trainers=self.trainers, progress=bool(self.verbose))
+        self.study_ = study
+        self.n_splits_ = len(splits)
+        self.multimetric_ = isinstance(self.scoring, (list, tuple, set, dict))
+        self.scorer_ = scorers if self.multimetric_ else scorers["score"]
+        self._read(study.export(), list(scorers), decides, coded)
+        if self.refit:
+            self._train_best(task)
+        return self
+
+    def _scorers(self) -> tuple[dict[str, Any], str]:
+        """All scorers by name, and the name of the one that decides."""
+        if not isinstance(self.scoring, (list, tuple, set, dict)):
+            return {"score": sklearn.metrics.check_scoring(
+                self.estimator, self.scoring)}, "score"
+        found = {name: sklearn.metrics.check_scoring(
+                     self.estimator, self.scoring[name]
+                     if isinstance(self.scoring, dict) else name)
+                 for name in sorted(self.scoring)}
+        if self.refit not in found or not isinstance(self.refit, str):
+            raise ValueError(f"refit is {self.refit!r}: with several scores it "
+                             f"names the one that decides: one of "
+                             f"{', '.join(found)}")
+        return found, self.refit
+
+    def _how(self, y: Any, is_classifier: bool) -> dict[str, Any]:
+        """How steps are trained."""
+        estimator = self.estimator
+        known = estimator.get_params()
+        how: dict[str, Any] = {"mode": "fit", "classes": None,
+                               "resource": None, "per_step": 0}
+        if self.steps == 1 and self.resource is None:
+            return how
+        if self.resource is None and hasattr(estimator, "partial_fit"):
+            how["mode"] = "partial_fit"
+            if is_classifier and "classes" in inspect.signature(
+                    estimator.partial_fit).parameters:
+                how["classes"] = numpy.unique(numpy.asarray(y))
+            return how
+        if "warm_start" not in known:
+            raise ValueError(
+                f"steps is {self.steps}, but {type(estimator).__name__} has "
+                "neither partial_fit nor warm_start: it is trained in one step")
+        resource = self.resource or (
+            "n_estimators" if "n_estimators" in known else None)
+        how["mode"] = "warm_start"
+        if resource is None:
+            return how
+        if not isinstance(known.get(resource), int):
+            raise ValueError(f"resource is {resource!r}: it must name a "
+                             "parameter of the estimator that is a whole "
+                             "number, which is what each step adds")
+        if resource in self.space:
+            raise ValueError(f"{resource} is what steps add to: take it out of "
+                             "the space")
+        return {**how, "resource": resource, "per_step": known[resource]}
+
+    def _code(self, task: Mapping[str, Any]) -> Code:
+        """Writes what trainers need into the state folder, which its service
+        has made."""
+        folder = os.path.join(os.path.abspath(self.state), "sklearn")
+        os.makedirs(folder, exist_ok=True)
+        unfinished = os.path.join(folder, f".{os.getpid()}.tmp")
+        try:
+            with open(unfinished, "wb") as file:
+                pickler = _Pickler(file)
+                pickler.dump(task)
+            with open(unfinished, "rb") as file:
+                digest = hashlib.sha256(file.read()).hexdigest()
+            path = os.path.join(folder, f"{digest}.pickle")
+            os.replace(unfinished, path)
+        except BaseException:
+            if os.path.exists(unfinished):
+                os.unlink(unfinished)
+            raise
+        main = getattr(sys.modules["__main__"], "__file__", None)
+        source = source_of(SearchWorkload, modules=pickler.modules,
+                           home=os.path.dirname(os.path.abspath(main))
+                           if main else os.getcwd())
+        own = {x.__name__.partition(".")[0] for x in pickler.modules}
+        return Code(source, "SearchWorkload", self.seed, {"data": path},
+                    sorted({*packages_of(source.text, own)}))
+
+    def _read(self, report: Mapping[str, Any], names: list[str], decides: str,
+              coded: _Coded) -> None:
+        """Makes the attributes of what a study has found."""
+        trials = report["trials"]
+        if not trials:
+            raise ValueError("the study had no trials")
+        at = f"mean_test_{decides}"
+        rows: list[Mapping[str, float]] = []
+        self._histories: list[list[dict[str, Any]]] = []
+        steps = []
+        for trial in trials:
+            results = [x for x in trial["results"]
+                       if x["metrics"].get(at) is not None]
+            best = max(results, default=None, key=lambda x: x["metrics"][at])
+            rows.append(best["metrics"] if best else {})
+            steps.append(best["step"] if best else 0)
+            self._histories.append([coded.values(x["metrics"])
+                                    for x in results])
+        failed = [x["failure"] for x in trials if x["failure"]]
+        if not any(rows):
+            why = failed[0] if failed else "nothing was measured"
+            raise (TypeError if ": TypeError: " in why.split("\n")[0]
+                   else ValueError)(f"all {len(trials)} trials failed; the "
+                                    f"first because of: {why}")
+        if failed:
+            warnings.warn(f"{len(failed)} of {len(trials)} trials failed; the "
+                          f"first because of: {failed[0]}",
+                          sklearn.exceptions.FitFailedWarning, stacklevel=3)
+        params = [{name: coded.form(name, x)
+                   for name, x in trial["params"].items()} for trial in trials]
+        found: dict[str, Any] = {"params": params, "step": numpy.array(steps)}
+        for name in sorted({name for x in params for name in x}):
+            column: Any = numpy.ma.MaskedArray(
+                numpy.empty(len(params), dtype=object), mask=True)
+            for i, x in enumerate(params):
+                if name in x:
+                    column[i] = x[name]
+            found[f"param_{name}"] = column
+        for name in names:
+            splits = numpy.array(
+                [[x.get(f"split{i}_test_{name}", numpy.nan) for x in rows]
+                 for i in range(self.n_splits_)])
+            for i, scores in enumerate(splits):
+                found[f"split{i}_test_{name}"] = scores
+            mean = splits.mean(axis=0)
+            found[f"mean_test_{name}"] = mean
+            found[f"std_test_{name}"] = splits.std(axis=0)
+            last = numpy.where(numpy.isnan(mean), -numpy.inf, mean)
+            found[f"rank_test_{name}"] = numpy.array(
+                [1 + int((last > x).sum()) for x in last], dtype=numpy.int32)
+        self.cv_results_ = found
+        self.best_index_ = int(numpy.argmin(found[f"rank_test_{decides}"]))
+        self.best_score_ = float(found[at][self.best_index_])
+        self.best_params_ = params[self.best_index_]
+        self.best_step_ = steps[self.best_index_]
+
+    def _train_best(self, task: Mapping[str, Any]) -> None:
+        begin = time.time()
+        drawn = random.getstate(), numpy.random.get_state()
+        model = sklearn.base.clone(task["estimator"])
+        try:
+            for step in range(self.best_step_):
+                advance(task, model, step,
+                        self._histories[self.best_index_][step], task["x"],
+                        task["y"], (self.seed, self.n_splits_))
+        finally:
+            random.setstate(drawn[0])
+            numpy.random.set_state(drawn[1])
+        self.best_estimator_ = model
+        self.refit_time_ = time.time() - begin
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The study is a connection, which others do not have.
+        return {key: x for key, x in super().__getstate__().items()
+                if key != "study_"}
+
+    def _run_search(self, evaluate_candidates: Any) -> None:
+        raise NotImplementedError("a study does this")
+
+
+class _Coded:
+    """A space as a study file can have it, and the way back.
+
+    A study file knows numbers and words. Whole numbers stay whole, and what is
+    neither becomes a word.
+
+    Attributes:
+        space: of the study file.
+        decoded: what the estimator is given, by name and value of the study.
+        words: all words of a hyper-parameter, by name.
+    """
+
+    def __init__(self, space: Mapping[str, Any]) -> None:
+        self.decoded: dict[tuple[str, Value], Any] = {}
+        self.words: dict[str, list[str]] = {}
+        self.space = {name: self._space(name, x) for name, x in space.items()}
+
+    def values(self, metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Returns what the estimator was given in a step, by what was measured
+        after it."""
+        found: dict[str, Any] = {}
+        for key, x in metrics.items():
+            kind, _, name = key.partition("_")
+            if kind not in ("param", "word"):
+                continue
+            value: Value = self.words[name][int(x)] if kind == "word" else x
+            found[name] = self.decoded.get((name, value), value)
+        return found
+
+    def form(self, name: str, x: Any) -> Any:
+        """Returns what `params` of a trial stands for."""
+        if isinstance(x, (int, float, str)):
+            value = x if isinstance(x, str) else float(x)
+            return self.decoded.get((name, value), x)
+        return from_plain(x)
+
+    def _space(self, name: str, x: Any) -> Any:
+        if isinstance(x, (list, tuple, numpy.ndarray)):
+            x = Form("choice", list(x))
+        if isinstance(x, Form):
+            if x.name == "int_uniform":
+                low, high = (int(y) for y in x.body)
+                if high - low <= 1 << 16:
+                    self.decoded.update({(name, float(y)): y
+                                         for y in range(low, high + 1)})
+            if x.name == "choice":
+                return Form("choice", [self._space(name, y)
+                                       if isinstance(y, (Form, Option))
+                                       else self._leaf(name, y)
+                                       for y in x.body])
+            if x.name == "constant":
+                return Form("constant", self._leaf(name, x.body))
+            if x.name == "piecewise":
+                return Form("piecewise", [
+                    [at, self._leaf(name, y) if not isinstance(y, Form)
+                     else self._space(name, y)] for at, y in x.body])
+            return x
+        if isinstance(x, Option):
+            return Option(self._leaf(name, x.value),
+                          {key: self._space(key, y)
+                           for key, y in x.brings.items()})
+        return self._leaf(name, x)
+
+    def _leaf(self, name: str, x: Any) -> Any:
+        if isinstance(x, numpy.generic):
+            x = x.item()
+        if isinstance(x, (int, float)) and not isinstance(x, bool):
+            if isinstance(x, int):
+                self.decoded[(name, float(x))] = x
+            return x
+        words = self.words.setdefault(name, [])
+        if isinstance(x, str):
+            word = x
+        else:
+            word = repr(x).split("\n")[0]
+            while word in words:
+                word += "'"
+            self.decoded[(name, word)] = x
+        if word not in words:
+            words.append(word)
+        return word
+
+
+# Its methods can be overridden; those of the fast one cannot.
+_SlowPickler: Any = getattr(pickle, "_Pickler")
+
+
+class _Pickler(_SlowPickler):  # type: ignore[misc]
+    """Gives equal values equal bytes, whichever words are one object.
+
+    Attributes:
+        modules: from which classes and functions come.
+    """
+
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, protocol=5)
+        self.modules: list[types.ModuleType] = []
+
+    def memoize(self, x: Any) -> None:
+        if type(x) not in (str, bytes):
+            super().memoize(x)
+
+    def save_global(self, x: Any, name: str | None = None) -> None:
+        home = getattr(x, "__module__", None)
+        if home == "__main__":
+            raise InvalidArgument(
+                f"{getattr(x, '__qualname__', x)} is defined in the script or "
+                "notebook itself, where trainers cannot import it: put it in a "
+                "module beside it")
+        if home in sys.modules and sys.modules[home] not in self.modules:
+            self.modules.append(sys.modules[home])
+        super().save_global(x, name)
+
+    # What saves classes and functions is looked up here, past `save_global`.
+    dispatch = {**_SlowPickler.dispatch, types.FunctionType: save_global}
