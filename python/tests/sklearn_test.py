@@ -313,7 +313,7 @@ class Searching(unittest.TestCase):
                               if x.endswith(".tmp")])
 
     def test_what_scikit_learn_asks_of_estimators(self):
-        """A few of the checks that fit; docs/sklearn.md has all."""
+        """A few of the checks: all take minutes."""
         search = self.search(LogisticRegression(max_iter=1000), {"C": [0.5]},
                              cv=2)
         for name in ("check_no_attributes_set_in_init",

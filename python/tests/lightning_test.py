@@ -1,0 +1,155 @@
+"""Lightning modules as workloads, cut anywhere."""
+
+import os
+import random
+import tempfile
+import unittest
+import warnings
+
+from hippo_hpo._compare import differences
+from hippo_hpo.workload import HyperParameters
+
+try:
+    import torch
+    import hippo_hpo.lightning
+    import hippo_hpo.torch
+except ImportError:
+    torch = None
+
+warnings.simplefilter("ignore")
+
+if torch is not None:
+    lightning = hippo_hpo.lightning.lightning
+
+    class Net(lightning.LightningModule):
+        def __init__(self, width):
+            super().__init__()
+            self.layers = torch.nn.Sequential(
+                torch.nn.Linear(3, width), torch.nn.BatchNorm1d(width),
+                torch.nn.Dropout(0.3), torch.nn.Linear(width, 1))
+
+        def training_step(self, batch, i):
+            x, y = batch
+            return (self.layers(x) - y).square().mean()
+
+        def validation_step(self, batch, i):
+            x, y = batch
+            self.log("val_loss", (self.layers(x) - y).square().mean())
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=1.0, momentum=0.9)
+
+    class Scheduled(Net):
+        def configure_optimizers(self):
+            optimizer = super().configure_optimizers()
+            return [optimizer], [
+                torch.optim.lr_scheduler.StepLR(optimizer, 1)]
+
+    class Data(lightning.LightningDataModule):
+        def setup(self, stage):
+            x = torch.linspace(-1, 1, 60).reshape(20, 3)
+            self.data = torch.utils.data.TensorDataset(
+                x, x.sum(1, keepdim=True))
+
+        def train_dataloader(self):
+            return torch.utils.data.DataLoader(self.data, 4, shuffle=True)
+
+        def val_dataloader(self):
+            return torch.utils.data.DataLoader(self.data, 8)
+
+    class Example(hippo_hpo.lightning.Workload):
+        kind = Net
+
+        def module(self, constant):
+            return self.kind(int(constant("width")))
+
+        def datamodule(self):
+            return Data()
+
+    class WithScheduler(Example):
+        kind = Scheduled
+
+LR = [0.1, 0.1, 0.05, 0.05, 0.01]
+SIZE = [4.0, 5.0, 5.0, 10.0, 10.0]
+
+
+def hp(start, stop, **more):
+    return HyperParameters(start, stop, {
+        "lr": LR[start:stop], "batch_size": SIZE[start:stop], "width": [4.0],
+        **more})
+
+
+@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
+class Training(unittest.TestCase):
+    def made(self, kind=None):
+        x = (kind or Example)()
+        x.setup(1, "cpu", {})
+        x.init()
+        return x
+
+    def elsewhere(self, x):
+        """The same state in an object that has trained another trial."""
+        with tempfile.TemporaryDirectory() as folder:
+            x.save(os.path.join(folder, "state"))
+            other = self.made()
+            other.train(0, 2, HyperParameters(0, 2, {
+                "lr": [0.5], "batch_size": [3.0], "width": [7.0]}))
+            random.random(), torch.rand(3)
+            other.load(os.path.join(folder, "state"))
+        return other
+
+    def test_cut_anywhere_it_is_the_same_to_the_bit(self):
+        whole = self.made()
+        whole.train(0, 5, hp(0, 5))
+        for cuts in ([1], [3], [1, 2, 4]):
+            x, at = self.elsewhere(self.made()), 0
+            for to in [*cuts, 5]:
+                x.train(at, to, hp(at, to))
+                at = to
+                x = self.elsewhere(x)
+            self.assertEqual(whole.evaluate(), x.evaluate(), cuts)
+            self.assertEqual([], differences(whole.state_dict(),
+                                             x.state_dict()), cuts)
+        other = self.made()
+        other.train(0, 5, hp(0, 5, lr=[0.1, 0.1, 0.05, 0.05, 0.02]))
+        self.assertNotEqual(whole.evaluate(), other.evaluate())
+
+    def test_it_is_the_loop_by_hand(self):
+        x = self.made()
+        x.train(0, 5, hp(0, 5))
+        tools = hippo_hpo.torch
+        data = Data()
+        data.setup("fit")
+        tools.seed_step(1, -1)
+        net = Net(4)
+        optimizer = net.configure_optimizers()
+        for step in range(5):
+            optimizer.param_groups[0]["lr"] = LR[step]
+            tools.seed_step(1, step)
+            for batch in tools.data_loader(data.data, 1, step, SIZE[step]):
+                optimizer.zero_grad()
+                net.training_step(batch, 0).backward()
+                optimizer.step()
+        self.assertEqual([], differences(
+            dict(net.state_dict()),
+            dict(x.state_dict()["checkpoint"]["state_dict"])))
+
+    def test_measuring_changes_nothing(self):
+        whole, x = self.made(), self.made()
+        whole.train(0, 3, hp(0, 3))
+        for step in range(3):
+            x.train(step, step + 1, hp(step, step + 1))
+            self.assertIn("val_loss", x.evaluate())
+        self.assertEqual([], differences(whole.state_dict(), x.state_dict()))
+
+    def test_errors(self):
+        with self.assertRaisesRegex(TypeError, "returns a scheduler"):
+            self.made(WithScheduler).train(0, 1, hp(0, 1))
+        with self.assertRaisesRegex(ValueError, "nothing has read lrr"):
+            self.made().train(0, 1, hp(0, 1, lrr=[1.0]))
+        with self.assertRaisesRegex(ValueError, "width is 5.0 at step 1"):
+            self.made().train(0, 2, hp(0, 2, width=[4.0, 5.0]))
+
+
+if __name__ == "__main__":
+    unittest.main()
