@@ -410,6 +410,18 @@ TEST(MergeCore, WhatIsNotFiniteFailsItsTrialsAlone) {
   x.expect_all_as_alone();
 }
 
+TEST(MergeCore, TrainingThatDivergesInItsFirstStepFailsItsTrials) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  for (int i = 0; i < 2; ++i) {
+    const auto id = x.grant();
+    x.end(id, x.lease_of(id), error{errc::diverged, "loss is nan"});
+    x.lose(id);
+  }
+  x.commit_all();
+  EXPECT_EQ(x.studies[0].failed.size(), 1u);
+}
+
 settings_table::settings interpreter(const std::string& name) {
   return {{"python_executable", name}};
 }

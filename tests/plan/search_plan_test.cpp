@@ -497,6 +497,24 @@ TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
   EXPECT_TRUE(plan.take_failures().empty());
 }
 
+/// Else who asks further than a state that has both would wait for ever.
+TEST(SearchPlan, AResultThatComesAfterADivergenceDoesNotCount) {
+  search_plan plan;
+  const auto study = plan.add_study({1, {6}});
+  const auto trial = plan.add_trial(study, {{0, lr(.1)}});
+  plan.ask(trial, 1);
+  EXPECT_TRUE(plan.diverge(1, 1, {errc::diverged, "loss is nan"}));
+  EXPECT_EQ(plan.take_failures().size(), 1u);
+  const auto late = plan.adopt(late_report(plan, 1, 1));
+  ASSERT_TRUE(late);
+  EXPECT_FALSE(late->measured);
+  const auto other = plan.add_trial(study, {{0, lr(.1)}});
+  plan.ask(other, 1);
+  plan.ask(other, 6);
+  EXPECT_TRUE(plan.take_deliveries().empty());
+  EXPECT_EQ(plan.take_failures().size(), 1u);
+}
+
 TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
   search_plan plan;
   const auto study = plan.add_study({1, {6}});

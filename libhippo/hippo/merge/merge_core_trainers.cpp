@@ -331,9 +331,11 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     effects_.push_back(merge_effect::cool_down_trainer{
       x.trainer, cool->span, first_line(cool->unable)});
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
-    // What is said of one state twice is not about measuring it.
+    // What is said of one state twice is not about measuring it. The initial
+    // one is there: what cannot be reached is the next.
     if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
-      plan_.fail(diverged->node, diverged->at, *end.failure);
+      plan_.fail(diverged->node, std::max<step_t>(diverged->at, 1),
+                 *end.failure);
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {

@@ -458,7 +458,8 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
 }
 
 bool search_plan::put_result(plan_node& x, step_t at, const metrics& values) {
-  return x.results.count(at) == 0
+  // What was said of a state first counts: trials may have failed with it.
+  return x.results.count(at) == 0 && x.divergence_at(at) == nullptr
          && x.results.try_emplace(at, values, nodes_.names()).second;
 }
 
