@@ -267,7 +267,7 @@ class Fake(Asking):
         self.assertEqual([x["best_value"] for x in rows],
                          ["0.52", "0.62", "0.72"])
         self.assertEqual([x["lr"] for x in rows], ["0.1", "0.2", "0.3"])
-        self.assertIn("--csv or --json",
+        self.assertIn("--csv, --json",
                       self.ask("export", "mnist", code=2).err)
         self.assertIn("cannot write",
                       self.ask("export", "mnist", "--csv", "-o",

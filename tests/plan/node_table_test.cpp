@@ -77,7 +77,8 @@ void fill(plan_node& x, std::uint64_t seed, metric_names& names) {
   for (auto left = rng() % 3; left > 0; --left)
     x.checkpoints.try_emplace(
       x.begin + any(rng) / 2,
-      checkpoint{std::string(rng() % 40, 'f'), any(rng), rng()});
+      checkpoint{std::string(rng() % 40, 'f'), any(rng), rng(),
+                 std::string(rng() % 9, 'd')});
   x.asked_to = x.begin + any(rng) / 2;
   x.goal = rng() % 2 == 0 ? 0 : x.begin + any(rng) / 2;
   x.restored_to = rng() % 2 == 0 ? 0 : x.begin + any(rng) / 2;

@@ -165,6 +165,8 @@ void node_table::pack(node_id id) {
     out.put_raw(file.file.data(), file.file.size());
     out.put(file.bytes);
     out.put_raw(&file.digest, sizeof(file.digest));
+    out.put(file.device.size());
+    out.put_raw(file.device.data(), file.device.size());
   }
   for (auto at : {x.asked_to, x.goal, x.restored_to, x.delivered_to,
                   x.known_to})
@@ -219,6 +221,8 @@ plan_node node_table::unpack(const unsigned char* bytes,
     in.get_raw(file.file.data(), file.file.size());
     file.bytes = in.get();
     in.get_raw(&file.digest, sizeof(file.digest));
+    file.device.resize(in.get());
+    in.get_raw(file.device.data(), file.device.size());
     x.checkpoints.emplace_hint(x.checkpoints.end(), at, std::move(file));
   }
   for (auto* at : {&x.asked_to, &x.goal, &x.restored_to, &x.delivered_to,
