@@ -95,15 +95,13 @@ plan_node& node_table::emplace_back() {
   return *made.node;
 }
 
-plan_node& node_table::unpacked(node_id id) const {
+plan_node& node_table::unpack_in_place(node_id id) const {
   auto& x = slots_[id];
-  if (!x.node) {
-    std::size_t size = 0;
-    x.node = std::make_unique<plan_node>(unpack(x.packed.get(), size));
-    x.packed.reset();
-    packed_bytes_ -= size;
-    unpacked_.push_back(id);
-  }
+  std::size_t size = 0;
+  x.node = std::make_unique<plan_node>(unpack(x.packed.get(), size));
+  x.packed.reset();
+  packed_bytes_ -= size;
+  unpacked_.push_back(id);
   return *x.node;
 }
 

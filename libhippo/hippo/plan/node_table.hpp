@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -58,14 +57,18 @@ private:
     std::unique_ptr<unsigned char[]> packed;
   };
 
-  plan_node& unpacked(node_id id) const;
+  plan_node& unpacked(node_id id) const {
+    const auto& x = slots_[id].node;
+    return x ? *x : unpack_in_place(id);
+  }
+  plan_node& unpack_in_place(node_id id) const;
   void pack(node_id id);
   /// @param size is set to how many bytes that took
   plan_node unpack(const unsigned char* bytes, std::size_t& size) const;
 
   metric_names names_;
   // To look at a node may unpack it, which nobody notices.
-  mutable std::deque<slot> slots_;
+  mutable std::vector<slot> slots_;
   mutable std::vector<node_id> unpacked_; ///< but the first
   mutable std::uint64_t packed_bytes_ = 0;
   std::size_t unpacked_max_ = 1024;
