@@ -41,7 +41,7 @@ void retire_idle(coordinator_self self, std::chrono::seconds idle_max) {
       retire(self, key);
 }
 
-void note_end(coordinator_self self, std::uint64_t id) {
+void note_end(coordinator_self self, study_id id) {
   auto& st = self->state;
   const auto i = st.studies.find(id);
   if (i == st.studies.end() || std::exchange(i->second.ended, true))
@@ -58,15 +58,15 @@ void note_end(coordinator_self self, std::uint64_t id) {
   st.studies.erase(id);
 }
 
-caf::error not_running(std::uint64_t study) {
-  return caf::make_error(errc::unknown_study, "study " + std::to_string(study)
+caf::error not_running(study_id study) {
+  return caf::make_error(errc::unknown_study, "study " + to_string(study)
                                                 + " is not running");
 }
 
 using command_promise = caf::typed_response_promise<command_answer>;
 
 /// Lets go again of a study that a command was to open, unless it goes on.
-void close_again(coordinator_self self, std::uint64_t id) {
+void close_again(coordinator_self self, study_id id) {
   const auto i = self->state.studies.find(id);
   if (i == self->state.studies.end())
     return;
@@ -80,7 +80,7 @@ void close_again(coordinator_self self, std::uint64_t id) {
 }
 
 /// Gives a command to a study in memory.
-void command_open(coordinator_self self, std::uint64_t id,
+void command_open(coordinator_self self, study_id id,
                   const study_command& what, command_promise promise) {
   const auto i = self->state.studies.find(id);
   if (i == self->state.studies.end()) {
@@ -112,7 +112,7 @@ void reopen(coordinator_self self, const study_submission& x,
   }
   if (!st.reopening.insert(id).second) {
     promise.deliver(caf::make_error(
-      errc::in_use, "study " + std::to_string(id)
+      errc::in_use, "study " + to_string(id)
                       + " is being opened for another command"));
     return;
   }
@@ -120,7 +120,7 @@ void reopen(coordinator_self self, const study_submission& x,
     ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
               submit_atom::value, x)
     .then(
-      [self, what, promise](std::uint64_t opened) {
+      [self, what, promise](study_id opened) {
         command_open(self, opened, what, promise);
       },
       [self, id, promise](caf::error& why) mutable {
@@ -184,14 +184,14 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     [self](notify_atom, const study_end& x) {
       if (self->state.reopening.count(x.id) > 0)
         return; // as it says when it starts, before it hears the command
-      spdlog::info("coordinator: study {} ({}) has ended: {}", x.id, x.name,
-                   to_string(x.state));
+      spdlog::info("coordinator: study {} ({}) has ended: {}", number_of(x.id),
+                   x.name, to_string(x.state));
       note_end(self, x.id);
       self->send(self->state.observer, notify_atom::value, x);
     },
     [self](submit_atom,
-           const study_submission& x) -> caf::result<std::uint64_t> {
-      auto promise = self->make_response_promise<std::uint64_t>();
+           const study_submission& x) -> caf::result<study_id> {
+      auto promise = self->make_response_promise<study_id>();
       submit(self, x, promise);
       return promise;
     },
@@ -201,7 +201,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       reopen(self, x, what, promise);
       return promise;
     },
-    [self](find_atom, std::uint64_t id) -> caf::result<study_actor> {
+    [self](find_atom, study_id id) -> caf::result<study_actor> {
       auto& st = self->state;
       if (const auto i = st.studies.find(id); i != st.studies.end())
         return i->second.handle;

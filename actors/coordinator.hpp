@@ -57,7 +57,7 @@ struct coordinator_state {
     std::string name;
     std::string workload_key;
     study_actor handle;
-    std::uint64_t no = 0; ///< its merger's number of it
+    study_no no{}; ///< its merger's number of it
     bool ended = false;
     std::shared_ptr<const accepted_study> study{}; ///< to start it again
     bool restarting = false; ///< it ends, and is submitted again then
@@ -78,20 +78,20 @@ struct coordinator_state {
   pool_actor pool;
   journal_actor journal;
   observer_actor observer;
-  std::map<std::uint64_t, study_entry> studies;  ///< by id
+  std::map<study_id, study_entry> studies;  ///< by id
   std::map<std::string, merger_entry> mergers;   ///< by workload key
   /// When a merger has last died of a fault of its own, by workload key.
   std::map<std::string, caf::actor_clock::time_point> last_deaths;
-  std::uint64_t last_study = 0;                  ///< id
+  study_id last_study{};
   std::uint64_t last_lease_epoch = 0;
   bool going = false;
   /// Who asked for studies before then: they may be restored yet.
-  std::vector<std::pair<std::uint64_t, caf::typed_response_promise<study_actor>>>
+  std::vector<std::pair<study_id, caf::typed_response_promise<study_actor>>>
     asked_early;
   std::uint64_t submissions_under_way = 0;
   /// Studies that have ended, and are opened for a command that is yet to be
   /// answered: that they have ended is known.
-  std::set<std::uint64_t> reopening;
+  std::set<study_id> reopening;
   memory_shares memory; ///< without a limit nothing is noted
   bool collecting = false; ///< checkpoints of a workload that is idle
 };

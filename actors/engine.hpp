@@ -30,13 +30,13 @@ public:
   /// Asks for a further stop; without effect if it is passed or the lease does
   /// not run. One at which the lease is to end comes after the present step at the
   /// earliest.
-  virtual void add_stop(std::uint64_t lease, const stop_point& stop) = 0;
+  virtual void add_stop(lease_id lease, const stop_point& stop) = 0;
 
   /// Asks for the lease to end soon; without effect if it does not run.
-  virtual void cancel(std::uint64_t lease) = 0;
+  virtual void cancel(lease_id lease) = 0;
 
   /// The state that a lease has reached; 0 if it does not run.
-  [[nodiscard]] virtual step_t reached(std::uint64_t lease) const = 0;
+  [[nodiscard]] virtual step_t reached(lease_id lease) const = 0;
 };
 
 } // namespace hippo

@@ -23,7 +23,7 @@ void tell_studies(coordinator_self self) {
     const auto why = st.memory.refusal_of_trial(id);
     const bool is_full = why.has_value();
     if (std::exchange(x.is_full, is_full) != is_full)
-      spdlog::info("coordinator: study {} {}", id,
+      spdlog::info("coordinator: study {} {}", number_of(id),
                    is_full ? why->message : "may ask for new trials again");
     // The figures in it change all the time.
     if (is_full || !x.is_room_told)
@@ -35,7 +35,7 @@ void tell_studies(coordinator_self self) {
 
 } // namespace
 
-void count_study(coordinator_state& st, std::uint64_t id,
+void count_study(coordinator_state& st, study_id id,
                  const accepted_study& x) {
   if (!st.memory.is_limited())
     return;

@@ -8,7 +8,7 @@
 namespace hippo {
 
 /// Counts a study from now on, by what it will take at first.
-void count_study(coordinator_state& st, std::uint64_t id,
+void count_study(coordinator_state& st, study_id id,
                  const accepted_study& x);
 
 /// Asks all studies and mergers what they take, and tells each study whether it

@@ -37,7 +37,7 @@ struct effect_performer {
 
   void operator()(merge_effect::send_cancel& x) {
     self->send(handle(x.trainer), cancel_atom::value,
-               encode(cancel_request{number_of(x.lease)}));
+               encode(cancel_request{x.lease}));
   }
 
   void operator()(merge_effect::send_ack& x) {
@@ -146,7 +146,7 @@ trainer_actor sender_of(self_ptr self) {
 
 void take_report(self_ptr self, stop_report x) {
   auto& st = self->state;
-  const auto* lease = st.core->leases().find(lease_id{x.lease});
+  const auto* lease = st.core->leases().find(x.lease);
   auto from = lease ? st.trainers.at(lease->trainer) : sender_of(self);
   dispatch(self, merge_event::reported{std::move(x),
                                     address_of(st, std::move(from))});
@@ -192,20 +192,19 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
     },
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
-      const std::uint64_t result = self->state.core->studies();
-      self->state.studies.push_back(owner);
+      const auto result = self->state.studies.add(owner);
       dispatch(self, merge_event::study_added{x});
       return result;
     },
-    [self](order_atom, std::uint64_t study, const study_orders& x) {
+    [self](order_atom, study_no study, const study_orders& x) {
       dispatch(self, merge_event::orders_given{study, x});
     },
-    [self](weight_atom, std::uint64_t study, double weight) {
+    [self](weight_atom, study_no study, double weight) {
       dispatch(self, merge_event::weight_set{study, weight});
     },
     [self](go_atom) { dispatch(self, merge_event::started{}); },
     [self](halt_atom) { dispatch(self, merge_event::halted{}); },
-    [self](pause_atom, std::uint64_t study, bool paused) {
+    [self](pause_atom, study_no study, bool paused) {
       dispatch(self, merge_event::paused_set{study, paused});
     },
     [self](budget_atom, std::uint64_t bytes) {

@@ -18,7 +18,7 @@ struct merger_state {
   std::unique_ptr<merge_core> core;
   pool_actor pool;
   journal_actor journal;
-  std::vector<trial_owner_actor> studies; ///< by `study_no`
+  by_id<study_no, trial_owner_actor> studies;
   std::map<trainer_id, trainer_actor> trainers; ///< that have been granted
   /// Who is sent the acknowledgement of a report.
   std::map<reply_address, trainer_actor> reply_to;

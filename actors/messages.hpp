@@ -186,19 +186,19 @@ using journal_actor = caf::typed_actor<
 using merger_actor = lease_owner_actor::extend<
   // Adds a study; replies with its number.
   caf::replies_to<register_atom, study_registration,
-                  trial_owner_actor>::with<std::uint64_t>,
+                  trial_owner_actor>::with<study_no>,
   // The study of that number gives orders.
-  caf::reacts_to<order_atom, std::uint64_t, study_orders>,
+  caf::reacts_to<order_atom, study_no, study_orders>,
   // The study of that number has another weight from now on. Ignored unless it
   // is greater than 0.
-  caf::reacts_to<weight_atom, std::uint64_t, double>,
+  caf::reacts_to<weight_atom, study_no, double>,
   // Leasing may begin: every study that is to share from the start is there.
   caf::reacts_to<go_atom>,
   // Nothing more is leased, and what runs is cancelled.
   caf::reacts_to<halt_atom>,
   // Whether nothing new may start for the study of that number; what runs goes
   // on.
-  caf::reacts_to<pause_atom, std::uint64_t, bool>,
+  caf::reacts_to<pause_atom, study_no, bool>,
   // Halts for good. Replies once nothing runs and all that is known is durable.
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
@@ -259,13 +259,13 @@ using observer_actor = caf::typed_actor<
 using study_actor = trial_owner_actor::extend<
   // Registers the trials and asks for what is to be trained. Replies with its
   // merger's number of it.
-  caf::replies_to<start_atom>::with<std::uint64_t>,
+  caf::replies_to<start_atom>::with<study_no>,
   // Carries out a command, once it is durable.
   // Errors: `errc::invalid_argument` if the study cannot do so, says why.
   caf::replies_to<command_atom, study_command>::with<command_answer>,
   // Lets a client's trial be trained up to a state, unless it is on its way
   // there or has been; replies when it is there.
-  caf::replies_to<train_atom, std::uint64_t, step_t>::with<trained_answer>,
+  caf::replies_to<train_atom, trial_no, step_t>::with<trained_answer>,
   // No new trials may be asked for, for this reason; an empty one: they may be.
   caf::reacts_to<memory_atom, std::string>,
   // The budget of time is spent. Sent by the study to itself.
@@ -284,11 +284,11 @@ struct study_submission {
 /// The studies and mergers of a service that are in memory.
 struct coordinator_status {
   struct study_entry {
-    std::uint64_t id = 0;
+    study_id id{};
     std::string name;
     std::string workload_key;
     study_actor handle;
-    std::uint64_t no = 0; ///< its merger's number of it
+    study_no no{}; ///< its merger's number of it
     bool ended = false;
   };
   struct merger_entry {
@@ -305,7 +305,7 @@ struct coordinator_status {
 /// what has ended.
 using coordinator_actor = observer_actor::extend<
   // Runs a study. Replies with its id once it is durable.
-  caf::replies_to<submit_atom, study_submission>::with<std::uint64_t>,
+  caf::replies_to<submit_atom, study_submission>::with<study_id>,
   // Gives a command to a study that has ended, which may let it go on (`retry`);
   // without it, it stays ended. Replies and errors as of `study_actor`.
   caf::replies_to<command_atom, study_submission,
@@ -313,7 +313,7 @@ using coordinator_actor = observer_actor::extend<
   // Replies with the study of that id, if leasing has not begun then once it has:
   // studies are being restored. Errors: `errc::unknown_study` if it is not in
   // memory, because it has ended or never was.
-  caf::replies_to<find_atom, std::uint64_t>::with<study_actor>,
+  caf::replies_to<find_atom, study_id>::with<study_actor>,
   // The port at which trainers that do not see the checkpoints get them; said
   // before the first study comes.
   caf::reacts_to<depot_atom, std::uint16_t>,

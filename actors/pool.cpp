@@ -36,7 +36,7 @@ struct effect_sender {
 
   void operator()(const pool_core::forward_heartbeat& x) const {
     self->send(merger(x.merger), heartbeat_atom::value,
-               trainer_id{x.what.trainer}, lease_id{x.what.lease}, x.what.at);
+               x.what.trainer, x.what.lease, x.what.at);
   }
 
   void operator()(const pool_core::dismiss& x) const {
@@ -122,7 +122,7 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
   pool_core::effects effects;
   auto result = st.core->admit(x, known, self->clock().now(), effects);
   if (!result.refusal)
-    st.trainers.emplace(trainer_id{result.trainer}, handle);
+    st.trainers.emplace(result.trainer, handle);
   apply_effects(self, effects);
   return result;
 }
@@ -175,7 +175,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](leave_atom, const goodbye_wire& msg) {
       if (auto x = decode(msg))
         apply_effects(self,
-                      self->state.core->leave(trainer_id{x->trainer}, self->clock().now()));
+                      self->state.core->leave(x->trainer, self->clock().now()));
     },
     [self](introduce_atom, const merger_actor& who, const workload_need& need) {
       auto& st = self->state;

@@ -19,7 +19,7 @@ run_record make_run_record(std::vector<reported_study> studies,
                            const std::vector<merger_overview>& mergers,
                            const pool_status& pool, double wall_seconds) {
   run_record result;
-  std::vector<std::vector<std::size_t>> study_index(mergers.size());
+  std::vector<by_id<study_no, std::size_t>> study_index(mergers.size());
   for (std::size_t i = 0; i < mergers.size(); ++i)
     study_index[i].resize(mergers[i].study_seconds.size());
   std::uint64_t unique_steps_of_studies = 0;
@@ -61,7 +61,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     all_seen = all_seen && x.status.reused_steps == 0 && x.timeline_is_whole;
     const stage_finder stages{x.stages};
     for (auto busy : x.timeline) {
-      busy.stage = first + stages.find(busy.stage, busy.to);
+      busy.stage = first + stages.find(node_id{busy.stage}, busy.to);
       result.timeline.push_back(busy);
     }
   }

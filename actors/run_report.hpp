@@ -12,7 +12,7 @@ namespace hippo {
 struct reported_study {
   study_record record;
   std::size_t merger = 0;        ///< index into the mergers
-  std::size_t no = 0;            ///< the merger's number of it
+  study_no no{};                 ///< the merger's number of it
 };
 
 /// Puts together what the actors know of a run.

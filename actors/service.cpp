@@ -59,8 +59,8 @@ std::string service::name_of(const caf::actor_addr& x) const {
                                         : "coordinator";
 }
 
-expected<std::uint64_t> service::submit(study_submission x) {
-  return ask<std::uint64_t>(actors_.coordinator, submit_atom::value,
+expected<study_id> service::submit(study_submission x) {
+  return ask<study_id>(actors_.coordinator, submit_atom::value,
                             std::move(x));
 }
 
@@ -77,7 +77,7 @@ service::submit_all(std::vector<study_submission> xs) {
     wait_();
   std::vector<std::optional<error>> result;
   for (auto& x : all)
-    x.receive([&](std::uint64_t) { result.emplace_back(); },
+    x.receive([&](study_id) { result.emplace_back(); },
               [&](const caf::error& why) {
                 result.emplace_back(
                   error{errc::io_failed, system_.render(why)});

@@ -60,7 +60,7 @@ public:
   std::optional<error> open();
 
   /// Runs a study. @returns its id
-  expected<std::uint64_t> submit(study_submission x);
+  expected<study_id> submit(study_submission x);
 
   /// Runs studies, which start at the same time. @returns for each of them
   /// nothing, or why it does not run: it has failed then

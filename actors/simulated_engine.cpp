@@ -30,19 +30,19 @@ void simulated_engine::start(const lease& x, engine_sink sink) {
   divide_time();
 }
 
-void simulated_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
+void simulated_engine::add_stop(lease_id lease, const stop_point& stop) {
   change(lease, [&](simulated_training& x, simulated_training::duration now) {
     x.add_stop(stop, now);
   });
 }
 
-void simulated_engine::cancel(std::uint64_t lease) {
+void simulated_engine::cancel(lease_id lease) {
   change(lease, [](simulated_training& x, simulated_training::duration now) {
     x.cancel(now);
   });
 }
 
-step_t simulated_engine::reached(std::uint64_t lease) const {
+step_t simulated_engine::reached(lease_id lease) const {
   const auto i = tasks_.find(lease);
   return i == tasks_.end()
            ? 0
@@ -50,7 +50,7 @@ step_t simulated_engine::reached(std::uint64_t lease) const {
 }
 
 template <class F>
-void simulated_engine::change(std::uint64_t lease, const F& change) {
+void simulated_engine::change(lease_id lease, const F& change) {
   const auto i = tasks_.find(lease);
   if (i == tasks_.end())
     return;
@@ -91,7 +91,7 @@ void simulated_engine::schedule(task& x) {
                                   [this, lease] { tell_next(lease); });
 }
 
-void simulated_engine::tell_next(std::uint64_t lease) {
+void simulated_engine::tell_next(lease_id lease) {
   const auto i = tasks_.find(lease);
   auto& x = i->second;
   const auto event = x.training.take();

@@ -38,9 +38,9 @@ public:
   simulated_engine& operator=(const simulated_engine&) = delete;
 
   void start(const lease& x, engine_sink sink) override;
-  void add_stop(std::uint64_t lease, const stop_point& stop) override;
-  void cancel(std::uint64_t lease) override;
-  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
+  void add_stop(lease_id lease, const stop_point& stop) override;
+  void cancel(lease_id lease) override;
+  [[nodiscard]] step_t reached(lease_id lease) const override;
 
 private:
   /// A lease that runs. While others have their turn, its own time goes on
@@ -56,17 +56,17 @@ private:
   [[nodiscard]] virtual_timeline::duration own_time(const task& x) const;
   void divide_time();
   void schedule(task& x);
-  void tell_next(std::uint64_t lease);
+  void tell_next(lease_id lease);
 
   /// Calls `change` with a lease's training and its own time, if it runs.
   template <class F>
-  void change(std::uint64_t lease, const F& change);
+  void change(lease_id lease, const F& change);
 
   std::shared_ptr<virtual_timeline> timeline_;
   std::shared_ptr<const simulation_profiles> profiles_;
   std::shared_ptr<simulated_store> store_;
   std::uint64_t seed_;
-  std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
+  std::map<lease_id, task> tasks_; ///< by the number of the lease
   std::int64_t turns_ = 1; ///< how many groups of lanes train in turns
 };
 

@@ -123,14 +123,14 @@ study_actor::behavior_type study(self_ptr self, study_options options,
     [self](quiesced_atom) {
       perform(self, self->state.core->quiesced(now(self)));
     },
-    [self](start_atom) -> caf::result<std::uint64_t> {
-      auto promise = self->make_response_promise<std::uint64_t>();
+    [self](start_atom) -> caf::result<study_no> {
+      auto promise = self->make_response_promise<study_no>();
       self
         ->request(self->state.merger, register_timeout, register_atom::value,
                   self->state.core->registration(),
                   caf::actor_cast<trial_owner_actor>(self))
         .then(
-          [self, promise](std::uint64_t number) mutable {
+          [self, promise](study_no number) mutable {
             self->state.number = number;
             perform(self, self->state.core->registered(now(self)));
             promise.deliver(number);
@@ -146,7 +146,7 @@ study_actor::behavior_type study(self_ptr self, study_options options,
       perform(self, self->state.core->command(x, token, now(self)));
       return promise;
     },
-    [self](train_atom, std::uint64_t no,
+    [self](train_atom, trial_no no,
            step_t to) -> caf::result<trained_answer> {
       auto [token, promise] = await<trained_answer>(self);
       perform(self, self->state.core->train(no, to, token, now(self)));

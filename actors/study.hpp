@@ -19,7 +19,7 @@ struct study_state {
   merger_actor merger;
   journal_actor journal;
   observer_actor observer;
-  std::uint64_t number = 0; ///< the merger's of this study
+  study_no number{}; ///< the merger's of this study
 
   /// Who waits for an answer.
   using promise = std::variant<caf::typed_response_promise<command_answer>,

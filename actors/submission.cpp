@@ -62,7 +62,7 @@ expected<merger_options> options_for(coordinator_state& st,
   for (const auto& p : known.hyper_parameters)
     if (p.affects_speed)
       result.speed_names.push_back(p.name);
-  result.first_lease = ++st.last_lease_epoch * leases_per_epoch;
+  result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
   if (!st.options.known)
@@ -108,7 +108,7 @@ expected<coordinator_state::merger_entry*> merger_for(coordinator_self self,
 /// Reads what a study was sent in earlier runs.
 /// @param known null: nothing was kept
 expected<std::vector<stored_event>> history_of(state_reader* known,
-                                               std::uint64_t id) {
+                                               study_id id) {
   std::vector<stored_event> result;
   if (known == nullptr)
     return result;
@@ -160,13 +160,13 @@ void start(coordinator_self self, study_submission x,
                   caf::actor_cast<observer_actor>(self));
   self->monitor(handle);
   st.studies[id] = {stored.name, key_of(spec.workload),
-                    handle,      0,
+                    handle,      {},
                     false,       std::make_shared<accepted_study>(*x.study),
                     false};
-  spdlog::info("coordinator: study {} is {}", id, stored.name);
+  spdlog::info("coordinator: study {} is {}", number_of(id), stored.name);
   self->request(handle, start_timeout, start_atom::value)
     .then(
-          [self, promise, id](std::uint64_t no) mutable {
+          [self, promise, id](study_no no) mutable {
             if (const auto i = self->state.studies.find(id);
                 i != self->state.studies.end())
               i->second.no = no;
@@ -202,7 +202,7 @@ void submit(coordinator_self self, study_submission x,
     }
     x.stored = stored_study{};
     auto& stored = *x.stored;
-    stored.id = ++st.last_study;
+    stored.id = st.last_study = study_id{number_of(st.last_study) + 1};
     stored.name = spec.name;
     stored.file = spec.file;
     stored.text = x.study->text();

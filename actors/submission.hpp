@@ -10,7 +10,7 @@
 namespace hippo {
 
 /// Answered with a study's id, or why it does not run.
-using submission_promise = caf::typed_response_promise<std::uint64_t>;
+using submission_promise = caf::typed_response_promise<study_id>;
 
 /// Stores a study if it is new, and starts it, along with a merger if there is
 /// none for its workload key.

@@ -25,7 +25,7 @@ bool is_of_journal(const caf::error& reason) {
 
 /// The records by which the trials of a failed study end.
 std::vector<journal_record> ends_of_trials(state_reader* known,
-                                           std::uint64_t study,
+                                           study_id study,
                                            const std::string& why) {
   std::vector<journal_record> result;
   if (known == nullptr)
@@ -46,7 +46,7 @@ std::vector<journal_record> ends_of_trials(state_reader* known,
 }
 
 /// Takes a study out of memory.
-void forget(coordinator_self self, std::uint64_t id) {
+void forget(coordinator_self self, study_id id) {
   auto& st = self->state;
   st.memory.remove_study(id);
   auto entry = st.studies.extract(id);
@@ -63,7 +63,7 @@ void forget(coordinator_self self, std::uint64_t id) {
 }
 
 /// What is known of a study without the store.
-stored_study row_of(std::uint64_t id,
+stored_study row_of(study_id id,
                     const coordinator_state::study_entry& x) {
   stored_study result;
   result.id = id;
@@ -72,13 +72,14 @@ stored_study row_of(std::uint64_t id,
 }
 
 /// Submits a study again, as the store has it by now.
-void submit_again(coordinator_self self, std::uint64_t id) {
+void submit_again(coordinator_self self, study_id id) {
   auto& st = self->state;
   const auto entry = st.studies.extract(id);
   st.memory.remove_study(id);
-  auto stored = st.options.known->load_study(std::to_string(id));
+  auto stored = st.options.known->load_study(id);
   if (!stored) {
-    spdlog::error("coordinator: study {} cannot be read: {}", id,
+    spdlog::error("coordinator: study {} cannot be read: {}",
+                  number_of(id),
                   stored.failure().message);
     return;
   }
@@ -88,11 +89,11 @@ void submit_again(coordinator_self self, std::uint64_t id) {
     ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
               submit_atom::value,
               study_submission{*entry.mapped().study, std::move(*stored)})
-    .then([](std::uint64_t) {},
+    .then([](study_id) {},
           [](const caf::error&) {}); // it has failed, and that was logged
 }
 
-void note_study_down(coordinator_self self, std::uint64_t id,
+void note_study_down(coordinator_self self, study_id id,
                      const caf::error& reason) {
   auto& x = self->state.studies.at(id);
   if (x.restarting) {
@@ -133,7 +134,7 @@ void note_merger_down(coordinator_self self, const std::string& key,
                    "service itself: {}; its studies {}",
                    key, self->system().render(reason),
                    again ? "have failed" : "go on from what is stored");
-  std::vector<std::uint64_t> ids;
+  std::vector<study_id> ids;
   for (auto& [id, x] : st.studies)
     if (x.workload_key == key && !x.ended)
       ids.push_back(id);
@@ -154,10 +155,10 @@ void fail_study(coordinator_self self, stored_study stored,
                 const std::string& why) {
   auto& st = self->state;
   const auto id = stored.id;
-  spdlog::error("coordinator: study {} ({}) has failed: {}", id, stored.name,
-                why);
+  spdlog::error("coordinator: study {} ({}) has failed: {}", number_of(id),
+                stored.name, why);
   if (auto* known = st.options.known.get())
-    if (auto row = known->load_study(std::to_string(id)))
+    if (auto row = known->load_study(id))
       stored = std::move(*row);
   stored.state = study_phase::failed;
   stored.reason = why;

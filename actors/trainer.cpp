@@ -92,14 +92,14 @@ void wind_down(self_ptr self) {
 /// Notes that the registration, if there was one, is over.
 void be_away(self_ptr self) {
   auto& st = self->state;
-  st.number = 0;
+  st.number = {};
   ++st.registrations; // what comes of the one before counts no more
   wind_down(self);
   if (st.leaving && st.running.empty())
     self->quit();
 }
 
-void send_heartbeat(self_ptr self, std::uint64_t lease, step_t at) {
+void send_heartbeat(self_ptr self, lease_id lease, step_t at) {
   auto& st = self->state;
   self->send(st.pool, heartbeat_atom::value,
              encode(heartbeat{st.number, lease, at, st.heartbeats++}));
@@ -108,7 +108,7 @@ void send_heartbeat(self_ptr self, std::uint64_t lease, step_t at) {
 void heartbeat_now(self_ptr self) {
   auto& st = self->state;
   if (st.running.empty())
-    send_heartbeat(self, 0, 0);
+    send_heartbeat(self, {}, 0);
   for (const auto& kvp : st.running)
     send_heartbeat(self, kvp.first, st.device->reached(kvp.first));
 }
@@ -136,7 +136,7 @@ void be_welcome(self_ptr self, const welcome& x) {
   st.greeting.reset();
   st.number = x.trainer;
   st.heartbeat_interval_ms = x.heartbeat_interval_ms;
-  spdlog::info("trainer: registered as number {} with {}", x.trainer,
+  spdlog::info("trainer: registered as number {} with {}", number_of(x.trainer),
                st.self_description.device);
   if (!st.unacknowledged.empty())
     spdlog::info("trainer: sending {} reports again",
@@ -180,7 +180,7 @@ void greet(self_ptr self) {
 
 void connect(self_ptr self, registrar_actor pool) {
   auto& st = self->state;
-  if (st.number != 0 && st.pool == pool)
+  if (st.number != trainer_id{} && st.pool == pool)
     return;
   if (st.pool)
     self->demonitor(st.pool.address());
@@ -197,7 +197,7 @@ void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
     x.saved->device = x.device;
   auto& st = self->state;
   const auto* where = stage_reaching(from.work, x.at);
-  const bool has_place = where != nullptr && where->node != 0;
+  const bool has_place = where != nullptr && where->node != root_node;
   if (has_place) {
     x.node = where->node;
     x.identity = where->identity;
@@ -207,7 +207,7 @@ void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
   }
   if (from.registration == st.registrations)
     self->send(from.owner, report_atom::value, encode(x));
-  else if (st.number != 0 && has_place)
+  else if (st.number != trainer_id{} && has_place)
     send_again(self, st.unacknowledged.back());
 }
 
@@ -215,8 +215,8 @@ void take_end(self_ptr self, lease_end x) {
   auto& st = self->state;
   const auto from = st.running.extract(x.lease).mapped();
   if (x.failure && x.failure->code != errc::cancelled)
-    spdlog::warn("trainer: lease {} failed at step {}: {}", x.lease, x.at,
-                 first_line(x.failure->message));
+    spdlog::warn("trainer: lease {} failed at step {}: {}",
+                 number_of(x.lease), x.at, first_line(x.failure->message));
   const bool is_current = from.registration == st.registrations;
   if (x.failure && st.log_tail)
     x.log = st.log_tail();
@@ -225,11 +225,11 @@ void take_end(self_ptr self, lease_end x) {
   start_waiting(self);
   if (!st.running.empty())
     return;
-  if (st.leaving && st.number == 0)
+  if (st.leaving && st.number == trainer_id{})
     self->quit();
   else if (st.leaving)
     say_goodbye(self);
-  else if (!is_current && st.number != 0)
+  else if (!is_current && st.number != trainer_id{})
     heartbeat_now(self); // it is free for work from now on
 }
 
@@ -309,7 +309,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
     },
     [self](lost_atom) {
       auto& st = self->state;
-      if (!st.pool || st.number == 0)
+      if (!st.pool || st.number == trainer_id{})
         return;
       spdlog::warn("trainer: the service has given this trainer up, because it "
                    "was not heard of; registering anew");
@@ -324,7 +324,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       if (std::exchange(st.leaving, true))
         return;
       wind_down(self);
-      if (st.number != 0)
+      if (st.number != trainer_id{})
         say_goodbye(self);
       else if (st.running.empty())
         self->quit();

@@ -56,7 +56,7 @@ struct trainer_state {
   hello self_description;
   std::function<std::string()> log_tail;
   registrar_actor pool;     ///< null: away
-  std::uint64_t number = 0; ///< given by the pool; 0: unregistered
+  trainer_id number{}; ///< given by the pool; 0: unregistered
   std::uint64_t registrations = 0; ///< tried so far
   std::uint64_t heartbeat_interval_ms = 0;
   std::uint64_t heartbeats = 0;
@@ -69,7 +69,7 @@ struct trainer_state {
     lease_owner_actor owner;
     std::uint64_t registration = 0; ///< under which it was leased
   };
-  std::map<std::uint64_t, task> running; ///< by the number of the lease
+  std::map<lease_id, task> running; ///< by the number of the lease
   /// Each starts when what is in its way has ended.
   std::vector<task> waiting;
   std::deque<resent> unacknowledged; ///< oldest first

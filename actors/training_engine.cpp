@@ -143,19 +143,19 @@ public:
     changed_.notify_one();
   }
 
-  void add_stop(std::uint64_t lease, const stop_point& stop) {
+  void add_stop(lease_id lease, const stop_point& stop) {
     const std::lock_guard guard{mutex_};
     if (running_ == lease)
       control_->add(stop);
   }
 
-  void cancel(std::uint64_t lease) {
+  void cancel(lease_id lease) {
     const std::lock_guard guard{mutex_};
     if (running_ == lease)
       control_->cancel();
   }
 
-  step_t reached(std::uint64_t lease) {
+  step_t reached(lease_id lease) {
     const std::lock_guard guard{mutex_};
     return running_ == lease ? progress_.at.load() : 0;
   }
@@ -193,7 +193,7 @@ private:
       {
         const std::lock_guard guard{mutex_};
         if (running_ == x.work.number)
-          running_ = 0;
+          running_ = {};
       }
       x.sink(std::move(end));
     }
@@ -207,7 +207,7 @@ private:
   std::condition_variable changed_;
   std::optional<job> next_;
   std::shared_ptr<lease_control> control_; ///< of the lease `running_`
-  std::uint64_t running_ = 0;
+  lease_id running_{};
   bool closing_ = false;
 
   std::thread thread_; ///< last: it uses all of the above
@@ -229,17 +229,17 @@ void training_engine::start(const lease& x, engine_sink sink) {
   thread->start(x, std::move(sink));
 }
 
-void training_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
+void training_engine::add_stop(lease_id lease, const stop_point& stop) {
   for (const auto& kvp : threads_)
     kvp.second->add_stop(lease, stop);
 }
 
-void training_engine::cancel(std::uint64_t lease) {
+void training_engine::cancel(lease_id lease) {
   for (const auto& kvp : threads_)
     kvp.second->cancel(lease);
 }
 
-step_t training_engine::reached(std::uint64_t lease) const {
+step_t training_engine::reached(lease_id lease) const {
   step_t result = 0;
   for (const auto& kvp : threads_)
     result = std::max(result, kvp.second->reached(lease));

@@ -34,9 +34,9 @@ public:
   training_engine& operator=(const training_engine&) = delete;
 
   void start(const lease& x, engine_sink sink) override;
-  void add_stop(std::uint64_t lease, const stop_point& stop) override;
-  void cancel(std::uint64_t lease) override;
-  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
+  void add_stop(lease_id lease, const stop_point& stop) override;
+  void cancel(lease_id lease) override;
+  [[nodiscard]] step_t reached(lease_id lease) const override;
 
 private:
   class workload_cache;

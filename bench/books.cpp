@@ -58,7 +58,7 @@ public:
     study_options options;
     options.spec = what.spec();
     options.workload = workload;
-    options.stored.id = ++studies_;
+    options.stored.id = study_id{++studies_};
     options.stored.name = options.spec.name;
     study_ = std::make_unique<study_core>(std::move(options), now_);
     to_merger(merge_event::study_added{study_->registration()});
@@ -113,8 +113,8 @@ private:
         if (!commit->news.empty())
           news_.push_back(std::move(commit->news));
       } else if (auto* orders = std::get_if<study_effect::send_orders>(&x)) {
-        to_merger(merge_event::orders_given{studies_ - 1,
-                                            std::move(orders->orders)});
+        to_merger(merge_event::orders_given{
+          static_cast<study_no>(studies_ - 1), std::move(orders->orders)});
       }
   }
 

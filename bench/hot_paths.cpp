@@ -46,7 +46,7 @@ struct waiting_plan {
 
   void decide(std::uint64_t number) {
     lease work;
-    work.number = number;
+    work.number = lease_id{number};
     work.stages = chooser.choose().value().stages;
     plan.begin_lease(work);
     follow();
@@ -121,17 +121,17 @@ void draw_and_join() {
 
 void code_messages() {
   lease work;
-  work.number = 1;
+  work.number = lease_id{1};
   work.workload.name = "fashion-cnn";
   work.folder = "/checkpoints";
   step_t at = 0;
   for (const auto& x : segments_of(1)) {
-    work.stages.push_back({1, at, at + 10, x.config});
+    work.stages.push_back({node_id{1}, at, at + 10, x.config});
     at += 10;
   }
   work.stops = {{at, true, true}};
   stop_report report;
-  report.lease = 1;
+  report.lease = lease_id{1};
   report.at = 10;
   report.device = "cpu";
   report.values = {{"val_accuracy", 0.5}, {"val_loss", 0.5}};

@@ -93,8 +93,8 @@ double steps_per_second(const task& x, workload& work) {
   temporary_folder folder;
   folder_store store{folder.path};
   lease what;
-  what.number = 1;
-  what.stages = {{1, 0, x.steps, x.config}};
+  what.number = lease_id{1};
+  what.stages = {{node_id{1}, 0, x.steps, x.config}};
   what.stops = {{x.steps, true, true}};
   lease_control control{what.stops};
   lease_progress progress;

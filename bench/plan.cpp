@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     if (!path)
       break;
     lease work;
-    work.number = times.size() + 1;
+    work.number = lease_id{times.size() + 1};
     work.stages = std::move(path->stages);
     plan.begin_lease(work);
     chooser.update(plan.take_changed());

@@ -150,13 +150,14 @@ double fork_ms(device_under_test& device, const lease& path,
   auto at = path.stages.back().end;
   std::vector<std::uint64_t> result;
   for (std::uint64_t i = 0; i < rounds; ++i) {
-    first.number = sibling.number + 1;
+    first.number = lease_id{number_of(sibling.number) + 1};
     first.start = start;
-    first.stages = {{at, at, at + 2, path.stages.back().config}};
+    first.stages = {{node_id{at}, at, at + 2, path.stages.back().config}};
     first.stops = {{at + 1, false, true}, {at + 2, false, true}};
-    sibling.number = first.number + 1;
+    sibling.number = lease_id{number_of(first.number) + 1};
     sibling.start = *device.run_lease(first, store).front().saved;
-    sibling.stages = {{at + 1, at + 1, at + 2, path.stages.back().config}};
+    sibling.stages = {
+      {node_id{at + 1}, at + 1, at + 2, path.stages.back().config}};
     sibling.stops = {{at + 2, false, true}};
     at += 2;
     remembering_clock clock;
@@ -183,9 +184,9 @@ int main(int argc, char** argv) {
   device_under_test device{
     made(name, args.number(4, 1024), where, args.options), where};
   lease x;
-  x.number = 1;
+  x.number = lease_id{1};
   for (step_t at = 0; at <= rounds; ++at) {
-    x.stages.push_back({at, at, at + 1, config});
+    x.stages.push_back({node_id{at}, at, at + 1, config});
     x.stops.push_back({at + 1, false, true});
   }
   checkpoint_places places;

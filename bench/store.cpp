@@ -47,21 +47,22 @@ double seconds(const std::function<void()>& f) {
 
 /// Adds what one measured step writes.
 void add_result(std::vector<journal_record>& out, std::uint64_t number) {
-  const auto node = number / steps_per_node + 1;
+  const node_id node{number / steps_per_node + 1};
   const auto step = number % steps_per_node + 1;
   const auto trial = number / steps_per_node;
   if (step == 1) {
     configuration config;
-    config["lr"] = form::constant(0.001 * static_cast<double>(node));
+    config["lr"] = form::constant(0.001 * static_cast<double>(number_of(node)));
     config["batch_size"] = form::constant(64);
     config["momentum"] = form::constant(0.9);
-    out.emplace_back(node_added{key, {node, 0, 0, 0, std::move(config)}});
+    out.emplace_back(
+      node_added{key, {node, root_node, 0, 0, std::move(config)}});
   }
   const metrics values{{"val_accuracy", 0.9 + 1e-6 * static_cast<double>(step)},
                        {"val_loss", 1e-3 * static_cast<double>(number)}};
   out.emplace_back(result_added{key, {node, step, values, "cpu amd avx512"}});
   out.emplace_back(
-    event_added{1, key, trial_measured{trial, node, step, values}});
+    event_added{study_id{1}, key, trial_measured{trial, node, step, values}});
   stored_trial row;
   row.trial = trial;
   row.state = trial_state::running;
@@ -69,10 +70,11 @@ void add_result(std::vector<journal_record>& out, std::uint64_t number) {
   row.asked_to = steps_per_node;
   row.steps = step;
   row.best = stored_best{step, values.begin()->second};
-  out.emplace_back(trial_saved{1, std::move(row)});
+  out.emplace_back(trial_saved{study_id{1}, std::move(row)});
   if (step == steps_per_node)
     out.emplace_back(checkpoint_added{
-      key, {node, step, {"n" + std::to_string(node), 1'000'000, number}}});
+      key, {node, step, {"n" + to_string(node), 1'000'000,
+                         number}}});
 }
 
 /// @returns results per second
@@ -108,7 +110,7 @@ double append_all(const std::string& path, std::uint64_t results,
 std::unique_ptr<state_writer> open_with_study(const std::string& path) {
   auto store = checked(state_writer::open(path));
   stored_study study;
-  study.id = 1;
+  study.id = study_id{1};
   study.name = "bench";
   study.metric = "val_accuracy";
   checked(store->commit({study_saved{study}}));
@@ -155,7 +157,7 @@ int main(int argc, char** argv) {
   const auto loaded = rate(seconds([&] { checked(store->load_plan(key)); }));
   const auto heard = rate(seconds([&] {
     for (std::uint64_t after = 0;;) {
-      const auto x = checked(store->load_events(1, after, 10'000));
+      const auto x = checked(store->load_events(study_id{1}, after, 10'000));
       if (x.empty())
         return;
       after = x.back().id;

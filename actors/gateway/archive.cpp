@@ -56,7 +56,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     return i->second;
   auto text = study.text;
   if (text.empty()) {
-    auto whole = store_->load_study(std::to_string(study.id));
+    auto whole = store_->load_study(study.id);
     if (!whole)
       return whole.failure();
     text = std::move(whole->text);
@@ -76,7 +76,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
 }
 
 expected<std::set<std::string>>
-archive::varied(const std::set<std::uint64_t>& studies) {
+archive::varied(const std::set<study_id>& studies) {
   std::set<std::string> result;
   for (const auto id : studies) {
     stored_study study;
@@ -133,8 +133,8 @@ expected<study_view> archive::view_of(stored_study study) {
   return result;
 }
 
-expected<study_view> archive::describe(std::uint64_t id) {
-  auto study = store_->load_study(std::to_string(id));
+expected<study_view> archive::describe(study_id id) {
+  auto study = store_->load_study(id);
   if (!study)
     return study.failure();
   return view_of(std::move(*study));
@@ -154,13 +154,13 @@ expected<std::vector<study_view>> archive::list() {
   return result;
 }
 
-expected<std::vector<stored_trial>> archive::trials(std::uint64_t study,
+expected<std::vector<stored_trial>> archive::trials(study_id study,
                                                     std::uint64_t first,
                                                     std::size_t most) {
   return store_->load_trials(study, first, rows_of(most, trials_per_call_max));
 }
 
-expected<stored_trial> archive::best(std::uint64_t id) {
+expected<stored_trial> archive::best(study_id id) {
   const auto study = describe(id);
   if (!study)
     return study.failure();
@@ -170,10 +170,10 @@ expected<stored_trial> archive::best(std::uint64_t id) {
   return *study->best;
 }
 
-expected<events_view> archive::events(std::uint64_t id, std::uint64_t after,
+expected<events_view> archive::events(study_id id, std::uint64_t after,
                                       std::size_t most) {
   // In this order: whatever comes before the end is there when it has ended.
-  const auto study = store_->load_study(std::to_string(id));
+  const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
   const auto rows = rows_of(most, events_per_call_max);
@@ -184,8 +184,8 @@ expected<events_view> archive::events(std::uint64_t id, std::uint64_t after,
   return events_view{std::move(*events), are_last};
 }
 
-expected<archive::progress_view> archive::progress(std::uint64_t study,
-                                                   std::uint64_t trial,
+expected<archive::progress_view> archive::progress(study_id study,
+                                                   trial_no trial,
                                                    step_t step) {
   auto found = find_trial(*store_, study, trial);
   if (!found)
@@ -203,8 +203,8 @@ expected<archive::progress_view> archive::progress(std::uint64_t study,
   return result;
 }
 
-expected<study_spec> archive::spec_of(std::uint64_t id) {
-  const auto study = store_->load_study(std::to_string(id));
+expected<study_spec> archive::spec_of(study_id id) {
+  const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
   auto read = admit_study(study->text, study->file, workloads_, true);
@@ -220,7 +220,7 @@ std::string archive::checkpoints_of(const std::string& key) const {
 }
 
 expected<weights_recipe>
-archive::weights(std::uint64_t study, std::uint64_t trial, step_t step,
+archive::weights(study_id study, trial_no trial, step_t step,
                  const std::set<std::string>& without) {
   const auto found = find_trial(*store_, study, trial);
   if (!found)
@@ -247,7 +247,7 @@ archive::weights(std::uint64_t study, std::uint64_t trial, step_t step,
     });
 }
 
-expected<std::string> archive::checkpoint_part(std::uint64_t study,
+expected<std::string> archive::checkpoint_part(study_id study,
                                                const std::string& file,
                                                std::uint64_t offset) {
   stored_study known;
@@ -273,7 +273,7 @@ expected<std::string> archive::checkpoint_part(std::uint64_t study,
   return result;
 }
 
-expected<study_record> archive::record(std::uint64_t id) {
+expected<study_record> archive::record(study_id id) {
   const auto view = describe(id);
   if (!view)
     return view.failure();
@@ -326,14 +326,14 @@ expected<study_record> archive::record(std::uint64_t id) {
             "study '" + result.name + "' has more than "
               + std::to_string(exported_results_max)
               + " results: ask for its trials and events in parts"};
-  std::set<std::pair<std::uint64_t, step_t>> states; // that it has heard
+  std::set<std::pair<node_id, step_t>> states; // that it has heard
   for (const auto& x : *events) {
     const auto* y = std::get_if<trial_measured>(&x.what);
     if (y == nullptr)
       continue;
     const auto trial = std::lower_bound(
       result.trials.begin(), result.trials.end(), y->trial,
-      [](const trial_record& z, std::uint64_t no) { return z.id < no; });
+      [](const trial_record& z, trial_no no) { return z.id < no; });
     if (trial == result.trials.end() || trial->id != y->trial)
       continue;
     auto& known = trial->results;
@@ -345,13 +345,13 @@ expected<study_record> archive::record(std::uint64_t id) {
   return result;
 }
 
-expected<study_history*> archive::history_of(std::uint64_t id) {
+expected<study_history*> archive::history_of(study_id id) {
   const auto known
     = std::ranges::find(histories_, id, [](auto& x) { return x.first; });
   if (known != histories_.end()) {
     histories_.splice(histories_.begin(), histories_, known);
   } else {
-    auto study = store_->load_study(std::to_string(id));
+    auto study = store_->load_study(id);
     if (!study)
       return study.failure();
     const auto about = facts_of(*study);
@@ -377,7 +377,7 @@ expected<study_history*> archive::history_of(std::uint64_t id) {
   return &result;
 }
 
-expected<std::string> archive::columns(std::uint64_t id,
+expected<std::string> archive::columns(study_id id,
                                        const std::string& what,
                                        std::uint64_t after) {
   const auto known = history_of(id);
@@ -390,8 +390,8 @@ expected<std::string> archive::columns(std::uint64_t id,
                             : (*known)->tree();
 }
 
-expected<std::string> archive::importance(std::uint64_t id, step_t step) {
-  const auto study = store_->load_study(std::to_string(id));
+expected<std::string> archive::importance(study_id id, step_t step) {
+  const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
   return importance_text(*store_, *study, step);

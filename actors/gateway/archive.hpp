@@ -56,25 +56,25 @@ public:
   }
 
   /// Returns a study with its text.
-  expected<study_view> describe(std::uint64_t id);
+  expected<study_view> describe(study_id id);
 
   /// Returns all studies by their ids.
   expected<std::vector<study_view>> list();
 
   /// Returns trials by their numbers, from `first` on; here and below, `most` 0
   /// stands for as many as may be.
-  expected<std::vector<stored_trial>> trials(std::uint64_t study,
+  expected<std::vector<stored_trial>> trials(study_id study,
                                            std::uint64_t first,
                                            std::size_t most);
 
   /// Returns the hyper-parameters in which trials of these studies differ.
   expected<std::set<std::string>>
-  varied(const std::set<std::uint64_t>& studies);
+  varied(const std::set<study_id>& studies);
 
   /// @returns `errc::invalid_argument` if there is no result
-  expected<stored_trial> best(std::uint64_t study);
+  expected<stored_trial> best(study_id study);
 
-  expected<events_view> events(std::uint64_t study, std::uint64_t after,
+  expected<events_view> events(study_id study, std::uint64_t after,
                                std::size_t most);
 
   /// A trial, where it stands, and what it has measured there.
@@ -85,12 +85,12 @@ public:
   };
   /// @param step that the trial was to be trained to
   /// @returns `errc::invalid_argument` if there is no such trial
-  expected<progress_view> progress(std::uint64_t study, std::uint64_t trial,
+  expected<progress_view> progress(study_id study, trial_no trial,
                                    step_t step);
 
   /// A part of what a workload has printed while a trial was trained.
   /// @returns `errc::invalid_argument` if there is no such trial
-  expected<trial_output> output(std::uint64_t study, std::uint64_t trial,
+  expected<trial_output> output(study_id study, trial_no trial,
                                 step_t first) {
     return read_output(*store_, study, trial, first, outputs_per_call_max);
   }
@@ -99,31 +99,31 @@ public:
   /// @param without checkpoints that are not to be used
   /// @returns `errc::invalid_argument` if it was not measured there, or if the
   ///          study's workload is unknown here
-  expected<weights_recipe> weights(std::uint64_t study, std::uint64_t trial,
+  expected<weights_recipe> weights(study_id study, trial_no trial,
                                    step_t step,
                                    const std::set<std::string>& without);
 
   /// Reads a checkpoint of a study's workload from byte `offset` on, at most
   /// `checkpoint_bytes_per_call_max`; nothing at its end.
   /// @returns `errc::bad_checkpoint` if there is none of that name
-  expected<std::string> checkpoint_part(std::uint64_t study,
+  expected<std::string> checkpoint_part(study_id study,
                                         const std::string& file,
                                         std::uint64_t offset);
 
   /// All that is known of a study.
   /// @returns `errc::resource_exhausted` if that is more than
   ///          `exported_results_max` results
-  expected<study_record> record(std::uint64_t study);
+  expected<study_record> record(study_id study);
 
   /// What a page shows of a study: `table`, `curves`, `tree` or
   /// `front` of study_history.hpp.
   /// @param after what an earlier answer said: only what came since is wanted
-  expected<std::string> columns(std::uint64_t study, const std::string& what,
+  expected<std::string> columns(study_id study, const std::string& what,
                                 std::uint64_t after);
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  expected<std::string> importance(std::uint64_t study, step_t step);
+  expected<std::string> importance(study_id study, step_t step);
 
   /// What is counted for /metrics.
   struct totals {
@@ -151,22 +151,22 @@ private:
   };
 
   /// Returns what is known of a study, read to the end.
-  expected<study_history*> history_of(std::uint64_t study);
+  expected<study_history*> history_of(study_id study);
 
   expected<study_view> view_of(stored_study study);
   /// Returns a study as it was submitted, if its workload is still known.
-  expected<study_spec> spec_of(std::uint64_t study);
+  expected<study_spec> spec_of(study_id study);
   /// Where the checkpoints of a workload key lie.
   [[nodiscard]] std::string checkpoints_of(const std::string& key) const;
   expected<facts> facts_of(const stored_study& study);
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
-  std::map<std::uint64_t, facts> facts_; ///< by study
+  std::map<study_id, facts> facts_; ///< by study
   /// What pages look at, the last one first; together about
   /// `kept_history_bytes`.
-  std::list<std::pair<std::uint64_t, study_history>> histories_;
-  std::map<std::uint64_t, study_view> ended_;      ///< by study, texts left out
+  std::list<std::pair<study_id, study_history>> histories_;
+  std::map<study_id, study_view> ended_;      ///< by study, texts left out
 };
 
 } // namespace hippo

@@ -452,7 +452,7 @@ private:
     return keep(how, live_age_max, std::move(ask));
   }
 
-  kj::Promise<reply> show_events(std::uint64_t study, std::uint64_t after) {
+  kj::Promise<reply> show_events(study_id study, std::uint64_t after) {
     return queries_
       .events(study, after, events_per_call_max, queries_.timer().now())
       .then([after](events_view x) {

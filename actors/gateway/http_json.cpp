@@ -37,7 +37,7 @@ http_json shown(const stored_trial& trial) {
 http_json shown(const live_study_view& x) {
   const auto& study = x.stored.study;
   const bool up = study.direction == direction::maximize;
-  return {{"id", study.id},
+  return {{"id", number_of(study.id)},
           {"name", study.name},
           {"state", to_string(study.state)},
           {"reason", text_or_null(study.reason)},

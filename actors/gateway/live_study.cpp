@@ -38,7 +38,7 @@ std::optional<double> time_left(const study_status& study,
   left.step_seconds = plan.step_seconds;
   left.unique_share
     = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
-  std::set<std::uint64_t> trainers;
+  std::set<trainer_id> trainers;
   for (const auto& x : plan.running)
     if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
       trainers.insert(x.trainer);

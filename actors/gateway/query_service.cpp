@@ -134,7 +134,7 @@ kj::Promise<stored_study> query_service::find(std::string id_or_name) {
     [name = std::move(id_or_name)](archive& x) { return x.find(name); });
 }
 
-kj::Promise<live_study_view> query_service::describe(std::uint64_t id) {
+kj::Promise<live_study_view> query_service::describe(study_id id) {
   return read<study_view>([id](archive& x) { return x.describe(id); })
     .then([this](study_view x) -> kj::Promise<live_study_view> {
       if (has_ended(x.study.state))
@@ -158,17 +158,17 @@ kj::Promise<std::vector<live_study_view>> query_service::list() {
 }
 
 kj::Promise<std::vector<stored_trial>>
-query_service::trials(std::uint64_t study, std::uint64_t first,
+query_service::trials(study_id study, std::uint64_t first,
                       std::size_t most) {
   return read<std::vector<stored_trial>>(
     [=](archive& x) { return x.trials(study, first, most); });
 }
 
-kj::Promise<stored_trial> query_service::best(std::uint64_t study) {
+kj::Promise<stored_trial> query_service::best(study_id study) {
   return read<stored_trial>([=](archive& x) { return x.best(study); });
 }
 
-kj::Promise<std::string> query_service::export_json(std::uint64_t study) {
+kj::Promise<std::string> query_service::export_json(study_id study) {
   return read<std::string>([=](archive& x) -> expected<std::string> {
     const auto record = x.record(study);
     if (!record)
@@ -177,7 +177,7 @@ kj::Promise<std::string> query_service::export_json(std::uint64_t study) {
   });
 }
 
-kj::Promise<events_view> query_service::events(std::uint64_t study,
+kj::Promise<events_view> query_service::events(study_id study,
                                                std::uint64_t after,
                                                std::size_t most,
                                                kj::TimePoint deadline) {
@@ -193,10 +193,10 @@ kj::Promise<events_view> query_service::events(std::uint64_t study,
     });
 }
 
-kj::Promise<live_study_view> query_service::wait(std::uint64_t study,
+kj::Promise<live_study_view> query_service::wait(study_id study,
                                         kj::TimePoint deadline) {
   const auto seen = watch_.version();
-  return find(std::to_string(study))
+  return find(to_string(study))
     .then([=, this](stored_study x) -> kj::Promise<live_study_view> {
       if (has_ended(x.state) || timer_.now() >= deadline)
         return describe(study);
@@ -212,13 +212,13 @@ kj::Promise<query_service::log_part> query_service::logs(std::uint64_t after) {
 }
 
 kj::Promise<trial_output>
-query_service::output(std::uint64_t study, std::uint64_t trial, step_t first) {
+query_service::output(study_id study, trial_no trial, step_t first) {
   return read<trial_output>(
     [=](archive& x) { return x.output(study, trial, first); });
 }
 
 kj::Promise<weights_recipe>
-query_service::weights(std::uint64_t study, std::uint64_t trial, step_t step,
+query_service::weights(study_id study, trial_no trial, step_t step,
                        std::set<std::string> without) {
   return read<weights_recipe>(
     [=, without = std::move(without)](archive& x) {
@@ -226,7 +226,7 @@ query_service::weights(std::uint64_t study, std::uint64_t trial, step_t step,
     });
 }
 
-kj::Promise<std::string> query_service::checkpoint_part(std::uint64_t study,
+kj::Promise<std::string> query_service::checkpoint_part(study_id study,
                                                         std::string file,
                                                         std::uint64_t offset) {
   return read<std::string>([=, file = std::move(file)](archive& x) {
@@ -234,13 +234,13 @@ kj::Promise<std::string> query_service::checkpoint_part(std::uint64_t study,
   });
 }
 
-kj::Promise<std::string> query_service::importance(std::uint64_t study,
+kj::Promise<std::string> query_service::importance(study_id study,
                                                    step_t step) {
   return read<std::string>(
     [=](archive& x) { return x.importance(study, step); });
 }
 
-kj::Promise<packed_body> query_service::columns(std::uint64_t study,
+kj::Promise<packed_body> query_service::columns(study_id study,
                                                 std::string what,
                                                 std::uint64_t after) {
   return read<packed_body>(
@@ -277,7 +277,7 @@ std::vector<trainer_view> trainer_views(const live_view& now,
   for (const auto& merger : now.mergers)
     for (const auto& lease : merger.running)
       for (auto& x : result)
-        if (x.trainer.number == lease.trainer)
+        if (x.trainer.number == number_of(lease.trainer))
           x.add(lease);
   for (auto& x : result) {
     if (!x.lease)
@@ -340,7 +340,7 @@ kj::Promise<live_view> query_service::live() {
 
 kj::Promise<std::vector<trainer_view>> query_service::trainers() {
   return live().then([this](live_view now) {
-    std::set<std::uint64_t> studies;
+    std::set<study_id> studies;
     for (const auto& merger : now.mergers)
       for (const auto& lease : merger.running)
         studies.insert(lease.studies.begin(), lease.studies.end());
@@ -415,10 +415,10 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
       for (const auto& y : x.warnings)
         result.warnings.push_back(to_text(y));
       return asker_
-        .request<std::uint64_t>(sources_.coordinator, submit_timeout,
-                                submit_atom::value,
-                                study_submission{std::move(*x.study), {}})
-        .then([result = std::move(result)](std::uint64_t id) mutable {
+        .request<study_id>(sources_.coordinator, submit_timeout,
+                           submit_atom::value,
+                           study_submission{std::move(*x.study), {}})
+        .then([result = std::move(result)](study_id id) mutable {
           result.id = id;
           return std::move(result);
         });
@@ -446,7 +446,7 @@ kj::Promise<std::string> query_service::preview(std::string text,
     });
 }
 
-kj::Promise<study_actor> query_service::find_live(std::uint64_t study) {
+kj::Promise<study_actor> query_service::find_live(study_id study) {
   if (const auto i = live_.find(study); i != live_.end())
     return i->second;
   if (!is_live())
@@ -463,7 +463,7 @@ kj::Promise<study_actor> query_service::find_live(std::uint64_t study) {
     });
 }
 
-kj::Promise<command_answer> query_service::command(std::uint64_t study,
+kj::Promise<command_answer> query_service::command(study_id study,
                                           study_command what) {
   return find_live(study)
     .then([this, what](study_actor x) {
@@ -473,7 +473,7 @@ kj::Promise<command_answer> query_service::command(std::uint64_t study,
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<command_answer> {
       // It may have ended since, and is gone then.
       live_.erase(study);
-      return find(std::to_string(study))
+      return find(to_string(study))
         .then([=, this, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<command_answer> {
           if (!is_live() || !has_ended(x.state))
@@ -496,8 +496,8 @@ kj::Promise<command_answer> query_service::reopen(stored_study x,
     });
 }
 
-kj::Promise<trained_answer> query_service::train(std::uint64_t study,
-                                        std::uint64_t trial, step_t to) {
+kj::Promise<trained_answer>
+query_service::train(study_id study, trial_no trial, step_t to) {
   const training_key key{study, trial, to};
   if (const auto i = trainings_.find(key); i != trainings_.end())
     return i->second.addBranch();
@@ -523,9 +523,8 @@ kj::Promise<trained_answer> query_service::train(std::uint64_t study,
   return trainings_.emplace(key, answer.fork()).first->second.addBranch();
 }
 
-kj::Promise<trained_answer> query_service::start_training(std::uint64_t study,
-                                                 std::uint64_t trial,
-                                                 step_t to) {
+kj::Promise<trained_answer>
+query_service::start_training(study_id study, trial_no trial, step_t to) {
   return find_live(study)
     .then([=, this](study_actor x) {
       return asker_.request_for_ever<trained_answer>(x, train_atom::value,
@@ -533,7 +532,7 @@ kj::Promise<trained_answer> query_service::start_training(std::uint64_t study,
     })
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_answer> {
       live_.erase(study);
-      return find(std::to_string(study))
+      return find(to_string(study))
         .then([=, this, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<trained_answer> {
           if (!has_ended(x.state))

@@ -38,7 +38,7 @@ struct query_sources {
 struct live_view {
   pool_status pool;
   journal_status journal;
-  std::map<std::uint64_t, study_status> studies; ///< by id
+  std::map<study_id, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
   /// What studies and plans may take in memory; nothing: no limit.
@@ -91,19 +91,19 @@ public:
   // -- what is stored ---------------------------------------------------------
 
   kj::Promise<stored_study> find(std::string id_or_name);
-  kj::Promise<live_study_view> describe(std::uint64_t id);
+  kj::Promise<live_study_view> describe(study_id id);
   kj::Promise<std::vector<live_study_view>> list();
   kj::Promise<std::vector<stored_trial>>
-  trials(std::uint64_t study, std::uint64_t first, std::size_t most);
-  kj::Promise<stored_trial> best(std::uint64_t study);
-  kj::Promise<std::string> export_json(std::uint64_t study);
+  trials(study_id study, std::uint64_t first, std::size_t most);
+  kj::Promise<stored_trial> best(study_id study);
+  kj::Promise<std::string> export_json(study_id study);
 
   /// Waits for events, if there are none, until `deadline`.
-  kj::Promise<events_view> events(std::uint64_t study, std::uint64_t after,
+  kj::Promise<events_view> events(study_id study, std::uint64_t after,
                                   std::size_t most, kj::TimePoint deadline);
 
   /// Waits for a study's end, until `deadline`.
-  kj::Promise<live_study_view> wait(std::uint64_t study,
+  kj::Promise<live_study_view> wait(study_id study,
                                     kj::TimePoint deadline);
 
   /// A part of the log, and where the next one begins.
@@ -112,24 +112,24 @@ public:
     std::uint64_t next = 0;
   };
   kj::Promise<log_part> logs(std::uint64_t after);
-  kj::Promise<trial_output> output(std::uint64_t study,
-                                           std::uint64_t trial, step_t first);
+  kj::Promise<trial_output> output(study_id study,
+                                           trial_no trial, step_t first);
 
-  kj::Promise<weights_recipe> weights(std::uint64_t study, std::uint64_t trial,
+  kj::Promise<weights_recipe> weights(study_id study, trial_no trial,
                                       step_t step,
                                       std::set<std::string> without);
-  kj::Promise<std::string> checkpoint_part(std::uint64_t study,
+  kj::Promise<std::string> checkpoint_part(study_id study,
                                            std::string file,
                                            std::uint64_t offset);
 
   /// What a page shows of a study: `table`, `curves`, `tree` or
   /// `front` of study_history.hpp.
-  kj::Promise<packed_body> columns(std::uint64_t study, std::string what,
+  kj::Promise<packed_body> columns(study_id study, std::string what,
                                    std::uint64_t after);
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  kj::Promise<std::string> importance(std::uint64_t study, step_t step);
+  kj::Promise<std::string> importance(study_id study, step_t step);
 
   /// Returns a number that changes whenever something was stored.
   std::uint64_t news() { return watch_.version(); }
@@ -155,7 +155,7 @@ public:
   // -- what changes something -------------------------------------------------
 
   struct submitted {
-    std::uint64_t id = 0;
+    study_id id{};
     std::vector<std::string> warnings;
   };
   kj::Promise<submitted> submit(std::string text, std::string name);
@@ -163,10 +163,10 @@ public:
   /// Returns what a study would train, as JSON.
   kj::Promise<std::string> preview(std::string text, std::string name);
 
-  kj::Promise<command_answer> command(std::uint64_t study, study_command what);
+  kj::Promise<command_answer> command(study_id study, study_command what);
 
   /// Trains a trial. Those who want the same wait together.
-  kj::Promise<trained_answer> train(std::uint64_t study, std::uint64_t trial,
+  kj::Promise<trained_answer> train(study_id study, trial_no trial,
                                     step_t to);
 
   // ---------------------------------------------------------------------------
@@ -201,11 +201,11 @@ private:
     return static_cast<bool>(sources_.coordinator);
   }
   /// The actor of a study, which may have ended since it was last asked for.
-  kj::Promise<study_actor> find_live(std::uint64_t study);
+  kj::Promise<study_actor> find_live(study_id study);
   /// Gives a command to a study that has ended.
   kj::Promise<command_answer> reopen(stored_study x, study_command what);
-  kj::Promise<trained_answer> start_training(std::uint64_t study,
-                                             std::uint64_t trial, step_t to);
+  kj::Promise<trained_answer> start_training(study_id study,
+                                             trial_no trial, step_t to);
 
   const query_sources sources_;
   kj::Timer& timer_;
@@ -217,9 +217,9 @@ private:
   std::size_t jobs_ = 0; ///< of the worker
   /// Those that were asked for, by number: to ask the coordinator each time
   /// changes threads four times more.
-  std::map<std::uint64_t, study_actor> live_;
+  std::map<study_id, study_actor> live_;
 
-  using training_key = std::tuple<std::uint64_t, std::uint64_t, step_t>;
+  using training_key = std::tuple<study_id, trial_no, step_t>;
   /// What is being trained for clients. It stays when they go: the study waits
   /// for it all the same.
   std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;

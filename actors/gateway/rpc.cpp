@@ -76,7 +76,7 @@ private:
 class study_server final : public schema::Study::Server {
 public:
   study_server(query_service& answers, kj::Own<call_count> calls,
-               std::uint64_t id)
+               study_id id)
     : queries_(answers), calls_(kj::mv(calls)), id_(id) {}
 
   kj::Promise<void> describe(DescribeContext context) override {
@@ -295,7 +295,7 @@ private:
 
   /// The same without an answer.
   template <class Context>
-  kj::Promise<void> order(Context& context, verb what, std::uint64_t trial = 0,
+  kj::Promise<void> order(Context& context, verb what, trial_no trial = 0,
                           std::string text = {}, step_t at = 0) {
     return command(context, {what, trial, at, std::move(text), 0},
                    [](const command_answer&) {});
@@ -303,7 +303,7 @@ private:
 
   query_service& queries_;
   kj::Own<call_count> calls_;
-  std::uint64_t id_;
+  study_id id_;
 };
 
 // -- the service --------------------------------------------------------------
@@ -322,7 +322,7 @@ public:
         .then([this, context](query_service::submitted x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
-          to.setId(x.id);
+          to.setId(number_of(x.id));
           auto warnings = to.initWarnings(count(x.warnings.size()));
           for (capnp::uint i = 0; i < x.warnings.size(); ++i)
             warnings.set(i, to_text(x.warnings[i]));
@@ -337,7 +337,7 @@ public:
         .then([this, context](stored_study x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
-          to.setId(x.id);
+          to.setId(number_of(x.id));
         });
     });
   }
@@ -405,7 +405,7 @@ private:
     return calls_->admit([&] { return f(to_string(text), to_string(name)); });
   }
 
-  schema::Study::Client study_of(std::uint64_t id) {
+  schema::Study::Client study_of(study_id id) {
     return kj::heap<study_server>(queries_, kj::addRef(*calls_), id);
   }
 

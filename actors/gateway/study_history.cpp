@@ -138,7 +138,7 @@ expected<std::monostate> study_history::read_values(state_reader& store) {
       last_event_ = x.event;
       if (values_.size() < kept_values_max)
         values_.push_back(x);
-      if (x.node == 0)
+      if (x.node == root_node)
         continue;
       if (auto& known = places_[x.trial]; x.step >= known.step)
         known = {x.node, x.step};
@@ -157,7 +157,7 @@ expected<std::monostate> study_history::read_values(state_reader& store) {
 
 expected<std::monostate> study_history::read_stages(state_reader& store) {
   while (!unknown_.empty()) {
-    const std::vector<std::uint64_t> wanted{unknown_.begin(), unknown_.end()};
+    const std::vector<node_id> wanted{unknown_.begin(), unknown_.end()};
     auto nodes = store.load_nodes(workload_key_, wanted);
     if (!nodes)
       return nodes.failure();
@@ -168,7 +168,7 @@ expected<std::monostate> study_history::read_stages(state_reader& store) {
       known.begin = x.begin;
       known.config = std::move(x.config);
       unlabelled_.push_back(x.id);
-      if (x.parent != 0 && stages_.emplace(x.parent, stage{}).second)
+      if (x.parent != root_node && stages_.emplace(x.parent, stage{}).second)
         unknown_.insert(x.parent);
     }
   }
@@ -308,7 +308,7 @@ std::string study_history::tree() const {
     step_t end = 0;
     std::uint64_t trials = 0;
   };
-  std::map<std::uint64_t, passage> passed;
+  std::map<node_id, passage> passed;
   for (const auto& [trial, where] : places_) {
     auto end = where.step;
     for (auto i = stages_.find(where.node); i != stages_.end();
@@ -319,7 +319,7 @@ std::string study_history::tree() const {
       end = i->second.begin;
     }
   }
-  using row = std::pair<std::uint64_t, passage>;
+  using row = std::pair<node_id, passage>;
   std::vector<row> rows{passed.begin(), passed.end()};
   rows.resize(std::min(rows.size(), shown_stages_max));
   const auto stage_of = [&](const row& x) -> const stage& {
@@ -327,9 +327,11 @@ std::string study_history::tree() const {
   };
   columns result;
   add_number(result.add("all_nodes"), std::uint64_t{passed.size()});
-  result.add_list("id", rows, [](const row& x) { return x.first; });
+  result.add_list("id", rows, [](const row& x) { return number_of(x.first); });
   result.add_list("parent", rows,
-                  [&](const row& x) { return stage_of(x).parent; });
+                  [&](const row& x) {
+                    return number_of(stage_of(x).parent);
+                  });
   result.add_list("begin", rows,
                   [&](const row& x) { return stage_of(x).begin; });
   result.add_list("end", rows, [](const row& x) { return x.second.end; });
@@ -348,7 +350,8 @@ std::string study_history::tree() const {
                   [&](const row& x) { return stage_of(x).label; });
   columns at;
   at.add_list("trial", places_, [](const auto& x) { return x.first; });
-  at.add_list("node", places_, [](const auto& x) { return x.second.node; });
+  at.add_list("node", places_,
+              [](const auto& x) { return number_of(x.second.node); });
   at.add_list("step", places_, [](const auto& x) { return x.second.step; });
   auto of_places = at.take();
   of_places.pop_back();
@@ -358,22 +361,22 @@ std::string study_history::tree() const {
 
 expected<std::string> study_history::front(state_reader& store) const {
   struct state {
-    std::uint64_t node = 0;
+    node_id node{};
     step_t step = 0;
-    std::uint64_t trial = 0;
+    trial_no trial = 0;
     auto operator<=>(const state&) const = default;
   };
   std::vector<state> states;
   for (const auto& x : values_) {
     const auto i = std::lower_bound(
       trials_.begin(), trials_.end(), x.trial,
-      [](const trial_row& y, std::uint64_t no) { return y.trial.trial < no; });
+      [](const trial_row& y, trial_no no) { return y.trial.trial < no; });
     if (i != trials_.end() && i->trial.trial == x.trial && i->trial.best
         && i->trial.best->step == x.step)
       states.push_back({x.node, x.step, x.trial});
   }
   std::sort(states.begin(), states.end());
-  std::vector<std::pair<std::uint64_t, step_t>> places;
+  std::vector<std::pair<node_id, step_t>> places;
   for (const auto& x : states)
     places.emplace_back(x.node, x.step);
   const auto measured = store.load_metrics(workload_key_, places);

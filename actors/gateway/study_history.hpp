@@ -56,11 +56,11 @@ private:
   };
   /// Where a trial is.
   struct place {
-    std::uint64_t node = 0;
+    node_id node{};
     step_t step = 0;
   };
   struct stage {
-    std::uint64_t parent = 0;
+    node_id parent{};
     step_t begin = 0;
     std::string label;    ///< what changes in it
     configuration config; ///< those after it are compared with it
@@ -83,10 +83,10 @@ private:
   std::map<std::string, cell_column> params_;
   std::vector<stored_value> values_; ///< in the order in which they came
   std::uint64_t last_event_ = 0;
-  std::map<std::uint64_t, place> places_; ///< by trial
-  std::map<std::uint64_t, stage> stages_; ///< by node
-  std::set<std::uint64_t> unknown_;       ///< nodes that are yet to be read
-  std::vector<std::uint64_t> unlabelled_; ///< nodes that were read
+  std::map<trial_no, place> places_; ///< by trial
+  std::map<node_id, stage> stages_; ///< by node
+  std::set<node_id> unknown_;       ///< nodes that are yet to be read
+  std::vector<node_id> unlabelled_; ///< nodes that were read
   std::size_t text_bytes_ = 0;            ///< of trials and stages
 };
 

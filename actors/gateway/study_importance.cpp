@@ -26,7 +26,7 @@ std::string text_of(const json& x) {
 
 /// Shows each trial of a study to `f`.
 std::optional<error>
-for_each_trial(state_reader& store, std::uint64_t study,
+for_each_trial(state_reader& store, study_id study,
                const std::function<void(const stored_trial&)>& f) {
   std::uint64_t first = 0;
   for (;;) {

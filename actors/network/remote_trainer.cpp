@@ -39,13 +39,12 @@ void pass_on(self_ptr self, const Handle& to, std::size_t bytes, Ts... xs) {
           [self, bytes](const caf::error&) { give_back(self, bytes); });
 }
 
-/// Reads a number from a message.
+/// Reads an id from a message.
 /// @returns nothing if it is malformed; the trainer is let go then
-template <class Schema, class F>
-std::optional<std::uint64_t> number_in(self_ptr self, const wire<Schema>& x,
-                                       F get) {
+template <class Id, class Schema, class F>
+std::optional<Id> id_in(self_ptr self, const wire<Schema>& x, F get) {
   try {
-    return x.read(get);
+    return Id{x.read(get)};
   } catch (const kj::Exception&) {
     self->state.link.fail("it sends a malformed message");
     return std::nullopt;
@@ -53,13 +52,13 @@ std::optional<std::uint64_t> number_in(self_ptr self, const wire<Schema>& x,
 }
 
 template <class Schema>
-std::optional<std::uint64_t> lease_in(self_ptr self, const wire<Schema>& x) {
-  return number_in(self, x, [](auto in) { return in.getLease(); });
+std::optional<lease_id> lease_in(self_ptr self, const wire<Schema>& x) {
+  return id_in<lease_id>(self, x, [](auto in) { return in.getLease(); });
 }
 
 template <class Schema>
-std::optional<std::uint64_t> trainer_in(self_ptr self, const wire<Schema>& x) {
-  return number_in(self, x, [](auto in) { return in.getTrainer(); });
+std::optional<trainer_id> trainer_in(self_ptr self, const wire<Schema>& x) {
+  return id_in<trainer_id>(self, x, [](auto in) { return in.getTrainer(); });
 }
 
 template <class Schema>
@@ -77,6 +76,7 @@ void take_welcome(self_ptr self, const welcome& x) {
 
 void take_hello(self_ptr self, const frame& x) {
   const auto bytes = x.bytes();
+  self->state.has_left = false;
   self
     ->request(self->state.pool, caf::infinite, register_atom::value,
               x.as<schema::Hello>(), handle_of(self))
@@ -113,12 +113,25 @@ void take_goodbye(self_ptr self, const frame& x) {
     .then(answer, [answer](const caf::error&) { answer(); });
 }
 
+/// Ends a lease that has come too late: a trainer that has taken leave may be
+/// gone before it could give it back.
+void hand_back(self_ptr self, const lease_wire& msg,
+               const lease_owner_actor& owner) {
+  lease_end end;
+  msg.read([&end](schema::Lease::Reader in) {
+    end.lease = lease_id{in.getNumber()};
+    end.at = in.getStages()[0].getBegin();
+  });
+  end.failure = error{errc::cancelled, "the trainer leaves"};
+  self->send(owner, ended_atom::value, encode(end));
+}
+
 /// Passes a message of a lease on to its owner.
 /// @returns the lease, if it is one of this trainer's
 template <class Atom, class Schema>
-std::optional<std::uint64_t> take_of_lease(self_ptr self, Atom atom,
-                                           const wire<Schema>& message,
-                                           std::size_t bytes) {
+std::optional<lease_id> take_of_lease(self_ptr self, Atom atom,
+                                      const wire<Schema>& message,
+                                      std::size_t bytes) {
   auto& st = self->state;
   const auto lease = lease_in(self, message);
   const auto owner = lease ? st.owners.find(*lease) : st.owners.end();
@@ -176,8 +189,12 @@ remote_trainer_actor::behavior_type remote_trainer(self_ptr self,
   });
   return {
     [self](lease_atom, const lease_wire& msg, const lease_owner_actor& owner) {
-      const auto number = msg.read([](auto in) { return in.getNumber(); });
-      self->state.owners.insert_or_assign(number, owner);
+      if (self->state.has_left) {
+        hand_back(self, msg, owner);
+        return;
+      }
+      const lease_id lease{msg.read([](auto in) { return in.getNumber(); })};
+      self->state.owners.insert_or_assign(lease, owner);
       send(self, frame_type::lease, msg);
     },
     [self](stop_atom, const stop_wire& msg) {

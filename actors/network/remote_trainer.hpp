@@ -29,10 +29,10 @@ struct remote_trainer_state {
 
   link_handle link;
   registrar_actor pool;
-  std::uint64_t number = 0; ///< given by the pool; 0: unregistered
+  trainer_id number{}; ///< given by the pool; 0: unregistered
   bool has_left = false;    ///< it has taken leave of the pool
   /// Who hears of its leases, by their numbers, until they have ended.
-  std::map<std::uint64_t, lease_owner_actor> owners;
+  std::map<lease_id, lease_owner_actor> owners;
   /// Of the trainer's frames that the service is done with, what the connection
   /// does not know yet.
   std::size_t done_frames = 0;

@@ -12,7 +12,7 @@ load_stored_studies(state_reader& folder, continued which) {
   const auto known = folder.load_studies();
   if (!known)
     return known.failure();
-  std::map<std::string, std::uint64_t> last; // id by name
+  std::map<std::string, study_id> last; // by name
   for (const auto& x : *known)
     last[x.name] = x.id;
   std::vector<stored_study> result;
@@ -21,7 +21,7 @@ load_stored_studies(state_reader& folder, continued which) {
                                                    : !has_ended(x.state);
     if (!wanted)
       continue;
-    auto study = folder.load_study(std::to_string(x.id));
+    auto study = folder.load_study(x.id);
     if (!study)
       return study.failure();
     result.push_back(std::move(*study));

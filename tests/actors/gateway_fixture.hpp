@@ -161,12 +161,12 @@ private:
     for (const auto& x : *studies) {
       if (has_ended(x.state))
         continue;
-      auto whole = *known->load_study(std::to_string(x.id));
+      auto whole = *known->load_study(x.id);
       auto read = admit_study(whole.text, whole.file, {sum_workload()}, true);
       self_
         ->request(coordinator_, caf::infinite, submit_atom::value,
                   study_submission{*read.study, whole})
-        .receive([](std::uint64_t) {},
+        .receive([](study_id) {},
                  [](caf::error&) { ADD_FAILURE() << "cannot resume"; });
     }
   }

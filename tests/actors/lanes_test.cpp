@@ -79,8 +79,9 @@ TEST_F(LanesTest, ALaneIsFilledAgainWhileOthersTrain) {
   run();
   ASSERT_EQ(device.leases().size(), 2u);
   const auto stays = device.leases()[0];
-  while (device.leases().size() == 2 && device.leases()[1] == stays + 1) {
-    device.step(stays + 1);
+  const lease_id goes{number_of(stays) + 1};
+  while (device.leases().size() == 2 && device.leases()[1] == goes) {
+    device.step(goes);
     run();
   }
   EXPECT_EQ(lanes_of(0), (lane_set{0, 1}));
@@ -124,7 +125,7 @@ TEST_F(LanesTest, PathsThatDoNotFitGoToAnotherTrainer) {
   EXPECT_EQ(lanes_of(1).size(), 4u);
   std::set<std::string> sizes;
   for (const auto& x : status().running)
-    sizes.insert(std::to_string(x.trainer)
+    sizes.insert(to_string(x.trainer)
                  + to_text(x.config.at("batch_size")));
   EXPECT_EQ(sizes.size(), 2u);
   run_all();
@@ -245,7 +246,7 @@ TEST_F(LanesTest, ATrainerThatTakesLeaveIsGivenNoFurtherLeases) {
   run();
   device.step(leases[0]);
   run(); // what the lane is given then comes back
-  EXPECT_EQ(device.leases(), std::vector<std::uint64_t>{leases[1]});
+  EXPECT_EQ(device.leases(), std::vector<lease_id>{leases[1]});
   EXPECT_EQ(status().running.size(), 1u);
   device.step(leases[1]);
   run();
@@ -296,7 +297,7 @@ TEST_F(LanesTest, DeviceTimeCountsOnceHoweverManyLanesShareIt) {
   }
   EXPECT_EQ(lanes.size(), 4u);
   EXPECT_NEAR(seen.status.device_seconds, end, 1e-6);
-  EXPECT_NEAR(seen.study_seconds.at(0), end, 1e-6);
+  EXPECT_NEAR(seen.study_seconds[study_no{}], end, 1e-6);
 }
 
 TEST_F(LanesTest, AnotherWorkloadGetsTheTrainerWhenItIsDue) {

@@ -46,16 +46,16 @@ public:
 
   void TestBody() override {}
 
-  caf::expected<std::uint64_t>
+  caf::expected<study_id>
   submit(const std::string& text,
          std::optional<stored_study> stored = std::nullopt) {
     auto read = admit_study(text, "test.yaml", workloads, true);
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
-    return ask<std::uint64_t>(boss, submit_atom::value,
+    return ask<study_id>(boss, submit_atom::value,
                               study_submission{*read.study, std::move(stored)});
   }
 
-  caf::expected<command_answer> command(std::uint64_t study, verb what) {
+  caf::expected<command_answer> command(study_id study, verb what) {
     const auto found = ask<study_actor>(boss, find_atom::value, study);
     EXPECT_TRUE(found);
     return ask<command_answer>(*found, command_atom::value,
@@ -71,7 +71,7 @@ public:
   }
 
   /// Asks for trials until that is refused. @returns why
-  std::string ask_until_full(std::uint64_t study) {
+  std::string ask_until_full(study_id study) {
     for (int i = 0; i < 10'000; ++i) {
       const auto answer = command(study, verb::ask);
       if (!answer) {
@@ -134,7 +134,7 @@ TEST(MemoryLimit, StudiesThatHaveBegunGoOnAfterARestart) {
   const auto stored = *x.store->load_study("1");
   const auto id = x.submit(stored.text, stored);
   ASSERT_TRUE(id) << x.sys.render(id.error());
-  EXPECT_EQ(*id, 1u);
+  EXPECT_EQ(*id, study_id{1});
   EXPECT_FALSE(x.submit(study_of("second", "model")));
 }
 

@@ -27,9 +27,9 @@ const auto long_ago = now_seconds() - 1000 * day_seconds;
 /// Trains nothing.
 struct idle_engine final : engine {
   void start(const lease&, engine_sink) override {}
-  void add_stop(std::uint64_t, const stop_point&) override {}
-  void cancel(std::uint64_t) override {}
-  [[nodiscard]] step_t reached(std::uint64_t) const override { return 0; }
+  void add_stop(lease_id, const stop_point&) override {}
+  void cancel(lease_id) override {}
+  [[nodiscard]] step_t reached(lease_id) const override { return 0; }
 };
 
 bool wait_for(const std::function<bool()>& holds,
@@ -391,10 +391,11 @@ TEST_F(RudePeersTest, WhoAlwaysHasSomethingToSayKeepsNobodyFromSpeaking) {
   rude.say(test::stream_of({hello_frame()}));
   bytes much;
   for (int i = 0; i < 8000; ++i)
-    test::append(much, i % 2 == 0
-                         ? test::frame_of(frame_type::alive, 0)
-                         : make_frame(frame_type::heartbeat,
-                                      encode(heartbeat{2, 0, 0, 1})));
+    test::append(
+      much, i % 2 == 0
+              ? test::frame_of(frame_type::alive, 0)
+              : make_frame(frame_type::heartbeat,
+                           encode(heartbeat{trainer_id{2}, lease_id{}, 0, 1})));
   std::atomic<bool> done = false;
   std::thread talker{[&] {
     while (!done && rude.say(much)) {
@@ -412,7 +413,8 @@ TEST_F(RudePeersTest, WhoNeverReadsIsHeardNoLongerAndLetGo) {
   // Each is answered.
   bytes much;
   for (int i = 0; i < 2000; ++i)
-    test::append(much, make_frame(frame_type::goodbye, encode(goodbye{9})));
+    test::append(
+      much, make_frame(frame_type::goodbye, encode(goodbye{trainer_id{9}})));
   // What it may say ends with what can lie between: buffers of the kernel, and
   // what is not answered yet.
   std::size_t said = 0;

@@ -50,7 +50,7 @@ using test::sha_study;
 struct NodesTest : test::service_test {
   /// Lets time pass second by second, with the heartbeats of these trainers.
   void pass(int seconds, const std::vector<manual_trainer>& alive = {},
-            std::uint64_t lease = 0, step_t at = 0) {
+            lease_id lease = {}, step_t at = 0) {
     for (; seconds > 0; --seconds) {
       for (const auto& x : alive)
         heartbeat_by_hand(x, lease, at);
@@ -127,7 +127,7 @@ TEST_F(NodesTest, ATrainerGetsNothingBeforeItSaysThatItIsIdle) {
   manual_trainer x = join_by_hand({});
   register_by_hand(x);
   EXPECT_TRUE(x.leases->empty());
-  heartbeat_by_hand(x, 17, 3); // it still works on a lease of before
+  heartbeat_by_hand(x, lease_id{17}, 3); // it still works on a lease of before
   EXPECT_TRUE(x.leases->empty());
   heartbeat_by_hand(x);
   EXPECT_EQ(x.leases->size(), 1u);
@@ -227,9 +227,9 @@ TEST_F(NodesTest, AReportIsAcknowledgedOnceItIsDurable) {
   withheld waiting;
   log = spawn(withholding_journal, &waiting);
   open();
-  const auto study = ask<std::uint64_t>(
+  const auto study = ask<study_no>(
     merging, register_atom::value,
-    study_registration{1, {1, {9}}, 1, false},
+    study_registration{study_id{1}, {1, {9}}, 1, false},
     trial_owner_actor{});
   ASSERT_TRUE(study);
   study_orders orders;
@@ -270,7 +270,7 @@ TEST_F(NodesTest, WhatAServiceDidNotStoreBeforeItDiedIsSentAgain) {
   const auto before = trained();
   merger_options options;
   options.known = kept->plan();
-  options.first_lease = 1000;
+  options.first_lease = lease_id{1000};
   open(std::move(options));
   add_study(one_path);
   go();
@@ -300,7 +300,7 @@ TEST_F(NodesTest, ReportsWaitForAMergerThatIsNotThereYet) {
   log = spawn(test::keeping_journal, kept);
   merger_options options;
   options.workload.name = "model";
-  options.first_lease = 1000;
+  options.first_lease = lease_id{1000};
   options.known = kept->plan();
   ASSERT_EQ(options.known.nodes.size(), 1u);
   merging = spawn(merger, std::move(options), trainers_pool, log);
@@ -342,7 +342,7 @@ TEST_F(NodesTest, AReportOfAnotherPlanIsRefusedAndAcknowledged) {
   go();
   auto x = join_by_hand();
   auto foreign = report_of(x.leases->at(0), 3);
-  foreign.lease += 1000;
+  foreign.lease = lease_id{number_of(foreign.lease) + 1000};
   ++foreign.identity;
   const auto records = kept->records.size();
   self->send(trainers_pool, resent_atom::value,
@@ -364,31 +364,32 @@ TEST_F(NodesTest, ACheckpointThatNobodyNeedsIsDeleted) {
   go();
   auto x = join_by_hand();
   const auto work = x.leases->at(0);
-  const auto saved = [&](std::uint64_t number) {
+  const auto saved = [&](std::uint64_t later) {
     auto report = report_of(work, 2);
-    report.lease = number;
-    report.saved = checkpoint{checkpoint_name(report.node, 2, number), 40, 1};
+    report.lease = lease_id{number_of(work.number) + later};
+    report.saved
+      = checkpoint{checkpoint_name(report.node, 2, report.lease), 40, 1};
     std::ofstream{folder / report.saved->file} << "state";
     return report;
   };
   const auto is_there = [&](const stop_report& report) {
     return std::filesystem::exists(folder / report.saved->file);
   };
-  const auto first = saved(work.number);
+  const auto first = saved(0);
   report_by_hand(x, first);
   EXPECT_TRUE(is_there(first));
-  const auto late = saved(work.number + 1000);
+  const auto late = saved(1000);
   report_by_hand(x, late); // of a lease of before: there is one now
   EXPECT_FALSE(is_there(late));
   EXPECT_TRUE(is_there(first));
   report_by_hand(x, first); // sent twice
   EXPECT_TRUE(is_there(first));
-  auto foreign = saved(work.number + 2000);
+  auto foreign = saved(2000);
   ++foreign.identity;
   report_by_hand(x, foreign);
   EXPECT_FALSE(is_there(foreign));
   // A name that is not that of its report harms nobody.
-  auto thief = saved(work.number + 3000);
+  auto thief = saved(3000);
   thief.saved = first.saved;
   report_by_hand(x, thief);
   EXPECT_TRUE(is_there(first));
@@ -402,9 +403,9 @@ TEST_F(NodesTest, ATrainerForgetsTheOldestReportsRatherThanGrow) {
   run();
   // A service that acknowledges nothing.
   lease work;
-  work.number = 5;
+  work.number = lease_id{5};
   work.workload.name = "model";
-  work.stages = {{1, 0, unacknowledged_max + 50, {}, 7}};
+  work.stages = {{node_id{1}, 0, unacknowledged_max + 50, {}, 7}};
   for (step_t at = 1; at <= unacknowledged_max + 50; ++at)
     work.stops.push_back({.at = at, .evaluate = true});
   const auto owner
@@ -423,7 +424,7 @@ TEST_F(NodesTest, ATrainerForgetsTheOldestReportsRatherThanGrow) {
                        -> registrar_actor::behavior_type {
     return {
       [](register_atom, const hello_wire&, const trainer_actor&) {
-        return encode(welcome{{}, 1, 1000});
+        return encode(welcome{{}, trainer_id{1}, 1000});
       },
       [](heartbeat_atom, const heartbeat_wire&) {},
       [&](resent_atom, const resent_wire& y, const trainer_actor&) {
@@ -654,7 +655,7 @@ struct NodesSimulation : test::service_test,
     merger_options options;
     options.workload.options["lanes"] = 1.0 + GetParam() % 3;
     options.known = kept->plan();
-    options.first_lease = 1 + 1'000'000 * lives++;
+    options.first_lease = lease_id{1 + 1'000'000 * lives++};
     open(std::move(options));
     for (const auto* text : {sha_study, grid_study})
       add_study(text);
@@ -718,7 +719,8 @@ TEST_P(NodesSimulation, EveryResultIsAsAloneAndWhatIsKnownIsKept) {
   // No result is stored twice, whoever told of it.
   std::set<std::pair<node_id, step_t>> seen;
   for (const auto& x : kept->plan().results)
-    EXPECT_TRUE(seen.emplace(x.node, x.step).second) << x.node << ' ' << x.step;
+    EXPECT_TRUE(seen.emplace(x.node, x.step).second)
+      << to_string(x.node) << ' ' << x.step;
   EXPECT_TRUE(status().running.empty());
 }
 

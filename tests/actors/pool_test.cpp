@@ -29,13 +29,13 @@ struct PoolTest : test::actor_test {
         [](report_atom, const stop_report_wire&) {},
         [](ended_atom, const lease_end_wire&) {},
         [](register_atom, const study_registration&, const trial_owner_actor&) {
-          return trial_id{0};
+          return study_no{};
         },
-        [](order_atom, std::uint64_t, const study_orders&) {},
-        [](weight_atom, std::uint64_t, double) {},
+        [](order_atom, study_no, const study_orders&) {},
+        [](weight_atom, study_no, double) {},
         [](go_atom) {},
         [](halt_atom) {},
-        [](pause_atom, std::uint64_t, bool) {},
+        [](pause_atom, study_no, bool) {},
         [](budget_atom, std::uint64_t) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, trainer_id, const trainer_actor&,
@@ -284,7 +284,7 @@ TEST_F(PoolTest, ATrainerThatLeavesIsNotAskedBack) {
   const auto other = greedy("other");
   join();
   want(first, 1, 9);
-  self->send(trainers, leave_atom::value, encode(goodbye{1}));
+  self->send(trainers, leave_atom::value, encode(goodbye{trainer_id{1}}));
   run();
   want(other, 1, 9);
   pass(1h);
@@ -297,7 +297,7 @@ TEST_F(PoolTest, ATrainerThatEndsBeforeItsMergerReleasesItHasLeft) {
   const auto other = join();
   want(one, 1, 9);
   for (std::uint64_t number : {1, 2})
-    self->send(trainers, leave_atom::value, encode(goodbye{number}));
+    self->send(trainers, leave_atom::value, encode(goodbye{trainer_id{number}}));
   run();
   self->send(well_behaved, cancel_atom::value, encode(cancel_request{}));
   self->send_exit(other, caf::exit_reason::kill);

@@ -32,21 +32,21 @@ registrar_actor::behavior_type fake_pool(registrar_actor::pointer,
       if (!x)
         return caf::make_error(x.failure().code);
       welcome answer;
-      answer.trainer = x->process_id; // so that a test can choose it
+      answer.trainer = trainer_id{x->process_id}; // so that a test can choose it
       answer.heartbeat_interval_ms = 1000;
       if (x->protocol != protocol_version)
         answer.refusal = error{errc::incompatible_version, "another version"};
       return encode(answer);
     },
     [out](heartbeat_atom, const heartbeat_wire& msg) {
-      out->heartbeats.push_back(decode(msg)->trainer);
+      out->heartbeats.push_back(number_of(decode(msg)->trainer));
     },
     [out](resent_atom, const resent_wire& msg, const trainer_actor&) {
       if (const auto x = decode(msg))
-        out->resent.push_back(x->report.lease);
+        out->resent.push_back(number_of(x->report.lease));
     },
     [out](leave_atom, const goodbye_wire& msg) {
-      out->goodbyes.push_back(decode(msg)->trainer);
+      out->goodbyes.push_back(number_of(decode(msg)->trainer));
     },
   };
 }
@@ -55,10 +55,10 @@ lease_owner_actor::behavior_type fake_owner(lease_owner_actor::pointer,
                                              received* out) {
   return {
     [out](report_atom, const stop_report_wire& msg) {
-      out->reports.push_back(decode(msg)->lease);
+      out->reports.push_back(number_of(decode(msg)->lease));
     },
     [out](ended_atom, const lease_end_wire& msg) {
-      out->ends.push_back(decode(msg)->lease);
+      out->ends.push_back(number_of(decode(msg)->lease));
     },
   };
 }
@@ -94,19 +94,19 @@ struct RemoteTrainerTest : test::actor_test {
   void lease_to(const remote_trainer_actor& who, std::uint64_t number,
                 const lease_owner_actor& owner) {
     auto x = samples::path();
-    x.number = number;
+    x.number = lease_id{number};
     self->send(who, lease_atom::value, encode(x), owner);
     run();
   }
 
   void report(const remote_trainer_actor& who, std::uint64_t lease) {
     auto x = samples::report();
-    x.lease = lease;
+    x.lease = lease_id{lease};
     say(who, frame_type::report, encode(x));
   }
 
   void end(const remote_trainer_actor& who, std::uint64_t lease) {
-    say(who, frame_type::ended, encode(lease_end{lease, 3, {}, {}}));
+    say(who, frame_type::ended, encode(lease_end{lease_id{lease}, 3, {}, {}}));
   }
 
   /// Ends the connection. @returns with what the trainer goes
@@ -124,8 +124,9 @@ struct RemoteTrainerTest : test::actor_test {
 
 TEST_F(RemoteTrainerTest, SpeaksForItselfAlone) {
   for (std::uint64_t x = 1; x < 10; ++x) {
-    say(trainer, frame_type::heartbeat, encode(heartbeat{x, 0, 0, 0}));
-    say(trainer, frame_type::goodbye, encode(goodbye{x}));
+    const trainer_id who{x};
+    say(trainer, frame_type::heartbeat, encode(heartbeat{who, {}, 0, 0}));
+    say(trainer, frame_type::goodbye, encode(goodbye{who}));
   }
   EXPECT_EQ(by_pool.heartbeats, numbers{5});
   EXPECT_EQ(by_pool.goodbyes, numbers{5});
@@ -134,8 +135,9 @@ TEST_F(RemoteTrainerTest, SpeaksForItselfAlone) {
 TEST_F(RemoteTrainerTest, WhoHasNoNumberYetReachesNobody) {
   const auto stranger
     = keep(sys.spawn(remote_trainer, link_handle{}, pool));
-  say(stranger, frame_type::heartbeat, encode(heartbeat{5, 0, 0, 0}));
-  say(stranger, frame_type::goodbye, encode(goodbye{5}));
+  say(stranger, frame_type::heartbeat,
+      encode(heartbeat{trainer_id{5}, lease_id{}, 0, 0}));
+  say(stranger, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
   report(stranger, 1);
   EXPECT_TRUE(by_pool.heartbeats.empty() && by_pool.goodbyes.empty());
 }
@@ -168,7 +170,8 @@ TEST_F(RemoteTrainerTest, ALeaseWhoseOwnerIsGoneHarmsNobody) {
   self->send_exit(one, caf::exit_reason::kill);
   run();
   report(trainer, 1);
-  say(trainer, frame_type::heartbeat, encode(heartbeat{5, 1, 0, 0}));
+  say(trainer, frame_type::heartbeat,
+      encode(heartbeat{trainer_id{5}, lease_id{1}, 0, 0}));
   EXPECT_EQ(by_pool.heartbeats, numbers{5});
 }
 
@@ -210,20 +213,38 @@ TEST_F(RemoteTrainerTest, GoesInOrderOnlyWithoutLeasesAndAfterAGoodbye) {
 
 TEST_F(RemoteTrainerTest, AGoodbyeWithALeaseIsNoOrderlyEnd) {
   lease_to(trainer, 1, one);
-  say(trainer, frame_type::goodbye, encode(goodbye{5}));
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
   EXPECT_TRUE(hang_up(""));
 }
 
 TEST_F(RemoteTrainerTest, AGoodbyeAfterTheLastLeaseIsOne) {
   lease_to(trainer, 1, one);
-  say(trainer, frame_type::goodbye, encode(goodbye{5}));
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
   end(trainer, 1);
-  say(trainer, frame_type::goodbye, encode(goodbye{5}));
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
   EXPECT_FALSE(hang_up(""));
 }
 
+TEST_F(RemoteTrainerTest, WhoHasTakenLeaveIsGivenNothingMore) {
+  lease_to(trainer, 1, one);
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
+  lease_to(trainer, 2, other);
+  EXPECT_EQ(by_other.ends, std::vector<std::uint64_t>{2});
+  EXPECT_TRUE(by_one.ends.empty());
+  end(trainer, 1);
+  EXPECT_FALSE(hang_up(""));
+}
+
+TEST_F(RemoteTrainerTest, WhoComesBackAfterAGoodbyeIsGivenWork) {
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
+  greet(trainer, 5);
+  lease_to(trainer, 1, one);
+  EXPECT_TRUE(by_one.ends.empty());
+  EXPECT_TRUE(hang_up(""));
+}
+
 TEST_F(RemoteTrainerTest, ALostConnectionIsNone) {
-  say(trainer, frame_type::goodbye, encode(goodbye{5}));
+  say(trainer, frame_type::goodbye, encode(goodbye{trainer_id{5}}));
   EXPECT_TRUE(hang_up("nothing is heard of it"));
 }
 

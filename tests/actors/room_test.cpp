@@ -44,7 +44,7 @@ struct RoomTest : test::service_test {
 
   /// A study whose every word the test says itself.
   struct manual_study {
-    std::uint64_t number = 0;
+    study_no number{};
     std::shared_ptr<rooms> offers = std::make_shared<rooms>();
     std::shared_ptr<std::uint64_t> news = std::make_shared<std::uint64_t>(0);
     std::uint64_t added = 0;
@@ -62,10 +62,9 @@ struct RoomTest : test::service_test {
           },
         };
       });
-    const auto number
-      = ask<std::uint64_t>(merging, register_atom::value,
-                           study_registration{1, {9, {9}}, weight, false},
-                           owner);
+    const auto number = ask<study_no>(
+      merging, register_atom::value,
+      study_registration{study_id{1}, {9, {9}}, weight, false}, owner);
     EXPECT_TRUE(number);
     result.number = *number;
     return result;
@@ -75,7 +74,8 @@ struct RoomTest : test::service_test {
   void order(manual_study& x, int trials, bool wants_capacity = true) {
     study_orders orders;
     for (int i = 0; i < trials; ++i) {
-      const auto rate = static_cast<double>(100 * x.number + ++x.added);
+      const auto rate
+        = static_cast<double>(100 * number_of(x.number) + ++x.added);
       orders.added.push_back(
         {x.added - 1, {{0, {{"lr", form::constant(rate)}}}}, {}, false});
       orders.asked.push_back({x.added - 1, 9, 0, false});
@@ -170,7 +170,7 @@ TEST_F(RoomTest, AfterARestartAsManyTrialsAreUnderWayAsBefore) {
   run();
   merger_options options;
   options.known = kept->plan();
-  options.first_lease = 1000;
+  options.first_lease = lease_id{1000};
   open(std::move(options));
   add_study(apart_study("asha", "{asha: {eta: 3, min: 1}}"));
   go();
@@ -328,7 +328,7 @@ TEST_F(RoomTest, ATrainerThatWaitsIsGivenToWhoNeedsItMore) {
   order(x, 0);
   const auto trainer = join_by_hand();
   EXPECT_EQ(pool_now().idle, 0u);
-  self->send(merging, yield_atom::value, trainer_id{trainer.number});
+  self->send(merging, yield_atom::value, trainer.number);
   // It wants the trainer still, and is the only one to do so.
   run();
   order(x, 1);

@@ -46,7 +46,7 @@ public:
     tasks_.emplace(x.number, std::move(next));
   }
 
-  void add_stop(std::uint64_t lease, const stop_point& stop) override {
+  void add_stop(lease_id lease, const stop_point& stop) override {
     const auto found = tasks_.find(lease);
     if (found == tasks_.end())
       return;
@@ -67,12 +67,12 @@ public:
       stops.erase(i + 1, stops.end());
   }
 
-  void cancel(std::uint64_t lease) override {
+  void cancel(lease_id lease) override {
     if (const auto i = tasks_.find(lease); i != tasks_.end())
       i->second.cancelled = true;
   }
 
-  [[nodiscard]] step_t reached(std::uint64_t lease) const override {
+  [[nodiscard]] step_t reached(lease_id lease) const override {
     const auto i = tasks_.find(lease);
     return i == tasks_.end() ? 0 : i->second.at;
   }
@@ -97,15 +97,15 @@ public:
   }
 
   /// The leases that run.
-  [[nodiscard]] std::vector<std::uint64_t> leases() const {
-    std::vector<std::uint64_t> result;
+  [[nodiscard]] std::vector<lease_id> leases() const {
+    std::vector<lease_id> result;
     for (const auto& kvp : tasks_)
       result.push_back(kvp.first);
     return result;
   }
 
   /// Goes to the next stop of a lease. REQUIRES: it runs
-  void step(std::uint64_t lease) {
+  void step(lease_id lease) {
     auto& t = tasks_.at(lease);
     if (t.cancelled) {
       end(lease, error{errc::cancelled, "cancelled"});
@@ -138,7 +138,7 @@ public:
     }
     if (stop.save) {
       const auto* where = stage_reaching(t.work, stop.at);
-      const auto name = checkpoint_name(where == nullptr ? 0 : where->node,
+      const auto name = checkpoint_name(where ? where->node : root_node,
                                         stop.at, lease);
       (*files_)[name] = t.state;
       x.saved = checkpoint{name, 1, 1};
@@ -167,13 +167,13 @@ private:
     bool cancelled = false;
   };
 
-  void end(std::uint64_t lease, std::optional<error> why) {
+  void end(lease_id lease, std::optional<error> why) {
     const auto t = tasks_.extract(lease);
     t.mapped().sink(lease_end{lease, t.mapped().at, std::move(why)});
   }
 
   std::shared_ptr<folder> files_;
-  std::map<std::uint64_t, task> tasks_; ///< by the number of the lease
+  std::map<lease_id, task> tasks_;
 };
 
 /// The workload that studies of these tests name.
@@ -200,7 +200,7 @@ struct remains {
   fake_engine::folder files;
 
   /// What a study has heard, in its order.
-  [[nodiscard]] std::vector<stored_event> history(std::uint64_t study) const {
+  [[nodiscard]] std::vector<stored_event> history(study_id study) const {
     std::vector<stored_event> result;
     for (const auto& x : records)
       if (const auto* event = std::get_if<event_added>(&x);
@@ -210,7 +210,7 @@ struct remains {
   }
 
   /// The study as it was saved last, if it was.
-  [[nodiscard]] std::optional<stored_study> study(std::uint64_t id) const {
+  [[nodiscard]] std::optional<stored_study> study(study_id id) const {
     std::optional<stored_study> result;
     for (const auto& x : records)
       if (const auto* saved = std::get_if<study_saved>(&x);
@@ -220,9 +220,9 @@ struct remains {
   }
 
   /// The trials of a study as they were saved last, by number.
-  [[nodiscard]] std::map<std::uint64_t, stored_trial>
-  trials(std::uint64_t study) const {
-    std::map<std::uint64_t, stored_trial> result;
+  [[nodiscard]] std::map<trial_no, stored_trial>
+  trials(study_id study) const {
+    std::map<trial_no, stored_trial> result;
     for (const auto& x : records)
       if (const auto* saved = std::get_if<trial_saved>(&x);
           saved != nullptr && saved->study == study) {
@@ -303,7 +303,7 @@ public:
     opts.spec = *read.study;
     opts.workload = model_workload();
     specs.push_back(*read.study);
-    const auto id = specs.size();
+    const study_id id{specs.size()};
     if (const auto known = kept->study(id))
       opts.stored = *known;
     opts.stored.id = id;
@@ -311,7 +311,7 @@ public:
     opts.history = kept->history(id);
     studies.push_back(
       spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
-    auto started = ask<std::uint64_t>(studies.back(), start_atom::value);
+    auto started = ask<study_no>(studies.back(), start_atom::value);
     ASSERT_TRUE(started) << sys.render(started.error());
   }
 
@@ -320,7 +320,7 @@ public:
   /// Asks a study for something.
   caf::expected<command_answer> command(std::size_t i, study_command::verb what,
                                         std::string text = {},
-                                        std::uint64_t trial = 0,
+                                        trial_no trial = 0,
                                         step_t at = 0) {
     return ask<command_answer>(
       studies[i], command_atom::value,
@@ -350,7 +350,7 @@ public:
   /// A trainer whose every word the test says itself.
   struct manual_trainer {
     trainer_actor handle;
-    std::uint64_t number = 0;
+    trainer_id number{};
     std::shared_ptr<std::vector<lease>> leases; ///< that it was given
     std::shared_ptr<lease_owner_actor> owner;   ///< of the last one
     std::shared_ptr<std::vector<ack>> acks;
@@ -395,8 +395,8 @@ public:
     x.number = decode(*answer)->trainer;
   }
 
-  void heartbeat_by_hand(const manual_trainer& x, std::uint64_t lease = 0,
-                    step_t at = 0) {
+  void heartbeat_by_hand(const manual_trainer& x, lease_id lease = {},
+                         step_t at = 0) {
     heartbeat message;
     message.trainer = x.number;
     message.lease = lease;

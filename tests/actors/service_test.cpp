@@ -560,7 +560,7 @@ TEST_F(ServiceTest, AStudyEndsWhenItsTimeIsSpentAndPausesDoNotCount) {
   sched.advance_time(std::chrono::seconds(2));
   run();
   EXPECT_EQ(phase_of(0), study_phase::cancelled);
-  EXPECT_EQ(kept->study(1)->reason,
+  EXPECT_EQ(kept->study(study_id{1})->reason,
             "the budget of time, 100 s, is spent");
 }
 
@@ -651,17 +651,18 @@ TEST_F(ServiceTest, SaysWhatAClientMayNotDo) {
 
 TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {
   stored_plan known;
-  known.nodes.push_back({1, 0, 0, 0, {{"batch_size", form::constant(64)},
-                                      {"lr", form::constant(0.1)}}});
+  known.nodes.push_back({node_id{1}, root_node, 0, 0,
+                         {{"batch_size", form::constant(64)},
+                          {"lr", form::constant(0.1)}}});
   test::model_state state;
   state.train(known.nodes[0].config, 0, 3);
   (*files)["old"] = state;
   for (step_t t = 1; t <= 3; ++t) {
     test::model_state x;
     x.train(known.nodes[0].config, 0, t);
-    known.results.push_back({1, t, x.evaluate(), "model"});
+    known.results.push_back({node_id{1}, t, x.evaluate(), "model"});
   }
-  known.checkpoints.push_back({1, 3, {"old", 1, 1}});
+  known.checkpoints.push_back({node_id{1}, 3, {"old", 1, 1}});
   merger_options options;
   options.known = known;
   open(std::move(options));
@@ -780,7 +781,7 @@ struct ServiceAgain : test::service_test {
       diverges = diverges_here_and_there;
     merger_options options;
     options.known = x->plan();
-    options.first_lease = 1 + 1000 * x->records.size();
+    options.first_lease = lease_id{1 + 1000 * x->records.size()};
     kept = x;
     files = {kept, &kept->files};
     open(std::move(options));

@@ -54,7 +54,7 @@ public:
   struct study_entry {
     study_actor handle;
     merger_actor merger;
-    std::uint64_t number = 0; ///< the merger's
+    study_no number{}; ///< the merger's
   };
   std::vector<study_entry> studies;
 
@@ -74,7 +74,7 @@ public:
       merger_options options;
       options.workload.name = name;
       options.workload.options["lanes"] = lanes;
-      options.first_lease = mergers.size() * 1'000'000 + 1;
+      options.first_lease = lease_id{mergers.size() * 1'000'000 + 1};
       mergers[name] = spawn(merger, options, trainers_pool, log);
       x.workloads[name];
     }
@@ -118,16 +118,16 @@ public:
     study_options opts;
     opts.spec = *read.study;
     opts.workload = profiles->at(workload).workload;
-    opts.stored.id = studies.size() + 1;
+    opts.stored.id = study_id{studies.size() + 1};
     opts.stored.weight = weight;
     study_entry x;
     x.merger = mergers.at(workload);
-    for (const auto& y : studies)
-      x.number += y.merger == x.merger;
     x.handle = spawn(study, opts, x.merger, log,
                      caf::actor_cast<observer_actor>(self));
+    const auto number = ask<study_no>(x.handle, start_atom::value);
+    EXPECT_TRUE(number);
+    x.number = *number;
     studies.push_back(x);
-    EXPECT_TRUE(ask<std::uint64_t>(x.handle, start_atom::value));
     return studies.size() - 1;
   }
 
@@ -147,7 +147,7 @@ public:
   std::vector<double> device_seconds() {
     std::vector<double> result;
     for (const auto& x : studies)
-      result.push_back(overview(x.merger).study_seconds.at(x.number));
+      result.push_back(overview(x.merger).study_seconds[x.number]);
     return result;
   }
 
@@ -254,8 +254,8 @@ TEST_P(SharesOnTrainersTest, FollowWeightsThatChange) {
   run_to(1h);
   const auto before = device_seconds();
   expect_shares(before, {2, 1, 3});
-  self->send(mergers["a"], weight_atom::value, std::uint64_t{0}, 1.0);
-  self->send(mergers["a"], weight_atom::value, std::uint64_t{1}, 2.0);
+  self->send(mergers["a"], weight_atom::value, study_no{0}, 1.0);
+  self->send(mergers["a"], weight_atom::value, study_no{1}, 2.0);
   run_to(2h);
   expect_shares(device_seconds(before), {1, 2, 3});
 }
@@ -419,8 +419,8 @@ TEST_F(SharesTest, AWeightThatIsNoneIsIgnored) {
   add_study("a", 1, 1);
   add_study("a", 1, 1);
   for (auto weight : {0.0, -1.0, std::nan(""), HUGE_VAL})
-    self->send(mergers["a"], weight_atom::value, std::uint64_t{0}, weight);
-  self->send(mergers["a"], weight_atom::value, std::uint64_t{2}, 9.0);
+    self->send(mergers["a"], weight_atom::value, study_no{0}, weight);
+  self->send(mergers["a"], weight_atom::value, study_no{2}, 9.0);
   run_to(1h);
   expect_shares(device_seconds(), {1, 1});
 }

@@ -46,9 +46,9 @@ public:
 
   static lease ten_steps(std::uint64_t number, double batch_size = 32) {
     lease result;
-    result.number = number;
+    result.number = lease_id{number};
     result.workload.name = "toy";
-    result.stages = {{1,
+    result.stages = {{node_id{1},
                       0,
                       10,
                       {{"lr", form::constant(0.1)},
@@ -81,26 +81,26 @@ public:
 };
 
 TEST_F(SimulatedEngineTest, TellsWhenTrainingWould) {
-  EXPECT_EQ(device->reached(3), 0u);
+  EXPECT_EQ(device->reached(lease_id{3}), 0u);
   start(3);
   run_to(136s);
   EXPECT_TRUE(heard.empty());
-  EXPECT_EQ(device->reached(3), 3u);
+  EXPECT_EQ(device->reached(lease_id{3}), 3u);
   run_to(300s);
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].when, 202s);
   EXPECT_EQ(report(0).at, 10u);
   EXPECT_EQ(heard[1].when, 202s);
   EXPECT_FALSE(end(1).failure);
-  EXPECT_EQ(device->reached(3), 0u);
+  EXPECT_EQ(device->reached(lease_id{3}), 0u);
 }
 
 TEST_F(SimulatedEngineTest, TellsEveryStopOnceWhenSomeAreAdded) {
   start(3);
   run_to(115s);
-  device->add_stop(3, {7, true, false});
-  device->add_stop(3, {2, false, false});
-  device->add_stop(3, {5, false, false});
+  device->add_stop(lease_id{3}, {7, true, false});
+  device->add_stop(lease_id{3}, {2, false, false});
+  device->add_stop(lease_id{3}, {5, false, false});
   run_to(500s);
   ASSERT_EQ(heard.size(), 5u);
   for (const auto& [i, at, when] : {std::tuple{0u, 2u, 121s},
@@ -116,15 +116,15 @@ TEST_F(SimulatedEngineTest, TellsEveryStopOnceWhenSomeAreAdded) {
 TEST_F(SimulatedEngineTest, CancelsOnlyTheLeaseThatIsNamed) {
   start(3);
   run_to(115s);
-  device->cancel(2);
-  device->add_stop(2, {5, true, false});
+  device->cancel(lease_id{2});
+  device->add_stop(lease_id{2}, {5, true, false});
   EXPECT_EQ(timeline->next_time(), 202s);
-  device->cancel(3);
+  device->cancel(lease_id{3});
   run_to(500s);
   ASSERT_EQ(heard.size(), 1u);
   EXPECT_EQ(heard[0].when, 121s);
   EXPECT_EQ(end(0).failure->code, errc::cancelled);
-  device->cancel(3); // it has ended
+  device->cancel(lease_id{3}); // it has ended
   EXPECT_FALSE(timeline->next_time());
 }
 
@@ -136,7 +136,7 @@ TEST_F(SimulatedEngineTest, MayBeStartedAnewByWhoHearsTheEnd) {
   run_to(1000s);
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].when, 202s + 102s);
-  EXPECT_EQ(end(1).lease, 4u);
+  EXPECT_EQ(end(1).lease, lease_id{4});
 }
 
 TEST_F(SimulatedEngineTest, LanesOfOneBatchSizeTrainTogether) {
@@ -153,17 +153,17 @@ TEST_F(SimulatedEngineTest, LanesOfSeveralBatchSizesTakeTurns) {
   run_to(151s);
   start(4, 64);
   run_to(200s);
-  EXPECT_EQ(device->reached(3), 7u); // 51 s and half of 49 s
-  EXPECT_EQ(device->reached(4), 2u);
-  device->add_stop(4, {3, false, false});
+  EXPECT_EQ(device->reached(lease_id{3}), 7u); // 51 s and half of 49 s
+  EXPECT_EQ(device->reached(lease_id{4}), 2u);
+  device->add_stop(lease_id{4}, {3, false, false});
   run_to(1000s);
   ASSERT_EQ(heard.size(), 5u);
   EXPECT_EQ(report(0).at, 3u);
   EXPECT_EQ(heard[0].when, 151s + 2 * 31s);
-  EXPECT_EQ(report(1).lease, 3u);
+  EXPECT_EQ(report(1).lease, lease_id{3});
   EXPECT_EQ(heard[1].when, 151s + 2 * 51s);
   // It has had half of 102 s by then, and now it is alone.
-  EXPECT_EQ(report(3).lease, 4u);
+  EXPECT_EQ(report(3).lease, lease_id{4});
   EXPECT_EQ(heard[3].when, 253s + 51s);
 }
 

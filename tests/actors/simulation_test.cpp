@@ -97,10 +97,10 @@ public:
     study_options opts;
     opts.spec = *read.study;
     opts.workload = profile->workload;
-    opts.stored.id = studies.size() + 1;
+    opts.stored.id = study_id{studies.size() + 1};
     studies.push_back(
       spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
-    ASSERT_TRUE(ask<std::uint64_t>(studies.back(), start_atom::value));
+    ASSERT_TRUE(ask<study_no>(studies.back(), start_atom::value));
   }
 
   bool all_done() {
@@ -137,12 +137,12 @@ public:
       auto sequences = values->draw(trial.id).sequences;
       sequences.emplace("batch_size", sequence{form::constant(100)});
       lease alone;
-      alone.number = 1000 + trial.id;
+      alone.number = lease_id{1000 + trial.id};
       alone.workload.name = "toy";
       for (const auto& x : join(sequences, spec.max_steps)) {
         if (!alone.stages.empty())
           alone.stages.back().end = x.begin;
-        alone.stages.push_back({1, x.begin, spec.max_steps, x.config});
+        alone.stages.push_back({node_id{1}, x.begin, spec.max_steps, x.config});
       }
       for (step_t at = every; at <= spec.max_steps; at += every)
         alone.stops.push_back({at, true, false});

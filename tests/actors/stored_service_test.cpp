@@ -100,14 +100,14 @@ public:
 
   void TestBody() override {}
 
-  std::uint64_t submit(const std::string& text,
-                       std::optional<stored_study> stored = std::nullopt) {
+  study_id submit(const std::string& text,
+                  std::optional<stored_study> stored = std::nullopt) {
     auto read = admit_study(text, "test.yaml", workloads(), true);
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
-    auto id = ask<std::uint64_t>(boss, submit_atom::value,
+    auto id = ask<study_id>(boss, submit_atom::value,
                                  study_submission{*read.study, stored});
     EXPECT_TRUE(id) << sys.render(id.error());
-    return id ? *id : 0;
+    return id ? *id : study_id{};
   }
 
   /// Goes on with what has not ended.
@@ -115,7 +115,7 @@ public:
     const auto studies = *store->load_studies();
     for (const auto& x : studies)
       if (!has_ended(x.state)) {
-        const auto stored = *store->load_study(std::to_string(x.id));
+        const auto stored = *store->load_study(x.id);
         EXPECT_EQ(submit(stored.text, stored), x.id);
       }
   }
@@ -164,7 +164,7 @@ public:
 };
 
 /// What trials were and measured, for people to compare.
-std::string outcome_of(state_reader& store, std::uint64_t study) {
+std::string outcome_of(state_reader& store, study_id study) {
   std::string result;
   const auto trials = *store.load_trials(study, 0, 1000);
   for (const auto& x : trials)
@@ -182,8 +182,8 @@ TEST(StoredService, StudiesOfOneWorkloadShareAMergerAndAreLetGoOf) {
   const temporary_folder where;
   stored_service x{where};
   const auto first = x.submit(sha_study), second = x.submit(tpe_study);
-  EXPECT_EQ(first, 1u);
-  EXPECT_EQ(second, 2u);
+  EXPECT_EQ(first, study_id{1});
+  EXPECT_EQ(second, study_id{2});
   EXPECT_EQ(x.status().studies.size(), 2u);
   EXPECT_EQ(x.status().mergers.size(), 1u);
   x.run_all();
@@ -210,19 +210,19 @@ TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
     x.submit(sha_study);
     x.run_all();
     EXPECT_GT(x.trained(), 0u);
-    before = outcome_of(*x.store, 1);
+    before = outcome_of(*x.store, study_id{1});
     const auto trained = x.trained();
     EXPECT_EQ(x.store->load_usage()->at(0).trained_steps, trained);
     x.submit(sha_study);
     x.run_all();
     EXPECT_EQ(x.trained(), trained);
-    EXPECT_EQ(outcome_of(*x.store, 2), before);
+    EXPECT_EQ(outcome_of(*x.store, study_id{2}), before);
   }
   stored_service later{where, files};
-  EXPECT_EQ(later.submit(sha_study), 3u);
+  EXPECT_EQ(later.submit(sha_study), study_id{3});
   later.run_all();
   EXPECT_EQ(later.trained(), 0u);
-  EXPECT_EQ(outcome_of(*later.store, 3), before);
+  EXPECT_EQ(outcome_of(*later.store, study_id{3}), before);
 }
 
 TEST(StoredService, IdleWorkloadsGiveUpCheckpointsForThoseThatAreLive) {
@@ -297,7 +297,8 @@ TEST(StoredService, WhoAsksForAStudyThatIsYetToBeRestoredWaits) {
   std::vector<caf::error> answers(2);
   for (std::uint64_t i = 0; i < 2; ++i) {
     answers[i] = caf::make_error(errc::cancelled); // none
-    x.spawn([&x, &answer = answers[i], id = i + 1](caf::event_based_actor* me) {
+    x.spawn([&x, &answer = answers[i], id = study_id{i + 1}](
+              caf::event_based_actor* me) {
       me->request(x.boss, caf::infinite, find_atom::value, id)
         .then([&](const study_actor&) { answer = caf::error{}; },
               [&](caf::error& why) { answer = std::move(why); });
@@ -349,7 +350,7 @@ TEST(StoredService, AStudyThatDiesHasFailedAndOthersDoNotNotice) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*x.store, 1), outcome_of(*whole.store, 1));
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
 }
 
 TEST(StoredService, AMergerThatDiesIsMadeAgainFromWhatIsStored) {
@@ -368,7 +369,7 @@ TEST(StoredService, AMergerThatDiesIsMadeAgainFromWhatIsStored) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*x.store, 1), outcome_of(*whole.store, 1));
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
 }
 
 TEST(StoredService, StudiesOfAMergerThatDiesAgainHaveFailedAndOthersGoOn) {
@@ -393,7 +394,7 @@ TEST(StoredService, AStudyThatCannotStartHasFailed) {
   std::filesystem::remove_all(x.store->checkpoints());
   std::ofstream{x.store->checkpoints()} << "in the way";
   auto read = admit_study(sha_study, "test.yaml", workloads());
-  EXPECT_FALSE(x.ask<std::uint64_t>(x.boss, submit_atom::value,
+  EXPECT_FALSE(x.ask<study_id>(x.boss, submit_atom::value,
                                     study_submission{*read.study, {}}));
   x.run();
   const auto row = *x.store->load_study("1");
@@ -410,7 +411,7 @@ TEST(StoredService, AnUnknownWorkloadIsRefused) {
   std::string text{sha_study};
   text.replace(text.find("name: model"), 11, "name: other");
   const auto read = admit_study(text, "test.yaml", {other});
-  const auto id = x.ask<std::uint64_t>(x.boss, submit_atom::value,
+  const auto id = x.ask<study_id>(x.boss, submit_atom::value,
                                        study_submission{*read.study, {}});
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error(), errc::unknown_workload);
@@ -433,14 +434,14 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
       x.submit(sha_study);
       x.submit(tpe_study);
     }
-    const auto known = *x.store->load_events(2, 0, 100'000);
+    const auto known = *x.store->load_events(study_id{2}, 0, 100'000);
     ASSERT_GE(known.size(), heard.size()); // nothing was forgotten
     for (auto turns = rng() % 200; turns > 0; --turns) {
       x.run_one(rng);
       if (rng() % 2 == 0)
         x.devices[rng() % 2]->step();
     }
-    heard = *x.store->load_events(2, 0, 100'000);
+    heard = *x.store->load_events(study_id{2}, 0, 100'000);
     // Dies with whatever is under way.
   }
   stored_service last{where, files};
@@ -451,8 +452,8 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*last.store, 1), outcome_of(*whole.store, 1));
-  const auto trials = *last.store->load_trials(2, 0, 100);
+  EXPECT_EQ(outcome_of(*last.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
+  const auto trials = *last.store->load_trials(study_id{2}, 0, 100);
   for (const auto& x : trials)
     EXPECT_EQ(x.steps, 6u);
 }
@@ -460,7 +461,7 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
 INSTANTIATE_TEST_SUITE_P(Seeds, StoredRestart, test::seeds(12));
 
 /// All that a study says of itself, for people to compare.
-std::string record_of(stored_service& x, std::uint64_t id) {
+std::string record_of(stored_service& x, study_id id) {
   const auto study = *x.ask<study_actor>(x.boss, find_atom::value, id);
   const auto record
     = *x.ask<study_record>(study, overview_atom::value);
@@ -489,11 +490,11 @@ TEST(StoredService, AfterARestartAStudySaysOfItselfWhatItSaidBefore) {
     x.submit(tpe_study);
     x.run_rounds(14);
     x.run();
-    before = record_of(x, 1) + record_of(x, 2);
+    before = record_of(x, study_id{1}) + record_of(x, study_id{2});
   }
   stored_service x{where, files, 0ms, UINT64_MAX, false};
   x.restore();
-  EXPECT_EQ(record_of(x, 1) + record_of(x, 2), before);
+  EXPECT_EQ(record_of(x, study_id{1}) + record_of(x, study_id{2}), before);
   for (const auto* state : {"RUNNING", "PRUNED", "COMPLETE"})
     EXPECT_NE(before.find(state), std::string::npos) << state;
 }
@@ -507,14 +508,14 @@ TEST(StoredService, TrialsThatAPowerCutHasTakenAreSavedAgain) {
     x.submit(sha_study);
     x.run_rounds(10);
     x.run();
-    before = outcome_of(*x.store, 1);
+    before = outcome_of(*x.store, study_id{1});
   }
   test::run_sql(where.path, "DELETE FROM trials");
   stored_service x{where, files, 0ms, UINT64_MAX, false};
-  EXPECT_TRUE(outcome_of(*x.store, 1).empty());
+  EXPECT_TRUE(outcome_of(*x.store, study_id{1}).empty());
   x.restore();
   x.run();
-  EXPECT_EQ(outcome_of(*x.store, 1), before);
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}), before);
   EXPECT_FALSE(before.empty());
 }
 
@@ -524,15 +525,15 @@ TEST(StoredService, WhatCannotBeStoredIsPassedOnOnceItCan) {
   x.submit(sha_study);
   test::refuse_events(where.path);
   x.run_all();
-  EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
+  EXPECT_TRUE(x.store->load_events(study_id{1}, 0, 10)->empty());
   auto status = *x.ask<journal_status>(x.log, status_atom::value);
   EXPECT_NE(status.trouble.find("the disk is full"), std::string::npos);
-  const auto trials = *x.store->load_trials(1, 0, 100);
+  const auto trials = *x.store->load_trials(study_id{1}, 0, 100);
   for (const auto& trial : trials)
     EXPECT_EQ(trial.steps, 0u);
   x.sched.advance_time(2s);
   x.run_all();
-  EXPECT_TRUE(x.store->load_events(1, 0, 10)->empty());
+  EXPECT_TRUE(x.store->load_events(study_id{1}, 0, 10)->empty());
   test::accept_events(where.path);
   x.sched.advance_time(2s);
   x.run_all();
@@ -573,7 +574,7 @@ TEST(StoredService, CommandsLastAndAreHeardAgain) {
     stored_service x{where};
     x.submit(sha_study);
     const auto study = *x.ask<study_actor>(x.boss, find_atom::value,
-                                           std::uint64_t{1});
+                                           study_id{1});
     ASSERT_TRUE(x.ask<command_answer>(
       study, command_atom::value, study_command{verb::weight, 0, 0, "3", 0}));
     ASSERT_TRUE(x.ask<command_answer>(
@@ -583,7 +584,7 @@ TEST(StoredService, CommandsLastAndAreHeardAgain) {
   stored_service x{where};
   x.restore();
   const auto study
-    = *x.ask<study_actor>(x.boss, find_atom::value, std::uint64_t{1});
+    = *x.ask<study_actor>(x.boss, find_atom::value, study_id{1});
   auto status = *x.ask<study_status>(study, status_atom::value);
   EXPECT_EQ(status.state, study_phase::paused);
   EXPECT_EQ(status.weight, 3.0);

@@ -13,9 +13,9 @@ namespace {
 /// Trains nothing: what a test expects is that it is never asked to.
 struct idle_engine : engine {
   void start(const lease&, engine_sink) override { ADD_FAILURE(); }
-  void add_stop(std::uint64_t, const stop_point&) override {}
-  void cancel(std::uint64_t) override {}
-  [[nodiscard]] step_t reached(std::uint64_t) const override { return 0; }
+  void add_stop(lease_id, const stop_point&) override {}
+  void cancel(lease_id) override {}
+  [[nodiscard]] step_t reached(lease_id) const override { return 0; }
 };
 
 /// A trainer, the pool that it is registered with, and whose leases it gets.
@@ -28,7 +28,7 @@ struct TrainerTest : test::actor_test {
         return {
           [this](register_atom, const hello_wire&, const trainer_actor&) {
             ++registrations;
-            return encode(welcome{std::nullopt, 7, 1000});
+            return encode(welcome{std::nullopt, trainer_id{7}, 1000});
           },
           [](heartbeat_atom, const heartbeat_wire&) {},
           [](resent_atom, const resent_wire&, const trainer_actor&) {},
@@ -79,7 +79,7 @@ TEST_F(TrainerTest, EndsALeaseThatItCannotDecode) {
 
 TEST_F(TrainerTest, RegistersAnewWhenALeaseHasNoNumber) {
   auto spoilt = samples::path();
-  spoilt.number = 0;
+  spoilt.number = {};
   give(encode(spoilt));
   EXPECT_TRUE(ended.empty());
   EXPECT_EQ(registrations, 2); // so the pool knows that it holds none

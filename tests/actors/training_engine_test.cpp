@@ -159,10 +159,10 @@ struct TrainingEngineTest : testing::Test {
 
   lease make_lease(std::uint64_t number, step_t to) {
     lease x;
-    x.number = number;
+    x.number = lease_id{number};
     x.workload.name = "summing";
     x.folder = folder.path;
-    x.stages = {{1, 0, to, {{"lr", form::constant(0.5)}}}};
+    x.stages = {{node_id{1}, 0, to, {{"lr", form::constant(0.5)}}}};
     x.stops = {{to, true, true}};
     return x;
   }
@@ -175,9 +175,9 @@ TEST_F(TrainingEngineTest, AnswersWhileItTrains) {
   training_engine device{registry(), "test"};
   device.start(make_lease(7, 6), events.sink());
   started.get_future().wait();
-  EXPECT_EQ(device.reached(7), 1u);
-  device.add_stop(7, {4, true, false});
-  device.add_stop(8, {5, true, false}); // of another lease
+  EXPECT_EQ(device.reached(lease_id{7}), 1u);
+  device.add_stop(lease_id{7}, {4, true, false});
+  device.add_stop(lease_id{8}, {5, true, false}); // of another lease
   may_go_on.set_value();
   const auto end = events.wait_for_end();
   EXPECT_FALSE(end.failure);
@@ -205,7 +205,7 @@ TEST_F(TrainingEngineTest, GoesOnWithoutALoadAsItDoesWithOne) {
   may_go_on.set_value();
   auto first = make_lease(1, 3);
   auto second = make_lease(2, 6);
-  second.stages = {{1, 3, 6, {{"lr", form::constant(0.1)}}}};
+  second.stages = {{node_id{1}, 3, 6, {{"lr", form::constant(0.1)}}}};
   training_engine device{registry(), "test"};
   device.start(first, events.sink());
   ASSERT_FALSE(events.wait_for_end().failure);
@@ -270,7 +270,7 @@ TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
   const temporary_folder other;
   training_engine device{
     registry(), "test", [&](const lease& x) {
-      return std::make_unique<folder_store>(x.number == 2 ? other.path
+      return std::make_unique<folder_store>(x.number == lease_id{2} ? other.path
                                                           : x.folder);
     }};
   for (const std::uint64_t number : {1, 2}) {
@@ -290,13 +290,14 @@ TEST_F(TrainingEngineTest, LanesTrainTogether) {
   second.lane = 2;
   second.stages[0].config["lr"] = form::constant(0.25);
   training_engine device{registry, "test"};
-  EXPECT_EQ(device.reached(2), 0u);
+  EXPECT_EQ(device.reached(lease_id{2}), 0u);
   device.start(first, events.sink());
   device.start(second, events.sink());
   EXPECT_FALSE(events.wait_for_end().failure);
   EXPECT_FALSE(events.wait_for_end().failure);
   for (const auto& report : events.reports())
-    EXPECT_EQ(report.values.at("sum"), report.lease == 1 ? 1.5 : 1.25);
+    EXPECT_EQ(report.values.at("sum"),
+              report.lease == lease_id{1} ? 1.5 : 1.25);
   // Whether the first one waits for the second is a matter of when that comes.
   std::size_t steps = 0;
   for (auto n : launches)
@@ -315,7 +316,7 @@ TEST_F(TrainingEngineTest, CancelEndsALeaseAfterItsStep) {
   training_engine device{registry(), "test"};
   device.start(make_lease(7, 1000), events.sink());
   started.get_future().wait();
-  device.cancel(7);
+  device.cancel(lease_id{7});
   may_go_on.set_value();
   const auto end = events.wait_for_end();
   ASSERT_TRUE(end.failure);

@@ -31,7 +31,7 @@ void require_travels(const T& x, const std::string& what) {
 /// Leases what a trial begins with, as a merger does.
 void require_leases(const study_spec& spec, const trial_parameters& trial) {
   lease work;
-  work.number = 1;
+  work.number = lease_id{1};
   work.workload = spec.workload;
   std::size_t bytes = 0;
   const auto segments = join(trial.sequences, spec.max_steps);
@@ -47,7 +47,7 @@ void require_leases(const study_spec& spec, const trial_parameters& trial) {
     const auto end
       = i + 1 < segments.size() ? segments[i + 1].begin : spec.max_steps;
     work.stages.push_back(
-      {i + 1, segments[i].begin, end, segments[i].config, 1});
+      {node_id{i + 1}, segments[i].begin, end, segments[i].config, 1});
   }
   work.stops = {{work.stages.back().end, true, true, true}};
   require_travels(work, "a lease");
@@ -64,7 +64,8 @@ void require_runs(const study_spec& spec) {
     require_leases(spec, trial);
   }
   stop_report report;
-  report.lease = report.node = 1;
+  report.lease = lease_id{1};
+  report.node = node_id{1};
   report.device = "cpu";
   report.values[spec.objective.metric] = 0;
   require_travels(resent{key_of(spec.workload), report}, "a report");

@@ -35,7 +35,7 @@ struct two_trees {
 TEST(DeviceKinds, ATreeTakesTheKindOfItsFirstLease) {
   two_trees x;
   EXPECT_TRUE(x.kinds.may_train(second_trainer, x.leaves[1]));
-  x.kinds.begin(7, x.leaves[0], first_trainer);
+  x.kinds.begin(lease_id{7}, x.leaves[0], first_trainer);
   EXPECT_FALSE(x.kinds.may_train(second_trainer, x.leaves[1]));
   EXPECT_TRUE(x.kinds.may_train(first_trainer, x.leaves[1]));
   EXPECT_TRUE(x.kinds.may_train(second_trainer, x.leaves[2]));
@@ -44,19 +44,19 @@ TEST(DeviceKinds, ATreeTakesTheKindOfItsFirstLease) {
 
 TEST(DeviceKinds, ATreeOfWhichNothingIsKeptMayBeginElsewhere) {
   two_trees x;
-  x.kinds.begin(7, x.leaves[0], first_trainer);
-  x.kinds.begin(8, x.leaves[1], first_trainer);
-  x.kinds.end(7);
+  x.kinds.begin(lease_id{7}, x.leaves[0], first_trainer);
+  x.kinds.begin(lease_id{8}, x.leaves[1], first_trainer);
+  x.kinds.end(lease_id{7});
   EXPECT_FALSE(x.kinds.may_train(second_trainer, x.leaves[0]));
-  x.kinds.end(8);
+  x.kinds.end(lease_id{8});
   EXPECT_TRUE(x.kinds.may_train(second_trainer, x.leaves[0]));
 }
 
 TEST(DeviceKinds, WhatIsKeptDecidesForGood) {
   two_trees x;
-  x.kinds.begin(7, x.leaves[0], first_trainer);
+  x.kinds.begin(lease_id{7}, x.leaves[0], first_trainer);
   x.kinds.keep(x.leaves[0], "a");
-  x.kinds.end(7);
+  x.kinds.end(lease_id{7});
   EXPECT_FALSE(x.kinds.may_train(second_trainer, x.leaves[1]));
   EXPECT_FALSE(x.kinds.may_keep(x.leaves[1], "b"));
   EXPECT_TRUE(x.kinds.may_keep(x.leaves[2], "b"));

@@ -20,7 +20,7 @@ constexpr trainer_id second_trainer{2};
 
 TEST(StageIndex, StateAtABorderBelongsToTheStageThatEndsThere) {
   lease x;
-  x.stages = {{1, 5, 10, {}}, {2, 10, 20, {}}};
+  x.stages = {{node_id{1}, 5, 10, {}}, {node_id{2}, 10, 20, {}}};
   EXPECT_EQ(stage_index(x, 5), 0u);
   EXPECT_EQ(stage_index(x, 10), 0u);
   EXPECT_EQ(stage_index(x, 11), 1u);
@@ -29,13 +29,13 @@ TEST(StageIndex, StateAtABorderBelongsToTheStageThatEndsThere) {
 
 TEST(StageIndex, StateBeyondAllStagesIsOfTheLast) {
   lease x;
-  x.stages = {{1, 0, 10, {}}, {2, 10, 20, {}}};
+  x.stages = {{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}};
   EXPECT_EQ(stage_index(x, 21), 1u);
 }
 
 TEST(RunningLease, LeaseIsThroughAtTheEndOfItsLastStage) {
   auto x = lease_of(lease_id{1}, first_trainer, 0,
-                    {{1, 0, 10, {}}, {2, 10, 20, {}}});
+                    {{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
   x.progress.reached = 19;
   EXPECT_FALSE(x.is_through());
   x.progress.reached = 20;

@@ -24,7 +24,7 @@ inline running_lease lease_of(lease_id id, trainer_id trainer,
                               std::string speed_key = {}) {
   running_lease result;
   result.trainer = trainer;
-  result.work.number = number_of(id);
+  result.work.number = id;
   result.work.lane = lane;
   result.progress.reached = stages.front().begin;
   result.progress.saved = stages.front().begin;
@@ -36,7 +36,7 @@ inline running_lease lease_of(lease_id id, trainer_id trainer,
 /// A lease of steps 0 to 10 of node 1.
 inline running_lease lease_of(lease_id id, trainer_id trainer,
                               std::uint32_t lane = 0) {
-  return lease_of(id, trainer, lane, {{1, 0, 10, {}}});
+  return lease_of(id, trainer, lane, {{node_id{1}, 0, 10, {}}});
 }
 
 } // namespace hippo::test

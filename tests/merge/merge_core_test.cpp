@@ -163,7 +163,7 @@ TEST(MergeCore, ALateReportOfAnotherLeasesFileIsOfNothing) {
   auto job = x.trainers.at(id).jobs.begin()->second;
   auto lie = x.train_to(job, job.work.stops.front());
   ASSERT_TRUE(lie.saved) << "where trials part";
-  lie.lease += 2; // not granted yet
+  lie.lease = lease_id{number_of(lie.lease) + 2}; // not granted yet
   x.report(lie);
   x.commit_all();
   EXPECT_TRUE(x.unanswered.empty());
@@ -214,7 +214,7 @@ TEST(MergeCore, TrainingThatFailsIsTriedAgainAndThenFailsItsTrials) {
     if (!x.trainers.at(id).granted)
       x.grant(id);
     const auto& work = x.trainers.at(id).jobs.begin()->second.work;
-    if (work.stages.front().node == 1)
+    if (work.stages.front().node == node_id{1})
       x.end(id, work.number, error{errc::training_failed, "broken"});
     else
       x.step(id, work.number);
@@ -325,14 +325,14 @@ TEST(MergeCore, AFailedTrialThatIsRetriedGoesOnWhereItWas) {
     fail();
     ASSERT_EQ(x.studies[0].failed.size(), 2u);
     if (is_paused)
-      x.apply(merge_event::paused_set{0, true});
+      x.apply(merge_event::paused_set{study_no{0}, true});
     auto orders = x.orders_of(0);
     orders.asked.push_back({0, 9, 0, false, 0, true});
     x.studies[0].failed.erase(0);
     x.give(0, std::move(orders));
     if (is_paused) {
-      EXPECT_FALSE(x.core.plan().is_waiting(0)) << "it goes on when it may";
-      x.apply(merge_event::paused_set{0, false});
+      EXPECT_FALSE(x.core.plan().is_waiting(study_no{})) << "it goes on when it may";
+      x.apply(merge_event::paused_set{study_no{0}, false});
     }
     if (!x.trainers.at(id).granted)
       x.grant(id);
@@ -439,7 +439,7 @@ TEST(MergeCore, ALeaseHasTheSettingsOfAStudyThatWaitsForIt) {
   ASSERT_EQ(x.sent_leases.size(), 2u);
   for (const auto& [id, lease] : x.sent_leases)
     EXPECT_EQ(lease.workload.settings,
-              interpreter(lease.stages.front().node == 1 ? "a" : "b"));
+              interpreter(lease.stages.front().node == node_id{1} ? "a" : "b"));
 }
 
 TEST(MergeCore, ALeaseEndsWhereNobodyWithItsSettingsWaits) {
@@ -536,13 +536,13 @@ TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
 
 /// Heartbeats every five seconds that show state `at` for so long, or until the
 /// trainer is given up. @returns for how long they did
-double show(merge_world& x, trainer_id id, std::uint64_t lease, step_t at,
+double show(merge_world& x, trainer_id id, lease_id lease, step_t at,
             double seconds) {
   double shown = 0;
   while (shown < seconds && x.stalled.empty()) {
     x.pass(5);
     shown += 5;
-    x.apply(merge_event::heartbeat{id, lease_id{lease}, at});
+    x.apply(merge_event::heartbeat{id, lease, at});
   }
   return shown;
 }
@@ -651,7 +651,7 @@ TEST(MergeCore, HeartbeatsOfAnotherTrainerCountForNothing) {
   started_world x{options};
   x.train(0, {x.constant(.1)}, 9);
   const auto id = x.grant();
-  const lease_id lease{x.lease_of(id)};
+  const auto lease = x.lease_of(id);
   for (int i = 0; i < 10; ++i) {
     x.pass(5);
     x.apply(merge_event::heartbeat{trainer_id{99}, lease, 0});
@@ -664,7 +664,7 @@ TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto id = x.grant();
   x.commit_all();
-  x.apply(merge_event::paused_set{0, true});
+  x.apply(merge_event::paused_set{study_no{0}, true});
   EXPECT_EQ(x.studies[0].quiesced, 0u);
   x.run_all();
   EXPECT_EQ(x.sent_leases.size(), 1u) << "nothing new starts";
@@ -672,7 +672,7 @@ TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
   EXPECT_EQ(x.studies[0].trials.at(0).delivered.size()
               + x.studies[0].trials.at(1).delivered.size(),
             3u);
-  x.apply(merge_event::paused_set{0, false});
+  x.apply(merge_event::paused_set{study_no{0}, false});
   if (!x.trainers.at(id).granted)
     x.grant(id);
   x.run_all();
@@ -682,12 +682,12 @@ TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
 
 TEST(MergeCore, WhatAPausedStudyAsksForWaits) {
   started_world x;
-  x.apply(merge_event::paused_set{0, true});
+  x.apply(merge_event::paused_set{study_no{0}, true});
   x.train(0, {x.constant(.1)}, 9);
   x.grant();
   x.run_all();
   EXPECT_EQ(x.trained, 0u);
-  x.apply(merge_event::paused_set{0, false});
+  x.apply(merge_event::paused_set{study_no{0}, false});
   x.run_all();
   x.expect_all_as_alone();
 }
@@ -709,17 +709,17 @@ TEST(MergeCore, OrdersThatMakeNoSenseAreIgnoredWhole) {
   x.train(0, {x.constant(.1)}, 9);
   study_orders unknown;
   unknown.asked.push_back({7, 9, 0, false});
-  x.apply(merge_event::orders_given{0, unknown});
+  x.apply(merge_event::orders_given{study_no{0}, unknown});
   study_orders twice;
   twice.added.push_back({0, x.constant(.2), std::nullopt, false});
-  x.apply(merge_event::orders_given{0, twice});
+  x.apply(merge_event::orders_given{study_no{0}, twice});
   study_orders ahead;
   ahead.acked = 1000;
-  x.apply(merge_event::orders_given{0, ahead});
-  x.apply(merge_event::orders_given{17, {}});
-  x.apply(merge_event::paused_set{UINT64_MAX, true});
-  x.apply(merge_event::weight_set{17, 1});
-  x.apply(merge_event::weight_set{0, -1});
+  x.apply(merge_event::orders_given{study_no{0}, ahead});
+  x.apply(merge_event::orders_given{study_no{17}, {}});
+  x.apply(merge_event::paused_set{study_no{UINT32_MAX}, true});
+  x.apply(merge_event::weight_set{study_no{17}, 1});
+  x.apply(merge_event::weight_set{study_no{0}, -1});
   EXPECT_EQ(x.log.size(), 7u);
   x.grant();
   x.run_all();
@@ -757,7 +757,7 @@ TEST(MergeCore, CheckpointsKeepWithinTheirBudget) {
   x.expect_all_as_alone();
   EXPECT_GT(x.deleted.size(), 0u);
   std::uint64_t left = 0;
-  for (node_id id = 0; id < x.core.plan().size(); ++id)
+  for (auto id : id_range(root_node, x.core.plan().size()))
     left += x.core.plan().node(id).checkpoints.size();
   EXPECT_LE(left, 3u);
 }
@@ -905,8 +905,9 @@ TEST(MergeCore, EqualEventsGiveEqualEffects) {
     std::vector<std::uint64_t> result;
     for (const auto& [id, work] : x.sent_leases)
       result.insert(result.end(),
-                    {number_of(id), work.number, work.lane,
-                     work.stages.front().node, work.stages.back().end});
+                    {number_of(id), number_of(work.number), work.lane,
+                     number_of(work.stages.front().node),
+                     work.stages.back().end});
     return result;
   };
   EXPECT_EQ(numbers(), numbers());
@@ -927,7 +928,7 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
   x.apply(merge_event::time_passed{});
   const auto known = x.core.overview();
   EXPECT_DOUBLE_EQ(known.busy_seconds, 30);
-  EXPECT_DOUBLE_EQ(known.study_seconds.at(0), 30);
+  EXPECT_DOUBLE_EQ(known.study_seconds[study_no{}], 30);
   EXPECT_EQ(known.timeline.size(), 6u);
 }
 
@@ -960,8 +961,8 @@ struct chaos : merge_world {
 
   std::size_t pick(std::size_t n) { return rng() % n; }
 
-  std::optional<std::pair<trainer_id, std::uint64_t>> any_lease() {
-    std::vector<std::pair<trainer_id, std::uint64_t>> all;
+  std::optional<std::pair<trainer_id, lease_id>> any_lease() {
+    std::vector<std::pair<trainer_id, lease_id>> all;
     for (const auto& [id, x] : trainers)
       for (const auto& [number, job] : x.jobs)
         all.emplace_back(id, number);
@@ -975,10 +976,10 @@ struct chaos : merge_world {
     auto& st = studies[no];
     switch (pick(6)) {
       case 0:
-        apply(merge_event::paused_set{no, pick(2) == 0});
+        apply(merge_event::paused_set{study_no(no), pick(2) == 0});
         break;
       case 1:
-        apply(merge_event::weight_set{no, 1.0 + static_cast<double>(pick(4))});
+        apply(merge_event::weight_set{study_no(no), 1.0 + static_cast<double>(pick(4))});
         break;
       case 2:
         if (!st.trials.empty()) {
@@ -1080,7 +1081,7 @@ struct chaos : merge_world {
     for (std::size_t i = 0; i < studies.size(); ++i) {
       studies[i].wants_capacity = false;
       give(i, orders_of(i));
-      apply(merge_event::paused_set{i, false});
+      apply(merge_event::paused_set{study_no(i), false});
     }
     for (int i = 0; i < 3; ++i)
       grant();
@@ -1112,16 +1113,16 @@ struct chaos : merge_world {
     std::ostringstream out;
     out << std::hexfloat;
     for (const auto& [id, work] : sent_leases) {
-      out << "lease " << work.number << " to " << number_of(id) << " from "
+      out << "lease " << to_string(work.number) << " to " << number_of(id) << " from "
           << work.start.file;
       for (const auto& x : work.stages)
-        out << ' ' << x.node << ':' << x.begin << '-' << x.end;
+        out << ' ' << to_string(x.node) << ':' << x.begin << '-' << x.end;
       for (const auto& x : work.stops)
         out << ' ' << x.at << x.evaluate << x.save << x.last;
       out << '\n';
     }
     for (const auto& x : sent_stops)
-      out << "stop " << x.stop.lease << ' ' << x.stop.point.at << '\n';
+      out << "stop " << to_string(x.stop.lease) << ' ' << x.stop.point.at << '\n';
     for (const auto& x : log)
       out << x.text << '\n';
     for (const auto& file : deleted)

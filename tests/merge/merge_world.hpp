@@ -39,16 +39,16 @@ public:
       std::size_t next_stop = 0;
       std::string kind = "model"; ///< of the trainer
     };
-    std::map<std::uint64_t, job> jobs; ///< by lease
+    std::map<lease_id, job> jobs;
     std::string kind = "model";
     bool granted = false;
     bool silent = false; ///< it trains nothing and says nothing
   };
 
   struct study {
-    std::map<std::uint64_t, model_trial> trials; ///< by the study's numbers
-    std::set<std::uint64_t> dropped;
-    std::map<std::uint64_t, trial_failed> failed;
+    std::map<trial_no, model_trial> trials;
+    std::set<trial_no> dropped;
+    std::map<trial_no, trial_failed> failed;
     std::uint64_t received = 0; ///< news and offers
     std::uint64_t offered = 0;  ///< trials, since last asked
     std::uint64_t quiesced = 0; ///< how often
@@ -62,7 +62,7 @@ public:
   merge_core core;
   moment now{};
   std::map<trainer_id, trainer> trainers; ///< those that have not died
-  std::vector<study> studies;
+  std::vector<study> studies; ///< by `study_no`
   std::deque<commit_request> commits; ///< under way, oldest first
   std::map<std::string, model_state> files;
   std::set<std::string> deleted;
@@ -107,7 +107,7 @@ public:
   std::size_t add_study(measuring when, double weight = 1, bool paused = false,
                         settings_table::settings settings = {}) {
     study_registration x;
-    x.id = studies.size() + 1;
+    x.id = study_id{studies.size() + 1};
     x.when = std::move(when);
     x.weight = weight;
     x.paused = paused;
@@ -138,7 +138,7 @@ public:
       auto& to = st.trials.at(y.no).asked_to;
       to = std::max(to, y.to);
     }
-    apply(merge_event::orders_given{no, std::move(x)});
+    apply(merge_event::orders_given{static_cast<study_no>(no), std::move(x)});
   }
 
   /// Adds trials and has each trained up to `to`.
@@ -219,15 +219,15 @@ public:
   // -- trainers ---------------------------------------------------------------
 
   /// The only lease that a trainer has.
-  std::uint64_t lease_of(trainer_id id) const {
+  lease_id lease_of(trainer_id id) const {
     const auto& jobs = trainers.at(id).jobs;
     EXPECT_EQ(jobs.size(), 1u);
-    return jobs.empty() ? 0 : jobs.begin()->first;
+    return jobs.empty() ? lease_id{} : jobs.begin()->first;
   }
 
   /// Trains a lease up to its next stop and reports that; ends it after the
   /// last one. @returns the report
-  stop_report step(trainer_id id, std::uint64_t number,
+  stop_report step(trainer_id id, lease_id number,
                    double step_seconds = 1) {
     auto& job = trainers.at(id).jobs.at(number);
     const auto stop = job.work.stops.at(job.next_stop++);
@@ -249,7 +249,7 @@ public:
       apply(merge_event::reported{x, to});
   }
 
-  void end(trainer_id id, std::uint64_t number,
+  void end(trainer_id id, lease_id number,
            std::optional<error> failure = {}) {
     auto entry = trainers.at(id).jobs.extract(number);
     lease_end x;
@@ -261,8 +261,8 @@ public:
     apply(merge_event::lease_ended{std::move(x)});
   }
 
-  void heartbeat(trainer_id id, std::uint64_t number) {
-    apply(merge_event::heartbeat{id, lease_id{number},
+  void heartbeat(trainer_id id, lease_id number) {
+    apply(merge_event::heartbeat{id, number,
                                  trainers.at(id).jobs.at(number).at});
   }
 
@@ -383,7 +383,7 @@ private:
   }
 
   void receive(study_no no, const study_news& news) {
-    auto& st = studies[no];
+    auto& st = studies[number_of(no)];
     for (const auto& x : news) {
       ++st.received;
       if (const auto* y = std::get_if<trial_measured>(&x)) {
@@ -452,8 +452,8 @@ private:
 
   void take(merge_effect::send_cancel& x) {
     auto& jobs = granted(x.trainer).jobs;
-    if (jobs.count(number_of(x.lease)) > 0)
-      cancelled.emplace_back(x.trainer, number_of(x.lease));
+    if (jobs.count(x.lease) > 0)
+      cancelled.emplace_back(x.trainer, x.lease);
   }
 
   void take(merge_effect::send_ack& x) {
@@ -501,17 +501,20 @@ private:
   }
 
   void take(merge_effect::offer_capacity& x) {
-    ++studies[x.study].received;
-    studies[x.study].offered += x.trials;
+    auto& st = studies[number_of(x.study)];
+    ++st.received;
+    st.offered += x.trials;
   }
 
-  void take(merge_effect::notify_quiesced& x) { ++studies[x.study].quiesced; }
+  void take(merge_effect::notify_quiesced& x) {
+    ++studies[number_of(x.study)].quiesced;
+  }
   void take(merge_effect::retired& x) { retired.push_back(x.trained_steps); }
   void take(merge_effect::log_line& x) { log.push_back(std::move(x)); }
 
 public:
   /// Leases that trainers were asked to cancel while they had them.
-  std::vector<std::pair<trainer_id, std::uint64_t>> cancelled;
+  std::vector<std::pair<trainer_id, lease_id>> cancelled;
 
   /// Ends what was cancelled, as trainers do.
   void obey_cancels() {

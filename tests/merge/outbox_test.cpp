@@ -14,7 +14,7 @@ namespace hippo {
 namespace {
 
 journal_record removal_of(step_t step) {
-  return checkpoint_removed{"key", 1, step};
+  return checkpoint_removed{"key", node_id{1}, step};
 }
 
 step_t step_of(const journal_record& x) {
@@ -22,7 +22,7 @@ step_t step_of(const journal_record& x) {
 }
 
 study_news measured(step_t at) {
-  return {trial_measured{0, 1, at, {{"loss", 1}}}};
+  return {trial_measured{0, node_id{1}, at, {{"loss", 1}}}};
 }
 
 using acks = std::vector<std::pair<reply_address, ack>>;
@@ -59,18 +59,18 @@ TEST(Outbox, CommitsAreNumberedFromOne) {
 TEST(Outbox, AcknowledgementWaitsForItsCommit) {
   outbox x;
   x.add(removal_of(1));
-  x.acknowledge(reply_address{7}, {4, 10});
+  x.acknowledge(reply_address{7}, {lease_id{4}, 10});
   const auto commit = x.next_commit();
   ASSERT_TRUE(commit);
   EXPECT_EQ(x.committed(commit->number),
-            (acks{{reply_address{7}, {4, 10}}}));
+            (acks{{reply_address{7}, {lease_id{4}, 10}}}));
 }
 
 TEST(Outbox, AcknowledgementAfterACommitWaitsForTheNextOne) {
   outbox x;
   x.add(removal_of(1));
   ASSERT_TRUE(x.next_commit());
-  x.acknowledge(reply_address{7}, {4, 10});
+  x.acknowledge(reply_address{7}, {lease_id{4}, 10});
   EXPECT_TRUE(x.committed(1).empty());
   ASSERT_TRUE(x.next_commit());
   EXPECT_EQ(x.committed(2).size(), 1u);
@@ -78,7 +78,7 @@ TEST(Outbox, AcknowledgementAfterACommitWaitsForTheNextOne) {
 
 TEST(Outbox, AcknowledgementAloneIsACommit) {
   outbox x;
-  x.acknowledge(reply_address{7}, {4, 10});
+  x.acknowledge(reply_address{7}, {lease_id{4}, 10});
   EXPECT_FALSE(x.is_empty());
   const auto commit = x.next_commit();
   ASSERT_TRUE(commit);
@@ -89,14 +89,14 @@ TEST(Outbox, AcknowledgementAloneIsACommit) {
 
 TEST(Outbox, NewsOfAStudyIsSentInOneGo) {
   outbox x;
-  x.notify(2, measured(5));
-  x.notify(1, measured(6));
-  x.notify(2, measured(7));
+  x.notify(study_no{2}, measured(5));
+  x.notify(study_no{1}, measured(6));
+  x.notify(study_no{2}, measured(7));
   const auto commit = x.next_commit();
   ASSERT_TRUE(commit);
   ASSERT_EQ(commit->news.size(), 2u);
-  EXPECT_EQ(commit->news[0].first, 1u);
-  EXPECT_EQ(commit->news[1].first, 2u);
+  EXPECT_EQ(commit->news[0].first, study_no{1});
+  EXPECT_EQ(commit->news[1].first, study_no{2});
   ASSERT_EQ(commit->news[1].second.size(), 2u);
   EXPECT_EQ(std::get<trial_measured>(commit->news[1].second[0]).at, 5u);
   EXPECT_EQ(std::get<trial_measured>(commit->news[1].second[1]).at, 7u);
@@ -124,7 +124,7 @@ TEST(Outbox, IsNotEmptyWhileACommitIsUnderWay) {
 
 TEST(Outbox, IsNotEmptyWhileNewsWaits) {
   outbox x;
-  x.notify(0, measured(5));
+  x.notify(study_no{0}, measured(5));
   EXPECT_FALSE(x.is_empty());
 }
 
@@ -133,7 +133,7 @@ TEST(Outbox, CommitWithoutNumbersOfItsPartsIsEmpty) {
   commit_request x;
   x.number = 4;
   EXPECT_TRUE(x.empty());
-  x.news.push_back({0, measured(1)});
+  x.news.push_back({study_no{}, measured(1)});
   EXPECT_FALSE(x.empty());
 }
 
@@ -167,9 +167,9 @@ TEST(Outbox, NothingIsLostNorTwiceNorTooEarlyInAnyOrder) {
       under_way.pop_front();
       stored = up_to;
       for (const auto& [to, y] : x.committed(number)) {
-        EXPECT_EQ(static_cast<std::uint64_t>(to), y.lease);
-        EXPECT_LE(y.lease, stored);
-        acked.push_back(y.lease);
+        EXPECT_EQ(static_cast<std::uint64_t>(to), number_of(y.lease));
+        EXPECT_LE(number_of(y.lease), stored);
+        acked.push_back(number_of(y.lease));
       }
     };
     for (int turn = 0; turn < 120; ++turn)
@@ -179,7 +179,7 @@ TEST(Outbox, NothingIsLostNorTwiceNorTooEarlyInAnyOrder) {
           want_records.push_back(last);
           break;
         case 1:
-          x.notify(0, measured(++last));
+          x.notify(study_no{0}, measured(++last));
           want_news.push_back(last);
           break;
         case 2:
@@ -188,7 +188,7 @@ TEST(Outbox, NothingIsLostNorTwiceNorTooEarlyInAnyOrder) {
           break;
         case 3:
           ++last;
-          x.acknowledge(reply_address{last}, {last, 1});
+          x.acknowledge(reply_address{last}, {lease_id{last}, 1});
           want_acked.push_back(last);
           break;
         case 4: take_commit(); break;

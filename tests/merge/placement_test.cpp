@@ -68,8 +68,8 @@ struct two_studies : world {
     end(id);
   }
 
-  study_no first = 0, second = 0;
-  node_id first_node = 0, second_node = 0;
+  study_no first{}, second{};
+  node_id first_node{}, second_node{};
 };
 
 TEST(LeftBehind, StudyIsLeftBehindBeyondTwoQuanta) {
@@ -260,7 +260,7 @@ TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   const auto node = x.add_trial(study, 100);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
-                  {number_of(failed), 4, error{errc::training_failed, ""}, {}},
+                  {failed, 4, error{errc::training_failed, ""}, {}},
                   x.plan);
   x.end(failed);
   const auto path = x.path_on(node);
@@ -292,7 +292,7 @@ std::optional<placed_path> placed_beside(step_t misfit, step_t fitting,
 }
 
 TEST(NextPlacement, MisfitGivesWayToAPathThatFits) {
-  node_id misfit = 0;
+  node_id misfit{};
   const auto placed = placed_beside(190, 100, misfit);
   ASSERT_TRUE(placed && placed->where);
   EXPECT_NE(placed->what.stages.front().node, misfit);
@@ -300,7 +300,7 @@ TEST(NextPlacement, MisfitGivesWayToAPathThatFits) {
 }
 
 TEST(NextPlacement, MisfitGoesFirstIfItIsMuchLonger) {
-  node_id misfit = 0;
+  node_id misfit{};
   const auto placed = placed_beside(210, 100, misfit);
   ASSERT_TRUE(placed && placed->where);
   EXPECT_EQ(placed->what.stages.front().node, misfit);
@@ -315,7 +315,7 @@ TEST(NextPlacement, PathThatFailedOnAllFreeTrainersGivesWay) {
   const auto node = x.add_trial(study, 1000);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
-                  {number_of(failed), 4, error{errc::training_failed, ""}, {}},
+                  {failed, 4, error{errc::training_failed, ""}, {}},
                   x.plan);
   x.end(failed);
   x.retries.set_able({first_trainer, second_trainer});
@@ -339,7 +339,7 @@ TEST(NextPlacement, TrainerWithoutALeaseTakesAnythingBeforeAMisfit) {
   const auto node = x.add_trial(x.add_study(1000), 1000, 2);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
-                  {number_of(failed), 4, error{errc::training_failed, ""}, {}},
+                  {failed, 4, error{errc::training_failed, ""}, {}},
                   x.plan);
   x.end(failed);
   x.retries.set_able({first_trainer, second_trainer});
@@ -388,7 +388,7 @@ struct capacity_world : world {
     : world(lanes), studies(plan) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       ledger.add_study(weights[i]);
-      const auto no = studies.add({i + 1, {10, {10}}, weights[i], false});
+      const auto no = studies.add({study_id{i + 1}, {10, {10}}, weights[i], false});
       study_orders orders;
       orders.wants_capacity = wants[i];
       if (studies.apply(no, orders, true))
@@ -399,33 +399,35 @@ struct capacity_world : world {
   study_table studies;
 };
 
+std::vector<std::uint64_t> divided(const capacity_world& x) {
+  const auto offers = divide_capacity(x.view(), x.studies);
+  return {offers.begin(), offers.end()};
+}
+
 TEST(DivideCapacity, FreeLanesAreDividedByWeight) {
   capacity_world x{4, {1, 3}, {true, true}};
   x.leases.add(first_trainer);
   x.leases.add(second_trainer);
-  EXPECT_EQ(divide_capacity(x.view(), x.studies),
-            (std::vector<std::uint64_t>{2, 6}));
+  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{2, 6}));
 }
 
 TEST(DivideCapacity, LaneCountsAsAPartOfADevice) {
   capacity_world x{4, {1, 1}, {true, true}};
   x.leases.add(first_trainer);
-  x.ledger.begin(lease_id{1}, second_trainer, {0});
-  EXPECT_EQ(divide_capacity(x.view(), x.studies),
-            (std::vector<std::uint64_t>{0, 4}));
+  x.ledger.begin(lease_id{1}, second_trainer, {study_no{0}});
+  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{0, 4}));
 }
 
 TEST(DivideCapacity, StudiesThatWantNoneGetNone) {
   capacity_world x{4, {1, 3}, {true, false}};
   x.leases.add(first_trainer);
-  EXPECT_EQ(divide_capacity(x.view(), x.studies),
-            (std::vector<std::uint64_t>{4, 0}));
+  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{4, 0}));
 }
 
 TEST(DivideCapacity, WhereNobodyWantsAnyThereIsNothing) {
   capacity_world x{1, {1, 3}, {false, false}};
   x.leases.add(first_trainer);
-  EXPECT_TRUE(divide_capacity(x.view(), x.studies).empty());
+  EXPECT_TRUE(divided(x).empty());
 }
 
 TEST(DivideCapacity, OnlyEmptyLanesOfFreeTrainersAreDivided) {
@@ -446,12 +448,12 @@ TEST(DivideCapacity, OnlyEmptyLanesOfFreeTrainersAreDivided) {
       else
         want += lanes - busy;
     }
-    const auto divided = divide_capacity(x.view(), x.studies);
-    ASSERT_EQ(divided.size(), 3u);
-    EXPECT_EQ(divided[1], 0u);
-    EXPECT_EQ(std::accumulate(divided.begin(), divided.end(), 0ull), want);
-    EXPECT_LE(std::max(divided[0], divided[2])
-                - std::min(divided[0], divided[2]),
+    const auto offers = divided(x);
+    ASSERT_EQ(offers.size(), 3u);
+    EXPECT_EQ(offers[1], 0u);
+    EXPECT_EQ(std::accumulate(offers.begin(), offers.end(), 0ull), want);
+    EXPECT_LE(std::max(offers[0], offers[2])
+                - std::min(offers[0], offers[2]),
               1u);
   }
 }

@@ -30,7 +30,7 @@ struct contended : world {
     add_trial(second, 10);
   }
 
-  study_no first = 0, second = 0;
+  study_no first{}, second{};
   lease_id id{};
 };
 
@@ -121,7 +121,7 @@ struct outrun : world {
       add_trial(longer, waiting);
   }
 
-  study_no longer = 0;
+  study_no longer{};
   lease_id id{};
 };
 

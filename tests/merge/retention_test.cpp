@@ -23,11 +23,12 @@ checkpoint file_of(std::uint64_t bytes) { return {"a.ckpt", bytes, 1}; }
 /// one at 15.
 stored_plan stored() {
   stored_plan result;
-  result.nodes = {{1, 0, 0, 0, lr(.1)}, {2, 1, 10, 0, lr(.01)}};
-  result.results = {{1, 30, {{"loss", 1}}, "cpu"}};
-  result.checkpoints = {{1, 10, {"a", 100, 1}},
-                        {1, 30, {"b", 200, 2}},
-                        {2, 15, {"c", 400, 3}}};
+  result.nodes = {{node_id{1}, root_node, 0, 0, lr(.1)},
+                  {node_id{2}, node_id{1}, 10, 0, lr(.01)}};
+  result.results = {{node_id{1}, 30, {{"loss", 1}}, "cpu"}};
+  result.checkpoints = {{node_id{1}, 10, {"a", 100, 1}},
+                        {node_id{1}, 30, {"b", 200, 2}},
+                        {node_id{2}, 15, {"c", 400, 3}}};
   return result;
 }
 
@@ -35,11 +36,11 @@ TEST(Restore, PlanHasWhatWasStored) {
   search_plan plan;
   EXPECT_EQ(restore(plan, stored()), 700u);
   ASSERT_EQ(plan.size(), 3u);
-  EXPECT_EQ(plan.node(2).parent, 1u);
-  EXPECT_EQ(plan.node(2).begin, 10u);
-  EXPECT_EQ(plan.node(1).results.count(30), 1u);
-  EXPECT_EQ(plan.node(1).checkpoints.size(), 2u);
-  EXPECT_EQ(plan.node(2).checkpoints.at(15).file, "c");
+  EXPECT_EQ(plan.node(node_id{2}).parent, node_id{1});
+  EXPECT_EQ(plan.node(node_id{2}).begin, 10u);
+  EXPECT_EQ(plan.node(node_id{1}).results.count(30), 1u);
+  EXPECT_EQ(plan.node(node_id{1}).checkpoints.size(), 2u);
+  EXPECT_EQ(plan.node(node_id{2}).checkpoints.at(15).file, "c");
   retention{700, 1000}.check_invariants(plan);
 }
 
@@ -52,10 +53,10 @@ TEST(Restore, EmptyPlanTakesNothing) {
 TEST(CollectIdle, CheapestToTrainAgainGoFirst) {
   const auto gone = collect_idle(stored(), 450);
   ASSERT_EQ(gone.size(), 2u);
-  EXPECT_EQ(gone[0].what.node, 2u);
+  EXPECT_EQ(gone[0].what.node, node_id{2});
   EXPECT_EQ(gone[0].what.at, 15u);
   EXPECT_EQ(gone[0].steps, 5u);
-  EXPECT_EQ(gone[1].what.node, 1u);
+  EXPECT_EQ(gone[1].what.node, node_id{1});
   EXPECT_EQ(gone[1].what.at, 10u);
   EXPECT_EQ(gone[1].steps, 10u);
 }
@@ -148,15 +149,16 @@ TEST(Retention, BytesAreThoseOfThePlanUnderRandomChanges) {
     SCOPED_TRACE(seed);
     std::mt19937_64 rng{seed};
     search_plan plan;
-    const node_id nodes = 2 + rng() % 8;
-    for (node_id id = 1; id <= nodes; ++id)
-      plan.restore_node(id, rng() % id, 0, lr(static_cast<double>(id)), 0);
+    const auto nodes = 2 + rng() % 8;
+    for (auto id : id_range(node_id{1}, nodes + 1))
+      plan.restore_node(id, node_id{rng() % number_of(id)}, 0,
+                        lr(static_cast<double>(id)), 0);
     const time_estimates estimates;
     scheduler chooser{plan, estimates, policy::critical_path};
     std::uint64_t limit = 1000;
     retention x{0, limit};
     for (int turn = 0; turn < 80; ++turn) {
-      const auto node = 1 + rng() % nodes;
+      const node_id node{1 + rng() % nodes};
       const auto at = 1 + rng() % 20;
       const auto there = plan.node(node).checkpoints.find(at);
       const bool is_there = there != plan.node(node).checkpoints.end();
@@ -174,7 +176,7 @@ TEST(Retention, BytesAreThoseOfThePlanUnderRandomChanges) {
       }
       chooser.update(plan.take_changed());
       std::uint64_t sum = 0;
-      for (node_id id = 1; id <= nodes; ++id)
+      for (auto id : id_range(node_id{1}, nodes + 1))
         for (const auto& kvp : plan.node(id).checkpoints)
           sum += kvp.second.bytes;
       ASSERT_EQ(x.bytes(), sum);

@@ -22,20 +22,23 @@ constexpr trainer_id first_trainer{1};
 constexpr trainer_id second_trainer{2};
 
 lease_end failed_at(step_t at, errc code, std::string log = {}) {
-  return {1, at, error{code, "it broke"}, std::move(log)};
+  return {lease_id{1}, at, error{code, "it broke"}, std::move(log)};
 }
 
 /// Node 1 from state 0 on, and node 2, which leaves it at state 10.
 search_plan plan_of_two() {
   search_plan result;
-  result.restore_node(1, 0, 0, {{"lr", form::constant(.1)}}, 0);
-  result.restore_node(2, 1, 10, {{"lr", form::constant(.01)}}, 0);
+  result.restore_node(node_id{1}, root_node, 0, {{"lr", form::constant(.1)}},
+                      0);
+  result.restore_node(node_id{2}, node_id{1}, 10, {{"lr", form::constant(.01)}},
+                      0);
   return result;
 }
 
 /// Steps 0 to 20, on both nodes.
 running_lease lease_of_both(trainer_id trainer) {
-  return lease_of(lease_id{1}, trainer, 0, {{1, 0, 10, {}}, {2, 10, 20, {}}});
+  return lease_of(lease_id{1}, trainer, 0,
+                  {{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
 }
 
 path path_of(std::vector<stage> stages) { return {{}, std::move(stages)}; }
@@ -58,7 +61,8 @@ TEST_F(RetryPolicy, CancelledLeaseIsLeasedAgain) {
 }
 
 TEST_F(RetryPolicy, TrainerThatHandsALeaseBackUntouchedLeaves) {
-  auto lease = lease_of(lease_id{1}, first_trainer, 0, {{1, 5, 10, {}}});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{1}, 5, 10, {}}});
   auto x = judge(lease, failed_at(5, errc::cancelled));
   ASSERT_TRUE(std::holds_alternative<retry>(x));
   EXPECT_TRUE(std::get<retry>(x).trainer_leaves);
@@ -112,7 +116,10 @@ TEST_F(RetryPolicy, FailureOfADiskIsNoAttempt) {
 
 TEST_F(RetryPolicy, DivergedStateIsOfTheStageThatReachesIt) {
   for (const auto& [at, node] :
-       std::map<step_t, node_id>{{4, 1}, {10, 1}, {11, 2}, {20, 2}}) {
+       std::map<step_t, node_id>{{4, node_id{1}},
+                                 {10, node_id{1}},
+                                 {11, node_id{2}},
+                                 {20, node_id{2}}}) {
     const auto x = judge(lease_of_both(first_trainer),
                          failed_at(at, errc::diverged));
     ASSERT_TRUE(std::holds_alternative<mark_diverged>(x)) << at;
@@ -122,37 +129,39 @@ TEST_F(RetryPolicy, DivergedStateIsOfTheStageThatReachesIt) {
 }
 
 TEST_F(RetryPolicy, BadCheckpointInsideANodeIsOfThatNode) {
-  plan.restore_checkpoint(2, 15, {"b.ckpt", 8, 1});
-  auto lease = lease_of(lease_id{1}, first_trainer, 0, {{2, 15, 20, {}}});
+  plan.restore_checkpoint(node_id{2}, 15, {"b.ckpt", 8, 1});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}});
   lease.work.start.file = "b.ckpt";
   const auto bad = failed_at(15, errc::bad_checkpoint);
   for (int i = 0; i < 2; ++i)
     ASSERT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
   const auto x = judge(lease, bad);
   ASSERT_TRUE(std::holds_alternative<forget_checkpoint>(x));
-  EXPECT_EQ(std::get<forget_checkpoint>(x).node, 2u);
+  EXPECT_EQ(std::get<forget_checkpoint>(x).node, node_id{2});
   EXPECT_EQ(std::get<forget_checkpoint>(x).at, 15u);
 }
 
 TEST_F(RetryPolicy, BadCheckpointAtTheBeginOfANodeIsOfTheOneThatItLeaves) {
-  plan.restore_checkpoint(1, 10, {"a.ckpt", 8, 1});
-  auto lease = lease_of(lease_id{1}, first_trainer, 0, {{2, 10, 20, {}}});
+  plan.restore_checkpoint(node_id{1}, 10, {"a.ckpt", 8, 1});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 10, 20, {}}});
   lease.work.start.file = "a.ckpt";
   const auto bad = failed_at(10, errc::bad_checkpoint);
   for (int i = 0; i < 2; ++i)
     ASSERT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
   const auto x = judge(lease, bad);
   ASSERT_TRUE(std::holds_alternative<forget_checkpoint>(x));
-  EXPECT_EQ(std::get<forget_checkpoint>(x).node, 1u);
+  EXPECT_EQ(std::get<forget_checkpoint>(x).node, node_id{1});
   EXPECT_EQ(std::get<forget_checkpoint>(x).at, 10u);
 }
 
 TEST_F(RetryPolicy, ACheckpointIsGoodWhileAnotherHasNotTried) {
-  plan.restore_checkpoint(2, 15, {"b.ckpt", 8, 1});
+  plan.restore_checkpoint(node_id{2}, 15, {"b.ckpt", 8, 1});
   policy.set_able({first_trainer, second_trainer});
   const auto bad = failed_at(15, errc::bad_checkpoint);
   const auto lease_to = [](trainer_id x) {
-    auto result = lease_of(lease_id{1}, x, 0, {{2, 15, 20, {}}});
+    auto result = lease_of(lease_id{1}, x, 0, {{node_id{2}, 15, 20, {}}});
     result.work.start.file = "b.ckpt";
     return result;
   };
@@ -164,7 +173,8 @@ TEST_F(RetryPolicy, ACheckpointIsGoodWhileAnotherHasNotTried) {
 }
 
 TEST_F(RetryPolicy, BadCheckpointThatIsForgottenAlreadyIsNoAttempt) {
-  auto lease = lease_of(lease_id{1}, first_trainer, 0, {{2, 15, 20, {}}});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}});
   lease.work.start.file = "b.ckpt";
   for (int i = 0; i < 5; ++i) {
     const auto x = judge(lease, failed_at(15, errc::bad_checkpoint));
@@ -189,7 +199,7 @@ TEST_F(RetryPolicy, LastAttemptFailsWhatCouldNotBeReached) {
     = judge(lease, failed_at(6, errc::training_failed, "last words"));
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   const auto& failed = std::get<fail_from>(x);
-  EXPECT_EQ(failed.node, 1u);
+  EXPECT_EQ(failed.node, node_id{1});
   EXPECT_EQ(failed.at, 7u);
   EXPECT_EQ(failed.reason.code, errc::training_failed);
   EXPECT_EQ(failed.reason.message,
@@ -209,12 +219,12 @@ TEST_F(RetryPolicy, StateAtABorderFailsInTheStageThatBeginsThere) {
   auto x = once.judge(lease_of_both(first_trainer),
                       failed_at(10, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
-  EXPECT_EQ(std::get<fail_from>(x).node, 2u);
+  EXPECT_EQ(std::get<fail_from>(x).node, node_id{2});
   EXPECT_EQ(std::get<fail_from>(x).at, 11u);
   x = once.judge(lease_of_both(first_trainer),
                  failed_at(20, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
-  EXPECT_EQ(std::get<fail_from>(x).node, 2u);
+  EXPECT_EQ(std::get<fail_from>(x).node, node_id{2});
   EXPECT_EQ(std::get<fail_from>(x).at, 20u);
 }
 
@@ -290,7 +300,7 @@ TEST_F(RetryPolicy, AfterAVerdictWhoTriesAgainBeginsAnew) {
 
 TEST_F(RetryPolicy, FailedStateIsLeftToThoseThatHaveNotTried) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
-  const auto path = path_of({{1, 0, 10, {}}});
+  const auto path = path_of({{node_id{1}, 0, 10, {}}});
   EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
   policy.set_able({first_trainer});
   EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
@@ -306,10 +316,11 @@ TEST_F(RetryPolicy, TheFirstFailedStateOnThePathDecides) {
   policy.set_able({first_trainer, second_trainer});
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
-  const auto path = path_of({{1, 0, 10, {}}, {2, 10, 20, {}}});
+  const auto path =
+    path_of({{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
   EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
   EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
-  const auto rest = path_of({{2, 10, 20, {}}});
+  const auto rest = path_of({{node_id{2}, 10, 20, {}}});
   EXPECT_FALSE(policy.is_left_to_others(first_trainer, rest));
   EXPECT_TRUE(policy.is_left_to_others(second_trainer, rest));
 }
@@ -319,9 +330,10 @@ TEST_F(RetryPolicy, WhatIsBehindTheBeginOfAPathDecidesNothing) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
   EXPECT_FALSE(policy.is_left_to_others(first_trainer,
-                                        path_of({{1, 5, 10, {}}})));
+                                        path_of({{node_id{1}, 5, 10, {}}})));
   EXPECT_TRUE(policy.is_left_to_others(
-    second_trainer, path_of({{1, 5, 10, {}}, {2, 10, 20, {}}})));
+    second_trainer,
+    path_of({{node_id{1}, 5, 10, {}}, {node_id{2}, 10, 20, {}}})));
 }
 
 TEST_F(RetryPolicy, PathThatEndsBeforeAFailedStateIsNotLeftToOthers) {
@@ -332,9 +344,9 @@ TEST_F(RetryPolicy, PathThatEndsBeforeAFailedStateIsNotLeftToOthers) {
   const auto is_left = [&](std::vector<stage> stages) {
     return policy.is_left_to_others(first_trainer, path_of(std::move(stages)));
   };
-  EXPECT_FALSE(is_left({{1, 0, 6, {}}}));
-  EXPECT_TRUE(is_left({{1, 0, 7, {}}}));
-  EXPECT_FALSE(is_left({{2, 10, 20, {}}}));
+  EXPECT_FALSE(is_left({{node_id{1}, 0, 6, {}}}));
+  EXPECT_TRUE(is_left({{node_id{1}, 0, 7, {}}}));
+  EXPECT_FALSE(is_left({{node_id{2}, 10, 20, {}}}));
 }
 
 TEST_F(RetryPolicy, WhoCouldNotGetAsFarAsAnotherIsToBlame) {
@@ -350,7 +362,7 @@ TEST_F(RetryPolicy, WhoCouldNotGetAsFarAsAnotherIsToBlame) {
 TEST_F(RetryPolicy, WhoStartsBeyondAFailureShowsNothing) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   const auto other
-    = lease_of(lease_id{2}, second_trainer, 0, {{1, 5, 10, {}}});
+    = lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 5, 10, {}}});
   EXPECT_TRUE(policy.note_progress(other, 10).empty());
 }
 
@@ -361,11 +373,12 @@ TEST_F(RetryPolicy, NobodyIsToBlameForWhatComesAndGoes) {
 }
 
 TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
-  judge(lease_of(lease_id{1}, first_trainer, 0, {{1, 10, 10, {}}}),
+  judge(lease_of(lease_id{1}, first_trainer, 0, {{node_id{1}, 10, 10, {}}}),
         failed_at(10, errc::training_failed));
-  EXPECT_EQ(policy.note_progress(
-              lease_of(lease_id{2}, second_trainer, 0, {{1, 10, 10, {}}}), 10),
-            (std::set<trainer_id>{first_trainer}));
+  EXPECT_EQ(
+    policy.note_progress(
+      lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 10, 10, {}}}), 10),
+    (std::set<trainer_id>{first_trainer}));
 }
 
 /// However failures fall, a state fails only when enough trainers have tried,
@@ -401,7 +414,7 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       lease.progress.saved = lease.progress.reached
         = rng() % 3 == 0 ? at / 5 * 5 : 0;
       const std::pair<node_id, step_t> key{
-        at < 10 ? 1u : 2u,
+        node_id{at < 10 ? 1u : 2u},
         std::max<step_t>(lease.progress.saved, at < 10 ? 0 : 10)};
       auto& tried = model[key].tried;
       tried.push_back(trainer);
@@ -422,11 +435,11 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
         model.erase(key);
       const trainer_id asked{1 + rng() % 4};
       const auto end = 1 + rng() % 20;
-      std::vector<stage> stages{{1, 0, std::min<step_t>(end, 10), {}}};
+      std::vector<stage> stages{{node_id{1}, 0, std::min<step_t>(end, 10), {}}};
       if (end > 10)
-        stages.push_back({2, 10, end, {}});
+        stages.push_back({node_id{2}, 10, end, {}});
       const auto is_on_way = [&](const auto& where) {
-        return where.first == 1 ? where.second < std::min<step_t>(end, 10)
+        return where.first == node_id{1} ? where.second < std::min<step_t>(end, 10)
                                 : end > 10 && where.second < end;
       };
       step_t first = UINT64_MAX;
@@ -449,8 +462,8 @@ TEST(RetryPolicyDeathTest, LeaseThatEndedWellIsNotJudged) {
   retry_policy policy{3};
   EXPECT_DEBUG_DEATH(retry_policy{0}, "attempts_max");
 #ifndef NDEBUG
-  EXPECT_DEATH(policy.judge(lease_of_both(first_trainer), {1, 20, {}, {}},
-                            plan),
+  EXPECT_DEATH(policy.judge(lease_of_both(first_trainer),
+                            {lease_id{1}, 20, {}, {}}, plan),
                "failure");
 #endif
 }

@@ -5,6 +5,8 @@
 namespace hippo {
 namespace {
 
+constexpr study_no s0{0}, s1{1}, s2{2};
+
 settings_table::settings silence(double seconds) {
   return {{"silence_seconds", seconds}};
 }
@@ -14,9 +16,9 @@ TEST(SettingsTable, TheOldestStudyThatWaitsDecides) {
   x.add(silence(1));
   x.add(silence(2));
   x.add(silence(3));
-  EXPECT_EQ(x.choose({2, 0, 1}), silence(1));
-  EXPECT_EQ(x.choose({2, 1}), silence(2));
-  EXPECT_EQ(x.choose({2}), silence(3));
+  EXPECT_EQ(x.choose({s2, s0, s1}), silence(1));
+  EXPECT_EQ(x.choose({s2, s1}), silence(2));
+  EXPECT_EQ(x.choose(std::vector{s2}), silence(3));
 }
 
 TEST(SettingsTable, EqualSettingsAreOne) {
@@ -27,8 +29,8 @@ TEST(SettingsTable, EqualSettingsAreOne) {
   EXPECT_TRUE(x.is_uniform());
   x.add({});
   EXPECT_FALSE(x.is_uniform());
-  EXPECT_TRUE(x.is_of_any(silence(1), {1, 2}));
-  EXPECT_FALSE(x.is_of_any(silence(1), {2}));
+  EXPECT_TRUE(x.is_of_any(silence(1), {s1, s2}));
+  EXPECT_FALSE(x.is_of_any(silence(1), std::vector{s2}));
 }
 
 TEST(SettingsTable, SettingsThatFailedLastGiveWayUntilTheySucceed) {
@@ -37,14 +39,14 @@ TEST(SettingsTable, SettingsThatFailedLastGiveWayUntilTheySucceed) {
   x.add(silence(2));
   x.add(silence(1));
   x.note_failure(silence(1));
-  EXPECT_EQ(x.choose({0, 1, 2}), silence(2));
-  EXPECT_EQ(x.choose({0, 2}), silence(1)) << "there are no others";
+  EXPECT_EQ(x.choose({s0, s1, s2}), silence(2));
+  EXPECT_EQ(x.choose({s0, s2}), silence(1)) << "there are no others";
   x.note_failure(silence(2));
-  EXPECT_EQ(x.choose({0, 1}), silence(1)) << "they failed longer ago";
+  EXPECT_EQ(x.choose({s0, s1}), silence(1)) << "they failed longer ago";
   x.note_success(silence(2));
-  EXPECT_EQ(x.choose({0, 1}), silence(2));
+  EXPECT_EQ(x.choose({s0, s1}), silence(2));
   x.note_success(silence(1));
-  EXPECT_EQ(x.choose({0, 1}), silence(1));
+  EXPECT_EQ(x.choose({s0, s1}), silence(1));
 }
 
 } // namespace

@@ -18,6 +18,7 @@ using test::at_second;
 
 constexpr trainer_id first_trainer{1};
 constexpr trainer_id second_trainer{2};
+constexpr study_no s0{0}, s1{1}, s2{2};
 constexpr double rounding = 1e-6;
 
 /// A ledger of studies with these weights.
@@ -30,7 +31,7 @@ share_ledger ledger_of(const std::vector<double>& weights) {
 
 TEST(ShareLedger, LeaseAloneHasAllOfItsTrainer) {
   auto x = ledger_of({1});
-  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{1}, first_trainer, {s0});
   EXPECT_DOUBLE_EQ(x.shares().devices(0), 1);
   EXPECT_TRUE(x.has(lease_id{1}));
   EXPECT_EQ(x.leases(), 1u);
@@ -38,17 +39,17 @@ TEST(ShareLedger, LeaseAloneHasAllOfItsTrainer) {
 
 TEST(ShareLedger, LeasesOfATrainerHaveEqualPartsOfIt) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {0});
-  x.begin(lease_id{2}, first_trainer, {0});
-  x.begin(lease_id{3}, first_trainer, {1});
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.begin(lease_id{2}, first_trainer, {s0});
+  x.begin(lease_id{3}, first_trainer, {s1});
   EXPECT_NEAR(x.shares().devices(0), 2. / 3, rounding);
   EXPECT_NEAR(x.shares().devices(1), 1. / 3, rounding);
 }
 
 TEST(ShareLedger, LeaseThatIsLeftAloneHasAllOfItsTrainerAgain) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {0});
-  x.begin(lease_id{2}, first_trainer, {1});
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.begin(lease_id{2}, first_trainer, {s1});
   x.end(lease_id{1});
   EXPECT_NEAR(x.shares().devices(0), 0, rounding);
   EXPECT_NEAR(x.shares().devices(1), 1, rounding);
@@ -57,25 +58,25 @@ TEST(ShareLedger, LeaseThatIsLeftAloneHasAllOfItsTrainerAgain) {
 
 TEST(ShareLedger, TrainersDoNotShareTheirTime) {
   auto x = ledger_of({1});
-  x.begin(lease_id{1}, first_trainer, {0});
-  x.begin(lease_id{2}, second_trainer, {0});
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.begin(lease_id{2}, second_trainer, {s0});
   EXPECT_NEAR(x.shares().devices(0), 2, rounding);
 }
 
 TEST(ShareLedger, BeneficiariesDivideALeaseByWeight) {
   auto x = ledger_of({1, 3});
-  x.begin(lease_id{1}, first_trainer, {0, 1});
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
   EXPECT_NEAR(x.shares().devices(0), .25, rounding);
   EXPECT_NEAR(x.shares().devices(1), .75, rounding);
-  EXPECT_EQ(x.beneficiaries(lease_id{1}), (std::vector<study_no>{0, 1}));
+  EXPECT_EQ(x.beneficiaries(lease_id{1}), (std::vector<study_no>{s0, s1}));
 }
 
 TEST(ShareLedger, AFailedLeaseIsChargedToBeneficiariesByWeight) {
   auto x = ledger_of({1, 3});
-  x.begin(lease_id{1}, first_trainer, {0, 1});
-  x.begin(lease_id{2}, first_trainer, {0});
-  x.set_waiting(0, true);
-  x.set_waiting(1, true);
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
+  x.begin(lease_id{2}, first_trainer, {s0});
+  x.set_waiting(s0, true);
+  x.set_waiting(s1, true);
   const auto before = x.shares().lag(0, 1);
   x.charge(lease_id{1}, 8); // 2 and 6, by their weights 2 each
   EXPECT_NEAR(x.shares().lag(0, 1), before, rounding);
@@ -86,16 +87,16 @@ TEST(ShareLedger, AFailedLeaseIsChargedToBeneficiariesByWeight) {
 
 TEST(ShareLedger, BeneficiariesKeepTheirPartsWhenATrainerIsDivided) {
   auto x = ledger_of({1, 3});
-  x.begin(lease_id{1}, first_trainer, {0, 1});
-  x.begin(lease_id{2}, first_trainer, {0});
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
+  x.begin(lease_id{2}, first_trainer, {s0});
   EXPECT_NEAR(x.shares().devices(0), .125 + .5, rounding);
   EXPECT_NEAR(x.shares().devices(1), .375, rounding);
 }
 
 TEST(ShareLedger, LeaseCountsForThoseThatItServesNow) {
   auto x = ledger_of({1, 1, 1});
-  x.begin(lease_id{1}, first_trainer, {0, 1});
-  x.serve(lease_id{1}, {2});
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
+  x.serve(lease_id{1}, {s2});
   EXPECT_NEAR(x.shares().devices(0), 0, rounding);
   EXPECT_NEAR(x.shares().devices(1), 0, rounding);
   EXPECT_NEAR(x.shares().devices(2), 1, rounding);
@@ -104,26 +105,26 @@ TEST(ShareLedger, LeaseCountsForThoseThatItServesNow) {
 
 TEST(ShareLedger, LeaseThatServesNobodyCountsForThoseThatItDid) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {1});
+  x.begin(lease_id{1}, first_trainer, {s1});
   x.serve(lease_id{1}, {});
-  EXPECT_EQ(x.beneficiaries(lease_id{1}), std::vector<study_no>{1});
+  EXPECT_EQ(x.beneficiaries(lease_id{1}), std::vector<study_no>{s1});
   EXPECT_NEAR(x.shares().devices(1), 1, rounding);
 }
 
 TEST(ShareLedger, NewWeightDividesWhatIsServedFromThenOn) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {0, 1});
-  x.set_weight(0, 3);
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
+  x.set_weight(s0, 3);
   EXPECT_NEAR(x.shares().devices(0), .5, rounding);
-  x.serve(lease_id{1}, {0, 1});
+  x.serve(lease_id{1}, {s0, s1});
   EXPECT_NEAR(x.shares().devices(0), .75, rounding);
 }
 
 TEST(ShareLedger, TimeIsBookedForWhoHoldsDevices) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{1}, first_trainer, {s0});
   x.advance(at_second(10));
-  x.begin(lease_id{2}, first_trainer, {1});
+  x.begin(lease_id{2}, first_trainer, {s1});
   x.advance(at_second(14));
   EXPECT_NEAR(x.shares().seconds(0), 12, rounding);
   EXPECT_NEAR(x.shares().seconds(1), 2, rounding);
@@ -132,7 +133,7 @@ TEST(ShareLedger, TimeIsBookedForWhoHoldsDevices) {
 
 TEST(ShareLedger, TimeThatGoesBackwardsCountsAsNone) {
   auto x = ledger_of({1});
-  x.begin(lease_id{1}, first_trainer, {0});
+  x.begin(lease_id{1}, first_trainer, {s0});
   x.advance(at_second(10));
   x.advance(at_second(4));
   EXPECT_EQ(x.advanced_to(), at_second(10));
@@ -142,11 +143,11 @@ TEST(ShareLedger, TimeThatGoesBackwardsCountsAsNone) {
 
 TEST(ShareLedger, TurnsOfStudiesThatDoNotWaitAreOverWhenALeaseBegins) {
   auto x = ledger_of({1, 3});
-  x.begin(lease_id{1}, first_trainer, {0});
-  x.begin(lease_id{2}, second_trainer, {1});
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.begin(lease_id{2}, second_trainer, {s1});
   x.advance(at_second(90)); // virtual times of 90 and 30
-  x.set_waiting(0, true);
-  x.begin(lease_id{3}, trainer_id{3}, {0});
+  x.set_waiting(s0, true);
+  x.begin(lease_id{3}, trainer_id{3}, {s0});
   for (std::uint64_t id = 1; id <= 3; ++id)
     x.end(lease_id{id});
   EXPECT_NEAR(x.shares().lag(1, 0), 0, rounding);
@@ -154,8 +155,8 @@ TEST(ShareLedger, TurnsOfStudiesThatDoNotWaitAreOverWhenALeaseBegins) {
 
 TEST(ShareLedger, ProjectionLetsGoOfALeaseAndItsStudiesWait) {
   auto x = ledger_of({1, 1});
-  x.begin(lease_id{1}, first_trainer, {0});
-  x.begin(lease_id{2}, first_trainer, {1});
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.begin(lease_id{2}, first_trainer, {s1});
   const auto projected = x.projected_without(lease_id{1});
   EXPECT_TRUE(projected.waits(0));
   EXPECT_FALSE(projected.waits(1));
@@ -172,8 +173,8 @@ struct ledger_model {
     std::vector<std::pair<study_no, double>> parts; ///< of the lease
   };
 
-  std::vector<double> weights;
-  std::vector<double> seconds;
+  by_id<study_no, double> weights;
+  by_id<study_no, double> seconds;
   std::map<lease_id, entry> leases;
 
   void serve(lease_id id, const std::vector<study_no>& studies) {
@@ -188,8 +189,8 @@ struct ledger_model {
       parts.emplace_back(x, weights[x] / sum);
   }
 
-  [[nodiscard]] std::vector<double> devices() const {
-    std::vector<double> result(weights.size());
+  [[nodiscard]] by_id<study_no, double> devices() const {
+    by_id<study_no, double> result{weights.size()};
     for (const auto& [id, x] : leases) {
       const auto together
         = std::count_if(leases.begin(), leases.end(), [&](const auto& kvp) {
@@ -203,7 +204,7 @@ struct ledger_model {
 
   void advance(double span) {
     const auto held = devices();
-    for (std::size_t i = 0; i < held.size(); ++i)
+    for (auto i : held.ids())
       seconds[i] += held[i] * span;
   }
 };
@@ -220,12 +221,12 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
     for (std::size_t i = 0; i < studies; ++i) {
       const auto weight = static_cast<double>(1 + rng() % 5);
       x.add_study(weight);
-      want.weights.push_back(weight);
+      want.weights.add(weight);
     }
     want.seconds.resize(studies);
     const auto some_studies = [&](bool may_be_none) {
       std::vector<study_no> result;
-      for (study_no i = 0; i < studies; ++i)
+      for (auto i : id_range(study_no{0}, studies))
         if (rng() % 2 == 0)
           result.push_back(i);
       if (result.empty() && !may_be_none)
@@ -284,10 +285,10 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
         }
       }
       const auto devices = want.devices();
-      for (study_no i = 0; i < studies; ++i) {
-        ASSERT_NEAR(x.shares().devices(i), devices[i], rounding);
-        ASSERT_NEAR(x.shares().seconds(i), want.seconds[i], rounding);
-        ASSERT_EQ(x.shares().weight(i), want.weights[i]);
+      for (auto i : id_range(study_no{0}, studies)) {
+        ASSERT_NEAR(x.shares().devices(number_of(i)), devices[i], rounding);
+        ASSERT_NEAR(x.shares().seconds(number_of(i)), want.seconds[i], rounding);
+        ASSERT_EQ(x.shares().weight(number_of(i)), want.weights[i]);
       }
       ASSERT_EQ(x.leases(), want.leases.size());
       x.check_invariants();
@@ -299,8 +300,8 @@ INSTANTIATE_TEST_SUITE_P(Lanes, ShareLedgerOfLanes, testing::Range(1, 5));
 
 TEST(ShareLedgerDeathTest, MisuseIsAsserted) {
   auto x = ledger_of({1});
-  x.begin(lease_id{1}, first_trainer, {0});
-  EXPECT_DEBUG_DEATH(x.begin(lease_id{1}, second_trainer, {0}), "count");
+  x.begin(lease_id{1}, first_trainer, {s0});
+  EXPECT_DEBUG_DEATH(x.begin(lease_id{1}, second_trainer, {s0}), "count");
   EXPECT_DEBUG_DEATH(x.add_study(0), "weight");
 }
 

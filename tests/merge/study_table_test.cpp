@@ -10,6 +10,8 @@
 namespace hippo {
 namespace {
 
+constexpr study_no s0{0}, s1{1}, s2{2}, s3{3};
+
 std::vector<segment> values(double lr) {
   return {{0, {{"lr", form::constant(lr)}}}};
 }
@@ -22,8 +24,8 @@ study_orders::trial trial_of(std::uint64_t no, double lr = .1) {
 class StudyTable : public testing::Test {
 protected:
   StudyTable() {
-    studies.add({7, {10, {20}}, 1, false});
-    studies.add({8, {10, {20}}, 1, false});
+    studies.add({study_id{7}, {10, {20}}, 1, false});
+    studies.add({study_id{8}, {10, {20}}, 1, false});
   }
 
   void apply(study_no study, const study_orders& x, bool merge = true) {
@@ -40,17 +42,17 @@ protected:
   }
 
   /// Leases steps 0 to 20 of a node.
-  void lease_node(std::uint64_t number, node_id node) {
+  void lease_node(std::uint64_t number, std::uint64_t node) {
     lease x;
-    x.number = number;
-    x.stages = {{node, 0, 20, {}}};
+    x.number = lease_id{number};
+    x.stages = {{node_id{node}, 0, 20, {}}};
     x.stops = {{10, true, true}, {20, true, true}};
     plan.begin_lease(x);
   }
 
   void measure(std::uint64_t number, step_t at) {
     stop_report x;
-    x.lease = number;
+    x.lease = lease_id{number};
     x.at = at;
     x.values = {{"loss", 1}};
     x.trained_steps = 10;
@@ -61,12 +63,12 @@ protected:
   void expect_refused(study_orders x, const std::string& why) {
     const auto trials = plan.trials();
     x.wants_capacity = true;
-    const auto refused = studies.apply(0, x, true);
+    const auto refused = studies.apply(s0, x, true);
     ASSERT_TRUE(refused);
     EXPECT_EQ(refused->code, errc::invalid_argument);
     EXPECT_EQ(refused->message, why);
     EXPECT_EQ(plan.trials(), trials);
-    EXPECT_FALSE(studies.wants_capacity(0));
+    EXPECT_FALSE(studies.wants_capacity(s0));
     studies.check_invariants();
   }
 
@@ -76,20 +78,20 @@ protected:
 
 TEST_F(StudyTable, StudiesAreNumberedAsTheyAreAdded) {
   EXPECT_EQ(studies.size(), 2u);
-  EXPECT_EQ(studies.add({9, {10, {20}}, 1, false}), 2u);
-  EXPECT_EQ(studies.stored_id(0), 7u);
-  EXPECT_EQ(studies.stored_id(2), 9u);
-  EXPECT_TRUE(studies.has(2));
-  EXPECT_FALSE(studies.has(3));
+  EXPECT_EQ(studies.add({study_id{9}, {10, {20}}, 1, false}), s2);
+  EXPECT_EQ(studies.stored_id(s0), study_id{7});
+  EXPECT_EQ(studies.stored_id(s2), study_id{9});
+  EXPECT_TRUE(studies.has(s2));
+  EXPECT_FALSE(studies.has(s3));
 }
 
 TEST_F(StudyTable, TrialsGoByTheNumbersOfTheirStudy) {
   study_orders x;
   x.added = {trial_of(2, .1), trial_of(0, .2)};
-  apply(1, x);
-  EXPECT_EQ(studies.trials(1),
-            (std::vector<trial_id>{1, study_table::no_trial, 0}));
-  EXPECT_TRUE(studies.trials(0).empty());
+  apply(s1, x);
+  EXPECT_EQ(studies.trials(s1),
+            (std::vector{trial_id{1}, study_table::no_trial, trial_id{0}}));
+  EXPECT_TRUE(studies.trials(s0).empty());
 }
 
 TEST_F(StudyTable, OrdersWithUnknownTrialsAreRefused) {
@@ -114,7 +116,7 @@ TEST_F(StudyTable, OrdersWithATrialTwiceAreRefused) {
   study_orders x;
   x.added = {trial_of(1), trial_of(1)};
   expect_refused(x, "there is a trial 1 already");
-  start(0, 1, 10);
+  start(s0, 1, 10);
   x.added = {trial_of(2), trial_of(1)};
   expect_refused(x, "there is a trial 1 already");
 }
@@ -137,14 +139,14 @@ TEST_F(StudyTable, TrialAddedWithOrdersMayBeUsedByThem) {
   x.added[1].fork_of = 0;
   x.dropped = {0};
   x.asked = {{1, 10, 0, false}};
-  apply(0, x);
-  EXPECT_EQ(plan.asked_to(1), 10u);
+  apply(s0, x);
+  EXPECT_EQ(plan.asked_to(trial_id{1}), 10u);
 }
 
 TEST_F(StudyTable, MergedTrialsShareAStrand) {
-  start(0, 0, 20);
-  start(1, 0, 20);
-  EXPECT_EQ(plan.strand_of(0), 0u);
+  start(s0, 0, 20);
+  start(s1, 0, 20);
+  EXPECT_EQ(plan.strand_of(trial_id{0}), 0u);
   EXPECT_EQ(plan.figures().unique_steps, 20u);
 }
 
@@ -152,25 +154,25 @@ TEST_F(StudyTable, TrialsAreOfStrandsOfTheirOwnUnlessTheyAreMerged) {
   study_orders x;
   x.added = {trial_of(3), trial_of(4), trial_of(5, .2)};
   x.added[2].fork_of = 3;
-  apply(1, x, false);
-  EXPECT_EQ(plan.strand_of(0), 8 * strands_per_study + 4);
-  EXPECT_EQ(plan.strand_of(1), 8 * strands_per_study + 5);
-  EXPECT_EQ(plan.strand_of(2), plan.strand_of(0));
+  apply(s1, x, false);
+  EXPECT_EQ(plan.strand_of(trial_id{0}), 8 * strands_per_study + 4);
+  EXPECT_EQ(plan.strand_of(trial_id{1}), 8 * strands_per_study + 5);
+  EXPECT_EQ(plan.strand_of(trial_id{2}), plan.strand_of(trial_id{0}));
 }
 
 TEST_F(StudyTable, NewsGoesByTheNumbersOfItsStudy) {
-  start(0, 4, 20);
-  start(1, 2, 20);
+  start(s0, 4, 20);
+  start(s1, 2, 20);
   lease_node(1, 1);
   measure(1, 10);
   const auto news = studies.take_news();
   ASSERT_EQ(news.size(), 2u);
   for (const auto& [study, no] :
-       {std::pair<study_no, std::uint64_t>{0, 4}, {1, 2}}) {
+       {std::pair<study_no, trial_no>{s0, 4}, {s1, 2}}) {
     ASSERT_EQ(news.at(study).size(), 1u);
     const auto& x = std::get<trial_measured>(news.at(study)[0]);
     EXPECT_EQ(x.trial, no);
-    EXPECT_EQ(x.node, 1u);
+    EXPECT_EQ(x.node, node_id{1});
     EXPECT_EQ(x.at, 10u);
     EXPECT_EQ(x.values, (metrics{{"loss", 1}}));
   }
@@ -178,22 +180,22 @@ TEST_F(StudyTable, NewsGoesByTheNumbersOfItsStudy) {
 }
 
 TEST_F(StudyTable, FailuresAreNews) {
-  start(0, 4, 20);
-  plan.fail(1, 5, {errc::training_failed, "it broke"});
+  start(s0, 4, 20);
+  plan.fail(node_id{1}, 5, {errc::training_failed, "it broke"});
   const auto news = studies.take_news();
-  ASSERT_EQ(news.count(0), 1u);
-  const auto& x = std::get<trial_failed>(news.at(0)[0]);
+  ASSERT_EQ(news.count(s0), 1u);
+  const auto& x = std::get<trial_failed>(news.at(s0)[0]);
   EXPECT_EQ(x.trial, 4u);
   EXPECT_EQ(x.reason.message, "it broke");
 }
 
 TEST_F(StudyTable, DroppedTrialWaitsForNothing) {
-  start(0, 0, 20);
-  EXPECT_TRUE(plan.is_waiting(0));
+  start(s0, 0, 20);
+  EXPECT_TRUE(plan.is_waiting(s0));
   study_orders x;
   x.dropped = {0};
-  apply(0, x);
-  EXPECT_FALSE(plan.is_waiting(0));
+  apply(s0, x);
+  EXPECT_FALSE(plan.is_waiting(s0));
 }
 
 TEST_F(StudyTable, ReroutedTrialGoesOnWithOtherValues) {
@@ -201,67 +203,67 @@ TEST_F(StudyTable, ReroutedTrialGoesOnWithOtherValues) {
   x.added = {trial_of(0)};
   x.added[0].responsive = true;
   x.asked = {{0, 10, 0, false}};
-  apply(0, x);
+  apply(s0, x);
   study_orders y;
   y.rerouted = {{0, {values(.1)[0], {10, values(.2)[0].config}}, {}, true}};
-  apply(0, y);
-  EXPECT_EQ(plan.node(plan.leaf_of(0)).begin, 10u);
+  apply(s0, y);
+  EXPECT_EQ(plan.node(plan.leaf_of(trial_id{0})).begin, 10u);
 }
 
 TEST_F(StudyTable, RequestThatIsOverIsCountedAndNotTrained) {
   study_orders x;
   x.added = {trial_of(0)};
   x.asked = {{0, 20, 0, true}};
-  apply(0, x);
-  EXPECT_FALSE(plan.is_waiting(0));
+  apply(s0, x);
+  EXPECT_FALSE(plan.is_waiting(s0));
   EXPECT_EQ(plan.figures().asked_steps, 20u);
 }
 
 TEST_F(StudyTable, WhatATrialKnowsAlreadyIsNotSentAgain) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   lease_node(1, 1);
   measure(1, 10);
   studies.take_news();
   study_orders x;
   x.added = {trial_of(5)};
   x.asked = {{5, 20, 10, false}};
-  apply(1, x);
+  apply(s1, x);
   EXPECT_TRUE(studies.take_news().empty());
   measure(1, 20);
   const auto news = studies.take_news();
-  ASSERT_EQ(news.count(1), 1u);
-  EXPECT_EQ(news.at(1).size(), 1u);
+  ASSERT_EQ(news.count(s1), 1u);
+  EXPECT_EQ(news.at(s1).size(), 1u);
 }
 
 TEST_F(StudyTable, PausedStudyWaitsForNothingNew) {
-  start(0, 0, 20);
-  studies.set_paused(0, true);
-  EXPECT_FALSE(plan.is_waiting(0));
-  start(0, 1, 20, .2);
-  EXPECT_FALSE(plan.is_waiting(0));
-  EXPECT_FALSE(plan.is_waiting(1));
-  studies.set_paused(0, false);
-  EXPECT_TRUE(plan.is_waiting(0));
-  EXPECT_EQ(plan.asked_to(0), 20u);
-  EXPECT_EQ(plan.asked_to(1), 20u);
+  start(s0, 0, 20);
+  studies.set_paused(s0, true);
+  EXPECT_FALSE(plan.is_waiting(s0));
+  start(s0, 1, 20, .2);
+  EXPECT_FALSE(plan.is_waiting(s0));
+  EXPECT_FALSE(plan.is_waiting(s1));
+  studies.set_paused(s0, false);
+  EXPECT_TRUE(plan.is_waiting(s0));
+  EXPECT_EQ(plan.asked_to(trial_id{0}), 20u);
+  EXPECT_EQ(plan.asked_to(trial_id{1}), 20u);
 }
 
 TEST_F(StudyTable, StudyIsQuiescedOnceForEachTimeThatItIsPaused) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   EXPECT_TRUE(studies.take_quiesced().empty());
-  studies.set_paused(0, true);
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  studies.set_paused(s0, true);
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
   EXPECT_TRUE(studies.take_quiesced().empty());
-  studies.set_paused(0, true); // it is already, and is to stop now
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  studies.set_paused(s0, true); // it is already, and is to stop now
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
   EXPECT_TRUE(studies.take_quiesced().empty());
-  studies.set_paused(0, false);
-  studies.set_paused(0, true);
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  studies.set_paused(s0, false);
+  studies.set_paused(s0, true);
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
 }
 
 TEST_F(StudyTable, StudyThatIsAddedPausedIsQuiesced) {
-  const auto no = studies.add({9, {10, {20}}, 1, true});
+  const auto no = studies.add({study_id{9}, {10, {20}}, 1, true});
   EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{no});
   study_orders x;
   x.added = {trial_of(0)};
@@ -271,72 +273,72 @@ TEST_F(StudyTable, StudyThatIsAddedPausedIsQuiesced) {
 }
 
 TEST_F(StudyTable, PausedStudyIsQuiescedOnceWhatRunsIsMeasured) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   lease_node(1, 1);
-  studies.set_paused(0, true);
-  EXPECT_TRUE(plan.is_waiting(0));
+  studies.set_paused(s0, true);
+  EXPECT_TRUE(plan.is_waiting(s0));
   EXPECT_TRUE(studies.take_quiesced().empty());
   measure(1, 10);
   studies.take_news();
   EXPECT_TRUE(studies.take_quiesced().empty());
   measure(1, 20);
-  EXPECT_EQ(studies.take_news().at(0).size(), 1u);
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  EXPECT_EQ(studies.take_news().at(s0).size(), 1u);
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
 }
 
 TEST_F(StudyTable, PausedStudyIsQuiescedOnceWhatRunsFails) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   lease_node(1, 1);
-  studies.set_paused(0, true);
-  plan.fail(1, 5, {errc::training_failed, "it broke"});
+  studies.set_paused(s0, true);
+  plan.fail(node_id{1}, 5, {errc::training_failed, "it broke"});
   studies.take_news();
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
 }
 
 TEST_F(StudyTable, PausedStudyDoesNotWaitForWhatALeaseDidNotReach) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   lease_node(1, 1);
-  studies.set_paused(0, true);
-  plan.end_lease(1);
+  studies.set_paused(s0, true);
+  plan.end_lease(lease_id{1});
   studies.follow_ended_lease();
-  EXPECT_FALSE(plan.is_waiting(0));
-  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{0});
+  EXPECT_FALSE(plan.is_waiting(s0));
+  EXPECT_EQ(studies.take_quiesced(), std::vector<study_no>{s0});
 }
 
 TEST_F(StudyTable, PausedStudyWantsNoCapacity) {
   study_orders x;
   x.wants_capacity = true;
-  apply(0, x);
-  EXPECT_TRUE(studies.wants_capacity(0));
-  EXPECT_FALSE(studies.wants_capacity(1));
-  studies.set_paused(0, true);
-  EXPECT_FALSE(studies.wants_capacity(0));
-  studies.set_paused(0, false);
-  EXPECT_TRUE(studies.wants_capacity(0));
+  apply(s0, x);
+  EXPECT_TRUE(studies.wants_capacity(s0));
+  EXPECT_FALSE(studies.wants_capacity(s1));
+  studies.set_paused(s0, true);
+  EXPECT_FALSE(studies.wants_capacity(s0));
+  studies.set_paused(s0, false);
+  EXPECT_TRUE(studies.wants_capacity(s0));
   x.wants_capacity = false;
-  apply(0, x);
-  EXPECT_FALSE(studies.wants_capacity(0));
+  apply(s0, x);
+  EXPECT_FALSE(studies.wants_capacity(s0));
 }
 
 TEST_F(StudyTable, OfferIsAwaitedUntilItIsAcknowledged) {
   study_orders x;
   x.wants_capacity = true;
-  apply(0, x);
+  apply(s0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
-  studies.count_offer(0);
+  studies.count_offer(s0);
   EXPECT_TRUE(studies.is_awaiting_any());
-  apply(0, x); // sent before the offer came
+  apply(s0, x); // sent before the offer came
   EXPECT_TRUE(studies.is_awaiting_any());
   x.acked = 1;
-  apply(0, x);
+  apply(s0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }
 
 TEST_F(StudyTable, NewsIsAwaitedOnlyAfterAwaitAll) {
-  start(0, 0, 20);
+  start(s0, 0, 20);
   study_orders x;
   x.wants_capacity = true;
-  apply(0, x);
+  apply(s0, x);
   lease_node(1, 1);
   measure(1, 10);
   studies.take_news();
@@ -344,26 +346,26 @@ TEST_F(StudyTable, NewsIsAwaitedOnlyAfterAwaitAll) {
   studies.await_all();
   EXPECT_TRUE(studies.is_awaiting_any());
   x.acked = 1;
-  apply(0, x);
+  apply(s0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }
 
 TEST_F(StudyTable, StudiesThatWantNoCapacityAreNotAwaited) {
   study_orders x;
   x.wants_capacity = true;
-  apply(0, x);
-  studies.count_offer(0);
-  studies.set_paused(0, true);
+  apply(s0, x);
+  studies.count_offer(s0);
+  studies.set_paused(s0, true);
   EXPECT_FALSE(studies.is_awaiting_any());
-  studies.set_paused(0, false);
+  studies.set_paused(s0, false);
   EXPECT_TRUE(studies.is_awaiting_any());
   x.wants_capacity = false;
-  apply(0, x);
+  apply(s0, x);
   EXPECT_FALSE(studies.is_awaiting_any());
 }
 
 TEST_F(StudyTable, OfferToAStudyThatWantsNoneIsAsserted) {
-  EXPECT_DEBUG_DEATH(studies.count_offer(0), "wants_capacity");
+  EXPECT_DEBUG_DEATH(studies.count_offer(s0), "wants_capacity");
 }
 
 } // namespace

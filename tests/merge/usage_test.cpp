@@ -23,7 +23,8 @@ constexpr trainer_id first_trainer{1};
 /// A lease of a million steps that has reached a state at so many seconds.
 running_lease lease_at(trainer_id trainer, std::uint32_t lane, step_t reached,
                        double reported) {
-  auto result = lease_of(lease_id{1}, trainer, lane, {{5, 0, 1'000'000, {}}});
+  auto result =
+    lease_of(lease_id{1}, trainer, lane, {{node_id{5}, 0, 1'000'000, {}}});
   result.progress.reached = reached;
   result.progress.reported = at_second(reported);
   return result;
@@ -31,7 +32,7 @@ running_lease lease_at(trainer_id trainer, std::uint32_t lane, step_t reached,
 
 stop_report report_at(step_t at, step_t trained) {
   stop_report result;
-  result.lease = 1;
+  result.lease = lease_id{1};
   result.at = at;
   result.trained_steps = trained;
   return result;

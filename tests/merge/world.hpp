@@ -57,7 +57,7 @@ struct world {
   /// Follows the plan after it has changed.
   void follow() {
     chooser.update(plan.take_changed());
-    for (study_no i = 0; i < plan.studies(); ++i)
+    for (auto i : id_range(study_no{}, plan.studies()))
       ledger.set_waiting(i, chooser.is_runnable(i));
   }
 
@@ -97,7 +97,7 @@ struct world {
     const auto ended = leases.end(x);
     leases.set_free(ended.trainer);
     ledger.end(x);
-    plan.end_lease(number_of(x));
+    plan.end_lease(x);
     follow();
   }
 };

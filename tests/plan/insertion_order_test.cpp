@@ -54,8 +54,8 @@ plan_facts inserted(const std::vector<asked_trial>& trials,
   for (auto i : order)
     plan.ask(plan.add_trial(study, trials[i].segments), trials[i].to);
   plan_facts result;
-  std::vector<std::string> path(plan.size());
-  for (node_id id = 1; id < plan.size(); ++id) {
+  by_id<node_id, std::string> path(plan.size());
+  for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.node(id);
     path[id] = path[x.parent] + '/' + std::to_string(x.begin) + ' '
                + to_text(plan.config_of(id));

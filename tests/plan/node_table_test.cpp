@@ -55,15 +55,15 @@ std::uint64_t any(std::mt19937_64& rng) { return rng() >> rng() % 64; }
 
 void fill(plan_node& x, std::uint64_t seed, metric_names& names) {
   std::mt19937_64 rng{seed};
-  x.parent = any(rng);
+  x.parent = node_id{any(rng)};
   x.depth = static_cast<std::uint32_t>(any(rng));
   x.begin = any(rng) / 2;
   x.strand = any(rng);
   x.identity = rng();
   for (auto left = rng() % 9; left > 0; --left)
     x.config.push_back(static_cast<std::uint32_t>(any(rng)));
-  x.first_child = any(rng);
-  x.next_sibling = any(rng);
+  x.first_child = node_id{any(rng)};
+  x.next_sibling = node_id{any(rng)};
   for (auto left = rng() % 4; left > 0; --left)
     x.cuts.push_back(x.begin + any(rng) / 2);
   for (auto left = rng() % 3; left > 0; --left)
@@ -96,14 +96,14 @@ TEST_P(NodeTableProperties, APackedNodeIsWhatItWas) {
   packed.set_unpacked_max(0);
   kept.set_unpacked_max(never);
   std::mt19937_64 rng{GetParam()};
-  for (node_id id = 0; id < 200; ++id) {
+  for (auto id : id_range(root_node, 200)) {
     const auto seed = rng();
     fill(packed.emplace_back(), seed, packed.names());
     fill(kept.emplace_back(), seed, kept.names());
     if (rng() % 3 == 0)
       packed.pack_idle();
     // Somebody looks at one, or writes to it.
-    const node_id other = rng() % (id + 1);
+    const node_id other{rng() % (number_of(id) + 1)};
     if (rng() % 2 == 0) {
       plan_node room;
       const auto before = packed.unpacked_count();
@@ -115,7 +115,7 @@ TEST_P(NodeTableProperties, APackedNodeIsWhatItWas) {
   }
   packed.pack_idle();
   EXPECT_LT(packed.memory_bytes(), kept.memory_bytes());
-  for (node_id id = 0; id < 200; ++id)
+  for (auto id : id_range(root_node, 200))
     expect_equal(packed[id], kept[id], kept.names());
   EXPECT_EQ(packed.memory_bytes(), kept.memory_bytes());
 }
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, NodeTableProperties, testing::Range(1u, 21u));
 TEST(NodeTable, WhatIsInFlightStaysAndTheRestTakesLittle) {
   node_table x;
   x.set_unpacked_max(10);
-  for (node_id id = 0; id < 1000; ++id) {
+  for (std::uint64_t id = 0; id < 1000; ++id) {
     auto& made = x.emplace_back();
     made.begin = id % 7;
     made.config.assign(8, 300);
@@ -140,13 +140,13 @@ TEST(NodeTable, WhatIsInFlightStaysAndTheRestTakesLittle) {
     else if (id == 7)
       made.troubles = std::make_unique<trouble>();
   }
-  const auto* waited_for = &x[5];
+  const auto* waited_for = &x[node_id{5}];
   const auto before = x.memory_bytes();
   x.pack_idle();
   EXPECT_EQ(x.unpacked_count(), 3u);
-  EXPECT_EQ(&x[5], waited_for);
+  EXPECT_EQ(&x[node_id{5}], waited_for);
   EXPECT_LT(x.memory_bytes(), before / 3);
-  x[8];
+  x[node_id{8}];
   EXPECT_EQ(x.unpacked_count(), 4u);
   x.pack_idle(); // not worth it yet
   EXPECT_EQ(x.unpacked_count(), 4u);

@@ -18,8 +18,8 @@ configuration lr(double x) { return {{"lr", form::constant(x)}}; }
 /// A lease of that number on node 1.
 lease lease_to(std::uint64_t number, step_t end) {
   lease result;
-  result.number = number;
-  result.stages = {{1, 0, end, {}}};
+  result.number = lease_id{number};
+  result.stages = {{node_id{1}, 0, end, {}}};
   result.stops = {{end, true, true}};
   return result;
 }
@@ -64,10 +64,10 @@ TEST(SearchPlan, StopsWhereTrialsLeavePauseOrAreMeasured) {
                                      {6, false, true},
                                      {8, true, false},
                                      {12, true, true}};
-  EXPECT_EQ(plan.stops_of(1, 0, 12, 0), want);
+  EXPECT_EQ(plan.stops_of(node_id{1}, 0, 12, 0), want);
   const std::vector<stop_point> tail{
     {8, true, false}, {9, false, true}, {10, false, true}};
-  EXPECT_EQ(plan.stops_of(1, 7, 10, 2), tail);
+  EXPECT_EQ(plan.stops_of(node_id{1}, 7, 10, 2), tail);
 }
 
 TEST(SearchPlan, KeepsStatesWhereUnknownTrialsMayPart) {
@@ -76,9 +76,9 @@ TEST(SearchPlan, KeepsStatesWhereUnknownTrialsMayPart) {
   plan.ask(plan.add_trial(study, {{0, lr(.1)}}), 12);
   const std::vector<stop_point> want{
     {5, false, true}, {7, false, true}, {12, true, true}};
-  EXPECT_EQ(plan.stops_of(1, 0, 12, 0), want);
+  EXPECT_EQ(plan.stops_of(node_id{1}, 0, 12, 0), want);
   plan.begin_lease(lease_to(7, 12));
-  plan.record({7, 4, {}, {}, {}, 0, 0, 0, 0, 4});
+  plan.record({lease_id{7}, 4, {}, {}, {}, 0, 0, 0, 0, 4});
   plan.add_trial(plan.add_study({12, {12}, {3, 6}}), {{0, lr(.1)}});
   const auto added = plan.take_added_stops();
   ASSERT_EQ(added.size(), 2u); // 12 is measured by all; 3 is passed
@@ -93,10 +93,10 @@ TEST(SearchPlan, ATrialCanTakeAnotherWayFromWhereItWasAskedTo) {
   plan.reroute(a, {{0, lr(.1)}, {4, lr(.01)}});
   plan.ask(a, 8);
   EXPECT_EQ(plan.figures().unique_steps, 8u);
-  EXPECT_EQ(plan.leaf_of(a), 2u);
-  EXPECT_EQ(plan.node(2).begin, 4u);
-  EXPECT_EQ(plan.node(2).wants.count(6), 1u);
-  EXPECT_EQ(plan.node(1).wants.count(6), 0u);
+  EXPECT_EQ(plan.leaf_of(a), node_id{2});
+  EXPECT_EQ(plan.node(node_id{2}).begin, 4u);
+  EXPECT_EQ(plan.node(node_id{2}).wants.count(6), 1u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.count(6), 0u);
   const auto b = plan.add_trial(study, {{0, lr(.1)}}, 3, true);
   plan.reroute(b, {{0, lr(.1)}, {4, lr(.01)}});
   EXPECT_EQ(plan.strand_of(b), 3u);
@@ -106,7 +106,7 @@ TEST(SearchPlan, StatesAreKeptWhereATrialMayTakeAnotherWay) {
   search_plan plan;
   const auto study = plan.add_study({4, {10}});
   plan.add_trial(study, {{0, lr(.1)}});
-  EXPECT_EQ(plan.stops_of(1, 0, 10, 0),
+  EXPECT_EQ(plan.stops_of(node_id{1}, 0, 10, 0),
             (std::vector<stop_point>{
               {4, true, false}, {8, true, false}, {10, true, true}}));
   plan.begin_lease(lease_to(7, 10));
@@ -114,7 +114,7 @@ TEST(SearchPlan, StatesAreKeptWhereATrialMayTakeAnotherWay) {
   const auto added = plan.take_added_stops();
   ASSERT_EQ(added.size(), 3u);
   EXPECT_EQ(added[0].stop, (stop_point{4, true, true}));
-  EXPECT_EQ(plan.stops_of(1, 0, 10, 0),
+  EXPECT_EQ(plan.stops_of(node_id{1}, 0, 10, 0),
             (std::vector<stop_point>{
               {4, true, true}, {8, true, true}, {10, true, true}}));
   plan.ask(a, 4);
@@ -148,13 +148,13 @@ TEST(SearchPlan, TellsARunningLeaseOfNewStops) {
   const auto study = plan.add_study({12, {12}});
   plan.ask(plan.add_trial(study, {{0, lr(.1)}}), 12);
   plan.begin_lease(lease_to(7, 12));
-  plan.record({7, 5, {}, {}, {}, 0, 0, 0, 0, 5});
+  plan.record({lease_id{7}, 5, {}, {}, {}, 0, 0, 0, 0, 5});
   plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}); // passed already
   EXPECT_TRUE(plan.take_added_stops().empty());
   plan.add_trial(study, {{0, lr(.1)}, {6, lr(.2)}});
   auto added = plan.take_added_stops();
   ASSERT_EQ(added.size(), 1u);
-  EXPECT_EQ(added[0].lease, 7u);
+  EXPECT_EQ(added[0].lease, lease_id{7});
   EXPECT_EQ(added[0].stop, (stop_point{6, false, true}));
   plan.add_trial(plan.add_study({8, {8}}), {{0, lr(.1)}});
   added = plan.take_added_stops();
@@ -172,7 +172,7 @@ TEST(SearchPlan, DeliversInOrderAndOnlyWhatAStudyAsksFor) {
   plan.ask(b, 4);
   plan.begin_lease(lease_to(1, 4));
   const auto report = [&](step_t at) {
-    plan.record({1, at, {{"m", double(at)}}, {}, {}, 0, 0, 0, 0, 1});
+    plan.record({lease_id{1}, at, {{"m", double(at)}}, {}, {}, 0, 0, 0, 0, 1});
     std::string result;
     for (auto& d : plan.take_deliveries())
       result += (d.trial == a ? "a" : "b") + std::to_string(d.at);
@@ -182,14 +182,14 @@ TEST(SearchPlan, DeliversInOrderAndOnlyWhatAStudyAsksFor) {
   EXPECT_EQ(report(1), "a1a2");
   EXPECT_EQ(report(3), "");
   EXPECT_EQ(report(4), "b4");
-  plan.end_lease(1);
-  EXPECT_FALSE(plan.record({1, 4, {{"m", 9}}, {}, {}, 0, 0, 0, 0, 1}));
+  plan.end_lease(lease_id{1});
+  EXPECT_FALSE(plan.record({lease_id{1}, 4, {{"m", 9}}, {}, {}, 0, 0, 0, 0, 1}));
 }
 
 /// What training leads to a node: everything that decides a state there.
 std::string way_to(const search_plan& plan, node_id id) {
   std::string result;
-  for (; id != 0; id = plan.node(id).parent)
+  for (; id != root_node; id = plan.node(id).parent)
     result += std::to_string(plan.node(id).begin) + '/'
               + std::to_string(plan.node(id).strand) + '/'
               + to_text(plan.config_of(id)) + '|';
@@ -205,7 +205,7 @@ TEST(SearchPlan, IdentitiesAreEqualIfAndOnlyIfTheWaysAre) {
     const auto study = plan.add_study({1, {20}});
     for (int i = 0; i < 12; ++i)
       plan.add_trial(study, test::random_segments(rng, 20), rng() % 3);
-    for (node_id id = 1; id < plan.size(); ++id) {
+    for (auto id : id_range(node_id{1}, plan.size())) {
       const auto way = way_to(plan, id);
       const auto identity = plan.node(id).identity;
       EXPECT_EQ(way_of.try_emplace(identity, way).first->second, way);
@@ -223,7 +223,7 @@ TEST(SearchPlan, ARestoredNodeHasTheIdentityThatItHad) {
   for (int i = 0; i < 50; ++i)
     plan.add_trial(study, test::random_segments(rng, 20), i % 2);
   search_plan again;
-  for (node_id id = 1; id < plan.size(); ++id) {
+  for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.node(id);
     again.restore_node(id, x.parent, x.begin, plan.config_of(id), x.strand);
     EXPECT_EQ(again.node(id).identity, x.identity);
@@ -232,10 +232,10 @@ TEST(SearchPlan, ARestoredNodeHasTheIdentityThatItHad) {
 
 stop_report late_report(const search_plan& plan, node_id node, step_t at) {
   stop_report x;
-  x.lease = 99;
+  x.lease = lease_id{99};
   x.at = at;
   x.values = {{"m", 7}};
-  x.saved = checkpoint{checkpoint_name(node, at, 99), 1, 1};
+  x.saved = checkpoint{checkpoint_name(node, at, lease_id{99}), 1, 1};
   x.node = node;
   x.identity = plan.node(node).identity;
   return x;
@@ -245,22 +245,23 @@ TEST(SearchPlan, AdoptsWhatBelongsToItAndIsNotThereYet) {
   search_plan plan;
   const auto study = plan.add_study({2, {8}});
   plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
-  const auto first = plan.adopt(late_report(plan, 1, 2));
+  const auto first = plan.adopt(late_report(plan, node_id{1}, 2));
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->node, 1u);
+  EXPECT_EQ(first->node, node_id{1});
   EXPECT_TRUE(first->measured);
   EXPECT_TRUE(first->saved);
   EXPECT_EQ(plan.take_deliveries().size(), 1u);
-  EXPECT_EQ(plan.take_changed().count(1), 1u);
-  auto other = late_report(plan, 1, 2);
+  EXPECT_EQ(plan.take_changed().count(node_id{1}), 1u);
+  auto other = late_report(plan, node_id{1}, 2);
   other.values["m"] = 8;
   other.saved->file = "other";
   const auto second = plan.adopt(other);
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->measured);
   EXPECT_FALSE(second->saved);
-  EXPECT_EQ(plan.result_of(1, 2).at("m"), 7);
-  EXPECT_EQ(plan.node(1).checkpoints.at(2).file, checkpoint_name(1, 2, 99));
+  EXPECT_EQ(plan.result_of(node_id{1}, 2).at("m"), 7);
+  EXPECT_EQ(plan.node(node_id{1}).checkpoints.at(2).file,
+            checkpoint_name(node_id{1}, 2, lease_id{99}));
   EXPECT_TRUE(plan.take_deliveries().empty());
 }
 
@@ -270,7 +271,7 @@ TEST(SearchPlan, WhatIsAdoptedIsNoLongerWaitedFor) {
   plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
   for (step_t at : {2, 4, 6, 8}) {
     EXPECT_TRUE(plan.is_waiting(study));
-    EXPECT_TRUE(plan.adopt(late_report(plan, at <= 4 ? 1 : 2, at)));
+    EXPECT_TRUE(plan.adopt(late_report(plan, node_id{at <= 4 ? 1u : 2u}, at)));
   }
   EXPECT_FALSE(plan.is_waiting(study));
 }
@@ -280,20 +281,23 @@ TEST(SearchPlan, AdoptsNothingThatBelongsElsewhere) {
   const auto study = plan.add_study({2, {8}});
   plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}}), 8);
   const auto refused = [&](auto spoil) {
-    auto x = late_report(plan, 2, 6);
+    auto x = late_report(plan, node_id{2}, 6);
     spoil(x);
     EXPECT_FALSE(plan.adopt(x));
     EXPECT_TRUE(plan.take_deliveries().empty());
-    EXPECT_TRUE(plan.node(2).results.empty());
+    EXPECT_TRUE(plan.node(node_id{2}).results.empty());
   };
   refused([](stop_report& x) { ++x.identity; });
   refused([](stop_report& x) { x.identity = 0; });
-  refused([](stop_report& x) { x.node = 1; });
-  refused([](stop_report& x) { x.node = 3; });
-  refused([](stop_report& x) { x.node = UINT64_MAX; });
-  refused([](stop_report& x) { x.node = x.identity = 0; });
+  refused([](stop_report& x) { x.node = node_id{1}; });
+  refused([](stop_report& x) { x.node = node_id{3}; });
+  refused([](stop_report& x) { x.node = node_id{UINT64_MAX}; });
+  refused([](stop_report& x) {
+    x.node = root_node;
+    x.identity = 0;
+  });
   refused([](stop_report& x) { x.at = 4; }); // that is the parent's
-  EXPECT_TRUE(plan.adopt(late_report(plan, 2, 5)));
+  EXPECT_TRUE(plan.adopt(late_report(plan, node_id{2}, 5)));
 }
 
 // Reports of one plan, sent to another one in which the same numbers mean other
@@ -312,7 +316,7 @@ TEST(SearchPlan, WhatIsAdoptedIsRightInWhateverPlan) {
         plan->add_trial(study, known[rng() % known.size()]);
       }
     }
-    for (node_id id = 1; id < from.size(); ++id) {
+    for (auto id : id_range(node_id{1}, from.size())) {
       const auto x = late_report(from, id, from.node(id).begin + 1);
       if (!to.adopt(x))
         continue;
@@ -325,17 +329,17 @@ TEST(SearchPlan, WhatIsAdoptedIsRightInWhateverPlan) {
 
 TEST(SearchPlan, AnswersFromResultsAtOnce) {
   search_plan plan;
-  plan.restore_node(1, 0, 0, lr(.1), 0);
-  plan.restore_result(1, 3, {{"m", 7}});
+  plan.restore_node(node_id{1}, root_node, 0, lr(.1), 0);
+  plan.restore_result(node_id{1}, 3, {{"m", 7}});
   const auto study = plan.add_study({3, {3, 6}});
   const auto a = plan.add_trial(study, {{0, lr(.1)}});
   plan.ask(a, 3);
   const auto known = plan.take_deliveries();
   ASSERT_EQ(known.size(), 1u);
   EXPECT_EQ(known[0].values.at("m"), 7);
-  EXPECT_TRUE(plan.node(1).wants.empty());
+  EXPECT_TRUE(plan.node(node_id{1}).wants.empty());
   plan.ask(a, 6);
-  EXPECT_EQ(plan.node(1).wants.count(6), 1u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.count(6), 1u);
 }
 
 TEST(SearchPlan, DroppedTrialsWaitForNothing) {
@@ -346,25 +350,25 @@ TEST(SearchPlan, DroppedTrialsWaitForNothing) {
   plan.ask(a, 4);
   plan.ask(b, 4);
   plan.drop(a);
-  EXPECT_EQ(plan.node(1).wants.size(), 2u); // b still needs 1 and 2
-  EXPECT_EQ(plan.node(1).wants.at(1).live.size(), 1u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.size(), 2u); // b still needs 1 and 2
+  EXPECT_EQ(plan.node(node_id{1}).wants.at(1).live.size(), 1u);
   plan.drop(b);
-  EXPECT_TRUE(plan.node(1).wants.empty());
-  EXPECT_TRUE(plan.node(2).wants.empty());
+  EXPECT_TRUE(plan.node(node_id{1}).wants.empty());
+  EXPECT_TRUE(plan.node(node_id{2}).wants.empty());
 }
 
 /// Leases node 1 up to `end` and reports a loss at state `at`.
 void measure_state(search_plan& plan, step_t at, step_t end) {
   lease running;
-  running.number = 1;
-  running.stages = {{1, 0, end, {}}};
+  running.number = lease_id{1};
+  running.stages = {{node_id{1}, 0, end, {}}};
   plan.begin_lease(running);
   stop_report report;
-  report.lease = 1;
+  report.lease = lease_id{1};
   report.at = at;
   report.values = {{"loss", 1}};
   plan.record(report);
-  plan.end_lease(1);
+  plan.end_lease(lease_id{1});
 }
 
 TEST(SearchPlan, AFailureReachesAllThatPassThroughAndNobodyElse) {
@@ -375,9 +379,10 @@ TEST(SearchPlan, AFailureReachesAllThatPassThroughAndNobodyElse) {
   const auto trunk = plan.add_trial(study, {{0, lr(.1)}});
   for (auto x : {before, after, trunk})
     plan.ask(x, 8);
-  plan.fail(1, 4, {errc::training_failed, "out of memory"});
+  plan.fail(node_id{1}, 4, {errc::training_failed, "out of memory"});
   EXPECT_TRUE(plan.take_failures().empty()) << "state 2 comes first";
-  EXPECT_EQ(plan.node(1).wants.size(), 1u) << "nothing beyond is waited for";
+  EXPECT_EQ(plan.node(node_id{1}).wants.size(), 1u)
+    << "nothing beyond is waited for";
   measure_state(plan, 2, 2);
   EXPECT_EQ(plan.take_deliveries().size(), 3u);
   std::set<trial_id> failed;
@@ -400,15 +405,15 @@ TEST(SearchPlan, AKnownFailureChangesNothingOfWhatATrialGetsBefore) {
       const auto other = plan.add_trial(study, {{0, lr(.1)}});
       plan.cover(other, 8); // so that there is a node
       if (is_known)
-        plan.fail(1, 6, {errc::training_failed, "no"});
+        plan.fail(node_id{1}, 6, {errc::training_failed, "no"});
       const auto trial = plan.add_trial(study, {{0, lr(.1)}, {7, lr(.2)}});
       if (in_parts)
         plan.ask(trial, 4);
       else
         plan.ask(trial, 8);
       if (!is_known)
-        plan.fail(1, 6, {errc::training_failed, "no"});
-      for (node_id node = 1; node < plan.size(); ++node)
+        plan.fail(node_id{1}, 6, {errc::training_failed, "no"});
+      for (auto node : id_range(node_id{1}, plan.size()))
         for (const auto& kvp : plan.node(node).wants)
           EXPECT_LT(kvp.first, 6u) << "what cannot be reached is not trained";
       measure_state(plan, 2, 4);
@@ -432,7 +437,7 @@ TEST(SearchPlan, WhatIsRetriedWaitsAgainForWhatItHasNotGot) {
   const auto other = plan.add_trial(study, {{0, lr(.1)}});
   plan.ask(trial, 8);
   plan.ask(other, 8);
-  plan.fail(1, 4, {errc::fails_everywhere, "no"});
+  plan.fail(node_id{1}, 4, {errc::fails_everywhere, "no"});
   plan.forget_passing_failures();
   measure_state(plan, 2, 2);
   ASSERT_EQ(plan.take_failures().size(), 2u);
@@ -441,11 +446,11 @@ TEST(SearchPlan, WhatIsRetriedWaitsAgainForWhatItHasNotGot) {
   plan.go_on(trial);
   EXPECT_TRUE(plan.take_failures().empty());
   EXPECT_TRUE(plan.take_deliveries().empty()) << "it has got state 2";
-  EXPECT_EQ(plan.node(1).wants.size(), 3u); // 4, 6, 8
+  EXPECT_EQ(plan.node(node_id{1}).wants.size(), 3u); // 4, 6, 8
   for (const step_t at : {4, 6})
     measure_state(plan, at, 8);
   EXPECT_EQ(plan.take_deliveries().size(), 2u);
-  EXPECT_TRUE(plan.diverge(1, 8, {errc::diverged, "nan"}));
+  EXPECT_TRUE(plan.diverge(node_id{1}, 8, {errc::diverged, "nan"}));
   ASSERT_EQ(plan.take_failures().size(), 1u);
   plan.retry(trial);
   plan.go_on(trial);
@@ -458,11 +463,11 @@ TEST(SearchPlan, WhatIsRetriedWaitsAgainForWhatItHasNotGot) {
 /// Leases node 1 up to `end` and reports a loss at state 1.
 void measure_first_state(search_plan& plan, step_t end) {
   lease running;
-  running.number = 1;
-  running.stages = {{1, 0, end, {}}};
+  running.number = lease_id{1};
+  running.stages = {{node_id{1}, 0, end, {}}};
   plan.begin_lease(running);
   stop_report report;
-  report.lease = 1;
+  report.lease = lease_id{1};
   report.at = 1;
   report.values = {{"loss", 1}};
   plan.record(report);
@@ -477,7 +482,7 @@ TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
   plan.ask(a, 6);
   plan.ask(b, 6);
   const error why{errc::diverged, "loss is nan"};
-  EXPECT_TRUE(plan.diverge(1, 2, why));
+  EXPECT_TRUE(plan.diverge(node_id{1}, 2, why));
   EXPECT_TRUE(plan.take_failures().empty()) << "1 comes first";
   measure_first_state(plan, 1);
   EXPECT_EQ(plan.take_deliveries().size(), 1u);
@@ -487,13 +492,13 @@ TEST(SearchPlan, WhereMeasuringDivergesOnlyThoseWhoMeasureFail) {
   EXPECT_EQ(failed[0].at, 2u);
   EXPECT_EQ(failed[0].reason.message, why.message);
   // What is left is the other one's, and nobody looks at state 2 again.
-  EXPECT_EQ(plan.node(1).wants.size(), 2u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.size(), 2u);
   EXPECT_FALSE(plan.is_waiting(often));
   EXPECT_TRUE(plan.is_waiting(seldom));
-  for (const auto& stop : plan.stops_of(1, 0, 6, 0))
+  for (const auto& stop : plan.stops_of(node_id{1}, 0, 6, 0))
     EXPECT_NE(stop.at, 2u);
-  EXPECT_FALSE(plan.diverge(1, 2, why)) << "known";
-  EXPECT_TRUE(plan.diverge(1, 1, why)) << "the result came first";
+  EXPECT_FALSE(plan.diverge(node_id{1}, 2, why)) << "known";
+  EXPECT_TRUE(plan.diverge(node_id{1}, 1, why)) << "the result came first";
   EXPECT_TRUE(plan.take_failures().empty());
 }
 
@@ -503,9 +508,9 @@ TEST(SearchPlan, AResultThatComesAfterADivergenceDoesNotCount) {
   const auto study = plan.add_study({1, {6}});
   const auto trial = plan.add_trial(study, {{0, lr(.1)}});
   plan.ask(trial, 1);
-  EXPECT_TRUE(plan.diverge(1, 1, {errc::diverged, "loss is nan"}));
+  EXPECT_TRUE(plan.diverge(node_id{1}, 1, {errc::diverged, "loss is nan"}));
   EXPECT_EQ(plan.take_failures().size(), 1u);
-  const auto late = plan.adopt(late_report(plan, 1, 1));
+  const auto late = plan.adopt(late_report(plan, node_id{1}, 1));
   ASSERT_TRUE(late);
   EXPECT_FALSE(late->measured);
   const auto other = plan.add_trial(study, {{0, lr(.1)}});
@@ -522,7 +527,7 @@ TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
   const auto b = plan.add_trial(study, {{0, lr(.1)}, {4, lr(.2)}});
   plan.ask(a, 1);
   measure_first_state(plan, 2);
-  EXPECT_TRUE(plan.diverge(1, 2, {errc::diverged, "loss is nan"}));
+  EXPECT_TRUE(plan.diverge(node_id{1}, 2, {errc::diverged, "loss is nan"}));
   plan.take_deliveries();
   plan.ask(a, 1);
   EXPECT_TRUE(plan.take_failures().empty());
@@ -535,8 +540,8 @@ TEST(SearchPlan, WhoComesToADivergedStateLaterFailsThere) {
   EXPECT_EQ(failed[0].trial, b);
   EXPECT_EQ(failed[1].trial, a);
   EXPECT_FALSE(plan.is_waiting(study));
-  EXPECT_TRUE(plan.node(1).wants.empty());
-  EXPECT_TRUE(plan.node(2).wants.empty());
+  EXPECT_TRUE(plan.node(node_id{1}).wants.empty());
+  EXPECT_TRUE(plan.node(node_id{2}).wants.empty());
 }
 
 // -- waiting for a few measurements at a time ---------------------------------
@@ -547,9 +552,9 @@ void measure(search_plan& plan, step_t from, step_t to) {
   work.stages.front().begin = from;
   plan.begin_lease(work);
   for (auto at = from + 1; at <= to; ++at)
-    plan.record({1, at, {{"value", static_cast<double>(at)}}, {}, {}, 0, 0, 0,
+    plan.record({lease_id{1}, at, {{"value", static_cast<double>(at)}}, {}, {}, 0, 0, 0,
                  0, 1});
-  plan.end_lease(1);
+  plan.end_lease(lease_id{1});
 }
 
 TEST(SearchPlan, ATrialOfABillionMeasurementsWaitsForTheNextOnes) {
@@ -557,10 +562,10 @@ TEST(SearchPlan, ATrialOfABillionMeasurementsWaitsForTheNextOnes) {
   search_plan plan{{2, 6, 100}};
   const auto a = plan.add_trial(plan.add_study({1, {billion}}), {{0, lr(.1)}});
   plan.ask(a, billion);
-  const auto& wants = plan.node(1).wants;
+  const auto& wants = plan.node(node_id{1}).wants;
   EXPECT_EQ(wants.size(), 6u);
   EXPECT_EQ(wants.rbegin()->first, 6u);
-  EXPECT_EQ(plan.node(1).goal, billion); // as long as it is
+  EXPECT_EQ(plan.node(node_id{1}).goal, billion); // as long as it is
   EXPECT_EQ(plan.figures().unique_steps, billion);
   measure(plan, 0, 5);
   EXPECT_EQ(wants.size(), 1u); // the last of those
@@ -580,10 +585,10 @@ TEST(SearchPlan, AStudyThatWaitsForMuchWaitsForLessOfEachTrial) {
   const auto other = plan.add_study({1, {50}});
   plan.ask(plan.add_trial(other, {{0, lr(.7)}}), 50);
   const auto waits = [&](node_id id) { return plan.node(id).wants.size(); };
-  EXPECT_EQ(waits(1), 6u);
-  EXPECT_EQ(waits(2), 4u);
-  EXPECT_EQ(waits(3), 2u);
-  EXPECT_EQ(waits(4), 6u); // another study's
+  EXPECT_EQ(waits(node_id{1}), 6u);
+  EXPECT_EQ(waits(node_id{2}), 4u);
+  EXPECT_EQ(waits(node_id{3}), 2u);
+  EXPECT_EQ(waits(node_id{4}), 6u); // another study's
 }
 
 TEST(SearchPlan, WhatIsKnownIsDeliveredHoweverMuchItIs) {
@@ -596,7 +601,7 @@ TEST(SearchPlan, WhatIsKnownIsDeliveredHoweverMuchItIs) {
   plan.take_deliveries();
   plan.ask(b, 50'000);
   EXPECT_EQ(plan.take_deliveries().size(), 49'999u);
-  EXPECT_EQ(plan.node(1).wants.at(50'000).waiters.size(), 2u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.at(50'000).waiters.size(), 2u);
 }
 
 TEST(SearchPlan, WhoIsSuspendedTakesUpNothingMore) {
@@ -606,12 +611,12 @@ TEST(SearchPlan, WhoIsSuspendedTakesUpNothingMore) {
   auto work = lease_to(7, 2);
   plan.begin_lease(work);
   EXPECT_EQ(plan.suspend(a), 2u);
-  plan.record({7, 1, {{"value", 1}}, {}, {}, 0, 0, 0, 0, 1});
-  plan.record({7, 2, {{"value", 2}}, {}, {}, 0, 0, 0, 0, 1});
-  EXPECT_TRUE(plan.node(1).wants.empty());
+  plan.record({lease_id{7}, 1, {{"value", 1}}, {}, {}, 0, 0, 0, 0, 1});
+  plan.record({lease_id{7}, 2, {{"value", 2}}, {}, {}, 0, 0, 0, 0, 1});
+  EXPECT_TRUE(plan.node(node_id{1}).wants.empty());
   plan.go_on(a);
-  EXPECT_EQ(plan.node(1).wants.size(), 2u);
-  EXPECT_EQ(plan.node(1).wants.begin()->first, 3u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.size(), 2u);
+  EXPECT_EQ(plan.node(node_id{1}).wants.begin()->first, 3u);
 }
 
 TEST(SearchPlan, WhatFailsBeyondIsHeardOfOnTheWayThere) {
@@ -621,8 +626,8 @@ TEST(SearchPlan, WhatFailsBeyondIsHeardOfOnTheWayThere) {
   const auto b = plan.add_trial(study, {{0, lr(.1)}, {6, lr(.01)}});
   plan.ask(a, 9);
   plan.ask(b, 5);
-  plan.fail(1, 6, error{errc::training_failed, "no"});
-  plan.diverge(1, 4, error{errc::diverged, "nan"});
+  plan.fail(node_id{1}, 6, error{errc::training_failed, "no"});
+  plan.diverge(node_id{1}, 4, error{errc::diverged, "nan"});
   EXPECT_TRUE(plan.take_failures().empty());
   measure(plan, 0, 2);
   EXPECT_TRUE(plan.take_failures().empty());
@@ -637,7 +642,7 @@ TEST(SearchPlan, WhatFailsBeyondIsHeardOfOnTheWayThere) {
 /// What of a plan outlives it.
 struct stored_plan_of_test {
   struct stored_node {
-    node_id parent = 0;
+    node_id parent{};
     step_t begin = 0;
     configuration config;
     std::uint64_t strand = 0;
@@ -648,7 +653,7 @@ struct stored_plan_of_test {
 
   void keep(const search_plan& plan) {
     nodes.clear();
-    for (node_id id = 1; id < plan.size(); ++id) {
+    for (auto id : id_range(node_id{1}, plan.size())) {
       const auto& x = plan.node(id);
       nodes.push_back({x.parent, x.begin, plan.config_of(id), x.strand, {}});
       for (const auto& kvp : x.results)
@@ -657,8 +662,8 @@ struct stored_plan_of_test {
   }
 
   void restore(search_plan& plan) const {
-    for (node_id id = 1; id <= nodes.size(); ++id) {
-      const auto& x = nodes[id - 1];
+    for (auto id : id_range(node_id{1}, nodes.size() + 1)) {
+      const auto& x = nodes[number_of(id) - 1];
       plan.restore_node(id, x.parent, x.begin, x.config, x.strand);
       for (const auto& [at, values] : x.results)
         plan.restore_result(id, at, values);
@@ -696,7 +701,7 @@ TEST_P(SearchPlanProperties, FiguresEqualCountingDistinctPrefixes) {
   }
   EXPECT_EQ(plan.figures().asked_steps, asked);
   EXPECT_EQ(plan.figures().unique_steps, test::distinct_steps(all));
-  for (study_no s = 0; s < studies; ++s) {
+  for (auto s : id_range(study_no{0}, studies)) {
     std::vector<const test::model_trial*> own;
     for (auto* x : all)
       if (x->study == s)
@@ -770,7 +775,7 @@ TEST_P(SearchPlanProperties, DeliveredFiguresEqualCountingDistinctPrefixes) {
     EXPECT_EQ(figures.unique_delivered_steps, unique);
     EXPECT_EQ(figures.shared_steps, delivered - unique);
     EXPECT_EQ(shared_sum, delivered - unique);
-    for (study_no s = 0; s < studies; ++s) {
+    for (auto s : id_range(study_no{0}, studies)) {
       std::vector<const test::model_trial*> own;
       std::uint64_t own_shared = 0;
       for (std::size_t i = 0; i < got.size(); ++i)
@@ -788,10 +793,10 @@ TEST_P(SearchPlanProperties, DeliveredFiguresEqualCountingDistinctPrefixes) {
 
 TEST(SearchPlan, WhatATrialOfAnEarlierRunGotIsShared) {
   search_plan plan;
-  plan.restore_node(1, 0, 0, lr(.1), 0);
-  plan.restore_node(2, 1, 4, lr(.01), 0);
-  plan.restore_result(2, 6, {{"value", 1}});
-  plan.restore_delivered(2, 6);
+  plan.restore_node(node_id{1}, root_node, 0, lr(.1), 0);
+  plan.restore_node(node_id{2}, node_id{1}, 4, lr(.01), 0);
+  plan.restore_result(node_id{2}, 6, {{"value", 1}});
+  plan.restore_delivered(node_id{2}, 6);
   const auto study = plan.add_study({6, {12}});
   plan.ask(plan.add_trial(study, {{0, lr(.1)}, {4, lr(.01)}}), 6);
   const auto got = plan.take_deliveries();

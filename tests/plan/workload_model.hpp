@@ -36,8 +36,8 @@ struct model_state {
 
 /// A trial as the brute-force model knows it.
 struct model_trial {
-  trial_id id = 0;
-  study_no study = 0;
+  trial_id id{};
+  study_no study{};
   std::vector<segment> segments;
   step_t asked_to = 0;
   std::map<step_t, metrics> delivered;

@@ -37,12 +37,11 @@ struct PoolCoreTest : testing::Test {
 
   trainer_id admit(const hello& x = named()) {
     core::effects out;
-    return trainer_id{pool.admit(x, std::nullopt, now, out).trainer};
+    return pool.admit(x, std::nullopt, now, out).trainer;
   }
 
-  core::effects heartbeat_of(trainer_id trainer, std::uint64_t lease = 0) {
-    return pool.note_heartbeat(heartbeat{number_of(trainer), lease, 0, 0},
-                               now);
+  core::effects heartbeat_of(trainer_id trainer, lease_id lease = {}) {
+    return pool.note_heartbeat(heartbeat{trainer, lease, 0, 0}, now);
   }
 
   /// A trainer that is idle. Its effects are left in `last`.
@@ -122,7 +121,7 @@ TEST_F(PoolCoreTest, OtherProtocolIsRefused) {
 TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {
   core::effects out;
   const auto answer = pool.admit(named(), std::nullopt, now, out);
-  EXPECT_EQ(answer.trainer, 1u);
+  EXPECT_EQ(answer.trainer, trainer_id{1});
   EXPECT_EQ(answer.heartbeat_interval_ms, 1000u);
   EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{trainer_id{1}}}));
   ASSERT_EQ(pool.trainers().size(), 1u);
@@ -135,7 +134,7 @@ TEST_F(PoolCoreTest, TrainerThatRegistersAnewIsParted) {
   const auto x = join();
   core::effects out;
   const auto y = pool.admit(named(), x, now, out).trainer;
-  EXPECT_EQ(y, number_of(x) + 1);
+  EXPECT_EQ(number_of(y), number_of(x) + 1);
   EXPECT_EQ(pool.trainers()[0].lost, "registered anew");
   EXPECT_EQ(all<core::notify_lost>(out),
             (std::vector<core::notify_lost>{{3, x}}));
@@ -201,15 +200,15 @@ TEST_F(PoolCoreTest, LateTickCountsForNoTrainer) {
 TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
   demand(5, 1);
   const auto x = join();
-  const auto out = heartbeat_of(x, 8);
+  const auto out = heartbeat_of(x, lease_id{8});
   EXPECT_EQ(
     all<core::forward_heartbeat>(out),
-    (std::vector<core::forward_heartbeat>{{5, {number_of(x), 8, 0, 0}}}));
+    (std::vector<core::forward_heartbeat>{{5, {x, lease_id{8}, 0, 0}}}));
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
   const auto x = admit();
-  EXPECT_TRUE(heartbeat_of(x, 8).empty());
+  EXPECT_TRUE(heartbeat_of(x, lease_id{8}).empty());
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALostTrainerDoesNothing) {
@@ -373,7 +372,7 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   pool.stall(x, "no progress", now);
   EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
-  EXPECT_TRUE(all<core::grant>(heartbeat_of(x, 3)).empty());
+  EXPECT_TRUE(all<core::grant>(heartbeat_of(x, lease_id{3})).empty());
   EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x, "test"}}));
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
@@ -523,7 +522,7 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
       case 1:
       case 2:
       case 3:
-        out = pool.note_heartbeat({number_of(trainer), below(2), 0, 0}, now);
+        out = pool.note_heartbeat({trainer, lease_id{below(2)}, 0, 0}, now);
         break;
       case 4:
         out = pool.leave(trainer, now);

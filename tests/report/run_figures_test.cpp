@@ -9,17 +9,17 @@ namespace hippo {
 namespace {
 
 overview_stage made_stage(std::uint64_t id, std::uint64_t parent,
-                          node_id node, step_t begin, step_t end) {
+                          std::uint64_t node, step_t begin, step_t end) {
   overview_stage x;
   x.id = id;
   x.parent = parent;
-  x.node = node;
+  x.node = node_id{node};
   x.begin = begin;
   x.end = end;
   return x;
 }
 
-busy_record busy(node_id node, step_t from, step_t to, double train,
+busy_record busy(std::uint64_t node, step_t from, step_t to, double train,
                  double evaluate = 0) {
   busy_record x;
   x.stage = node;
@@ -40,28 +40,28 @@ std::vector<overview_stage> forked() {
 
 TEST(StageFinder, StateInsideStageGivesThatStage) {
   const stage_finder finder{forked()};
-  EXPECT_EQ(finder.find(7, 1), 1u);
-  EXPECT_EQ(finder.find(7, 6), 2u);
-  EXPECT_EQ(finder.find(9, 11), 4u);
+  EXPECT_EQ(finder.find(node_id{7}, 1), 1u);
+  EXPECT_EQ(finder.find(node_id{7}, 6), 2u);
+  EXPECT_EQ(finder.find(node_id{9}, 11), 4u);
 }
 
 TEST(StageFinder, StateAtBoundaryGivesStageThatEndsThere) {
   const stage_finder finder{forked()};
-  EXPECT_EQ(finder.find(7, 5), 1u);
-  EXPECT_EQ(finder.find(7, 10), 2u);
+  EXPECT_EQ(finder.find(node_id{7}, 5), 1u);
+  EXPECT_EQ(finder.find(node_id{7}, 10), 2u);
 }
 
 TEST(StageFinder, StateBeyondLastStageGivesZero) {
   const stage_finder finder{forked()};
-  EXPECT_EQ(finder.find(7, 11), 0u);
-  EXPECT_EQ(finder.find(8, 21), 0u);
+  EXPECT_EQ(finder.find(node_id{7}, 11), 0u);
+  EXPECT_EQ(finder.find(node_id{8}, 21), 0u);
 }
 
 TEST(StageFinder, UnknownNodeGivesZero) {
   const stage_finder finder{forked()};
-  EXPECT_EQ(finder.find(1, 1), 0u);
-  EXPECT_EQ(finder.find(10, 1), 0u);
-  EXPECT_EQ(stage_finder{{}}.find(1, 1), 0u);
+  EXPECT_EQ(finder.find(node_id{1}, 1), 0u);
+  EXPECT_EQ(finder.find(node_id{10}, 1), 0u);
+  EXPECT_EQ(stage_finder{{}}.find(node_id{1}, 1), 0u);
 }
 
 TEST(StageRecords, IdsAreOffsetButRootsStayRoots) {
@@ -78,10 +78,13 @@ TEST(StageRecords, IdsAreOffsetButRootsStayRoots) {
 
 TEST(StageRecords, StudiesAreNumberedAsInReport) {
   auto x = made_stage(1, 0, 1, 0, 5);
-  x.studies = {0, 2};
+  x.studies = {study_no{0}, study_no{2}};
   x.trials = 9;
   x.config = "lr=0.1";
-  const auto records = stage_records({x}, "key", 0, {4, 5, 6});
+  by_id<study_no, std::size_t> index_of;
+  for (const std::size_t i : {4, 5, 6})
+    index_of.add(i);
+  const auto records = stage_records({x}, "key", 0, index_of);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].studies, (std::vector<std::size_t>{4, 6}));
   EXPECT_EQ(records[0].trials, 9u);

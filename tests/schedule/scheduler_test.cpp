@@ -34,7 +34,7 @@ struct simulation {
     step_t at = 0;
     std::size_t next_stop = 0;
   };
-  std::map<std::uint64_t, job> jobs;
+  std::map<lease_id, job> jobs;
   std::uint64_t last_lease = 0;
 
   void add(study_no study, std::vector<segment> segments) {
@@ -55,7 +55,7 @@ struct simulation {
     plan.set_unpacked_max(0);
     plan.pack_idle(); // as many as may be, at any time
     for (auto& d : plan.take_deliveries()) {
-      auto& x = trials[d.trial];
+      auto& x = trials[number_of(d.trial)];
       if (!x.delivered.empty()) {
         EXPECT_LT(x.delivered.rbegin()->first, d.at);
       }
@@ -82,7 +82,7 @@ struct simulation {
     if (!path)
       return false;
     job x;
-    x.work.number = ++last_lease;
+    x.work.number = lease_id{++last_lease};
     x.work.start = path->start;
     x.work.stages = path->stages;
     for (auto& s : x.work.stages) {
@@ -100,7 +100,7 @@ struct simulation {
   }
 
   /// Moves a trainer to its next stop.
-  void advance(std::uint64_t number) {
+  void advance(lease_id number) {
     auto& x = jobs.at(number);
     const auto stop = x.work.stops.at(x.next_stop++);
     stop_report report;
@@ -120,7 +120,7 @@ struct simulation {
       report.values = x.state.evaluate();
     if (stop.save) {
       const auto name
-        = std::to_string(number) + "-" + std::to_string(stop.at);
+        = to_string(number) + "-" + std::to_string(stop.at);
       files[name] = x.state;
       report.saved = checkpoint{name, 1, 1};
     }
@@ -133,7 +133,7 @@ struct simulation {
     settle();
   }
 
-  void lose(std::uint64_t number) {
+  void lose(lease_id number) {
     plan.end_lease(number);
     jobs.erase(number);
     settle();
@@ -146,13 +146,13 @@ struct simulation {
                        return chooser.tree().seconds_per_step(id);
                      }};
     std::set<node_id> all;
-    for (node_id id = 0; id < plan.size(); ++id)
+    for (auto id : id_range(root_node, plan.size()))
       all.insert(id);
     fresh.update(all);
     EXPECT_EQ(fresh.runnables(), chooser.tree().runnables());
-    for (node_id id = 0; id < plan.size(); ++id)
+    for (auto id : id_range(root_node, plan.size()))
       expect_wants_are_served(id);
-    for (study_no i = 0; i < plan.studies(); ++i)
+    for (auto i : id_range(study_no{0}, plan.studies()))
       expect_study_is_served(i, all);
   }
 
@@ -183,7 +183,7 @@ struct simulation {
       [this](node_id id) { return chooser.tree().seconds_per_step(id); },
       study};
     fresh.update(all);
-    for (node_id id = 0; id < plan.size(); ++id)
+    for (auto id : id_range(root_node, plan.size()))
       for (const auto& x : fresh.items_from_begin(id))
         EXPECT_EQ(x.wanted, wanted_by(study, id).count(x.at) > 0);
     const auto chosen = chooser.choose_for(study);
@@ -194,7 +194,8 @@ struct simulation {
     const auto& first = chosen->stages.front();
     const auto& last = chosen->stages.back();
     const auto wanted = wanted_by(study, last.node);
-    EXPECT_TRUE(wanted.count(last.end) > 0 || fresh.is_waited_for(last.node, 0));
+    EXPECT_TRUE(wanted.count(last.end) > 0
+                || fresh.is_waited_for(last.node, 0));
     const auto waiting = chooser.waiting_for(first, first.begin);
     EXPECT_EQ(std::count(waiting.begin(), waiting.end(), study), 1);
     if (chooser_policy != policy::critical_path)
@@ -248,8 +249,9 @@ struct simulation {
       for (step_t t = 0; t < x.asked_to; ++t) {
         alone.train(x.at(t), t, t + 1);
         auto i = x.delivered.find(t + 1);
-        ASSERT_TRUE(i != x.delivered.end()) << x.id << " at " << t + 1;
-        EXPECT_EQ(i->second, alone.evaluate()) << x.id << " at " << t + 1;
+        SCOPED_TRACE(to_string(x.id) + " at " + std::to_string(t + 1));
+        ASSERT_TRUE(i != x.delivered.end());
+        EXPECT_EQ(i->second, alone.evaluate());
       }
     }
   }
@@ -270,7 +272,7 @@ TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
   auto x = sim.chooser.choose();
   ASSERT_TRUE(x);
   ASSERT_EQ(x->stages.size(), 2u);
-  EXPECT_EQ(x->stages[0].node, 1u);
+  EXPECT_EQ(x->stages[0].node, node_id{1});
   EXPECT_EQ(x->stages[0].end, 8u);
   EXPECT_EQ(x->stages[1].begin, 8u);
   EXPECT_EQ(x->stages[1].end, 20u);
@@ -278,10 +280,10 @@ TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
   ASSERT_TRUE(sim.dispatch()); // the third trial
   EXPECT_FALSE(sim.dispatch()); // the first one waits for state 4
   for (int i = 0; i < 4; ++i)
-    sim.advance(1);
+    sim.advance(lease_id{1});
   EXPECT_EQ(sim.chooser.runnable_count(), 1u);
   ASSERT_TRUE(sim.dispatch());
-  EXPECT_EQ(sim.jobs.at(3).work.stages.front().begin, 4u);
+  EXPECT_EQ(sim.jobs.at(lease_id{3}).work.stages.front().begin, 4u);
 }
 
 TEST(Scheduler, ChoosesWhatFitsAmongPathsFromOneState) {
@@ -320,14 +322,14 @@ TEST(Scheduler, WhatHoldsUpAStudyGoesFirst) {
   sim.ask(0, 19);
   sim.ask(1, 5); // 15 steps may follow
   ASSERT_TRUE(sim.dispatch());
-  EXPECT_EQ(sim.jobs.at(1).work.stages.front().node, 2u);
-  EXPECT_EQ(sim.jobs.at(1).work.stages.back().end, 5u);
+  EXPECT_EQ(sim.jobs.at(lease_id{1}).work.stages.front().node, node_id{2});
+  EXPECT_EQ(sim.jobs.at(lease_id{1}).work.stages.back().end, 5u);
   sim.add(sim.plan.add_study({1, {20}}), {{0, lr(.3)}});
   sim.add(halving, {{0, lr(.4)}});
   sim.ask(3, 5);
   sim.ask(2, 20); // asked for, and as long
   ASSERT_TRUE(sim.dispatch());
-  EXPECT_EQ(sim.jobs.at(2).work.stages.back().end, 20u);
+  EXPECT_EQ(sim.jobs.at(lease_id{2}).work.stages.back().end, 20u);
 }
 
 TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
@@ -341,7 +343,8 @@ TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
   ASSERT_TRUE(sim.dispatch());
   EXPECT_FALSE(sim.chooser.longest_waiting());
   const auto left = [&](step_t reached) {
-    return sim.chooser.seconds_left(sim.jobs.at(1).work.stages, reached);
+    return sim.chooser.seconds_left(sim.jobs.at(lease_id{1}).work.stages,
+                                    reached);
   };
   EXPECT_EQ(left(0), 20);
   EXPECT_EQ(left(5), 15);
@@ -357,7 +360,7 @@ TEST(Scheduler, KnowsHowFarALeaseIsFromTheEndOfWhatWaitsForIt) {
   sim.ask(3, 20);
   sim.settle();
   for (step_t at = 1; at <= 13; ++at)
-    sim.advance(1);
+    sim.advance(lease_id{1});
   sim.add(sim.plan.add_study({1, {30}}),
           {{0, lr(.1)}, {8, lr(.01)}, {15, lr(.04)}});
   sim.ask(4, 30);
@@ -390,7 +393,7 @@ TEST(Scheduler, ChoosesForOneStudyWhatItWaitsFor) {
   EXPECT_EQ(ends(sim.chooser.choose()), (std::vector<step_t>{8, 20}));
   EXPECT_EQ(ends(sim.chooser.choose_for(a)), (std::vector<step_t>{8, 20}));
   EXPECT_EQ(ends(sim.chooser.choose_for(b)), (std::vector<step_t>{6, 12}));
-  const stage both{1, 0, 8, {}};
+  const stage both{node_id{1}, 0, 8, {}};
   using studies = std::vector<study_no>;
   EXPECT_EQ(sim.chooser.waiting_for(both, 0), (studies{a, b}));
   EXPECT_EQ(sim.chooser.waiting_for(both, 5), (studies{a, b}));
@@ -418,7 +421,7 @@ TEST(Scheduler, KnowsWhoWaitsForAMeasurementAlone) {
   sim.add(b, {{0, lr(.1)}});
   sim.ask(1, 4);
   sim.settle();
-  const stage measured{1, 4, 4, {}};
+  const stage measured{node_id{1}, 4, 4, {}};
   EXPECT_EQ(sim.chooser.waiting_for(measured, 4), (std::vector<study_no>{b}));
   EXPECT_TRUE(sim.chooser.is_runnable(b));
   EXPECT_FALSE(sim.chooser.is_runnable(a));
@@ -451,7 +454,7 @@ TEST(Scheduler, TrialOrderFollowsTheFirstRequest) {
   sim.settle();
   auto x = sim.chooser.choose();
   ASSERT_TRUE(x);
-  EXPECT_EQ(x->stages[0].node, 2u);
+  EXPECT_EQ(x->stages[0].node, node_id{2});
   EXPECT_EQ(x->stages.back().end, 5u);
 }
 
@@ -470,10 +473,11 @@ TEST(Scheduler, FollowsWhatIsLearnedOfTimes) {
   sim.estimates.learn_step("64;", 1, 4);
   sim.estimates.learn_step("128;", 1, 2);
   sim.settle();
-  EXPECT_EQ(sim.chooser.choose()->stages[0].node, 1u); // 80 s against 60 s
+  EXPECT_EQ(sim.chooser.choose()->stages[0].node,
+            node_id{1}); // 80 s against 60 s
   sim.estimates.learn_step("128;", 9, 90);
   sim.settle();
-  EXPECT_EQ(sim.chooser.choose()->stages[0].node, 2u);
+  EXPECT_EQ(sim.chooser.choose()->stages[0].node, node_id{2});
 }
 
 TEST(Scheduler, FollowsWhatIsLearnedOfTimesOnTheWayAndForOneStudy) {
@@ -489,8 +493,8 @@ TEST(Scheduler, FollowsWhatIsLearnedOfTimesOnTheWayAndForOneStudy) {
   for (std::uint64_t lease : {1, 2})
     ASSERT_TRUE(sim.dispatch()) << lease;
   for (std::uint64_t lease : {1, 2}) { // both are at state 5, and saved
-    sim.advance(lease);
-    sim.lose(lease);
+    sim.advance(lease_id{lease});
+    sim.lose(lease_id{lease});
   }
   const auto expect_first = [&](node_id node) {
     sim.settle();
@@ -500,9 +504,9 @@ TEST(Scheduler, FollowsWhatIsLearnedOfTimesOnTheWayAndForOneStudy) {
   };
   sim.estimates.learn_step("64;", 1, 4);
   sim.estimates.learn_step("128;", 1, 2);
-  expect_first(1);
+  expect_first(node_id{1});
   sim.estimates.learn_step("128;", 9, 90);
-  expect_first(2);
+  expect_first(node_id{2});
 }
 
 TEST(Scheduler, DoesNotWaitForATrainerThatHasPassed) {
@@ -512,7 +516,7 @@ TEST(Scheduler, DoesNotWaitForATrainerThatHasPassed) {
   sim.ask(0, 20);
   ASSERT_TRUE(sim.dispatch());
   for (int i = 0; i < 6; ++i)
-    sim.advance(1);
+    sim.advance(lease_id{1});
   sim.add(study, {{0, lr(.1)}, {4, lr(.2)}}); // passed, and not saved
   sim.ask(1, 20);
   EXPECT_TRUE(sim.dispatch()); // from step 0, beside the other
@@ -547,7 +551,7 @@ TEST(Collect, GivesUpWhatIsCheapAndNeverWhatIsNeeded) {
   sim.ask(1, 20);
   ASSERT_TRUE(sim.dispatch());
   for (int i = 0; i < 3; ++i) // states 4, 6 and 10, which the other waits for
-    sim.advance(1);
+    sim.advance(lease_id{1});
   const auto collect = [&](std::uint64_t bytes) {
     std::vector<step_t> result;
     for (auto& x : collect_checkpoints(sim.plan, sim.chooser.tree(), bytes))
@@ -558,7 +562,7 @@ TEST(Collect, GivesUpWhatIsCheapAndNeverWhatIsNeeded) {
   EXPECT_EQ(collect(100), (std::vector<step_t>{6, 4}));
   ASSERT_TRUE(sim.dispatch()); // the other has leased it, not loaded it
   EXPECT_EQ(collect(100), (std::vector<step_t>{6, 4}));
-  sim.advance(2);
+  sim.advance(lease_id{2});
   EXPECT_EQ(collect(100).back(), 20u);
   EXPECT_EQ(collect(0).size(), 0u);
 }
@@ -571,9 +575,9 @@ TEST(Collect, KeepsWhatALeaseHasJustReached) {
   const auto collected = [&] {
     return collect_checkpoints(sim.plan, sim.chooser.tree(), 100);
   };
-  sim.advance(1);
+  sim.advance(lease_id{1});
   EXPECT_TRUE(collected().empty()); // what is left would go on from state 4
-  sim.advance(1);
+  sim.advance(lease_id{1});
   ASSERT_EQ(collected().size(), 1u);
   EXPECT_EQ(collected()[0].at, 4u);
 }
@@ -620,7 +624,7 @@ struct SchedulerSimulation
               test::random_segments(rng, 18));
   }
 
-  std::uint64_t random_job() {
+  lease_id random_job() {
     auto i = sim.jobs.begin();
     std::advance(i, rng() % sim.jobs.size());
     return i->first;
@@ -678,7 +682,7 @@ TEST_P(SchedulerSimulation, EveryResultIsAsAloneDespiteLossAndLateTrials) {
     }
     if (late > 0 && rng() % 4 == 0) {
       --late;
-      sim.add(0, test::random_segments(rng, 18));
+      sim.add(study_no{}, test::random_segments(rng, 18));
       sim.settle(); // running leases hear of it at once
     }
     if (asked < sim.trials.size() && (sim.jobs.empty() || rng() % 2 == 0))
@@ -720,18 +724,18 @@ TEST(Scheduler, OfEqualPathsThatAskedForFirstGoesFirst) {
   for (auto id : ids)
     plan.ask(id, 20);
   std::vector<trial_id> finished;
-  for (std::uint64_t number = 1; finished.size() < trials; ++number) {
+  for (std::uint64_t leases = 1; finished.size() < trials; ++leases) {
     chooser.update(plan.take_changed());
     const auto next = chooser.choose();
     ASSERT_TRUE(next);
     lease work;
-    work.number = number;
+    work.number = lease_id{leases};
     work.stages = next->stages;
     plan.begin_lease(work);
     for (const auto& x : work.stages)
       for (const auto& stop : plan.stops_of(x.node, x.begin, x.end, 0)) {
         stop_report report;
-        report.lease = number;
+        report.lease = work.number;
         report.at = stop.at;
         if (stop.evaluate)
           report.values = {{"value", 1}};
@@ -739,7 +743,7 @@ TEST(Scheduler, OfEqualPathsThatAskedForFirstGoesFirst) {
           report.saved = checkpoint{"file", 1, 1};
         plan.record(report);
       }
-    plan.end_lease(number);
+    plan.end_lease(work.number);
     for (const auto& x : plan.take_deliveries())
       if (x.at == 20)
         finished.push_back(x.trial);
@@ -749,7 +753,7 @@ TEST(Scheduler, OfEqualPathsThatAskedForFirstGoesFirst) {
   std::vector<trial_id> expected;
   std::set<trial_id> trunks;
   for (auto id : ids)
-    if (trunks.insert(id / 4).second)
+    if (trunks.insert(trial_id{number_of(id) / 4}).second)
       expected.push_back(id);
   for (auto id : ids)
     if (std::find(expected.begin(), expected.end(), id) == expected.end())
@@ -771,7 +775,7 @@ TEST(Scheduler, NewEstimatesWaitForAsMuchOtherWork) {
   chooser.update(changed);
   EXPECT_DOUBLE_EQ(*chooser.longest_waiting(), 10);
   estimates.learn_step("", 1, 5);
-  chooser.update({1});
+  chooser.update({node_id{1}});
   EXPECT_DOUBLE_EQ(*chooser.longest_waiting(), 50)
     << "all were followed since the last ones";
   for (int i = 0; i < 50; ++i)

@@ -82,7 +82,7 @@ public:
     profile.failure_rate = coin() ? 0.2 : 0;
     scenario result;
     auto& x = result.work;
-    x.number = GetParam();
+    x.number = lease_id{GetParam()};
     x.workload.name = "net";
     x.folder = folder.path;
     step_t at = 0;
@@ -91,7 +91,7 @@ public:
       const auto end = at + (node == 1 ? 0 : 1) + rng() % 6;
       const auto lr = constant(one_in(10) ? 5 : 0.1); // 5 diverges
       x.stages.push_back(
-        {node, at, end, segments_of(profile, {{"lr", lr}}, 1)[0].config});
+        {node_id{node}, at, end, segments_of(profile, {{"lr", lr}}, 1)[0].config});
       at = end;
     }
     for (step_t i = 0; i < at; ++i)

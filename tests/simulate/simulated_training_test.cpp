@@ -36,7 +36,7 @@ public:
                            std::vector<stop_point> stops,
                            const std::string& start = "") const {
     lease result;
-    result.number = 7;
+    result.number = lease_id{7};
     result.workload.name = "net";
     result.folder = "folder";
     result.start.file = start;
@@ -47,7 +47,7 @@ public:
 
   /// A lease of one stage to step 10, with a stop at 5.
   [[nodiscard]] lease ten_steps() const {
-    return make({{1, 0, 10, config()}}, {{5, true, false}, {10, true, true}});
+    return make({{node_id{1}, 0, 10, config()}}, {{5, true, false}, {10, true, true}});
   }
 
   simulated_training begin(lease x) {
@@ -80,7 +80,7 @@ TEST_F(SimulatedTrainingTest, PassesEveryStopInTheProfilesTime) {
   ASSERT_EQ(told.reports.size(), 2u);
   const auto& [first_time, first] = told.reports[0];
   EXPECT_EQ(first_time, 1s + 50s + 4s);
-  EXPECT_EQ(first.lease, 7u);
+  EXPECT_EQ(first.lease, lease_id{7});
   EXPECT_EQ(first.at, 5u);
   EXPECT_EQ(first.device, "sample");
   EXPECT_EQ(first.values.size(), 3u);
@@ -98,17 +98,17 @@ TEST_F(SimulatedTrainingTest, PassesEveryStopInTheProfilesTime) {
   EXPECT_EQ(last.saved->file, "n1-s10-l7.ckpt");
   EXPECT_EQ(last.saved->bytes, 5000u);
   EXPECT_EQ(told.ended, last_time);
-  EXPECT_EQ(told.end.lease, 7u);
+  EXPECT_EQ(told.end.lease, lease_id{7});
   EXPECT_EQ(told.end.at, 10u);
   EXPECT_FALSE(told.end.failure);
 }
 
 TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
-  const auto alone = run(make({{1, 0, 10, config()}}, {{10, true, true}}));
-  const auto head = run(make({{1, 0, 4, config()}}, {{4, false, true}}));
+  const auto alone = run(make({{node_id{1}, 0, 10, config()}}, {{10, true, true}}));
+  const auto head = run(make({{node_id{1}, 0, 4, config()}}, {{4, false, true}}));
   const auto& file = head.reports[0].second.saved->file;
-  auto x = make({{2, 4, 10, config()}}, {{10, true, true}}, file);
-  x.number = 8;
+  auto x = make({{node_id{2}, 4, 10, config()}}, {{10, true, true}}, file);
+  x.number = lease_id{8};
   const auto tail = run(x);
   const auto& report = tail.reports[0].second;
   EXPECT_EQ(tail.reports[0].first, 1s + 2s + 60s + 4s + 3s);
@@ -119,26 +119,26 @@ TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
 }
 
 TEST_F(SimulatedTrainingTest, RefusesToStartFromWhatIsNotThere) {
-  auto lost = run(make({{1, 4, 9, config()}}, {{9, true, true}}, "gone.ckpt"));
+  auto lost = run(make({{node_id{1}, 4, 9, config()}}, {{9, true, true}}, "gone.ckpt"));
   EXPECT_TRUE(lost.reports.empty());
   EXPECT_EQ(lost.ended, 3s);
   EXPECT_EQ(lost.end.at, 4u);
   EXPECT_EQ(lost.end.failure->code, errc::bad_checkpoint);
-  lost = run(make({{1, 4, 9, config()}}, {{9, true, true}}));
+  lost = run(make({{node_id{1}, 4, 9, config()}}, {{9, true, true}}));
   EXPECT_EQ(lost.ended, 1s);
   EXPECT_EQ(lost.end.failure->code, errc::bad_checkpoint);
 }
 
 TEST_F(SimulatedTrainingTest, KeepsFoldersApart) {
   ASSERT_TRUE(run(ten_steps()).reports[1].second.saved);
-  auto x = make({{1, 10, 12, config()}}, {{12, true, false}}, "n1-s10-l7.ckpt");
+  auto x = make({{node_id{1}, 10, 12, config()}}, {{12, true, false}}, "n1-s10-l7.ckpt");
   EXPECT_FALSE(run(x).end.failure);
   x.folder = "other";
   EXPECT_TRUE(run(x).end.failure);
 }
 
 TEST_F(SimulatedTrainingTest, EvaluatesAStateWithoutTraining) {
-  const auto told = run(make({{1, 0, 0, config()}, {2, 0, 2, config()}},
+  const auto told = run(make({{node_id{1}, 0, 0, config()}, {node_id{2}, 0, 2, config()}},
                              {{0, true, true}, {2, true, false}}));
   ASSERT_EQ(told.reports.size(), 2u);
   EXPECT_EQ(told.reports[0].first, 1s + 4s + 3s);
@@ -150,7 +150,7 @@ TEST_F(SimulatedTrainingTest, EvaluatesAStateWithoutTraining) {
 
 TEST_F(SimulatedTrainingTest, NamesACheckpointByTheStageThatEndsThere) {
   const auto told =
-    run(make({{1, 0, 3, config()}, {4, 3, 5, config(0.01)}},
+    run(make({{node_id{1}, 0, 3, config()}, {node_id{4}, 3, 5, config(0.01)}},
              {{3, false, true}, {4, false, true}, {5, false, true}}));
   ASSERT_EQ(told.reports.size(), 3u);
   EXPECT_EQ(told.reports[0].second.saved->file, "n1-s3-l7.ckpt");
@@ -164,7 +164,7 @@ TEST_F(SimulatedTrainingTest, TakesAStepsTimeFromItsOwnValues) {
   const auto grown =
     segments_of(profile, {{"batch_size", multistep(128, 2, {3})}}, 5);
   const auto told =
-    run(make({{1, 0, 3, grown[0].config}, {2, 3, 5, grown[1].config}},
+    run(make({{node_id{1}, 0, 3, grown[0].config}, {node_id{2}, 3, 5, grown[1].config}},
              {{5, false, false}}));
   EXPECT_EQ(told.ended, 1s + 30s + 12s);
 }
@@ -176,7 +176,7 @@ TEST_F(SimulatedTrainingTest, SpreadsTheTimeOfStretches) {
   const int n = 2000;
   for (int i = 0; i < n; ++i) {
     auto x = ten_steps();
-    x.number = static_cast<std::uint64_t>(i);
+    x.number = static_cast<lease_id>(i);
     const auto told = run(x);
     ASSERT_NE(told.reports[0].second.train_ns, told.reports[1].second.train_ns);
     const auto share =
@@ -200,8 +200,8 @@ TEST_F(SimulatedTrainingTest, DrawsByAddressAndNotInOrder) {
   };
   const auto plain = ended([](lease&) {});
   EXPECT_EQ(ended([](lease&) {}), plain);
-  EXPECT_NE(ended([](lease& x) { x.number = 8; }), plain);
-  EXPECT_NE(ended([](lease& x) { x.stages[0].node = 2; }), plain);
+  EXPECT_NE(ended([](lease& x) { x.number = lease_id{8}; }), plain);
+  EXPECT_NE(ended([](lease& x) { x.stages[0].node = node_id{2}; }), plain);
   EXPECT_NE(ended([](lease& x) { x.workload.name = "other"; }), plain);
   seed = 2;
   EXPECT_NE(ended([](lease&) {}), plain);
@@ -214,7 +214,7 @@ TEST_F(SimulatedTrainingTest, FailsTheShareOfStagesThatTheProfileSays) {
   const int n = 4000;
   for (int i = 0; i < n; ++i) {
     auto x = ten_steps();
-    x.number = static_cast<std::uint64_t>(i);
+    x.number = static_cast<lease_id>(i);
     const auto told = run(x);
     if (!told.end.failure)
       continue;
@@ -236,12 +236,12 @@ TEST_F(SimulatedTrainingTest, FailsTheShareOfStagesThatTheProfileSays) {
 
 TEST_F(SimulatedTrainingTest, EvaluatingAloneNeverFails) {
   profile.failure_rate = 1;
-  const auto told = run(make({{1, 0, 0, config()}}, {{0, true, false}}));
+  const auto told = run(make({{node_id{1}, 0, 0, config()}}, {{0, true, false}}));
   EXPECT_FALSE(told.end.failure);
 }
 
 TEST_F(SimulatedTrainingTest, TellsOfDivergenceWhereItMeasures) {
-  auto x = make({{1, 0, 10, config(5)}},
+  auto x = make({{node_id{1}, 0, 10, config(5)}},
                 {{2, false, true}, {5, true, true}, {10, true, true}});
   const auto told = run(x);
   ASSERT_EQ(told.reports.size(), 2u);
@@ -373,7 +373,7 @@ TEST_F(SimulatedTrainingTest, TheLastStopEndsTheLeaseEvenIfCancelled) {
 
 TEST_F(SimulatedTrainingTest, AStepThatFailsFailsEvenIfCancelled) {
   profile.failure_rate = 1;
-  auto x = make({{1, 0, 1, config()}}, {{1, true, false}});
+  auto x = make({{node_id{1}, 0, 1, config()}}, {{1, true, false}});
   auto training = begin(x);
   training.cancel(5s);
   EXPECT_FALSE(training.add_stop({1, false, true}, 6s));

@@ -83,19 +83,19 @@ void world::check_store() {
   if (!studies)
     return fail("the studies cannot be read: " + studies.failure().message);
   for (const auto& x : *studies)
-    if (const auto full = (*store)->load_study(std::to_string(x.id)); full)
+    if (const auto full = (*store)->load_study(x.id); full)
       check_study(**store, *full);
 }
 
 void world::check_study(state_reader& store, const stored_study& study) {
-  const auto label = "study " + std::to_string(study.id) + ", trial ";
+  const auto label = "study " + to_string(study.id) + ", trial ";
   const auto read
     = admit_study(study.text, "study", simulated_workloads(), true);
   const auto& spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);
   if (!rows || !events)
-    return fail("study " + std::to_string(study.id) + " cannot be read");
+    return fail("study " + to_string(study.id) + " cannot be read");
   std::map<std::uint64_t, known_trial> trials;
   for (const auto& x : *rows)
     trials[x.trial].params = json::parse(x.params, nullptr, false);

@@ -189,8 +189,10 @@ void connection::send_report(const lease_owner_actor& owner,
       // The truth comes as well, or the work would have to be done again.
       switch (random_() % 5) {
         case 0: lie->at += 1000; break;
-        case 1: lie->lease += random_() % 3; break;
-        case 2: lie->node = random_() % 10; break;
+        case 1:
+          lie->lease = lease_id{number_of(lie->lease) + random_() % 3};
+          break;
+        case 2: lie->node = node_id{random_() % 10}; break;
         case 3: lie->identity = random_(); break;
         default: lie->trained_steps = UINT64_MAX; break;
       }

@@ -55,7 +55,7 @@ void hash_engine::start(const lease& x, engine_sink sink) {
   schedule(i->second);
 }
 
-void hash_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
+void hash_engine::add_stop(lease_id lease, const stop_point& stop) {
   const auto found = jobs_.find(lease);
   if (found == jobs_.end())
     return;
@@ -82,14 +82,14 @@ void hash_engine::add_stop(std::uint64_t lease, const stop_point& stop) {
   schedule(x);
 }
 
-void hash_engine::cancel(std::uint64_t lease) {
+void hash_engine::cancel(lease_id lease) {
   if (const auto i = jobs_.find(lease); i != jobs_.end()) {
     i->second.cancelled = true;
     schedule(i->second);
   }
 }
 
-step_t hash_engine::reached(std::uint64_t lease) const {
+step_t hash_engine::reached(lease_id lease) const {
   const auto i = jobs_.find(lease);
   return i == jobs_.end() ? 0 : reached(i->second);
 }
@@ -133,7 +133,7 @@ void hash_engine::schedule(job& x) {
     [this, number = x.work.number] { go_on(number); });
 }
 
-void hash_engine::go_on(std::uint64_t number) {
+void hash_engine::go_on(lease_id number) {
   auto& x = jobs_.at(number);
   x.next.reset();
   if (sick.cannot_train) {
@@ -206,7 +206,7 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
   if (stop.save) {
     const auto* where = stage_reaching(x.work, stop.at);
     const auto name
-      = checkpoint_name(where == nullptr ? 0 : where->node, stop.at, number);
+      = checkpoint_name(where ? where->node : root_node, stop.at, number);
     const auto path = x.work.folder + '/' + name;
     where_.folder->insert_or_assign(path, x.state);
     std::ofstream{path};
@@ -221,7 +221,7 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
     schedule(x);
 }
 
-void hash_engine::end(std::uint64_t number, std::optional<error> why) {
+void hash_engine::end(lease_id number, std::optional<error> why) {
   if (why)
     where_.note_failure();
   const auto entry = jobs_.extract(number);

@@ -68,7 +68,7 @@ public:
     /// Called with each violation of what an engine may rely on.
     std::function<void(std::string)> complain;
     /// Whether the service still counts on a lease.
-    std::function<bool(std::uint64_t)> is_wanted;
+    std::function<bool(lease_id)> is_wanted;
     std::function<void()> note_failure; ///< called with each
   };
 
@@ -78,9 +78,9 @@ public:
   hash_engine& operator=(const hash_engine&) = delete;
 
   void start(const lease& x, engine_sink sink) override;
-  void add_stop(std::uint64_t lease, const stop_point& stop) override;
-  void cancel(std::uint64_t lease) override;
-  [[nodiscard]] step_t reached(std::uint64_t lease) const override;
+  void add_stop(lease_id lease, const stop_point& stop) override;
+  void cancel(lease_id lease) override;
+  [[nodiscard]] step_t reached(lease_id lease) const override;
 
   /// Stands still from now on, until it is let go on.
   void freeze(bool frozen);
@@ -102,13 +102,13 @@ private:
   };
 
   void schedule(job& x);
-  void go_on(std::uint64_t number);
+  void go_on(lease_id number);
   void pass_stop(job& x, const stop_point& stop);
-  void end(std::uint64_t number, std::optional<error> why);
+  void end(lease_id number, std::optional<error> why);
   [[nodiscard]] step_t reached(const job& x) const;
 
   environment where_;
-  std::map<std::uint64_t, job> jobs_; ///< by the number of the lease
+  std::map<lease_id, job> jobs_;
   bool frozen_ = false;
 };
 

@@ -23,9 +23,9 @@ void world::add_trainer() {
   where.has_poison = what_.poison != 0;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
-  where.is_wanted = [this](std::uint64_t number) {
+  where.is_wanted = [this](lease_id lease) {
     for (const auto* y : states<merger_state, merger_actor>())
-      if (y->core->leases().find(lease_id{number}))
+      if (y->core->leases().find(lease))
         return true;
     return false;
   };
@@ -103,12 +103,12 @@ void world::submit_study() {
       self
         ->request(actors_.coordinator, caf::infinite, submit_atom::value, x)
         .then(
-          [=, this](std::uint64_t id) {
+          [=, this](study_id id) {
             if (life == life_)
               --submissions_under_way_;
-            tell("study " + std::to_string(id) + " is accepted");
+            tell("study " + to_string(id) + " is accepted");
             if (!accepted_.emplace(id, text).second)
-              fail("two studies have the id " + std::to_string(id));
+              fail("two studies have the id " + to_string(id));
           },
           [=, this](const caf::error& why) {
             if (life == life_)
@@ -120,7 +120,7 @@ void world::submit_study() {
 }
 
 /// Asks a study for something; whether it did is remembered.
-void world::command(std::uint64_t id, study_command what) {
+void world::command(study_id id, study_command what) {
   if (!is_up_)
     return;
   const auto client
@@ -133,12 +133,12 @@ void world::command(std::uint64_t id, study_command what) {
                 ->request(study, caf::infinite, command_atom::value, what)
                 .then(
                   [=, this](const command_answer&) {
-                    tell("study " + std::to_string(id) + " did "
+                    tell("study " + to_string(id) + " did "
                          + to_string(what.what));
                     ++answered_[id][to_string(what.what)];
                   },
                   [=, this](const caf::error& why) {
-                    tell("study " + std::to_string(id) + " did not "
+                    tell("study " + to_string(id) + " did not "
                          + to_string(what.what) + ": "
                          + system_.render(why));
                   });
@@ -149,10 +149,10 @@ void world::command(std::uint64_t id, study_command what) {
 }
 
 /// A client wants a study that has ended to go on.
-void world::retry_ended(std::uint64_t id) {
+void world::retry_ended(study_id id) {
   if (!is_up_ || !is_restored_)
     return;
-  auto stored = store_->load_study(std::to_string(id));
+  auto stored = store_->load_study(id);
   if (!stored)
     return; // the disk is as it is
   auto read = admit_study(stored->text, "study", simulated_workloads(), true);
@@ -165,12 +165,12 @@ void world::retry_ended(std::uint64_t id) {
                     study_command{verb::retry, 0, 0, "", 0})
           .then(
             [=, this](const command_answer& done) {
-              tell("study " + std::to_string(id) + " goes on with "
+              tell("study " + to_string(id) + " goes on with "
                    + std::to_string(done.retried) + " trials");
               ++answered_[id][to_string(verb::retry)];
             },
             [=, this, life = life_](const caf::error& why) {
-              tell("study " + std::to_string(id) + " does not go on: "
+              tell("study " + to_string(id) + " does not go on: "
                    + system_.render(why));
               if (life == life_)
                 ended_.insert(id);
@@ -196,7 +196,7 @@ void world::command_study() {
     case 6: x.what = verb::retry; break;
     default: x.what = verb::pause; break;
   }
-  tell("a client wants study " + std::to_string(i->first) + " to "
+  tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
   stood_.erase(i->first); // it need not stand there any more
   if (x.what == verb::retry && ended_.count(i->first) > 0)

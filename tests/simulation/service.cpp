@@ -51,7 +51,7 @@ void world::boot() {
     return {
       [](notify_atom, const trial_event&) {},
       [this](notify_atom, const study_end& x) {
-        tell("study " + std::to_string(x.id) + " has ended: "
+        tell("study " + to_string(x.id) + " has ended: "
              + to_string(x.state));
         ended_.insert(x.id);
       },
@@ -92,7 +92,7 @@ void world::boot() {
     if (has_ended(x.state)) {
       ended_.insert(x.id); // perhaps nobody was told
     } else {
-      auto study = store_->load_study(std::to_string(x.id));
+      auto study = store_->load_study(x.id);
       if (!study)
         return fail("a study cannot be read: " + study.failure().message);
       studies.push_back(std::move(*study));
@@ -117,7 +117,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
   auto read = admit_study(studies[next].text, "study", simulated_workloads(),
                           true);
   if (!read.study)
-    return fail("study " + std::to_string(id)
+    return fail("study " + to_string(id)
                 + " was accepted and cannot be read any more");
   const auto client = system_.spawn(
     [this, studies, next, id, life = life_,
@@ -126,7 +126,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
       self
         ->request(actors_.coordinator, caf::infinite, submit_atom::value, x)
         .then(
-          [=, this](std::uint64_t now) {
+          [=, this](study_id now) {
             if (life != life_)
               return;
             if (now != id)
@@ -136,10 +136,10 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
           [=, this](const caf::error& why) {
             if (life != life_ || !is_up_)
               return;
-            tell("study " + std::to_string(id) + " cannot go on: "
+            tell("study " + to_string(id) + " cannot go on: "
                  + system_.render(why));
             if (!may_end_)
-              fail("study " + std::to_string(id) + " cannot go on: "
+              fail("study " + to_string(id) + " cannot go on: "
                    + system_.render(why));
             kill(false);
             boot_later(1s);
@@ -213,8 +213,8 @@ void world::note_told() {
   }
 }
 
-std::map<std::uint64_t, world::standing> world::standings() const {
-  std::map<std::uint64_t, standing> result;
+std::map<study_id, world::standing> world::standings() const {
+  std::map<study_id, standing> result;
   for (const auto* x : states<study_state, study_actor>()) {
     auto& y = result[x->core->stored().id];
     y.phase = x->core->stored().state;
@@ -243,7 +243,7 @@ void world::check_standing() {
     if (const auto i = now.find(id);
         i != now.end() && i->second.results == before.results
         && i->second != before)
-      fail("study " + std::to_string(id)
+      fail("study " + to_string(id)
            + " is another one after a restart than before");
   stood_.clear();
 }
@@ -251,14 +251,14 @@ void world::check_standing() {
 /// What anybody was told is in the store.
 void world::check_kept(state_reader& store) {
   for (const auto& [id, text] : accepted_) {
-    const auto study = store.load_study(std::to_string(id));
+    const auto study = store.load_study(id);
     if (!study)
-      return fail("study " + std::to_string(id)
+      return fail("study " + to_string(id)
                   + " was accepted and is not there");
     if (study->text != text)
-      return fail("study " + std::to_string(id) + " has another text");
+      return fail("study " + to_string(id) + " has another text");
     if (ended_.count(id) > 0 && !has_ended(study->state))
-      return fail("study " + std::to_string(id)
+      return fail("study " + to_string(id)
                   + " was said to have ended, but has not");
   }
   for (const auto& [id, heard] : heard_) {
@@ -276,14 +276,14 @@ void world::check_kept(state_reader& store) {
       const auto i = stored.find({x.trial, x.at});
       if (commands.count("tell") == 0
           && (i == stored.end() || i->second != x.values))
-        return fail("study " + std::to_string(id) + " was told of trial "
+        return fail("study " + to_string(id) + " was told of trial "
                     + std::to_string(x.trial) + " at step "
                     + std::to_string(x.at)
                     + ", and the store does not know it");
     }
     for (const auto& [verb, count] : answered_[id])
       if (commands[verb] < count)
-        return fail("a command of study " + std::to_string(id) + ", " + verb
+        return fail("a command of study " + to_string(id) + ", " + verb
                     + ", was carried out and is not stored");
   }
 }

@@ -121,8 +121,8 @@ private:
   node* pick_trainer();
   void submit_study();
   void command_study();
-  void command(std::uint64_t study, study_command what);
-  void retry_ended(std::uint64_t id);
+  void command(study_id study, study_command what);
+  void retry_ended(study_id id);
   void drive_clients();
   void heal();
 
@@ -183,16 +183,16 @@ private:
   std::set<std::uint64_t> ever_sick_; ///< trainers
 
   // What the service has told.
-  std::map<std::uint64_t, std::string> accepted_; ///< texts by study
-  std::set<std::uint64_t> ended_;                 ///< studies
-  std::map<std::uint64_t, std::map<std::string, std::uint64_t>>
+  std::map<study_id, std::string> accepted_; ///< texts by study
+  std::set<study_id> ended_;                 ///< studies
+  std::map<study_id, std::map<std::string, std::uint64_t>>
     answered_; ///< commands by study and verb
   struct told_result {
-    std::uint64_t trial = 0;
+    trial_no trial = 0;
     step_t at = 0;
     metrics values;
   };
-  std::map<std::uint64_t, std::vector<told_result>> heard_; ///< by study
+  std::map<study_id, std::vector<told_result>> heard_; ///< by study
 
   /// Where studies stood when the service was killed with nothing under way.
   struct standing {
@@ -202,8 +202,8 @@ private:
     std::vector<std::tuple<trial_state, step_t, std::string>> trials;
     friend bool operator==(const standing&, const standing&) = default;
   };
-  [[nodiscard]] std::map<std::uint64_t, standing> standings() const;
-  std::map<std::uint64_t, standing> stood_; ///< by study
+  [[nodiscard]] std::map<study_id, standing> standings() const;
+  std::map<study_id, standing> stood_; ///< by study
 };
 
 } // namespace hippo::simulation

@@ -33,9 +33,10 @@ std::vector<journal_record> records_from(std::uint64_t first) {
   std::vector<journal_record> records;
   for (auto id = first; id < first + batch; ++id) {
     records.emplace_back(node_added{key, node(id, id - 1)});
+    records.emplace_back(result_added{
+      key, {node_id{id}, 10 * id, {{"acc", 0.5}, {"loss", 1}}, "cpu"}});
     records.emplace_back(
-      result_added{key, {id, 10 * id, {{"acc", 0.5}, {"loss", 1}}, "cpu"}});
-    records.emplace_back(checkpoint_added{key, {id, 10 * id, {"f", 1, 2}}});
+      checkpoint_added{key, {node_id{id}, 10 * id, {"f", 1, 2}}});
   }
   return records;
 }

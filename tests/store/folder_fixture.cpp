@@ -45,7 +45,7 @@ void folder_test::run_sql(const std::string& sql) {
 }
 
 stored_node node(std::uint64_t id, std::uint64_t parent) {
-  return {id, parent, parent == 0 ? 0 : 10 * id, 0,
+  return {node_id{id}, node_id{parent}, parent == 0 ? 0 : 10 * id, 0,
           {{"batch_size", form::constant(static_cast<double>(id))},
            {"lr", {form_kind::cosine, 0, {0.1, 0.001, 12}, {}}},
            {"optimizer", form::text("sgd")}}};

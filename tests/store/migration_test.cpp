@@ -54,14 +54,15 @@ TEST_P(MigrationTest, AnOldVersionBecomesThePresentWithNothingLost) {
               std::vector{records_of<checkpoint_added>().front().checkpoint});
     EXPECT_EQ(*folder->load_study("sample"),
               records_of<study_saved>().front().study);
-    EXPECT_EQ(*folder->load_trials(1, 0, 9),
+    EXPECT_EQ(*folder->load_trials(study_id{1}, 0, 9),
               std::vector{records_of<trial_saved>().front().trial});
-    const auto events = *folder->load_events(1, 0, 9);
+    const auto events = *folder->load_events(study_id{1}, 0, 9);
     ASSERT_EQ(events.size(), 4u);
     EXPECT_EQ(std::get<study_command>(events[0].what).text, "2");
-    EXPECT_EQ(std::get<trial_measured>(events[2].what).node, 2u);
+    EXPECT_EQ(std::get<trial_measured>(events[2].what).node, node_id{2});
     EXPECT_EQ(std::get<trial_failed>(events[3].what).reason.message, "no disk");
-    EXPECT_EQ(folder->load_output(1, 0, 0, 9)->front().text, "a line\n");
+    EXPECT_EQ(folder->load_output(study_id{1}, 0, 0, 9)->front().text,
+              "a line\n");
     EXPECT_EQ(folder->load_trained(sample_key)->step_seconds(), 0.075);
     EXPECT_EQ(*folder->last_lease_epoch(), 3u);
   }
@@ -94,26 +95,27 @@ class SharedStepsTest : public folder_test {};
 
 TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
   const std::string key = "k";
-  const auto measured = [&](std::uint64_t study, std::uint64_t trial,
+  const auto measured = [&](std::uint64_t study, trial_no trial,
                             std::uint64_t node, step_t at) {
-    return event_added{study, key, trial_measured{trial, node, at, {}}};
+    return event_added{study_id{study}, key,
+                       trial_measured{trial, node_id{node}, at, {}}};
   };
   const auto result = [&](std::uint64_t node, step_t at) {
-    return result_added{key, {node, at, {{"m", 1}}, ""}};
+    return result_added{key, {node_id{node}, at, {{"m", 1}}, ""}};
   };
-  const auto with_trial = [&](std::uint64_t study, std::uint64_t trial,
+  const auto with_trial = [&](std::uint64_t study, trial_no trial,
                               step_t steps) {
     stored_trial x;
     x.trial = trial;
     x.params = "{}";
     x.asked_to = x.steps = steps;
-    return trial_saved{study, x};
+    return trial_saved{study_id{study}, x};
   };
   stored_study one, two;
-  one.id = 1;
+  one.id = study_id{1};
   one.name = one.metric = "m";
   two = one;
-  two.id = 2;
+  two.id = study_id{2};
   stored_node branch = node(2, 1);
   branch.begin = 7;
   ASSERT_TRUE(open()->commit(
@@ -130,19 +132,19 @@ TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
           "ALTER TABLE checkpoints DROP COLUMN device");
   const auto folder = open();
   ASSERT_TRUE(folder);
-  const auto trials = *folder->load_trials(1, 0, 9);
+  const auto trials = *folder->load_trials(study_id{1}, 0, 9);
   EXPECT_EQ(trials[0].shared, 2u);
   EXPECT_EQ(trials[1].shared, 5u);
-  EXPECT_EQ(folder->load_trials(2, 0, 9)->front().shared, 10u);
+  EXPECT_EQ(folder->load_trials(study_id{2}, 0, 9)->front().shared, 10u);
   std::vector<step_t> shared;
-  const auto events = *folder->load_events(1, 0, 9);
+  const auto events = *folder->load_events(study_id{1}, 0, 9);
   for (const auto& x : events)
     shared.push_back(std::get<trial_measured>(x.what).shared);
   EXPECT_EQ(shared, (std::vector<step_t>{0, 5, 0, 2}));
-  EXPECT_EQ(folder->count_trials(2)->shared_steps, 10u);
-  EXPECT_EQ(folder->count_trials(1)->delivered_steps, 20u);
-  const std::vector<std::pair<std::uint64_t, step_t>> delivered{{1, 10},
-                                                                {2, 10}};
+  EXPECT_EQ(folder->count_trials(study_id{2})->shared_steps, 10u);
+  EXPECT_EQ(folder->count_trials(study_id{1})->delivered_steps, 20u);
+  const std::vector<std::pair<node_id, step_t>> delivered{{node_id{1}, 10},
+                                                          {node_id{2}, 10}};
   EXPECT_EQ(folder->load_plan(key)->delivered, delivered);
 }
 
@@ -177,16 +179,17 @@ protected:
   void add(std::uint64_t id, const study_code& code, const std::string& key,
            bool has_heard = true) {
     stored_study study;
-    study.id = id;
+    study.id = study_id{id};
     study.name = "s" + std::to_string(id);
     study.text = join({"study: s\n", to_json(code)});
     study.metric = "m";
     std::vector<journal_record> records{
       study_saved{study}, node_added{key, node(1)},
-      result_added{key, {1, 10, {{"m", 0.5}}, "cpu"}},
-      checkpoint_added{key, {1, 10, {"n1.ckpt", 2, 99}}}};
+      result_added{key, {node_id{1}, 10, {{"m", 0.5}}, "cpu"}},
+      checkpoint_added{key, {node_id{1}, 10, {"n1.ckpt", 2, 99}}}};
     if (has_heard)
-      records.emplace_back(event_added{id, key, trial_measured{0, 1, 10, {}}});
+      records.emplace_back(
+        event_added{study.id, key, trial_measured{0, node_id{1}, 10, {}}});
     auto folder = open();
     ASSERT_TRUE(folder->commit(records));
     const auto files = folder->checkpoints() + '/' + hash_text(key);
@@ -224,7 +227,7 @@ TEST_F(CodeKeyTest, ResultsAndCheckpointsMoveToTheKeyOfTheSameCode) {
     EXPECT_TRUE(has(*folder, present_key(code)));
     EXPECT_TRUE(has(*folder, present_key(other)));
     EXPECT_FALSE(has(*folder, old_key(code)));
-    EXPECT_EQ(folder->load_events(1, 0, 9)->size(), 1u);
+    EXPECT_EQ(folder->load_events(study_id{1}, 0, 9)->size(), 1u);
   }
 }
 

@@ -36,7 +36,7 @@ protected:
                                        bytes_of(id), durability::cached);
     ASSERT_TRUE(file);
     const auto done = state.commit({node_added{key, node(id, id - 1)},
-                                    checkpoint_added{key, {id, 10 * id,
+                                    checkpoint_added{key, {node_id{id}, 10 * id,
                                                            *file}}});
     ASSERT_TRUE(done) << done.failure().message;
   }
@@ -63,8 +63,9 @@ protected:
     EXPECT_TRUE(plan) << plan.failure().message;
     for (const auto& x : plan->checkpoints) {
       const auto bytes = read_checkpoint(folder_in(state), x.file);
-      EXPECT_TRUE(bytes && *bytes == bytes_of(x.node)) << x.file.file;
-      result.push_back(x.node);
+      EXPECT_TRUE(bytes && *bytes == bytes_of(number_of(x.node)))
+        << x.file.file;
+      result.push_back(number_of(x.node));
     }
     return result;
   }
@@ -98,7 +99,7 @@ TEST_F(StateCopyTest, ASecondCopyTakesOnlyWhatIsNew) {
     add(*state, static_cast<std::uint64_t>(id));
   copy();
   add(*state, 4);
-  ASSERT_TRUE(state->commit({checkpoint_removed{key, 2, 20}}));
+  ASSERT_TRUE(state->commit({checkpoint_removed{key, node_id{2}, 20}}));
   // What is there is not read again, nor what it was copied from.
   std::ofstream{folder_in(path()) + "/1.ckpt"} << "other";
   const auto done = copy();
@@ -129,7 +130,8 @@ TEST_F(StateCopyTest, IsOfOneMomentWhileAServiceWrites) {
     for (std::uint64_t id = 2; !ends; ++id) {
       add(*state, id);
       if (id % 3 == 0) { // evicted: first in the database, then the file
-        ASSERT_TRUE(state->commit({checkpoint_removed{key, id, 10 * id}}));
+        ASSERT_TRUE(
+          state->commit({checkpoint_removed{key, node_id{id}, 10 * id}}));
         std::filesystem::remove(folder_in(path()) + '/' + std::to_string(id)
                                 + ".ckpt");
       }
@@ -199,7 +201,7 @@ TEST_F(StateCopyTest, AFullDiskIsToldAndLeavesTheEarlierOne) {
 TEST_F(StateCopyTest, RefusesWhatWouldHarmAnotherState) {
   auto state = open();
   stored_study study;
-  study.id = 1;
+  study.id = study_id{1};
   study.text = "study: mine\n";
   study.metric = "m";
   ASSERT_TRUE(state->commit({study_saved{study}}));

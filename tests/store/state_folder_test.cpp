@@ -41,7 +41,7 @@ TEST_F(StateFolderTest, FreshFolderIsEmpty) {
   auto studies = folder->load_studies();
   ASSERT_TRUE(studies);
   EXPECT_TRUE(studies->empty());
-  EXPECT_EQ(*folder->last_study(), 0u);
+  EXPECT_EQ(*folder->last_study(), study_id{});
   EXPECT_EQ(*folder->last_lease_epoch(), 0u);
 }
 
@@ -50,24 +50,25 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   auto tagged = node(3);
   tagged.strand = big;
   const checkpoint file{"k1-n2-s20", 4096, big - 1};
-  commit(*open(), {node_added{key, node(1)}, node_added{key, node(2, 1)},
-                   node_added{"other", node(1)}, node_added{key, tagged},
-                   result_added{key, {2, 20, {{"acc", 0.5}}, "cpu avx2"}},
-                   result_added{key, {0, 0, {}, "gpu"}},
-                   checkpoint_added{key, {2, 20, file}}});
+  commit(*open(),
+         {node_added{key, node(1)}, node_added{key, node(2, 1)},
+          node_added{"other", node(1)}, node_added{key, tagged},
+          result_added{key, {node_id{2}, 20, {{"acc", 0.5}}, "cpu avx2"}},
+          result_added{key, {root_node, 0, {}, "gpu"}},
+          checkpoint_added{key, {node_id{2}, 20, file}}});
   auto folder = open();
   const auto plan = load(*folder);
   EXPECT_EQ(plan.nodes, (std::vector{node(1), node(2, 1), tagged}));
   ASSERT_EQ(plan.results.size(), 2u);
-  EXPECT_EQ(plan.results[0].node, 0u);
+  EXPECT_EQ(plan.results[0].node, root_node);
   EXPECT_EQ(plan.results[0].device, "gpu");
   EXPECT_TRUE(plan.results[0].values.empty());
-  EXPECT_EQ(plan.results[1].node, 2u);
+  EXPECT_EQ(plan.results[1].node, node_id{2});
   EXPECT_EQ(plan.results[1].step, 20u);
   EXPECT_EQ(plan.results[1].device, "cpu avx2");
   EXPECT_EQ(plan.results[1].values, (metrics{{"acc", 0.5}}));
   EXPECT_EQ(plan.checkpoints,
-            (std::vector{stored_checkpoint{2, 20, file}}));
+            (std::vector{stored_checkpoint{node_id{2}, 20, file}}));
   EXPECT_EQ(load(*folder, "other").nodes, std::vector{node(1)});
   EXPECT_TRUE(load(*folder, "unknown").nodes.empty());
 }
@@ -78,7 +79,7 @@ TEST_F(StateFolderTest, MetricsSurviveBitForBit) {
     {"inf", 0x7ff0000000000000},     {"minus zero", 0x8000000000000000},
     {"subnormal", 1},                {"third", 0x3fd5555555555555},
     {"signalling", 0x7ff0000000000001}};
-  stored_result result{1, 5, {}, "cpu"};
+  stored_result result{node_id{1}, 5, {}, "cpu"};
   for (const auto& [name, value] : bits)
     result.values[name] = std::bit_cast<double>(value);
   commit(*open(), {node_added{key, node(1)}, result_added{key, result}});
@@ -93,43 +94,45 @@ TEST_F(StateFolderTest, TheFirstOfEqualThingsCounts) {
   auto folder = open();
   const checkpoint first{"first", 1, 1}, second{"second", 2, 2};
   commit(*folder, {node_added{key, node(1)},
-                   result_added{key, {1, 5, {{"acc", 0.5}}, "cpu"}},
-                   checkpoint_added{key, {1, 5, first}}});
+                   result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}},
+                   checkpoint_added{key, {node_id{1}, 5, first}}});
   auto other = node(1);
   other.begin = 99;
-  commit(*folder,
-         {node_added{key, other},
-          result_added{key, {1, 5, {{"acc", 0.6}, {"loss", 1}}, "gpu"}},
-          checkpoint_added{key, {1, 5, second}}});
+  commit(*folder, {node_added{key, other},
+                   result_added{
+                     key, {node_id{1}, 5, {{"acc", 0.6}, {"loss", 1}}, "gpu"}},
+                   checkpoint_added{key, {node_id{1}, 5, second}}});
   const auto plan = load(*folder);
   EXPECT_EQ(plan.nodes, std::vector{node(1)});
   ASSERT_EQ(plan.results.size(), 1u);
   EXPECT_EQ(plan.results[0].values, (metrics{{"acc", 0.5}}));
   EXPECT_EQ(plan.results[0].device, "cpu");
-  EXPECT_EQ(plan.checkpoints, (std::vector{stored_checkpoint{1, 5, first}}));
+  EXPECT_EQ(plan.checkpoints,
+            (std::vector{stored_checkpoint{node_id{1}, 5, first}}));
 }
 
 TEST_F(StateFolderTest, CheckpointsCanBeReplacedAfterRemoval) {
   auto folder = open();
   const checkpoint first{"first", 1, 1}, second{"second", 2, 2};
   commit(*folder, {node_added{key, node(1)},
-                   checkpoint_added{key, {1, 5, first}},
-                   checkpoint_added{key, {1, 6, first}}});
-  commit(*folder, {checkpoint_removed{key, 1, 5}, checkpoint_removed{key, 1, 7},
-                   checkpoint_removed{"unknown", 1, 6}});
+                   checkpoint_added{key, {node_id{1}, 5, first}},
+                   checkpoint_added{key, {node_id{1}, 6, first}}});
+  commit(*folder, {checkpoint_removed{key, node_id{1}, 5},
+                   checkpoint_removed{key, node_id{1}, 7},
+                   checkpoint_removed{"unknown", node_id{1}, 6}});
   EXPECT_EQ(load(*folder).checkpoints,
-            (std::vector{stored_checkpoint{1, 6, first}}));
-  commit(*folder, {checkpoint_added{key, {1, 5, second}}});
+            (std::vector{stored_checkpoint{node_id{1}, 6, first}}));
+  commit(*folder, {checkpoint_added{key, {node_id{1}, 5, second}}});
   EXPECT_EQ(load(*folder).checkpoints,
-            (std::vector{stored_checkpoint{1, 5, second},
-                         stored_checkpoint{1, 6, first}}));
+            (std::vector{stored_checkpoint{node_id{1}, 5, second},
+                         stored_checkpoint{node_id{1}, 6, first}}));
 }
 
 // -- studies ------------------------------------------------------------------
 
 stored_study some_study(std::uint64_t id, const std::string& name) {
   stored_study result;
-  result.id = id;
+  result.id = study_id{id};
   result.name = name;
   result.file = name + ".yaml";
   result.text = "study: " + name + '\n';
@@ -155,7 +158,7 @@ TEST_F(StateFolderTest, AStudyKeepsItsTextAndChangesItsState) {
   auto folder = open();
   EXPECT_EQ(*folder->load_study("mnist"), changed);
   EXPECT_EQ(*folder->load_study("1"), changed);
-  EXPECT_EQ(*folder->last_study(), 2u);
+  EXPECT_EQ(*folder->last_study(), study_id{2});
   auto all = *folder->load_studies();
   ASSERT_EQ(all.size(), 2u);
   changed.text.clear();
@@ -172,8 +175,8 @@ TEST_F(StateFolderTest, OfANameTheLastStudyIsMeantAndAnIdIsAnId) {
   commit(*folder,
          {study_saved{some_study(1, "a")}, study_saved{some_study(2, "a")},
           study_saved{some_study(3, "b")}, study_saved{some_study(4, "1")}});
-  EXPECT_EQ(folder->load_study("a")->id, 2u);
-  EXPECT_EQ(folder->load_study("1")->id, 1u);
+  EXPECT_EQ(folder->load_study("a")->id, study_id{2});
+  EXPECT_EQ(folder->load_study("1")->id, study_id{1});
   EXPECT_EQ(folder->load_study("4")->name, "1");
 }
 
@@ -182,44 +185,49 @@ TEST_F(StateFolderTest, TrialsKeepTheirParametersAndChangeTheRest) {
   stored_trial x;
   x.trial = 3;
   x.params = R"({"lr":0.1})";
-  commit(*folder, {study_saved{some_study(1, "a")}, trial_saved{1, x},
-                   trial_saved{1, {7, trial_state::failed, "{}", 9, 4, {},
-                                   "at step 4: out of memory"}}});
+  commit(
+    *folder,
+    {study_saved{some_study(1, "a")}, trial_saved{study_id{1}, x},
+     trial_saved{
+       study_id{1},
+       {7, trial_state::failed, "{}", 9, 4, {}, "at step 4: out of memory"}}});
   auto changed = x;
   changed.params.clear();
   changed.state = trial_state::complete;
   changed.asked_to = changed.steps = 12;
   changed.shared = 4;
   changed.best = stored_best{5, 1.0 / 3};
-  commit(*folder, {trial_saved{1, changed}});
+  commit(*folder, {trial_saved{study_id{1}, changed}});
   changed.params = x.params;
-  const auto trials = *folder->load_trials(1, 0, 10);
+  const auto trials = *folder->load_trials(study_id{1}, 0, 10);
   ASSERT_EQ(trials.size(), 2u);
   EXPECT_EQ(trials[0], changed);
   EXPECT_EQ(trials[1].failure, "at step 4: out of memory");
-  EXPECT_EQ(folder->load_trials(1, 4, 10)->size(), 1u);
-  EXPECT_EQ(folder->load_trials(1, 0, 1)->size(), 1u);
-  EXPECT_TRUE(folder->load_trials(2, 0, 10)->empty());
+  EXPECT_EQ(folder->load_trials(study_id{1}, 4, 10)->size(), 1u);
+  EXPECT_EQ(folder->load_trials(study_id{1}, 0, 1)->size(), 1u);
+  EXPECT_TRUE(folder->load_trials(study_id{2}, 0, 10)->empty());
 }
 
 TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   auto folder = open();
-  commit(*folder, {study_saved{some_study(1, "a")},
-                   study_saved{some_study(2, "b")}, node_added{key, node(1)},
-                   result_added{key, {1, 5, {{"acc", 0.5}, {"loss", NAN}}, ""}},
-                   result_added{key, {1, 6, {{"acc", 0.25}}, ""}}});
-  const study_command paused{study_command::verb::pause, 0, 0, "", 77};
   commit(*folder,
-         {event_added{1, key, trial_measured{4, 1, 5, {}}},
-          event_added{2, key, trial_measured{0, 1, 6, {}}},
-          event_added{1, {}, paused},
-          event_added{1, {}, trial_failed{2, 6, {errc::diverged, "NaN"}}},
-          event_added{1, key, trial_measured{5, 1, 6, {}, 3}}});
-  const auto events = *folder->load_events(1, 0, 100);
+         {study_saved{some_study(1, "a")}, study_saved{some_study(2, "b")},
+          node_added{key, node(1)},
+          result_added{key, {node_id{1}, 5, {{"acc", 0.5}, {"loss", NAN}}, ""}},
+          result_added{key, {node_id{1}, 6, {{"acc", 0.25}}, ""}}});
+  const study_command paused{study_command::verb::pause, 0, 0, "", 77};
+  commit(
+    *folder,
+    {event_added{study_id{1}, key, trial_measured{4, node_id{1}, 5, {}}},
+     event_added{study_id{2}, key, trial_measured{0, node_id{1}, 6, {}}},
+     event_added{study_id{1}, {}, paused},
+     event_added{study_id{1}, {}, trial_failed{2, 6, {errc::diverged, "NaN"}}},
+     event_added{study_id{1}, key, trial_measured{5, node_id{1}, 6, {}, 3}}});
+  const auto events = *folder->load_events(study_id{1}, 0, 100);
   ASSERT_EQ(events.size(), 4u);
   const auto& first = std::get<trial_measured>(events[0].what);
   EXPECT_EQ(first.trial, 4u);
-  EXPECT_EQ(first.node, 1u);
+  EXPECT_EQ(first.node, node_id{1});
   EXPECT_EQ(first.at, 5u);
   EXPECT_EQ(first.values.at("acc"), 0.5);
   EXPECT_TRUE(std::isnan(first.values.at("loss")));
@@ -236,10 +244,10 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   EXPECT_GT(events[0].time, 1.7e9); // seconds since 1970
   for (std::size_t i = 1; i < events.size(); ++i)
     EXPECT_LT(events[i - 1].id, events[i].id);
-  const auto rest = *folder->load_events(1, events[1].id, 1);
+  const auto rest = *folder->load_events(study_id{1}, events[1].id, 1);
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].id, events[2].id);
-  EXPECT_EQ(folder->load_events(2, 0, 100)->size(), 1u);
+  EXPECT_EQ(folder->load_events(study_id{2}, 0, 100)->size(), 1u);
 }
 
 TEST_F(StateFolderTest, EventsHaveTheirMetricsInWhateverOrderTheyCame) {
@@ -259,20 +267,21 @@ TEST_F(StateFolderTest, EventsHaveTheirMetricsInWhateverOrderTheyCame) {
       records.emplace_back(node_added{keys[no], node(at)});
       for (step_t step = 1; step <= 9; ++step) {
         const auto values = values_of(no, at, step);
-        records.emplace_back(result_added{keys[no], {at, step, values, ""}});
+        records.emplace_back(
+          result_added{keys[no], {node_id{at}, step, values, ""}});
         if (step % 3 != 0)
-          all.push_back({no, at, step, values});
+          all.push_back({no, node_id{at}, step, values});
       }
     }
   std::shuffle(all.begin(), all.end(), std::mt19937_64{1});
   for (const auto& x : all)
-    records.emplace_back(event_added{1, keys[x.trial], x});
+    records.emplace_back(event_added{study_id{1}, keys[x.trial], x});
   auto folder = open();
   commit(*folder, records);
   std::uint64_t last = 0;
   std::size_t i = 0;
   for (std::size_t most = 1; i < all.size(); ++most) {
-    const auto events = *folder->load_events(1, last, most);
+    const auto events = *folder->load_events(study_id{1}, last, most);
     ASSERT_FALSE(events.empty());
     for (const auto& x : events) {
       const auto& heard = std::get<trial_measured>(x.what);
@@ -291,44 +300,48 @@ TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {
   auto folder = open();
   // Node 1 from the root, 2 and 3 from step 4 of it on.
   auto second = node(2), third = node(3);
-  second.parent = third.parent = 1;
+  second.parent = third.parent = node_id{1};
   second.begin = third.begin = 4;
   commit(*folder,
          {study_saved{some_study(1, "a")}, node_added{key, node(1)},
           node_added{key, second}, node_added{key, third},
-          result_added{key, {1, 4, {{"acc", 0.1}}, ""}},
-          result_added{key, {2, 6, {{"acc", 0.2}}, ""}},
-          output_added{key, {1, 0, "begin\n"}},
-          output_added{key, {1, 4, "shared\n"}},
-          output_added{key, {1, 5, "of another\n"}},
-          output_added{key, {2, 6, "own\n"}},
-          output_added{key, {2, 6, "again\n"}},
-          output_added{key, {2, 8, "not measured yet\n"}},
-          output_added{key, {3, 6, "of a third\n"}},
-          event_added{1, key, trial_measured{7, 1, 4, {}}},
-          event_added{1, key, trial_measured{8, 1, 4, {}}},
-          event_added{1, key, trial_measured{7, 2, 6, {}}}});
+          result_added{key, {node_id{1}, 4, {{"acc", 0.1}}, ""}},
+          result_added{key, {node_id{2}, 6, {{"acc", 0.2}}, ""}},
+          output_added{key, {node_id{1}, 0, "begin\n"}},
+          output_added{key, {node_id{1}, 4, "shared\n"}},
+          output_added{key, {node_id{1}, 5, "of another\n"}},
+          output_added{key, {node_id{2}, 6, "own\n"}},
+          output_added{key, {node_id{2}, 6, "again\n"}},
+          output_added{key, {node_id{2}, 8, "not measured yet\n"}},
+          output_added{key, {node_id{3}, 6, "of a third\n"}},
+          event_added{study_id{1}, key, trial_measured{7, node_id{1}, 4, {}}},
+          event_added{study_id{1}, key, trial_measured{8, node_id{1}, 4, {}}},
+          event_added{study_id{1}, key, trial_measured{7, node_id{2}, 6, {}}}});
   using outputs = std::vector<stored_output>;
-  EXPECT_EQ(*folder->load_output(1, 7, 0, 10),
-            (outputs{{1, 0, "begin\n"}, {1, 4, "shared\n"}, {2, 6, "own\n"}}));
-  EXPECT_EQ(*folder->load_output(1, 8, 0, 10),
-            (outputs{{1, 0, "begin\n"}, {1, 4, "shared\n"}}));
-  EXPECT_EQ(*folder->load_output(1, 7, 1, 1), outputs({{1, 4, "shared\n"}}));
-  EXPECT_EQ(*folder->load_output(1, 7, 7, 10), outputs{});
-  EXPECT_EQ(*folder->load_output(1, 9, 0, 10), outputs{});
+  EXPECT_EQ(*folder->load_output(study_id{1}, 7, 0, 10),
+            (outputs{{node_id{1}, 0, "begin\n"},
+                     {node_id{1}, 4, "shared\n"},
+                     {node_id{2}, 6, "own\n"}}));
+  EXPECT_EQ(*folder->load_output(study_id{1}, 8, 0, 10),
+            (outputs{{node_id{1}, 0, "begin\n"}, {node_id{1}, 4, "shared\n"}}));
+  EXPECT_EQ(*folder->load_output(study_id{1}, 7, 1, 1),
+            outputs({{node_id{1}, 4, "shared\n"}}));
+  EXPECT_EQ(*folder->load_output(study_id{1}, 7, 7, 10), outputs{});
+  EXPECT_EQ(*folder->load_output(study_id{1}, 9, 0, 10), outputs{});
 }
 
 TEST_F(StateFolderTest, OldOutputsAreForgotten) {
   auto folder = open();
-  commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)},
-                   result_added{key, {1, 2 * outputs_max, {{"acc", 1}}, ""}},
-                   event_added{1, key,
-                               trial_measured{0, 1, 2 * outputs_max, {}}}});
+  commit(*folder,
+         {study_saved{some_study(1, "a")}, node_added{key, node(1)},
+          result_added{key, {node_id{1}, 2 * outputs_max, {{"acc", 1}}, ""}},
+          event_added{study_id{1}, key,
+                      trial_measured{0, node_id{1}, 2 * outputs_max, {}}}});
   std::vector<journal_record> records;
   for (step_t at = 1; at <= outputs_max + 5; ++at)
-    records.emplace_back(output_added{key, {1, at, "x"}});
+    records.emplace_back(output_added{key, {node_id{1}, at, "x"}});
   ASSERT_TRUE(folder->commit(records));
-  const auto first = *folder->load_output(1, 0, 0, 1);
+  const auto first = *folder->load_output(study_id{1}, 0, 0, 1);
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].step, 6u);
 }
@@ -336,12 +349,12 @@ TEST_F(StateFolderTest, OldOutputsAreForgotten) {
 TEST_F(StateFolderTest, AnEventOfAResultThatIsNotThereIsRefused) {
   auto folder = open();
   commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)}});
-  EXPECT_FALSE(
-    folder->commit({event_added{1, key, trial_measured{4, 1, 5, {}}}}));
-  EXPECT_FALSE(folder->commit({event_added{2, {}, study_command{}}}));
-  EXPECT_FALSE(folder->commit({trial_saved{2, {}}}));
-  EXPECT_FALSE(folder->commit({result_added{key, {9, 5, {}, ""}}}));
-  EXPECT_TRUE(folder->load_events(1, 0, 100)->empty());
+  EXPECT_FALSE(folder->commit(
+    {event_added{study_id{1}, key, trial_measured{4, node_id{1}, 5, {}}}}));
+  EXPECT_FALSE(folder->commit({event_added{study_id{2}, {}, study_command{}}}));
+  EXPECT_FALSE(folder->commit({trial_saved{study_id{2}, {}}}));
+  EXPECT_FALSE(folder->commit({result_added{key, {node_id{9}, 5, {}, ""}}}));
+  EXPECT_TRUE(folder->load_events(study_id{1}, 0, 100)->empty());
 }
 
 TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
@@ -355,26 +368,27 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
   };
   commit(*folder, {study_saved{some_study(1, "max")},
                    study_saved{some_study(2, "min")}, node_added{key, node(1)},
-                   result_added{key, {1, 5, {{"acc", 0.5}}, ""}}});
+                   result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, ""}}});
   EXPECT_FALSE(*folder->load_best(some_study(1, "max")));
-  for (std::uint64_t study : {1, 2})
-    commit(*folder, {trial_saved{study, trial(0, std::nullopt)},
-                     trial_saved{study, trial(1, stored_best{5, 0.5})},
-                     trial_saved{study, trial(2, stored_best{5, 0.5})},
-                     trial_saved{study, trial(3, stored_best{3, 0.25})},
-                     event_added{study, key, trial_measured{1, 1, 5, {}}}});
+  for (const auto study : {study_id{1}, study_id{2}})
+    commit(*folder,
+           {trial_saved{study, trial(0, std::nullopt)},
+            trial_saved{study, trial(1, stored_best{5, 0.5})},
+            trial_saved{study, trial(2, stored_best{5, 0.5})},
+            trial_saved{study, trial(3, stored_best{3, 0.25})},
+            event_added{study, key, trial_measured{1, node_id{1}, 5, {}}}});
   const auto highest = *folder->load_best(some_study(1, "max"));
   ASSERT_TRUE(highest);
   EXPECT_EQ(highest->trial, 1u);
-  EXPECT_EQ(*folder->load_node(1, 1, 5), 1u);
+  EXPECT_EQ(*folder->load_node(study_id{1}, 1, 5), node_id{1});
   const auto lowest = *folder->load_best(some_study(2, "min"));
   ASSERT_TRUE(lowest);
   EXPECT_EQ(lowest->trial, 3u);
   // No event says so: a client measured it.
-  EXPECT_FALSE(*folder->load_node(2, 3, 3));
+  EXPECT_FALSE(*folder->load_node(study_id{2}, 3, 3));
   auto failed = trial(3, stored_best{3, 0.25});
   failed.state = trial_state::failed;
-  commit(*folder, {trial_saved{2, failed}});
+  commit(*folder, {trial_saved{study_id{2}, failed}});
   EXPECT_EQ((*folder->load_best(some_study(2, "min")))->trial, 1u);
 }
 
@@ -391,9 +405,9 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   auto folder = open();
   EXPECT_EQ(*folder->last_lease_epoch(), 5u);
   commit(*folder, {node_added{key, node(1)}, node_added{key, node(2, 1)},
-                   result_added{key, {2, 20, {{"acc", 0.5}}, ""}},
-                   checkpoint_added{key, {2, 20, {"a", 100, 1}}},
-                   checkpoint_added{key, {2, 21, {"b", 50, 1}}},
+                   result_added{key, {node_id{2}, 20, {{"acc", 0.5}}, ""}},
+                   checkpoint_added{key, {node_id{2}, 20, {"a", 100, 1}}},
+                   checkpoint_added{key, {node_id{2}, 21, {"b", 50, 1}}},
                    steps_trained{key, 6, 1.5}, steps_trained{key, 4, 2.5}});
   const auto usage = *folder->load_usage();
   ASSERT_EQ(usage.size(), 1u);
@@ -407,7 +421,7 @@ TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   EXPECT_EQ(folder->load_trained(key)->step_seconds(), 0.4);
   EXPECT_EQ(folder->load_trained("other")->step_seconds(), 0.0);
   commit(*folder, {node_added{"other", node(1)},
-                   checkpoint_added{"other", {1, 2, {"a", 7, 1}}},
+                   checkpoint_added{"other", {node_id{1}, 2, {"a", 7, 1}}},
                    node_added{"without", node(1)}});
   const auto bytes = *folder->load_checkpoint_bytes();
   const std::vector<std::pair<std::string, std::uint64_t>> known{{key, 150},
@@ -476,7 +490,7 @@ TEST_F(StateFolderTest, BringsVersion1ToThePresent) {
     EXPECT_EQ(plan.results[1].values.at("acc"), 0.5);
     EXPECT_TRUE(std::signbit(plan.results[1].values.at("zero")));
     EXPECT_EQ(plan.checkpoints, (std::vector{stored_checkpoint{
-                                  1, 5, {"n1-s5-l1.ckpt", 10, 20}}}));
+                                  node_id{1}, 5, {"n1-s5-l1.ckpt", 10, 20}}}));
     const auto studies = *folder->load_studies();
     ASSERT_EQ(studies.size(), 2u);
     EXPECT_EQ(studies[0].name, "b");
@@ -580,7 +594,7 @@ TEST_F(StateFolderTest, DamagedPagesAreErrorsNotCrashes) {
     for (std::uint64_t id = 1; id <= 500; ++id) {
       records.emplace_back(node_added{key, node(id, id - 1)});
       records.emplace_back(
-        result_added{key, {id, 10 * id, {{"acc", 0.5}}, "cpu"}});
+        result_added{key, {node_id{id}, 10 * id, {{"acc", 0.5}}, "cpu"}});
     }
     commit(*folder, records);
   }
@@ -604,7 +618,7 @@ TEST_F(StateFolderTest, DamagedPagesAreErrorsNotCrashes) {
 
 TEST_F(StateFolderTest, DamagedRowsAreErrors) {
   commit(*open(), {node_added{key, node(1)},
-                   result_added{key, {1, 5, {{"acc", 0.5}}, "cpu"}}});
+                   result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}}});
   for (const auto* sql : {"UPDATE results SET node = 2",
                           "UPDATE nodes SET parent = 7 WHERE node = 1",
                           "UPDATE nodes SET configuration = x'0000'"}) {
@@ -645,9 +659,9 @@ TEST_F(StateFolderTest, AFailedCommitChangesNothing) {
   auto folder = open();
   run_sql("CREATE TRIGGER refuse BEFORE INSERT ON results"
           " BEGIN SELECT RAISE(ABORT, 'no room'); END");
-  const auto done
-    = folder->commit({node_added{key, node(1)},
-                      result_added{key, {1, 5, {{"acc", 0.5}}, "cpu"}}});
+  const auto done =
+    folder->commit({node_added{key, node(1)},
+                    result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.failure().code, errc::io_failed);
   EXPECT_NE(done.failure().message.find("no room"), std::string::npos);

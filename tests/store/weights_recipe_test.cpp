@@ -15,22 +15,24 @@ stored_plan make_plan() {
     return configuration{{"lr", form::constant(x)}};
   };
   stored_plan result;
-  result.nodes = {{1, 0, 0, 0, lr(0.1)},
-                  {2, 1, 4, 0, lr(0.2)},
-                  {3, 1, 4, 0, lr(0.3)},
-                  {4, 2, 7, 0, lr(0.4)}};
-  result.results = {{4, 9, {{"sum", 1}}, "cpu, 1 thread"},
-                    {4, 10, {{"sum", 2}}, "cpu, 2 threads"}};
+  result.nodes = {{node_id{1}, root_node, 0, 0, lr(0.1)},
+                  {node_id{2}, node_id{1}, 4, 0, lr(0.2)},
+                  {node_id{3}, node_id{1}, 4, 0, lr(0.3)},
+                  {node_id{4}, node_id{2}, 7, 0, lr(0.4)}};
+  result.results = {{node_id{4}, 9, {{"sum", 1}}, "cpu, 1 thread"},
+                    {node_id{4}, 10, {{"sum", 2}}, "cpu, 2 threads"}};
   for (const auto& [node, step] : std::vector<std::pair<std::uint64_t, step_t>>{
          {1, 2}, {1, 4}, {1, 6}, {2, 6}, {3, 5}, {4, 8}, {4, 10}})
     result.checkpoints.push_back(
-      {node, step, {checkpoint_name(node, step, 1), 100, 7}, "cpu, 1 thread"});
+      {node_id{node}, step,
+       {checkpoint_name(node_id{node}, step, lease_id{1}), 100, 7},
+       "cpu, 1 thread"});
   return result;
 }
 
 weights_recipe recipe(const std::set<std::string>& lost) {
   return make_weights_recipe(
-    make_plan(), 4, 9, {"w", {}, {}}, "code",
+    make_plan(), node_id{4}, 9, {"w", {}, {}}, "code",
     [&](const checkpoint& x) { return !lost.contains(x.file); });
 }
 
@@ -46,15 +48,15 @@ using steps = std::vector<std::pair<step_t, step_t>>;
 TEST(WeightsRecipe, BeginsAtTheLastStateThatIsKept) {
   std::set<std::string> lost;
   auto x = recipe(lost);
-  EXPECT_EQ(x.path.start.file, checkpoint_name(4, 8, 1));
+  EXPECT_EQ(x.path.start.file, checkpoint_name(node_id{4}, 8, lease_id{1}));
   EXPECT_EQ(stages_of(x), (steps{{8, 9}}));
   lost.insert(x.path.start.file);
   x = recipe(lost);
-  EXPECT_EQ(x.path.start.file, checkpoint_name(2, 6, 1));
+  EXPECT_EQ(x.path.start.file, checkpoint_name(node_id{2}, 6, lease_id{1}));
   EXPECT_EQ(stages_of(x), (steps{{6, 7}, {7, 9}}));
   lost.insert(x.path.start.file);
   x = recipe(lost); // that of step 6 is of other training
-  EXPECT_EQ(x.path.start.file, checkpoint_name(1, 4, 1));
+  EXPECT_EQ(x.path.start.file, checkpoint_name(node_id{1}, 4, lease_id{1}));
   EXPECT_EQ(stages_of(x), (steps{{4, 4}, {4, 7}, {7, 9}}));
   lost.insert(x.path.start.file);
   x = recipe(lost);

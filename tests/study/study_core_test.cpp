@@ -24,7 +24,7 @@ study_options options_of(const std::string& more) {
   study_options result;
   result.spec = std::move(*read.study);
   result.workload = test::workloads().front();
-  result.stored.id = 7;
+  result.stored.id = study_id{7};
   result.stored.name = result.spec.name;
   return result;
 }
@@ -65,7 +65,8 @@ public:
     for (auto& y : x.records) {
       ++records_;
       if (auto* event = std::get_if<event_added>(&y))
-        history_.push_back({history_.size() + 1, 7, 0, event->what});
+        history_.push_back({history_.size() + 1, study_id{7}, 0,
+                            event->what});
       if (auto* row = std::get_if<study_saved>(&y))
         row_ = row->study;
     }
@@ -99,8 +100,8 @@ public:
     const auto value
       = static_cast<double>((no * 7919 + x.at * 104'729) % 1000) / 1000;
     study_effect::commit entry;
-    trial_measured what{no, 1, x.at, {{"accuracy", value}}};
-    entry.records.emplace_back(event_added{7, "key", what});
+    trial_measured what{no, node_id{1}, x.at, {{"accuracy", value}}};
+    entry.records.emplace_back(event_added{study_id{7}, "key", what});
     entry.news.emplace_back(std::move(what));
     journal_.push_back(std::move(entry));
   }
@@ -110,7 +111,7 @@ public:
     study_effect::commit entry;
     trial_failed what{no, x.at + 1, std::move(why)};
     x.to = x.at;
-    entry.records.emplace_back(event_added{7, "", what});
+    entry.records.emplace_back(event_added{study_id{7}, "", what});
     entry.news.emplace_back(std::move(what));
     journal_.push_back(std::move(entry));
   }

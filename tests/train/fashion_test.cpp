@@ -118,8 +118,8 @@ TEST(Fashion, BatchesAboveTheDataAreRefused) {
 TEST(Fashion, DivergenceIsReported) {
   const auto work = make_built_in(small_spec("fashion-mlp"));
   lease x;
-  x.number = 1;
-  x.stages = {{1, 0, 3, default_configuration("fashion-mlp")}};
+  x.number = lease_id{1};
+  x.stages = {{node_id{1}, 0, 3, default_configuration("fashion-mlp")}};
   x.stages[0].config["lr"] = form::constant(1e6);
   x.stops = {{3, true, true}};
   lease_control control{x.stops};

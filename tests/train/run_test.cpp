@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 stage stage_of(std::uint64_t node, step_t begin, step_t end, double lr) {
-  return {node, begin, end, {{"lr", form::constant(lr)}}};
+  return {node_id{node}, begin, end, {{"lr", form::constant(lr)}}};
 }
 
 /// Notes what each checkpoint is to survive.
@@ -55,7 +55,7 @@ class Run : public testing::Test {
 protected:
   Run() {
     work.on_load = [this] { ++loads; };
-    x.number = 7;
+    x.number = lease_id{7};
     x.stages = {stage_of(1, 0, 3, 1), stage_of(4, 3, 5, 10)};
     x.stops = {{3, true, true}, {5, true, false}};
   }
@@ -119,10 +119,10 @@ private:
 TEST_F(Run, PassesEveryStop) {
   const auto end = run_lease();
   EXPECT_FALSE(end.failure);
-  EXPECT_EQ(end.lease, 7);
+  EXPECT_EQ(end.lease, lease_id{7});
   EXPECT_EQ(end.at, 5);
   ASSERT_EQ(reports.size(), 2);
-  EXPECT_EQ(reports[0].lease, 7);
+  EXPECT_EQ(reports[0].lease, lease_id{7});
   EXPECT_EQ(reports[0].at, 3);
   EXPECT_EQ(reports[0].device, "toy");
   EXPECT_EQ(reports[0].values, (metrics{{"other", 1}, {"sum", 3}}));
@@ -224,7 +224,7 @@ TEST_F(Run, GoesOnFromACheckpoint) {
   ASSERT_FALSE(run_lease().failure);
   const auto whole = reports[1].values;
   lease rest;
-  rest.number = 8;
+  rest.number = lease_id{8};
   rest.start = *reports[0].saved;
   rest.stages = {x.stages[1]};
   rest.stops = {x.stops[1]};
@@ -239,7 +239,7 @@ TEST_F(Run, LoadsNothingWhenItGoesOnWhereTheLastOneEnded) {
   x.stages.resize(1);
   ASSERT_FALSE(run_lease().failure);
   lease rest;
-  rest.number = 8;
+  rest.number = lease_id{8};
   rest.start = *reports[0].saved;
   rest.stages = {stage_of(4, 3, 5, 0.1)};
   rest.stops = {{4, true, true}, {5, true, true}};
@@ -368,7 +368,7 @@ protected:
   lease branch() {
     EXPECT_FALSE(run_lease().failure);
     lease result;
-    result.number = 8;
+    result.number = lease_id{8};
     result.start = reports.front().saved.value();
     result.stages = {stage_of(9, 3, 6, 0.1)};
     result.stops = {{4, true, true}, {6, true, true}};
@@ -529,7 +529,7 @@ TEST_F(Run, ShowsItsProgress) {
   make_steps_long();
   std::vector<step_t> seen;
   work.on_step = [&](step_t) {
-    EXPECT_EQ(progress.lease, 7);
+    EXPECT_EQ(progress.lease, lease_id{7});
     seen.push_back(progress.at);
   };
   ASSERT_FALSE(run_lease().failure);
@@ -698,7 +698,7 @@ TEST_F(Run, GoesToTheNextStopAtOnceIfTheWorkloadPrefersThat) {
 TEST_F(Run, PreparesBeforeItLoadsAndBlamesNoCheckpointForThat) {
   ASSERT_FALSE(run_lease().failure);
   lease rest;
-  rest.number = 8;
+  rest.number = lease_id{8};
   rest.start = *reports[0].saved;
   rest.stages = {x.stages[1]};
   rest.stops = {x.stops[1]};

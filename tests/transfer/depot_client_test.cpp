@@ -192,8 +192,8 @@ TEST_F(DepotClient, StandsForAFolder) {
   depot_client client{address_of(host->port())};
   remote_store store{client, "w"};
   lease x;
-  x.number = 7;
-  x.stages = {{1, 0, 5, {{"lr", form::constant(1)}}}};
+  x.number = lease_id{7};
+  x.stages = {{node_id{1}, 0, 5, {{"lr", form::constant(1)}}}};
   x.stops = {{3, true, true}, {5, true, true}};
   summing_workload work;
   std::optional<checkpoint> present;

@@ -104,7 +104,7 @@ public:
   [[nodiscard]] std::uint64_t unique_steps() const {
     std::vector<test::model_trial> all;
     for (const auto& [trial, x] : trials_) {
-      all.push_back({trial, 0, tuner_.segments(trial), x.asked, {}});
+      all.push_back({{}, {}, tuner_.segments(trial), x.asked, {}});
     }
     std::vector<const test::model_trial*> each;
     for (const auto& x : all)

@@ -45,12 +45,12 @@ TEST(Codec, HelloOfAnotherProtocolIsStillUnderstood) {
 }
 
 TEST(Codec, WelcomeRoundTrips) {
-  const auto accepted = round_trip(welcome{std::nullopt, 3, 500});
+  const auto accepted = round_trip(welcome{std::nullopt, trainer_id{3}, 500});
   EXPECT_FALSE(accepted.refusal);
-  EXPECT_EQ(accepted.trainer, 3u);
+  EXPECT_EQ(accepted.trainer, trainer_id{3});
   EXPECT_EQ(accepted.heartbeat_interval_ms, 500u);
   const auto refused = round_trip(
-    welcome{error{errc::incompatible_version, "speak version 2"}, 0, 0});
+    welcome{error{errc::incompatible_version, "speak version 2"}, {}, 0});
   ASSERT_TRUE(refused.refusal);
   EXPECT_EQ(refused.refusal->code, errc::incompatible_version);
   EXPECT_EQ(refused.refusal->message, "speak version 2");
@@ -79,9 +79,10 @@ TEST(Codec, LeaseRoundTrips) {
 }
 
 TEST(Codec, StopAndCancelRoundTrip) {
-  const stop_request stop{7, {15, false, true, true}};
+  const stop_request stop{lease_id{7}, {15, false, true, true}};
   EXPECT_EQ(round_trip(stop), stop);
-  EXPECT_EQ(round_trip(cancel_request{7}), cancel_request{7});
+  EXPECT_EQ(round_trip(cancel_request{lease_id{7}}),
+            cancel_request{lease_id{7}});
 }
 
 TEST(Codec, StopReportRoundTripsBitForBit) {
@@ -114,9 +115,9 @@ TEST(Codec, StopReportWithoutCheckpointRoundTrips) {
 }
 
 TEST(Codec, LeaseEndRoundTrips) {
-  EXPECT_FALSE(round_trip(lease_end{7, 20, std::nullopt}).failure);
+  EXPECT_FALSE(round_trip(lease_end{lease_id{7}, 20, std::nullopt}).failure);
   const auto x = round_trip(
-    lease_end{7, 13, error{errc::diverged, "loss"}, "one\ntwo"});
+    lease_end{lease_id{7}, 13, error{errc::diverged, "loss"}, "one\ntwo"});
   EXPECT_EQ(x.log, "one\ntwo");
   EXPECT_EQ(x.at, 13u);
   ASSERT_TRUE(x.failure);
@@ -125,20 +126,23 @@ TEST(Codec, LeaseEndRoundTrips) {
 }
 
 TEST(Codec, AckResentAndGoodbyeRoundTrip) {
-  EXPECT_EQ(round_trip(ack{7, 13}), (ack{7, 13}));
-  EXPECT_EQ(round_trip(goodbye{3}), goodbye{3});
+  EXPECT_EQ(round_trip(ack{lease_id{7}, 13}), (ack{lease_id{7}, 13}));
+  EXPECT_EQ(round_trip(goodbye{trainer_id{3}}), goodbye{trainer_id{3}});
   const auto x = round_trip(resent{"toy;mode=fast", samples::report()});
   EXPECT_EQ(x.workload_key, "toy;mode=fast");
-  EXPECT_EQ(x.report.lease, 7u);
+  EXPECT_EQ(x.report.lease, lease_id{7});
   EXPECT_EQ(x.report.at, 12u);
-  EXPECT_EQ(x.report.node, 5u);
+  EXPECT_EQ(x.report.node, node_id{5});
   EXPECT_EQ(x.report.saved, samples::report().saved);
 }
 
 TEST(Codec, RefusesBrokenAcksResentsAndGoodbyes) {
-  expect_refused<ack>({7, 13}, [](ack& x) { x.lease = 0; }, "no number");
-  expect_refused<ack>({7, 13}, [](ack& x) { x.at = max_step + 1; }, "beyond");
-  expect_refused<goodbye>({3}, [](goodbye& x) { x.trainer = 0; }, "no number");
+  expect_refused<ack>(
+    {lease_id{7}, 13}, [](ack& x) { x.lease = {}; }, "no number");
+  expect_refused<ack>(
+    {lease_id{7}, 13}, [](ack& x) { x.at = max_step + 1; }, "beyond");
+  expect_refused<goodbye>(
+    {trainer_id{3}}, [](goodbye& x) { x.trainer = {}; }, "no number");
   const resent good{"toy", samples::report()};
   const auto refused = [&](auto spoil, const char* why) {
     expect_refused<resent>(good, spoil, why);
@@ -146,12 +150,12 @@ TEST(Codec, RefusesBrokenAcksResentsAndGoodbyes) {
   refused([](resent& x) { x.workload_key.clear(); }, "workload key is empty");
   refused([](resent& x) { x.workload_key.assign(max_text_bytes + 1, 'k'); },
           "too long");
-  refused([](resent& x) { x.report.node = 0; }, "names no node");
-  refused([](resent& x) { x.report.lease = 0; }, "no number");
+  refused([](resent& x) { x.report.node = {}; }, "names no node");
+  refused([](resent& x) { x.report.lease = {}; }, "no number");
 }
 
 TEST(Codec, HeartbeatRoundTrips) {
-  const heartbeat x{3, 7, 13, 99};
+  const heartbeat x{trainer_id{3}, lease_id{7}, 13, 99};
   EXPECT_EQ(round_trip(x), x);
 }
 
@@ -212,17 +216,18 @@ TEST(Codec, RefusesBrokenWelcomes) {
   const auto refused = [](welcome x, const char* why) {
     expect_refused<welcome>(std::move(x), [](welcome&) {}, why);
   };
-  refused({std::nullopt, 0, 500}, "trainer has no number");
-  refused({std::nullopt, 1, 0}, "out of range");
-  refused({std::nullopt, 1, max_heartbeat_interval_ms + 1}, "out of range");
-  refused({error{}, 0, 0}, "has no code");
+  refused({std::nullopt, {}, 500}, "trainer has no number");
+  refused({std::nullopt, trainer_id{1}, 0}, "out of range");
+  refused({std::nullopt, trainer_id{1}, max_heartbeat_interval_ms + 1},
+          "out of range");
+  refused({error{}, {}, 0}, "has no code");
 }
 
 TEST(Codec, RefusesBrokenLeases) {
   const auto refused = [](auto spoil, const char* why) {
     expect_refused<lease>(samples::path(), spoil, why);
   };
-  refused([](lease& x) { x.number = 0; }, "lease has no number");
+  refused([](lease& x) { x.number = {}; }, "lease has no number");
   refused([](lease& x) { x.workload.name.clear(); }, "name is empty");
   refused([](lease& x) { x.workload.options[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.workload.options["data.train"] = std::nan(""); },
@@ -251,7 +256,9 @@ TEST(Codec, RefusesBrokenLeases) {
 TEST(Codec, RefusesLeasesOfAbsurdLength) {
   expect_refused<lease>(
     samples::path(),
-    [](lease& x) { x.stages.assign(max_lease_stages + 1, {3, 10, 10, {}}); },
+    [](lease& x) {
+      x.stages.assign(max_lease_stages + 1, {node_id{3}, 10, 10, {}});
+    },
     "stages are too many");
   expect_refused<lease>(
     samples::path(),
@@ -262,7 +269,7 @@ TEST(Codec, RefusesLeasesOfAbsurdLength) {
 TEST(Codec, LeaseFromTheInitialStateNeedsNoCheckpoint) {
   lease x = samples::path();
   x.start = {};
-  x.stages = {{1, 0, 5, samples::config(0)}};
+  x.stages = {{node_id{1}, 0, 5, samples::config(0)}};
   x.stops = {{5, true, false}};
   EXPECT_EQ(round_trip(x).start, checkpoint{});
 }
@@ -359,17 +366,17 @@ TEST(Codec, RefusesBrokenStops) {
   const auto refused = [](stop_request x, const char* why) {
     expect_refused<stop_request>(x, [](stop_request&) {}, why);
   };
-  refused({0, {1, true, true}}, "no number");
-  refused({1, {1, false, false}}, "no purpose");
-  refused({1, {max_step + 1, true, true}}, "last step");
-  expect_refused<cancel_request>({0}, [](cancel_request&) {}, "no number");
+  refused({{}, {1, true, true}}, "no number");
+  refused({lease_id{1}, {1, false, false}}, "no purpose");
+  refused({lease_id{1}, {max_step + 1, true, true}}, "last step");
+  expect_refused<cancel_request>({lease_id{}}, [](cancel_request&) {}, "no number");
 }
 
 TEST(Codec, RefusesBrokenReports) {
   const auto refused = [](auto spoil, const char* why) {
     expect_refused<stop_report>(samples::report(), spoil, why);
   };
-  refused([](stop_report& x) { x.lease = 0; }, "no number");
+  refused([](stop_report& x) { x.lease = {}; }, "no number");
   refused([](stop_report& x) { x.at = max_step + 1; }, "last step");
   refused([](stop_report& x) { x.values[""] = 1; }, "name is empty");
   refused([](stop_report& x) { x.saved->file.clear(); }, "is empty");
@@ -384,21 +391,26 @@ TEST(Codec, RefusesBrokenReports) {
 }
 
 TEST(Codec, RefusesBrokenEndsAndHeartbeats) {
-  expect_refused<lease_end>({0, 1, {}}, [](lease_end&) {}, "no number");
-  expect_refused<lease_end>({1, max_step + 1, {}}, [](lease_end&) {},
-                            "last step");
-  expect_refused<lease_end>({1, 1, error{}}, [](lease_end&) {}, "no code");
+  expect_refused<lease_end>({{}, 1, {}}, [](lease_end&) {}, "no number");
+  expect_refused<lease_end>({lease_id{1}, max_step + 1, {}},
+                            [](lease_end&) {}, "last step");
+  expect_refused<lease_end>({lease_id{1}, 1, error{}}, [](lease_end&) {},
+                            "no code");
   expect_refused<lease_end>(
-    {1, 1, {}, std::string(max_log_bytes + 1, 'l')}, [](lease_end&) {},
-    "log is too long");
-  expect_refused<heartbeat>({0, 1, 1, 1}, [](heartbeat&) {}, "no number");
+    {lease_id{1}, 1, {}, std::string(max_log_bytes + 1, 'l')},
+    [](lease_end&) {}, "log is too long");
+  expect_refused<heartbeat>({{}, lease_id{1}, 1, 1}, [](heartbeat&) {},
+                            "no number");
   expect_refused<heartbeat>(
-    {1, 1, max_step + 1, 1}, [](heartbeat&) {}, "last step");
+    {trainer_id{1}, lease_id{1}, max_step + 1, 1}, [](heartbeat&) {},
+    "last step");
 }
 
 TEST(Codec, KeepsFailureCodesOfNewerPeers) {
   const auto newer = static_cast<errc>(200);
-  EXPECT_EQ(round_trip(lease_end{1, 1, error{newer, ""}}).failure->code, newer);
+  EXPECT_EQ(
+    round_trip(lease_end{lease_id{1}, 1, error{newer, ""}}).failure->code,
+    newer);
 }
 
 TEST(Codec, RefusesFormKindsOfNewerPeers) {

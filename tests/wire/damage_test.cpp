@@ -64,22 +64,27 @@ void expect_robust(const T& x, int rounds) {
 TEST(Damage, Lease) { expect_robust(samples::path(), 30000); }
 TEST(Damage, Report) { expect_robust(samples::report(), 20000); }
 TEST(Damage, Hello) { expect_robust(samples::greeting(), 20000); }
-TEST(Damage, Welcome) { expect_robust(welcome{{}, 3, 500}, 5000); }
+TEST(Damage, Welcome) { expect_robust(welcome{{}, trainer_id{3}, 500}, 5000); }
 TEST(Damage, Refusal) {
-  expect_robust(welcome{error{errc::in_use, "no"}, 0, 0}, 5000);
+  expect_robust(welcome{error{errc::in_use, "no"}, {}, 0}, 5000);
 }
-TEST(Damage, Stop) { expect_robust(stop_request{7, {3, true, true}}, 5000); }
-TEST(Damage, Cancel) { expect_robust(cancel_request{7}, 5000); }
+TEST(Damage, Stop) {
+  expect_robust(stop_request{lease_id{7}, {3, true, true}}, 5000);
+}
+TEST(Damage, Cancel) { expect_robust(cancel_request{lease_id{7}}, 5000); }
 TEST(Damage, End) {
-  expect_robust(lease_end{7, 3, error{errc::diverged, "loss"}, "log"}, 5000);
+  expect_robust(lease_end{lease_id{7}, 3, error{errc::diverged, "loss"}, "log"},
+                5000);
 }
-TEST(Damage, Heartbeat) { expect_robust(heartbeat{3, 7, 3, 1}, 5000); }
+TEST(Damage, Heartbeat) {
+  expect_robust(heartbeat{trainer_id{3}, lease_id{7}, 3, 1}, 5000);
+}
 
-TEST(Damage, Ack) { expect_robust(ack{7, 3}, 5000); }
+TEST(Damage, Ack) { expect_robust(ack{lease_id{7}, 3}, 5000); }
 TEST(Damage, Resent) {
   expect_robust(resent{"toy", samples::report()}, 20000);
 }
-TEST(Damage, Goodbye) { expect_robust(goodbye{3}, 5000); }
+TEST(Damage, Goodbye) { expect_robust(goodbye{trainer_id{3}}, 5000); }
 
 TEST(Damage, Configuration) {
   const auto whole = encode_configuration(samples::config());

@@ -45,7 +45,7 @@ inline configuration config(step_t origin = 0) {
 
 inline lease path() {
   lease x;
-  x.number = 7;
+  x.number = lease_id{7};
   x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}},
                 {{"silence_seconds", 5.0}}};
   x.workload.any_device = true;
@@ -55,15 +55,16 @@ inline lease path() {
   x.depot = 4849;
   x.lane = 5;
   x.start = {"k1-n3-s10", 4096, 0xdeadbeefcafef00d, "cpu"};
-  x.stages = {{3, 10, 12, config(4), 77}, {5, 12, 20, config(12), 78},
-              {9, 20, 20, {{"lr", form::constant(0.5)}}}};
+  x.stages = {{node_id{3}, 10, 12, config(4), 77},
+              {node_id{5}, 12, 20, config(12), 78},
+              {node_id{9}, 20, 20, {{"lr", form::constant(0.5)}}}};
   x.stops = {{10, true, false}, {12, false, true}, {20, true, true}};
   return x;
 }
 
 inline stop_report report() {
   stop_report x;
-  x.lease = 7;
+  x.lease = lease_id{7};
   x.at = 12;
   x.values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
               {"speed", std::numeric_limits<double>::infinity()},
@@ -75,7 +76,7 @@ inline stop_report report() {
   x.evaluate_ns = 3;
   x.save_ns = 4;
   x.trained_steps = 2;
-  x.node = 5;
+  x.node = node_id{5};
   x.identity = 0xfeedfacefeedface;
   x.output = "epoch 12\n";
   return x;

@@ -109,7 +109,7 @@ void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
                 << x.victims.size() << " of them: at most " << steps
                 << " steps to train again, if ever needed\n";
     for (const auto& y : x.victims)
-      std::cout << "    node " << y.what.node << " at step " << y.what.at
+      std::cout << "    node " << to_string(y.what.node) << " at step " << y.what.at
                 << ": " << y.what.file.file << ", "
                 << megabytes(y.what.file.bytes) << ", " << y.steps
                 << " steps\n";

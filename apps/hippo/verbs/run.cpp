@@ -103,8 +103,8 @@ private:
   }
 
   std::optional<error> submit_all();
-  std::optional<error> tell_left_alone(const std::set<std::uint64_t>& mine);
-  std::optional<error> resume(std::uint64_t study);
+  std::optional<error> tell_left_alone(const std::set<study_id>& mine);
+  std::optional<error> resume(study_id study);
 
   run_options& options_;
   std::shared_ptr<state_writer> store_;
@@ -135,7 +135,7 @@ std::optional<error> local_service::submit_all() {
         : find_stored_studies(store_->path(), resumed);
   if (!known)
     return known.failure();
-  std::set<std::uint64_t> mine;
+  std::set<study_id> mine;
   for (const auto& x : options_.studies) {
     // The same study goes on with what an earlier run has left of its name;
     // another, or one that has ended once more, is a new one.
@@ -160,14 +160,14 @@ std::optional<error> local_service::submit_all() {
 
 /// Says which studies of the folder have not ended and are not of this run.
 std::optional<error>
-local_service::tell_left_alone(const std::set<std::uint64_t>& mine) {
+local_service::tell_left_alone(const std::set<study_id>& mine) {
   const auto known = load_stored_studies(store_->path(), continued::unended);
   if (!known)
     return known.failure();
   std::string names;
   for (const auto& x : *known)
     if (!mine.contains(x.id))
-      names += (names.empty() ? "" : ", ") + std::to_string(x.id) + " ("
+      names += (names.empty() ? "" : ", ") + to_string(x.id) + " ("
                + x.name + ')';
   if (!names.empty())
     std::cerr << "hippo: " << options_.state
@@ -178,7 +178,7 @@ local_service::tell_left_alone(const std::set<std::uint64_t>& mine) {
 }
 
 /// Lets a study go on that was paused, or has paused by itself.
-std::optional<error> local_service::resume(std::uint64_t study) {
+std::optional<error> local_service::resume(study_id study) {
   study_command what;
   what.what = study_command::verb::resume;
   for (const auto& x : actors_.status().studies)
@@ -265,8 +265,8 @@ progress_view local_service::view(double elapsed_seconds) {
     plan.step_seconds = status->step_seconds;
     plan.unique_share = 1 / ratio(figures.asked_steps, figures.unique_steps);
     for (const auto& y : status->running) {
-      auto& trainer = trainers[y.trainer];
-      trainer.number = y.trainer;
+      auto& trainer = trainers[number_of(y.trainer)];
+      trainer.number = number_of(y.trainer);
       trainer.busy = true;
       ++trainer.lanes;
       trainer.stage = "step " + std::to_string(y.at) + " of "
@@ -509,7 +509,7 @@ sources_in(const std::string& state, const std::vector<std::string>& wanted,
   std::vector<study_source> result;
   for (const auto& x : *studies) {
     result.push_back({x.file, x.text});
-    resumed.push_back(std::to_string(x.id));
+    resumed.push_back(to_string(x.id));
   }
   return result;
 }

@@ -110,7 +110,7 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue) {
     auto failed = x;
     failed.state = study_phase::failed;
     failed.reason = "it cannot go on: " + to_text(read.errors.front());
-    say("study " + std::to_string(x.id) + " (" + x.name + ") has failed: "
+    say("study " + to_string(x.id) + " (" + x.name + ") has failed: "
         + failed.reason);
     if (auto done = folder.commit({study_saved{std::move(failed)}}); !done)
       return done.failure();
@@ -123,7 +123,7 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue) {
 void go_on(service& svc, std::vector<study_submission> studies) {
   std::vector<std::string> names;
   for (const auto& x : studies)
-    names.push_back("study " + std::to_string(x.stored->id) + " ("
+    names.push_back("study " + to_string(x.stored->id) + " ("
                     + x.stored->name + ')');
   const auto outcomes = svc.submit_all(std::move(studies));
   for (std::size_t i = 0; i < outcomes.size(); ++i)

@@ -19,10 +19,10 @@ void device_kinds::set_able(std::map<trainer_id, std::string> trainers) {
 
 node_id device_kinds::tree_of(node_id node) const {
   // Parents come before their children.
-  while (tree_of_.size() <= node) {
-    const auto next = tree_of_.size();
+  while (!tree_of_.has(node)) {
+    const node_id next{tree_of_.size()};
     const auto parent = plan_.node(next).parent;
-    tree_of_.push_back(parent == 0 ? next : tree_of_[parent]);
+    tree_of_.add(parent == root_node ? next : tree_of_[parent]);
   }
   return tree_of_[node];
 }
@@ -40,7 +40,7 @@ const std::string* device_kinds::kind_of_trainer(trainer_id x) const {
 }
 
 void device_kinds::restore(node_id node, const std::string& kind) {
-  if (any_device_ || node == 0 || kind.empty())
+  if (any_device_ || node == root_node || kind.empty())
     return;
   auto& x = trees_[tree_of(node)];
   x.mixed = x.mixed || (x.kept && *x.kind != kind);
@@ -48,8 +48,7 @@ void device_kinds::restore(node_id node, const std::string& kind) {
   x.kind = &*words_.insert(kind).first;
 }
 
-void device_kinds::begin(std::uint64_t lease, node_id node,
-                         trainer_id trainer) {
+void device_kinds::begin(lease_id lease, node_id node, trainer_id trainer) {
   assert(may_train(trainer, node));
   if (any_device_)
     return;
@@ -64,7 +63,7 @@ void device_kinds::begin(std::uint64_t lease, node_id node,
   ++x.leases;
 }
 
-void device_kinds::end(std::uint64_t lease) {
+void device_kinds::end(lease_id lease) {
   const auto entry = trees_of_leases_.extract(lease);
   if (!entry)
     return;
@@ -77,7 +76,7 @@ void device_kinds::end(std::uint64_t lease) {
 
 void device_kinds::keep(node_id node, const std::string& kind) {
   assert(may_keep(node, kind));
-  if (any_device_ || node == 0)
+  if (any_device_ || node == root_node)
     return;
   auto& x = trees_[tree_of(node)];
   const auto* word = &*words_.insert(kind).first;

@@ -53,9 +53,9 @@ public:
 
   /// A lease of a node begins on a trainer.
   /// REQUIRES: `may_train(trainer, node)`
-  void begin(std::uint64_t lease, node_id node, trainer_id trainer);
+  void begin(lease_id lease, node_id node, trainer_id trainer);
   /// Ends a lease, if it has begun.
-  void end(std::uint64_t lease);
+  void end(lease_id lease);
 
   /// Something of a node is kept.
   /// REQUIRES: `may_keep(node, kind)`
@@ -92,7 +92,7 @@ private:
     bool mixed = false;
   };
 
-  /// The child of the root that a node is below of; 0: it is the root itself.
+  /// The child of the root that a node is below of; the root: itself.
   [[nodiscard]] node_id tree_of(node_id node) const;
   [[nodiscard]] const tree* find(node_id node) const;
 
@@ -101,9 +101,9 @@ private:
   std::map<trainer_id, std::string> held_;
   std::map<trainer_id, std::string> able_;
   std::unordered_map<node_id, tree> trees_;     ///< by their first nodes
-  std::map<std::uint64_t, node_id> trees_of_leases_;
+  std::map<lease_id, node_id> trees_of_leases_;
   std::set<std::string> words_; ///< of all trees and trainers that ever were
-  mutable std::vector<node_id> tree_of_; ///< by node, as far as was asked
+  mutable by_id<node_id, node_id> tree_of_; ///< by node, as far as was asked
 };
 
 } // namespace hippo

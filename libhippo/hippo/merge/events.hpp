@@ -24,16 +24,16 @@ struct study_added {
   study_registration study;
 };
 struct orders_given {
-  std::uint64_t study = 0;
+  study_no study{};
   study_orders orders;
 };
 struct weight_set {
-  std::uint64_t study = 0;
+  study_no study{};
   double weight = 1;
 };
 /// Whether nothing new may start for a study; what runs goes on.
 struct paused_set {
-  std::uint64_t study = 0;
+  study_no study{};
   bool paused = false;
 };
 /// Leasing may begin: every study that is to share from the start is there.
@@ -168,12 +168,12 @@ struct commit {
 };
 /// A study may start so many trials more.
 struct offer_capacity {
-  study_no study = 0;
+  study_no study{};
   std::uint64_t trials = 0;
 };
 /// Nothing of a paused study runs any more.
 struct notify_quiesced {
-  study_no study = 0;
+  study_no study{};
 };
 /// Everything is over and stored.
 struct retired {

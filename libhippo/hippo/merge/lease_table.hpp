@@ -39,7 +39,7 @@ struct running_lease {
   std::vector<std::string> speed_keys; ///< of the stages
   reported_progress progress;
 
-  [[nodiscard]] lease_id id() const { return lease_id{work.number}; }
+  [[nodiscard]] lease_id id() const { return work.number; }
   /// Whether every stage has been reported.
   [[nodiscard]] bool is_through() const {
     return progress.reached >= work.stages.back().end;

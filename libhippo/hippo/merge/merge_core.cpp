@@ -45,7 +45,7 @@ merge_core::merge_core(merger_options options, moment begun)
     estimates_(options_.speed_names),
     chooser_(plan_, estimates_, options_.policy),
     studies_(plan_),
-    leases_(lanes_of(options_.workload), lease_id{options_.first_lease}),
+    leases_(lanes_of(options_.workload), options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),
     usage_(begun, options_.trained),
@@ -69,11 +69,11 @@ merge_core::effects merge_core::apply(any_merge_event event, moment now) {
 
 // -- from studies and the service ---------------------------------------------
 
-bool merge_core::has_study(std::uint64_t study, const char* what) {
+bool merge_core::has_study(study_no study, const char* what) {
   if (studies_.has(study))
     return true;
   log(level::warning, "ignored " + std::string{what} + " for study "
-                        + std::to_string(study) + " of "
+                        + to_string(study) + " of "
                         + std::to_string(studies_.size()));
   return false;
 }
@@ -88,9 +88,8 @@ void merge_core::on(merge_event::study_added& x) {
 void merge_core::on(merge_event::orders_given& x) {
   if (!has_study(x.study, "orders"))
     return;
-  const auto study = static_cast<study_no>(x.study);
-  if (const auto why = studies_.apply(study, x.orders, options_.merge))
-    log(level::error, "ignored orders of study " + std::to_string(x.study)
+  if (const auto why = studies_.apply(x.study, x.orders, options_.merge))
+    log(level::error, "ignored orders of study " + to_string(x.study)
                         + ": " + why->message);
   if (!x.orders.dropped.empty())
     recheck_all();
@@ -102,19 +101,19 @@ void merge_core::on(merge_event::weight_set& x) {
     return;
   if (!(x.weight > 0) || std::isinf(x.weight)) {
     log(level::warning, "ignored the weight " + std::to_string(x.weight)
-                          + " for study " + std::to_string(x.study)
+                          + " for study " + to_string(x.study)
                           + ": it must be a number greater than 0");
     return;
   }
   ledger_.advance(now_);
-  ledger_.set_weight(static_cast<study_no>(x.study), x.weight);
+  ledger_.set_weight(x.study, x.weight);
   reconcile();
 }
 
 void merge_core::on(merge_event::paused_set& x) {
   if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
     return;
-  studies_.set_paused(static_cast<study_no>(x.study), x.paused);
+  studies_.set_paused(x.study, x.paused);
   recheck_all();
   reconcile();
 }
@@ -154,7 +153,7 @@ void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
 
 void merge_core::on(merge_event::granted& x) {
   if (leases_.has(x.trainer)) {
-    log(level::error, "trainer " + std::to_string(number_of(x.trainer))
+    log(level::error, "trainer " + to_string(x.trainer)
                         + " was granted twice");
     return;
   }
@@ -211,7 +210,7 @@ void merge_core::flush_effects() {
   evict();
   chooser_.update(plan_.take_changed());
   for (const auto& x : plan_.take_added_stops())
-    if (const auto* lease = leases_.find(lease_id{x.lease})) {
+    if (const auto* lease = leases_.find(x.lease)) {
       if (x.stop.evaluate)
         leases_.progress(lease->id()).added_measurements.push_back(x.stop.at);
       effects_.push_back(
@@ -295,7 +294,7 @@ void merge_core::record_news() {
 }
 
 void merge_core::note_waiting() {
-  for (study_no i = 0; i < studies(); ++i)
+  for (auto i : studies_.ids())
     ledger_.set_waiting(i, chooser_.is_runnable(i)
                              || studies_.wants_capacity(i));
 }
@@ -317,8 +316,8 @@ void merge_core::recheck_all() {
 merger_status merge_core::status() const {
   merger_status result;
   result.figures = plan_.figures();
-  for (study_no i = 0; i < studies(); ++i)
-    result.by_study.push_back(plan_.figures(i));
+  for (auto i : studies_.ids())
+    result.by_study.add(plan_.figures(i));
   result.trained_steps = usage_.trained_steps();
   result.reused_steps = plan_.restored_steps();
   result.runnable_paths = chooser_.runnable_count();
@@ -332,10 +331,10 @@ merger_status merge_core::status() const {
   for (const auto& [id, x] : leases_.leases()) {
     const auto reached = x.progress.reached;
     const auto& where = x.work.stages[stage_index(x.work, reached + 1)];
-    std::vector<std::uint64_t> studies;
+    std::vector<study_id> studies;
     for (const auto study : ledger_.beneficiaries(id))
       studies.push_back(studies_.stored_id(study));
-    result.running.push_back({number_of(x.trainer), x.work.lane, where.config,
+    result.running.push_back({x.trainer, x.work.lane, where.config,
                               std::move(studies), reached,
                               x.work.stages.back().end,
                               x.progress.steps_per_second});
@@ -357,8 +356,8 @@ merger_overview merge_core::overview() const {
   result.workload_key = key_;
   result.lanes = leases_.lanes();
   result.stages = hippo::overview(plan_);
-  for (study_no i = 0; i < studies(); ++i)
-    result.study_seconds.push_back(ledger_.shares().seconds(i));
+  for (auto i : studies_.ids())
+    result.study_seconds.add(ledger_.shares().seconds(number_of(i)));
   result.age_seconds = usage_.age(now_);
   return result;
 }

@@ -51,10 +51,6 @@ public:
   // -- looking ----------------------------------------------------------------
 
   [[nodiscard]] const std::string& workload_key() const { return key_; }
-  /// How many studies were added; the next one gets this number.
-  [[nodiscard]] study_no studies() const {
-    return static_cast<study_no>(studies_.size());
-  }
   [[nodiscard]] const lease_table& leases() const { return leases_; }
   [[nodiscard]] const search_plan& plan() const { return plan_; }
   [[nodiscard]] merger_status status() const;
@@ -160,7 +156,7 @@ private:
   /// What that state is expected to take; nothing: nobody has measured it.
   [[nodiscard]] std::optional<double>
   expected_seconds(const running_lease& x) const;
-  [[nodiscard]] bool has_study(std::uint64_t study, const char* what);
+  [[nodiscard]] bool has_study(study_no study, const char* what);
   void log(merge_effect::log_line::level severity, std::string text);
 
   merger_options options_;

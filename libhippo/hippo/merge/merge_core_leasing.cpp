@@ -114,7 +114,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   result.trainer = trainer;
   auto& work = result.work;
   work.lane = lane_for(leases_.trainer(trainer), chosen);
-  work.number = number_of(leases_.next_id());
+  work.number = leases_.next_id();
   work.workload = options_.workload;
   work.folder = options_.folder;
   work.code = options_.code;
@@ -210,13 +210,13 @@ void merge_core::offer_capacity() {
   if (is_leasing() && studies_.is_awaiting_any())
     return;
   const auto offers = is_leasing() ? divide_capacity(view(), studies_)
-                                   : std::vector<std::uint64_t>{};
-  for (study_no i = 0; i < offers.size(); ++i)
+                                   : capacity_offers{};
+  for (auto i : offers.ids())
     if (offers[i] > 0) {
       studies_.count_offer(i);
       effects_.push_back(merge_effect::offer_capacity{i, offers[i]});
     }
-  if (!offers.empty())
+  if (offers.size() > 0)
     return;
   for (auto x : leases_.idle_trainers())
     release(x);
@@ -227,12 +227,12 @@ void merge_core::announce_demand() {
   const auto paths = is_leasing() ? chooser_.runnable_count() : 0;
   std::uint64_t demand = (paths + lanes - 1) / lanes;
   double weight = 0;
-  for (study_no i = 0; i < studies(); ++i) {
+  for (auto i : studies_.ids()) {
     const bool more = studies_.wants_capacity(i);
     if (more && is_leasing())
       demand = any_number_of_trainers;
     if (more || plan_.is_waiting(i))
-      weight += ledger_.shares().weight(i);
+      weight += ledger_.shares().weight(number_of(i));
   }
   if (weight == 0)
     weight = announced_weight_; // nothing waits, and nothing will be leased
@@ -273,7 +273,7 @@ void merge_core::remove_trainer(trainer_id x) {
   ledger_.advance(now_);
   for (const auto& lease : leases_.remove(x)) {
     log(merge_effect::log_line::level::info,
-        "lease " + std::to_string(lease.work.number)
+        "lease " + to_string(lease.id())
           + " is free again from step "
           + std::to_string(lease.progress.reached));
     ledger_.end(lease.id());

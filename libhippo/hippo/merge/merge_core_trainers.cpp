@@ -68,7 +68,7 @@ bool is_of(const lease& work, const stop_report& x) {
 // -- messages -----------------------------------------------------------------
 
 void merge_core::on(merge_event::reported& x) {
-  const auto* lease = leases_.find(lease_id{x.report.lease});
+  const auto* lease = leases_.find(x.report.lease);
   if (!lease) {
     take_late(std::move(x.report), x.from);
     return;
@@ -77,10 +77,10 @@ void merge_core::on(merge_event::reported& x) {
       || !kinds_.may_keep(lease->work.stages.back().node,
                            x.report.device)) {
     log(level::error,
-        "trainer " + std::to_string(number_of(lease->trainer))
+        "trainer " + to_string(lease->trainer)
           + " reports step " + std::to_string(x.report.at) + " of node "
-          + std::to_string(x.report.node) + " for lease "
-          + std::to_string(x.report.lease) + ", made on " + x.report.device
+          + to_string(x.report.node) + " for lease "
+          + to_string(x.report.lease) + ", made on " + x.report.device
           + ", which is not of it");
     effects_.push_back(
       merge_effect::send_cancel{lease->trainer, lease->id()});
@@ -95,9 +95,9 @@ void merge_core::on(merge_event::reported& x) {
   }
   if (x.report.at < lease->progress.reached) {
     log(level::error,
-        "trainer " + std::to_string(number_of(lease->trainer))
+        "trainer " + to_string(lease->trainer)
           + " reports step " + std::to_string(x.report.at) + " of lease "
-          + std::to_string(x.report.lease) + ", which goes on from "
+          + to_string(x.report.lease) + ", which goes on from "
           + std::to_string(lease->progress.reached) + " to "
           + std::to_string(lease->work.stages.back().end));
     effects_.push_back(
@@ -113,7 +113,7 @@ void merge_core::on(merge_event::resent& x) {
 }
 
 void merge_core::on(merge_event::lease_ended& x) {
-  const lease_id id{x.end.lease};
+  const auto id = x.end.lease;
   if (!leases_.find(id))
     return;
   const auto ended = leases_.end(id);
@@ -144,7 +144,7 @@ void merge_core::on(merge_event::lease_ended& x) {
 void merge_core::on(merge_event::malformed& x) {
   if (!leases_.has(x.trainer))
     return;
-  log(level::error, "trainer " + std::to_string(number_of(x.trainer)) + ": "
+  log(level::error, "trainer " + to_string(x.trainer) + ": "
                       + x.why);
   cancel_all(x.trainer);
 }
@@ -170,10 +170,10 @@ void merge_core::on(merge_event::heartbeat& x) {
   cancel_all(x.trainer);
   effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
   lease_end end;
-  end.lease = number_of(x.lease);
+  end.lease = x.lease;
   end.at = std::max(x.at, progress.reached);
   end.failure = error{errc::training_failed,
-                      "trainer " + std::to_string(number_of(x.trainer))
+                      "trainer " + to_string(x.trainer)
                         + " made " + why};
   take_failure(*lease, end);
   recheck_all(); // trials may have failed with it
@@ -210,7 +210,7 @@ void merge_core::keep(const stop_report& x,
       checkpoint_added{key_, {news->node, x.at, *x.saved, x.device}});
     return;
   }
-  if (x.node < plan_.size()) { // not of a report that was here before
+  if (plan_.has_node(x.node)) { // not of a report that was here before
     const auto& known = plan_.node(x.node).checkpoints;
     if (const auto i = known.find(x.at);
         i != known.end() && i->second.file == x.saved->file)
@@ -220,7 +220,7 @@ void merge_core::keep(const stop_report& x,
 }
 
 void merge_core::leave_out_given_up(stop_report& x) {
-  if (!x.saved || x.node >= plan_.size())
+  if (!x.saved || !plan_.has_node(x.node))
     return;
   const auto& node = plan_.node(x.node);
   if (node.checkpoints.count(x.at) > 0)
@@ -235,7 +235,7 @@ void merge_core::leave_out_given_up(stop_report& x) {
 
 void merge_core::take_late(stop_report x, reply_address from) {
   if (!names_its_own_file(x)) {
-    log(level::error, "a late report of lease " + std::to_string(x.lease)
+    log(level::error, "a late report of lease " + to_string(x.lease)
                         + " at step " + std::to_string(x.at) + " names "
                         + x.saved->file + ", which is not of it");
     outbox_.acknowledge(from, ack{x.lease, x.at});
@@ -247,13 +247,13 @@ void merge_core::take_late(stop_report x, reply_address from) {
   leave_out_given_up(x);
   // Its tree may have begun anew on another kind of device.
   const bool is_of_kind
-    = x.node >= plan_.size() || kinds_.may_keep(x.node, x.device);
+    = !plan_.has_node(x.node) || kinds_.may_keep(x.node, x.device);
   const auto news = is_of_kind ? plan_.adopt(x) : std::nullopt;
   keep(x, news);
   if (news && (news->measured || news->saved)) {
     usage_.count_steps(x.trained_steps);
     recheck_all();
-    log(level::info, "took in a late report of lease " + std::to_string(x.lease)
+    log(level::info, "took in a late report of lease " + to_string(x.lease)
                        + " at step " + std::to_string(x.at));
   }
   outbox_.acknowledge(from, ack{x.lease, x.at});
@@ -304,13 +304,13 @@ void merge_core::blame_others(const running_lease& x, step_t at) {
   for (auto other : retries_.note_progress(x, at))
     effects_.push_back(merge_effect::blame_trainer{
       other, "failed at what trainer "
-               + std::to_string(number_of(x.trainer)) + " could train"});
+               + to_string(x.trainer) + " could train"});
 }
 
 void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   log(level::warning,
-      "lease " + std::to_string(end.lease) + " of trainer "
-        + std::to_string(number_of(x.trainer)) + " failed at step "
+      "lease " + to_string(end.lease) + " of trainer "
+        + to_string(x.trainer) + " failed at step "
         + std::to_string(end.at) + ": " + first_line(end.failure->message));
   if (is_of_running(end.failure->code))
     settings_.note_failure(x.work.workload.settings);

@@ -47,7 +47,7 @@ struct merger_options {
   waiting_limits waits{}; ///< how far ahead trials wait for measurements
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
-  std::uint64_t first_lease = 1;
+  lease_id first_lease{1};
   /// What earlier runs left.
   stored_plan known;
 };

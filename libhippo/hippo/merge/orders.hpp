@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/plan/measuring.hpp"
 #include "hippo/sequence/configuration.hpp"
@@ -15,7 +16,7 @@ namespace hippo {
 
 /// A study, as a merger needs to know it.
 struct study_registration {
-  std::uint64_t id = 0; ///< under which the store knows it
+  study_id id{}; ///< under which the store knows it
   measuring when;
   double weight = 1; ///< share of the trainers, relative to other studies; > 0
   bool paused = false; ///< whether it starts nothing for now
@@ -27,14 +28,14 @@ struct study_registration {
 /// the study's own numbers.
 struct study_orders {
   struct trial {
-    std::uint64_t no = 0;
+    trial_no no = 0;
     std::vector<segment> segments;
-    std::optional<std::uint64_t> fork_of;
+    std::optional<trial_no> fork_of;
     bool responsive = false; ///< whether it may be rerouted
   };
   /// A trial is to be trained up to a state.
   struct request {
-    std::uint64_t no = 0;
+    trial_no no = 0;
     step_t to = 0;
     step_t known_to = 0;  ///< what the study knows already, up to here
     bool is_over = false; ///< whether it was asked for once and is no longer
@@ -45,7 +46,7 @@ struct study_orders {
   std::vector<trial> added;
   /// Trials that go on with other values from where they were asked to.
   std::vector<trial> rerouted;
-  std::vector<std::uint64_t> dropped; ///< they wait for nothing any more
+  std::vector<trial_no> dropped; ///< they wait for nothing any more
   std::vector<request> asked;
   bool wants_capacity = false; ///< whether it would start more if it might
   /// How many of the merger's news and offers the study had taken in by then.

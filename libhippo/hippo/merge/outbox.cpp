@@ -15,7 +15,7 @@ void outbox::notify(study_no study, study_news news) {
 }
 
 void outbox::acknowledge(reply_address to, ack x) {
-  assert(x.lease > 0);
+  assert(x.lease != lease_id{});
   acks_.emplace_back(to, x);
 }
 

@@ -64,7 +64,7 @@ std::optional<study_no> left_behind(const merge_view& view,
   const auto slack = device_seconds_of(view, quanta_behind_max);
   const auto first = shares.next();
   if (!first || std::any_of(others.begin(), others.end(), [&](study_no x) {
-        return shares.lag(*first, x) <= slack;
+        return shares.lag(*first, number_of(x)) <= slack;
       }))
     return std::nullopt;
   return static_cast<study_no>(*first);
@@ -148,20 +148,20 @@ std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
   return *result;
 }
 
-std::vector<std::uint64_t> divide_capacity(const merge_view& view,
-                                           const study_table& studies) {
-  std::vector<std::uint64_t> result(studies.size());
+capacity_offers divide_capacity(const merge_view& view,
+                                const study_table& studies) {
+  capacity_offers result{studies.size()};
   auto shares = view.ledger.shares();
   assert(shares.size() == studies.size());
-  for (study_no i = 0; i < studies.size(); ++i)
-    shares.set_waiting(i, studies.wants_capacity(i));
+  for (auto i : studies.ids())
+    shares.set_waiting(number_of(i), studies.wants_capacity(i));
   const auto lanes = view.leases.lanes();
   for (auto trainer : view.leases.free_trainers())
     for (auto n = view.leases.trainer(trainer).leases; n < lanes; ++n) {
       const auto next = shares.next();
       if (!next)
         return {};
-      ++result[*next];
+      ++result[static_cast<study_no>(*next)];
       shares.hold(*next, 1 / static_cast<double>(lanes));
     }
   return result;

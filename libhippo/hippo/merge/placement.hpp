@@ -89,9 +89,12 @@ inline constexpr double misfit_gain_min = 2;
 std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
                        const path& x);
 
+/// How many free lanes each study gets; empty: none wants any.
+using capacity_offers = by_id<study_no, std::uint64_t>;
+
 /// Divides the free lanes among the studies that want capacity, by their
-/// shares. @returns how many each gets, by `study_no`; empty if none wants any
-std::vector<std::uint64_t> divide_capacity(const merge_view& view,
-                                           const study_table& studies);
+/// shares.
+capacity_offers divide_capacity(const merge_view& view,
+                                const study_table& studies);
 
 } // namespace hippo

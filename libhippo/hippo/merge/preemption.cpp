@@ -31,7 +31,7 @@ bool may_be_interrupted(const merge_view& view, const fair_shares& shares,
   return std::none_of(
     beneficiaries.begin(), beneficiaries.end(), [&](study_no x) {
       return std::all_of(others.begin(), others.end(), [&](study_no y) {
-        return shares.lag(x, y) > slack;
+        return shares.lag(number_of(x), number_of(y)) > slack;
       });
     });
 }

@@ -85,7 +85,7 @@ void retention::check_invariants(
     return;
   std::uint64_t sum = 0;
   plan_node room;
-  for (node_id id = 0; id < plan.size(); ++id)
+  for (auto id : id_range(root_node, plan.size()))
     for (const auto& [at, file] : plan.peek(id, room).checkpoints)
       sum += file.bytes;
   assert(sum == bytes_);

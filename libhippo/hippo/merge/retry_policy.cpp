@@ -107,7 +107,7 @@ verdict retry_policy::judge_training(const running_lease& x,
     result.reason.code = errc::fails_everywhere;
   if (!end.log.empty())
     result.reason.message += "\nlog of trainer "
-                             + std::to_string(number_of(x.trainer)) + ":\n"
+                             + to_string(x.trainer) + ":\n"
                              + end.log;
   failures_.erase(key); // whoever tries again begins anew
   return result;

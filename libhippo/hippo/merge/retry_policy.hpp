@@ -29,20 +29,20 @@ struct cool_down {
 
 /// The measurement of a state is not finite.
 struct mark_diverged {
-  node_id node = 0;
+  node_id node{};
   step_t at = 0;
 };
 
 /// The checkpoint that the lease started from cannot be used, as so many
 /// trainers say as it takes for training to have failed.
 struct forget_checkpoint {
-  node_id node = 0;
+  node_id node{};
   step_t at = 0;
 };
 
 /// Training has failed too often: every trial that needs that state fails.
 struct fail_from {
-  node_id node = 0;
+  node_id node{};
   step_t at = 0;
   /// `errc::fails_everywhere` if so many trainers have said the same that
   /// nobody need try again.

@@ -10,7 +10,7 @@ void settings_table::add(const settings& x) {
   const auto i = index_of(x);
   if (i == distinct_.size())
     distinct_.push_back({x});
-  by_study_.push_back(i);
+  by_study_.add(i);
   check_invariants();
 }
 

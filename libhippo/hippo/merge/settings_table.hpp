@@ -55,7 +55,7 @@ private:
   [[nodiscard]] std::size_t index_of(const settings& x) const;
 
   std::vector<entry> distinct_; ///< in the order of their first studies
-  std::vector<std::size_t> by_study_; ///< by `study_no`, into `distinct_`
+  by_id<study_no, std::size_t> by_study_; ///< into `distinct_`
   std::uint64_t failures_ = 0;
 };
 

@@ -19,14 +19,14 @@ void share_ledger::add_study(double weight) {
 }
 
 void share_ledger::set_weight(study_no x, double weight) {
-  assert(x < shares_.size());
+  assert(number_of(x) < shares_.size());
   assert(weight > 0 && std::isfinite(weight));
-  shares_.set_weight(x, weight);
+  shares_.set_weight(number_of(x), weight);
 }
 
 void share_ledger::set_waiting(study_no x, bool waiting) {
-  assert(x < shares_.size());
-  shares_.set_waiting(x, waiting);
+  assert(number_of(x) < shares_.size());
+  shares_.set_waiting(number_of(x), waiting);
 }
 
 void share_ledger::advance(moment now) {
@@ -55,12 +55,12 @@ void share_ledger::serve(lease_id x, const std::vector<study_no>& studies) {
   take_back(lease);
   double sum = 0;
   for (auto study : studies)
-    sum += shares_.weight(study);
+    sum += shares_.weight(number_of(study));
   assert(sum > 0);
   for (auto study : studies) {
-    const auto part = lease.part * shares_.weight(study) / sum;
+    const auto part = lease.part * shares_.weight(number_of(study)) / sum;
     lease.beneficiaries.emplace_back(study, part);
-    shares_.hold(study, part);
+    shares_.hold(number_of(study), part);
   }
 }
 
@@ -68,7 +68,7 @@ void share_ledger::charge(lease_id x, double seconds) {
   assert(leases_.count(x) > 0);
   const auto& lease = leases_.at(x);
   for (const auto& [study, part] : lease.beneficiaries)
-    shares_.charge(study, seconds * part / lease.part);
+    shares_.charge(number_of(study), seconds * part / lease.part);
 }
 
 void share_ledger::end(lease_id x) {
@@ -97,8 +97,8 @@ fair_shares share_ledger::projected_without(lease_id x) const {
   assert(leases_.count(x) > 0);
   auto result = shares_;
   for (const auto& [study, part] : leases_.at(x).beneficiaries) {
-    result.set_waiting(study, true);
-    result.hold(study, -part);
+    result.set_waiting(number_of(study), true);
+    result.hold(number_of(study), -part);
   }
   return result;
 }
@@ -111,7 +111,7 @@ void share_ledger::divide(trainer_id x) {
     auto& lease = leases_.at(id);
     for (auto& [study, held] : lease.beneficiaries) {
       const auto now = held / lease.part * part;
-      shares_.hold(study, now - held);
+      shares_.hold(number_of(study), now - held);
       held = now;
     }
     lease.part = part;
@@ -120,7 +120,7 @@ void share_ledger::divide(trainer_id x) {
 
 void share_ledger::take_back(entry& x) {
   for (const auto& [study, part] : std::exchange(x.beneficiaries, {}))
-    shares_.hold(study, -part);
+    shares_.hold(number_of(study), -part);
 }
 
 void share_ledger::check_invariants() const {
@@ -140,8 +140,8 @@ void share_ledger::check_invariants() const {
       parts += lease.part;
       double own = 0;
       for (const auto& [study, part] : lease.beneficiaries) {
-        assert(study < shares_.size());
-        held[study] += part;
+        assert(number_of(study) < shares_.size());
+        held[number_of(study)] += part;
         own += part;
       }
       assert(lease.beneficiaries.empty()

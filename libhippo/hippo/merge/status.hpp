@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/ids.hpp"
 #include "hippo/merge/usage.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/tree/overview.hpp"
@@ -13,7 +14,7 @@ namespace hippo {
 /// Where a merger stands, cheap enough to ask for often.
 struct merger_status {
   merge_figures figures;
-  std::vector<merge_figures> by_study; ///< in order of registration
+  by_id<study_no, merge_figures> by_study;
   std::uint64_t trained_steps = 0;
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
   std::uint64_t runnable_paths = 0;
@@ -25,10 +26,10 @@ struct merger_status {
   double alone_seconds = 0;
   double saved_seconds = 0; ///< of these, what was not trained for its trial
   struct running_lease {
-    std::uint64_t trainer = 0;
+    trainer_id trainer{};
     std::uint32_t lane = 0;
     configuration config; ///< of the stage that it is in
-    std::vector<std::uint64_t> studies; ///< for which it trains, by their ids
+    std::vector<study_id> studies; ///< for which it trains, by their ids
     step_t at = 0;
     step_t to = 0;
     double steps_per_second = 0; ///< 0 until it has reported
@@ -44,7 +45,7 @@ struct merger_overview : usage_totals {
   std::vector<overview_stage> stages;
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.
-  std::vector<double> study_seconds;
+  by_id<study_no, double> study_seconds;
   double age_seconds = 0; ///< since the timeline began
 };
 

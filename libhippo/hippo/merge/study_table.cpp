@@ -10,22 +10,23 @@
 namespace hippo {
 
 study_no study_table::add(const study_registration& x) {
-  auto& study = studies_.emplace_back();
+  entry study;
   study.id = x.id;
   study.paused = x.paused;
+  studies_.add(std::move(study));
   const auto result = plan_.add_study(x.when);
-  assert(result + 1 == studies_.size());
+  assert(number_of(result) + 1 == studies_.size());
   return result;
 }
 
 std::optional<error> study_table::check(const entry& study,
                                         const study_orders& x) const {
-  std::set<std::uint64_t> added;
-  const auto is_known = [&](std::uint64_t no) {
+  std::set<trial_no> added;
+  const auto is_known = [&](trial_no no) {
     return added.count(no) > 0
            || (no < study.trials.size() && study.trials[no] != no_trial);
   };
-  const auto unknown = [](std::uint64_t no) {
+  const auto unknown = [](trial_no no) {
     return error{errc::invalid_argument,
                  "there is no trial " + std::to_string(no)};
   };
@@ -69,8 +70,8 @@ std::optional<error> study_table::apply(study_no no, const study_orders& x,
       study.trials.resize(y.no + 1, no_trial);
     study.trials[y.no] = plan_.add_trial(
       no, y.segments, strand_for(study, y, merge), y.responsive);
-    assert(study.trials[y.no] == number_in_study_.size());
-    number_in_study_.push_back(y.no);
+    [[maybe_unused]] const auto id = number_in_study_.add(y.no);
+    assert(study.trials[y.no] == id);
   }
   for (const auto& y : x.rerouted)
     plan_.reroute(study.trials[y.no], y.segments);
@@ -90,7 +91,7 @@ std::uint64_t study_table::strand_for(const entry& study,
   if (merge)
     return 0;
   return x.fork_of ? plan_.strand_of(study.trials[*x.fork_of])
-                   : study.id * strands_per_study + x.no + 1;
+                   : number_of(study.id) * strands_per_study + x.no + 1;
 }
 
 void study_table::request(entry& study, const study_orders::request& x) {
@@ -175,7 +176,7 @@ std::map<study_no, study_news> study_table::take_news() {
 
 std::vector<study_no> study_table::take_quiesced() {
   std::vector<study_no> result;
-  for (study_no i = 0; i < studies_.size(); ++i) {
+  for (auto i : studies_.ids()) {
     auto& x = studies_[i];
     if (x.paused && x.running.empty()
         && !std::exchange(x.is_told_quiesced, true))

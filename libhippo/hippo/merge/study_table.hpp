@@ -24,7 +24,7 @@ namespace hippo {
 class study_table {
 public:
   /// A study's number of a trial that does not exist.
-  static constexpr trial_id no_trial = UINT64_MAX;
+  static constexpr trial_id no_trial{UINT64_MAX};
 
   /// @param plan outlives the table; studies are added to both
   explicit study_table(search_plan& plan) : plan_(plan) {}
@@ -68,11 +68,10 @@ public:
   // -- looking ----------------------------------------------------------------
 
   [[nodiscard]] std::uint64_t size() const { return studies_.size(); }
-  [[nodiscard]] bool has(std::uint64_t study) const {
-    return study < studies_.size();
-  }
+  [[nodiscard]] id_range<study_no> ids() const { return studies_.ids(); }
+  [[nodiscard]] bool has(study_no study) const { return studies_.has(study); }
   /// The store's number of a study.
-  [[nodiscard]] std::uint64_t stored_id(study_no study) const {
+  [[nodiscard]] study_id stored_id(study_no study) const {
     return studies_[study].id;
   }
   /// The trials of a study by its own numbers; `no_trial` where there is none.
@@ -84,7 +83,7 @@ public:
 
 private:
   struct entry {
-    std::uint64_t id = 0; ///< the store's
+    study_id id{}; ///< the store's
     std::vector<trial_id> trials;
     bool paused = false;
     /// Of a paused study: trials that wait for what runs, and up to where.
@@ -106,8 +105,8 @@ private:
   void wait_for_running_only(entry& study);
 
   search_plan& plan_;
-  std::vector<entry> studies_; ///< by `study_no`
-  std::deque<std::uint64_t> number_in_study_; ///< by `trial_id`
+  by_id<study_no, entry> studies_;
+  by_id<trial_id, trial_no, std::deque<trial_no>> number_in_study_;
 };
 
 } // namespace hippo

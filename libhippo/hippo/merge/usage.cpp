@@ -49,7 +49,8 @@ double usage::book(const running_lease& x, const stop_report& report,
   busy.lane = x.work.lane;
   busy.begin = seconds_between(begun_, since);
   busy.end = seconds_between(begun_, now);
-  busy.stage = x.work.stages[stage_index(x.work, report.at)].node;
+  busy.stage
+    = number_of(x.work.stages[stage_index(x.work, report.at)].node);
   busy.from = x.progress.reached;
   busy.to = report.at;
   busy.load = seconds(report.load_ns);

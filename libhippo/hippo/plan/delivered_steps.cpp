@@ -40,7 +40,7 @@ step_t search_plan::credit(trial_id id, step_t from, step_t to) {
   delivered_steps_ += to - from;
   step_t unknown = 0;
   auto end = to;
-  for (auto at = node_at(id, to); at != 0 && end > from;
+  for (auto at = node_at(id, to); at != root_node && end > from;
        at = nodes_[at].parent) {
     auto& x = nodes_[at];
     unknown += move_to(x.known_to, end);
@@ -66,7 +66,7 @@ void search_plan::recall(trial_id id, step_t to, step_t shared) {
 }
 
 void search_plan::restore_delivered(node_id at, step_t step) {
-  for (auto end = step; at != 0; at = nodes_[at].parent) {
+  for (auto end = step; at != root_node; at = nodes_[at].parent) {
     auto& x = nodes_[at];
     move_to(x.known_to, end);
     end = x.begin;

@@ -17,14 +17,13 @@ std::string kind_made(const lease& x, const std::string& own) {
   return before.empty() || before == own ? own : mixed_devices;
 }
 
-std::string checkpoint_name(std::uint64_t node, step_t at,
-                            std::uint64_t lease) {
+std::string checkpoint_name(node_id node, step_t at, lease_id lease) {
   std::string result{"n"};
-  result += std::to_string(node);
+  result += to_string(node);
   result += "-s";
   result += std::to_string(at);
   result += "-l";
-  result += std::to_string(lease);
+  result += to_string(lease);
   return result + ".ckpt";
 }
 

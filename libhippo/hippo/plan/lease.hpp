@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
@@ -26,7 +27,7 @@ struct checkpoint {
 
 /// A stage of a path: training from `begin` to `end` under one configuration.
 struct stage {
-  std::uint64_t node = 0; ///< plan node; unique per workload key
+  node_id node{}; ///< of the plan; unique per workload key
   step_t begin = 0;
   step_t end = 0; ///< equal to `begin` when there is only to evaluate
   configuration config;
@@ -50,7 +51,7 @@ struct stop_point {
 /// @invariant `stops` is sorted by `at`, strictly, each within the stages; the
 ///            last one is at the end of the last stage
 struct lease {
-  std::uint64_t number = 0; ///< unique in a service; answers carry it back
+  lease_id number{}; ///< unique in a service; answers carry it back
   workload_spec workload;
   std::string folder; ///< where checkpoints are read and written
   /// Lies in the folder above `folder`, for who sees it (`sees_folder`); empty:
@@ -69,7 +70,7 @@ inline constexpr std::size_t output_bytes_max = 32 << 10;
 
 /// What a trainer tells of one stop point, as soon as it has passed it.
 struct stop_report {
-  std::uint64_t lease = 0;
+  lease_id lease{};
   step_t at = 0;
   metrics values;                  ///< empty unless it evaluated
   std::optional<checkpoint> saved; ///< set if it left a checkpoint
@@ -82,7 +83,7 @@ struct stop_report {
   step_t trained_steps = 0; ///< steps trained since the stop before
   // Of the stage that led here, by which a report is understood when its lease
   // is known no longer. The trainer fills them in.
-  std::uint64_t node = 0; ///< 0: unknown
+  node_id node{}; ///< the root: unknown
   std::uint64_t identity = 0;
   /// What the workload has printed since the stop before, of the end of it at
   /// most `output_bytes_max`.
@@ -91,7 +92,7 @@ struct stop_report {
 
 /// How a lease ended, from the trainer's side; its last message on it.
 struct lease_end {
-  std::uint64_t lease = 0;
+  lease_id lease{};
   step_t at = 0;                ///< the last step that was reached
   std::optional<error> failure; ///< nothing: every stop was passed
   std::string log{}; ///< if it failed, the last lines of the trainer's log
@@ -110,6 +111,6 @@ const stage* stage_reaching(const lease& x, step_t at);
 
 /// Returns the name of the file of a checkpoint,
 /// `n<node>-s<step>-l<lease>.ckpt`. No two of a service are the same.
-std::string checkpoint_name(std::uint64_t node, step_t at, std::uint64_t lease);
+std::string checkpoint_name(node_id node, step_t at, lease_id lease);
 
 } // namespace hippo

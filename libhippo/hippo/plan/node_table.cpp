@@ -88,11 +88,10 @@ std::uint64_t from_begin(const plan_node& x, step_t at) {
 } // namespace
 
 plan_node& node_table::emplace_back() {
-  auto& made = slots_.emplace_back();
-  made.node = std::make_unique<plan_node>();
-  if (slots_.size() > 1)
-    unpacked_.push_back(slots_.size() - 1);
-  return *made.node;
+  const auto id = slots_.add({std::make_unique<plan_node>(), nullptr});
+  if (id != root_node)
+    unpacked_.push_back(id);
+  return *slots_[id].node;
 }
 
 plan_node& node_table::unpack_in_place(node_id id) const {
@@ -134,7 +133,7 @@ void node_table::pack(node_id id) {
   auto& to = slots_[id];
   const auto& x = *to.node;
   packer out;
-  out.put(x.parent);
+  out.put(number_of(x.parent));
   out.put(x.depth);
   out.put(x.begin);
   out.put(x.strand);
@@ -142,8 +141,8 @@ void node_table::pack(node_id id) {
   out.put(x.config.size());
   for (auto y : x.config)
     out.put(y);
-  out.put(x.first_child);
-  out.put(x.next_sibling);
+  out.put(number_of(x.first_child));
+  out.put(number_of(x.next_sibling));
   out.put(x.cuts.size());
   for (auto at : x.cuts)
     out.put(from_begin(x, at));
@@ -171,7 +170,7 @@ void node_table::pack(node_id id) {
     out.put(from_begin(x, at)); // `goal` and `restored_to` may be 0: it wraps
   out.put(x.reaches.size());
   for (const auto& y : x.reaches) {
-    out.put(y.study);
+    out.put(number_of(y.study));
     out.put(from_begin(x, y.asked_to));
     out.put(from_begin(x, y.delivered_to));
   }
@@ -186,7 +185,7 @@ plan_node node_table::unpack(const unsigned char* bytes,
                              std::size_t& size) const {
   unpacker in{bytes};
   plan_node x;
-  x.parent = in.get();
+  x.parent = in.get_as<node_id>();
   x.depth = in.get_as<std::uint32_t>();
   x.begin = in.get();
   x.strand = in.get();
@@ -194,8 +193,8 @@ plan_node node_table::unpack(const unsigned char* bytes,
   x.config.resize(in.get());
   for (auto& y : x.config)
     y = in.get_as<std::uint32_t>();
-  x.first_child = in.get();
-  x.next_sibling = in.get();
+  x.first_child = in.get_as<node_id>();
+  x.next_sibling = in.get_as<node_id>();
   x.cuts.resize(in.get());
   for (auto& at : x.cuts)
     at = x.begin + in.get();

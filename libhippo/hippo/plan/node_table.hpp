@@ -68,7 +68,7 @@ private:
 
   metric_names names_;
   // To look at a node may unpack it, which nobody notices.
-  mutable std::vector<slot> slots_;
+  mutable by_id<node_id, slot> slots_;
   mutable std::vector<node_id> unpacked_; ///< but the first
   mutable std::uint64_t packed_bytes_ = 0;
   std::size_t unpacked_max_ = 1024;

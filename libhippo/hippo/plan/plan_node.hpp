@@ -11,19 +11,16 @@
 #include <boost/container/small_vector.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/packed_metrics.hpp"
 #include "hippo/plan/configuration_pool.hpp"
 #include "hippo/plan/lease.hpp"
 
 namespace hippo {
 
-using node_id = std::uint64_t;  ///< dense from 1; 0 is the root
-using trial_id = std::uint64_t; ///< dense from 0; unique within a plan
-using study_no = std::uint32_t; ///< dense from 0; unique within a plan
-
 /// A range that a trainer is training now.
 struct running_range {
-  std::uint64_t lease = 0;
+  lease_id lease{};
   step_t from = 0;
   step_t to = 0;
   step_t reached = 0; ///< the last state that the trainer reported
@@ -57,7 +54,7 @@ using by_step = boost::container::flat_map<step_t, T>;
 
 /// How far the trials of one study go on a node.
 struct study_reach {
-  study_no study = 0;
+  study_no study{};
   step_t asked_to = 0;
   step_t delivered_to = 0;
 };
@@ -65,7 +62,7 @@ struct study_reach {
 /// Training under one configuration from `begin` on. It has no end: children
 /// leave it where their configurations differ.
 struct plan_node {
-  node_id parent = 0;
+  node_id parent{};
   std::uint32_t depth = 0;
   step_t begin = 0;
   std::uint64_t strand = 0;
@@ -73,8 +70,8 @@ struct plan_node {
   /// the root. Equal chains have equal ones, in every plan and every run.
   std::uint64_t identity = 0;
   configuration_pool::compact config;
-  node_id first_child = 0;  ///< the youngest; 0: none
-  node_id next_sibling = 0; ///< the next older one; 0: none
+  node_id first_child{};  ///< the youngest; the root: none
+  node_id next_sibling{}; ///< the next older one; the root: none
   std::vector<step_t> cuts; ///< begins of the children, each once, sorted
   /// Those of the trials that pass, sorted.
   boost::container::small_vector<std::uint32_t, 1> measurings;

@@ -25,7 +25,7 @@ constexpr std::uint64_t block_bytes = 16;
 
 std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t strand,
                      const configuration_pool::compact& config) {
-  const std::uint64_t head[]{parent, begin, strand};
+  const std::uint64_t head[]{number_of(parent), begin, strand};
   return hash_bytes(config.data(), config.size() * sizeof(config[0]),
                     hash_bytes(head, sizeof(head)));
 }
@@ -47,7 +47,7 @@ const error* plan_node::divergence_at(step_t at) const {
 search_plan::search_plan(waiting_limits limits) : limits_(limits) {
   assert(limits.near > 0 && limits.near <= limits.far);
   nodes_.emplace_back();
-  nodes_[0].checkpoints.emplace(0, checkpoint{}); // the initial state
+  nodes_[root_node].checkpoints.emplace(0, checkpoint{}); // the initial state
 }
 
 // -- building -----------------------------------------------------------------
@@ -56,8 +56,7 @@ study_no search_plan::add_study(measuring when) {
   assert(!when.rungs.empty() && when.every > 0);
   study_state study;
   study.measuring = intern(std::move(when));
-  studies_.push_back(study);
-  return static_cast<study_no>(studies_.size() - 1);
+  return studies_.add(std::move(study));
 }
 
 std::uint32_t search_plan::intern(measuring x) {
@@ -70,7 +69,7 @@ std::uint32_t search_plan::intern(measuring x) {
 node_id search_plan::add_node(node_id parent, step_t begin,
                               std::uint64_t strand,
                               configuration_pool::compact config) {
-  const node_id id = nodes_.size();
+  const node_id id{nodes_.size()};
   by_key_.emplace(key_of(parent, begin, strand, config), id);
   auto& made = nodes_.emplace_back();
   made.parent = parent;
@@ -125,7 +124,7 @@ node_id search_plan::chain(const trial_state& trial,
     own.parts_anywhere = true;
     when = intern(std::move(own));
   }
-  node_id at = 0;
+  auto at = root_node;
   for (const auto& x : segments) {
     at = child_of(at, x.begin, strand, pool_.intern(x.config));
     if (insert_sorted(nodes_[at].measurings, when))
@@ -137,14 +136,13 @@ node_id search_plan::chain(const trial_state& trial,
 trial_id search_plan::add_trial(study_no study,
                                 const std::vector<segment>& segments,
                                 std::uint64_t strand, bool responsive) {
-  assert(study < studies_.size());
+  assert(studies_.has(study));
   trial_state trial;
   trial.study = study;
   trial.responsive = responsive;
   trial.leaf = chain(trial, segments, strand);
-  trials_.push_back(trial);
   ++studies_[study].figures.trials;
-  return trials_.size() - 1;
+  return trials_.add(trial);
 }
 
 void search_plan::reroute(trial_id id, const std::vector<segment>& segments) {
@@ -489,14 +487,14 @@ trouble& search_plan::troubles_of(node_id at) {
 
 std::optional<recorded> search_plan::adopt(const stop_report& report) {
   const auto id = report.node;
-  if (id == 0 || id >= nodes_.size()
+  if (id == root_node || !has_node(id)
       || nodes_[id].identity != report.identity
       || report.at <= nodes_[id].begin)
     return std::nullopt;
   return keep(id, report);
 }
 
-void search_plan::end_lease(std::uint64_t number) {
+void search_plan::end_lease(lease_id number) {
   const auto l = leases_.extract(number);
   if (!l)
     return;
@@ -544,7 +542,7 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
   std::vector<node_id> below;
   const auto descend = [&](const plan_node& y, step_t first) {
     collect(y, first);
-    for (auto i = y.first_child; i != 0; i = nodes_[i].next_sibling)
+    for (auto i = y.first_child; i != root_node; i = nodes_[i].next_sibling)
       if (nodes_[i].begin >= first)
         below.push_back(i);
   };
@@ -667,7 +665,7 @@ std::vector<search_plan::passage> search_plan::passages(trial_id trial,
                                                         step_t to) const {
   std::vector<passage> result;
   auto end = to;
-  for (auto at = trials_[trial].leaf; at != 0; at = nodes_[at].parent)
+  for (auto at = trials_[trial].leaf; at != root_node; at = nodes_[at].parent)
     if (nodes_[at].begin < to) {
       result.push_back({at, end});
       end = nodes_[at].begin;
@@ -687,7 +685,7 @@ step_t search_plan::uncovered_steps(trial_id trial, step_t to) const {
 step_t search_plan::uncovered_steps(const std::vector<segment>& segments,
                                     step_t to) const {
   step_t result = 0;
-  node_id at = 0;
+  auto at = root_node;
   for (std::size_t i = 0; i < segments.size() && segments[i].begin < to; ++i) {
     const auto begin = segments[i].begin;
     const auto config = pool_.find(segments[i].config);
@@ -709,7 +707,7 @@ const measuring& search_plan::measuring_of(trial_id trial) const {
 
 node_id search_plan::node_at(trial_id trial, step_t at) const {
   auto id = trials_[trial].leaf;
-  while (id != 0 && nodes_[id].begin >= at)
+  while (id != root_node && nodes_[id].begin >= at)
     id = nodes_[id].parent;
   return id;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/packed_metrics.hpp"
 #include "hippo/plan/configuration_pool.hpp"
 #include "hippo/plan/lease.hpp"
@@ -25,8 +26,8 @@ namespace hippo {
 
 /// A trial's measurement has become known.
 struct delivery {
-  trial_id trial = 0;
-  node_id node = 0; ///< where the result is
+  trial_id trial{};
+  node_id node{}; ///< where the result is
   step_t at = 0;
   metrics values;
   /// Of the trial's steps since its last measurement, those that a trial had
@@ -36,14 +37,14 @@ struct delivery {
 
 /// A trial cannot be trained as far as it was asked.
 struct trial_failure {
-  trial_id trial = 0;
+  trial_id trial{};
   step_t at = 0;
   error reason;
 };
 
 /// A running lease must stop at one more step.
 struct added_stop {
-  std::uint64_t lease = 0;
+  lease_id lease{};
   stop_point stop;
 };
 
@@ -58,7 +59,7 @@ struct waiting_limits {
 
 /// What of a report was not known before.
 struct recorded {
-  node_id node = 0; ///< that the state belongs to
+  node_id node{}; ///< that the state belongs to
   bool measured = false;
   bool saved = false;
 };
@@ -167,7 +168,7 @@ public:
   std::optional<recorded> adopt(const stop_report& x);
 
   /// Ends a lease: what it has not reached is to be trained again.
-  void end_lease(std::uint64_t number);
+  void end_lease(lease_id number);
 
   /// Says that the measurement of a state is not finite: every trial that is
   /// measured there fails. One that passes it unmeasured goes on, as it would
@@ -234,6 +235,9 @@ public:
   [[nodiscard]] const plan_node& peek(node_id id, plan_node& room) const {
     return nodes_.peek(id, room);
   }
+  [[nodiscard]] bool has_node(node_id id) const {
+    return number_of(id) < nodes_.size();
+  }
   /// Number of nodes, the root included; ids are below it.
   [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
   [[nodiscard]] configuration config_of(node_id id) const {
@@ -264,7 +268,7 @@ public:
 
   /// A node that a trial passes, and the state at which it leaves it or ends.
   struct passage {
-    node_id node = 0;
+    node_id node{};
     step_t end = 0;
   };
 
@@ -307,12 +311,12 @@ private:
   };
 
   struct trial_state {
-    node_id leaf = 0;
+    node_id leaf{};
     step_t asked_to = 0;
     step_t waits_to = 0; ///< for what it was asked up to here
     step_t delivered_to = 0;
     std::uint64_t order = 0; ///< of the request that it waits for
-    study_no study = 0;
+    study_no study{};
     bool responsive = false;
     bool suspended = false;
     bool ended = false; ///< dropped or failed
@@ -388,9 +392,9 @@ private:
   node_table nodes_;
   std::unordered_multimap<std::uint64_t, node_id> by_key_;
   std::vector<measuring> measurings_;
-  std::vector<study_state> studies_;
-  std::deque<trial_state> trials_;
-  std::map<std::uint64_t, lease_state> leases_;
+  by_id<study_no, study_state> studies_;
+  by_id<trial_id, trial_state, std::deque<trial_state>> trials_;
+  std::map<lease_id, lease_state> leases_;
   std::uint64_t requests_ = 0;
   std::uint64_t restored_steps_ = 0;
   std::uint64_t asked_steps_ = 0;

@@ -323,7 +323,7 @@ void pool_core::lose(trainer_id number, const std::string& why,
                      time_point now, effects& out) {
   auto& x = trainers_.at(number);
   out.emplace_back(log_line{true, "lost trainer "
-                                    + std::to_string(number_of(number)) + " ("
+                                    + to_string(number) + " ("
                                     + x.record.name + "): " + why});
   x.record.lost = why;
   out.emplace_back(dismiss{number});
@@ -335,7 +335,7 @@ void pool_core::lose(trainer_id number, const std::string& why,
 void pool_core::let_go(trainer_id number, time_point now, effects& out) {
   auto& x = trainers_.at(number);
   out.emplace_back(log_line{false, "trainer "
-                                     + std::to_string(number_of(number)) + " ("
+                                     + to_string(number) + " ("
                                      + x.record.name + ") has left"});
   x.record.left = true;
   part_from(number, x, now, out);
@@ -372,11 +372,11 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.last_message = now;
   out.emplace_back(watch{number});
   out.emplace_back(
-    log_line{false, "trainer " + std::to_string(number_of(number)) + " is "
+    log_line{false, "trainer " + to_string(number) + " is "
                       + entry.record.name + ", " + x.device});
   trainers_.emplace(number, std::move(entry));
   able_changed_ = true;
-  result.trainer = number_of(number);
+  result.trainer = number;
   result.heartbeat_interval_ms
     = static_cast<std::uint64_t>(options_.heartbeat_interval.count());
   share(now, out); // a merger may be stuck no longer
@@ -387,18 +387,18 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
 pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
                                              time_point now) {
   effects out;
-  auto* x = find_connected(trainer_id{msg.trainer});
+  auto* x = find_connected(msg.trainer);
   if (!x)
     return out;
   x->last_message = now;
-  if (x->holder && msg.lease != 0)
+  if (x->holder && msg.lease != lease_id{})
     out.emplace_back(forward_heartbeat{*x->holder, msg});
-  if (x->ready || x->holder || msg.lease != 0)
+  if (x->ready || x->holder || msg.lease != lease_id{})
     return out;
   x->ready = true;
   if (!std::exchange(x->record.stalled, {}).empty()) {
     out.emplace_back(
-      log_line{false, "trainer " + std::to_string(msg.trainer) + " goes on"});
+      log_line{false, "trainer " + to_string(msg.trainer) + " goes on"});
     able_changed_ = true;
   }
   share(now, out);
@@ -420,7 +420,7 @@ pool_core::effects pool_core::note_alive(trainer_id number, time_point now) {
     return out;
   x->sick_until = {};
   out.emplace_back(log_line{false, "trainer "
-                                     + std::to_string(number_of(number))
+                                     + to_string(number)
                                      + " trains again"});
   able_changed_ = true;
   share(now, out);
@@ -478,7 +478,7 @@ pool_core::effects pool_core::stall(trainer_id number,
   auto* x = find_connected(number);
   if (!x)
     return out;
-  out.emplace_back(log_line{true, "trainer " + std::to_string(number_of(number))
+  out.emplace_back(log_line{true, "trainer " + to_string(number)
                                  + " stalls: " + why});
   catch_up(now);
   x->ready = false;
@@ -527,7 +527,7 @@ pool_core::effects pool_core::blame(trainer_id number, const std::string& why,
     x->blamed = now;
     out.emplace_back(review_after{span, true});
     out.emplace_back(log_line{true, "trainer "
-                                      + std::to_string(number_of(number))
+                                      + to_string(number)
                                       + " rests: " + why});
   }
   x->record.sick = why;

@@ -53,7 +53,7 @@ std::string pool_core::why_stuck(const need_entry& x) const {
     if (const auto i = trainer.rests.find(x.merger);
         unable.empty() && i != trainer.rests.end() && suits(trainer, x.merger)
         && !i->second.unable.empty())
-      unable = "trainer " + std::to_string(number_of(number)) + " ("
+      unable = "trainer " + to_string(number) + " ("
                + trainer.record.name + ") says: " + i->second.unable;
   }
   const auto kinds = kinds_lacking(x);

@@ -22,7 +22,7 @@ std::uint64_t stage_finder::find(node_id node, step_t at) const {
 std::vector<stage_record>
 stage_records(const std::vector<overview_stage>& stages,
               const std::string& workload_key, std::uint64_t first,
-              const std::vector<std::size_t>& study_index) {
+              const by_id<study_no, std::size_t>& study_index) {
   std::vector<stage_record> result;
   for (const auto& x : stages) {
     stage_record y;
@@ -34,7 +34,7 @@ stage_records(const std::vector<overview_stage>& stages,
     y.trials = x.trials;
     y.workload = workload_key;
     for (const auto no : x.studies) {
-      assert(no < study_index.size());
+      assert(study_index.has(no));
       y.studies.push_back(study_index[no]);
     }
     result.push_back(std::move(y));
@@ -48,7 +48,7 @@ tree_seconds seconds_of(const std::vector<overview_stage>& stages,
   for (const auto& x : timeline) {
     const auto seconds = x.train + x.evaluate;
     const auto [i, added]
-      = stretches.try_emplace({x.stage, x.from, x.to}, seconds);
+      = stretches.try_emplace({node_id{x.stage}, x.from, x.to}, seconds);
     if (!added)
       i->second = std::min(i->second, seconds);
   }

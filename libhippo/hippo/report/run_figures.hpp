@@ -34,7 +34,7 @@ private:
 std::vector<stage_record>
 stage_records(const std::vector<overview_stage>& stages,
               const std::string& workload_key, std::uint64_t first,
-              const std::vector<std::size_t>& study_index);
+              const by_id<study_no, std::size_t>& study_index);
 
 /// What training and evaluating the stages of one tree took, in seconds.
 struct tree_seconds {

@@ -18,7 +18,7 @@ struct candidate {
 std::set<std::pair<node_id, step_t>> states_of_leases(const search_plan& plan) {
   std::set<std::pair<node_id, step_t>> result;
   plan_node room;
-  for (node_id id = 1; id < plan.size(); ++id) {
+  for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.peek(id, room);
     for (const auto& r : x.running) {
       result.emplace(r.from > x.begin ? id : x.parent, r.from);
@@ -37,7 +37,7 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
   const auto leased = states_of_leases(plan);
   std::vector<candidate> candidates;
   plan_node room;
-  for (node_id id = 1; id < plan.size(); ++id) {
+  for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.peek(id, room);
     auto before = x.begin;
     for (const auto& [at, file] : x.checkpoints) {

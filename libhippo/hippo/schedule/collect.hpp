@@ -9,7 +9,7 @@ namespace hippo {
 
 /// A checkpoint of the plan.
 struct plan_checkpoint {
-  node_id node = 0;
+  node_id node{};
   step_t at = 0;
   checkpoint file;
 };

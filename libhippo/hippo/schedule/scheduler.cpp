@@ -49,7 +49,7 @@ scheduler::scheduler(const search_plan& plan, const time_estimates& estimates,
     all_(*this, std::nullopt) {}
 
 double scheduler::seconds_per_step(node_id id) const {
-  if (id == 0)
+  if (id == root_node)
     return 0; // the root has no steps
   return estimates_.step_seconds(speed_key_of(id))
          + estimates_.evaluate_seconds()
@@ -86,7 +86,7 @@ void scheduler::update(const std::set<node_id>& changed) {
   } else if (plan_.studies() > 1) {
     has_several_ = true;
     std::set<node_id> every;
-    for (node_id id = 1; id < plan_.size(); ++id)
+    for (auto id : id_range(node_id{1}, plan_.size()))
       every.insert(every.end(), id);
     update_studies(every);
   }
@@ -207,13 +207,13 @@ scheduler::choose(const std::function<bool(const path&)>& fits,
       break;
     const auto& [key, order, id, from] = first;
     // Below the root, each child is a tree of its own.
-    if (among && id != 0 && !among(id))
+    if (among && id != root_node && !among(id))
       continue;
     --left;
     if (auto x = path_from(all_, first);
         (!among || among(x.stages.back().node)) && fits(x))
       return x;
-    const bool is_filtered = among && id == 0;
+    const bool is_filtered = among && id == root_node;
     for (auto child : tree().children(id, from, is_filtered ? SIZE_MAX : left)) {
       if (is_filtered && !among(child))
         continue;
@@ -229,7 +229,7 @@ scheduler::choose(const std::function<bool(const path&)>& fits,
 
 void scheduler::for_each_first(const node_filter& f) const {
   for (const auto& [key, order, id, from] : all_.ranking) {
-    if (id != 0) {
+    if (id != root_node) {
       if (!f(id))
         return;
       continue;

@@ -142,7 +142,7 @@ private:
   std::map<study_no, std::unique_ptr<view>> by_study_;
   bool has_several_ = false; ///< studies
   mutable std::set<std::string> distinct_speed_keys_;
-  mutable std::vector<const std::string*> speed_keys_;
+  mutable by_id<node_id, const std::string*> speed_keys_;
 };
 
 } // namespace hippo

@@ -38,7 +38,8 @@ simulated_training::simulated_training(const simulation_profile& profile,
                                        simulated_store& store,
                                        std::uint64_t seed, lease x)
   : profile_(&profile), store_(&store), lease_(std::move(x)),
-    address_(hash_numbers({seed, key_hash(lease_.workload), lease_.number})),
+    address_(hash_numbers(
+      {seed, key_hash(lease_.workload), number_of(lease_.number)})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
     at_(lease_.stages.front().begin) {
   start();
@@ -95,7 +96,7 @@ void simulated_training::plan_steps() {
   // By the begin alone: a stop that is added in between changes no pace.
   const auto pace = log_normal_at(
     hash_numbers({address_, static_cast<std::uint64_t>(drawn::stretch_time),
-                  stage_at(at_).node, at_}),
+                  number_of(stage_at(at_).node), at_}),
     profile_->spread);
   double spent = 0;
   for (const auto& x : lease_.stages) {
@@ -141,7 +142,8 @@ const stage& simulated_training::stage_at(step_t at) const {
 std::optional<step_t> simulated_training::failing_step(const stage& x) const {
   const auto draw = [&](drawn what) {
     return uniform_at(hash_numbers(
-      {address_, static_cast<std::uint64_t>(what), x.node, x.begin}));
+      {address_, static_cast<std::uint64_t>(what), number_of(x.node),
+       x.begin}));
   };
   if (draw(drawn::failure) >= profile_->failure_rate)
     return {};
@@ -199,9 +201,8 @@ stop_report simulated_training::report() {
     result.evaluate_ns = ns(from_seconds(profile_->evaluate_seconds));
   if (stop.save && !now_.diverged) {
     result.save_ns = ns(from_seconds(profile_->save_seconds));
-    const auto file = 'n' + std::to_string(stage_at(stop.at).node) + "-s"
-                      + std::to_string(stop.at) + "-l"
-                      + std::to_string(lease_.number) + ".ckpt";
+    const auto file
+      = checkpoint_name(stage_at(stop.at).node, stop.at, lease_.number);
     result.saved =
       checkpoint{file, profile_->checkpoint_bytes, digest_of(now_.state)};
     store_->insert_or_assign(lease_.folder + '/' + file, now_.state);

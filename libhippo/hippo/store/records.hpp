@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
 
-/// A node of a search plan, as it is stored. The root, 0, is there unsaid.
+/// A node of a search plan, as it is stored. The root is there unsaid.
 struct stored_node {
-  std::uint64_t id = 0;     ///< from 1
-  std::uint64_t parent = 0; ///< below `id`; 0: the root
+  node_id id{};
+  node_id parent{}; ///< below `id`
   step_t begin = 0;
   std::uint64_t strand = 0; ///< tells apart what must not share; normally 0
   configuration config;
@@ -26,7 +27,7 @@ struct stored_node {
 
 /// What was measured at one state of a node.
 struct stored_result {
-  std::uint64_t node = 0; ///< 0: the root
+  node_id node{};
   step_t step = 0;
   metrics values;     ///< kept bit for bit, NaN too
   std::string device; ///< kind of device that measured it
@@ -36,16 +37,16 @@ struct stored_result {
 struct stored_value {
   std::uint64_t event = 0; ///< its place in what the study has heard
   double time = 0;         ///< seconds since 1970
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   step_t step = 0;
-  std::uint64_t node = 0; ///< of the plan, where the result is
+  node_id node{}; ///< of the plan, where the result is
   double value = 0;       ///< NaN, too, where the metric was not measured
   step_t shared = 0;      ///< as of `trial_measured`
 };
 
 /// A checkpoint of one state of a node.
 struct stored_checkpoint {
-  std::uint64_t node = 0; ///< 0: the root
+  node_id node{};
   step_t step = 0;
   checkpoint file;
   std::string device{}; ///< kind of device that made it; empty: unknown
@@ -55,7 +56,7 @@ struct stored_checkpoint {
 
 /// What a workload has printed on the way to a state of a node.
 struct stored_output {
-  std::uint64_t node = 0; ///< 0: the root
+  node_id node{};
   step_t step = 0;
   std::string text;
   friend bool operator==(const stored_output&, const stored_output&) = default;
@@ -77,7 +78,7 @@ bool has_ended(study_phase x) noexcept;
 
 /// A study as it was submitted, and where it stands.
 struct stored_study {
-  std::uint64_t id = 0; ///< from 1, in the order of submission
+  study_id id{};
   std::string name;     ///< studies may have the same; the last one goes by it
   std::string file;     ///< where the text came from, for messages
   std::string text;     ///< the study file's
@@ -100,7 +101,7 @@ struct stored_best {
 /// A trial of a study, as people see it. All of it follows from the study and
 /// what it has received.
 struct stored_trial {
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   trial_state state = trial_state::pending;
   std::string params; ///< JSON; empty to leave what is stored as it is
   step_t asked_to = 0;
@@ -116,8 +117,8 @@ struct stored_trial {
 
 /// A state of a trial was measured.
 struct trial_measured {
-  std::uint64_t trial = 0;
-  std::uint64_t node = 0; ///< of the plan, where the result is
+  trial_no trial = 0;
+  node_id node{}; ///< of the plan, where the result is
   step_t at = 0;
   metrics values;
   /// Of the trial's steps since its last measurement, those that a trial had
@@ -127,7 +128,7 @@ struct trial_measured {
 
 /// A trial cannot be trained as far as it was asked.
 struct trial_failed {
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   step_t at = 0;
   error reason;
 };
@@ -148,7 +149,7 @@ struct study_command {
     retry,  ///< try trials again that have failed; `text` says which
   };
   verb what = verb::ask;
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   step_t at = 0;
   std::string text;
   /// By which the study knows who waits for an answer; not stored.
@@ -161,7 +162,7 @@ using study_input = std::variant<trial_measured, trial_failed, study_command>;
 /// An event as it is stored.
 struct stored_event {
   std::uint64_t id = 0; ///< grows in the order in which events were passed on
-  std::uint64_t study = 0;
+  study_id study{};
   double time = 0; ///< when it was stored, in seconds since 1970
   study_input what;
 };
@@ -189,7 +190,7 @@ struct checkpoint_added {
 /// Nothing happens if there is none.
 struct checkpoint_removed {
   std::string workload_key;
-  std::uint64_t node = 0;
+  node_id node{};
   step_t step = 0;
 };
 
@@ -208,7 +209,7 @@ struct study_saved {
 /// Adds a trial, or replaces what was saved under the same number.
 /// REQUIRES: the study was saved before, or along with it.
 struct trial_saved {
-  std::uint64_t study = 0;
+  study_id study{};
   stored_trial trial;
 };
 
@@ -216,7 +217,7 @@ struct trial_saved {
 /// REQUIRES: the study and, for a measurement, the result were added before, or
 /// along with it.
 struct event_added {
-  std::uint64_t study = 0;
+  study_id study{};
   std::string workload_key; ///< of a measurement
   study_input what;
 };
@@ -255,7 +256,7 @@ struct stored_plan {
   std::vector<stored_result> results;         ///< by node and step
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
   /// The last state of each node that a trial has got, by node.
-  std::vector<std::pair<std::uint64_t, step_t>> delivered;
+  std::vector<std::pair<node_id, step_t>> delivered;
 };
 
 } // namespace hippo

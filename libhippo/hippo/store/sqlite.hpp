@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -21,6 +22,10 @@ public:
   explicit sql_statement(sqlite3_stmt* handle) : handle_(handle) {}
 
   sql_statement& bind(int parameter, std::uint64_t value); ///< as 64 bits
+  template <any_id Id>
+  sql_statement& bind(int parameter, Id value) {
+    return bind(parameter, number_of(value));
+  }
   sql_statement& bind_real(int parameter, double value); ///< NaN is NULL
   sql_statement& bind_null(int parameter);
   sql_statement& bind_text(int parameter, std::string_view value);
@@ -39,6 +44,10 @@ public:
 
   /// The values of the present row; a view lives until the next `step`.
   [[nodiscard]] std::uint64_t number(int column) const;
+  template <any_id Id>
+  [[nodiscard]] Id id_in(int column) const {
+    return static_cast<Id>(number(column));
+  }
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string_view text(int column) const; ///< or a blob's bytes
   [[nodiscard]] bool is_null(int column) const;

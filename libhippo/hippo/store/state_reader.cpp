@@ -1,7 +1,6 @@
 #include "hippo/store/state_reader.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <string_view>
@@ -77,8 +76,8 @@ expected<stored_node> node_in(const sql_statement& row,
   if (!config)
     return damaged(path, "node " + std::to_string(row.number(0)) + ": "
                            + config.failure().message);
-  return stored_node{row.number(0), row.number(1), row.number(2),
-                     row.number(3), std::move(*config)};
+  return stored_node{row.id_in<node_id>(0), row.id_in<node_id>(1),
+                     row.number(2), row.number(3), std::move(*config)};
 }
 
 /// Returns the plan's nodes of a workload.
@@ -107,7 +106,7 @@ public:
     return metrics_reader{std::move(*query)};
   }
 
-  expected<metrics> read(std::uint64_t workload, std::uint64_t node,
+  expected<metrics> read(std::uint64_t workload, node_id node,
                          step_t step) {
     const place wanted{workload, node, step};
     if (next_ != wanted) {
@@ -125,7 +124,7 @@ public:
   }
 
 private:
-  using place = std::array<std::uint64_t, 3>;
+  using place = std::tuple<std::uint64_t, node_id, step_t>;
 
   explicit metrics_reader(sql_statement query) : query_(std::move(query)) {}
 
@@ -135,7 +134,8 @@ private:
       return more.failure();
     next_.reset();
     if (*more)
-      next_ = {query_.number(0), query_.number(1), query_.number(2)};
+      next_
+        = place{query_.number(0), query_.id_in<node_id>(1), query_.number(2)};
     return std::monostate{};
   }
 
@@ -153,7 +153,8 @@ read_results(sql_database& database, std::uint64_t workload) {
                      " WHERE workload = ? ORDER BY node, step"),
     binds(workload),
     [&](const sql_statement& row) -> expected<stored_result> {
-      const auto node = row.number(0), step = row.number(1);
+      const auto node = row.id_in<node_id>(0);
+      const auto step = row.number(1);
       auto measured = values->read(workload, node, step);
       if (!measured)
         return measured.failure();
@@ -170,32 +171,32 @@ read_checkpoints(sql_database& database, std::uint64_t workload) {
                      " ORDER BY node, step"),
     binds(workload),
     [](const sql_statement& row) -> expected<stored_checkpoint> {
-      return stored_checkpoint{row.number(0), row.number(1),
+      return stored_checkpoint{row.id_in<node_id>(0), row.number(1),
                                {std::string{row.text(2)}, row.number(3),
                                 row.number(4)},
                                std::string{row.text(5)}};
     });
 }
 
-expected<std::vector<std::pair<std::uint64_t, step_t>>>
+expected<std::vector<std::pair<node_id, step_t>>>
 read_delivered(sql_database& database, std::uint64_t workload) {
-  using row = std::pair<std::uint64_t, step_t>;
+  using row = std::pair<node_id, step_t>;
   return read_all<row>(
     database.prepare("SELECT node, max(step) FROM events WHERE workload = ?"
                      " GROUP BY node ORDER BY node"),
     binds(workload), [](const sql_statement& x) -> expected<row> {
-      return row{x.number(0), x.number(1)};
+      return row{x.id_in<node_id>(0), x.number(1)};
     });
 }
 
 /// Whether each node's parent comes before it, and whether results and
 /// checkpoints lie on nodes that are there.
 bool is_consistent(const stored_plan& plan) {
-  const auto known = [&plan](std::uint64_t id) {
+  const auto known = [&plan](node_id id) {
     const auto at = std::lower_bound(
       plan.nodes.begin(), plan.nodes.end(), id,
-      [](const stored_node& x, std::uint64_t y) { return x.id < y; });
-    return id == 0 || (at != plan.nodes.end() && at->id == id);
+      [](const stored_node& x, node_id y) { return x.id < y; });
+    return id == root_node || (at != plan.nodes.end() && at->id == id);
   };
   return std::all_of(plan.nodes.begin(), plan.nodes.end(),
                      [&known](const auto& x) {
@@ -224,7 +225,7 @@ expected<stored_study> study_in(const sql_statement& row) {
   if (!state)
     return state.failure();
   stored_study result;
-  result.id = row.number(0);
+  result.id = row.id_in<study_id>(0);
   result.name = row.text(1);
   result.file = row.text(2);
   result.metric = row.text(3);
@@ -266,7 +267,7 @@ expected<stored_event> event_in(const sql_statement& row) {
   const std::string text{row.text(7)};
   if (kind == measured_kind) {
     result.what
-      = trial_measured{trial, row.number(5), step, {}, row.number(9)};
+      = trial_measured{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
   } else if (kind == failed_kind) {
     result.what = trial_failed{
       trial, step, error{static_cast<errc>(row.number(6)), text}};
@@ -393,7 +394,7 @@ expected<std::vector<stored_study>> state_reader::load_studies() {
 }
 
 expected<std::vector<stored_trial>>
-state_reader::load_trials(std::uint64_t study, std::uint64_t first,
+state_reader::load_trials(study_id study, std::uint64_t first,
                           std::size_t most) {
   return read_all<stored_trial>(
     database_.prepare(
@@ -405,11 +406,11 @@ state_reader::load_trials(std::uint64_t study, std::uint64_t first,
 }
 
 expected<std::vector<stored_event>>
-state_reader::load_events(std::uint64_t study, std::uint64_t after,
+state_reader::load_events(study_id study, std::uint64_t after,
                           std::size_t most) {
   struct measured_state {
     std::uint64_t workload = 0;
-    std::uint64_t node = 0;
+    node_id node{};
     step_t step = 0;
     std::size_t event = 0; ///< its place among them
   };
@@ -450,7 +451,7 @@ state_reader::load_events(std::uint64_t study, std::uint64_t after,
 }
 
 expected<std::vector<stored_value>>
-state_reader::load_values(std::uint64_t study, const std::string& metric,
+state_reader::load_values(study_id study, const std::string& metric,
                           std::uint64_t after, std::size_t most) {
   return read_all<stored_value>(
     database_.prepare(
@@ -465,7 +466,7 @@ state_reader::load_values(std::uint64_t study, const std::string& metric,
     [](const sql_statement& row) -> expected<stored_value> {
       const bool is_none = row.is_null(5) && row.is_null(6);
       return stored_value{row.number(0), row.real(1), row.number(2),
-                          row.number(3), row.number(4),
+                          row.number(3), row.id_in<node_id>(4),
                           is_none ? std::nan("") : exact_real(row, 5),
                           row.number(7)};
     });
@@ -473,7 +474,7 @@ state_reader::load_values(std::uint64_t study, const std::string& metric,
 
 expected<std::vector<stored_node>>
 state_reader::load_nodes(const std::string& workload_key,
-                         const std::vector<std::uint64_t>& ids) {
+                         const std::vector<node_id>& ids) {
   const auto workload = find_workload(workload_key);
   if (!workload)
     return workload.failure();
@@ -514,21 +515,23 @@ state_reader::load_best(const stored_study& study) {
     trial_in);
 }
 
-expected<std::optional<std::uint64_t>>
-state_reader::load_node(std::uint64_t study, std::uint64_t trial,
+expected<std::optional<node_id>>
+state_reader::load_node(study_id study, trial_no trial,
                         step_t step) {
-  return read_first<std::uint64_t>(
+  return read_first<node_id>(
     database_.prepare("SELECT node FROM events WHERE study = ?1 AND trial = ?2"
                       " AND step = ?3 AND kind = ?4"),
     [&](sql_statement& x) {
       x.bind(1, study).bind(2, trial).bind(3, step).bind_text(4,
                                                               measured_kind);
     },
-    first_number);
+    [](const sql_statement& row) -> expected<node_id> {
+      return row.id_in<node_id>(0);
+    });
 }
 
-expected<metrics> state_reader::load_metrics(std::uint64_t study,
-                                             std::uint64_t trial, step_t step) {
+expected<metrics> state_reader::load_metrics(study_id study,
+                                             trial_no trial, step_t step) {
   auto query = database_.prepare(
     "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
     " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
@@ -550,7 +553,7 @@ expected<metrics> state_reader::load_metrics(std::uint64_t study,
 
 expected<std::vector<metrics>> state_reader::load_metrics(
   const std::string& workload_key,
-  const std::vector<std::pair<std::uint64_t, step_t>>& states) {
+  const std::vector<std::pair<node_id, step_t>>& states) {
   const auto workload = find_workload(workload_key);
   if (!workload)
     return workload.failure();
@@ -569,7 +572,7 @@ expected<std::vector<metrics>> state_reader::load_metrics(
 }
 
 expected<std::vector<stored_output>>
-state_reader::load_output(std::uint64_t study, std::uint64_t trial,
+state_reader::load_output(study_id study, trial_no trial,
                           step_t first, std::size_t most) {
   // From the node of the last measurement to the root: of each node the states
   // between its begin and that of the next one.
@@ -593,13 +596,13 @@ state_reader::load_output(std::uint64_t study, std::uint64_t trial,
       x.bind_text(5, measured_kind);
     },
     [](const sql_statement& row) -> expected<stored_output> {
-      return stored_output{row.number(0), row.number(1),
+      return stored_output{row.id_in<node_id>(0), row.number(1),
                            std::string{row.text(2)}};
     });
 }
 
 expected<state_reader::trial_counts>
-state_reader::count_trials(std::uint64_t study) {
+state_reader::count_trials(study_id study) {
   auto query = database_.prepare(
     "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to),"
     " total(steps), total(shared), total(state = ?5),"
@@ -695,8 +698,12 @@ expected<std::uint64_t> state_reader::read_number(const char* sql) {
   return found->value_or(0);
 }
 
-expected<std::uint64_t> state_reader::last_study() {
-  return read_number("SELECT coalesce(max(id), 0) FROM studies");
+expected<study_id> state_reader::last_study() {
+  const auto result
+    = read_number("SELECT coalesce(max(id), 0) FROM studies");
+  if (!result)
+    return result.failure();
+  return static_cast<study_id>(*result);
 }
 
 expected<std::uint64_t> state_reader::last_lease_epoch() {

@@ -49,23 +49,26 @@ public:
   /// @param id_or_name of several studies of a name, the last one is meant
   /// @returns the study, or `errc::unknown_study` with the nearest name
   expected<stored_study> load_study(const std::string& id_or_name);
+  expected<stored_study> load_study(study_id id) {
+    return load_study(to_string(id));
+  }
 
   /// Returns all studies by their ids, the texts left out.
   expected<std::vector<stored_study>> load_studies();
 
   /// Returns the trials of a study by their numbers, from `first` on.
-  expected<std::vector<stored_trial>> load_trials(std::uint64_t study,
+  expected<std::vector<stored_trial>> load_trials(study_id study,
                                                   std::uint64_t first,
                                                   std::size_t most);
 
   /// Returns what a study has received after event `after`, in its order.
-  expected<std::vector<stored_event>> load_events(std::uint64_t study,
+  expected<std::vector<stored_event>> load_events(study_id study,
                                                   std::uint64_t after,
                                                   std::size_t most);
 
   /// Returns what a study has heard of one metric after event `after`, in its
   /// order. Cheaper than `load_events`, which reads all metrics.
-  expected<std::vector<stored_value>> load_values(std::uint64_t study,
+  expected<std::vector<stored_value>> load_values(study_id study,
                                                   const std::string& metric,
                                                   std::uint64_t after,
                                                   std::size_t most);
@@ -74,7 +77,7 @@ public:
   /// @complexity O(log nodes) each
   expected<std::vector<stored_node>>
   load_nodes(const std::string& workload_key,
-             const std::vector<std::uint64_t>& ids);
+             const std::vector<node_id>& ids);
 
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.
@@ -82,13 +85,13 @@ public:
 
   /// Returns where in the plan a trial was measured at a step; nothing if it
   /// was not, or if a client measured it.
-  expected<std::optional<std::uint64_t>>
-  load_node(std::uint64_t study, std::uint64_t trial, step_t step);
+  expected<std::optional<node_id>>
+  load_node(study_id study, trial_no trial, step_t step);
 
   /// Returns what was measured at a step of a trial, empty if nothing was or a
   /// client did.
   /// @complexity O(events of the study)
-  expected<metrics> load_metrics(std::uint64_t study, std::uint64_t trial,
+  expected<metrics> load_metrics(study_id study, trial_no trial,
                                  step_t step);
 
   /// Returns what was measured at states of a workload's plan, in their order;
@@ -96,12 +99,12 @@ public:
   /// @param states nodes and steps; sorted ones cost one pass over them
   expected<std::vector<metrics>>
   load_metrics(const std::string& workload_key,
-               const std::vector<std::pair<std::uint64_t, step_t>>& states);
+               const std::vector<std::pair<node_id, step_t>>& states);
 
   /// Returns what was printed while a trial was trained, shared training
   /// included, as far as it has been measured; by step, from `first` on.
-  expected<std::vector<stored_output>> load_output(std::uint64_t study,
-                                                   std::uint64_t trial,
+  expected<std::vector<stored_output>> load_output(study_id study,
+                                                   trial_no trial,
                                                    step_t first,
                                                    std::size_t most);
 
@@ -115,7 +118,7 @@ public:
     std::uint64_t pruned = 0;          ///< trials that were given up
     std::uint64_t pruned_steps = 0;    ///< how far these have been trained
   };
-  expected<trial_counts> count_trials(std::uint64_t study);
+  expected<trial_counts> count_trials(study_id study);
 
   /// How many studies and trials there are in each state, by its name.
   struct state_counts {
@@ -150,7 +153,7 @@ public:
   expected<trained_time> load_trained(const std::string& workload_key);
 
   /// Returns the last id that a study has, and the last generation of leases.
-  expected<std::uint64_t> last_study();
+  expected<study_id> last_study();
   expected<std::uint64_t> last_lease_epoch();
 
 protected:

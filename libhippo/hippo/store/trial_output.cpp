@@ -6,8 +6,8 @@
 
 namespace hippo {
 
-expected<stored_trial> find_trial(state_reader& state, std::uint64_t study,
-                                  std::uint64_t trial) {
+expected<stored_trial> find_trial(state_reader& state, study_id study,
+                                  trial_no trial) {
   auto trials = state.load_trials(study, trial, 1);
   if (!trials)
     return trials.failure();
@@ -17,8 +17,8 @@ expected<stored_trial> find_trial(state_reader& state, std::uint64_t study,
   return std::move(trials->front());
 }
 
-expected<trial_output> read_output(state_reader& state, std::uint64_t study,
-                                   std::uint64_t trial, step_t first,
+expected<trial_output> read_output(state_reader& state, study_id study,
+                                   trial_no trial, step_t first,
                                    std::size_t most) {
   // In this order: whatever comes before the end is there when it has ended.
   const auto found = find_trial(state, study, trial);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 
 namespace hippo {
@@ -20,13 +21,13 @@ struct trial_output {
 };
 
 /// @returns the trial, or `errc::invalid_argument` if there is no such
-expected<stored_trial> find_trial(state_reader& state, std::uint64_t study,
-                                  std::uint64_t trial);
+expected<stored_trial> find_trial(state_reader& state, study_id study,
+                                  trial_no trial);
 
 /// Reads what `state_reader::load_output` gives, at most so many outputs.
 /// @returns it put together, or errors as of `find_trial`
-expected<trial_output> read_output(state_reader& state, std::uint64_t study,
-                                   std::uint64_t trial, step_t first,
+expected<trial_output> read_output(state_reader& state, study_id study,
+                                   trial_no trial, step_t first,
                                    std::size_t most);
 
 } // namespace hippo

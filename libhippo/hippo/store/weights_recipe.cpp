@@ -10,15 +10,15 @@ namespace hippo {
 namespace {
 
 /// Returns the stages that lead to state `step` of a node from the initial one.
-std::vector<stage> stages_to(const stored_plan& plan, std::uint64_t last,
+std::vector<stage> stages_to(const stored_plan& plan, node_id last,
                              step_t step) {
-  std::unordered_map<std::uint64_t, const stored_node*> by_id;
+  std::unordered_map<node_id, const stored_node*> nodes;
   for (const auto& x : plan.nodes)
-    by_id.emplace(x.id, &x);
+    nodes.emplace(x.id, &x);
   std::vector<stage> result;
   auto end = step;
-  for (auto i = by_id.find(last); i != by_id.end();
-       i = by_id.find(i->second->parent)) {
+  for (auto i = nodes.find(last); i != nodes.end();
+       i = nodes.find(i->second->parent)) {
     const auto& node = *i->second;
     if (node.begin < end)
       result.push_back({node.id, node.begin, end, node.config});
@@ -31,7 +31,7 @@ std::vector<stage> stages_to(const stored_plan& plan, std::uint64_t last,
 } // namespace
 
 weights_recipe
-make_weights_recipe(const stored_plan& plan, std::uint64_t node, step_t step,
+make_weights_recipe(const stored_plan& plan, node_id node, step_t step,
                     workload_spec workload, std::string code,
                     const std::function<bool(const checkpoint&)>& is_kept) {
   weights_recipe result;
@@ -40,7 +40,7 @@ make_weights_recipe(const stored_plan& plan, std::uint64_t node, step_t step,
     if (x.node == node && x.step == step)
       result.kind = x.device;
   auto& path = result.path;
-  path.number = 1;
+  path.number = lease_id{1};
   path.workload = std::move(workload);
   path.stages = stages_to(plan, node, step);
   path.stops = {{step, false, false}};

@@ -24,7 +24,7 @@ struct weights_recipe {
 /// REQUIRES: the node is of `plan`, and `step` was measured there.
 /// @complexity O(nodes + results + checkpoints x depth)
 weights_recipe
-make_weights_recipe(const stored_plan& plan, std::uint64_t node, step_t step,
+make_weights_recipe(const stored_plan& plan, node_id node, step_t step,
                     workload_spec workload, std::string code,
                     const std::function<bool(const checkpoint&)>& is_kept);
 

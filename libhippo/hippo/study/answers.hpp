@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/store/records.hpp"
@@ -15,7 +16,7 @@ namespace hippo {
 
 /// Where a study stands, cheap enough to ask for often.
 struct study_status {
-  std::uint64_t id = 0;
+  study_id id{};
   std::string name;
   study_phase state = study_phase::running;
   std::string reason; ///< why it is in that state; empty: nothing is odd
@@ -34,7 +35,7 @@ struct study_status {
 
 /// What came of a command.
 struct command_answer {
-  std::uint64_t trial = 0;       ///< that was asked for
+  trial_no trial = 0;            ///< that was asked for
   nlohmann::ordered_json params; ///< its values
   std::uint64_t retried = 0;     ///< trials that are tried again
 };
@@ -49,7 +50,7 @@ struct trained_answer {
 
 /// A study has come to its end, and that is stored.
 struct study_end {
-  std::uint64_t id = 0;
+  study_id id{};
   std::string name;
   study_phase state = study_phase::complete;
 };

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/records.hpp"
@@ -24,12 +25,12 @@ struct ask {
   std::optional<trial_parameters> values;
 };
 struct train {
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   step_t to = 0;
 };
 /// Ends a trial.
 struct tell {
-  std::uint64_t trial = 0;
+  trial_no trial = 0;
   step_t at = 0; ///< of `value`; 0: at the last rung
   trial_state how = trial_state::complete; ///< or pruned, or failed
   std::optional<double> value;             ///< of the objective
@@ -50,7 +51,7 @@ struct widen {
 };
 /// Tries again what has failed.
 struct retry {
-  std::set<std::uint64_t> trials; ///< these; none: all that have failed
+  std::set<trial_no> trials; ///< these; none: all that have failed
   /// Whether those as well whose failures do not pass; see `may_pass`.
   bool all = false;
 };

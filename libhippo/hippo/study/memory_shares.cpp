@@ -15,7 +15,7 @@ std::string mebibytes(std::uint64_t bytes) {
 
 } // namespace
 
-void memory_shares::add_study(std::uint64_t id, std::string workload_key,
+void memory_shares::add_study(study_id id, std::string workload_key,
                               std::uint64_t bytes) {
   remove_study(id);
   ++plans_[workload_key].studies;
@@ -24,7 +24,7 @@ void memory_shares::add_study(std::uint64_t id, std::string workload_key,
   check_invariants();
 }
 
-void memory_shares::remove_study(std::uint64_t id) {
+void memory_shares::remove_study(study_id id) {
   const auto gone = studies_.extract(id);
   if (!gone)
     return;
@@ -40,7 +40,7 @@ void memory_shares::remove_plan(const std::string& workload_key) {
   note_plan(workload_key, 0);
 }
 
-void memory_shares::note_study(std::uint64_t id, std::uint64_t bytes) {
+void memory_shares::note_study(study_id id, std::uint64_t bytes) {
   const auto i = studies_.find(id);
   if (i == studies_.end())
     return;
@@ -59,7 +59,7 @@ void memory_shares::note_plan(const std::string& workload_key,
   check_invariants();
 }
 
-std::uint64_t memory_shares::share_of(std::uint64_t study) const {
+std::uint64_t memory_shares::share_of(study_id study) const {
   const auto i = studies_.find(study);
   if (i == studies_.end())
     return 0;
@@ -80,7 +80,7 @@ std::optional<error> memory_shares::refusal_of_study() const {
 }
 
 std::optional<error>
-memory_shares::refusal_of_trial(std::uint64_t study) const {
+memory_shares::refusal_of_trial(study_id study) const {
   if (auto why = refusal_of_study())
     return error{why->code, "no new trial: " + why->message};
   const auto share = share_of(study);

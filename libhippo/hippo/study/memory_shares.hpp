@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 
 namespace hippo {
 
@@ -27,13 +28,13 @@ public:
 
   /// A study of the plan of a workload key is there; counts as `bytes` until
   /// more is known of it.
-  void add_study(std::uint64_t id, std::string workload_key,
+  void add_study(study_id id, std::string workload_key,
                  std::uint64_t bytes);
-  void remove_study(std::uint64_t id);
+  void remove_study(study_id id);
   void remove_plan(const std::string& workload_key);
 
   /// Its books take so much now. Nothing happens if the study is not there.
-  void note_study(std::uint64_t id, std::uint64_t bytes);
+  void note_study(study_id id, std::uint64_t bytes);
   void note_plan(const std::string& workload_key, std::uint64_t bytes);
 
   // -- looking ----------------------------------------------------------------
@@ -41,7 +42,7 @@ public:
   [[nodiscard]] bool is_limited() const noexcept { return limit_.has_value(); }
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   /// @returns 0 if the study is not there. O(log studies).
-  [[nodiscard]] std::uint64_t share_of(std::uint64_t study) const;
+  [[nodiscard]] std::uint64_t share_of(study_id study) const;
   /// Whether everything together has come to the limit.
   [[nodiscard]] bool is_full() const noexcept {
     return limit_ && total_ >= *limit_;
@@ -51,7 +52,7 @@ public:
   [[nodiscard]] std::optional<error> refusal_of_study() const;
   /// Why a study may ask for no new trials, if so: likewise for its client.
   [[nodiscard]] std::optional<error>
-  refusal_of_trial(std::uint64_t study) const;
+  refusal_of_trial(study_id study) const;
 
   /// Asserts what is said above. Does nothing in release builds.
   void check_invariants() const;
@@ -71,7 +72,7 @@ private:
 
   std::optional<std::uint64_t> limit_;
   std::uint64_t total_ = 0;
-  std::map<std::uint64_t, study_entry> studies_; ///< by id
+  std::map<study_id, study_entry> studies_; ///< by id
   std::map<std::string, plan_entry> plans_;      ///< by workload key
 };
 

@@ -58,7 +58,7 @@ private:
 
 /// What a device's thread does while it trains; counts for the heartbeat.
 struct lease_progress {
-  std::atomic<std::uint64_t> lease{0};
+  std::atomic<lease_id> lease{};
   std::atomic<step_t> at{0};
 };
 

@@ -14,17 +14,17 @@ using ends_by_state = std::map<step_t, std::map<study_no, std::uint64_t>>;
 } // namespace
 
 std::vector<overview_stage> overview(const search_plan& plan) {
-  std::vector<ends_by_state> ends(plan.size());
-  for (trial_id i = 0; i < plan.trials(); ++i)
+  by_id<node_id, ends_by_state> ends(plan.size());
+  for (auto i : id_range(trial_id{}, plan.trials()))
     for (const auto& [node, end] : plan.passages(i, plan.asked_to(i)))
       ++ends[node][end][plan.study_of(i)];
 
   std::vector<overview_stage> result;
   // The stage that ends at a state of a node, for children to hang on.
-  std::vector<std::map<step_t, std::uint64_t>> stage_ending(plan.size());
+  by_id<node_id, std::map<step_t, std::uint64_t>> stage_ending(plan.size());
   // Children have higher ids than their parents, so parents come first.
   plan_node room;
-  for (node_id id = 1; id < plan.size(); ++id) {
+  for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.peek(id, room);
     if (ends[id].empty())
       continue;
@@ -47,7 +47,8 @@ std::vector<overview_stage> overview(const search_plan& plan) {
       }
       stages.push_back(std::move(stage));
     }
-    auto parent = x.parent == 0 ? 0 : stage_ending[x.parent].at(x.begin);
+    auto parent
+      = x.parent == root_node ? 0 : stage_ending[x.parent].at(x.begin);
     for (auto i = stages.rbegin(); i != stages.rend(); ++i) {
       i->id = result.size() + 1;
       i->parent = std::exchange(parent, i->id);

@@ -11,7 +11,7 @@ namespace hippo {
 struct overview_stage {
   std::uint64_t id = 0;     ///< from 1, parents before children
   std::uint64_t parent = 0; ///< 0: from step 0
-  node_id node = 0;
+  node_id node{};
   step_t begin = 0;
   step_t end = 0;
   std::string config;            ///< as text

@@ -36,13 +36,14 @@ step_t coming_after(const plan_node& x, std::optional<step_t> source) {
 const stage_tree::node_state&
 stage_tree::node_states::operator[](node_id id) const {
   static const node_state empty;
-  const auto i = id / page_nodes;
-  return i < pages_.size() && pages_[i] ? pages_[i]->nodes[id % page_nodes]
-                                        : empty;
+  const auto i = number_of(id) / page_nodes;
+  return i < pages_.size() && pages_[i]
+           ? pages_[i]->nodes[number_of(id) % page_nodes]
+           : empty;
 }
 
 stage_tree::node_state& stage_tree::node_states::make(node_id id) {
-  const auto i = id / page_nodes;
+  const auto i = number_of(id) / page_nodes;
   if (pages_.size() <= i)
     pages_.resize(i + 1);
   if (!pages_[i]) {
@@ -54,12 +55,12 @@ stage_tree::node_state& stage_tree::node_states::make(node_id id) {
       spare_.pop_back();
     }
   }
-  return pages_[i]->nodes[id % page_nodes];
+  return pages_[i]->nodes[number_of(id) % page_nodes];
 }
 
 void stage_tree::node_states::settle(node_id id) {
-  auto& where = pages_[id / page_nodes];
-  auto& x = where->nodes[id % page_nodes];
+  auto& where = pages_[number_of(id) / page_nodes];
+  auto& x = where->nodes[number_of(id) % page_nodes];
   if (const bool counts = !x.is_empty(); counts != x.is_counted) {
     x.is_counted = counts;
     where->counted += counts ? 1 : -1;
@@ -214,7 +215,7 @@ bool stage_tree::follow(node_id id) {
   nodes_.settle(id);
   if (from_begin == before)
     return false;
-  if (id != 0)
+  if (id != root_node)
     set_cut(id, before, from_begin);
   return true;
 }
@@ -225,7 +226,7 @@ void stage_tree::follow_all(std::set<std::pair<std::uint32_t, node_id>> queue) {
     const auto last = std::prev(queue.end());
     const auto id = last->second;
     queue.erase(last);
-    if (!follow(id) || id == 0)
+    if (!follow(id) || id == root_node)
       continue;
     const auto parent = plan_.node(id).parent;
     queue.emplace(plan_.node(parent).depth, parent);

@@ -34,7 +34,7 @@ struct tree_item {
 /// Something that can be trained now: a node, a state of it that a checkpoint
 /// holds, and what is to be reached from there.
 struct runnable {
-  node_id node = 0;
+  node_id node{};
   step_t from = 0;
   demand needs;
 };

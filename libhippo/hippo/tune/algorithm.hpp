@@ -6,13 +6,11 @@
 #include <variant>
 #include <vector>
 
+#include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
-
-/// A trial's number within its study, counted from 0 in order of creation.
-using trial_no = std::uint64_t;
 
 /// The algorithm wants trial `trial` trained up to state `to`; it is
 /// notified of every measurement on the way.

@@ -83,11 +83,11 @@ public:
   }
 
 private:
-  static constexpr trial_id none = UINT64_MAX;
+  static constexpr trial_id none{UINT64_MAX};
 
   const tuner& owner_;
   search_plan plan_;
-  study_no study_ = 0;
+  study_no study_{};
   std::vector<trial_id> ids_; ///< by trial number
 };
 

@@ -97,7 +97,7 @@ void put(schema::Failure::Builder out, const error& x) {
 }
 
 void put(schema::StopReport::Builder out, const stop_report& x) {
-  out.setLease(x.lease);
+  out.setLease(number_of(x.lease));
   out.setAt(x.at);
   auto values = out.initValues(count(x.values.size()));
   unsigned i = 0;
@@ -114,7 +114,7 @@ void put(schema::StopReport::Builder out, const stop_report& x) {
   out.setEvaluateNanos(x.evaluate_ns);
   out.setSaveNanos(x.save_ns);
   out.setTrainedSteps(x.trained_steps);
-  out.setNode(x.node);
+  out.setNode(number_of(x.node));
   out.setIdentity(x.identity);
   if (!x.output.empty())
     out.setOutput(x.output);
@@ -346,13 +346,18 @@ bool get_duration(std::uint64_t in, std::uint64_t& out, complaint& why) {
   return why.require(in <= max_duration_ns, "a duration", "is too long");
 }
 
-bool get_lease_number(std::uint64_t in, std::uint64_t& out, complaint& why) {
-  out = in;
+bool get_number(std::uint64_t in, lease_id& out, complaint& why) {
+  out = lease_id{in};
   return why.require(in != 0, "the lease", "has no number");
 }
 
+bool get_number(std::uint64_t in, trainer_id& out, complaint& why) {
+  out = trainer_id{in};
+  return why.require(in != 0, "the trainer", "has no number");
+}
+
 bool get(schema::Stage::Reader in, stage& out, complaint& why) {
-  out.node = in.getNode();
+  out.node = node_id{in.getNode()};
   out.identity = in.getIdentity();
   return get_step(in.getBegin(), out.begin, "a stage's begin", why)
          && get_step(in.getEnd(), out.end, "a stage's end", why)
@@ -395,9 +400,8 @@ bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
   switch (in.which()) {
     case schema::Welcome::ACCEPTED: {
       const auto accepted = in.getAccepted();
-      out.trainer = accepted.getTrainer();
       out.heartbeat_interval_ms = accepted.getHeartbeatIntervalMillis();
-      return why.require(out.trainer != 0, "the trainer", "has no number")
+      return get_number(accepted.getTrainer(), out.trainer, why)
              && why.require(out.heartbeat_interval_ms > 0
                               && out.heartbeat_interval_ms
                                    <= max_heartbeat_interval_ms,
@@ -450,7 +454,7 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
 bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   out.depot = in.getDepot();
   out.lane = in.getLane();
-  return get_lease_number(in.getNumber(), out.number, why)
+  return get_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
          && get_path(in.getFolder(), out.folder, "the folder", why)
          && get(in.getToken(), out.token, max_name_bytes, emptiness::allowed,
@@ -465,14 +469,14 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
 }
 
 bool get(schema::Stop::Reader in, stop_request& out, complaint& why) {
-  return get_lease_number(in.getLease(), out.lease, why)
+  return get_number(in.getLease(), out.lease, why)
          && get(in.getPoint(), out.point, why)
          && why.require(out.point.evaluate || out.point.save, "the stop",
                         "has no purpose");
 }
 
 bool get(schema::Cancel::Reader in, cancel_request& out, complaint& why) {
-  return get_lease_number(in.getLease(), out.lease, why);
+  return get_number(in.getLease(), out.lease, why);
 }
 
 bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
@@ -480,9 +484,9 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
     to = x.getValue();
     return true;
   };
-  out.node = in.getNode();
+  out.node = node_id{in.getNode()};
   out.identity = in.getIdentity();
-  return get_lease_number(in.getLease(), out.lease, why)
+  return get_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the stop", why)
          && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,
                     metric)
@@ -503,7 +507,7 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
 }
 
 bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
-  return get_lease_number(in.getLease(), out.lease, why)
+  return get_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the last step", why)
          && (!in.hasFailure()
              || get(in.getFailure(), out.failure.emplace(), why))
@@ -511,7 +515,7 @@ bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
 }
 
 bool get(schema::Ack::Reader in, ack& out, complaint& why) {
-  return get_lease_number(in.getLease(), out.lease, why)
+  return get_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the stop", why);
 }
 
@@ -519,19 +523,18 @@ bool get(schema::Resent::Reader in, resent& out, complaint& why) {
   return get(in.getWorkload(), out.workload_key, max_text_bytes,
              emptiness::refused, "the workload key", why)
          && get(in.getReport(), out.report, why)
-         && why.require(out.report.node != 0, "the report", "names no node");
+         && why.require(out.report.node != root_node, "the report",
+                        "names no node");
 }
 
 bool get(schema::Goodbye::Reader in, goodbye& out, complaint& why) {
-  out.trainer = in.getTrainer();
-  return why.require(out.trainer != 0, "the trainer", "has no number");
+  return get_number(in.getTrainer(), out.trainer, why);
 }
 
 bool get(schema::Heartbeat::Reader in, heartbeat& out, complaint& why) {
-  out.trainer = in.getTrainer();
-  out.lease = in.getLease();
+  out.lease = lease_id{in.getLease()};
   out.count = in.getCount();
-  return why.require(out.trainer != 0, "the trainer", "has no number")
+  return get_number(in.getTrainer(), out.trainer, why)
          && get_step(in.getAt(), out.at, "the step", why);
 }
 
@@ -592,14 +595,14 @@ wire<schema::Welcome> encode(const welcome& x) {
       return;
     }
     auto accepted = out.initAccepted();
-    accepted.setTrainer(x.trainer);
+    accepted.setTrainer(number_of(x.trainer));
     accepted.setHeartbeatIntervalMillis(x.heartbeat_interval_ms);
   });
 }
 
 wire<schema::Lease> encode(const lease& x) {
   return make<schema::Lease>([&x](schema::Lease::Builder out) {
-    out.setNumber(x.number);
+    out.setNumber(number_of(x.number));
     put(out.initWorkload(), x.workload);
     out.setFolder(x.folder);
     out.setToken(x.token);
@@ -610,7 +613,7 @@ wire<schema::Lease> encode(const lease& x) {
       put(out.initCode(), x.code);
     auto stages = out.initStages(count(x.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
-      stages[i].setNode(x.stages[i].node);
+      stages[i].setNode(number_of(x.stages[i].node));
       stages[i].setBegin(x.stages[i].begin);
       stages[i].setEnd(x.stages[i].end);
       stages[i].setIdentity(x.stages[i].identity);
@@ -624,14 +627,14 @@ wire<schema::Lease> encode(const lease& x) {
 
 wire<schema::Stop> encode(const stop_request& x) {
   return make<schema::Stop>([&x](schema::Stop::Builder out) {
-    out.setLease(x.lease);
+    out.setLease(number_of(x.lease));
     put(out.initPoint(), x.point);
   });
 }
 
 wire<schema::Cancel> encode(const cancel_request& x) {
   return make<schema::Cancel>(
-    [&x](schema::Cancel::Builder out) { out.setLease(x.lease); });
+    [&x](schema::Cancel::Builder out) { out.setLease(number_of(x.lease)); });
 }
 
 wire<schema::StopReport> encode(const stop_report& x) {
@@ -641,7 +644,7 @@ wire<schema::StopReport> encode(const stop_report& x) {
 
 wire<schema::LeaseEnd> encode(const lease_end& x) {
   return make<schema::LeaseEnd>([&x](schema::LeaseEnd::Builder out) {
-    out.setLease(x.lease);
+    out.setLease(number_of(x.lease));
     out.setAt(x.at);
     if (x.failure)
       put(out.initFailure(), *x.failure);
@@ -652,7 +655,7 @@ wire<schema::LeaseEnd> encode(const lease_end& x) {
 
 wire<schema::Ack> encode(const ack& x) {
   return make<schema::Ack>([&x](schema::Ack::Builder out) {
-    out.setLease(x.lease);
+    out.setLease(number_of(x.lease));
     out.setAt(x.at);
   });
 }
@@ -665,14 +668,15 @@ wire<schema::Resent> encode(const resent& x) {
 }
 
 wire<schema::Goodbye> encode(const goodbye& x) {
-  return make<schema::Goodbye>(
-    [&x](schema::Goodbye::Builder out) { out.setTrainer(x.trainer); });
+  return make<schema::Goodbye>([&x](schema::Goodbye::Builder out) {
+    out.setTrainer(number_of(x.trainer));
+  });
 }
 
 wire<schema::Heartbeat> encode(const heartbeat& x) {
   return make<schema::Heartbeat>([&x](schema::Heartbeat::Builder out) {
-    out.setTrainer(x.trainer);
-    out.setLease(x.lease);
+    out.setTrainer(number_of(x.trainer));
+    out.setLease(number_of(x.lease));
     out.setAt(x.at);
     out.setCount(x.count);
   });
@@ -690,12 +694,12 @@ expected<lease> decode(const wire<schema::Lease>& x) {
   return decode_as<lease>("lease", x);
 }
 
-std::optional<std::uint64_t> number_of(const wire<schema::Lease>& x) {
+std::optional<lease_id> number_of(const wire<schema::Lease>& x) {
   if (x.empty() || x.words().size() > max_wire_words)
     return {};
   try {
     const auto number = x.read([](auto in) { return in.getNumber(); });
-    return number == 0 ? std::nullopt : std::optional{number};
+    return number == 0 ? std::nullopt : std::optional{lease_id{number}};
   } catch (const kj::Exception&) {
     return {};
   }

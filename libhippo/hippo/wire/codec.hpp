@@ -64,7 +64,7 @@ expected<goodbye> decode(const wire<schema::Goodbye>& x);
 
 /// Returns the number of a lease that does not decode, so that it can be ended;
 /// nothing if not even that can be made out.
-std::optional<std::uint64_t> number_of(const wire<schema::Lease>& x);
+std::optional<lease_id> number_of(const wire<schema::Lease>& x);
 
 /// Encodes a configuration as bytes to be stored. Equal ones give equal bytes.
 std::string encode_configuration(const configuration& x);

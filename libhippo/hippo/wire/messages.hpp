@@ -6,6 +6,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/ids.hpp"
 #include "hippo/plan/lease.hpp"
 
 namespace hippo {
@@ -35,29 +36,29 @@ struct hello {
 /// The pool's answer to a `hello`.
 struct welcome {
   std::optional<error> refusal; ///< if set, the rest means nothing
-  std::uint64_t trainer = 0;    ///< number of the trainer, from 1
+  trainer_id trainer{};
   /// From 1 to `max_heartbeat_interval_ms`.
   std::uint64_t heartbeat_interval_ms = 0;
 };
 
 /// Asks the trainer of a lease to stop at a further step.
 struct stop_request {
-  std::uint64_t lease = 0; ///< not 0
+  lease_id lease{}; ///< not 0
   stop_point point;        ///< evaluates or saves, or both
   friend bool operator==(const stop_request&, const stop_request&) = default;
 };
 
 /// Asks the trainer of a lease to end it after the present step.
 struct cancel_request {
-  std::uint64_t lease = 0; ///< not 0
+  lease_id lease{}; ///< not 0
   friend bool operator==(const cancel_request&,
                          const cancel_request&) = default;
 };
 
 /// Says that a trainer is alive, and how far it is.
 struct heartbeat {
-  std::uint64_t trainer = 0; ///< not 0
-  std::uint64_t lease = 0;   ///< 0: idle
+  trainer_id trainer{}; ///< not 0
+  lease_id lease{};   ///< 0: idle
   step_t at = 0;             ///< the state it has reached
   std::uint64_t count = 0;   ///< grows by 1 with each heartbeat
   friend bool operator==(const heartbeat&, const heartbeat&) = default;
@@ -65,7 +66,7 @@ struct heartbeat {
 
 /// Says that a report is durable, or will never be needed.
 struct ack {
-  std::uint64_t lease = 0; ///< not 0
+  lease_id lease{}; ///< not 0
   step_t at = 0;
   friend bool operator==(const ack&, const ack&) = default;
 };
@@ -78,7 +79,7 @@ struct resent {
 
 /// Says that a trainer is about to end.
 struct goodbye {
-  std::uint64_t trainer = 0; ///< not 0
+  trainer_id trainer{}; ///< not 0
   friend bool operator==(const goodbye&, const goodbye&) = default;
 };
 
