@@ -297,7 +297,8 @@ TEST_F(PoolTest, ATrainerThatEndsBeforeItsMergerReleasesItHasLeft) {
   const auto other = join();
   want(one, 1, 9);
   for (std::uint64_t number : {1, 2})
-    self->send(trainers, leave_atom::value, encode(goodbye{trainer_id{number}}));
+    self->send(trainers, leave_atom::value,
+               encode(goodbye{trainer_id{number}}));
   run();
   self->send(well_behaved, cancel_atom::value, encode(cancel_request{}));
   self->send_exit(other, caf::exit_reason::kill);

@@ -32,7 +32,8 @@ registrar_actor::behavior_type fake_pool(registrar_actor::pointer,
       if (!x)
         return caf::make_error(x.failure().code);
       welcome answer;
-      answer.trainer = trainer_id{x->process_id}; // so that a test can choose it
+      answer.trainer =
+        trainer_id{x->process_id}; // so that a test can choose it
       answer.heartbeat_interval_ms = 1000;
       if (x->protocol != protocol_version)
         answer.refusal = error{errc::incompatible_version, "another version"};

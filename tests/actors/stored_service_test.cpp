@@ -350,7 +350,8 @@ TEST(StoredService, AStudyThatDiesHasFailedAndOthersDoNotNotice) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*x.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}),
+            outcome_of(*whole.store, study_id{1}));
 }
 
 TEST(StoredService, AMergerThatDiesIsMadeAgainFromWhatIsStored) {
@@ -369,7 +370,8 @@ TEST(StoredService, AMergerThatDiesIsMadeAgainFromWhatIsStored) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*x.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}),
+            outcome_of(*whole.store, study_id{1}));
 }
 
 TEST(StoredService, StudiesOfAMergerThatDiesAgainHaveFailedAndOthersGoOn) {
@@ -452,7 +454,8 @@ TEST_P(StoredRestart, GoesOnWhereItWasKilled) {
   stored_service whole{alone};
   whole.submit(sha_study);
   whole.run_all();
-  EXPECT_EQ(outcome_of(*last.store, study_id{1}), outcome_of(*whole.store, study_id{1}));
+  EXPECT_EQ(outcome_of(*last.store, study_id{1}),
+            outcome_of(*whole.store, study_id{1}));
   const auto trials = *last.store->load_trials(study_id{2}, 0, 100);
   for (const auto& x : trials)
     EXPECT_EQ(x.steps, 6u);

@@ -331,7 +331,8 @@ TEST(MergeCore, AFailedTrialThatIsRetriedGoesOnWhereItWas) {
     x.studies[0].failed.erase(0);
     x.give(0, std::move(orders));
     if (is_paused) {
-      EXPECT_FALSE(x.core.plan().is_waiting(study_no{})) << "it goes on when it may";
+      EXPECT_FALSE(x.core.plan().is_waiting(study_no{}))
+        << "it goes on when it may";
       x.apply(merge_event::paused_set{study_no{0}, false});
     }
     if (!x.trainers.at(id).granted)
@@ -979,7 +980,8 @@ struct chaos : merge_world {
         apply(merge_event::paused_set{study_no(no), pick(2) == 0});
         break;
       case 1:
-        apply(merge_event::weight_set{study_no(no), 1.0 + static_cast<double>(pick(4))});
+        apply(merge_event::weight_set{study_no(no),
+                                      1.0 + static_cast<double>(pick(4))});
         break;
       case 2:
         if (!st.trials.empty()) {
@@ -1113,8 +1115,8 @@ struct chaos : merge_world {
     std::ostringstream out;
     out << std::hexfloat;
     for (const auto& [id, work] : sent_leases) {
-      out << "lease " << to_string(work.number) << " to " << number_of(id) << " from "
-          << work.start.file;
+      out << "lease " << to_string(work.number) << " to " << number_of(id)
+          << " from " << work.start.file;
       for (const auto& x : work.stages)
         out << ' ' << to_string(x.node) << ':' << x.begin << '-' << x.end;
       for (const auto& x : work.stops)
@@ -1122,7 +1124,8 @@ struct chaos : merge_world {
       out << '\n';
     }
     for (const auto& x : sent_stops)
-      out << "stop " << to_string(x.stop.lease) << ' ' << x.stop.point.at << '\n';
+      out << "stop " << to_string(x.stop.lease) << ' ' << x.stop.point.at
+          << '\n';
     for (const auto& x : log)
       out << x.text << '\n';
     for (const auto& file : deleted)

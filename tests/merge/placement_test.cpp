@@ -388,7 +388,8 @@ struct capacity_world : world {
     : world(lanes), studies(plan) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
       ledger.add_study(weights[i]);
-      const auto no = studies.add({study_id{i + 1}, {10, {10}}, weights[i], false});
+      const auto no =
+        studies.add({study_id{i + 1}, {10, {10}}, weights[i], false});
       study_orders orders;
       orders.wants_capacity = wants[i];
       if (studies.apply(no, orders, true))

@@ -439,8 +439,9 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       if (end > 10)
         stages.push_back({node_id{2}, 10, end, {}});
       const auto is_on_way = [&](const auto& where) {
-        return where.first == node_id{1} ? where.second < std::min<step_t>(end, 10)
-                                : end > 10 && where.second < end;
+        return where.first == node_id{1}
+                 ? where.second < std::min<step_t>(end, 10)
+                 : end > 10 && where.second < end;
       };
       step_t first = UINT64_MAX;
       for (const auto& [where, y] : model)

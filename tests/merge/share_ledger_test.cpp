@@ -287,7 +287,8 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
       const auto devices = want.devices();
       for (auto i : id_range(study_no{0}, studies)) {
         ASSERT_NEAR(x.shares().devices(number_of(i)), devices[i], rounding);
-        ASSERT_NEAR(x.shares().seconds(number_of(i)), want.seconds[i], rounding);
+        ASSERT_NEAR(x.shares().seconds(number_of(i)), want.seconds[i],
+                    rounding);
         ASSERT_EQ(x.shares().weight(number_of(i)), want.weights[i]);
       }
       ASSERT_EQ(x.leases(), want.leases.size());

@@ -183,7 +183,8 @@ TEST(SearchPlan, DeliversInOrderAndOnlyWhatAStudyAsksFor) {
   EXPECT_EQ(report(3), "");
   EXPECT_EQ(report(4), "b4");
   plan.end_lease(lease_id{1});
-  EXPECT_FALSE(plan.record({lease_id{1}, 4, {{"m", 9}}, {}, {}, 0, 0, 0, 0, 1}));
+  EXPECT_FALSE(
+    plan.record({lease_id{1}, 4, {{"m", 9}}, {}, {}, 0, 0, 0, 0, 1}));
 }
 
 /// What training leads to a node: everything that decides a state there.
@@ -552,8 +553,16 @@ void measure(search_plan& plan, step_t from, step_t to) {
   work.stages.front().begin = from;
   plan.begin_lease(work);
   for (auto at = from + 1; at <= to; ++at)
-    plan.record({lease_id{1}, at, {{"value", static_cast<double>(at)}}, {}, {}, 0, 0, 0,
-                 0, 1});
+    plan.record({lease_id{1},
+                 at,
+                 {{"value", static_cast<double>(at)}},
+                 {},
+                 {},
+                 0,
+                 0,
+                 0,
+                 0,
+                 1});
   plan.end_lease(lease_id{1});
 }
 

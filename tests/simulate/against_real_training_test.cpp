@@ -90,8 +90,8 @@ public:
     for (std::uint64_t node = 1; node <= stages; ++node) {
       const auto end = at + (node == 1 ? 0 : 1) + rng() % 6;
       const auto lr = constant(one_in(10) ? 5 : 0.1); // 5 diverges
-      x.stages.push_back(
-        {node_id{node}, at, end, segments_of(profile, {{"lr", lr}}, 1)[0].config});
+      x.stages.push_back({node_id{node}, at, end,
+                          segments_of(profile, {{"lr", lr}}, 1)[0].config});
       at = end;
     }
     for (step_t i = 0; i < at; ++i)

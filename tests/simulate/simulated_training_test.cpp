@@ -47,7 +47,8 @@ public:
 
   /// A lease of one stage to step 10, with a stop at 5.
   [[nodiscard]] lease ten_steps() const {
-    return make({{node_id{1}, 0, 10, config()}}, {{5, true, false}, {10, true, true}});
+    return make({{node_id{1}, 0, 10, config()}},
+                {{5, true, false}, {10, true, true}});
   }
 
   simulated_training begin(lease x) {
@@ -104,8 +105,10 @@ TEST_F(SimulatedTrainingTest, PassesEveryStopInTheProfilesTime) {
 }
 
 TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
-  const auto alone = run(make({{node_id{1}, 0, 10, config()}}, {{10, true, true}}));
-  const auto head = run(make({{node_id{1}, 0, 4, config()}}, {{4, false, true}}));
+  const auto alone =
+    run(make({{node_id{1}, 0, 10, config()}}, {{10, true, true}}));
+  const auto head =
+    run(make({{node_id{1}, 0, 4, config()}}, {{4, false, true}}));
   const auto& file = head.reports[0].second.saved->file;
   auto x = make({{node_id{2}, 4, 10, config()}}, {{10, true, true}}, file);
   x.number = lease_id{8};
@@ -119,7 +122,8 @@ TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
 }
 
 TEST_F(SimulatedTrainingTest, RefusesToStartFromWhatIsNotThere) {
-  auto lost = run(make({{node_id{1}, 4, 9, config()}}, {{9, true, true}}, "gone.ckpt"));
+  auto lost =
+    run(make({{node_id{1}, 4, 9, config()}}, {{9, true, true}}, "gone.ckpt"));
   EXPECT_TRUE(lost.reports.empty());
   EXPECT_EQ(lost.ended, 3s);
   EXPECT_EQ(lost.end.at, 4u);
@@ -131,15 +135,17 @@ TEST_F(SimulatedTrainingTest, RefusesToStartFromWhatIsNotThere) {
 
 TEST_F(SimulatedTrainingTest, KeepsFoldersApart) {
   ASSERT_TRUE(run(ten_steps()).reports[1].second.saved);
-  auto x = make({{node_id{1}, 10, 12, config()}}, {{12, true, false}}, "n1-s10-l7.ckpt");
+  auto x = make({{node_id{1}, 10, 12, config()}}, {{12, true, false}},
+                "n1-s10-l7.ckpt");
   EXPECT_FALSE(run(x).end.failure);
   x.folder = "other";
   EXPECT_TRUE(run(x).end.failure);
 }
 
 TEST_F(SimulatedTrainingTest, EvaluatesAStateWithoutTraining) {
-  const auto told = run(make({{node_id{1}, 0, 0, config()}, {node_id{2}, 0, 2, config()}},
-                             {{0, true, true}, {2, true, false}}));
+  const auto told =
+    run(make({{node_id{1}, 0, 0, config()}, {node_id{2}, 0, 2, config()}},
+             {{0, true, true}, {2, true, false}}));
   ASSERT_EQ(told.reports.size(), 2u);
   EXPECT_EQ(told.reports[0].first, 1s + 4s + 3s);
   EXPECT_EQ(told.reports[0].second.trained_steps, 0u);
@@ -163,9 +169,9 @@ TEST_F(SimulatedTrainingTest, TakesAStepsTimeFromItsOwnValues) {
   profile.step_seconds[0].by_number = {{128, 10}, {256, 6}};
   const auto grown =
     segments_of(profile, {{"batch_size", multistep(128, 2, {3})}}, 5);
-  const auto told =
-    run(make({{node_id{1}, 0, 3, grown[0].config}, {node_id{2}, 3, 5, grown[1].config}},
-             {{5, false, false}}));
+  const auto told = run(make(
+    {{node_id{1}, 0, 3, grown[0].config}, {node_id{2}, 3, 5, grown[1].config}},
+    {{5, false, false}}));
   EXPECT_EQ(told.ended, 1s + 30s + 12s);
 }
 
@@ -236,7 +242,8 @@ TEST_F(SimulatedTrainingTest, FailsTheShareOfStagesThatTheProfileSays) {
 
 TEST_F(SimulatedTrainingTest, EvaluatingAloneNeverFails) {
   profile.failure_rate = 1;
-  const auto told = run(make({{node_id{1}, 0, 0, config()}}, {{0, true, false}}));
+  const auto told =
+    run(make({{node_id{1}, 0, 0, config()}}, {{0, true, false}}));
   EXPECT_FALSE(told.end.failure);
 }
 

@@ -369,7 +369,8 @@ TEST(Codec, RefusesBrokenStops) {
   refused({{}, {1, true, true}}, "no number");
   refused({lease_id{1}, {1, false, false}}, "no purpose");
   refused({lease_id{1}, {max_step + 1, true, true}}, "last step");
-  expect_refused<cancel_request>({lease_id{}}, [](cancel_request&) {}, "no number");
+  expect_refused<cancel_request>(
+    {lease_id{}}, [](cancel_request&) {}, "no number");
 }
 
 TEST(Codec, RefusesBrokenReports) {

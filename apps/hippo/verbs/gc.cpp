@@ -109,8 +109,8 @@ void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
                 << x.victims.size() << " of them: at most " << steps
                 << " steps to train again, if ever needed\n";
     for (const auto& y : x.victims)
-      std::cout << "    node " << to_string(y.what.node) << " at step " << y.what.at
-                << ": " << y.what.file.file << ", "
+      std::cout << "    node " << to_string(y.what.node) << " at step "
+                << y.what.at << ": " << y.what.file.file << ", "
                 << megabytes(y.what.file.bytes) << ", " << y.steps
                 << " steps\n";
     if (!x.unknown.empty())

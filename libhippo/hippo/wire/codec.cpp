@@ -346,14 +346,11 @@ bool get_duration(std::uint64_t in, std::uint64_t& out, complaint& why) {
   return why.require(in <= max_duration_ns, "a duration", "is too long");
 }
 
-bool get_number(std::uint64_t in, lease_id& out, complaint& why) {
-  out = lease_id{in};
-  return why.require(in != 0, "the lease", "has no number");
-}
-
-bool get_number(std::uint64_t in, trainer_id& out, complaint& why) {
-  out = trainer_id{in};
-  return why.require(in != 0, "the trainer", "has no number");
+template <any_id Id>
+bool get_number(std::uint64_t in, Id& out, complaint& why) {
+  out = Id{in};
+  const auto* what = std::is_same_v<Id, lease_id> ? "the lease" : "the trainer";
+  return why.require(in != 0, what, "has no number");
 }
 
 bool get(schema::Stage::Reader in, stage& out, complaint& why) {
@@ -668,9 +665,8 @@ wire<schema::Resent> encode(const resent& x) {
 }
 
 wire<schema::Goodbye> encode(const goodbye& x) {
-  return make<schema::Goodbye>([&x](schema::Goodbye::Builder out) {
-    out.setTrainer(number_of(x.trainer));
-  });
+  return make<schema::Goodbye>(
+    [&x](auto out) { out.setTrainer(number_of(x.trainer)); });
 }
 
 wire<schema::Heartbeat> encode(const heartbeat& x) {
