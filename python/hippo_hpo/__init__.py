@@ -50,6 +50,13 @@ if TYPE_CHECKING:
     from . import torch as torch
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Adds `%%hippo FILE` to a notebook, see `hippo_hpo.notebook`:
+    `%load_ext hippo_hpo` calls it."""
+    from .notebook import load_ipython_extension as load
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     """`hippo.torch`, which imports PyTorch when it is first asked for."""
     if name == "torch":

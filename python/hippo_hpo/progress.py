@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TextIO
 
+from .notebook import LiveCard, in_notebook
 from .records import StudyInfo
 
 
@@ -27,22 +28,17 @@ def line_of(info: StudyInfo) -> str:
 PATIENCE_SECONDS = 5.0
 
 
-def _redraws(out: TextIO) -> bool:
-    """Whether a line can be written over: on a terminal and in a notebook."""
-    return out.isatty() or type(out).__module__.startswith("ipykernel")
-
-
 class Progress:
     """A line that is redrawn in place; elsewhere, a line whenever trials
     have finished, or it waits for another reason.
 
     Args:
-        out: None: stderr as it is now, which notebooks put in their own.
+        out: None: stderr as it is now.
     """
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = sys.stderr if out is None else out
-        self._in_place = _redraws(self._out)
+        self._in_place = self._out.isatty()
         self._width = 0
         self._finished = -1
         self._waiting = ""
@@ -65,3 +61,8 @@ class Progress:
         if self._in_place and self._width:
             self._out.write("\n")
             self._out.flush()
+
+
+def shown() -> Progress | LiveCard:
+    """Returns what shows a study here: a card in a notebook, else a line."""
+    return LiveCard() if in_notebook() else Progress()

@@ -30,6 +30,11 @@ class Form:
 
     Two are equal if they are written alike.
 
+        >>> warmup(2, 0.01, 0.1, then=cosine(10))
+        warmup(steps=2, from_=0.01, to=0.1, then=cosine(horizon=10))
+        >>> cosine(10) == cosine(horizon=10)
+        True
+
     Attributes:
         name: its key in a study file.
         body: what stands behind the key: a value, a list or a map.
@@ -95,7 +100,11 @@ def _form(kind: str, /, **parameters: Any) -> Form:
 
 def plain(x: Any) -> Any:
     """Returns what a study file has for a value or a space of these objects:
-    maps, lists, numbers and words."""
+    maps, lists, numbers and words.
+
+        >>> plain({"lr": choice(0.1, multistep(0.1, [6], 0.5))})["lr"]["choice"]
+        [0.1, {'multistep': {'initial': 0.1, 'milestones': [6], 'gamma': 0.5}}]
+    """
     if isinstance(x, Form):
         return {x.name: plain(x.body),
                 **{name: plain(y) for name, y in x.more.items()}}
@@ -110,7 +119,11 @@ def plain(x: Any) -> Any:
 
 
 def from_plain(x: Any) -> Any:
-    """Returns the object of what a study file has; `plain` gives it back."""
+    """Returns the object of what a study file has; `plain` gives it back.
+
+        >>> from_plain({"log_uniform": [1e-5, 1e-3], "points": 5})
+        log_uniform(1e-05, 0.001, points=5)
+    """
     if isinstance(x, list):
         return [from_plain(y) for y in x]
     if not isinstance(x, dict):
@@ -134,6 +147,12 @@ def from_plain(x: Any) -> Any:
 def choice(*options: Any) -> Form:
     """One of these, each as likely.
 
+        >>> choice(64, 128)
+        choice(64, 128)
+        >>> choice([64, 128])
+        Traceback (most recent call last):
+        TypeError: choice() takes options one by one: choice(*options)
+
     Raises:
         TypeError: there is none, or they are given as one list.
     """
@@ -145,7 +164,12 @@ def choice(*options: Any) -> Form:
 
 
 def option(value: Any, /, **brings: Any) -> Option:
-    """An option of a `choice` that brings further hyper-parameters."""
+    """An option of a `choice` that brings further hyper-parameters.
+
+        >>> plain(choice(option("sgd", momentum=0.9), option("adamw")))
+        {'choice': [{'value': 'sgd', 'with': {'momentum': 0.9}}, \
+{'value': 'adamw'}]}
+    """
     return Option(value, brings)
 
 
@@ -190,7 +214,11 @@ def step(initial: Any = None, size: Any = None, gamma: Any = None) -> Form:
 
 
 def piecewise(*pieces: Any) -> Form:
-    """Values from steps on: `piecewise((0, "adamw"), (4, "sgd"))`."""
+    """Values from steps on.
+
+        >>> plain(piecewise((0, "adamw"), (4, "sgd")))
+        {'piecewise': [[0, 'adamw'], [4, 'sgd']]}
+    """
     return Form("piecewise", [list(x) if isinstance(x, tuple) else x
                               for x in pieces])
 

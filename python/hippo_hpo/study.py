@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._packing import study_of
 from .errors import InvalidArgument, Timeout, TrialFailed
-from .progress import Progress
+from .notebook import LiveCard, card_of
+from .progress import Progress, shown
 from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
                       params_of, study_info_of, trial_info_of)
 from .study_file import StudyFile
@@ -51,6 +52,10 @@ class Study:
 
     def __repr__(self) -> str:
         return f"<hippo.Study {self.id} at {self._client.address}>"
+
+    def _repr_html_(self) -> str:
+        """How the study is now, as a notebook shows it."""
+        return card_of(self.info())
 
     def _call(self, what: str, op: Callable[[Any], Any],
               read: Callable[[Any], T], *, repeatable: bool = True) -> T:
@@ -194,10 +199,10 @@ class Study:
         """Waits until the study has ended.
 
         Args:
-            progress: whether to show it on stderr: as a line in place on a
-                terminal and in a notebook, else as a line whenever trials
-                have finished. A callable gets the study's state about once a
-                second instead.
+            progress: whether to show it: as a card in a notebook; else on
+                stderr, as a line in place on a terminal, or as a line whenever
+                trials have finished. A callable gets the study's state about
+                once a second instead.
             timeout: seconds to wait at most; None: no limit.
 
         Returns:
@@ -209,11 +214,11 @@ class Study:
         """
         line = self._client._line
         show: Callable[[StudyInfo], object] = lambda x: None
-        own = None
+        own: Progress | LiveCard | None = None
         if callable(progress):
             show = progress
         elif progress:
-            show = own = Progress()
+            show = own = shown()
         poll = min(line.timeout / 2,
                    POLL_SECONDS_MAX if progress is False else REDRAW_SECONDS)
         end = None if timeout is None else time.monotonic() + timeout

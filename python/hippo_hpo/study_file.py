@@ -18,6 +18,24 @@ class StudyFile:
 
     `Client.submit` takes one, and so does whatever else takes a study.
 
+        >>> from hippo_hpo import choice, cosine
+        >>> x = StudyFile("a", "fashion-mlp", {"metric": "val_accuracy"}, 9,
+        ...               {"lr": choice(0.1, cosine(9, 0.1))}, "grid")
+        >>> print(x.to_yaml())
+        study: a
+        workload: fashion-mlp
+        objective: {metric: val_accuracy}
+        steps: {max: 9}
+        space:
+          lr:
+            choice:
+            - 0.1
+            - cosine: {initial: 0.1, horizon: 9}
+        algorithm: grid
+        <BLANKLINE>
+        >>> StudyFile.from_yaml(x.to_yaml()) == x
+        True
+
     Attributes:
         study: its name.
         workload: what is trained: a name, or a map.

@@ -160,6 +160,10 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
     process makes it, and if there are none; the generators of the training code
     do not notice.
 
+        >>> order = [x.tolist() for x in data_loader(range(5), 1, 7, 2.0)]
+        >>> len(order), sorted(sum(order, []))
+        (3, [0, 1, 2, 3, 4])
+
     Args:
         dataset: with a length and items by index.
         batch_size: in samples, as a hyper-parameter gives it: 64.0 is 64.

@@ -34,6 +34,15 @@ class HyperParameters:
 
     Three ways to ask for them: `hp.lr(step)`, `hp["lr"](step)`, and
     `hp.at(step)` for all of them.
+
+        >>> hp = HyperParameters(4, 6, {"lr": [0.1, 0.01], "depth": [3.0]})
+        >>> hp.lr(5), hp["depth"](5)
+        (0.01, 3.0)
+        >>> hp.at(4)
+        {'depth': 3.0, 'lr': 0.1}
+        >>> hp.lr(6)
+        Traceback (most recent call last):
+        IndexError: step 6 is not to be trained now: it is not in [4, 6)
     """
 
     def __init__(self, start: int, stop: int,

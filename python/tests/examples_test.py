@@ -53,12 +53,6 @@ def run_cells(cells):
     return names, shown
 
 
-def notebook_cells():
-    with open(os.path.join(EXAMPLES, "quickstart.ipynb")) as file:
-        cells = json.load(file)["cells"]
-    return ["".join(x["source"]) for x in cells if x["cell_type"] == "code"]
-
-
 @contextlib.contextmanager
 def surroundings(address, folder):
     """The working directory and environment of somebody who tries things."""
@@ -88,16 +82,6 @@ class Examples(Case):
         self.assertGreater(len(told), 0)
         for line in told:
             self.assertIn('"PRUNED"', line)
-
-    def test_the_notebook_runs(self):
-        fake = self.start(studies=[], submitted=SUBMITTED)
-        with surroundings(fake.address, self.folder), \
-                contextlib.redirect_stderr(io.StringIO()):
-            _, shown = run_cells(notebook_cells())
-        self.assertEqual("1.2.3", shown[0].version)
-        self.assertIn("new_steps", shown[1])
-        self.assertEqual("COMPLETE", shown[2].state)
-        self.assertEqual({"loss", "val_accuracy"}, set(shown[-2]))
 
     def test_the_notebook_has_no_outputs(self):
         with open(os.path.join(EXAMPLES, "quickstart.ipynb")) as file:

@@ -23,6 +23,9 @@ TRAINER = os.environ.get("HIPPO_TRAINER", "")
 
 PATIENCE = 60
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
+    __file__))), "examples")
+
 
 @hippo.workload(seed=1)
 def train(ctx):
@@ -45,6 +48,41 @@ def forgets(ctx):
         net["w"] += count * ctx.hp.lr(step)
         yield lambda: {"w": net["w"]}
 
+
+# What IPython does with a cell.
+NOTEBOOK = """
+import ast
+import sys
+import types
+import hippo_hpo
+
+names = {}
+magics = {}
+shell = types.SimpleNamespace(
+    user_ns=names, register_magic_function=lambda f, kind, name:
+    magics.__setitem__(name, f))
+
+
+def run_cell(text):
+    first, _, rest = text.partition("\\n")
+    if first.startswith("%%"):
+        name, _, line = first[2:].partition(" ")
+        magics[name](line, rest)
+        return
+    if first.startswith("%load_ext "):
+        __import__(first.split()[1]).load_ipython_extension(shell)
+        text = rest
+    parsed = ast.parse(text)
+    last = None
+    if parsed.body and isinstance(parsed.body[-1], ast.Expr):
+        last = ast.Expression(parsed.body.pop().value)
+    exec(compile(parsed, "cell", "exec"), names)
+    if last is not None:
+        x = eval(compile(last, "cell", "eval"), names)
+        print(x._repr_html_() if hasattr(x, "_repr_html_") else x)
+
+
+"""
 
 SPACE = {"lr": choice(0.5, multistep(0.5, [3], 0.5), multistep(0.5, [4], 0.5))}
 W = {"w": "maximize"}
@@ -254,6 +292,23 @@ class Pages(unittest.TestCase):
         self.assertIn("exact: ", "\n".join(said))
         self.assertIn("True", said)
         self.assertEqual("1 train COMPLETE", said[-1])
+
+    def test_the_notebook(self):
+        """Its cells, as IPython runs them: a magic is a call, and the value of
+        an expression at the end is shown."""
+        script = [NOTEBOOK]
+        with open(os.path.join(EXAMPLES, "quickstart.ipynb")) as file:
+            cells = json.load(file)["cells"]
+        for cell in cells:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "code":
+                script.append(f"run_cell({text!r})\n")
+        said = self.run_script("".join(script))
+        self.assertIn("exact: ", said)
+        self.assertIn("24 of 24 finished", said)
+        # A third of what the second study asks for is new.
+        self.assertRegex(said, r"<b>more</b>(?s:.)*36 of 36 finished")
+        self.assertIn("params_momentum", said)
 
     def test_there_and_here(self):
         for page, module in [("from-optuna.md", "optuna"),
