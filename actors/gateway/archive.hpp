@@ -115,8 +115,8 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(std::uint64_t study);
 
-  /// What a page shows of a study: `table`, `curves`, `tree` or
-  /// `front` of study_history.hpp.
+  /// What a page shows of a study: `table`, `curves`, `tree`,
+  /// `front` or `sharing` of study_history.hpp.
   /// @param after what an earlier answer said: only what came since is wanted
   expected<std::string> columns(std::uint64_t study, const std::string& what,
                                 std::uint64_t after);
