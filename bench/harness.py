@@ -16,9 +16,10 @@ VENV = ROOT / ".cache" / "bench-venv"
 PEERS = ROOT / "bench" / "peers"
 CLIENTS = ROOT / "bench" / "clients"
 
-PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0", "syne-tune==0.16.0",
-            "torch==2.11.0", "pycapnp==2.2.4", "PyYAML==6.0.3",
-            "hatchling==1.33.0", "matplotlib==3.10.8"]
+PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0",
+            "optuna-dashboard==0.21.0", "syne-tune==0.16.0", "torch==2.11.0",
+            "pycapnp==2.2.4", "PyYAML==6.0.3", "hatchling==1.33.0",
+            "matplotlib==3.10.8"]
 
 # glibc gives large blocks back to the kernel at every iteration; with these it
 # keeps them, as hippo-trainer does. They suit all peers better.

@@ -60,6 +60,10 @@ interface Service {
   # What the service has logged, from byte `after` on, at most 64 KiB; `next` is
   # the `after` of the next call. `trainer` is kept for the logs of one trainer:
   # 0.
+
+  timeline @6 () -> (json :Text);
+  # What trainers did in the last hour, by columns, as HTTP answers it:
+  # docs/http.md.
 }
 
 interface Study {
@@ -151,6 +155,11 @@ interface Study {
   # common, by hyper-parameter: docs/http.md. 0 = the last step at which nine
   # tenths of the trials were. Fails with invalid_argument if fewer than ten
   # were measured there.
+
+  columns @20 (what :Text, after :UInt64) -> (json :Text);
+  # What the page shows of the study, by columns, as HTTP answers it:
+  # docs/http.md. `what` is table, curves, tree, front or sharing; `after` is of
+  # the first two, what an earlier answer said; 0 = all.
 }
 
 struct Metric {

@@ -1,6 +1,7 @@
 // What may be done with the service here, by who looks.
 import {element, shown} from "./base.js";
 import {ask, order, Refused} from "./data.js";
+import {planTree} from "./tree.js";
 
 const sentence = why => why.message.replace(/^\w+: /, "");
 
@@ -113,7 +114,10 @@ export function actions(done) {
         "aria-label": "Study file"});
       const file = element("input", {type: "file", accept: ".yaml,.yml,.json",
         "aria-label": "Choose a study file"});
-      const said = element("pre", {role: "status", hidden: true, tabindex: "0"});
+      const said = element("pre", {role: "status", hidden: true,
+        tabindex: "0"});
+      const tree = planTree();
+      tree.node.hidden = true;
       const look = element("button", {type: "button"}, "Preview");
       const submit = element("button", {type: "button", class: "main",
         disabled: true}, "Submit");
@@ -128,6 +132,7 @@ export function actions(done) {
       text.addEventListener("input", () => { submit.disabled = true; });
       const run = async (path, then) => {
         tell("…");
+        tree.node.hidden = true;
         try {
           then(await order(path, {text: text.value,
             name: file.files[0]?.name ?? "page.yaml"}));
@@ -138,10 +143,12 @@ export function actions(done) {
         }
       };
       look.addEventListener("click", () => run("api/preview", found => {
-        const study = found.studies?.[0] ?? found;
-        tell(Object.entries(study).filter(([, x]) => typeof x !== "object")
+        tell(Object.entries({...found, ...found.studies[0]})
+          .filter(([, x]) => typeof x !== "object")
           .map(([name, x]) => `${name.replaceAll("_", " ")}: ${shown(x)}`)
           .join("\n"));
+        tree.node.hidden = !found.tree;
+        if (found.tree) tree.set(found.tree);
         submit.disabled = false;
       }));
       submit.addEventListener("click", () => run("api/studies", found => {
@@ -153,7 +160,7 @@ export function actions(done) {
           {class: "quiet"}, "A study file, as for ", element("code", {},
             "hippo submit"), ". Look at what it would train before you do."),
         element("div", {class: "tools"}, file), text,
-        element("div", {class: "tools"}, look, submit), said));
+        element("div", {class: "tools"}, look, submit), said, tree.node));
     },
   };
 }

@@ -1,7 +1,7 @@
 // Chooses a view by the address, and keeps it up to date.
 import {actions} from "./actions.js";
 import {element, hint} from "./base.js";
-import {ask, follow, Refused, Unknown} from "./data.js";
+import {ask, follow, Unknown} from "./data.js";
 import {studiesView} from "./studies.js";
 import {studyView, trialView} from "./study.js";
 import {trainersView} from "./trainers.js";
@@ -67,9 +67,9 @@ async function update() {
     if (shown !== view) return;
     shown.failed.hidden = false;
     shown.failed.textContent = why instanceof Unknown
-      ? `${why.message.replace(/^\w+: /, "")}` : why instanceof Refused || why instanceof Error
-      && why.name !== "TypeError" ? why.message
-      : "The service does not answer. This page goes on when it is back.";
+      ? why.message.replace(/^\w+: /, "")
+      : why.name !== "TypeError" ? why.message
+        : "The service does not answer. This page goes on when it is back.";
   }
   if (shown !== view) return;
   shown.loading.remove();

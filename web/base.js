@@ -290,8 +290,8 @@ export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
   const right = width - 14, top = yLabel ? 22 : 10, bottom = height - 34;
   const x = axis(xs, left, right, {log: logX, pad: padX, few,
     most: Math.max(2, Math.floor((right - left) / 80))});
-  const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad, few: fewY,
-    most: Math.max(2, Math.floor((bottom - top) / 40))});
+  const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad,
+    few: fewY, most: Math.max(2, Math.floor((bottom - top) / 40))});
   for (const [v, text] of y?.marks ?? [])
     svg.append(drawn("line", {x1: left, x2: right, y1: y.at(v), y2: y.at(v)}),
       drawn("text", {x: left - 8, y: y.at(v) + 4, "text-anchor": "end"},

@@ -1,8 +1,11 @@
 // What hyper-parameters do: parallel coordinates, each alone, two together.
 import {element, scale, shown} from "./base.js";
 import {choice, points} from "./charts.js";
+import {Refused} from "./data.js";
 import {panel} from "./panel.js";
 import {parallel} from "./parallel.js";
+import {percent, progress} from "./studies.js";
+import {table} from "./table.js";
 
 const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
 
@@ -128,4 +131,34 @@ export function pairPanel(go) {
     ys.offer(names.map(x => [x, x]), first.find(x => x !== xs.value));
     draw(now);
   }};
+}
+
+/** What the best trials have in common, by hyper-parameter. */
+export function commonPanel(id) {
+  const grid = table([
+    {name: "parameter", label: "hyper-parameter"},
+    {name: "share", label: "share", cell: x => progress(x.share, 1)},
+    {name: "percent", label: "%", number: true, key: x => x.share,
+      cell: x => percent(x.share, 1)},
+    {name: "trials", label: "trials with it", number: true},
+  ], {label: "Importance of hyper-parameters"});
+  const card = panel("What the best have in common", {chart: grid.node});
+  return {node: card.node,
+    /** @returns its rows, or null if nothing can be said */
+    async set(ask) {
+      let found = null, why = "";
+      try {
+        found = await ask(`api/studies/${id}/importance`);
+      } catch (refused) {
+        if (!(refused instanceof Refused)) throw refused;
+        why = refused.message.replace(/^\w+: /, "");
+      }
+      grid.node.hidden = !found;
+      grid.set(found?.importance ?? []);
+      card.note(found ? [`the best ${shown(found.best)} of the ${
+        shown(found.trials)} trials with ${found.metric} at step ${
+        shown(found.step)}, beside all of them (PED-ANOVA):`,
+      "where to look next, not what a value does"].join(" ") : why);
+      return found?.importance ?? null;
+    }};
 }

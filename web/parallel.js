@@ -9,8 +9,8 @@ export function parallel(label, onBrush) {
   let placed = [], field = [0, 1], drag = null;
   const it = plot(label, function* (context, svg, width, height) {
     placed = [];
-    if (columns.length < 2) return "No hyper-parameter varies";
     if (!colours.length) return "There is no trial yet";
+    if (columns.length < 2) return "No hyper-parameter varies";
     const top = 34, bottom = height - 26;
     field = [top, bottom];
     const gap = (width - 120) / (columns.length - 1);

@@ -115,7 +115,7 @@ export function curvesPanel(go) {
       return {trial: x.trial, get name() {
         return `trial ${x.trial}${what(x) ? `: ${what(x)}` : ""}`;
       }, x: curve.step, y: smooth(curve.value, weight),
-      colour: scale(shade(x.value)),
+      colour: some.length > 1 ? scale(shade(x.value)) : colour("--accent"),
       faint: some.length > 100 && !(shade(x.value) > .9)};
     }), {xLabel: "step", yLabel: study.metric, logX: logX.on, logY: logY.on},
     now);
@@ -165,8 +165,9 @@ export function frontPanel(id, go) {
       key: x => x[name], cell: x => shown(x[name])})),
     {name: "front", label: "on the front"}];
   const card = panel("Pareto front", {chart: chart.node, wide: true,
-    tools: [xs.node, ys.node], columns, rows: () => found.trial.map((trial, i) => ({trial,
-    step: found.step[i], front: shape?.on.has(trial) ? "yes" : "",
+    tools: [xs.node, ys.node], columns,
+    rows: () => found.trial.map((trial, i) => ({trial, step: found.step[i],
+      front: shape?.on.has(trial) ? "yes" : "",
     ...Object.fromEntries(Object.entries(found.values).map(([name, v]) =>
       [name, v[i]]))}))});
   card.node.hidden = true;
@@ -194,7 +195,8 @@ export function frontPanel(id, go) {
     {xLabel: `${xs.value} (${sa > 0 ? "more" : "less"} is better)`,
       yLabel: `${ys.value} (${sb > 0 ? "more" : "less"} is better)`,
       logX: false}, now);
-    card.note(`${front.length} of ${shown(at.length)} trials are beaten by none`);
+    const all = shown(at.length);
+    card.note(`${front.length} of ${all} trials are beaten by none`);
     card.refresh();
   }
   return {node: card.node, async set(next, ask, decode) {

@@ -1,4 +1,5 @@
-// One stream of news for all tabs of a browser: it gives a host six connections.
+// One stream of news for all tabs of a browser, which gives a host six
+// connections.
 const ports = new Set();
 let source = null;
 let pause = 500;   // milliseconds until it is tried again

@@ -26,10 +26,11 @@ export function costs(x) {
   const alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
   const part = seconds => `${span(seconds)} (${percent(seconds, alone)})`;
   const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(x.state);
+  const when = ended ? `took ${span(x.active_seconds)}.`
+    : x.seconds_left === null ? "when it ends is not known yet."
+      : `about ${span(x.seconds_left)} left.`;
   return `Cost ${span(x.cost_seconds)} of device time; merging saved ${
-    part(x.saved_seconds)}, stopping ${part(x.stopped_seconds)}; ${ended
-    ? `took ${span(x.active_seconds)}.` : x.seconds_left === null
-      ? "when it ends is not known yet." : `about ${span(x.seconds_left)} left.`}`;
+    part(x.saved_seconds)}, stopping ${part(x.stopped_seconds)}; ${when}`;
 }
 
 /** @param act what may be done: actions.js */
@@ -61,8 +62,8 @@ export function studiesView(act) {
   const top = element("div");
   const notes = element("div");
   const list = element("section", {class: "card"}, rows.node);
-  const node = element("div", {}, element("h1", {}, "Studies"), top, notes,
-    list, act.toSubmit());
+  const node = element("div", {class: "stack"}, element("h1", {}, "Studies"),
+    top, notes, list, act.toSubmit());
   const empty = element("p", {class: "quiet"}, "There is no study yet. Give ",
     "one: ", element("code", {}, "hippo submit study.yaml"));
   return {
@@ -87,7 +88,8 @@ export function studiesView(act) {
       ]) : empty);
       notes.replaceChildren(...all.filter(x => x.waiting && x.state
         !== "COMPLETE").slice(0, 5).map(x => element("p", {class: "note"},
-        element("a", {href: `#/study/${x.id}`}, x.name), ` waits: ${x.waiting}`)));
+        element("a", {href: `#/study/${x.id}`}, x.name),
+        ` waits: ${x.waiting}`)));
       rows.set([...all].reverse());
     },
   };

@@ -1,8 +1,9 @@
 // One study: its results, hyper-parameters, tree and trials.
 import {colour, element, ranks, shown, span} from "./base.js";
 import {lines} from "./charts.js";
-import {column, History, Refused} from "./data.js";
-import {alonePanel, pairPanel, parallelPanel, trialColumns} from "./hyper.js";
+import {column, History} from "./data.js";
+import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
+  "./hyper.js";
 import {panel} from "./panel.js";
 import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
 import {costs, figures, percent, progress, state} from "./studies.js";
@@ -18,7 +19,8 @@ export function condition(text) {
   const tests = [];
   for (const part of text.trim().split(/\s+/).filter(Boolean)) {
     const found = /^([^<>=!]+)(<=|>=|!=|=|<|>)(.+)$/.exec(part);
-    if (!found) return `'${part}' is no condition: say name=value, name<value…`;
+    if (!found)
+      return `'${part}' is no condition: say name=value, name<value…`;
     const [, name, sign, wanted] = found;
     const least = Number(wanted);
     tests.push(row => {
@@ -34,6 +36,19 @@ export function condition(text) {
     });
   }
   return row => tests.every(f => f(row));
+}
+
+/** What the charts of a study show.
+ * @param seen of the trials, those that are chosen */
+export function look(study, history, seen) {
+  const kept = seen.length < history.rows.length
+    ? new Set(seen.map(x => x.trial)) : null;
+  const what = x => history.varying.filter(name => x.params[name] !== null
+    && x.params[name] !== undefined).map(name =>
+    `${name}=${shown(x.params[name], 4)}`).join(" ");
+  return {id: study.id, study, history, seen, kept, what,
+    rank: ranks(history.rows.map(x => x.value),
+      study.direction === "maximize")};
 }
 
 export function studyView(id, act) {
@@ -64,17 +79,9 @@ export function studyView(id, act) {
   const trialsCard = element("section", {class: "card wide"},
     element("h2", {}, "Trials"), element("div", {class: "tools"},
       element("label", {}, "show only ", search), searchSaid), grid);
-  const common = table([
-    {name: "parameter", label: "hyper-parameter"},
-    {name: "share", label: "share", cell: x => progress(x.share, 1)},
-    {name: "percent", label: "%", number: true, key: x => x.share,
-      cell: x => percent(x.share, 1)},
-    {name: "trials", label: "trials with it", number: true},
-  ], {label: "Importance of hyper-parameters"});
-  const commonCard = panel("What the best have in common",
-    {chart: common.node});
+  const common = commonPanel(id);
   const parts = [["results", "Results", [best.node, curves.node, spread.node,
-    commonCard.node, front.node]],
+    common.node, front.node]],
   ["parameters", "Hyper-parameters", [many.node, alone.node, pair.node]],
   ["tree", "Stage tree", [tree.node]], ["trials", "Trials", [trialsCard]]];
   const body = element("div", {}, ...parts.map(([key, name, nodes]) =>
@@ -93,17 +100,9 @@ export function studyView(id, act) {
 
   function draw(now = false) {
     if (!last) return;
-    const {study} = last;
-    const maximize = study.direction === "maximize";
-    const rank = ranks(history.rows.map(x => x.value), maximize);
     const seen = history.rows.filter((x, i) => (!brushed || brushed.has(i))
       && filter(x));
-    const kept = seen.length < history.rows.length
-      ? new Set(seen.map(x => x.trial)) : null;
-    const what = x => history.varying.filter(name => x.params[name] !== null
-      && x.params[name] !== undefined).map(name =>
-      `${name}=${shown(x.params[name], 4)}`).join(" ");
-    const it = {id, study, history, seen, kept, rank, what, important};
+    const it = {...look(last.study, history, seen), important};
     for (const x of [curves, spread, many, alone, pair]) x.set(it, now);
     best.set(it);
     if (shape !== history.varying.join("\n")) {
@@ -119,23 +118,11 @@ export function studyView(id, act) {
   async function drawCommon(ask) {
     if (performance.now() - importanceAt < IMPORTANCE_PAUSE) return;
     importanceAt = performance.now();
-    let found = null, why = "";
-    try {
-      found = await ask(`api/studies/${id}/importance`);
-    } catch (refused) {
-      if (!(refused instanceof Refused)) throw refused;
-      why = refused.message.replace(/^\w+: /, "");
-    }
-    common.node.hidden = !found;
-    common.set(found?.importance ?? []);
-    important = found?.importance.map(x => x.parameter).filter(x =>
+    const found = await common.set(ask);
+    important = found?.map(x => x.parameter).filter(x =>
       history.varying.includes(x)) ?? null;
     if (important && important.length < 2) important = null;
     pair.set({...last.it, important}, true);
-    commonCard.note(found ? `the best ${shown(found.best)} of the ${
-      shown(found.trials)} trials with ${found.metric} at step ${shown(found.step)
-    }, beside all of them (PED-ANOVA): where to look next, not what a value does`
-      : why);
   }
 
   async function drawTree(ask, study, changed) {
@@ -146,7 +133,7 @@ export function studyView(id, act) {
       treeAt = performance.now();
       treeCost = TREE_TIMES * (treeAt - begun);
     }
-    tree.set({study, nodes, history, trainers});
+    tree.set({study, nodes, history, trainers, ask});
   }
 
   return {

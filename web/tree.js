@@ -1,11 +1,39 @@
 // The stage tree of a study: bars from step to step, as high as trials pass.
 import {axes, clock, colour, element, hint, plot, range, ranks, say, scale,
-  shown} from "./base.js";
+  shown, span} from "./base.js";
 import {choice} from "./charts.js";
 import {column} from "./data.js";
 import {panel} from "./panel.js";
 
-/** @returns {node, set({tree, shade, words, live, marked}), fit()}
+// Kinds that have a colour of their own; the rest has the last one. All are
+// bright: what is written on them is dark.
+const KINDS = ["#4c9be8", "#f2a65a", "#5fb878", "#d973b5", "#c9b23f",
+  "#a79bf0", "#4fb8b8", "#e8857c", "#a3aab5"];
+
+/** How a stage looks between bad (0) and good (1); null: it has no value. */
+const shade = x => Number.isFinite(x)
+  ? {colour: scale(x), words: x > .55 ? "#10141b" : "#fff"} : null;
+const kindOf = i => ({colour: KINDS[Math.min(i, KINDS.length - 1)],
+  words: "#10141b"});
+
+/** What colours say. show(items: [{colour, text}]), or ramp(low, high) */
+function legend() {
+  const node = element("div", {class: "legend"});
+  return {node,
+    show(items) {
+      node.replaceChildren(...items.map(x => {
+        const mark = element("i");
+        mark.style.background = x.colour;
+        return element("span", {}, mark, x.text);
+      }));
+    },
+    ramp(low, high) {
+      node.replaceChildren(low, element("i", {class: "ramp"}), high);
+    }};
+}
+
+/** @returns {node, set({tree, look, words, live, marked}), fit()}; look(i) is
+ * how a stage looks: shade or kindOf
  * @param onPick is told the node that was clicked */
 function stageTree(label, onPick) {
   let data = null, boxes = [], rows = 1, last = 1;
@@ -28,7 +56,8 @@ function stageTree(label, onPick) {
     last = tree.end.reduce((a, b) => Math.max(a, b), 1);
     rows = 0;
     // Iterative: a tree may be deep.
-    const stack = [...(children.get(0) ?? [])].reverse().map(i => [i, 0, undefined]);
+    const stack = [...(children.get(0) ?? [])].reverse().map(i =>
+      [i, 0, undefined]);
     while (stack.length) {
       const [i, top, above] = stack.pop();
       const begin = above === undefined ? rows : top;
@@ -58,7 +87,7 @@ function stageTree(label, onPick) {
 
   const it = plot(label, function* (context, svg, width, height) {
     if (!data || !boxes.length) return "Nothing was trained yet";
-    const {tree, shade, live, marked} = data;
+    const {tree, look, live, marked} = data;
     const field = axes(svg, width, height,
       [view.x * last, (view.x + view.w) * last], [0, 1],
       {xLabel: "step", yLabel: null});
@@ -74,8 +103,7 @@ function stageTree(label, onPick) {
     let count = 0;
     for (const box of boxes) {
       if (++count % 1000 === 0) yield;
-      const id = tree.id[box.i], good = shade(box.i);
-      const isNumber = Number.isFinite(good);
+      const id = tree.id[box.i], how = look(box.i);
       box.places = [];
       for (const [from, to, height] of box.parts) {
         const x0 = field.x(from), x1 = field.x(to);
@@ -84,7 +112,7 @@ function stageTree(label, onPick) {
           || y0 > field.bottom) continue;
         box.places.push([x0, y0, x1, y1]);
         context.globalAlpha = !marked || marked.has(id) ? 1 : .18;
-        context.fillStyle = isNumber ? scale(good) : none;
+        context.fillStyle = how?.colour ?? none;
         // A seam of a pixel, where there is room for one.
         const seam = y1 - y0 > 4 ? 1 : 0;
         context.fillRect(x0, y0, Math.max(x1 - x0 - (x1 < field.x(tree.end[
@@ -106,8 +134,7 @@ function stageTree(label, onPick) {
         context.rect(x0, y0, x1 - x0 - 4, y1 - y0);
         context.clip();
         context.font = "11px system-ui, sans-serif";
-        context.fillStyle = !isNumber ? words
-          : good > .55 ? "#10141b" : "#fff";
+        context.fillStyle = how?.words ?? words;
         context.fillText(text.replaceAll(";", "  "), x0 + 6,
           Math.min((y0 + y1) / 2, y0 + 40) + 4);
         context.restore();
@@ -217,15 +244,18 @@ function wayTo(tree, place, node) {
 }
 
 /** The tree of a study in its card. */
-export function treePanel() {
+export function treePanel(id) {
   let last = null, values = new Map(), marked = null, of = null, place = null;
+  let kinds = null; // what was asked for: {by, nodes, names, at(i), words(i)}
   const chart = stageTree("Stage tree of the study", node => {
     marked = node;
     draw(true);
   });
   const by = choice("colour", [["best", "best that came of it"],
     ["value", "value at its end"], ["trials", "trials that share it"],
-    ["seconds", "when it was trained"]], () => draw(true));
+    ["seconds", "when it was trained"], ["device", "device time"],
+    ["trainer", "trainer"], ["study", "study"]], () => draw(true));
+  const colours = legend();
   const fit = element("button", {type: "button"}, "Whole tree");
   fit.addEventListener("click", () => {
     marked = null;
@@ -236,7 +266,7 @@ export function treePanel() {
   const card = panel("Stage tree", {chart: chart.node, wide: true,
     tools: [element("span", {}, "a bar is training that is done once, as high ",
       "as the trials that share it; wheel and drag to move, click to mark"),
-    by.node, fit],
+    by.node, fit, colours.node],
     columns: [number("id", "stage"), number("begin", "from step"),
       number("end", "to"), number("trials", "trials that share it"),
       number("best", "best of it"), number("value", "at its end"),
@@ -275,30 +305,98 @@ export function treePanel() {
     });
     return on;
   }
+  /** Asks who trained the stages, or which studies pass them. */
+  async function know() {
+    const {study, nodes, ask, trainers} = last;
+    const what = by.value;
+    kinds = {by: what, nodes, names: [], at: () => null, words: () => ""};
+    const found = new Map(); // stage -> its kind, or several
+    try {
+      if (what === "trainer") {
+        const done = await ask("api/timeline");
+        done.node.forEach((node, i) => {
+          if (done.workload[i] === study.workload)
+            found.set(node, [done.trainer[i]]);
+        });
+      } else {
+        const passed = await ask(`api/studies/${id}/sharing`);
+        passed.node.forEach((node, i) => {
+          found.set(node, passed.studies[i].filter(x => x !== study.id));
+        });
+      }
+    } catch (why) {
+      if (why.name === "AbortError") throw why;
+      return; // the page says already that nobody answers
+    }
+    const of = x => what === "trainer"
+      ? trainers.find(y => y.number === x)?.name ?? `trainer ${x}`
+      : `study ${x}`;
+    const text = list => list.length > 1 ? "several others"
+      : list.length ? `${what === "study" ? "and " : ""}${of(list[0])}`
+        : "this one alone";
+    const names = [...new Set(nodes.id.filter(x => found.has(x)).map(x =>
+      text(found.get(x))))].sort();
+    kinds = {by: what, nodes, names,
+      at: x => found.has(x) ? names.indexOf(text(found.get(x))) : null,
+      words: x => !found.has(x) || !found.get(x).length ? ""
+        : `\n${what === "study" ? "with " : "trained by "}${
+          found.get(x).map(of).join(", ")}`};
+    draw(true);
+  }
+  /** How stages look, and what that says. */
+  function looks() {
+    const {study, nodes} = last;
+    if (by.value === "trainer" || by.value === "study") {
+      if (kinds?.by !== by.value || kinds.nodes !== nodes) know();
+      const at = nodes.id.map(x => kinds.at(x));
+      colours.show([...kinds.names.map((text, i) => ({text,
+        colour: kindOf(i).colour})).slice(0, KINDS.length),
+      ...at.includes(null) ? [{text: by.value === "trainer"
+        ? "not in the last hour" : "…", colour: "var(--line)"}] : []]);
+      return i => at[i] === null ? null : kindOf(at[i]);
+    }
+    const isValue = by.value === "best" || by.value === "value";
+    const raw = {best: nodes.id.map(x => values.get(x)), value: of.value,
+      trials: nodes.trials, seconds: of.seconds,
+      device: nodes.id.map((_, i) => deviceOf(i))}[by.value];
+    const ends = range(raw);
+    const text = {trials: shown, seconds: clock, device: span}[by.value];
+    if (!ends) colours.show([]);
+    else if (isValue) colours.ramp("worst", "best");
+    else colours.ramp(text(ends[0]), text(ends[1]));
+    if (isValue) {
+      const good = ranks(raw, study.direction === "maximize");
+      return i => shade(good(raw[i] ?? NaN));
+    }
+    // A few stages may have most of it: by magnitude, but for moments.
+    const f = by.value === "seconds" ? x => x : x => Math.log1p(x / unit);
+    const unit = by.value === "trials" ? 1 : study.step_seconds || 1;
+    const [low, high] = (ends ?? [0, 1]).map(f);
+    return i => shade(raw[i] === null ? NaN : high > low
+      ? (f(raw[i]) - low) / (high - low) : 1);
+  }
+  /** The seconds that a stage took, by the mean step of its workload. */
+  const deviceOf = i => (last.nodes.end[i] - last.nodes.begin[i])
+    * last.study.step_seconds;
   function draw(now = false) {
     if (!last) return;
     const {study, nodes, live} = last;
-    const maximize = study.direction === "maximize";
-    const raw = {best: nodes.id.map(x => values.get(x)), value: of.value,
-      trials: nodes.trials.map(x => Math.log(x)), seconds: of.seconds}[
-      by.value];
-    const isValue = by.value === "best" || by.value === "value";
-    const span = range(raw) ?? [0, 1];
-    const good = isValue ? ranks(raw, maximize)
-      : x => span[1] > span[0] ? (x - span[0]) / (span[1] - span[0]) : 1;
-    chart.set({tree: nodes, live, marked: around(),
-      shade: i => raw[i] === null || raw[i] === undefined ? NaN : good(raw[i]),
+    const look = looks();
+    chart.set({tree: nodes, live, marked: around(), look,
       words: i => `${values.has(nodes.id[i]) ? `\nbest of it: ${
         shown(values.get(nodes.id[i]), 6)}` : ""}${of.value[i] === null ? ""
         : `\nat its end: ${shown(of.value[i], 6)}`}${of.seconds[i] === null
-        ? "" : `\nlast trained ${clock(of.seconds[i])} after the beginning`}`},
+        ? "" : `\nlast trained ${clock(of.seconds[i])} after the beginning`}${
+        study.step_seconds ? `\nabout ${span(deviceOf(i))} of device time`
+          : ""}${kinds?.by === by.value ? kinds.words(nodes.id[i]) : ""}`},
     now);
+    const all = shown(nodes.all_nodes);
     card.note(nodes.all_nodes > nodes.id.length
-      ? `the first ${shown(nodes.id.length)} of ${shown(nodes.all_nodes)} stages`
-      : `${shown(nodes.id.length)} stages`);
+      ? `the first ${shown(nodes.id.length)} of ${all} stages`
+      : `${all} stages`);
     card.refresh();
   }
-  return {node: card.node, set({study, nodes, history, trainers}) {
+  return {node: card.node, set({study, nodes, history, trainers, ask}) {
     const live = new Set();
     const isNew = last?.nodes !== nodes;
     // What runs now: the last nodes of trials that are trained.
@@ -309,7 +407,7 @@ export function treePanel() {
       });
     const same = last && !isNew && live.size === last.live.size
       && [...live].every(x => last.live.has(x));
-    last = {study, nodes, history, live};
+    last = {study, nodes, history, live, trainers, ask};
     if (isNew) {
       place = new Map(nodes.id.map((x, i) => [x, i]));
       of = {value: column(nodes.value), seconds: column(nodes.seconds)};
@@ -328,9 +426,35 @@ export function wayTree() {
     const way = wayTo(nodes, place, nodes.at.node[at]);
     const on = new Set(way.map(k => nodes.id[k]));
     chart.set({tree: nodes, live: new Set(), marked: on,
-      shade: i => on.has(nodes.id[i]) ? .6 : NaN, words: () => ""});
+      look: i => shade(on.has(nodes.id[i]) ? .6 : NaN), words: () => ""});
     return way.map((k, depth) => ({begin: nodes.begin[k],
       end: depth + 1 < way.length ? nodes.begin[way[depth + 1]]
         : nodes.at.step[at], label: nodes.label[k], trials: nodes.trials[k]}));
   }};
+}
+
+/** The stages that a study would have, before it is submitted. */
+export function planTree() {
+  const chart = stageTree("Stage tree that the study would make", () => {});
+  const note = element("p", {class: "quiet"});
+  const colours = legend();
+  const known = KINDS[2], part = KINDS[4], fresh = KINDS[0];
+  colours.show([{colour: known, text: "trained already"},
+    {colour: part, text: "in part"}, {colour: fresh, text: "new"}]);
+  return {node: element("div", {}, colours.node, chart.node, note),
+    /** @param tree of a preview: docs/http.md */
+    set(tree) {
+      const of = i => tree.known_to[i] >= tree.end[i] ? known
+        : tree.known_to[i] > tree.begin[i] ? part : fresh;
+      chart.set({tree, live: new Set(), marked: null,
+        look: i => ({colour: of(i), words: "#10141b"}),
+        words: i => `\n${shown(tree.known_to[i] - tree.begin[i])} of ${
+          shown(tree.end[i] - tree.begin[i])} steps are trained already`},
+      true);
+      const all = shown(tree.all_nodes);
+      note.textContent = tree.all_nodes > tree.id.length
+        ? `the first ${shown(tree.id.length)} of ${all} stages`
+        : `${all} stages`;
+      note.textContent += ", each trial trained to its end";
+    }};
 }

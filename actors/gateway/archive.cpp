@@ -385,6 +385,8 @@ expected<std::string> archive::columns(study_id id,
     return known.failure();
   if (what == "front")
     return (*known)->front(*store_);
+  if (what == "sharing")
+    return (*known)->sharing(*store_);
   return what == "table"    ? (*known)->table(after)
          : what == "curves" ? (*known)->curves(after)
                             : (*known)->tree();

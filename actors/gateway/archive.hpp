@@ -115,8 +115,8 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(study_id study);
 
-  /// What a page shows of a study: `table`, `curves`, `tree` or
-  /// `front` of study_history.hpp.
+  /// What a page shows of a study: `table`, `curves`, `tree`,
+  /// `front` or `sharing` of study_history.hpp.
   /// @param after what an earlier answer said: only what came since is wanted
   expected<std::string> columns(study_id study, const std::string& what,
                                 std::uint64_t after);

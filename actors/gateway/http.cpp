@@ -404,8 +404,7 @@ private:
         return of_study([=, this](auto y) { return show_events(y, *after); });
       });
     }
-    if (what == "table" || what == "curves" || what == "tree"
-        || what == "front") {
+    if (is_columns(what)) {
       // Of the others, what is new changes what was there.
       const auto after = what == "table" || what == "curves"
                            ? take_number(x, "after", 0)
@@ -434,7 +433,7 @@ private:
       });
     }
     return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
-                        "/front and /importance");
+                        "/front, /sharing and /importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.

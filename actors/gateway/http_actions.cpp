@@ -87,7 +87,8 @@ act_on(query_service& queries, const http_target& target,
       return to_exception(
         {errc::invalid_argument, "the study file or its name is too long"});
     if (path[1] == "preview")
-      return queries.preview(std::move(*study), std::move(*name))
+      return queries
+        .preview(std::move(*study), std::move(*name), shown_stages_max)
         .then([](std::string found) { return answer{std::move(found)}; });
     return queries.submit(std::move(*study), std::move(*name))
       .then([](query_service::submitted y) {

@@ -138,7 +138,7 @@ http_json shown_timeline(const std::vector<merger_overview>& mergers) {
   auto trainer = http_json::array(), begin = http_json::array(),
        end = http_json::array(), from = http_json::array(),
        to = http_json::array(), train = http_json::array(),
-       workload = http_json::array();
+       node = http_json::array(), workload = http_json::array();
   for (const auto& x : mergers) {
     const auto& all = x.timeline;
     const auto first = std::find_if(all.begin(), all.end(), [&](const auto& y) {
@@ -154,13 +154,14 @@ http_json shown_timeline(const std::vector<merger_overview>& mergers) {
       from.push_back(i->from);
       to.push_back(i->to);
       train.push_back(rounded(i->train));
+      node.push_back(i->stage);
       workload.push_back(x.workload_key);
     }
   }
   return {{"trainer", std::move(trainer)}, {"begin", std::move(begin)},
           {"end", std::move(end)},         {"from", std::move(from)},
           {"to", std::move(to)},           {"train", std::move(train)},
-          {"workload", std::move(workload)}};
+          {"node", std::move(node)},       {"workload", std::move(workload)}};
 }
 
 } // namespace hippo

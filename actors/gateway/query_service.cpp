@@ -426,18 +426,20 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
 }
 
 kj::Promise<std::string> query_service::preview(std::string text,
-                                                std::string name) {
+                                                std::string name,
+                                                std::size_t stages_max) {
   return load(std::move(text), std::move(name))
-    .then([this](study_admission x) {
+    .then([this, stages_max](study_admission x) {
       const auto key = key_of(x.study->spec().workload);
       return read<stored_plan>([key](archive& y) { return y.plan(key); })
         .then([=, this, study = std::move(*x.study)](stored_plan plan) {
           return work<std::string>(
-            [this, study, key,
+            [this, study, key, stages_max,
              plan = std::move(plan)]() -> expected<std::string> {
               const std::map<std::string, stored_plan> known{{key, plan}};
               const auto found
-                = hippo::preview({study}, sources_.workloads, &known);
+                = hippo::preview({study}, sources_.workloads, &known,
+                                 stages_max);
               if (!found)
                 return found.failure();
               return preview_json(*found);

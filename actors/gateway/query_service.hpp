@@ -122,8 +122,8 @@ public:
                                            std::string file,
                                            std::uint64_t offset);
 
-  /// What a page shows of a study: `table`, `curves`, `tree` or
-  /// `front` of study_history.hpp.
+  /// What a page shows of a study: `table`, `curves`, `tree`,
+  /// `front` or `sharing` of study_history.hpp.
   kj::Promise<packed_body> columns(study_id study, std::string what,
                                    std::uint64_t after);
 
@@ -161,7 +161,9 @@ public:
   kj::Promise<submitted> submit(std::string text, std::string name);
 
   /// Returns what a study would train, as JSON.
-  kj::Promise<std::string> preview(std::string text, std::string name);
+  /// @param stages_max so many stages of its tree are wanted at most
+  kj::Promise<std::string> preview(std::string text, std::string name,
+                                   std::size_t stages_max);
 
   kj::Promise<command_answer> command(study_id study, study_command what);
 

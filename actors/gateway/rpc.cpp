@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "gateway/http_json.hpp"
 #include "gateway/rpc_answers.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/wire/codec.hpp"
@@ -183,6 +184,22 @@ public:
           context.getResults().setJson(to_text(x));
         });
     });
+  }
+
+  kj::Promise<void> columns(ColumnsContext context) override {
+    const auto params = context.getParams();
+    auto what = to_string(params.getWhat());
+    if (!is_columns(what))
+      return refuse("there are no columns '" + what.substr(0, 100)
+                    + "': ask for table, curves, tree, front or sharing");
+    return call(context, export_bytes_guess,
+                [this, context, what = std::move(what)]() mutable {
+                  const auto after = context.getParams().getAfter();
+                  return queries_.columns(id_, std::move(what), after)
+                    .then([context](const packed_body& x) mutable {
+                      context.getResults().setJson(to_text(x.plain));
+                    });
+                });
   }
 
   kj::Promise<void> output(OutputContext context) override {
@@ -370,9 +387,19 @@ public:
     context.allowCancellation();
     const auto params = context.getParams();
     return with_text(params.getText(), params.getName(), [&](auto... xs) {
-      return queries_.preview(std::move(xs)...)
+      return queries_.preview(std::move(xs)..., 0)
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
+        });
+    });
+  }
+
+  kj::Promise<void> timeline(TimelineContext context) override {
+    context.allowCancellation();
+    return calls_->admit(listing_bytes_guess, context, [this, context] {
+      return queries_.trees().then(
+        [context](const std::vector<merger_overview>& xs) mutable {
+          context.getResults().setJson(to_text(shown_timeline(xs).dump()));
         });
     });
   }

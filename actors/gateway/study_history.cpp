@@ -10,6 +10,7 @@
 
 #include "gateway/limits.hpp"
 #include "hippo/report/text.hpp"
+#include "hippo/tree/stage_label.hpp"
 
 namespace hippo {
 
@@ -38,29 +39,6 @@ std::string text_of(const json& x) {
 /// A value of a hyper-parameter: a number as it is, all else in short.
 std::string cell(const json& x) {
   return text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2)));
-}
-
-/// A stage's label is at most so long: pages have no room for more.
-constexpr std::size_t label_bytes_max = 100;
-
-/// Where a configuration differs from that of the stage before, among those
-/// that may.
-std::string difference(configuration x, const configuration* before,
-                       const std::set<std::string>& varied) {
-  std::erase_if(x, [&](const auto& y) {
-    if (!varied.contains(y.first))
-      return true;
-    if (before == nullptr)
-      return false;
-    const auto i = before->find(y.first);
-    return i != before->end() && i->second == y.second;
-  });
-  auto result = to_text(x);
-  if (result.size() <= label_bytes_max)
-    return result;
-  const auto end = result.rfind(';', label_bytes_max);
-  return result.substr(0, end == std::string::npos ? label_bytes_max : end + 1)
-         + "…";
 }
 
 /// Writes an object by columns.
@@ -95,6 +73,7 @@ private:
   void write(std::uint64_t x) { add_number(text_, x); }
   void write(double x) { add_number(text_, x); }
   void write(const std::string& x) { text_ += text_of(x); }
+  void write(const json& x) { text_ += text_of(x); }
   void write(const std::optional<std::uint64_t>& x) {
     if (x)
       add_number(text_, *x);
@@ -106,6 +85,12 @@ private:
 };
 
 } // namespace
+
+bool is_columns(const std::string& what) {
+  static const std::set<std::string> all{"table", "curves", "tree", "front",
+                                         "sharing"};
+  return all.contains(what);
+}
 
 study_history::study_history(stored_study study, std::string workload_key,
                              std::set<std::string> varied)
@@ -175,7 +160,7 @@ expected<std::monostate> study_history::read_stages(state_reader& store) {
   for (const auto id : unlabelled_) {
     auto& x = stages_[id];
     const auto above = stages_.find(x.parent);
-    x.label = difference(
+    x.label = stage_label(
       x.config, above == stages_.end() ? nullptr : &above->second.config,
       varied_);
     constexpr std::size_t entry_bytes = 120; // of a configuration
@@ -400,6 +385,20 @@ expected<std::string> study_history::front(state_reader& store) const {
   auto of_values = by_name.empty() ? "{}\n" : values.take();
   of_values.pop_back();
   result.add("values") += of_values;
+  return result.take();
+}
+
+expected<std::string> study_history::sharing(state_reader& store) const {
+  const auto all = store.load_sharing(workload_key_);
+  if (!all)
+    return all.failure();
+  std::map<std::uint64_t, json> passed; // studies by stage
+  for (const auto& [node, study] : *all)
+    if (stages_.contains(node))
+      passed[node].push_back(study);
+  columns result;
+  result.add_list("node", passed, [](const auto& x) { return x.first; });
+  result.add_list("studies", passed, [](const auto& x) { return x.second; });
   return result.take();
 }
 

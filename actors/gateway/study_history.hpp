@@ -14,6 +14,10 @@
 
 namespace hippo {
 
+/// Whether there are columns of this name: `table`, `curves`, `tree`, `front`,
+/// `sharing`.
+bool is_columns(const std::string& what);
+
 /// What a page shows of a study, as far as it was read: its trials, what was
 /// measured of its objective, and the part of the stage tree that its trials
 /// pass. Reading again reads what has come since; of the trials, which change
@@ -45,6 +49,10 @@ public:
 
   /// Returns all metrics of each trial where its best value was measured.
   expected<std::string> front(state_reader& store) const;
+
+  /// Returns which studies pass the stages of `tree`, for each stage those that
+  /// have got results on it or below it.
+  expected<std::string> sharing(state_reader& store) const;
 
   /// Returns about how much memory it takes.
   [[nodiscard]] std::size_t bytes() const;

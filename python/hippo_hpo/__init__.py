@@ -22,6 +22,8 @@ from .errors import (Cancelled, Closed, Disconnected, Error,
 from .function import Context, TrainingFunction, workload
 from .local import local
 from .optimizing import check, optimize, preview
+from .optuna_journal import mirror
+from .plots import Figure
 from .records import (Event, LeaseInfo, ServiceInfo, StudyInfo, TrainerInfo,
                       TrialInfo)
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
@@ -34,13 +36,13 @@ from .workload import HyperParameters, Workload
 
 __all__ = [
     "Cancelled", "Client", "Closed", "Context", "Disconnected", "Error",
-    "Event", "HyperParameters", "IncompatibleVersion", "InvalidArgument",
-    "InvalidStudy", "LeaseInfo", "MissingData", "NotAllowed",
+    "Event", "Figure", "HyperParameters", "IncompatibleVersion",
+    "InvalidArgument", "InvalidStudy", "LeaseInfo", "MissingData", "NotAllowed",
     "ResourceExhausted", "ServiceInfo", "Study", "StudyFile", "StudyInfo",
     "Timeout", "TrainerInfo", "TrainingFunction", "Trial", "TrialFailed",
     "TrialInfo", "UnknownStudy", "UnknownWorkload", "Workload", "check",
     "choice", "connect", "constant", "cosine", "cosine_restarts", "cyclic",
-    "exponential", "int_uniform", "linear", "local", "log_uniform",
+    "exponential", "int_uniform", "linear", "local", "log_uniform", "mirror",
     "multistep", "one_cycle", "optimize", "option", "piecewise",
     "polynomial", "preview", "reduce_on_plateau", "rex", "step", "uniform",
     "warmup", "workload",

@@ -108,6 +108,13 @@ class Client:
             return [trainer_info_of(x) for x in answer.trainers]
         return self._line.call("list trainers", list_all)
 
+    def _timeline(self) -> dict[str, Any]:
+        """What trainers did in the last hour: docs/http.md#columns."""
+        async def ask(session: Session) -> dict[str, Any]:
+            answer = await session.service.timeline()
+            return params_of(answer.json)
+        return self._line.call("timeline", ask)
+
     def preview(self, study: StudySource, name: str | None = None
                 ) -> dict[str, Any]:
         """Says what a study would train here, without running it.

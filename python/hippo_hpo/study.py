@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._packing import study_of
 from .errors import InvalidArgument, Timeout, TrialFailed
+from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
+from .plots import Figure, figure_of
 from .progress import Progress, shown
 from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
                       params_of, study_info_of, trial_info_of)
@@ -104,16 +106,31 @@ class Study:
     @property
     def trials(self) -> list[TrialInfo]:
         """All trials that there are by now, by number."""
+        return self._trials_from(0)
+
+    def _trials_from(self, first: int, most: int = 0) -> list[TrialInfo]:
+        """The trials by number, from `first` on; `most` 0: all of them."""
         result: list[TrialInfo] = []
         while True:
-            first = len(result)
+            begin = first + len(result)
             page = self._call(
                 "list the trials of",
-                lambda x: x.trials(first=first, most=PAGE_MAX),
+                lambda x: x.trials(first=begin, most=most or PAGE_MAX),
                 lambda x: [trial_info_of(y) for y in x.trials])
-            if not page:
-                return result
             result += page
+            if not page or most:
+                return result
+
+    def _cost_seconds(self) -> float:
+        """The device time that was spent on it."""
+        return self._call("describe", lambda x: x.describe(),
+                          lambda x: float(x.info.costSeconds))
+
+    def _columns(self, what: str, after: int = 0) -> dict[str, Any]:
+        """What the page shows of it: docs/http.md#columns."""
+        return self._call(f"{what} of",
+                          lambda x: x.columns(what=what, after=after),
+                          lambda x: params_of(x.json))
 
     @property
     def best_trial(self) -> TrialInfo:
@@ -246,6 +263,87 @@ class Study:
         """Returns all that is known of the study, as `report.json` has it."""
         return self._call("export", lambda x: x.export(),
                           lambda x: params_of(x.json))
+
+    def importance(self, at: int = 0) -> dict[str, Any]:
+        """Compares the best tenth of the trials with all of them, by
+        conditional PED-ANOVA (arXiv 2304.10255, 2601.20800): in which
+        hyper-parameters they differ. Not what a value does.
+
+        Args:
+            at: step at which the trials are compared; 0: the last one at which
+                nine tenths of them were measured.
+
+        Returns:
+            What ``/api/studies/STUDY/importance`` answers: docs/http.md.
+            ``importance`` has, the greatest first, each ``parameter`` with its
+            ``importance`` and ``share``.
+
+        Raises:
+            InvalidArgument: fewer than 10 trials were measured there.
+        """
+        return self._call("importance of", lambda x: x.importance(step=at),
+                          lambda x: params_of(x.json))
+
+    # -- figures, drawn by the page's own code; a notebook shows what they
+    # return
+
+    def plot_history(self) -> Figure:
+        """The best value over time, trials or device time."""
+        return figure_of(self, "history")
+
+    def plot_curves(self) -> Figure:
+        """Learning curves, of the first 200,000 results."""
+        return figure_of(self, "curves")
+
+    def plot_parallel(self) -> Figure:
+        """Trials as lines from hyper-parameter to hyper-parameter."""
+        return figure_of(self, "parallel")
+
+    def plot_importance(self, at: int = 0) -> Figure:
+        """What the best trials have in common; raises as `importance`."""
+        return figure_of(self, "importance", at)
+
+    def plot_tree(self) -> Figure:
+        """The stage tree: what was trained once for how many trials."""
+        return figure_of(self, "tree")
+
+    def plot_timeline(self) -> Figure:
+        """What trainers did in the last hour for the study's workload, which
+        other studies may share. Nothing of it is known ten minutes after the
+        last of them has ended."""
+        return figure_of(self, "timeline")
+
+    def plot_front(self) -> Figure:
+        """Metrics against each other, and the trials that none beats in both.
+
+        Raises:
+            InvalidArgument: there is only one metric.
+        """
+        return figure_of(self, "front")
+
+    # -- for other programs
+
+    def to_mlflow(self, uri: str, best: int | None = None) -> int:
+        """Writes trials that have ended as runs into MLflow, in an experiment
+        that is called like the study: values, all metrics with their steps and
+        times, and tags ``hippo.*``. Schedules are taken apart, as into
+        ``lr.cosine.horizon``. Trials that are there already are left alone.
+
+        Needs MLflow: ``pip install 'hippo-hpo[mlflow]'``.
+
+        Args:
+            uri: of MLflow's tracking server, such as
+                ``"http://127.0.0.1:5000"``.
+            best: so many trials, those with the best values; None: all.
+
+        Returns:
+            How many runs were written.
+
+        Raises:
+            InvalidArgument: MLflow is not installed, or `best` is below 1.
+            mlflow.exceptions.MlflowException: the server does not take them.
+        """
+        return write_runs(self, uri, best)
 
     # -- what may be done with it
 

@@ -28,6 +28,32 @@ struct HttpDoorTest : testing::Test {
 TEST_F(HttpDoorTest, OnThisMachineOurOwnPageMayDoAll) {
   EXPECT_EQ(own.judge(page()).status, 200u);
   EXPECT_EQ(own.judge(page()).role, page_role::operator_);
+  auto x = page();
+  x.content_type = "application/json; charset=utf-8";
+  EXPECT_EQ(own.judge(x).status, 200u);
+}
+
+TEST_F(HttpDoorTest, OnlyNamesOfThisMachineAreAsked) {
+  for (const auto* name : {"localhost", "localhost:80", "127.0.0.1:1",
+                           "127.1.2.3", "[::1]", "[::1]:4850"}) {
+    http_asker x;
+    x.host = name;
+    EXPECT_EQ(own.judge(x).status, 200u) << name;
+  }
+  for (const auto* name :
+       {"", "10.0.0.1", "192.168.1.5:4850", "[::2]", "127.0.0.1.evil.example",
+        "localhost.evil.example"}) {
+    http_asker x;
+    x.host = name;
+    EXPECT_EQ(own.judge(x).status, 403u) << name;
+  }
+}
+
+TEST_F(HttpDoorTest, WhereNoTokenIsNeededNoneExcusesAForeignPage) {
+  auto x = page();
+  x.authorization = "Bearer x";
+  x.page.clear();
+  EXPECT_EQ(own.judge(x).status, 403u);
 }
 
 TEST_F(HttpDoorTest, WhateverAForeignPageCanSendChangesNothing) {
@@ -107,6 +133,9 @@ TEST_F(HttpDoorTest, ALinkIsGoodOnceAndItsSessionAsLongAsItsToken) {
   EXPECT_EQ(people.judge(x).status, 200u);
   now += 10;
   EXPECT_EQ(people.judge(x).status, 401u);
+  const auto late = tokens.add("", page_role::viewer, now, now + 10);
+  now += 10;
+  EXPECT_FALSE(people.welcome(late->link)) << "its token has expired";
 }
 
 } // namespace

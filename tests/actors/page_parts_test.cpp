@@ -165,6 +165,28 @@ TEST_F(KeptAnswersTest, AnAnswerIsMadeOnceUntilSomethingNewerIsKnown) {
   EXPECT_EQ(made, 2);
   EXPECT_EQ(ask(kept, "y", 1), "5");
   EXPECT_EQ(made, 3);
+  // What was made for one who had heard of less is as new as it is.
+  EXPECT_EQ(ask(kept, "y", 5), "5");
+  EXPECT_EQ(made, 3);
+}
+
+TEST_F(KeptAnswersTest, AnAnswerThatComesLateTakesNoRoom) {
+  kept_answers kept{timer, 4000};
+  auto slow = kj::newPromiseAndFulfiller<kept_answers::answer>();
+  auto first = kept.get("x", {1, 1, nullptr},
+                        [&]() -> kj::Promise<kept_answers::answer> {
+                          return kj::mv(slow.promise);
+                        });
+  news = 2;
+  ask(kept, "x", 2, nullptr, 1500);
+  // It is as large as all the room: counted, it would drive the newer one out.
+  auto text = std::string(3900, 'x');
+  slow.fulfiller->fulfill(std::make_shared<const packed_body>(pack_body(text)));
+  first.wait(scope);
+  scope.poll();
+  made = 0;
+  ask(kept, "x", 2, nullptr, 1500);
+  EXPECT_EQ(made, 0);
 }
 
 TEST_F(KeptAnswersTest, WhatRunsIsAskedForAgainAfterAMoment) {

@@ -220,6 +220,60 @@ TEST_F(PageTest, TheTreeOfAnEndedStudyHasEachStageOnce) {
   EXPECT_EQ(columns("/api/studies/1").at("state"), "COMPLETE");
 }
 
+TEST_F(PageTest, StagesTellWhichStudiesPassThemAndWhoTrainedThem) {
+  open();
+  train(grid_text);
+  const auto ids = columns("/api/studies/1/tree").at("id");
+  const auto done = columns("/api/timeline");
+  ASSERT_GE(done.at("node").size(), 3u);
+  for (const auto& node : done.at("node"))
+    EXPECT_TRUE(std::ranges::find(ids, node) != ids.end()) << node;
+  // Passes the stage of trial 1, and is measured behind it alone.
+  train(R"(
+study: late
+workload: {name: sum}
+objective: {metric: sum, every: 4}
+steps: {max: 4}
+space: {lr: {multistep: {initial: 0.2, milestones: [2], gamma: 0.5}}}
+algorithm: grid
+)");
+  const auto x = columns("/api/studies/1/sharing");
+  EXPECT_EQ(x.at("node"), ids);
+  std::vector<json> studies{x.at("studies").begin(), x.at("studies").end()};
+  std::ranges::sort(studies);
+  EXPECT_EQ(studies, (std::vector<json>{{1}, {1}, {1, 2}}));
+}
+
+TEST_F(PageTest, APreviewHasATreeThatSaysWhatIsKnown) {
+  open();
+  train(grid_text);
+  const auto preview = [&](const std::string& text) {
+    const auto body = json{{"text", text}, {"name", "x.yaml"}}.dump();
+    const auto answer
+      = http("POST /api/preview HTTP/1.1\r\nHost: localhost\r\n"
+             "Content-Type: application/json\r\nHippo-Page: 1\r\n"
+             "Connection: close\r\nContent-Length: "
+             + std::to_string(body.size()) + "\r\n\r\n" + body);
+    EXPECT_EQ(status_of(answer), 200) << answer;
+    return json::parse(body_of(answer));
+  };
+  const auto known = preview(grid_text).at("tree");
+  EXPECT_EQ(known.at("known_to"), known.at("end"));
+  auto longer = grid_text;
+  longer.replace(longer.find("max: 4"), 6, "max: 6");
+  const auto found = preview(longer);
+  const auto& tree = found.at("tree");
+  std::uint64_t steps = 0, steps_known = 0;
+  for (std::size_t i = 0; i < tree.at("id").size(); ++i) {
+    const auto begin = tree.at("begin")[i].get<std::uint64_t>();
+    steps += tree.at("end")[i].get<std::uint64_t>() - begin;
+    steps_known += tree.at("known_to")[i].get<std::uint64_t>() - begin;
+  }
+  EXPECT_EQ(steps, found.at("unique_steps"));
+  EXPECT_EQ(steps_known, found.at("known_steps"));
+  EXPECT_EQ(steps_known, 10u);
+}
+
 TEST_F(PageTest, OfNothingThereAreEmptyColumns) {
   open();
   gate.open(false);

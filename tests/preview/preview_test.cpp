@@ -65,6 +65,34 @@ TEST(Preview, FiguresAreThoseOfTheTrialsParameters) {
   }
 }
 
+TEST(Preview, ItsTreeHasEachStepOnce) {
+  const auto study = accepted(late, "grid");
+  const auto found = preview({study}, workloads(), nullptr, 1000);
+  ASSERT_TRUE(found) << found.failure().message;
+  const auto& stages = found->stages;
+  EXPECT_EQ(found->all_stages, stages.size());
+  std::uint64_t steps = 0, trials = 0;
+  for (const auto& x : stages) {
+    EXPECT_LT(x.begin, x.end);
+    EXPECT_EQ(x.known_to, x.begin);
+    steps += x.end - x.begin;
+    if (x.parent == 0) {
+      EXPECT_EQ(x.begin, 0u);
+      trials += x.trials;
+      continue;
+    }
+    ASSERT_LT(x.parent, x.id);
+    EXPECT_EQ(stages[x.parent - 1].end, x.begin);
+  }
+  EXPECT_EQ(steps, found->full.unique_steps);
+  EXPECT_EQ(trials, found->trials);
+  EXPECT_EQ(stages[0].label, "x=1;y=1");
+  EXPECT_TRUE(preview({study}, workloads())->stages.empty());
+  const auto few = preview({study}, workloads(), nullptr, 3);
+  EXPECT_EQ(few->stages.size(), 3u);
+  EXPECT_EQ(few->all_stages, stages.size());
+}
+
 // Trials that median stopping ends on their way were asked for to the end.
 TEST(Preview, WhatIsAskedForAndNeverTrainedIsNotInTheRate) {
   const auto study = accepted("{y: {uniform: [0, 1]}}",

@@ -25,6 +25,7 @@ LINES = {"actors": 600, "apps": 600, "libhippo": 750}
 LAYERS = ["schemas", "libhippo", "actors", "apps"]
 CPP = (".cpp", ".hpp", ".h", ".cu")
 SCRIPTS = (".py", ".cmake", ".capnp", "CMakeLists.txt")
+PAGE = (".js", ".css", ".html")
 # Folders of code that is not ours to format.
 FOREIGN = ("python/hippo_hpo/_", "docs/")
 
@@ -85,7 +86,8 @@ class Style:
     def run(self):
         for name in self.files:
             is_code = name.endswith(CPP)
-            is_script = name.endswith(SCRIPTS) or name.startswith("scripts/")
+            is_script = (name.endswith(SCRIPTS) or name.startswith("scripts/")
+                         or name.endswith(PAGE) and name.startswith("web/"))
             if not (is_code or is_script) or name.startswith(FOREIGN):
                 continue
             if name.startswith("tests/style/"):

@@ -56,6 +56,21 @@ space:
 algorithm: grid
 """
 
+# One that is only looked at: 9 + 5 + 3 steps, in five stages.
+PLANNED = """
+study: planned
+workload: {name: fashion-mlp}
+objective: {metric: val_accuracy, direction: maximize}
+steps: {max: 9}
+space:
+  lr:
+    choice:
+      - 0.1
+      - multistep: {initial: 0.1, milestones: [4], gamma: 0.5}
+      - multistep: {initial: 0.1, milestones: [6], gamma: 0.5}
+algorithm: grid
+"""
+
 # Seven more hyper-parameters, of sixteen digits each.
 DRAWN = ", ".join(f"'$.drawn{i}', abs(random()) / 9.3e18" for i in range(7))
 
@@ -183,6 +198,19 @@ class Browser(unittest.TestCase):
         page = self.open(service)
         expect(page.get_by_text("There is no study yet")).to_be_visible()
         self.assert_accessible(page)
+        # A study is looked at before it is submitted.
+        page.get_by_text("Submit a study").click()
+        page.get_by_label("Study file", exact=True).fill(PLANNED)
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_text("unique steps: 17")).to_be_visible()
+        expect(page.get_by_text("5 stages, each trial trained to its end")
+               ).to_be_visible()
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        page.get_by_label("Study file", exact=True).fill(PLANNED + "steps: 3")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_text("page.yaml:")).to_be_visible()
+        expect(page.locator("canvas:visible")).to_have_count(0)
         page.get_by_role("link", name="Trainers").click()
         expect(page.get_by_text("There is no trainer")).to_be_visible()
         page.goto(service.url + "#/study/7")
@@ -217,6 +245,16 @@ class Browser(unittest.TestCase):
                 has_text="As a table").all():
             if closed.is_visible():
                 closed.click()
+        # A colour of the tree says what it means, and its table stays.
+        colours = page.get_by_role("group", name="Stage tree").locator(
+            ".legend")
+        for kind, words in (
+                ("value", "worst"), ("trials", "2"), ("seconds", "0:0"),
+                ("device", " s"), ("trainer", "not in the last hour"),
+                ("study", "this one alone"), ("best", "best")):
+            page.get_by_label("colour").select_option(kind)
+            expect(colours).to_contain_text(words)
+        self.assert_drawn(page)
         # What a chart shows can be heard, and opened, by keys.
         chart = page.get_by_role("img", name="Learning curves")
         chart.press("ArrowRight")

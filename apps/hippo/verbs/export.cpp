@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "child_process.hpp"
 #include "client_listings.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/tensorboard.hpp"
@@ -29,6 +30,7 @@ struct export_arguments {
   std::optional<step_t> step;         ///< unless given, the last measured one
   std::string weights;                ///< file for them; empty: not wanted
   std::string tensorboard; ///< folder for event files; empty: not wanted
+  std::string optuna;      ///< journal file; empty: not wanted
   bool csv = false;
   bool json = false;
   std::string file;
@@ -136,6 +138,34 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
   return exit_done;
 }
 
+/// Has the Python package write the trials for Optuna, which has a format of
+/// its own for each of its versions.
+int export_to_optuna(const export_arguments& x) {
+  const auto service = connect(x.of.server);
+  if (!service)
+    return refuse(service.failure());
+  const auto& folder = service->folder;
+  std::vector<std::string> command{
+    "python3", "-m", "hippo_hpo.export_optuna", "--server",
+    folder ? folder->address() : x.of.server.text};
+  if (!folder && !x.of.server.keys.empty())
+    command.insert(command.end(), {"--keys", x.of.server.keys});
+  command.insert(command.end(), {"--", x.of.study, x.optuna});
+  const auto said = run_program(command);
+  if (said && said->exit_code == 0) {
+    std::cerr << said->out;
+    return exit_done;
+  }
+  auto why = said ? said->err : said.failure().message;
+  while (!why.empty() && why.back() == '\n')
+    why.pop_back();
+  why.erase(0, why.rfind('\n') + 1);
+  if (why.find("No module named") != std::string::npos)
+    why = "python3 has no Optuna, or not Hippo's Python package (" + why
+          + "): pip install 'hippo-hpo[optuna]'";
+  return fail({errc::io_failed, why}, exit_failed);
+}
+
 int export_study(const export_arguments& x, study_handle& study) {
   if (!x.tensorboard.empty())
     return export_to_tensorboard(x, study);
@@ -158,12 +188,16 @@ int export_study(export_arguments& x) {
     return fail({errc::invalid_argument,
                  "--weights goes with the number of a trial"},
                 exit_bad_input);
-  if (x.csv + x.json + !x.weights.empty() + !x.tensorboard.empty() != 1)
-    return fail({errc::invalid_argument,
-                 "give one of --csv, --json, --tensorboard and --weights"},
+  if (x.csv + x.json + !x.weights.empty() + !x.tensorboard.empty()
+        + !x.optuna.empty()
+      != 1)
+    return fail({errc::invalid_argument, "give one of --csv, --json, --optuna, "
+                                         "--tensorboard and --weights"},
                 exit_bad_input);
   if (auto why = x.of.server.know(x.how.common))
     return fail(*why, exit_bad_input);
+  if (!x.optuna.empty())
+    return export_to_optuna(x);
   return with_study(x.of, [&](client&, study_handle& study) {
     return x.trial ? export_weights_of(x, study) : export_study(x, study);
   });
@@ -193,6 +227,9 @@ void add_export(verb_table& verbs) {
   verb->add_option("--tensorboard", x->tensorboard,
                    "Write its trials into this folder, for TensorBoard: "
                    "curves, and hyper-parameters");
+  verb->add_option("--optuna", x->optuna,
+                   "Write its trials into this journal file of Optuna, for "
+                   "optuna-dashboard; needs Hippo's Python package and Optuna");
   verb->add_option("-o,--output", x->file, "Write it here");
 }
 

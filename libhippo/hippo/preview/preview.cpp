@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "hippo/core/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/tree/overview.hpp"
+#include "hippo/tree/stage_label.hpp"
 #include "hippo/tune/tuner.hpp"
 
 namespace hippo {
@@ -75,6 +80,8 @@ likely_trials(const accepted_study& study,
 struct outcome {
   std::vector<step_figures> studies;
   step_figures all;
+  std::vector<planned_stage> stages; ///< if they are wanted
+  std::uint64_t all_stages = 0;
 };
 
 void set_rate(step_figures& x) {
@@ -89,10 +96,45 @@ void restore(search_plan& plan, const stored_plan& known) {
     plan.restore_result(x.node, x.step, x.values);
 }
 
+/// Adds the stages of a plan, each with what changes in it.
+void add_stages(const search_plan& plan, std::size_t most, outcome& to) {
+  const auto all = overview(plan);
+  const auto first = to.all_stages;
+  to.all_stages += all.size();
+  configuration seen; // each hyper-parameter as it was met first
+  std::set<std::string> varied;
+  for (const auto& x : all)
+    for (const auto& [name, value] : plan.config_of(x.node))
+      if (seen.try_emplace(name, value).first->second != value)
+        varied.insert(name);
+  plan_node room;
+  // How far nodes are trained: whoever got to a child has passed its parent.
+  std::vector<step_t> known(plan.size());
+  for (auto id = plan.size(); id-- > 1;) {
+    const auto& x = plan.peek(id, room);
+    known[id] = std::max(known[id], x.restored_to);
+    if (known[id] > 0)
+      known[x.parent] = std::max(known[x.parent], x.begin);
+  }
+  for (const auto& x : all) {
+    if (to.stages.size() >= most)
+      return;
+    configuration before;
+    if (x.parent != 0)
+      before = plan.config_of(all[x.parent - 1].node);
+    to.stages.push_back(
+      {first + x.id, x.parent == 0 ? 0 : first + x.parent, x.begin, x.end,
+       std::clamp(known[x.node], x.begin, x.end), x.trials,
+       stage_label(plan.config_of(x.node), x.parent == 0 ? nullptr : &before,
+                   varied)});
+  }
+}
+
 /// Merges the trials of all studies, and with what is known.
 outcome merge(const std::vector<accepted_study>& studies,
               const std::vector<study_trials>& trials,
-              const std::map<std::string, stored_plan>* known) {
+              const std::map<std::string, stored_plan>* known,
+              std::size_t stages_max = 0) {
   std::map<std::string, search_plan> plans; // by workload key
   for (const auto& x : studies) {
     const auto key = key_of(x.spec().workload);
@@ -134,6 +176,8 @@ outcome merge(const std::vector<accepted_study>& studies,
     if (known != nullptr)
       result.all.known_steps
         = result.all.known_steps.value_or(0) + plan.restored_steps();
+    if (stages_max > 0)
+      add_stages(plan, stages_max, result);
   }
   result.all.k_wise_merge_rate
     = rates_of(result.all.delivered_steps, result.all.unique_steps,
@@ -195,7 +239,8 @@ private:
 
 expected<preview_record> preview(const std::vector<accepted_study>& studies,
                        const std::vector<workload_descriptor>& workloads,
-                       const std::map<std::string, stored_plan>* known) {
+                       const std::map<std::string, stored_plan>* known,
+                       std::size_t stages_max) {
   const error too_much{errc::resource_exhausted,
                        "too much to preview: more than "
                          + std::to_string(preview_events_max)
@@ -224,7 +269,7 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
       std::fill(ends.begin(), ends.end(), last);
     asked = ends;
   }
-  const auto whole = merge(studies, full, known);
+  auto whole = merge(studies, full, known, stages_max);
   const bool stops_early
     = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;
@@ -241,6 +286,8 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
   }
   preview_record result;
   result.full = whole.all;
+  result.stages = std::move(whole.stages);
+  result.all_stages = whole.all_stages;
   outcome estimate;
   if (stops_early) {
     estimate = likely.get();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,12 +23,14 @@ inline constexpr std::uint64_t preview_events_max = 2'000'000;
 /// @param workloads those that the studies name are among them
 /// @param known what has been trained, by workload key; null: nobody knows, and
 ///              no known steps are said
+/// @param stages_max so many stages of their tree are wanted at most
 /// @returns `errc::resource_exhausted` if that takes more than
 ///          `preview_events_max`
 /// @complexity O(trials * segments + size of `known`)
 expected<preview_record>
 preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
-        const std::map<std::string, stored_plan>* known = nullptr);
+        const std::map<std::string, stored_plan>* known = nullptr,
+        std::size_t stages_max = 0);
 
 } // namespace hippo

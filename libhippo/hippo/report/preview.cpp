@@ -44,6 +44,26 @@ json to_json(const time_figures& x) {
                                     : json(nullptr)}};
 }
 
+/// A list of one member of each stage.
+template <class T>
+json column(const std::vector<planned_stage>& stages, T planned_stage::* f) {
+  auto result = json::array();
+  for (const auto& x : stages)
+    result.push_back(x.*f);
+  return result;
+}
+
+json to_json(const std::vector<planned_stage>& x, std::uint64_t all) {
+  return {{"all_nodes", all},
+          {"id", column(x, &planned_stage::id)},
+          {"parent", column(x, &planned_stage::parent)},
+          {"begin", column(x, &planned_stage::begin)},
+          {"end", column(x, &planned_stage::end)},
+          {"known_to", column(x, &planned_stage::known_to)},
+          {"trials", column(x, &planned_stage::trials)},
+          {"label", column(x, &planned_stage::label)}};
+}
+
 std::string row(const std::string& name, std::uint64_t trials,
                 const step_figures& x) {
   const auto delivered = static_cast<double>(x.delivered_steps);
@@ -114,6 +134,8 @@ std::string preview_json(const preview_record& x) {
     result["times"] = {{"trainers", x.times->trainers},
                        {"merged", to_json(x.times->merged)},
                        {"alone", to_json(x.times->alone)}};
+  if (!x.stages.empty())
+    result["tree"] = to_json(x.stages, x.all_stages);
   return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

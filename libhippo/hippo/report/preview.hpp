@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/types.hpp"
+
 namespace hippo {
 
 /// What a set of trials would train.
@@ -41,6 +43,17 @@ struct time_preview {
   time_figures alone; ///< with merging off
 };
 
+/// A stage of the tree that studies would make, each trial trained to its end.
+struct planned_stage {
+  std::uint64_t id = 0;     ///< from 1, parents before children
+  std::uint64_t parent = 0; ///< 0: from step 0
+  step_t begin = 0;
+  step_t end = 0;
+  step_t known_to = 0; ///< up to here it is trained already
+  std::uint64_t trials = 0; ///< that pass it
+  std::string label;        ///< what changes in it
+};
+
 /// What `hippo preview` shows, before anything is spent.
 struct preview_record {
   std::vector<study_preview> studies;
@@ -49,6 +62,9 @@ struct preview_record {
   /// There if any study has one; the others count in full.
   std::optional<step_figures> estimate;
   std::optional<time_preview> times;
+  /// The first of the stages; empty: they were not asked for.
+  std::vector<planned_stage> stages;
+  std::uint64_t all_stages = 0; ///< how many there are
 };
 
 /// Top level: `trials`, `asked_steps`, `delivered_steps`, `unique_steps`,
@@ -57,7 +73,9 @@ struct preview_record {
 /// has been trained, `known_steps` and `new_steps` beside them; where it was
 /// simulated, `times` with `trainers`, `merged` and `alone`, each with
 /// `wall_seconds`, `device_seconds` and `lower_bound_seconds` (null if not
-/// known). Two-space indented.
+/// known); where there are stages, `tree` with `all_nodes` and, by columns,
+/// `id`, `parent`, `begin`, `end`, `known_to`, `trials` and `label`. Two-space
+/// indented.
 std::string preview_json(const preview_record& x);
 
 /// A table of the same, at most 80 columns wide.

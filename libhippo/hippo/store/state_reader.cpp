@@ -500,6 +500,29 @@ state_reader::load_nodes(const std::string& workload_key,
   return result;
 }
 
+expected<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
+state_reader::load_sharing(const std::string& workload_key) {
+  using pair = std::pair<std::uint64_t, std::uint64_t>;
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  if (!*workload)
+    return std::vector<pair>{};
+  return read_all<pair>(
+    database_.prepare(
+      "WITH RECURSIVE passed(node, study) AS ("
+      " SELECT node, study FROM events WHERE workload = ?1 AND kind = ?2"
+      " UNION SELECT n.parent, p.study FROM passed p JOIN nodes n"
+      "  ON n.workload = ?1 AND n.node = p.node WHERE n.parent > 0)"
+      " SELECT node, study FROM passed ORDER BY node, study"),
+    [&](sql_statement& x) {
+      x.bind(1, **workload).bind_text(2, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<pair> {
+      return pair{row.number(0), row.number(1)};
+    });
+}
+
 expected<std::optional<stored_trial>>
 state_reader::load_best(const stored_study& study) {
   const std::string order

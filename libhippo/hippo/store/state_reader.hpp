@@ -79,6 +79,12 @@ public:
   load_nodes(const std::string& workload_key,
              const std::vector<node_id>& ids);
 
+  /// Returns which studies have results on or below the nodes of a workload's
+  /// plan: pairs of a node and a study, sorted.
+  /// @complexity O(events + pairs * log pairs)
+  expected<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
+  load_sharing(const std::string& workload_key);
+
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.
   expected<std::optional<stored_trial>> load_best(const stored_study& study);

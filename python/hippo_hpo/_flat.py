@@ -1,0 +1,202 @@
+"""Values of trials for programs that know no schedules.
+
+A schedule is taken apart into its kind (`lr`) and what that has
+(`lr.cosine.horizon`), as `hippo importance` does: a number is a `constant`
+where other trials have schedules, and lists of up to 8 items are taken apart
+by place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Scalar = bool | int | float | str
+
+# Longer lists are one word.
+ITEMS_MAX = 8
+
+_RANGES = ("uniform", "log_uniform", "int_uniform")
+
+
+class Domain:
+    """What a hyper-parameter may be.
+
+    Attributes:
+        low, high: of its numbers; None: it has none, or they are `choices`.
+        log: whether they are drawn by their logarithms.
+        whole: whether they are whole.
+        choices: numbers and words, each once; empty: it has a range.
+    """
+
+    def __init__(self) -> None:
+        self.low: float | None = None
+        self.high: float | None = None
+        self.log = False
+        self.whole = True
+        self.choices: list[Scalar] = []
+
+    @property
+    def is_range(self) -> bool:
+        return self.low is not None and not self.choices
+
+    def add_range(self, low: float, high: float, log: bool,
+                  whole: bool) -> None:
+        self.low = low if self.low is None else min(self.low, low)
+        self.high = high if self.high is None else max(self.high, high)
+        self.log = log
+        self.whole = self.whole and whole
+
+    def add_choice(self, x: Scalar) -> None:
+        if x not in self.choices:
+            self.choices.append(x)
+
+    def take(self, x: Scalar) -> None:
+        """Makes room for a value that a trial has."""
+        if self.choices or isinstance(x, (str, bool)):
+            self.add_choice(x)
+        elif self.low is None or self.high is None \
+                or not self.low <= x <= self.high:
+            self.add_range(x, x, self.log and x > 0, isinstance(x, int))
+
+
+def _is_schedule(x: Any) -> bool:
+    return isinstance(x, Mapping) and len(x) == 1
+
+
+def _parts(name: str, x: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(x, Mapping):
+        yield from ((f"{name}.{key}", value) for key, value in x.items())
+    else:
+        yield from ((f"{name}[{i}]", value) for i, value in enumerate(x))
+
+
+def _schedules(name: str, x: Any) -> Iterator[str]:
+    """The names of what is a schedule in these values."""
+    if isinstance(x, (Mapping, list)):
+        if _is_schedule(x):
+            yield name
+        for part, value in _parts(name, x):
+            yield from _schedules(part, value)
+
+
+class Flattener:
+    """Takes trials of a study apart, all in the same way.
+
+    Args:
+        space: of the study file. Its ranges and choices are the domains;
+            values beyond them, which clients may ask for, widen those.
+    """
+
+    def __init__(self, space: Mapping[str, Any]) -> None:
+        self.domains: dict[str, Domain] = {}
+        self._known: set[str] = set()
+        for name, x in space.items():
+            self._find(name, x)
+        for name, x in space.items():
+            self._walk(name, x)
+
+    def add(self, trials: Iterable[Mapping[str, Any]]
+            ) -> list[dict[str, Scalar]]:
+        """Returns the values of trials, by name, and widens domains by
+        them."""
+        trials = list(trials)
+        for params in trials:
+            for name, x in params.items():
+                self._known.update(_schedules(name, x))
+        result = []
+        for params in trials:
+            flat: dict[str, Scalar] = {}
+            for name, x in params.items():
+                self._flatten(name, x, flat)
+            for name, value in flat.items():
+                self.domains.setdefault(name, Domain()).take(value)
+            result.append(flat)
+        return result
+
+    def _flatten(self, name: str, x: Any, to: dict[str, Scalar]) -> None:
+        if not isinstance(x, (Mapping, list)):
+            if name in self._known:
+                self._flatten(name, {"constant": x}, to)
+            elif isinstance(x, float) and not math.isfinite(x):
+                to[name] = str(x)
+            elif x is not None:
+                to[name] = x
+            return
+        if _is_schedule(x):
+            to[name] = next(iter(x))
+        if isinstance(x, list):
+            if len(x) > ITEMS_MAX:
+                to[name] = json.dumps(x)
+                return
+            to[f"{name}.length"] = len(x)
+        for part, value in _parts(name, x):
+            self._flatten(part, value, to)
+
+    # -- the space: as values, but for what is to be chosen
+
+    @staticmethod
+    def _options(x: Any) -> list[Any] | None:
+        """What a choice has; None: it is none."""
+        if isinstance(x, Mapping) and "choice" in x:
+            return [y["value"] if isinstance(y, Mapping) and "value" in y
+                    and y.keys() <= {"value", "with"} else y
+                    for y in x["choice"]]
+        return None
+
+    @staticmethod
+    def _brought(x: Any) -> Iterator[tuple[str, Any]]:
+        """The hyper-parameters that options of a choice bring with them."""
+        if isinstance(x, Mapping) and "choice" in x:
+            for y in x["choice"]:
+                if isinstance(y, Mapping) and "with" in y:
+                    yield from y["with"].items()
+
+    def _find(self, name: str, x: Any) -> None:
+        for brought, value in self._brought(x):
+            self._find(brought, value)
+        options = self._options(x)
+        if options is not None:
+            for y in options:
+                self._find(name, y)
+        elif isinstance(x, (Mapping, list)) \
+                and not any(key in x for key in _RANGES):
+            if _is_schedule(x):
+                self._known.add(name)
+            for part, value in _parts(name, x):
+                self._find(part, value)
+
+    def _walk(self, name: str, x: Any) -> None:
+        for brought, value in self._brought(x):
+            self._walk(brought, value)
+        options = self._options(x)
+        if options is not None:
+            for y in options:
+                self._walk(name, y)
+            return
+        kind = next((key for key in _RANGES if isinstance(x, Mapping)
+                     and key in x), None)
+        if (kind or not isinstance(x, (Mapping, list))) \
+                and name in self._known:
+            self._domain(name).add_choice("constant")
+            name += ".constant"
+        if kind:
+            low, high = x[kind]
+            self._domain(name).add_range(low, high, kind == "log_uniform",
+                                         kind == "int_uniform")
+        elif isinstance(x, (Mapping, list)):
+            if _is_schedule(x):
+                self._domain(name).add_choice(next(iter(x)))
+            if isinstance(x, list):
+                if len(x) > ITEMS_MAX:
+                    return
+                self._domain(f"{name}.length").add_choice(len(x))
+            for part, value in _parts(name, x):
+                self._walk(part, value)
+        elif x is not None:
+            self._domain(name).add_choice(x)
+
+    def _domain(self, name: str) -> Domain:
+        return self.domains.setdefault(name, Domain())

@@ -1,0 +1,100 @@
+"""Studies as runs of MLflow."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ._flat import Flattener
+from .errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from .study import Study
+
+# What one request to MLflow may have.
+METRICS_PER_BATCH = 1000
+PARAMS_PER_BATCH = 100
+
+_STATUS = {"COMPLETE": "FINISHED", "PRUNED": "FINISHED", "FAILED": "FAILED",
+           "CANCELLED": "KILLED"}
+
+
+def write_runs(study: Study, uri: str, best: int | None) -> int:
+    """What `Study.to_mlflow` does."""
+    try:
+        from mlflow.entities import Metric, Param, RunTag
+        from mlflow.tracking import MlflowClient
+    except ImportError as why:
+        raise InvalidArgument(
+            f"MLflow is needed for this: {why}. Install it with pip install "
+            "'hippo-hpo[mlflow]'") from why
+    if best is not None and best < 1:
+        raise InvalidArgument(f"the best {best} trials: 1 or more can be "
+                              "written")
+    info = study.info()
+    sign = -1 if info.direction == "maximize" else 1
+    trials = study.trials
+    ranked = sorted((x for x in trials if x.state in _STATUS),
+                    key=lambda x: (x.value is None, sign * (x.value or 0),
+                                   x.number))[:best]
+    flat = dict(zip((x.number for x in ranked), Flattener(
+        yaml.safe_load(study.text).get("space") or {}).add(
+            x.params for x in ranked)))
+    measured: dict[int, list[Metric]] = {x.number: [] for x in ranked}
+    for event in study.events():
+        if event.metrics is not None and event.trial in measured:
+            measured[event.trial] += [
+                Metric(name, value, round(1000 * event.time), event.step)
+                for name, value in event.metrics.items()
+                if not math.isnan(value)]
+
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name(info.name)
+    where = (client.create_experiment(info.name) if experiment is None
+             else experiment.experiment_id)
+    mine = f"{study.id}@{study._client.address}"
+    known = _known(client, where, mine)
+    written = 0
+    for x in ranked:
+        if x.number in known:
+            continue
+        metrics = measured[x.number]
+        begin = metrics[0].timestamp if metrics else None
+        run = client.create_run(where, start_time=begin,
+                                run_name=f"trial {x.number}").info.run_id
+        params = [Param(name, str(value))
+                  for name, value in flat[x.number].items()]
+        tags = [RunTag("hippo.study", mine), RunTag("hippo.state", x.state),
+                RunTag("hippo.shared_steps", str(x.shared_steps))]
+        if x.failure:
+            tags.append(RunTag("hippo.failure", x.failure[:5000]))
+        if x.value is not None and x.step is not None and metrics:
+            tags.append(RunTag("hippo.best", f"{x.value!r} at step {x.step}"))
+        client.log_batch(run, tags=tags)
+        for i in range(0, len(params), PARAMS_PER_BATCH):
+            client.log_batch(run, params=params[i:i + PARAMS_PER_BATCH])
+        for i in range(0, len(metrics), METRICS_PER_BATCH):
+            client.log_batch(run, metrics=metrics[i:i + METRICS_PER_BATCH])
+        # Last: a run without this number was not written to its end.
+        client.set_tag(run, "hippo.trial", x.number)
+        client.set_terminated(run, _STATUS[x.state],
+                              metrics[-1].timestamp if metrics else None)
+        written += 1
+    return written
+
+
+def _known(client: Any, experiment: str, study: str) -> set[int]:
+    """The trials of a study that are there already."""
+    result: set[int] = set()
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment], f"tags.`hippo.study` = '{study}'",
+            max_results=METRICS_PER_BATCH, page_token=token)
+        result.update(int(run.data.tags["hippo.trial"]) for run in page
+                      if "hippo.trial" in run.data.tags)
+        token = page.token
+        if not token:
+            return result

@@ -1,0 +1,270 @@
+"""Studies in a journal file of Optuna, for optuna-dashboard and whatever else
+reads one. Needs Optuna: ``pip install 'hippo-hpo[optuna]'``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ._flat import Domain, Flattener
+from .errors import InvalidArgument
+from .records import TrialInfo
+from .study import Study
+
+if TYPE_CHECKING:
+    import optuna
+
+# How often a running study is asked what is new.
+INTERVAL_SECONDS = 1.0
+
+
+def mirror(study: Study, file: str | os.PathLike[str],
+           follow: bool = True) -> int:
+    """Writes a study into a journal file of Optuna, and follows it until it
+    has ended: `optuna-dashboard FILE` shows it meanwhile.
+
+    A file that has the study already is gone on with, so that this may be
+    ended at any time and called again. Values are exact; a schedule is taken
+    apart into its kind and what that has, such as ``lr.cosine.horizon``.
+
+    Args:
+        study: of a service.
+        file: the journal; other studies may be in it.
+        follow: False: write what there is now, and return.
+
+    Returns:
+        How many trials the file has of it.
+
+    Raises:
+        InvalidArgument: the file has another study of this name, or Optuna is
+            not installed.
+        OSError: the file cannot be written.
+    """
+    journal = _Journal(study, file)
+    while True:
+        ended = journal.refresh()
+        if ended or not follow:
+            return journal.trials
+        time.sleep(INTERVAL_SECONDS)
+
+
+class _Journal:
+    """A study in a file, as far as it is written."""
+
+    def __init__(self, study: Study, file: str | os.PathLike[str]) -> None:
+        try:
+            import optuna
+        except ImportError as why:
+            raise InvalidArgument(
+                f"Optuna is needed for this: {why}. Install it with pip "
+                "install 'hippo-hpo[optuna]'") from why
+        self._optuna = optuna
+        self._study = study
+        info = study.info()
+        self._metric = info.metric
+        self._storage: Any = None
+        self._flat = Flattener(yaml.safe_load(study.text).get("space") or {})
+        self._event = 0
+        self._version = 0
+        # By number of ours: Optuna's trial, while it has not ended there.
+        self._open: dict[int, optuna.trial.Trial] = {}
+        self._ended: dict[int, optuna.trial.FrozenTrial] = {}
+        self._seen: dict[int, set[int]] = {}  # steps that were written
+        self._waiting: set[int] = set()
+        known = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        try:
+            self._to = self._create(info.name, info.direction,
+                                    os.fspath(file))
+        finally:
+            optuna.logging.set_verbosity(known)
+        self._take_up()
+
+    @property
+    def trials(self) -> int:
+        return len(self._open) + len(self._ended)
+
+    def _create(self, name: str, direction: Any,
+                file: str) -> optuna.study.Study:
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+
+        # An open journal makes the file, but says nothing of a bad path.
+        with open(file, "ab"):
+            pass
+        storage = self._storage = JournalStorage(JournalFileBackend(file))
+        if name in self._optuna.get_all_study_names(storage):
+            to = self._optuna.load_study(study_name=name, storage=storage)
+        else:
+            to = self._optuna.create_study(
+                study_name=name, storage=storage, direction=direction)
+        mine = {"id": self._study.id, "text": self._study.text}
+        known = to.user_attrs.get("hippo")
+        if known is None and not to.get_trials(deepcopy=False):
+            to.set_user_attr("hippo", mine)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # it may change, says Optuna
+                to.set_metric_names([self._metric])
+        elif known != mine:
+            raise InvalidArgument(
+                f"{file} has another study that is called {name}: give a new "
+                "file")
+        return to
+
+    def _take_up(self) -> None:
+        """Learns what the file has already."""
+        for x in self._to.get_trials(deepcopy=False):
+            number = x.user_attrs["hippo_trial"]
+            self._seen[number] = set(x.intermediate_values)
+            if x.state == self._optuna.trial.TrialState.WAITING:
+                self._waiting.add(number)
+            self._keep(number, x)
+
+    def _keep(self, number: int, x: optuna.trial.FrozenTrial) -> None:
+        if x.state.is_finished():
+            self._open.pop(number, None)
+            self._ended[number] = x
+        else:
+            self._ended.pop(number, None)
+            self._open[number] = self._optuna.trial.Trial(
+                self._to, x._trial_id)
+
+    def refresh(self) -> bool:
+        """Writes what is new. Returns whether the study has ended."""
+        # In this order: states are of trials whose values have come.
+        ended = self._study.info().ended
+        states = self._states()
+        values: dict[int, dict[int, float]] = {}
+        failures: dict[int, str] = {}
+        times: dict[int, list[float]] = {}
+        for event in self._study.events(after=self._event):
+            self._event = event.id
+            if event.metrics is not None:
+                value = event.metrics.get(self._metric, math.nan)
+                values.setdefault(event.trial, {})[event.step] = value
+            elif event.failure is not None:
+                failures[event.trial] = event.failure
+            else:
+                continue
+            times.setdefault(event.trial, []).append(event.time)
+        self._retry(states)
+        new = self._study._trials_from(self.trials)
+        for x, flat in zip(new, self._flat.add(y.params for y in new)):
+            state = states.get(x.number, "PENDING")
+            self._add(x, flat, state, values.pop(x.number, {}),
+                      times.get(x.number))
+        for number, measured in values.items():
+            self._report(number, measured)
+        for number, state in states.items():
+            if number in self._waiting and state != "PENDING":
+                self._waiting.remove(number)
+                self._storage.set_trial_state_values(
+                    self._open[number]._trial_id,
+                    self._optuna.trial.TrialState.RUNNING)
+            if number in self._open and _is_over(state):
+                self._end(number, state, failures.get(number, ""))
+        return ended
+
+    def _states(self) -> dict[int, str]:
+        """The states of trials that have changed since the last time."""
+        from ._columns import column
+
+        table = self._study._columns("table", self._version)
+        self._version = table["version"]
+        return dict(zip(table["trial"], column(table["state"])))
+
+    def _retry(self, states: Mapping[int, str]) -> None:
+        """Trials that had failed may be tried again; Optuna's may not."""
+        for number, state in states.items():
+            before = self._ended.get(number)
+            if before is not None and not _is_over(state):
+                self._write(number, before.params, before.distributions,
+                            "RUNNING", before.intermediate_values, None)
+
+    def _add(self, x: TrialInfo, flat: dict[str, Any], state: str,
+             values: dict[int, float], times: list[float] | None) -> None:
+        distributions = {name: self._distribution(self._flat.domains[name])
+                         for name in flat}
+        self._write(x.number, flat, distributions, state, values, x, times)
+
+    def _write(self, number: int, params: dict[str, Any],
+               distributions: dict[str, Any], state: str,
+               values: dict[int, float], x: TrialInfo | None,
+               times: list[float] | None = None) -> None:
+        import datetime
+
+        to = self._optuna.trial.TrialState
+        attrs: dict[str, Any] = {"hippo_trial": number}
+        how = _state_of(to, state)
+        value = None
+        if x is not None:
+            attrs.update(shared_steps=x.shared_steps)
+            if x.failure:
+                attrs["failure"] = x.failure
+            if how == to.COMPLETE:
+                value = x.value
+        if how == to.COMPLETE and value is None:
+            how = to.FAIL
+        frozen = self._optuna.trial.create_trial(
+            state=how, value=value, params=params,
+            distributions=distributions, user_attrs=attrs,
+            intermediate_values=values)
+        if times:
+            frozen.datetime_start = datetime.datetime.fromtimestamp(times[0])
+            if how.is_finished():
+                frozen.datetime_complete = datetime.datetime.fromtimestamp(
+                    times[-1])
+        if how == to.WAITING:
+            self._waiting.add(number)
+        self._to.add_trial(frozen)
+        self._seen[number] = set(values)
+        self._keep(number, self._to.get_trials(deepcopy=False)[-1])
+
+    def _report(self, number: int, values: dict[int, float]) -> None:
+        seen = self._seen.setdefault(number, set())
+        trial = self._open.get(number)
+        for step, value in values.items():
+            if trial is not None and step not in seen:
+                trial.report(value, step)
+                seen.add(step)
+
+    def _end(self, number: int, state: str, failure: str) -> None:
+        to = self._optuna.trial.TrialState
+        trial = self._open[number]
+        how = _state_of(to, state)
+        now = self._study._trials_from(number, 1)[0]
+        trial.set_user_attr("shared_steps", now.shared_steps)
+        if failure or now.failure:
+            trial.set_user_attr("failure", failure or now.failure)
+        value = now.value if how == to.COMPLETE else None
+        if how == to.COMPLETE and value is None:
+            how = to.FAIL
+        self._keep(number, self._to.tell(trial, value, how))
+
+    def _distribution(self, x: Domain) -> Any:
+        to = self._optuna.distributions
+        if not x.is_range:
+            return to.CategoricalDistribution(x.choices)
+        assert x.low is not None and x.high is not None
+        if x.whole:
+            return to.IntDistribution(int(x.low), int(x.high), log=x.log)
+        return to.FloatDistribution(x.low, x.high, log=x.log)
+
+
+_OVER = ("COMPLETE", "PRUNED", "FAILED", "CANCELLED")
+
+
+def _is_over(state: str) -> bool:
+    return state in _OVER
+
+
+def _state_of(to: Any, state: str) -> Any:
+    return {"COMPLETE": to.COMPLETE, "PRUNED": to.PRUNED, "FAILED": to.FAIL,
+            "CANCELLED": to.FAIL, "PENDING": to.WAITING}.get(state, to.RUNNING)
