@@ -12,6 +12,7 @@ ALGORITHMS = [
     {"asha": {"eta": 2, "min": 2, "mode": "stopping"}},
     {"hyperband": {"eta": 2, "min": 2}},
     {"bohb": {"eta": 2, "min": 2, "startup": 3}},
+    {"dehb": {"eta": 2, "min": 2}},
     {"median": {"grace": 4, "min_others": 2}},
     {"pbt": {"population": 6, "interval": 4}}]
 

@@ -66,6 +66,9 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     "{hyperband: {eta: " + eta + ", min: 1}}",
     "{bohb: {eta: " + eta + ", min: 1, startup: 2}}",
     "{boss: {eta: " + eta + ", min: 1, startup: 2}}",
+    "{dehb: {eta: " + eta + ", min: 1, promote: "
+      + (below(2) == 0 ? "always" : "first-round") + ", concurrent: "
+      + concurrent + "}}",
     "{median: {grace: 1, min_others: 1, concurrent: " + concurrent + "}}",
     "{pbt: {interval: 2}}",
     "client",

@@ -584,6 +584,8 @@ TEST_P(StudyCoreSeeds, RetriedUntilNothingHasFailed) {
     "algorithm: {asha: {eta: 2, min: 2, concurrent: 3, mode: stopping}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {hyperband: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {dehb: {eta: 2, min: 2, concurrent: 3}}\n"
+    "budget: {trials: 6}\n",
     "algorithm: {pbt: {interval: 4}}\nbudget: {trials: 4}\n",
     "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",
     "algorithm: {tpe: {startup: 2}}\nbudget: {trials: 6}\n",

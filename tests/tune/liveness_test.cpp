@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/tune/asha.hpp"
+#include "hippo/tune/dehb.hpp"
 #include "hippo/tune/full_training.hpp"
 #include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/median_stopping.hpp"
@@ -38,6 +39,10 @@ protected:
       return std::make_unique<hyperband>(
         trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta),
         slots % 2 == 0, halving(eta, better));
+    if (name.starts_with("dehb"))
+      return std::make_unique<dehb>(
+        trials * 4, rungs.size() > 1 ? rungs : std::vector<step_t>{1, 2}, eta,
+        name == "dehb_always", better, slots, seed);
     if (name == "sub_sampling")
       return std::make_unique<sub_sampling>(trials, rungs, better);
     if (name == "median_stopping")
@@ -105,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm,
                          testing::Values("full_training", "sha",
                                          "asha_promotion", "asha_stopping",
                                          "hyperband", "median_stopping",
-                                         "population", "sub_sampling"),
+                                         "population", "sub_sampling",
+                                         "dehb_always", "dehb_first_round"),
                          [](const auto& x) {
                            return std::string{x.param};
                          });

@@ -80,7 +80,7 @@ TEST(Settings, MisspeltNamesFindTheRightOnes) {
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
                  "(must be grid, random, tpe, sha, asha, hyperband, bohb, boss, "
-                 "median, pbt or client)"});
+                 "dehb, median, pbt or client)"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
                  "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "
@@ -244,6 +244,51 @@ TEST(Settings, BossIsHyperbandInTurnByTpeAndSubSampling) {
   expect_errors(study(twelve, "{sha: {rule: halving}}"),
                 {"algorithm.sha.rule: unknown option 'rule' of sha (may be eta, "
                  "min, max, sampler, prefer_shared, startup or candidates)"});
+}
+
+TEST(Settings, DehbHasItsDefaults) {
+  const auto found = read_settings(study(endless, "dehb"));
+  EXPECT_EQ(found.kind, algorithm_kind::dehb);
+  EXPECT_EQ(found.eta, 3u);
+  EXPECT_EQ(found.min, 1u);
+  EXPECT_TRUE(found.promotes_always);
+  EXPECT_EQ(found.concurrent, std::nullopt);
+  EXPECT_EQ(found.trials, 81u + 27 + 9 + 6 + 5) << "a round";
+  EXPECT_EQ(make_algorithm(study(endless, "dehb"))->rungs(),
+            (std::vector<step_t>{1, 3, 9, 27, 81}));
+  EXPECT_EQ(read_settings(study(endless, "dehb", "budget: {trials: 500}"))
+              .trials,
+            500u);
+  EXPECT_FALSE(read_settings(study(endless, "{dehb: {promote: first-round}}"))
+                 .promotes_always);
+  expect_warnings(study(endless, "dehb"), {});
+}
+
+TEST(Settings, DehbNeedsTwoRungsAndABracket) {
+  expect_errors(study(endless, "{dehb: {min: 81}}"),
+                {"algorithm.dehb.min: dehb needs two rungs: `min`, 81, must be "
+                 "below `steps.max`, 81; to train each trial in full use tpe"});
+  expect_errors(study(endless, "{dehb: {min: 9, max: 9}}"),
+                {"algorithm.dehb.min: dehb needs two rungs: `min`, 9, must be "
+                 "below `max`, 9; to train each trial in full use tpe"});
+  expect_errors(study(endless, "{dehb: {max: 1}}"),
+                {"algorithm: dehb needs two rungs: `min`, 1, must be below "
+                 "`max`, 1; to train each trial in full use tpe"});
+  expect_errors(study(endless, "{dehb: {promote: first}}"),
+                {"algorithm.dehb.promote: must be always or first-round, found "
+                 "first"});
+  expect_errors(study(endless, "{dehb: {sampler: tpe}}"),
+                {"algorithm.dehb.sampler: unknown option 'sampler' of dehb "
+                 "(may be eta, min, max, promote or concurrent)"});
+  expect_warnings(study(endless, "dehb", "budget: {trials: 20}"),
+                  {"budget.trials: the first bracket takes 81 trials: with 20 "
+                   "fewer go on from each of its rungs, and no other begins"});
+  expect_warnings(study(twelve, "{dehb: {min: 3}}"),
+                  {"algorithm: the first bracket takes 27 trials: with 12 "
+                   "fewer go on from each of its rungs, and no other begins"});
+  expect_warnings(study(endless, "{dehb: {concurrent: 0}}"),
+                  {"algorithm.dehb.concurrent: with 0 all trials start at once, "
+                   "before any could be made of others: all will be random"});
 }
 
 TEST(Settings, MedianHasItsDefaults) {

@@ -92,7 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "{asha: {sampler: tpe, startup: 4}}",
                   "{hyperband: {min: 3, max: 27}}",
                   "{bohb: {min: 3, max: 27, startup: 3}}",
-                  "{boss: {min: 3, max: 27, startup: 3}}", "median",
+                  "{boss: {min: 3, max: 27, startup: 3}}",
+                  "{dehb: {min: 9, concurrent: 2}}",
+                  "{dehb: {min: 27, eta: 2, promote: first-round}}", "median",
                   "{median: {sampler: tpe, startup: 3, concurrent: 3}}",
                   "{pbt: {population: 8, interval: 9}}",
                   "{pbt: {population: 9, interval: 20, quantile: 0.5}}"));

@@ -177,6 +177,8 @@ private:
         decide(split->trial, values_->branch(*split));
         reached_[split->trial] = split->at;
         forks_.push_back(*split);
+      } else if (const auto* mixed = std::get_if<cross>(&x)) {
+        decide(mixed->trial, values_->cross(*mixed));
       } else {
         running_.erase(std::get<prune>(x).trial);
       }

@@ -67,7 +67,8 @@ TEST(ToCome, IsExactWhereTheAlgorithmDoesNotDependOnTiming) {
   for (const auto* algorithm :
        {"random", "sha", "{sha: {min: 5, eta: 2}}", "hyperband",
         "{hyperband: {order: in-turn, min: 3}}", "{tpe: {startup: 3}}",
-        "{pbt: {interval: 9}}"})
+        "{dehb: {min: 9}}", "{dehb: {min: 2, eta: 4, promote: first-round}}",
+        "{dehb: {min: 9, promote: first-round}}", "{pbt: {interval: 9}}"})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       watched_run x{study(endless, algorithm, endless_budget)};
       const auto totals = x.run(seed);

@@ -188,6 +188,14 @@ private:
         reached_[split->trial] = split->at;
         forks_[split->trial] = *split;
         new_forks_.push_back(*split);
+      } else if (auto* mixed = std::get_if<cross>(&x)) {
+        EXPECT_LT(mixed->trial, tuner_.trials());
+        EXPECT_FALSE(reached_.contains(mixed->trial)) << "is not new";
+        std::set<trial_no> others{mixed->target};
+        others.insert(mixed->parents.begin(), mixed->parents.end());
+        EXPECT_EQ(others.size(), 4u) << "not three others";
+        for (auto trial : others)
+          EXPECT_TRUE(reached_.contains(trial)) << "of what is not there";
       }
     }
     most_running_ = std::max(most_running_, running_.size());

@@ -161,6 +161,7 @@ first_rung first_rung_of(const tune_settings& x) {
   switch (x.kind) {
     case algorithm_kind::sha:
     case algorithm_kind::asha:
+    case algorithm_kind::dehb:
       return x.min < x.max ? first_rung{x.min, x.trials} : first_rung{};
     case algorithm_kind::hyperband: {
       const auto first = hyperband_brackets(x.min, x.max, x.eta).front();

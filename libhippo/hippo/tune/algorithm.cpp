@@ -5,6 +5,7 @@
 
 #include "hippo/tune/asha.hpp"
 #include "hippo/tune/client_algorithm.hpp"
+#include "hippo/tune/dehb.hpp"
 #include "hippo/tune/full_training.hpp"
 #include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/median_stopping.hpp"
@@ -65,6 +66,10 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
       return make_asha(x, states);
     case algorithm_kind::hyperband:
       return make_hyperband(x, states);
+    case algorithm_kind::dehb:
+      return std::make_unique<dehb>(x.trials, rung_steps(x.min, x.max, x.eta),
+                                    x.eta, x.promotes_always, x.better,
+                                    x.concurrent, study.seed);
     case algorithm_kind::median:
       return std::make_unique<median_stopping>(x.trials, x.max, x.grace,
                                                x.min_others, x.better,

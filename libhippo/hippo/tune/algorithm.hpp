@@ -30,6 +30,17 @@ struct fork {
   friend bool operator==(const fork&, const fork&) = default;
 };
 
+/// Trial `trial`, a new one, gets values that the study's sampler makes of
+/// others': those of `target`, some of them replaced by those of `parents[0]`,
+/// moved by what lies between `parents[2]` and `parents[1]`. It shares with
+/// others what their values happen to have in common, and nothing else.
+struct cross {
+  trial_no trial = 0;
+  trial_no target = 0;
+  std::vector<trial_no> parents; ///< three
+  friend bool operator==(const cross&, const cross&) = default;
+};
+
 /// The algorithm will not train this trial further; it keeps what it has. It
 /// may be on its way: then what it was asked for is no longer wanted, and what
 /// it still measures is not heeded.
@@ -38,7 +49,7 @@ struct prune {
   friend bool operator==(const prune&, const prune&) = default;
 };
 
-using action = std::variant<advance, fork, prune>;
+using action = std::variant<advance, fork, cross, prune>;
 
 /// Steps that a study would still have to train, beyond what its trials have
 /// been asked to do already. Samplers may prefer the cheaper of choices that

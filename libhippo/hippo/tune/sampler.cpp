@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hippo/tune/client_algorithm.hpp"
+#include "hippo/tune/evolving_sampler.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
 #include "hippo/tune/static_order.hpp"
@@ -42,6 +43,11 @@ private:
 
 } // namespace
 
+trial_parameters sampler::cross(const hippo::cross&) {
+  assert(false && "no algorithm with this sampler crosses");
+  return {};
+}
+
 std::unique_ptr<sampler> make_sampler(const study_spec& study,
                                       const untrained_work* work) {
   const auto x = read_settings(study);
@@ -49,6 +55,8 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
   if (x.kind == algorithm_kind::pbt)
     return std::make_unique<perturbing_sampler>(study.space, study.seed,
                                                 shuffled, x.resample);
+  if (x.kind == algorithm_kind::dehb)
+    return std::make_unique<evolving_sampler>(study.space, study.seed);
   std::unique_ptr<sampler> result;
   if (x.sampling == sampling_kind::tpe)
     result = std::make_unique<tpe_sampler>(

@@ -33,6 +33,11 @@ public:
   /// REQUIRES: the study's algorithm forks, and `x.from` has been decided.
   virtual trial_parameters branch(const fork& x) = 0;
 
+  /// Decides the values of trial `x.trial`, made of those of others.
+  /// REQUIRES: the study's algorithm crosses, and `x.target` and `x.parents`
+  /// have been decided.
+  virtual trial_parameters cross(const hippo::cross& x);
+
   /// Trial `trial` measured `value` at state `at`.
   virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
   }

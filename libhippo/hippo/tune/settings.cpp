@@ -8,6 +8,7 @@
 
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/tune/dehb.hpp"
 #include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/rungs.hpp"
 
@@ -24,6 +25,7 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"hyperband", algorithm_kind::hyperband},
   {"bohb", algorithm_kind::hyperband},
   {"boss", algorithm_kind::hyperband},
+  {"dehb", algorithm_kind::dehb},
   {"median", algorithm_kind::median},
   {"pbt", algorithm_kind::pbt},
   {"client", algorithm_kind::client}};
@@ -55,6 +57,8 @@ std::vector<std::string> own_options(const std::string& name,
                 "iterations", "order", "prefer_shared"};
       return {"eta",     "min",   "max",  "brackets",     "iterations",
               "sampler", "order", "rule", "prefer_shared"};
+    case algorithm_kind::dehb:
+      return {"eta", "min", "max", "promote", "concurrent"};
     case algorithm_kind::median:
       return {"grace",   "min_others", "max",
               "sampler", "concurrent", "prefer_shared"};
@@ -69,7 +73,7 @@ std::vector<std::string> own_options(const std::string& name,
 
 bool has_rungs(algorithm_kind kind) {
   return kind == algorithm_kind::sha || kind == algorithm_kind::asha
-         || kind == algorithm_kind::hyperband;
+         || kind == algorithm_kind::hyperband || kind == algorithm_kind::dehb;
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -103,6 +107,7 @@ public:
     out_.startup = whole("startup", 1, max_trials, out_.startup);
     out_.candidates = whole("candidates", 1, candidates_max, out_.candidates);
     read_hyperband();
+    read_dehb();
     read_median();
     count_trials();
     read_population();
@@ -212,7 +217,8 @@ private:
     }
     const auto* x = find("concurrent");
     const bool learns = out_.sampling == sampling_kind::tpe
-                        || out_.kind == algorithm_kind::asha;
+                        || out_.kind == algorithm_kind::asha
+                        || out_.kind == algorithm_kind::dehb;
     if (x == nullptr ? learns : to_text(*x) == "auto")
       out_.concurrent = std::nullopt;
     else
@@ -241,6 +247,30 @@ private:
       = whole("iterations", 1, max_trials, study_.budget.trials ? 0 : 1);
     if (iterations > 0)
       own_trials_ = round_trials_ * iterations;
+  }
+
+  void read_dehb() {
+    if (out_.kind != algorithm_kind::dehb)
+      return;
+    out_.promotes_always
+      = word("promote", {"always", "first-round"}, "always") == "always";
+    if (out_.min == out_.max) {
+      error(find("min") != nullptr ? path_of("min") : "algorithm",
+            "dehb needs two rungs: `min`, " + std::to_string(out_.min)
+              + ", must be below "
+              + (find("max") != nullptr ? "`max`, " : "`steps.max`, ")
+              + std::to_string(out_.max)
+              + "; to train each trial in full use tpe");
+      return;
+    }
+    const auto rungs = rung_steps(out_.min, out_.max, out_.eta).size();
+    const auto round = dehb_brackets(rungs, out_.eta);
+    bracket_trials_ = round[0].sizes[0];
+    if (study_.budget.trials)
+      return;
+    own_trials_ = 0;
+    for (const auto& x : round)
+      *own_trials_ += x.sizes[0];
   }
 
   void read_median() {
@@ -369,6 +399,11 @@ private:
            "a round of the brackets takes " + std::to_string(round_trials_)
              + " trials: with " + std::to_string(out_.trials)
              + " the last ones stay empty");
+    else if (out_.trials < bracket_trials_) // of DEHB
+      warn(budget && *budget == out_.trials ? "budget.trials" : "algorithm",
+           "the first bracket takes " + std::to_string(bracket_trials_)
+             + " trials: with " + std::to_string(out_.trials)
+             + " fewer go on from each of its rungs, and no other begins");
     else if (size && wanted != unlimited && *size < wanted)
       warn(budget ? "budget.trials" : "algorithm",
            "the space has only " + std::to_string(*size)
@@ -415,6 +450,11 @@ private:
   }
 
   void warn_of_odd_sampling() {
+    if (found_.errors.empty() && out_.kind == algorithm_kind::dehb
+        && out_.concurrent == 0)
+      warn(path_of("concurrent"),
+           "with 0 all trials start at once, before any could be made of"
+           " others: all will be random");
     if (out_.sampling != sampling_kind::tpe || !found_.errors.empty())
       return;
     if (out_.kind == algorithm_kind::sha)
@@ -434,6 +474,7 @@ private:
   /// How many trials the algorithm has whatever the budget; nothing: any.
   std::optional<std::uint64_t> own_trials_;
   std::uint64_t round_trials_ = 0; ///< of Hyperband's brackets together
+  std::uint64_t bracket_trials_ = 0; ///< of DEHB's first bracket
 };
 
 } // namespace

@@ -22,6 +22,7 @@ enum class algorithm_kind {
   sha,
   asha,
   hyperband,
+  dehb,
   median,
   pbt,
   client,
@@ -52,6 +53,9 @@ struct tune_settings {
   std::uint64_t brackets = 1; ///< of a round, from s_max down
   bool in_turn = false;       ///< one bracket after the other
   bracket_rule rule = bracket_rule::halving;
+
+  // Of `dehb`:
+  bool promotes_always = true; ///< else in the first round of brackets only
 
   // Of `median`:
   step_t grace = 1;             ///< nothing is pruned before

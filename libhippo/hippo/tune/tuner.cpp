@@ -337,6 +337,8 @@ void tuner::carry_out(const std::vector<action>& actions, turn& out) {
       ask(go->trial, go->to, out);
     } else if (const auto* branch = std::get_if<fork>(&x)) {
       add(branch->trial, branch, out);
+    } else if (const auto* mixed = std::get_if<cross>(&x)) {
+      add(mixed->trial, sampler_->cross(*mixed), out);
     } else {
       out.pruned.push_back(std::get<prune>(x).trial);
       window_.settle(out.pruned.back());
@@ -354,9 +356,13 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
     for (auto& [name, x] : values.sequences)
       x = spliced(before.at(name), x, origin->at);
   }
+  add(trial, std::move(values), out);
+}
+
+void tuner::add(trial_no trial, trial_parameters values, turn& out) {
   if (values.responsive)
     responsive_[trial].observed.better = better_;
-  if (origin != nullptr || values.responsive
+  if (forks_.contains(trial) || values.responsive
       || (!sampler_->is_static() && !sampler_->recall(trial))) {
     held_bytes_ += bytes_of(values);
     decided_.emplace(trial, std::move(values));

@@ -143,6 +143,7 @@ private:
   /// Lets as many trials begin as there is room for.
   void open(turn& out);
   void add(trial_no trial, const fork* origin, turn& out);
+  void add(trial_no trial, trial_parameters values, turn& out);
   [[nodiscard]] bool is_added(trial_no trial) const {
     return trial < added_.size() && added_[trial];
   }
