@@ -115,7 +115,7 @@ void draw_and_join() {
   told_sampler x{spec_of(study_text)};
   hot_path([&] {
     for (trial_no i = 0; i < 1000; ++i)
-      join(x.sampler.draw(i).sequences, x.step);
+      join(x.sampler->draw(i).sequences, x.step);
   });
 }
 

@@ -2,13 +2,14 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "hippo/core/hash.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/train/descriptor.hpp"
-#include "hippo/tune/tpe_sampler.hpp"
+#include "hippo/tune/sampler.hpp"
 
 namespace hippo {
 
@@ -22,32 +23,32 @@ inline study_spec spec_of(const std::string& text) {
   return std::move(*read.study);
 }
 
-/// A TPE sampler with its default options, that is told values which mean
-/// nothing.
+/// The sampler that a study names, told values which mean nothing.
 struct told_sampler {
-  explicit told_sampler(const study_spec& study)
-    : step(study.max_steps),
-      sampler(study.space, 1, 10, 24, direction::maximize, step, nullptr) {}
+  explicit told_sampler(study_spec study) : step(study.max_steps) {
+    study.seed = 1;
+    sampler = make_sampler(study);
+  }
 
   step_t step; ///< of all results
-  tpe_sampler sampler;
+  std::unique_ptr<hippo::sampler> sampler;
 
   void tell(trial_no trial) {
     const auto draw = hash_bytes(&trial, sizeof(trial));
-    sampler.on_result(trial, step, static_cast<double>(draw >> 11) * 0x1p-53);
+    sampler->on_result(trial, step, static_cast<double>(draw >> 11) * 0x1p-53);
   }
 
   /// Draws so many trials and then tells their results: all of them are random
   /// ones, and cheap.
   void fill(trial_no trials) {
     for (trial_no i = 0; i < trials; ++i)
-      sampler.draw(i);
+      sampler->draw(i);
     for (trial_no i = 0; i < trials; ++i)
       tell(i);
   }
 
   void suggest(trial_no trial) {
-    sampler.draw(trial);
+    sampler->draw(trial);
     tell(trial);
   }
 };

@@ -17,6 +17,13 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(hippo_xxhash INTERFACE)
 target_include_directories(hippo_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 
+# Linear algebra, and L-BFGS on it; both headers alone.
+find_package(Eigen3 REQUIRED)
+find_path(LBFGSPP_INCLUDE_DIR LBFGS.h REQUIRED)
+add_library(hippo_eigen INTERFACE)
+target_include_directories(hippo_eigen SYSTEM INTERFACE ${LBFGSPP_INCLUDE_DIR})
+target_link_libraries(hippo_eigen INTERFACE Eigen3::Eigen)
+
 # Debian's libcaf-dev has no CMake package: make the target by hand.
 find_path(CAF_INCLUDE_DIR caf/all.hpp REQUIRED)
 find_library(CAF_CORE_LIB caf_core REQUIRED)

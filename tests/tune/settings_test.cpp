@@ -79,8 +79,8 @@ TEST(Settings, AlgorithmsGetTheirRungs) {
 TEST(Settings, MisspeltNamesFindTheRightOnes) {
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
-                 "(must be grid, random, tpe, sha, asha, hyperband, bohb, boss, "
-                 "dehb, median, pbt or client)"});
+                 "(must be grid, random, tpe, gp, sha, asha, hyperband, bohb, "
+                 "boss, dehb, median, pbt or client)"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
                  "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "
@@ -398,11 +398,68 @@ TEST(Settings, TpeStartsNoMoreThanTrainersHaveRoomFor) {
 }
 
 TEST(Settings, SharingIsPreferredUnlessItIsOff) {
-  EXPECT_TRUE(read_settings(study(twelve, "asha")).prefer_shared);
-  EXPECT_FALSE(
-    read_settings(study(twelve, "{asha: {prefer_shared: off}}")).prefer_shared);
+  const auto preference = [](const char* algorithm) {
+    return read_settings(study(twelve, algorithm)).prefer_shared;
+  };
+  EXPECT_EQ(preference("asha"), sharing_preference::ties);
+  EXPECT_EQ(preference("{asha: {prefer_shared: on}}"),
+            sharing_preference::ties);
+  EXPECT_EQ(preference("{asha: {prefer_shared: ties}}"),
+            sharing_preference::ties);
+  EXPECT_EQ(preference("{asha: {prefer_shared: off}}"),
+            sharing_preference::off);
+  EXPECT_EQ(preference("gp"), sharing_preference::price);
+  EXPECT_EQ(preference("{asha: {sampler: gp}}"), sharing_preference::price);
+  EXPECT_EQ(preference("{gp: {prefer_shared: ties}}"),
+            sharing_preference::ties);
   expect_errors(study(twelve, "{sha: {prefer_shared: no}}"),
-                {"algorithm.sha.prefer_shared: must be on or off, found no"});
+                {"algorithm.sha.prefer_shared: must be off, ties, price or on,"
+                 " found no, did you mean 'on'?"});
+  for (const auto* x : {"tpe", "asha", "bohb"})
+    expect_errors(
+      study(twelve, std::string{"{"} + x + ": {prefer_shared: price}}"),
+      {"algorithm." + std::string{x}
+       + ".prefer_shared: price is for the sampler gp, which says what a trial"
+         " is worth: use ties, or `sampler: gp`"});
+}
+
+TEST(Settings, GpIsASamplerAndAnAlgorithm) {
+  const auto found = read_settings(study(twelve, "{gp: {startup: 3}}"));
+  EXPECT_EQ(found.sampling, sampling_kind::gp);
+  EXPECT_EQ(found.startup, 3u);
+  EXPECT_FALSE(found.concurrent); // auto
+  EXPECT_EQ(make_algorithm(study(twelve, "gp"))->rungs(),
+            std::vector<step_t>{81});
+  for (const auto* x : {"sha", "asha", "hyperband", "median", "client"})
+    EXPECT_FALSE(make_sampler(study(twelve, std::string{"{"} + x
+                                              + ": {sampler: gp}}"))
+                   ->is_static());
+  EXPECT_TRUE(
+    read_settings(study(twelve, "{hyperband: {sampler: gp}}")).in_turn);
+  expect_errors(study(twelve, "{gp: {candidates: 30}}"),
+                {"algorithm.gp.candidates: unknown option 'candidates' of gp "
+                 "(may be concurrent, prefer_shared or startup)"});
+  expect_errors(study(twelve, "{pbt: {sampler: gp}}"),
+                {"algorithm.pbt.sampler: must be random or grid, found gp"});
+}
+
+TEST(Settings, GpTakesNoMoreThan200Leaves) {
+  const auto of = [](int leaves, const char* algorithm) {
+    std::string each = "{piecewise: [[0, 1]";
+    for (int i = 1; i <= leaves; ++i)
+      each += ", [" + std::to_string(i) + ", {uniform: [0, 1]}]";
+    each += "]}";
+    return study("{x: " + each + ", y: " + each + ", z: " + each + "}",
+                 algorithm, "budget: {trials: 9}");
+  };
+  EXPECT_EQ(of(66, "gp").space.leaves(), 198u);
+  expect_errors(of(66, "gp"), {});
+  const std::string why
+    = "gp takes at most 200 choices and ranges, and the space has 201: use tpe";
+  expect_errors(of(67, "gp"), {"algorithm: " + why});
+  expect_errors(of(67, "{asha: {sampler: gp}}"),
+                {"algorithm.asha.sampler: " + why});
+  expect_errors(of(67, "tpe"), {});
 }
 
 TEST(Settings, ClientsDecideOnlyWhereThereAreAny) {

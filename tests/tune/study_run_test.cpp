@@ -91,6 +91,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "{asha: {concurrent: 4, mode: stopping}}",
                   "{asha: {sampler: tpe, startup: 4}}",
                   "{hyperband: {min: 3, max: 27}}",
+                  "{gp: {startup: 3}}",
+                  "{asha: {sampler: gp, startup: 3}}",
                   "{bohb: {min: 3, max: 27, startup: 3}}",
                   "{boss: {min: 3, max: 27, startup: 3}}",
                   "{dehb: {min: 9, concurrent: 2}}",

@@ -252,6 +252,24 @@ void add_varied(const space_node& x, bool brought, std::set<std::string>& to) {
 
 } // namespace
 
+namespace {
+
+std::uint64_t leaves_in(const space_node& x) {
+  std::uint64_t result
+    = x.type == space_node::kind::choice || x.type == space_node::kind::range;
+  for (const auto& child : x.children)
+    result += leaves_in(child);
+  for (const auto& space : x.brought)
+    result += leaves_in(space);
+  return result;
+}
+
+} // namespace
+
+std::uint64_t search_space::leaves() const {
+  return root_ == nullptr ? 0 : leaves_in(*root_);
+}
+
 std::set<std::string> search_space::varied() const {
   std::set<std::string> result;
   if (root_ != nullptr)

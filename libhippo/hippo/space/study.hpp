@@ -54,6 +54,10 @@ public:
   /// it infinite or it exceeds 2^63.
   [[nodiscard]] std::optional<std::uint64_t> size() const;
 
+  /// Returns the number of choices and ranges, in whatever combinations they
+  /// are.
+  [[nodiscard]] std::uint64_t leaves() const;
+
   /// Returns combination `index` in a fixed order.
   /// REQUIRES: `index < *size()`
   [[nodiscard]] trial_parameters at(std::uint64_t index) const;

@@ -58,6 +58,7 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
     case algorithm_kind::grid:
     case algorithm_kind::random:
     case algorithm_kind::tpe:
+    case algorithm_kind::gp:
       return std::make_unique<full_training>(x.trials, x.max, x.concurrent);
     case algorithm_kind::sha:
       return std::make_unique<sha>(

@@ -105,6 +105,13 @@ public:
   /// What was given it does not keep.
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
+  [[nodiscard]] std::optional<trial_choice>
+  choice_of(trial_no trial) const override {
+    return others_->choice_of(trial);
+  }
+  void restore(trial_no trial, trial_choice x) override {
+    others_->restore(trial, std::move(x));
+  }
   trial_parameters branch(const fork& x) override {
     return others_->branch(x);
   }

@@ -5,7 +5,9 @@
 
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/evolving_sampler.hpp"
+#include "hippo/tune/gp_sampler.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
+#include "hippo/tune/rungs.hpp"
 #include "hippo/tune/settings.hpp"
 #include "hippo/tune/static_order.hpp"
 #include "hippo/tune/tpe_sampler.hpp"
@@ -41,6 +43,33 @@ private:
   static_order order_;
 };
 
+/// The steps whose results a model learns from.
+std::vector<step_t> marks_of(const tune_settings& x) {
+  return rung_steps(x.kind == algorithm_kind::median ? x.grace : x.min, x.max,
+                    x.eta);
+}
+
+/// Whether trials may end before the last step.
+bool stops_early(const tune_settings& x) {
+  return x.min < x.max || x.kind == algorithm_kind::median;
+}
+
+std::unique_ptr<sampler>
+make_gp(const study_spec& study, const tune_settings& x,
+        const untrained_work* work,
+        const std::map<std::string, sequence>& defaults) {
+  gp_options options;
+  options.seed = study.seed;
+  options.startup = x.startup;
+  options.better = x.better;
+  options.marks = marks_of(x);
+  options.first = x.min;
+  options.trials = x.trials;
+  if (x.prefer_shared == sharing_preference::price)
+    options.price = stops_early(x) ? step_price::full : step_price::falling;
+  return std::make_unique<gp_sampler>(study.space, defaults, options, work);
+}
+
 } // namespace
 
 trial_parameters sampler::cross(const hippo::cross&) {
@@ -48,8 +77,9 @@ trial_parameters sampler::cross(const hippo::cross&) {
   return {};
 }
 
-std::unique_ptr<sampler> make_sampler(const study_spec& study,
-                                      const untrained_work* work) {
+std::unique_ptr<sampler>
+make_sampler(const study_spec& study, const untrained_work* work,
+             const std::map<std::string, sequence>& defaults) {
   const auto x = read_settings(study);
   const bool shuffled = x.sampling != sampling_kind::grid;
   if (x.kind == algorithm_kind::pbt)
@@ -57,11 +87,14 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
                                                 shuffled, x.resample);
   if (x.kind == algorithm_kind::dehb)
     return std::make_unique<evolving_sampler>(study.space, study.seed);
+  if (x.prefer_shared == sharing_preference::off)
+    work = nullptr;
   std::unique_ptr<sampler> result;
   if (x.sampling == sampling_kind::tpe)
-    result = std::make_unique<tpe_sampler>(
-      study.space, study.seed, x.startup, x.candidates, x.better, x.min,
-      x.prefer_shared ? work : nullptr);
+    result = std::make_unique<tpe_sampler>(study.space, study.seed, x.startup,
+                                           x.candidates, x.better, x.min, work);
+  else if (x.sampling == sampling_kind::gp)
+    result = make_gp(study, x, work, defaults);
   else
     result = std::make_unique<static_sampler>(study, shuffled);
   if (x.kind == algorithm_kind::client)

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "hippo/core/choice.hpp"
 #include "hippo/tune/algorithm.hpp"
 
 namespace hippo {
@@ -28,6 +31,16 @@ public:
     return std::nullopt;
   }
 
+  /// Returns what it has decided of a trial, if a restart must be told.
+  [[nodiscard]] virtual std::optional<trial_choice>
+  choice_of(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
+
+  /// Says what `choice_of` returned of a trial before a restart: `draw` decides
+  /// so again. A choice that is none of the space is passed over.
+  virtual void restore(trial_no /*trial*/, trial_choice /*x*/) {}
+
   /// Decides the values of trial `x.trial`: those of `x.from` up to state
   /// `x.at`, others from there on.
   /// REQUIRES: the study's algorithm forks, and `x.from` has been decided.
@@ -52,7 +65,9 @@ public:
 /// Makes the sampler that a study names. The study has been checked by
 /// `check_algorithm`.
 /// @param work may be null; otherwise it outlives the sampler
-std::unique_ptr<sampler> make_sampler(const study_spec& study,
-                                      const untrained_work* work = nullptr);
+/// @param defaults what hyper-parameters are that a combination leaves out
+std::unique_ptr<sampler>
+make_sampler(const study_spec& study, const untrained_work* work = nullptr,
+             const std::map<std::string, sequence>& defaults = {});
 
 } // namespace hippo

@@ -20,6 +20,7 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"grid", algorithm_kind::grid},
   {"random", algorithm_kind::random},
   {"tpe", algorithm_kind::tpe},
+  {"gp", algorithm_kind::gp},
   {"sha", algorithm_kind::sha},
   {"asha", algorithm_kind::asha},
   {"hyperband", algorithm_kind::hyperband},
@@ -34,8 +35,8 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
 /// time is limited.
 constexpr std::uint64_t trials_of_a_time_budget = 10'000;
 
-/// The options of the sampler `tpe`.
-const std::vector<std::string> tpe_options{"startup", "candidates"};
+/// The options of the samplers that learn; `candidates` is of `tpe` alone.
+const std::vector<std::string> learning_options{"startup", "candidates"};
 
 /// Returns the options of an algorithm but for those of its sampler.
 std::vector<std::string> own_options(const std::string& name,
@@ -45,6 +46,7 @@ std::vector<std::string> own_options(const std::string& name,
     case algorithm_kind::random:
       return {};
     case algorithm_kind::tpe:
+    case algorithm_kind::gp:
       return {"concurrent", "prefer_shared"};
     case algorithm_kind::sha:
       return {"eta", "min", "max", "sampler", "prefer_shared"};
@@ -103,7 +105,7 @@ public:
     out_.may_resume
       = word("mode", {"promotion", "stopping"}, "promotion") == "promotion";
     read_concurrent();
-    out_.prefer_shared = word("prefer_shared", {"on", "off"}, "on") == "on";
+    read_prefer_shared();
     out_.startup = whole("startup", 1, max_trials, out_.startup);
     out_.candidates = whole("candidates", 1, candidates_max, out_.candidates);
     read_hyperband();
@@ -163,11 +165,14 @@ private:
   void refuse_unknown_options() {
     const auto& own = study_.algorithm.name;
     auto known = own_options(own, out_.kind);
-    const bool may_learn = out_.kind == algorithm_kind::tpe || is_learning_hyperband()
+    const bool may_learn = out_.kind == algorithm_kind::tpe
+                           || out_.kind == algorithm_kind::gp
+                           || is_learning_hyperband()
                            || (contains(known, "sampler")
                                && out_.kind != algorithm_kind::pbt);
     if (may_learn)
-      known.insert(known.end(), tpe_options.begin(), tpe_options.end());
+      known.insert(known.end(), learning_options.begin(),
+                   learning_options.end() - (out_.sampling == sampling_kind::gp));
     for (const auto& [name, value] : study_.algorithm.options)
       if (!contains(known, name))
         error(path_of(name), "unknown option '" + name + "' of " + own
@@ -175,23 +180,45 @@ private:
                                + (known.empty() ? " (it takes none)"
                                                 : " (may be " + listed(known)
                                                     + ")"));
-      else if (contains(tpe_options, name)
-               && out_.sampling != sampling_kind::tpe)
-        error(path_of(name), "is an option of `sampler: tpe`");
+      else if (contains(learning_options, name) && !learns(out_.sampling))
+        error(path_of(name), name == "candidates"
+                               ? "is an option of `sampler: tpe`"
+                               : "is an option of `sampler: tpe` or `gp`");
   }
 
   void read_sampling() {
     std::vector<std::string> known{"random", "grid"};
     if (out_.kind != algorithm_kind::pbt)
-      known.emplace_back("tpe");
+      known.insert(known.end(), {"tpe", "gp"});
     const std::string name
       = out_.kind == algorithm_kind::grid ? "grid"
-                : out_.kind == algorithm_kind::tpe || is_learning_hyperband()
-                  ? "tpe"
-                  : word("sampler", known, "random");
+        : out_.kind == algorithm_kind::gp ? "gp"
+        : out_.kind == algorithm_kind::tpe || is_learning_hyperband()
+          ? "tpe"
+          : word("sampler", known, "random");
     out_.sampling = name == "grid"  ? sampling_kind::grid
                     : name == "tpe" ? sampling_kind::tpe
+                    : name == "gp"  ? sampling_kind::gp
                                     : sampling_kind::random;
+    if (out_.sampling == sampling_kind::gp
+        && study_.space.leaves() > gp_leaves_max)
+      error(out_.kind == algorithm_kind::gp ? "algorithm" : path_of("sampler"),
+            "gp takes at most " + std::to_string(gp_leaves_max)
+              + " choices and ranges, and the space has "
+              + std::to_string(study_.space.leaves()) + ": use tpe");
+  }
+
+  void read_prefer_shared() {
+    const bool has_price = out_.sampling == sampling_kind::gp;
+    const auto name = word("prefer_shared", {"off", "ties", "price", "on"},
+                           has_price ? "price" : "ties");
+    if (name == "price" && !has_price)
+      error(path_of("prefer_shared"),
+            "price is for the sampler gp, which says what a trial is worth: use"
+            " ties, or `sampler: gp`");
+    out_.prefer_shared = name == "off"     ? sharing_preference::off
+                         : name == "price" ? sharing_preference::price
+                                           : sharing_preference::ties;
   }
 
   void read_steps() {
@@ -216,10 +243,10 @@ private:
       return;
     }
     const auto* x = find("concurrent");
-    const bool learns = out_.sampling == sampling_kind::tpe
-                        || out_.kind == algorithm_kind::asha
-                        || out_.kind == algorithm_kind::dehb;
-    if (x == nullptr ? learns : to_text(*x) == "auto")
+    const bool is_auto = learns(out_.sampling)
+                         || out_.kind == algorithm_kind::asha
+                         || out_.kind == algorithm_kind::dehb;
+    if (x == nullptr ? is_auto : to_text(*x) == "auto")
       out_.concurrent = std::nullopt;
     else
       out_.concurrent = whole("concurrent", 0, most, 0, "`auto` or ");
@@ -237,7 +264,7 @@ private:
                   : bracket_rule::sub_sampling;
     out_.in_turn
       = word("order", {"together", "in-turn"},
-             out_.sampling == sampling_kind::tpe ? "in-turn" : "together")
+             learns(out_.sampling) ? "in-turn" : "together")
         == "in-turn";
     round_trials_ = 0;
     for (std::size_t i = 0; i < out_.brackets; ++i)
@@ -455,17 +482,20 @@ private:
       warn(path_of("concurrent"),
            "with 0 all trials start at once, before any could be made of"
            " others: all will be random");
-    if (out_.sampling != sampling_kind::tpe || !found_.errors.empty())
+    if (!learns(out_.sampling) || !found_.errors.empty())
       return;
+    const std::string name
+      = out_.sampling == sampling_kind::gp ? "gp" : "tpe";
     if (out_.kind == algorithm_kind::sha)
       warn(path_of("sampler"),
-           "sha starts all trials at once, before tpe could learn: all will be"
-           " random; use asha, hyperband or median with it");
+           "sha starts all trials at once, before " + name
+             + " could learn: all will be random; use asha, hyperband or median"
+               " with it");
     else if (out_.concurrent == 0 && out_.kind != algorithm_kind::hyperband
              && out_.kind != algorithm_kind::client)
       warn(path_of("concurrent"),
-           "with 0 all trials start at once, before tpe could learn: all will"
-           " be random");
+           "with 0 all trials start at once, before " + name
+             + " could learn: all will be random");
   }
 
   const study_spec& study_;

@@ -19,6 +19,7 @@ enum class algorithm_kind {
   grid,
   random,
   tpe,
+  gp,
   sha,
   asha,
   hyperband,
@@ -32,7 +33,22 @@ enum class algorithm_kind {
 enum class bracket_rule { halving, sub_sampling };
 
 /// Where the values of trials come from.
-enum class sampling_kind { random, grid, tpe };
+enum class sampling_kind { random, grid, tpe, gp };
+
+/// Whether a sampler of that kind learns from results.
+inline bool learns(sampling_kind x) {
+  return x == sampling_kind::tpe || x == sampling_kind::gp;
+}
+
+/// What untrained work is to a sampler that learns.
+enum class sharing_preference {
+  off,
+  ties,  ///< of equally good candidates the one with the least is taken
+  price, ///< it is weighed against what is expected (`gp` only)
+};
+
+/// The most leaves of a space that `gp` takes.
+inline constexpr std::uint64_t gp_leaves_max = 200;
 
 /// What a study's algorithm is to do, every option with its meaning.
 struct tune_settings {
@@ -46,8 +62,7 @@ struct tune_settings {
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
   /// Trials in flight at most; see `flight`.
   std::optional<std::uint64_t> concurrent = 0;
-  /// Of equally good candidates of `tpe` the one with the least untrained work.
-  bool prefer_shared = true;
+  sharing_preference prefer_shared = sharing_preference::ties;
 
   // Of `hyperband`:
   std::uint64_t brackets = 1; ///< of a round, from s_max down
@@ -66,9 +81,9 @@ struct tune_settings {
   std::uint64_t replaced = 0; ///< members at the end of a generation
   double resample = 0.25;     ///< probability that a value is drawn anew
 
-  // Of the sampler `tpe`:
+  // Of the samplers `tpe` and `gp`:
   std::uint64_t startup = 10;    ///< results before it learns from them
-  std::uint64_t candidates = 24; ///< for each trial
+  std::uint64_t candidates = 24; ///< for each trial (`tpe` only)
 };
 
 /// Reads what a study says of its algorithm, and what its space and budget say

@@ -1,7 +1,8 @@
 #include "hippo/tune/tpe_sampler.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <iterator>
+#include <unordered_map>
 #include <utility>
 
 namespace hippo {
@@ -17,39 +18,13 @@ tpe_sampler::tpe_sampler(search_space space, std::uint64_t seed,
                          std::uint64_t startup, std::uint64_t candidates,
                          direction better, step_t first,
                          const untrained_work* work)
-  : space_(std::move(space)),
-    seed_(seed),
+  : learning_sampler(std::move(space), seed, first, work),
     startup_(startup),
     candidates_(candidates),
-    better_(better),
-    first_(first),
-    work_(work),
-    order_(space_, seed, true) {}
-
-trial_parameters tpe_sampler::draw(trial_no trial) {
-  auto taken = proposal(trial);
-  if (!taken)
-    taken = random(trial);
-  tried_.insert(*taken);
-  auto result = values_of(*taken);
-  taken_[trial] = std::move(*taken);
-  return result;
-}
-
-std::optional<trial_parameters> tpe_sampler::recall(trial_no trial) const {
-  const auto i = taken_.find(trial);
-  if (i == taken_.end())
-    return std::nullopt;
-  return values_of(i->second);
-}
-
-trial_parameters tpe_sampler::branch(const fork&) {
-  assert(false && "no algorithm with this sampler forks");
-  return {};
-}
+    better_(better) {}
 
 void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
-  if (at == 0 || !taken_.contains(trial))
+  if (at == 0 || taken(trial) == nullptr)
     return;
   auto& [ranking, trials, in_order] = boards_[at];
   if (!trials.insert(trial).second) // notified before
@@ -61,69 +36,33 @@ void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
 }
 
 void tpe_sampler::on_failure(trial_no trial) {
-  if (taken_.contains(trial)
+  if (taken(trial) != nullptr
       && std::find(failed_.begin(), failed_.end(), trial) == failed_.end())
     failed_.push_back(trial);
 }
 
-tpe_sampler::leaf_no tpe_sampler::number_of(const space_leaf& leaf) {
-  const auto found = leaves_.find(leaf.path());
-  if (found != leaves_.end())
-    return found->second;
-  const auto number = static_cast<leaf_no>(leaves_.size());
-  leaves_.emplace(leaf.path(), number);
-  return number;
-}
-
-tpe_sampler::combination tpe_sampler::record(const leaf_decider& pick) {
-  combination result;
-  space_.walk([&](const space_leaf& leaf) {
-    const auto decision = pick(leaf);
-    result.emplace_back(number_of(leaf), decision);
-    return decision;
-  });
-  return result;
-}
-
-trial_parameters tpe_sampler::values_of(const combination& x) const {
-  auto next = x.begin();
-  return space_.decide([&](const space_leaf&) { return (next++)->second; });
-}
-
-tpe_sampler::combination tpe_sampler::random(trial_no trial) {
-  const auto size = space_.size();
-  if (!size)
-    return record(order_(trial));
-  while (next_random_ < *size) {
-    auto result = record(order_(next_random_++));
-    if (!tried_.contains(result))
-      return result;
-  }
-  return record(order_(trial)); // everything was tried
-}
-
-std::optional<tpe_sampler::combination>
-tpe_sampler::proposal(trial_no trial) {
+std::optional<learning_sampler::proposal>
+tpe_sampler::propose(trial_no trial) {
   if (model_step_ == 0)
     return std::nullopt;
   auto found = draw_candidates(trial);
   std::erase_if(found,
-                [&](const candidate& x) { return tried_.contains(x.taken); });
+                [&](const candidate& x) { return was_tried(x.taken); });
   if (found.empty())
     return std::nullopt;
   auto best = found.begin();
-  if (work_ != nullptr) {
-    auto least = work_->of(values_of(best->taken), first_);
+  if (looks_at_work()) {
+    auto least = untrained(values_of(best->taken));
     for (auto x = std::next(best);
          x != found.end() && x->score == best->score && least > 0; ++x) {
-      const auto work = work_->of(values_of(x->taken), first_);
+      const auto work = untrained(values_of(x->taken));
       if (work < least) {
         best = x;
         least = work;
       }
     }
   }
-  return std::move(best->taken);
+  return proposal{std::move(best->taken), std::nullopt};
 }
 
 std::vector<tpe_sampler::candidate>
@@ -154,7 +93,7 @@ tpe_sampler::draw_candidates(trial_no trial) {
     candidate x{0, i, {}};
     x.taken = record([&](const space_leaf& leaf) {
       auto& density = density_of(leaf, number_of(leaf));
-      addressed_draws draws{{seed_, trial, i}, leaf.path()};
+      addressed_draws draws{{seed(), trial, i}, leaf.path()};
       const auto decision = density.good.draw(draws);
       x.score += density.good.log_of(decision) - density.rest.log_of(decision);
       return decision;
@@ -182,12 +121,12 @@ void tpe_sampler::split_model(std::vector<const combination*>& good,
     if (is_good.size() == good_count)
       break;
     is_good.insert(x.trial);
-    good.push_back(&taken_.at(x.trial));
+    good.push_back(taken(x.trial));
   }
   const auto every = (known.size() + rest_max - 1) / rest_max;
   for (std::size_t i = 0; i < known.size(); i += every)
     if (!is_good.contains(known[i]))
-      rest.push_back(&taken_.at(known[i]));
+      rest.push_back(taken(known[i]));
 }
 
 } // namespace hippo

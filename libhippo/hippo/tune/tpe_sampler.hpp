@@ -4,16 +4,12 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "hippo/tune/leaf_density.hpp"
-#include "hippo/tune/sampler.hpp"
+#include "hippo/tune/learning_sampler.hpp"
 #include "hippo/tune/split_ranking.hpp"
-#include "hippo/tune/static_order.hpp"
 
 namespace hippo {
 
@@ -31,13 +27,12 @@ namespace hippo {
 /// had it.
 ///
 /// Trials that failed without a result at that step are among the rest, as are
-/// NaNs. Combinations that were tried are not drawn again while others are
-/// left. Of candidates that are equally good the one with the least untrained
+/// NaNs. Of candidates that are equally good the one with the least untrained
 /// work is taken, then the first.
 /// @complexity for each trial O(n + leaves * (r log r + candidates * r)) with n
 ///             results in the model and r = min(n, `rest_max`); O(log n) for
 ///             each result
-class tpe_sampler final : public sampler {
+class tpe_sampler final : public learning_sampler {
 public:
   /// The most trials of the rest that are looked at: of more, every k-th as
   /// they came.
@@ -49,20 +44,11 @@ public:
               std::uint64_t candidates, direction better, step_t first,
               const untrained_work* work);
 
-  trial_parameters draw(trial_no trial) override;
-  [[nodiscard]] std::optional<trial_parameters>
-  recall(trial_no trial) const override;
-  trial_parameters branch(const fork& x) override;
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
   void on_retry(trial_no trial) override { std::erase(failed_, trial); }
 
 private:
-  using leaf_no = std::uint32_t;
-
-  /// The decisions that make a combination, in the order of `walk`.
-  using combination = std::vector<std::pair<leaf_no, std::uint64_t>>;
-
   struct candidate {
     double score = 0;
     std::uint64_t number = 0;
@@ -80,14 +66,7 @@ private:
     leaf_density good, rest;
   };
 
-  leaf_no number_of(const space_leaf& leaf);
-  combination record(const leaf_decider& pick);
-  trial_parameters values_of(const combination& x) const;
-
-  /// Returns what the model proposes; nothing if there is no model yet, or if
-  /// all that it proposes was tried.
-  std::optional<combination> proposal(trial_no trial);
-  combination random(trial_no trial);
+  std::optional<proposal> propose(trial_no trial) override;
 
   /// Returns candidates drawn by the model, the best first.
   std::vector<candidate> draw_candidates(trial_no trial);
@@ -96,19 +75,9 @@ private:
   void split_model(std::vector<const combination*>& good,
                    std::vector<const combination*>& rest) const;
 
-  search_space space_;
-  std::uint64_t seed_;
   std::uint64_t startup_;
   std::uint64_t candidates_;
   direction better_;
-  step_t first_;
-  const untrained_work* work_;
-  static_order order_;
-  trial_no next_random_ = 0; ///< in `order_`, of a finite space
-
-  std::map<std::string, leaf_no> leaves_; ///< by path
-  std::unordered_map<trial_no, combination> taken_;
-  std::set<combination> tried_;
   std::map<step_t, board> boards_;
   step_t model_step_ = 0; ///< of the model; 0: none yet
   std::vector<trial_no> failed_;

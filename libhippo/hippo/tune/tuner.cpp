@@ -35,7 +35,7 @@ std::uint64_t bytes_of(const trial_parameters& x) {
 /// Whether a study's decisions may depend on what is untrained: then it must be
 /// known, which takes as much memory again as the trials do in the plan.
 bool looks_at_work(const tune_settings& x) {
-  return x.prefer_shared && x.sampling == sampling_kind::tpe;
+  return x.prefer_shared != sharing_preference::off && learns(x.sampling);
 }
 
 /// Trials of which it is kept which states they are.
@@ -148,7 +148,7 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
     work_ = std::make_unique<own_work>(*this);
   states_ = std::make_unique<own_states>(*this);
   algorithm_ = make_algorithm(study, states_.get());
-  sampler_ = make_sampler(study, work_.get());
+  sampler_ = make_sampler(study, work_.get(), defaults_);
   window_ = {algorithm_->trials(), ahead};
   when_.every = study.objective.every;
   when_.rungs = algorithm_->rungs();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hippo/plan/measuring.hpp"
@@ -45,6 +46,12 @@ public:
   tuner(const study_spec& study, std::map<std::string, sequence> defaults,
         std::uint64_t ahead = trials_ahead);
   ~tuner();
+
+  /// Says what `choice_of` returned of a trial before a restart: the trial gets
+  /// those values again. Before `start`.
+  void restore(trial_no trial, trial_choice x) {
+    sampler_->restore(trial, std::move(x));
+  }
 
   /// Called once, first.
   turn start();
@@ -116,6 +123,12 @@ public:
 
   /// The same with all hyper-parameters, joined, up to the study's last step.
   [[nodiscard]] std::vector<segment> segments(trial_no trial) const;
+
+  /// Returns what a sampler that learns has decided of a trial; nothing if none
+  /// has.
+  [[nodiscard]] std::optional<trial_choice> choice_of(trial_no trial) const {
+    return sampler_->choice_of(trial);
+  }
 
   /// Where a trial that is a fork comes from, else null.
   [[nodiscard]] const fork* origin(trial_no trial) const;
