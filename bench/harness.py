@@ -13,6 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 VENV = ROOT / ".cache" / "bench-venv"
+DEHB_VENV = ROOT / ".cache" / "dehb-venv"
 PEERS = ROOT / "bench" / "peers"
 CLIENTS = ROOT / "bench" / "clients"
 
@@ -20,6 +21,9 @@ PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0",
             "optuna-dashboard==0.21.0", "syne-tune==0.16.0", "torch==2.11.0",
             "pycapnp==2.2.4", "PyYAML==6.0.3", "hatchling==1.33.0",
             "matplotlib==3.10.8"]
+
+# In an environment of its own, since it needs an older NumPy.
+DEHB_PACKAGES = ["dehb==0.1.2"]
 
 # glibc gives large blocks back to the kernel at every iteration; with these it
 # keeps them, as hippo-trainer does. They suit all peers better.
@@ -68,6 +72,8 @@ class Row:
 class Result:
     """What a benchmark has found: a table, and curves over sizes to plot, each
     a list of (size, value) by its label.
+
+    data: what else is kept in build/bench/NAME.json
     """
 
     rows: list[Row]
@@ -75,6 +81,7 @@ class Result:
         default_factory=dict)
     axes: tuple[str, str] = ("", "")
     notes: list[str] = dataclasses.field(default_factory=list)
+    data: dict = dataclasses.field(default_factory=dict)
 
 
 class Bench:
@@ -142,21 +149,29 @@ class Bench:
         return self.json([self.python, CLIENTS / script, *arguments])
 
 
+def make_venv(folder, packages, note=""):
+    """Makes an environment with these packages, unless it is there. Returns the
+    command that installs more.
+    """
+    stamp = folder / "stamp"
+    wanted = "\n".join(packages)
+    pip = [folder / "bin" / "pip", "install", "--quiet",
+           "--disable-pip-version-check"]
+    if not stamp.exists() or stamp.read_text() != wanted:
+        print(f"making .cache/{folder.name}{note}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder],
+                       check=True)
+        subprocess.run([*pip, "--only-binary=:all:", *packages], check=True)
+        stamp.write_text(wanted)
+    return pip
+
+
 def prepare_venv():
     """Makes the environment of the peers, unless it is there, and installs the
     present Python client into it.
     """
-    stamp = VENV / "stamp"
-    wanted = "\n".join(PACKAGES)
-    pip = [VENV / "bin" / "pip", "install", "--quiet",
-           "--disable-pip-version-check"]
-    if not stamp.exists() or stamp.read_text() != wanted:
-        print("making .cache/bench-venv (about 5 GB: PyTorch comes with CUDA)",
-              file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV],
-                       check=True)
-        subprocess.run([*pip, "--only-binary=:all:", *PACKAGES], check=True)
-        stamp.write_text(wanted)
+    pip = make_venv(VENV, PACKAGES,
+                    " (about 5 GB: PyTorch comes with CUDA)")
     subprocess.run([*pip, "--no-deps", "--no-build-isolation",
                     "--force-reinstall", ROOT / "python"], check=True)
 

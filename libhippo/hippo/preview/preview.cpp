@@ -109,8 +109,9 @@ void add_stages(const search_plan& plan, std::size_t most, outcome& to) {
         varied.insert(name);
   plan_node room;
   // How far nodes are trained: whoever got to a child has passed its parent.
-  std::vector<step_t> known(plan.size());
-  for (auto id = plan.size(); id-- > 1;) {
+  by_id<node_id, step_t> known{plan.size()};
+  for (auto left = plan.size(); left-- > 1;) {
+    const node_id id{left};
     const auto& x = plan.peek(id, room);
     known[id] = std::max(known[id], x.restored_to);
     if (known[id] > 0)

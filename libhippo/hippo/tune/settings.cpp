@@ -281,15 +281,13 @@ private:
       return;
     out_.promotes_always
       = word("promote", {"always", "first-round"}, "always") == "always";
-    if (out_.min == out_.max) {
+    if (out_.min == out_.max)
       error(find("min") != nullptr ? path_of("min") : "algorithm",
             "dehb needs two rungs: `min`, " + std::to_string(out_.min)
               + ", must be below "
               + (find("max") != nullptr ? "`max`, " : "`steps.max`, ")
               + std::to_string(out_.max)
               + "; to train each trial in full use tpe");
-      return;
-    }
     const auto rungs = rung_steps(out_.min, out_.max, out_.eta).size();
     const auto round = dehb_brackets(rungs, out_.eta);
     bracket_trials_ = round[0].sizes[0];

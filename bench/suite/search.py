@@ -1,0 +1,162 @@
+"""What searches find on functions for so many trainings
+
+The tuner alone, one trial at a time, and the peers by their ask and tell.
+"""
+
+import statistics
+
+import harness
+from harness import Result, Row
+
+MARKS = [20, 50, 100, 200]
+
+# Of Optuna's Gaussian process, which takes a second for each trial or more.
+GP_SEEDS = 3
+GP_MARKS = MARKS[:2]
+
+OURS = {
+    "random": "random",
+    "tpe": "tpe",
+    "sha": "sha",
+    "asha": "asha",
+    "asha, stopping": "{asha: {mode: stopping}}",
+    "asha, tpe": "{asha: {sampler: tpe}}",
+    "hyperband": "{hyperband: {order: in-turn}}",
+    "bohb": "bohb",
+    "boss": "boss",
+    "median": "median",
+    "dehb": "dehb",
+    "dehb, first-round": "{dehb: {promote: first-round}}",
+}
+
+NAMES = {"hartmann3": "Hartmann3", "hartmann6": "Hartmann6",
+         "branin": "Branin", "ones4": "ones 4+4", "ones8": "ones 8+8",
+         "ones16": "ones 16+16"}
+
+# Of mean regrets: DEHB by the paper's rule at cost 100 against random values;
+# DEHB at cost 200; BOSS at cost 100 against random values.
+FIRST_ROUND = dict(zip(NAMES, [.25, .6, .75, .6, .75, .85]))
+ALWAYS = dict(zip(NAMES, [.002, .20, .015, .025, .08, .155]))
+BOSS = {"hartmann3": .1, "branin": .5, "hartmann6": .4}
+
+BANDIT_PULLS = [1_000, 10_000]
+
+
+def at(regrets, mark):
+    """The regrets of all seeds at a mark; None where there is none yet, or it
+    was not tried.
+    """
+    return [dict(zip(MARKS, x)).get(mark) for x in regrets]
+
+
+def mean(regrets, mark):
+    found = at(regrets, mark)
+    return float("inf") if None in found else statistics.fmean(found)
+
+
+def shown(x):
+    return f"{x:.2g}" if x >= .001 or x == 0 else f"{x:.0e}"
+
+
+def quartiles(found):
+    """Median, and the quartiles beside it."""
+    if None in found:
+        return "–"
+    if len(found) < 2:
+        return shown(found[0])
+    low, middle, high = statistics.quantiles(found, method="inclusive")
+    return f"{shown(middle)} ({shown(low)}–{shown(high)})"
+
+
+def regret_table(function, found):
+    lines = [["", *(f"{mark}" for mark in MARKS), "seeds"]]
+    for who, by_function in found.items():
+        regrets = by_function.get(function)
+        if regrets:
+            lines.append([who, *(quartiles(at(regrets, mark))
+                                 for mark in MARKS), str(len(regrets))])
+    widths = [max(len(line[i]) for line in lines)
+              for i in range(len(lines[0]))]
+    lines.insert(1, ["-" * width for width in widths])
+    text = "\n".join("| " + " | ".join(x.ljust(width) for x, width in
+                                       zip(line, widths)) + " |"
+                     for line in lines)
+    return f"{NAMES[function]}:\n\n{text}"
+
+
+def times(what, ours, random, gate):
+    """A row that says how many times less than random values' regret is ours;
+    by the gate at least 1 / gate.
+    """
+    return Row(what, "", [ours], "random", [random], more_is_better=False,
+               aim=1 / gate, aim_of_ratio=True)
+
+
+def gates(found):
+    rows = []
+    for x, name in NAMES.items():
+        rows.append(times(f"dehb, first-round: {name} at 100",
+                          mean(found["dehb, first-round"][x], 100),
+                          mean(found["random"][x], 100), FIRST_ROUND[x]))
+    for x, name in NAMES.items():
+        own = mean(found["dehb"][x], 200)
+        rows.append(Row(f"dehb: {name} at 200", "", [own], "first-round",
+                        [mean(found["dehb, first-round"][x], 200)],
+                        more_is_better=False, aim=ALWAYS[x]))
+    for x, gate in BOSS.items():
+        rows.append(times(f"boss: {NAMES[x]} at 100",
+                          mean(found["boss"][x], 100),
+                          mean(found["random"][x], 100), gate))
+    return rows
+
+
+def bandit_rows(bench, seeds):
+    rows, notes = [], []
+    for arms in ["gaussian", "bernoulli"]:
+        by = {rule: bench.json([bench.program("search"), "bandit", arms, rule,
+                                seeds, *BANDIT_PULLS])
+              for rule in ["sub-sampling", "ucb1"]}
+        late = {rule: statistics.fmean(y[-1] for y in x["regret"])
+                for rule, x in by.items()}
+        early = statistics.fmean(y[0] for y in by["sub-sampling"]["regret"])
+        rows.append(Row(f"sub-sampling: {arms} arms, 10,000 pulls", "",
+                        [late["sub-sampling"]], "UCB1", [late["ucb1"]],
+                        more_is_better=False, aim=1, aim_of_ratio=True))
+        rows.append(Row("the same by that after 1,000", "×",
+                        [late["sub-sampling"] / early if early else 1],
+                        more_is_better=False, aim=2.2))
+        notes.append(f"{arms}: {early:.0f} after 1,000 pulls; every arm was "
+                     + ("" if by["sub-sampling"]["forgets_none"] else "**not** ")
+                     + "pulled sqrt(ln n) - 1 times or more.")
+    return rows, notes
+
+
+def run(bench):
+    seeds = 2 if bench.quick else 20
+    found = {who: {} for who in OURS}
+    program = bench.program("search")
+    for x in NAMES:
+        for who, algorithm in OURS.items():
+            bench.say(f"{x}: {who}")
+            found[who][x] = bench.json([program, "run", x, algorithm, seeds,
+                                        *MARKS])["regret"]
+    harness.make_venv(harness.DEHB_VENV, harness.DEHB_PACKAGES)
+    dehb = harness.DEHB_VENV / "bin" / "python"
+    optuna = [bench.python, harness.PEERS / "search_optuna.py", program]
+    peers = {"DEHB 0.1.2": ([dehb, harness.PEERS / "search_dehb.py", program],
+                            seeds, MARKS),
+             "Optuna TPE": ([*optuna, "tpe"], seeds, MARKS),
+             "Optuna GP": ([*optuna, "gp"], min(seeds, GP_SEEDS), GP_MARKS)}
+    for who, (command, count, until) in peers.items():
+        found[who] = {}
+        for x in NAMES:
+            bench.say(f"{x}: {who}")
+            found[who][x] = bench.json([*command, x, count, *until])["regret"]
+    rows, notes = bandit_rows(bench, 2 if bench.quick else 12)
+    return Result([*gates(found), *rows],
+                  notes=["Figures are means over seeds. "
+                         "Median regret (quartiles) at a cost of so many "
+                         "trainings in full:",
+                         *(regret_table(x, found) for x in NAMES),
+                         *notes],
+                  data=found)
