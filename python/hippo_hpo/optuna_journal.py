@@ -4,6 +4,7 @@ reads one. Needs Optuna: ``pip install 'hippo-hpo[optuna]'``.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import time
@@ -105,7 +106,8 @@ class _Journal:
         else:
             to = self._optuna.create_study(
                 study_name=name, storage=storage, direction=direction)
-        mine = {"id": self._study.id, "text": self._study.text}
+        digest = hashlib.sha256(self._study.text.encode()).hexdigest()
+        mine = {"study": self._study.id, "digest": digest[:16]}
         known = to.user_attrs.get("hippo")
         if known is None and not to.get_trials(deepcopy=False):
             to.set_user_attr("hippo", mine)

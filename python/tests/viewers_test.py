@@ -197,7 +197,7 @@ class ScriptedStudy:
         return types.SimpleNamespace(
             name="small", metric="value", direction="maximize", ended=False)
 
-    def events(self, after):
+    def events(self, after=0):
         return [x for x in self.heard if x.id > after]
 
     def _columns(self, what, after):
