@@ -78,3 +78,34 @@ install(FILES
   ${PROJECT_BINARY_DIR}/hippoConfig.cmake
   ${PROJECT_BINARY_DIR}/hippoConfigVersion.cmake
   DESTINATION ${package_install_dir})
+
+# -- the package `hippo` of Debian: cpack -G DEB in a build folder
+
+install(TARGETS hippo RUNTIME DESTINATION bin
+  COMPONENT package EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/examples/deploy/hippo.service
+  ${PROJECT_SOURCE_DIR}/examples/deploy/hippo-trainer.service
+  DESTINATION lib/systemd/system COMPONENT package EXCLUDE_FROM_ALL)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/hippo
+  RENAME copyright COMPONENT package EXCLUDE_FROM_ALL)
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME hippo)
+set(CPACK_PACKAGE_CONTACT "The Hippo authors <hippo@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+  "hyper-parameter optimisation that trains what trials share once")
+set(CPACK_PACKAGE_DESCRIPTION
+  "The service and its command line, with units of systemd. What trains,
+hippo-trainer, comes from Python's package hippo-hpo-trainer, which brings its
+LibTorch.")
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};hippo;package;/")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+  ${PROJECT_SOURCE_DIR}/cmake/deb/postinst
+  ${PROJECT_SOURCE_DIR}/cmake/deb/prerm)
+include(CPack)

@@ -80,7 +80,7 @@ class Words(Case):
                     if key not in seen:
                         seen[key] = self.help_of(words)
                     text = seen[key]
-                    if key in ("keys", "token") and words[2:]:
+                    if key in ("deploy", "keys", "token") and words[2:]:
                         text = self.hippo(key, words[2], "--help").out
                     for option in re.findall(r"(?<=\s)--[a-z-]+", command):
                         self.assertRegex(text, re.escape(option) + r"\b")

@@ -1,0 +1,76 @@
+#include "hippo/deploy/deploy.hpp"
+#include "hippo/deploy/template_text.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr auto script = R"sh(#!/bin/bash
+# Trainers of the service at {{SERVICE}}, as a job array. They leave when their
+# time is up; those whose node is wanted for others are queued again.
+# The service does not run under Slurm: it outlives every job.
+#SBATCH --job-name=hippo-{{NAME}}
+#SBATCH --array=1-{{COUNT}}
+{{OPTIONS}}
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=hippo-{{NAME}}-%A-%a.log
+# SIGTERM so many seconds before the end: what has begun is saved, the rest
+# handed back. Another trainer goes on with it.
+#SBATCH --signal=TERM@{{NOTICE}}
+set -euo pipefail
+
+{{CHECK_KEY}}
+# `exec`, so that the signal reaches the trainer and not this shell.
+exec srun --kill-on-bad-exit=1 \
+  {{COMMAND}}
+)sh";
+
+constexpr auto check_key = R"sh(key=${HIPPO_KEY:-$HOME/.hippo/{{NAME}}.pem}
+[[ -r $key ]] || {
+  echo "there is no key $key: make it by hippo keys add {{NAME}}" \
+    "--role trainer --keys {{KEYS}}, and copy it there (mode 0600)" >&2
+  exit 2
+}
+)sh";
+
+std::string options_of(const trainer_group& x) {
+  std::string result;
+  const auto add = [&](const std::string& option) {
+    result += "#SBATCH " + option + '\n';
+  };
+  if (!x.partition.empty())
+    add("--partition=" + x.partition);
+  if (x.gpus > 0)
+    add("--gpus=" + std::to_string(x.gpus));
+  add("--cpus-per-task=" + std::to_string(x.cpus));
+  if (!x.memory.empty()) // Slurm's G is 2^30 bytes
+    add("--mem=" + x.memory.substr(0, x.memory.size() - 1));
+  if (!x.time.empty())
+    add("--time=" + x.time);
+  for (const auto& option : x.sbatch)
+    add(option);
+  return result;
+}
+
+} // namespace
+
+std::string slurm_script(const machines& x, const trainer_group& group) {
+  const auto service = to_text(x.service);
+  const auto command
+    = trainer_command(group, service, x.keys.empty() ? "" : "\"$key\"");
+  return filled(
+    script,
+    {{"SERVICE", service},
+     {"NAME", group.name},
+     {"COUNT", std::to_string(group.count)},
+     {"OPTIONS", options_of(group)},
+     {"NOTICE", std::to_string(group.notice_seconds)},
+     {"CHECK_KEY",
+      x.keys.empty()
+        ? ""
+        : filled(check_key, {{"NAME", group.name}, {"KEYS", x.keys}})},
+     {"COMMAND", lines_of(command)}});
+}
+
+} // namespace hippo
