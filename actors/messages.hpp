@@ -133,6 +133,7 @@ struct pool_status {
   /// In order of their numbers; of those that are gone, the last ones.
   std::vector<trainer_record> trainers;
   std::uint64_t idle = 0;
+  std::uint64_t waiting_leases = 0; ///< for which there is no trainer
   /// A workload that has something to train, which no trainer can.
   struct stuck_workload {
     std::string key; ///< the workload key

@@ -227,6 +227,7 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       pool_status result;
       result.trainers = core.trainers();
       result.idle = core.idle();
+      result.waiting_leases = core.waiting_leases();
       for (auto& x : core.stuck())
         result.stuck.push_back({std::move(x.key), std::move(x.why)});
       return result;

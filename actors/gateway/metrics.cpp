@@ -103,6 +103,9 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
     .sample(saved_seconds);
   out.metric("leases_running", "gauge", "Paths that are being trained.")
     .sample(leases);
+  out.metric("leases_waiting", "gauge",
+             "Paths that would be trained at once if there were trainers.")
+    .sample(number(live.pool.waiting_leases));
 
   double of_studies = 0, of_plans = 0;
   for (const auto& kvp : live.studies)

@@ -173,6 +173,7 @@ class Prometheus(Case):
             asked = set(re.findall(r"hippo_\w+", (DEPLOY / name).read_text()))
             self.assertGreater(len(asked), 4)
             self.assertEqual(set(), asked - told, name)
+        self.assertIn("hippo_leases_waiting", told)  # autoscalers ask for it
 
     @unittest.skipUnless(shutil.which("promtool"),
                          "there is no promtool: Debian's package prometheus "

@@ -98,6 +98,16 @@ TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
   EXPECT_EQ(pool.idle(), 1u);
 }
 
+TEST_F(PoolCoreTest, LeasesWaitUntilThereAreTrainers) {
+  EXPECT_EQ(pool.waiting_leases(), 0u);
+  demand(1, 3);
+  demand(2, UINT32_MAX);
+  EXPECT_EQ(pool.waiting_leases(), 3 + waiting_leases_max);
+  demand(2, 0);
+  join();
+  EXPECT_EQ(pool.waiting_leases(), 2u);
+}
+
 TEST_F(PoolCoreTest, TrainersAreSharedByWeight) {
   demand(1, 100, 1);
   demand(2, 100, 3);

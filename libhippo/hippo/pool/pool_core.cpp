@@ -163,6 +163,13 @@ std::uint64_t pool_core::idle() const {
     }));
 }
 
+std::uint64_t pool_core::waiting_leases() const {
+  std::uint64_t result = 0;
+  for (const auto& x : mergers_)
+    result += std::min(x.wanted, waiting_leases_max);
+  return result;
+}
+
 std::optional<pool_core::merger_id>
 pool_core::holder_of(trainer_id x) const {
   const auto i = trainers_.find(x);

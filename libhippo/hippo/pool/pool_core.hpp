@@ -22,6 +22,9 @@ namespace hippo {
 /// The pool remembers so many trainers that are gone, the last ones.
 inline constexpr std::size_t gone_trainers_max = 1000;
 
+/// As so many a merger counts that could use any number of trainers.
+inline constexpr std::uint64_t waiting_leases_max = 1000;
+
 /// How the pool watches its trainers.
 struct pool_options {
   std::chrono::milliseconds heartbeat_interval{1000};
@@ -226,6 +229,9 @@ public:
   [[nodiscard]] std::vector<trainer_record> trainers() const;
   /// How many trainers are connected that no merger holds.
   [[nodiscard]] std::uint64_t idle() const;
+  /// How many leases would begin at once if there were trainers for them, at
+  /// most `waiting_leases_max` for each merger.
+  [[nodiscard]] std::uint64_t waiting_leases() const;
   [[nodiscard]] std::vector<stuck_workload> stuck() const;
   /// The merger that holds a trainer, if any does.
   [[nodiscard]] std::optional<merger_id> holder_of(trainer_id x) const;
