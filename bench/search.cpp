@@ -5,7 +5,7 @@
 //   search serve FUNCTION SEED
 //   search bandit gaussian|bernoulli sub-sampling|ucb1 SEEDS PULLS...
 //
-// A trial is trained up to 81 steps; going on with one costs what is left. `run`
+// A trial is trained up to 81 steps; going on costs what is left. `run`
 // studies a function once for each seed, one trial at a time, until the cost of
 // the last mark is spent, in trainings of 81 steps. Prints a line of JSON: for
 // each seed and mark the regret of the incumbent, which is the trial that
@@ -90,7 +90,8 @@ study_spec study_of(const test_function& f, const std::string& algorithm,
     parameter.fallback = 0.0;
     workload.hyper_parameters.push_back(parameter);
     space += "  " + name_of(i)
-             + (i < f.ranges ? ": {uniform: [0, 1]}\n" : ": {choice: [0, 1]}\n");
+             + (i < f.ranges ? ": {uniform: [0, 1]}\n"
+                             : ": {choice: [0, 1]}\n");
   }
   const auto read = read_study(
     "study: search\nworkload: function\nobjective: {metric: value, every: "
@@ -374,7 +375,8 @@ int pull(const std::vector<std::string>& words) {
     forgets_none = forgets_none && x.forgets_none;
   }
   std::printf("%s\n",
-              nlohmann::json{{"regret", regrets}, {"forgets_none", forgets_none}}
+              nlohmann::json{{"regret", regrets},
+                             {"forgets_none", forgets_none}}
                 .dump()
                 .c_str());
   return 0;

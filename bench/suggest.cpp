@@ -4,7 +4,7 @@
 //
 // The space has two logarithmic ranges, two linear ones and two choices of
 // five. Prints a line of JSON with the median and the mean of 200 suggestions,
-// each with the result that is told of it. The mean has what comes now and then:
+// each with the result that is told of it. The mean has what comes at times:
 // `gp` fits its kernel anew.
 
 #include <algorithm>

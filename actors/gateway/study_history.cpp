@@ -394,7 +394,7 @@ expected<std::string> study_history::sharing(state_reader& store) const {
     return all.failure();
   std::map<std::uint64_t, json> passed; // studies by stage
   for (const auto& [node, study] : *all)
-    if (stages_.contains(node))
+    if (stages_.contains(node_id{node}))
       passed[node].push_back(study);
   columns result;
   result.add_list("node", passed, [](const auto& x) { return x.first; });

@@ -126,7 +126,8 @@ def bandit_rows(bench, seeds):
                         [late["sub-sampling"] / early if early else 1],
                         more_is_better=False, aim=2.2))
         notes.append(f"{arms}: {early:.0f} after 1,000 pulls; every arm was "
-                     + ("" if by["sub-sampling"]["forgets_none"] else "**not** ")
+                     + ("" if by["sub-sampling"]["forgets_none"]
+                        else "**not** ")
                      + "pulled sqrt(ln n) - 1 times or more.")
     return rows, notes
 

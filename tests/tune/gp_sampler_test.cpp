@@ -127,6 +127,25 @@ TEST(GpSampler, NeverRepeatsACombinationUntilAllWereTried) {
   EXPECT_TRUE(seen.contains(gp.draw(12).shown.dump()));
 }
 
+TEST(GpSampler, FailuresAndNanAreTheWorst) {
+  // What is low fails, or measures NaN; what is high is better the higher.
+  for (const int how : {0, 1, 2}) {
+    auto gp = make(endless, minimizing(8));
+    int low = 0;
+    for (trial_no trial = 0; trial < 24; ++trial) {
+      const auto x = number(gp.draw(trial), "x");
+      low += trial >= 8 && x < 0.5;
+      if (x > 0.5)
+        gp.on_result(trial, 9, 1 - x);
+      else if (how == 0)
+        gp.on_failure(trial);
+      else
+        gp.on_result(trial, 9, how == 1 ? NAN : INFINITY);
+    }
+    EXPECT_LE(low, 4) << how; // of 16: it looks there, and does not stay
+  }
+}
+
 TEST(GpSampler, WhatIsTriedAgainHasNotFailed) {
   auto x = make(endless, minimizing(4)), y = make(endless, minimizing(4));
   for (trial_no trial = 0; trial < 8; ++trial) {
@@ -187,6 +206,26 @@ TEST(GpSampler, WhatIsCheapIsTakenForAPrice) {
   EXPECT_GE(count(step_price::full), 7);
   EXPECT_GE(count(step_price::falling), 7); // 12 of 100 trials: about as much
   EXPECT_LE(count(step_price::none), 5);
+}
+
+TEST(GpSampler, AFallingPriceIsNothingInTheEnd) {
+  const some_work work{
+    [](const trial_parameters& x) { return number(x, "x") < 0.5 ? 0u : 99u; }};
+  auto options = minimizing(4);
+  options.price = step_price::falling;
+  options.trials = 8;
+  auto with = make(endless, options, &work);
+  options.price = step_price::none;
+  auto without = make(endless, options, &work);
+  for (trial_no trial = 0; trial < 8; ++trial) {
+    // What the priced one takes is told to both.
+    const auto x = with.draw(trial);
+    without.restore(trial, *with.choice_of(trial));
+    EXPECT_EQ(without.draw(trial).shown, x.shown);
+    for (auto* gp : {&with, &without})
+      gp->on_result(trial, 9, 1 - number(x, "x"));
+  }
+  EXPECT_EQ(number(with.draw(8), "x"), number(without.draw(8), "x"));
 }
 
 TEST(GpSampler, OfEqualCandidatesTheLeastWorkIsTaken) {
