@@ -1,7 +1,7 @@
 """A step of a training function against the loop by hand
 
 A small network, batches of 64, PyTorch on one thread. By hand is a loop with
-PyTorch's own DataLoader; the function has `ctx.steps`, `ctx.loader` and `apply`,
+PyTorch's own DataLoader; the function has `ctx.steps`, `ctx.loader`, `apply`,
 and is driven as a trainer drives it. Processor time, steps in turn.
 """
 

@@ -6,7 +6,7 @@
 
 namespace hippo {
 
-/// Returns `text` with each `{{NAME}}` replaced by what `values` has for NAME. A
+/// Returns `text` with each `{{NAME}}` replaced by what `values` has for it. A
 /// line that holds nothing but a name whose value is empty is left out, and in
 /// one that holds nothing but blanks and a name each line of the value is
 /// indented by these blanks.
