@@ -253,8 +253,7 @@ private:
     required(x, "storage");
     take_quantity(x, "storage", out.storage);
     take(x, "storage_class", is_label_key,
-         "must be the name of a storage class",
-         out.storage_class);
+         "must be the name of a storage class", out.storage_class);
     take(x, "cpus", 1, cpus_max, out.cpus);
     take_quantity(x, "memory", out.memory);
   }
