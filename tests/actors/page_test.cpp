@@ -226,8 +226,8 @@ TEST_F(PageTest, StagesTellWhichStudiesPassThemAndWhoTrainedThem) {
   const auto ids = columns("/api/studies/1/tree").at("id");
   const auto done = columns("/api/timeline");
   ASSERT_GE(done.at("node").size(), 3u);
-  for (const auto& node : done.at("node"))
-    EXPECT_TRUE(std::ranges::find(ids, node) != ids.end()) << node;
+  for (const auto& where : done.at("node"))
+    EXPECT_TRUE(std::ranges::find(ids, where) != ids.end()) << where;
   // Passes the stage of trial 1, and is measured behind it alone.
   train(R"(
 study: late
