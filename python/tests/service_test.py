@@ -13,7 +13,7 @@ import time
 import unittest
 
 import hippo_hpo as hippo
-from examples_test import notebook_cells, run_cells, run_optuna, surroundings
+from examples_test import run_optuna
 
 HIPPO = os.environ.get("HIPPO", "")
 TRAINER = os.environ.get("HIPPO_TRAINER", "")
@@ -247,12 +247,6 @@ class Examples(Case):
         info = self.client.studies()[0]
         self.assertEqual("COMPLETE", info.state)
         self.assertGreater(info.asked_steps, 0)
-
-    def test_notebook(self):
-        with surroundings(self.service.address, self.folder):
-            _, shown = run_cells(notebook_cells())
-        self.assertEqual("COMPLETE", shown[2].state)
-        self.assertIn("val_accuracy", shown[-2])
 
 
 class OwnCode(Case):
