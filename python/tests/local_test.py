@@ -305,7 +305,6 @@ class Pages(unittest.TestCase):
                 script.append(f"run_cell({text!r})\n")
         said = self.run_script("".join(script))
         self.assertIn("exact: ", said)
-        self.assertIn("16 of 16 finished", said)
         # A third of what the second study asks for is new.
         self.assertRegex(said, r"<b>more</b>(?s:.)*24 of 24 finished")
         self.assertIn("params_momentum", said)
