@@ -229,6 +229,15 @@ std::map<study_id, world::standing> world::standings() const {
   return result;
 }
 
+std::string world::text_of(const standing& x) {
+  auto result = std::string{to_string(x.phase)} + ", weight "
+                + std::to_string(x.weight) + ", trials";
+  for (const auto& [state, asked, why] : x.trials)
+    result += std::string{" "} + to_string(state) + '/'
+              + std::to_string(asked) + (why.empty() ? "" : " (" + why + ')');
+  return result;
+}
+
 /// Remembers where the studies stand, if nothing is under way.
 void world::note_standing() {
   stood_.clear();
@@ -244,9 +253,12 @@ void world::check_standing() {
   for (const auto& [id, before] : stood_)
     if (const auto i = now.find(id);
         i != now.end() && i->second.results == before.results
-        && i->second != before)
+        && i->second != before
+        // One that is to stop ends with what runs, and nothing runs any more.
+        && before.phase != study_phase::stopping)
       fail("study " + to_string(id)
-           + " is another one after a restart than before");
+           + " is another one after a restart than before: "
+           + text_of(before) + ", now " + text_of(i->second));
   stood_.clear();
 }
 

@@ -204,6 +204,7 @@ private:
     friend bool operator==(const standing&, const standing&) = default;
   };
   [[nodiscard]] std::map<study_id, standing> standings() const;
+  static std::string text_of(const standing& x);
   std::map<study_id, standing> stood_; ///< by study
 };
 
