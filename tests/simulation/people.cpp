@@ -123,11 +123,6 @@ void world::submit_study() {
 void world::command(study_id id, study_command what) {
   if (!is_up_)
     return;
-  ++commands_under_way_;
-  const auto note_answer = [this, life = life_] {
-    if (life == life_)
-      --commands_under_way_;
-  };
   const auto client
     = system_.spawn([=, this](caf::event_based_actor* self) {
         self
@@ -138,19 +133,17 @@ void world::command(study_id id, study_command what) {
                 ->request(study, caf::infinite, command_atom::value, what)
                 .then(
                   [=, this](const command_answer&) {
-                    note_answer();
                     tell("study " + to_string(id) + " did "
                          + to_string(what.what));
                     ++answered_[id][to_string(what.what)];
                   },
                   [=, this](const caf::error& why) {
-                    note_answer();
                     tell("study " + to_string(id) + " did not "
                          + to_string(what.what) + ": "
                          + system_.render(why));
                   });
             },
-            [note_answer](const caf::error&) { note_answer(); });
+            [](const caf::error&) {});
       });
   note_outside(client);
 }

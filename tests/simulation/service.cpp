@@ -70,7 +70,6 @@ void world::boot() {
   actors_ = *actors;
   ++life_;
   submissions_under_way_ = 0; // their answers never come
-  commands_under_way_ = 0;    // likewise
   is_up_ = true;
   is_restored_ = false;
   tell("the service starts, life " + std::to_string(life_));
@@ -242,7 +241,6 @@ std::string world::text_of(const standing& x) {
 void world::note_standing() {
   stood_.clear();
   if (scheduler_.jobs.empty() && frozen_.empty() && is_restored_
-      && commands_under_way_ == 0 // one may be stored and yet to be obeyed
       && !disk_.is_full && !disk_.is_read_only)
     stood_ = standings();
 }

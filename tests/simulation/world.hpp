@@ -175,7 +175,6 @@ private:
   std::uint64_t last_node_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t submissions_under_way_ = 0;
-  std::uint64_t commands_under_way_ = 0;
 
   std::vector<scenario::field> planned_; ///< faults to come, the last one first
   std::uint64_t next_fault_ = 0;         ///< at this message
