@@ -56,6 +56,15 @@ def by_hand(data):
     return step
 
 
+def driven(function):
+    """One step of a training function, as a trainer drives it."""
+    workload = function.make_workload()
+    workload.setup(1, "cpu", {})
+    workload.init()
+    return lambda number: workload.train(
+        number, number + 1, HyperParameters(number, number + 1, {"lr": [0.01]}))
+
+
 def as_function(data):
     """The same as a function, driven as a trainer drives it."""
     @hippo.workload(seed=1)
@@ -66,11 +75,7 @@ def as_function(data):
             hippo.torch.apply(optimizer, ctx.hp, step)
             pass_over(ctx.loader(data, step, BATCH), model, optimizer)
             yield lambda: {"loss": 0.0}
-    workload = train.make_workload()
-    workload.setup(1, "cpu", {})
-    workload.init()
-    return lambda number: workload.train(
-        number, number + 1, HyperParameters(number, number + 1, {"lr": [0.01]}))
+    return driven(train)
 
 
 def empty_function():
@@ -80,11 +85,7 @@ def empty_function():
         for step in ctx.steps(state=state):
             ctx.hp.lr(step)
             yield lambda: {"loss": 0.0}
-    workload = train.make_workload()
-    workload.setup(1, "cpu", {})
-    workload.init()
-    return lambda number: workload.train(
-        number, number + 1, HyperParameters(number, number + 1, {"lr": [0.01]}))
+    return driven(train)
 
 
 def milliseconds(step, number):
