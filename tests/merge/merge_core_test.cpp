@@ -173,6 +173,28 @@ TEST(MergeCore, ALateReportOfAnotherLeasesFileIsOfNothing) {
   x.expect_all_as_alone();
 }
 
+/// What was said of another tree took the file with it.
+TEST(MergeCore, ALateReportBringsNoFileBackThatALieGaveUp) {
+  started_world x;
+  x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+  const auto id = x.grant();
+  auto job = x.trainers.at(id).jobs.begin()->second;
+  const auto truth = x.train_to(job, job.work.stops.front());
+  ASSERT_TRUE(truth.saved) << "where trials part";
+  auto lie = truth;
+  ++lie.identity;
+  x.lose(id);
+  x.report(lie);
+  x.report(truth);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.count(3), 1u);
+  EXPECT_EQ(x.core.plan().node(truth.node).checkpoints.size(), 0u);
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
   for (const step_t at : {step_t{0}, step_t{10}, UINT64_MAX}) {
     started_world x;

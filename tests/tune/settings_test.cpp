@@ -446,21 +446,19 @@ TEST(Settings, GpIsASamplerAndAnAlgorithm) {
 
 TEST(Settings, GpTakesNoMoreThan200Leaves) {
   const auto of = [](int leaves, const char* algorithm) {
-    std::string each = "{piecewise: [[0, 1]";
-    for (int i = 1; i <= leaves; ++i)
-      each += ", [" + std::to_string(i) + ", {uniform: [0, 1]}]";
-    each += "]}";
-    return study("{x: " + each + ", y: " + each + ", z: " + each + "}",
-                 algorithm, "budget: {trials: 9}");
+    std::string space = "{x: {choice: [0";
+    for (int i = 1; i < leaves; ++i)
+      space += ", {uniform: [0, 1]}";
+    return study(space + "]}}", algorithm, "budget: {trials: 9}");
   };
-  EXPECT_EQ(of(66, "gp").space.leaves(), 198u);
-  expect_errors(of(66, "gp"), {});
+  EXPECT_EQ(of(200, "gp").space.leaves(), 200u);
+  expect_errors(of(200, "gp"), {});
   const std::string why
     = "gp takes at most 200 choices and ranges, and the space has 201: use tpe";
-  expect_errors(of(67, "gp"), {"algorithm: " + why});
-  expect_errors(of(67, "{asha: {sampler: gp}}"),
+  expect_errors(of(201, "gp"), {"algorithm: " + why});
+  expect_errors(of(201, "{asha: {sampler: gp}}"),
                 {"algorithm.asha.sampler: " + why});
-  expect_errors(of(67, "tpe"), {});
+  expect_errors(of(201, "tpe"), {});
 }
 
 TEST(Settings, ClientsDecideOnlyWhereThereAreAny) {

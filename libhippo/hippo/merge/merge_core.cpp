@@ -10,9 +10,6 @@ namespace {
 
 using level = merge_effect::log_line::level;
 
-/// How many files of checkpoints that were given up are remembered.
-constexpr std::size_t given_up_max = 10'000;
-
 /// Puts back what earlier runs left.
 /// @returns how many bytes the checkpoints take
 std::uint64_t restore(search_plan& plan, device_kinds& kinds,
@@ -244,15 +241,10 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   const auto i = known.find(at);
   assert(i != known.end());
   const auto file = i->second;
-  if (plan_.node(node).results.count(at) == 0) {
-    given_up_.push_back(file.file);
-    if (given_up_.size() > given_up_max)
-      given_up_.pop_front();
-  }
   plan_.forget_checkpoint(node, at);
   retention_.remove(file);
   outbox_.add(checkpoint_removed{key_, node, at});
-  outbox_.delete_file(options_.folder + '/' + file.file);
+  give_up(file.file);
 }
 
 bool merge_core::is_waited_for(const running_lease& x) const {

@@ -135,6 +135,8 @@ private:
   /// Takes out of a report that may have come before a checkpoint that was
   /// given up since: its file is gone.
   void leave_out_given_up(stop_report& x);
+  /// Gives up the file of a checkpoint: it goes once all is stored.
+  void give_up(const std::string& file);
   void learn(const std::string& speed_key, const stop_report& x);
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
@@ -174,8 +176,8 @@ private:
   retry_policy retries_;
   outbox outbox_;
   usage usage_;
-  /// Files of checkpoints that were given up at states without a result, the
-  /// last ones in this order: where there is a result, that shows it.
+  /// Files of checkpoints that were given up, the last ones in this order. A
+  /// report that comes later does not bring them back.
   std::deque<std::string> given_up_;
 
   /// Leases that may train what nobody waits for any more: they have gone on,

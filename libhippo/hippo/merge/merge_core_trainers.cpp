@@ -20,6 +20,9 @@ constexpr double stall_factor = 10;
 /// may have stood still.
 constexpr double heartbeat_gap_max = 10;
 
+/// How many files of checkpoints that were given up are remembered.
+constexpr std::size_t given_up_max = 10'000;
+
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 bool all_finite(const metrics& xs) {
@@ -216,7 +219,14 @@ void merge_core::keep(const stop_report& x,
         i != known.end() && i->second.file == x.saved->file)
       return;
   }
-  outbox_.delete_file(options_.folder + '/' + x.saved->file);
+  give_up(x.saved->file);
+}
+
+void merge_core::give_up(const std::string& file) {
+  given_up_.push_back(file);
+  if (given_up_.size() > given_up_max)
+    given_up_.pop_front();
+  outbox_.delete_file(options_.folder + '/' + file);
 }
 
 void merge_core::leave_out_given_up(stop_report& x) {
