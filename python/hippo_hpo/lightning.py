@@ -23,9 +23,9 @@ from typing import Any
 
 import torch
 
-from .torch import _copied, apply, data_loader, deterministic, seed_step
+from ._epochs import Workload as _Workload
+from .torch import apply, data_loader, seed_step
 from .workload import HyperParameters, Value
-from .workload import Workload as _Workload
 
 lightning: Any
 try:
@@ -59,12 +59,8 @@ class Workload(_Workload):
     The training loader of the data module says what to load and how; order
     and draws are those of `hippo_hpo.torch.data_loader`, and a
     hyper-parameter `batch_size` is the size. All of an optimiser's options
-    that the space names are set. `setup` gives these attributes:
-
-    Attributes:
-        seed: of all randomness.
-        device: a torch.device.
-        args: the study file's `args`.
+    that the space names are set. `setup` gives the attributes of
+    `hippo_hpo.torch.Workload`.
     """
 
     # Of every Trainer, beside what makes it exact: gradient clipping,
@@ -84,19 +80,12 @@ class Workload(_Workload):
         """Returns the LightningDataModule; called once a process."""
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
-        self.seed, self.args = seed, args
-        self.device = torch.device(device)
-        deterministic()
+        super().setup(seed, device, args)
         self._data = self.datamodule()
         self._data.prepare_data()
         self._data.setup("fit")
 
-    def init(self) -> None:
-        self._state: dict[str, Any] = {"checkpoint": None, "constants": {},
-                                       "metrics": None}
-        self._trained: tuple[Any, Any] | None = None
-
-    def _trainer(self, epochs: int, *callbacks: Any,
+    def _made(self, epochs: int, *callbacks: Any,
                  limit_val_batches: int | None = 0) -> Any:
         cuda = self.device.type == "cuda"
         return lightning.Trainer(**{
@@ -109,25 +98,9 @@ class Workload(_Workload):
             "accelerator": "gpu" if cuda else "cpu",
             "devices": [self.device.index or 0] if cuda else 1})
 
-    def train(self, start: int, stop: int, hp: HyperParameters) -> None:
-        for step in range(start, stop):
-            self._train_step(step, hp)
-        if start < stop:
-            hp._refuse_unread("give it an optimiser's option's name, read it "
-                              "by constant() in module, or take it out of the "
-                              "study")
-
-    def _train_step(self, step: int, hp: HyperParameters) -> None:
-        constants = dict(self._state["constants"])
-
-        def constant(name: str) -> Value:
-            value = hp[name](step)
-            if constants.setdefault(name, value) != value:
-                raise ValueError(f"{name} is {value!r} at step {step}, and was "
-                                 f"{constants[name]!r}: constant() is for what "
-                                 "never changes")
-            return value
-        seed_step(self.seed, -1)
+    def _train_epoch(self, step: int, hp: HyperParameters,
+                     constant: Callable[[str], Value],
+                     before: Any) -> tuple[Any, Any]:
         module = self.module(constant)
         given = self._data.train_dataloader()
         size = hp["batch_size"](step) if "batch_size" in hp \
@@ -136,47 +109,22 @@ class Workload(_Workload):
                              drop_last=given.drop_last,
                              collate_fn=given.collate_fn,
                              num_workers=given.num_workers)
-        trainer = self._trainer(step + 1, _Step(self.seed, step, hp))
+        trainer = self._made(step + 1, _Step(self.seed, step, hp))
         with tempfile.TemporaryDirectory() as folder:
             path = None
-            if self._state["checkpoint"] is not None:
+            if before is not None:
                 path = os.path.join(folder, "before.ckpt")
-                torch.save(self._state["checkpoint"], path)
+                torch.save(before, path)
             trainer.fit(module, train_dataloaders=loader, ckpt_path=path)
             path = os.path.join(folder, "after.ckpt")
             trainer.save_checkpoint(path)
-            checkpoint = torch.load(path, map_location="cpu",
-                                    weights_only=False)
-        self._state = {"checkpoint": checkpoint, "constants": constants,
-                       "metrics": None}
-        self._trained = module, trainer
+            after = torch.load(path, map_location="cpu", weights_only=False)
+        return after, trainer
 
-    def evaluate(self) -> dict[str, float]:
-        if self._state["metrics"] is None:
-            if self._trained is None:
-                raise RuntimeError("nothing is measured before the first step")
-            module, _ = self._trained
-            seed_step(self.seed, -2)
-            trainer = self._trainer(1, limit_val_batches=None)
-            trainer.validate(copy.deepcopy(module), verbose=False,
-                             dataloaders=self._data.val_dataloader())
-            self._state["metrics"] = {name: float(x) for name, x
-                                      in trainer.callback_metrics.items()}
-        return dict(self._state["metrics"])
-
-    def state_dict(self) -> Any:
-        if self._trained is not None:
-            self.evaluate()
-        return _copied(self._state)
-
-    def load_state_dict(self, state: Any) -> None:
-        self._state = copy.deepcopy(state)
-        self._trained = None
-
-    def save(self, path: str) -> None:
-        with open(path, "wb") as file:
-            torch.save(self.state_dict(), file)
-
-    def read(self, path: str) -> Any:
-        with open(path, "rb") as file:
-            return torch.load(file, map_location="cpu", weights_only=False)
+    def _measure(self, trainer: Any) -> dict[str, float]:
+        measuring = self._made(1, limit_val_batches=None)
+        measuring.validate(copy.deepcopy(trainer.lightning_module),
+                           verbose=False,
+                           dataloaders=self._data.val_dataloader())
+        return {name: float(x)
+                for name, x in measuring.callback_metrics.items()}

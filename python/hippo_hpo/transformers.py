@@ -26,9 +26,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from .torch import Workload as _Workload
+from ._epochs import Workload as _Workload
 from .torch import _copied, data_loader, seed_step
 from .workload import HyperParameters, Value
 
@@ -146,11 +144,6 @@ class Workload(_Workload):
                 "of the state: use bf16")
         self._data = self.datasets()
 
-    def build(self) -> None:
-        self._state: dict[str, Any] = {"model": None, "optimizer": None,
-                                       "constants": {}, "metrics": None}
-        self._trained: Any = None
-
     def _arguments_at(self, step: int, hp: HyperParameters, folder: str,
                       constant: Callable[[str], Value]) -> Any:
         result = copy.copy(self._given)
@@ -178,56 +171,32 @@ class Workload(_Workload):
         result._n_gpu = int(self.device.type == "cuda")
         return result
 
-    def train_step(self, step: int, hp: HyperParameters) -> None:
-        constants = dict(self._state["constants"])
-
-        def constant(name: str) -> Value:
-            value = hp[name](step)
-            if constants.setdefault(name, value) != value:
-                raise ValueError(f"{name} is {value!r} at step {step}, and was "
-                                 f"{constants[name]!r}: it must never change")
-            return value
-        seed_step(self.seed, -1)
+    def _train_epoch(self, step: int, hp: HyperParameters,
+                     constant: Callable[[str], Value],
+                     before: Any) -> tuple[Any, Any]:
         model = self.model_init(constant)
-        if self._state["model"] is not None:
-            model.load_state_dict(self._state["model"])
+        if before is not None:
+            model.load_state_dict(before["model"])
         with tempfile.TemporaryDirectory() as folder:
             options = dict(self.trainer_options())
             options["callbacks"] = [*options.get("callbacks", []),
                                     _Seeding(self.seed, step)]
             trainer = _with_order(self.trainer_class)(
-                (self.seed, step), self._state["optimizer"], model=model,
+                (self.seed, step), before and before["optimizer"], model=model,
                 args=self._arguments_at(step, hp, folder, constant),
                 train_dataset=self._data[0], eval_dataset=self._data[1],
                 **options)
             trainer.remove_callback(transformers.PrinterCallback)
             trainer.train()
-        self._state = {
-            "model": _copied(model.state_dict()),
-            "optimizer": _copied(trainer.optimizer.state_dict()["state"]),
-            "constants": constants, "metrics": None}
-        self._trained = trainer
+        after = {"model": _copied(model.state_dict()),
+                 "optimizer": _copied(trainer.optimizer.state_dict()["state"])}
+        return after, trainer
 
-    def evaluate(self) -> dict[str, float]:
-        if self._state["metrics"] is None:
-            if self._trained is None:
-                raise RuntimeError("nothing is measured before the first step")
-            seed_step(self.seed, -2)
-            measured = self._trained.evaluation_loop(
-                self._trained.get_eval_dataloader(), "evaluation",
-                prediction_loss_only=(
-                    True if self._trained.compute_metrics is None else None),
-                metric_key_prefix="eval").metrics
-            self._state["metrics"] = {
-                name: float(x) for name, x in sorted(measured.items())
+    def _measure(self, trainer: Any) -> dict[str, float]:
+        measured = trainer.evaluation_loop(
+            trainer.get_eval_dataloader(), "evaluation",
+            prediction_loss_only=(
+                True if trainer.compute_metrics is None else None),
+            metric_key_prefix="eval").metrics
+        return {name: float(x) for name, x in sorted(measured.items())
                 if not name.endswith(_NO_METRICS)}
-        return dict(self._state["metrics"])
-
-    def state_dict(self) -> Any:
-        if self._trained is not None:
-            self.evaluate()
-        return _copied(self._state)
-
-    def load_state_dict(self, state: Any) -> None:
-        self._state = copy.deepcopy(state)
-        self._trained = None

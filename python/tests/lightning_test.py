@@ -1,11 +1,9 @@
 """Lightning modules as workloads, cut anywhere."""
 
-import os
-import random
-import tempfile
 import unittest
 import warnings
 
+from exact_resume import ExactResume
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters
 
@@ -80,39 +78,15 @@ def hp(start, stop, **more):
 
 
 @unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
-class Training(unittest.TestCase):
-    def made(self, kind=None):
-        x = (kind or Example)()
-        x.setup(1, "cpu", {})
-        x.init()
-        return x
+class Training(ExactResume, unittest.TestCase):
+    metrics = {"val_loss"}
+    another = {"lr": [0.5], "batch_size": [3.0], "width": [7.0]}
+    others = {"lr": [*LR[:4], 0.02], "batch_size": [*SIZE[:4], 4.0]}
+    hp = staticmethod(hp)
 
-    def elsewhere(self, x):
-        """The same state in an object that has trained another trial."""
-        with tempfile.TemporaryDirectory() as folder:
-            x.save(os.path.join(folder, "state"))
-            other = self.made()
-            other.train(0, 2, HyperParameters(0, 2, {
-                "lr": [0.5], "batch_size": [3.0], "width": [7.0]}))
-            random.random(), torch.rand(3)
-            other.load(os.path.join(folder, "state"))
-        return other
-
-    def test_cut_anywhere_it_is_the_same_to_the_bit(self):
-        whole = self.made()
-        whole.train(0, 5, hp(0, 5))
-        for cuts in ([1], [3], [1, 2, 4]):
-            x, at = self.elsewhere(self.made()), 0
-            for to in [*cuts, 5]:
-                x.train(at, to, hp(at, to))
-                at = to
-                x = self.elsewhere(x)
-            self.assertEqual(whole.evaluate(), x.evaluate(), cuts)
-            self.assertEqual([], differences(whole.state_dict(),
-                                             x.state_dict()), cuts)
-        other = self.made()
-        other.train(0, 5, hp(0, 5, lr=[0.1, 0.1, 0.05, 0.05, 0.02]))
-        self.assertNotEqual(whole.evaluate(), other.evaluate())
+    @property
+    def Example(self):
+        return Example
 
     def test_it_is_the_loop_by_hand(self):
         x = self.made()
@@ -132,15 +106,7 @@ class Training(unittest.TestCase):
                 optimizer.step()
         self.assertEqual([], differences(
             dict(net.state_dict()),
-            dict(x.state_dict()["checkpoint"]["state_dict"])))
-
-    def test_measuring_changes_nothing(self):
-        whole, x = self.made(), self.made()
-        whole.train(0, 3, hp(0, 3))
-        for step in range(3):
-            x.train(step, step + 1, hp(step, step + 1))
-            self.assertIn("val_loss", x.evaluate())
-        self.assertEqual([], differences(whole.state_dict(), x.state_dict()))
+            dict(x.state_dict()["trained"]["state_dict"])))
 
     def test_errors(self):
         with self.assertRaisesRegex(TypeError, "returns a scheduler"):

@@ -228,8 +228,8 @@ curve: {sharpness: 0, flatness: 1, metrics: {loss: {start: 1}}}
   EXPECT_EQ(errors,
             (std::vector<std::string>{
               "p.yaml:2:1: 'device' is missing",
-              "p.yaml:2:41: workload.hyper_parameters: must be a map, found an "
-              "empty list",
+              "p.yaml:2:41: workload.hyper_parameters: must be a map of "
+              "hyper-parameters, found an empty list",
               "p.yaml:2:61: workload.metrics.loss: unknown direction 'down'. "
               "Allowed: maximize, minimize",
               "p.yaml:3:15: step_seconds: must be above 0, found '-1'",

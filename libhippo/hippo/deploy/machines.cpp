@@ -6,11 +6,9 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "hippo/core/nearest.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
+#include "hippo/space/value_reader.hpp"
 
 namespace hippo {
 
@@ -124,11 +122,11 @@ std::vector<std::string> group_keys(deploy_target target) {
   return result;
 }
 
-class machines_reader {
+class machines_reader : value_reader {
 public:
   machines_reader(const document& root, diagnostics& notes,
                   deploy_target target)
-    : root_(&root), notes_(&notes) {
+    : value_reader(notes), root_(&root), notes_(&notes) {
     result_.target = target;
   }
 
@@ -137,7 +135,7 @@ public:
     std::vector<std::string> known{"service", "keys", "insecure", "trainers"};
     if (in_pods)
       known.emplace_back("prometheus");
-    known_keys(*root_, known);
+    known_keys(*root_, "key", known);
     if (const auto* x = required(*root_, "service"))
       in_pods ? read_pod(*x) : read_service(*x);
     read_keys();
@@ -155,30 +153,10 @@ private:
 
   // -- values ----------------------------------------------------------------
 
-  void known_keys(const document& x, const std::vector<std::string>& known) {
-    for (const auto& entry : x.entries)
-      if (std::ranges::find(known, entry.key) == known.end())
-        notes_->unknown_key(entry, "key", known);
-  }
-
-  const document* required(const document& x, const std::string& key) {
-    const auto* result = x.find(key);
-    if (result == nullptr)
-      notes_->error(x, "'" + key + "' is missing");
-    return result;
-  }
-
-  bool is_map(const document& x) {
-    if (x.type == kind::map)
-      return true;
-    notes_->error(x, "must be a map, found " + x.found());
-    return false;
-  }
-
   /// Reads a word, if it passes `accepts`.
   /// @param wanted says what it must be
-  std::optional<std::string> word(const document& x, test accepts,
-                                  const std::string& wanted) {
+  std::optional<std::string> word_that(const document& x, test accepts,
+                                       const std::string& wanted) {
     if (x.type == kind::leaf && accepts(x.text))
       return x.text;
     notes_->error(x, wanted + ", found " + x.found());
@@ -188,35 +166,24 @@ private:
   void take(const document& x, const std::string& key, test accepts,
             const std::string& wanted, std::string& out) {
     if (const auto* found = x.find(key))
-      out = word(*found, accepts, wanted).value_or(out);
+      out = word_that(*found, accepts, wanted).value_or(out);
   }
 
   void take(const document& x, const std::string& key, unsigned least,
             unsigned most, unsigned& out) {
-    const auto* found = x.find(key);
-    if (found == nullptr)
-      return;
-    const auto value = found->type == kind::leaf ? found->meaning()
-                                                 : nlohmann::ordered_json{};
-    if (value.is_number_integer() && value.get<double>() >= least
-        && value.get<double>() <= most)
-      out = value.get<unsigned>();
-    else
-      notes_->error(*found, "must be a whole number from "
-                              + std::to_string(least) + " to "
-                              + std::to_string(most) + ", found "
-                              + found->found());
+    if (const auto* found = x.find(key))
+      out = static_cast<unsigned>(whole(*found, least, most).value_or(out));
   }
 
-  std::vector<std::string> words(const document& x, test accepts,
-                                 const std::string& wanted) {
+  std::vector<std::string> words_that(const document& x, test accepts,
+                                      const std::string& wanted) {
     std::vector<std::string> result;
     if (x.type != kind::list || x.items.empty()) {
       notes_->error(x, "must be a list that is not empty, found " + x.found());
       return result;
     }
     for (const auto& item : x.items)
-      if (auto text = word(item, accepts, wanted))
+      if (auto text = word_that(item, accepts, wanted))
         result.push_back(std::move(*text));
     return result;
   }
@@ -244,9 +211,10 @@ private:
   }
 
   void read_pod(const document& x) {
-    if (!is_map(x))
+    if (!is_map(x, "image, storage"))
       return;
-    known_keys(x, {"image", "storage", "storage_class", "cpus", "memory"});
+    known_keys(x, "key",
+               {"image", "storage", "storage_class", "cpus", "memory"});
     auto& out = result_.pod;
     required(x, "image");
     take(x, "image", is_image, "must be an image such as hippo:1", out.image);
@@ -272,13 +240,10 @@ private:
     const auto* x = root_->find("insecure");
     if (x == nullptr)
       return;
-    const auto value = x->type == kind::leaf ? x->meaning()
-                                             : nlohmann::ordered_json{};
-    if (!value.is_boolean())
-      notes_->error(*x, "must be true or false, found " + x->found());
-    else if (value.get<bool>() && root_->find("keys") != nullptr)
+    const bool insecure = truth(*x).value_or(false);
+    if (insecure && root_->find("keys") != nullptr)
       notes_->error(*x, "is true, and there are keys: give one of the two");
-    else if (value.get<bool>())
+    else if (insecure)
       result_.keys.clear();
   }
 
@@ -292,7 +257,7 @@ private:
     }
     std::set<std::string> names;
     for (const auto& item : x.items) {
-      if (!is_map(item))
+      if (!is_map(item, "name, count and so on"))
         continue;
       auto group = read_group(item);
       if (!group.name.empty() && !names.insert(group.name).second)
@@ -305,7 +270,7 @@ private:
 
   trainer_group read_group(const document& x) {
     trainer_group result;
-    known_keys(x, group_keys(result_.target));
+    known_keys(x, "key", group_keys(result_.target));
     required(x, "name");
     take(x, "name", is_label,
          "must be at most 40 lower-case letters, digits and hyphens that "
@@ -325,7 +290,8 @@ private:
     else if (in_pods)
       read_pods(x, result);
     else if (const auto* hosts = required(x, "hosts"))
-      result.hosts = words(*hosts, is_host, "must be a host, as ssh takes it");
+      result.hosts =
+        words_that(*hosts, is_host, "must be a host, as ssh takes it");
     check_count(x, result);
     return result;
   }
@@ -338,14 +304,16 @@ private:
   }
 
   void read_job(const document& x, trainer_group& out) {
-    take(x, "time", is_time, "must be HOURS:MINUTES:SECONDS or "
-                             "DAYS-HOURS:MINUTES:SECONDS",
+    take(x, "time", is_time,
+         "must be HOURS:MINUTES:SECONDS or "
+         "DAYS-HOURS:MINUTES:SECONDS",
          out.time);
     take(x, "partition", is_label_value, "must be the name of a partition",
          out.partition);
     if (const auto* options = x.find("sbatch"))
-      out.sbatch = words(*options, is_sbatch_option,
-                         "must be an option of sbatch such as --account=lab");
+      out.sbatch =
+        words_that(*options, is_sbatch_option,
+                   "must be an option of sbatch such as --account=lab");
   }
 
   void read_pods(const document& x, trainer_group& out) {
@@ -356,13 +324,13 @@ private:
       out.count_max = std::max(out.count, 1u);
       take(x, "count_max", *out.count_max, count_limit, *out.count_max);
     }
-    if (const auto* nodes = x.find("nodes"); nodes && is_map(*nodes))
+    if (const auto* nodes = x.find("nodes"); nodes && is_map(*nodes, "labels"))
       for (const auto& entry : nodes->entries)
         read_node_label(entry, out.nodes);
     if (const auto* taints = x.find("tolerate"))
-      out.tolerate = words(*taints, is_label_key,
-                           "must be the key of a taint such as "
-                           "nvidia.com/gpu");
+      out.tolerate = words_that(*taints, is_label_key,
+                                "must be the key of a taint such as "
+                                "nvidia.com/gpu");
   }
 
   void read_node_label(const document::entry& entry,
@@ -370,8 +338,8 @@ private:
     if (!is_label_key(entry.key))
       notes_->error(entry.where, entry.value.path,
                     "must be the key of a label, found '" + entry.key + "'");
-    else if (auto value = word(entry.value, is_label_value,
-                               "must be the value of a label"))
+    else if (auto value = word_that(entry.value, is_label_value,
+                                    "must be the value of a label"))
       out.emplace(entry.key, std::move(*value));
   }
 

@@ -13,6 +13,7 @@
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
+#include "hippo/space/value_reader.hpp"
 
 namespace hippo {
 
@@ -43,17 +44,19 @@ constexpr limits seconds{.min = 0, .max = seconds_max};
 constexpr limits step_limits{
   .min = 0, .max = seconds_max, .min_excluded = true};
 
-class profile_reader {
+class profile_reader : value_reader {
 public:
   profile_reader(const document& root, diagnostics& notes,
                  const std::vector<workload_descriptor>& workloads)
-    : root_(&root), notes_(&notes), workloads_(&workloads) {}
+    : value_reader(notes), root_(&root), notes_(&notes),
+      workloads_(&workloads) {}
 
   simulation_profile read() {
-    known_keys(*root_, {"device", "workload", "step_seconds", "spread",
-                        "dispatch_seconds", "load_seconds", "save_seconds",
-                        "evaluate_seconds", "checkpoint_bytes", "failure_rate",
-                        "curve"});
+    known_keys(*root_, "key",
+               {"device", "workload", "step_seconds", "spread",
+                "dispatch_seconds", "load_seconds", "save_seconds",
+                "evaluate_seconds", "checkpoint_bytes", "failure_rate",
+                "curve"});
     if (const auto* x = required(*root_, "device"))
       result_.device = word(*x).value_or("");
     read_workload();
@@ -69,7 +72,8 @@ public:
          bytes);
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
-    if (const auto* x = required(*root_, "curve"); x && is_map(*x))
+    if (const auto* x = required(*root_, "curve");
+        x && is_map(*x, "sharpness, flatness and so on"))
       read_curve(*x);
     return std::move(result_);
   }
@@ -77,44 +81,12 @@ public:
 private:
   // -- values ----------------------------------------------------------------
 
-  void known_keys(const document& x, const std::vector<std::string>& known) {
-    for (const auto& entry : x.entries)
-      if (std::ranges::find(known, entry.key) == known.end())
-        notes_->unknown_key(entry, "key", known);
-  }
-
-  const document* required(const document& x, const std::string& key) {
-    const auto* result = x.find(key);
-    if (result == nullptr)
-      notes_->error(x, "'" + key + "' is missing");
-    return result;
-  }
-
-  bool is_map(const document& x) {
-    if (x.type == kind::map)
-      return true;
-    notes_->error(x, "must be a map, found " + x.found());
-    return false;
-  }
-
-  std::optional<std::string> word(const document& x) {
-    if (x.type == kind::leaf && !x.text.empty())
-      return x.text;
-    notes_->error(x, "must be a word, found " + x.found());
-    return {};
-  }
-
   std::optional<scalar> number_or_word(const document& x) {
     if (x.type != kind::leaf) {
       notes_->error(x, "must be a number or a word, found " + x.found());
       return {};
     }
-    const auto value = x.meaning();
-    if (value.is_boolean())
-      return scalar{value.get<bool>() ? 1.0 : 0.0};
-    if (value.is_number())
-      return scalar{value.get<double>()};
-    return scalar{x.text};
+    return to_scalar(x);
   }
 
   /// Says why `x` is not what `allowed` describes; whether it is.
@@ -158,15 +130,8 @@ private:
   }
 
   void take(const document& x, const std::string& key, bool& out) {
-    const auto* found = x.find(key);
-    if (found == nullptr)
-      return;
-    const auto value =
-      found->type == kind::leaf ? found->meaning() : nlohmann::ordered_json{};
-    if (value.is_boolean())
-      out = value.get<bool>();
-    else
-      notes_->error(*found, "must be true or false, found " + found->found());
+    if (const auto* found = x.find(key))
+      out = truth(*found).value_or(out);
   }
 
   void take(const document& x, const std::string& key, std::string& out) {
@@ -203,7 +168,8 @@ private:
 
   void describe_workload(const document& x) {
     known_keys(
-      x, {"name", "meaning", "unit", "hyper_parameters", "options", "metrics"});
+      x, "key",
+      {"name", "meaning", "unit", "hyper_parameters", "options", "metrics"});
     auto& out = result_.workload;
     if (required(x, "name") != nullptr)
       take(x, "name", out.name);
@@ -211,13 +177,14 @@ private:
     take(x, "unit", out.unit);
     const auto errors = notes_->errors();
     if (const auto* list = required(x, "hyper_parameters");
-        list && is_map(*list))
+        list && is_map(*list, "hyper-parameters"))
       for (const auto& entry : list->entries)
         out.hyper_parameters.push_back(parameter(entry));
-    if (const auto* list = x.find("options"); list && is_map(*list))
+    if (const auto* list = x.find("options"); list && is_map(*list, "options"))
       for (const auto& entry : list->entries)
         out.options.push_back(parameter(entry));
-    if (const auto* list = required(x, "metrics"); list && is_map(*list))
+    if (const auto* list = required(x, "metrics");
+        list && is_map(*list, "metrics and their directions"))
       for (const auto& entry : list->entries)
         read_metric(entry);
     // What refers to a part that cannot be read is no further error.
@@ -228,10 +195,11 @@ private:
     parameter_descriptor result;
     result.name = entry.key;
     const auto& x = entry.value;
-    if (!is_map(x))
+    if (!is_map(x, "default, min, max"))
       return result;
-    known_keys(x, {"default", "min", "max", "min_excluded", "max_excluded",
-                   "integer", "words", "affects_speed", "meaning"});
+    known_keys(x, "key",
+               {"default", "min", "max", "min_excluded", "max_excluded",
+                "integer", "words", "affects_speed", "meaning"});
     take(x, "min", any, result.min);
     take(x, "max", any, result.max);
     take(x, "min_excluded", result.min_excluded);
@@ -239,21 +207,11 @@ private:
     take(x, "integer", result.integer);
     take(x, "affects_speed", result.affects_speed);
     take(x, "meaning", result.meaning);
-    if (const auto* words = x.find("words"))
-      read_words(*words, result.words);
+    if (const auto* list = x.find("words"))
+      result.words = words(*list).value_or(result.words);
     if (const auto* fallback = required(x, "default"))
       read_default(*fallback, result);
     return result;
-  }
-
-  void read_words(const document& x, std::vector<std::string>& out) {
-    if (x.type != kind::list || x.items.empty()) {
-      notes_->error(x, "must be a list of words, found " + x.found());
-      return;
-    }
-    for (const auto& item : x.items)
-      if (auto text = word(item))
-        out.push_back(std::move(*text));
   }
 
   void read_default(const document& x, parameter_descriptor& out) {
@@ -327,7 +285,7 @@ private:
       result_.step_seconds.push_back(std::move(result));
       return;
     }
-    known_keys(x, {"by", "values"});
+    known_keys(x, "key", {"by", "values"});
     const parameter_descriptor* by = nullptr;
     if (const auto* name = required(x, "by"))
       if (const auto text = word(*name)) {
@@ -340,7 +298,7 @@ private:
                                  + *text + "'");
       }
     const auto* values = required(x, "values");
-    if (values == nullptr || !is_map(*values))
+    if (values == nullptr || !is_map(*values, "times"))
       return;
     if (values->entries.empty())
       notes_->error(*values, "must have at least one value");
@@ -386,21 +344,23 @@ private:
   // -- curve -----------------------------------------------------------------
 
   void read_curve(const document& x) {
-    known_keys(x, {"learning_rate", "momentum", "batch_size",
-                   "learning_rate_factors", "regularisers", "samples_per_step",
-                   "sharpness", "flatness", "early_sharpness", "gradient_noise",
-                   "overfitting", "overfitting_steps", "slowdown",
-                   "evaluation_noise", "metrics"});
+    known_keys(x, "key",
+               {"learning_rate", "momentum", "batch_size",
+                "learning_rate_factors", "regularisers", "samples_per_step",
+                "sharpness", "flatness", "early_sharpness", "gradient_noise",
+                "overfitting", "overfitting_steps", "slowdown",
+                "evaluation_noise", "metrics"});
     auto& out = result_.curve;
     read_input(x, "learning_rate", at_least_0, out.learning_rate, true);
     read_input(x, "batch_size", above_0, out.batch_size, true);
     read_input(x, "momentum", {.min = 0, .max = 1, .max_excluded = true},
                out.momentum, false);
     if (const auto* factors = x.find("learning_rate_factors");
-        factors && is_map(*factors))
+        factors && is_map(*factors, "hyper-parameters"))
       for (const auto& entry : factors->entries)
         read_factors(entry);
-    if (const auto* list = x.find("regularisers"); list && is_map(*list))
+    if (const auto* list = x.find("regularisers");
+        list && is_map(*list, "hyper-parameters"))
       for (const auto& entry : list->entries)
         read_regulariser(entry);
     take_required(x, "samples_per_step", above_0, out.samples_per_step);
@@ -415,7 +375,8 @@ private:
     take(x, "overfitting_steps", above_0, out.overfitting_steps);
     take(x, "slowdown", at_least_0, out.slowdown);
     take(x, "evaluation_noise", at_least_0, out.evaluation_noise);
-    if (const auto* list = required(x, "metrics"); list && is_map(*list))
+    if (const auto* list = required(x, "metrics");
+        list && is_map(*list, "metrics"))
       read_curve_metrics(*list);
   }
 
@@ -465,7 +426,7 @@ private:
       notes_->error(entry.where, entry.value.path,
                     "must be a hyper-parameter that is a word, '" + entry.key
                       + "' is a number");
-    if (!is_map(entry.value))
+    if (!is_map(entry.value, "words and their factors"))
       return;
     auto& out = result_.curve.learning_rate_factors[entry.key];
     for (const auto& item : entry.value.entries) {
@@ -494,9 +455,9 @@ private:
 
   void read_curve_metric(const document::entry& entry) {
     const auto& x = entry.value;
-    if (!is_map(x))
+    if (!is_map(x, "start, best"))
       return;
-    known_keys(x, {"start", "best", "power", "overfits"});
+    known_keys(x, "key", {"start", "best", "power", "overfits"});
     curve_metric result;
     result.name = entry.key;
     take_required(x, "start", any, result.start);
