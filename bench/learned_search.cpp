@@ -7,7 +7,7 @@
 // `functions`: the mean regret (how much worse the best so far is than the
 // minimum) of Branin and Hartmann6 after so many trials.
 //
-// `schedules`: ResNet-56 schedules (18,792 of them), trained by the simulated
+// `schedules`: ResNet-56 schedules (about 20,000 of them), trained by the simulated
 // curve of examples/paper/profiles on one device, with merging. The cost is the
 // steps that are trained, in full trainings of 120. Regret is the accuracy
 // without measuring noise of the trial that was measured best so far, against
@@ -132,8 +132,8 @@ std::vector<double> regrets_of(const test_function& f, const char* algorithm,
              + std::to_string(f.ranges[i].first) + ", "
              + std::to_string(f.ranges[i].second) + "]}\n";
   }
-  const auto spec = admitted("study: s\nworkload: toy\nobjective: {metric: loss,"
-                             " direction: minimize}\nsteps: {max: 1}\nspace:\n"
+  const auto spec = admitted("study: s\nworkload: toy\nobjective: {metric:"
+                             " loss, direction: minimize}\nsteps: {max: 1}\nspace:\n"
                                + space + "algorithm: " + algorithm
                                + "\nbudget: {trials: 100}\n",
                              {toy}, seed);
@@ -180,7 +180,6 @@ void search_functions(std::uint64_t seeds, std::uint64_t first) {
 
 constexpr step_t epochs = 120;
 
-/// 232 learning rates, and 81 combinations of all else.
 const std::string schedules = R"(
 study: schedules
 workload: {name: resnet56-cifar10, seed: 1}
@@ -190,14 +189,25 @@ space:
   lr:
     choice:
       - constant: {choice: &rates [0.2, 0.1, 0.05, 0.02]}
-      - multistep: {initial: {choice: *rates}, milestones: [{choice: [30, 45, 60]}, {choice: [75, 90, 105]}], gamma: {choice: [0.1, 0.2, 0.3]}}
-      - step: {initial: {choice: *rates}, size: {choice: [20, 30, 40]}, gamma: {choice: [0.1, 0.3, 0.5]}}
+      - multistep: {initial: {choice: *rates}, gamma: {choice: [0.1, 0.2, 0.3]},
+                    milestones: [{choice: [30, 45, 60]},
+                                 {choice: [75, 90, 105]}]}
+      - step: {initial: {choice: *rates}, size: {choice: [20, 30, 40]},
+               gamma: {choice: [0.1, 0.3, 0.5]}}
       - cosine: {initial: {choice: *rates}, horizon: {choice: [90, 105, 120]}}
-      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates}, then: {cosine: {horizon: {choice: [80, 95, 110]}}}}
-      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates}, then: {multistep: {milestones: [{choice: [40, 55, 70]}, 90], gamma: {choice: [0.1, 0.3]}}}}
-  momentum: {choice: [0.9, {piecewise: [[0, 0.9], [60, 0.95]]}, {piecewise: [[0, 0.9], [90, 0.95]]}]}
-  batch_size: {choice: [128, {multistep: {initial: 128, milestones: [60], gamma: 2}}, {multistep: {initial: 128, milestones: [90], gamma: 2}}]}
-  weight_decay: {choice: [0.0005, 0.0001, {piecewise: [[0, 0.0005], [60, 0.0001]]}]}
+      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
+                 then: {cosine: {horizon: {choice: [80, 95, 110]}}}}
+      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
+                 then: {multistep: {milestones: [{choice: [40, 55, 70]}, 90],
+                                    gamma: {choice: [0.1, 0.3]}}}}
+  momentum:
+    choice: [0.9, {piecewise: [[0, 0.9], [60, 0.95]]},
+             {piecewise: [[0, 0.9], [90, 0.95]]}]
+  batch_size:
+    choice: [128, {multistep: {initial: 128, milestones: [60], gamma: 2}},
+             {multistep: {initial: 128, milestones: [90], gamma: 2}}]
+  weight_decay:
+    choice: [0.0005, 0.0001, {piecewise: [[0, 0.0005], [60, 0.0001]]}]
   cutout: {choice: [16, 8, {piecewise: [[0, 16], [80, 8]]}]}
 )";
 
@@ -329,7 +339,8 @@ double best_of(const study_spec& spec, const simulation_profile& profile) {
   for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
     auto sequences = spec.space.at(i).sequences;
     sequences.insert(defaults.begin(), defaults.end());
-    result = std::max(result, device.train(join(sequences, epochs), epochs).exact);
+    const auto segments = join(sequences, epochs);
+    result = std::max(result, device.train(segments, epochs).exact);
   }
   return result;
 }
@@ -388,12 +399,14 @@ void search_schedules(std::uint64_t seeds, std::uint64_t first) {
     };
     std::printf("%-28s", name.c_str());
     for (auto x : regrets)
-      std::printf(" %7.2f",
-                  median(of_all([x](const trace& y) { return cost_of(y, x); })));
+      std::printf(" %7.2f", median(of_all([x](const trace& y) {
+                    return cost_of(y, x);
+                  })));
     std::printf("   %14s", "");
     for (auto x : costs)
-      std::printf(" %7.5f",
-                  mean(of_all([x](const trace& y) { return regret_at(y, x); })));
+      std::printf(" %7.5f", mean(of_all([x](const trace& y) {
+                    return regret_at(y, x);
+                  })));
     std::printf("\n");
     std::fflush(stdout);
   }

@@ -141,10 +141,7 @@ TEST(GpSampler, FailuresAndNanAreTheWorst) {
       else
         gp.on_result(trial, 9, how == 1 ? NAN : INFINITY);
     }
-    int low = 0;
-    for (; trial < 20; ++trial)
-      low += number(gp.draw(trial), "x") < 0.5;
-    EXPECT_EQ(low, 0) << how;
+    EXPECT_GT(number(gp.draw(trial), "x"), 0.5) << how;
   }
 }
 
@@ -189,7 +186,7 @@ TEST(GpSampler, WhatIsCheapIsTakenForAPrice) {
     [](const trial_parameters& x) { return number(x, "x") == 3 ? 0u : 1000u; }};
   const auto count = [&](step_price price) {
     int result = 0;
-    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
       auto options = minimizing(6);
       options.seed = seed;
       options.price = price;
@@ -203,16 +200,18 @@ TEST(GpSampler, WhatIsCheapIsTakenForAPrice) {
         result += trial >= 8 && number(x, "x") == 3;
       }
     }
-    return result; // of 16
+    return result; // of 8
   };
-  EXPECT_GE(count(step_price::full), 14);
-  EXPECT_GE(count(step_price::falling), 14); // 12 of 100 trials: about as much
-  EXPECT_LE(count(step_price::none), 10);
+  EXPECT_GE(count(step_price::full), 7);
+  EXPECT_GE(count(step_price::falling), 7); // 12 of 100 trials: about as much
+  EXPECT_LE(count(step_price::none), 5);
 }
 
 TEST(GpSampler, AFallingPriceIsNothingInTheEnd) {
-  const some_work work{
-    [](const trial_parameters& x) { return number(x, "x") < 0.5 ? 0u : 99u; }};
+  constexpr step_t dear = 1'000'000'000'000;
+  const some_work work{[](const trial_parameters& x) {
+    return number(x, "x") < 0.5 ? 0 : dear;
+  }};
   for (const bool is_last : {false, true}) {
     auto options = minimizing(4);
     options.price = step_price::falling;
@@ -352,8 +351,9 @@ TEST(StoredChoices, OneThatIsStoredWinsOverComputation) {
 TEST(StoredChoices, OneThatIsNoneOfTheSpaceIsPassedOver) {
   auto plain = make(twelve, minimizing(2));
   const auto expected = plain.draw(0).shown;
-  for (const std::vector<std::uint64_t>& wrong :
-       {std::vector<std::uint64_t>{}, {1}, {1, 1, 1}, {4, 1}, {1, UINT64_MAX}}) {
+  const std::vector<std::vector<std::uint64_t>> none{
+    {}, {1}, {1, 1, 1}, {4, 1}, {1, UINT64_MAX}};
+  for (const auto& wrong : none) {
     auto x = make(twelve, minimizing(2));
     x.restore(0, {{"model", {}, {}}, wrong});
     EXPECT_EQ(x.draw(0).shown, expected);

@@ -17,8 +17,8 @@ constexpr auto schedules
     " {multistep: {initial: {choice: [1, 0.1]}, milestones: [{choice: [20, 40,"
     " 60]}], gamma: {choice: [0.1, 1]}}},"
     " {piecewise: [[0, {choice: [1, 0.1]}], [{choice: [20, 41]}, 0.01]]},"
-    " {linear: {from: 1, to: 0.1, steps: {choice: [40, 80]}}},"
-    " {cosine: {from: 1, horizon: {choice: [40, 80]}}}]},"
+    " {linear: {from: 1, to: 0.1, horizon: {choice: [40, 80]}}},"
+    " {cosine: {initial: 1, horizon: {choice: [40, 80]}}}]},"
     " y: {choice: [1, {value: 2, with: {z: {choice: [3, {piecewise: [[0, 3],"
     " [50, 4]]}]}}}]}}";
 

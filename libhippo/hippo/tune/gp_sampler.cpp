@@ -52,9 +52,10 @@ std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
   const bool is_ordered = !leaf.is_choice() || leaf.is_ordered_choice();
   if (ways == 1 || !is_ordered || draws.below(2) == 0)
     return drawn(leaf, draws);
+  if (ways > 0 && draws.below(2) == 0)
+    return std::min(decision + 1, ways - 1);
   if (ways > 0)
-    return draws.below(2) == 0 ? std::min(decision + 1, ways - 1)
-                               : decision - std::min<std::uint64_t>(decision, 1);
+    return decision > 0 ? decision - 1 : 0;
   constexpr auto end = static_cast<double>(space_leaf::high_end);
   const auto width = 0.2 * std::pow(0.01, draws.unit());
   const auto share = static_cast<double>(decision) / end

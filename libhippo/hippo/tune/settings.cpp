@@ -167,7 +167,8 @@ private:
                                && out_.kind != algorithm_kind::pbt);
     if (may_learn)
       known.insert(known.end(), learning_options.begin(),
-                   learning_options.end() - (out_.sampling == sampling_kind::gp));
+                   learning_options.end()
+                     - (out_.sampling == sampling_kind::gp));
     for (const auto& [name, value] : study_.algorithm.options)
       if (!contains(known, name))
         error(path_of(name), "unknown option '" + name + "' of " + own
