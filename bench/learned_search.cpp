@@ -7,9 +7,8 @@
 // `functions`: the mean regret (how much worse the best so far is than the
 // minimum) of Branin and Hartmann6 after so many trials.
 //
-// `schedules`: ResNet-56 schedules (about 20,000 of them), trained by the simulated
-// curve of examples/paper/profiles on one device, with merging. The cost is the
-// steps that are trained, in full trainings of 120. Regret is the accuracy
+// `schedules`: about 20,000 ResNet-56 schedules, trained by the simulated curve
+// of examples/paper/profiles on one device, with merging. The cost is the steps that are trained, in full trainings of 120. Regret is the accuracy
 // without measuring noise of the trial that was measured best so far, against
 // the best of the space. The table has the median cost to come to a regret, and
 // the mean regret at a cost.
@@ -132,8 +131,9 @@ std::vector<double> regrets_of(const test_function& f, const char* algorithm,
              + std::to_string(f.ranges[i].first) + ", "
              + std::to_string(f.ranges[i].second) + "]}\n";
   }
-  const auto spec = admitted("study: s\nworkload: toy\nobjective: {metric:"
-                             " loss, direction: minimize}\nsteps: {max: 1}\nspace:\n"
+  const auto spec = admitted("study: s\nworkload: toy\nobjective:"
+                             " {metric: loss, direction: minimize}\n"
+                             "steps: {max: 1}\nspace:\n"
                                + space + "algorithm: " + algorithm
                                + "\nbudget: {trials: 100}\n",
                              {toy}, seed);
