@@ -8,7 +8,8 @@
 // minimum) of Branin and Hartmann6 after so many trials.
 //
 // `schedules`: about 20,000 ResNet-56 schedules, trained by the simulated curve
-// of examples/paper/profiles on one device, with merging. The cost is the steps that are trained, in full trainings of 120. Regret is the accuracy
+// of examples/paper/profiles on one device, with merging. The cost is the
+// steps that are trained, in full trainings of 120. Regret is the accuracy
 // without measuring noise of the trial that was measured best so far, against
 // the best of the space. The table has the median cost to come to a regret, and
 // the mean regret at a cost.

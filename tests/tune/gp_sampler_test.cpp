@@ -127,24 +127,6 @@ TEST(GpSampler, NeverRepeatsACombinationUntilAllWereTried) {
   EXPECT_TRUE(seen.contains(gp.draw(12).shown.dump()));
 }
 
-TEST(GpSampler, FailuresAndNanAreTheWorst) {
-  // What is low fails, or measures NaN; what is high is better the higher.
-  for (const int how : {0, 1, 2}) {
-    auto gp = make(endless, minimizing(8));
-    trial_no trial = 0;
-    for (; trial < 16; ++trial) {
-      const auto x = number(gp.draw(trial), "x");
-      if (x > 0.5)
-        gp.on_result(trial, 9, 1 - x);
-      else if (how == 0)
-        gp.on_failure(trial);
-      else
-        gp.on_result(trial, 9, how == 1 ? NAN : INFINITY);
-    }
-    EXPECT_GT(number(gp.draw(trial), "x"), 0.5) << how;
-  }
-}
-
 TEST(GpSampler, WhatIsTriedAgainHasNotFailed) {
   auto x = make(endless, minimizing(4)), y = make(endless, minimizing(4));
   for (trial_no trial = 0; trial < 8; ++trial) {
@@ -205,35 +187,6 @@ TEST(GpSampler, WhatIsCheapIsTakenForAPrice) {
   EXPECT_GE(count(step_price::full), 7);
   EXPECT_GE(count(step_price::falling), 7); // 12 of 100 trials: about as much
   EXPECT_LE(count(step_price::none), 5);
-}
-
-TEST(GpSampler, AFallingPriceIsNothingInTheEnd) {
-  constexpr step_t dear = 1'000'000'000'000;
-  const some_work work{[](const trial_parameters& x) {
-    return number(x, "x") < 0.5 ? 0 : dear;
-  }};
-  for (const bool is_last : {false, true}) {
-    auto options = minimizing(4);
-    options.price = step_price::falling;
-    options.trials = is_last ? 8 : 800;
-    auto with = make(endless, options, &work);
-    options.price = step_price::none;
-    auto without = make(endless, options, &work);
-    for (trial_no trial = 0; trial < 8; ++trial) {
-      // What the priced one takes is told to both.
-      const auto x = with.draw(trial);
-      without.restore(trial, *with.choice_of(trial));
-      EXPECT_EQ(without.draw(trial).shown, x.shown);
-      for (auto* gp : {&with, &without})
-        gp->on_result(trial, 9, 1 - number(x, "x"));
-    }
-    const auto x = number(with.draw(8), "x"), y = number(without.draw(8), "x");
-    EXPECT_GT(y, 0.5);
-    if (is_last)
-      EXPECT_EQ(x, y);
-    else
-      EXPECT_LT(x, 0.5);
-  }
 }
 
 TEST(GpSampler, OfEqualCandidatesTheLeastWorkIsTaken) {
