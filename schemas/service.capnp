@@ -216,6 +216,17 @@ struct TrialInfo {
     value @7 :BestValue;
   }
   failure @8 :Text;   # why it failed; empty if it did not
+  chosen  @9 :Text;   # how a sampler that learns came to its values: startup,
+                      # model; empty if none did
+  predicted :union {  # what the model expected of the objective in the end
+    none  @10 :Void;
+    value @11 :Float64;
+  }
+  untrained :union {  # of its steps to its first goal, those that no trial of
+                      # the study had been asked for when it was chosen
+    unknown @12 :Void;
+    steps   @13 :UInt64;
+  }
 }
 
 struct BestValue {
@@ -232,6 +243,8 @@ struct Event {
     measured @4 :List(Metric);  # sorted by name
     failed   @5 :Text;          # why
     command  @6 :Command;       # somebody wanted something of the study
+    chosen   @7 :Text;          # the study's sampler has decided the trial's
+                                # values: as of TrialInfo
   }
 }
 

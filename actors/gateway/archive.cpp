@@ -312,6 +312,7 @@ expected<study_record> archive::record(study_id id) {
     trial.steps = x.steps;
     trial.shared_steps = x.shared;
     trial.failure = x.failure;
+    trial.why = x.why;
     result.trials.push_back(std::move(trial));
   }
   const auto events

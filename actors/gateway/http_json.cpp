@@ -18,6 +18,11 @@ http_json text_or_null(const std::string& x) {
   return x.empty() ? http_json(nullptr) : http_json(x);
 }
 
+template <class Number>
+http_json number_or_null(const std::optional<Number>& x) {
+  return x ? http_json(*x) : http_json(nullptr);
+}
+
 } // namespace
 
 http_json shown(const stored_trial& trial) {
@@ -31,7 +36,10 @@ http_json shown(const stored_trial& trial) {
           {"steps", trial.steps},
           {"shared_steps", trial.shared},
           {"best", std::move(best)},
-          {"failure", text_or_null(trial.failure)}};
+          {"failure", text_or_null(trial.failure)},
+          {"chosen", text_or_null(trial.why.how)},
+          {"predicted", number_or_null(trial.why.predicted)},
+          {"untrained", number_or_null(trial.why.untrained)}};
 }
 
 http_json shown(const live_study_view& x) {
@@ -72,6 +80,10 @@ http_json shown(const stored_event& x) {
     result["trial"] = failed->trial;
     result["step"] = failed->at;
     result["failed"] = failed->reason.message;
+  } else if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
+    result["trial"] = chosen->trial;
+    result["step"] = 0;
+    result["chosen"] = chosen->what.why.how;
   } else {
     const auto& command = std::get<study_command>(x.what);
     result["trial"] = command.trial;

@@ -17,6 +17,11 @@ void fill(schema::TrialInfo::Builder to, const stored_trial& trial) {
     best.setValue(trial.best->value);
   }
   to.setFailure(to_text(trial.failure));
+  to.setChosen(to_text(trial.why.how));
+  if (trial.why.predicted)
+    to.getPredicted().setValue(*trial.why.predicted);
+  if (trial.why.untrained)
+    to.getUntrained().setSteps(*trial.why.untrained);
 }
 
 void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
@@ -66,6 +71,9 @@ void fill(schema::Event::Builder to, const stored_event& x) {
     to.setTrial(failed->trial);
     to.setStep(failed->at);
     to.setFailed(to_text(failed->reason.message));
+  } else if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
+    to.setTrial(chosen->trial);
+    to.setChosen(to_text(chosen->what.why.how));
   } else {
     const auto& command = std::get<study_command>(x.what);
     to.setTrial(command.trial);

@@ -102,7 +102,10 @@ listing list_trials(const std::vector<trial_summary>& trials) {
                     {"asked", cell_look::number},
                     {"shared", cell_look::number},
                     {"params", cell_look::brief},
-                    {"failure", cell_look::text, false}};
+                    {"failure", cell_look::text, false},
+                    {"chosen", cell_look::text, false},
+                    {"predicted", cell_look::number, false},
+                    {"untrained", cell_look::number, false}};
   std::vector<json> params;
   for (const auto& x : trials)
     params.push_back(read_json(x.params));
@@ -123,7 +126,10 @@ listing list_trials(const std::vector<trial_summary>& trials) {
                           x.asked_steps,
                           x.shared_steps,
                           params[i],
-                          text_or_null(x.failure)};
+                          text_or_null(x.failure),
+                          text_or_null(x.chosen),
+                          x.predicted ? json(*x.predicted) : json(),
+                          x.untrained ? json(*x.untrained) : json()};
     for (const auto& name : names)
       row.push_back(params[i].is_object() && params[i].contains(name)
                       ? params[i][name]

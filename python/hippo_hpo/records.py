@@ -90,8 +90,8 @@ class StudyInfo:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a study has heard. Exactly one of `metrics`, `failure`
-    and `command` is not None.
+    """Something that a study has heard, or chosen. Exactly one of `metrics`,
+    `failure`, `command` and `chosen` is not None.
 
     Attributes:
         id: grows, with gaps.
@@ -102,6 +102,8 @@ class Event:
         failure: why the trial failed.
         command: what somebody wanted of the study: a verb such as ``"pause"``,
             and what belongs to it.
+        chosen: how a sampler that learns came to the trial's values:
+            ``"startup"`` or ``"model"``.
     """
 
     id: int
@@ -111,6 +113,7 @@ class Event:
     metrics: dict[str, float] | None
     failure: str | None
     command: tuple[str, str] | None
+    chosen: str | None = None
 
 
 @dataclass(frozen=True)
@@ -229,7 +232,8 @@ def event_of(message: Any) -> Event:
         metrics=metrics_of(message.measured) if kind == "measured" else None,
         failure=message.failed if kind == "failed" else None,
         command=((message.command.verb, message.command.text)
-                 if kind == "command" else None))
+                 if kind == "command" else None),
+        chosen=message.chosen if kind == "chosen" else None)
 
 
 def trainer_info_of(message: Any) -> TrainerInfo:

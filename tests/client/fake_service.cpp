@@ -48,6 +48,11 @@ void fill(const trial_summary& x, schema::TrialInfo::Builder out) {
     best.setValue(x.best->value);
   }
   out.setFailure(x.failure);
+  out.setChosen(x.chosen);
+  if (x.predicted)
+    out.getPredicted().setValue(*x.predicted);
+  if (x.untrained)
+    out.getUntrained().setSteps(*x.untrained);
 }
 
 void fill(const study_summary& x, schema::StudyInfo::Builder out) {
@@ -80,6 +85,8 @@ void fill(const study_event& x, schema::Event::Builder out) {
   out.setStep(x.step);
   if (x.what == what_happened::failed) {
     out.setFailed(x.text);
+  } else if (x.what == what_happened::chosen) {
+    out.setChosen(x.text);
   } else if (x.what == what_happened::command) {
     auto command = out.initCommand();
     command.setVerb(x.verb);

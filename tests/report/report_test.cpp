@@ -47,7 +47,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
             (std::set<std::string>{"trial", "step", "value", "params"}));
   EXPECT_EQ(keys(study["trials"][0]),
             (std::set<std::string>{"id", "state", "params", "steps",
-                                   "shared_steps", "results", "failure"}));
+                                   "shared_steps", "results", "failure",
+                                   "chosen", "predicted", "untrained"}));
   EXPECT_EQ(keys(study["trials"][0]["results"][0]),
             (std::set<std::string>{"step", "metrics"}));
   EXPECT_EQ(keys(x["overhead"]),
@@ -88,6 +89,9 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(trial["steps"], 6);
   EXPECT_EQ(trial["shared_steps"], 3);
   EXPECT_EQ(trial["failure"], nullptr);
+  EXPECT_EQ(trial["chosen"], nullptr);
+  EXPECT_EQ(trial["predicted"], nullptr);
+  EXPECT_EQ(trial["untrained"], nullptr);
   EXPECT_EQ(trial["results"].size(), 6u);
   EXPECT_EQ(trial["results"][1]["step"], 2);
   EXPECT_EQ(x["studies"][0]["direction"], "maximize");

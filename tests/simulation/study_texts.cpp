@@ -59,6 +59,9 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     "grid",
     "random",
     "{tpe: {startup: 2, concurrent: " + concurrent + "}}",
+    "{gp: {startup: 2, concurrent: " + concurrent + "}}",
+    "{asha: {eta: " + eta + ", min: 1, sampler: gp, startup: 2, concurrent: "
+      + concurrent + "}}",
     "{sha: {eta: " + eta + ", min: 1}}",
     "{asha: {eta: " + eta + ", min: 1, concurrent: " + concurrent + "}}",
     "{asha: {eta: " + eta + ", min: 1, mode: stopping, concurrent: "

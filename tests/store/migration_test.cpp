@@ -87,7 +87,7 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
-                         testing::Values("2", "3", "4"));
+                         testing::Values("2", "3", "4", "5"));
 
 // -- steps that trials share, which were not kept until version 4 -------------
 

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "hippo/store/choice_text.hpp"
 #include "hippo/wire/codec.hpp"
 #include "store/folder_fixture.hpp"
 
@@ -248,6 +249,43 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].id, events[2].id);
   EXPECT_EQ(folder->load_events(study_id{2}, 0, 100)->size(), 1u);
+}
+
+TEST_F(StateFolderTest, ChoicesComeBackAsTheyWere) {
+  auto folder = open();
+  // Whole numbers of 64 bits, and a number that no short decimal is.
+  const trial_choice learned{
+    {"model", 0.1 + 0.2, 12},
+    {3, 0, std::uint64_t{1} << 53, std::numeric_limits<std::uint64_t>::max()}};
+  const trial_choice drawn{{"startup", std::nullopt, std::nullopt}, {}};
+  commit(*folder, {study_saved{some_study(1, "a")},
+                   event_added{1, {}, trial_chosen{0, drawn}},
+                   event_added{1, {}, trial_chosen{7, learned}}});
+  const auto events = *folder->load_events(1, 0, 100);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(std::get<trial_chosen>(events[0].what).what, drawn);
+  EXPECT_EQ(std::get<trial_chosen>(events[1].what).trial, 7u);
+  EXPECT_EQ(std::get<trial_chosen>(events[1].what).what, learned);
+  stored_trial trial;
+  trial.trial = 7;
+  trial.params = "{}";
+  trial.why = learned.why;
+  commit(*folder, {trial_saved{1, trial}});
+  EXPECT_EQ(*folder->load_trials(1, 0, 9), std::vector{trial});
+  trial.why = drawn.why;
+  commit(*folder, {trial_saved{1, trial}});
+  EXPECT_EQ(*folder->load_trials(1, 0, 9), std::vector{trial});
+}
+
+TEST_F(StateFolderTest, AChoiceThatIsDamagedIsNoChoice) {
+  for (const auto* text :
+       {"", "{", "[]", "{}", R"({"how": "model"})",
+        R"({"how": 3, "decisions": [1]})",
+        R"({"how": "model", "decisions": [-1]})",
+        R"({"how": "model", "decisions": [1.5]})",
+        R"({"how": "model", "decisions": [1], "predicted": "x"})"})
+    EXPECT_FALSE(read_choice(text)) << text;
+  EXPECT_TRUE(read_choice(R"({"how": "model", "decisions": [1]})"));
 }
 
 TEST_F(StateFolderTest, EventsHaveTheirMetricsInWhateverOrderTheyCame) {

@@ -147,13 +147,18 @@ public:
 
   void pass(std::chrono::milliseconds span) { now_ += span; }
 
+  /// What a study is restored from.
+  study_options stored_options() const {
+    auto result = options_;
+    result.stored = row_.value_or(result.stored);
+    result.stored.name = options_.stored.name;
+    result.history = history_;
+    return result;
+  }
+
   /// Whether a study that is restored from what is stored is this one.
   void expect_replayed() {
-    auto options = options_;
-    options.stored = row_.value_or(options.stored);
-    options.stored.name = options_.stored.name;
-    options.history = history_;
-    const study_core again{options, now_};
+    const study_core again{stored_options(), now_};
     EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
     EXPECT_EQ(again.stored().state, core_->stored().state);
     EXPECT_EQ(again.stored().reason, core_->stored().reason);
@@ -174,8 +179,11 @@ private:
     for (const auto no : x.dropped)
       if (const auto i = wanted_.find(no); i != wanted_.end())
         i->second.to = i->second.at;
-    for (const auto& y : x.asked)
-      wanted_[y.no].to = y.to;
+    for (const auto& y : x.asked) {
+      auto& way = wanted_[y.no];
+      way.at = std::max(way.at, y.known_to);
+      way.to = y.is_over ? way.at : y.to;
+    }
   }
 
   struct way {
@@ -524,6 +532,141 @@ TEST(StudyCore, AStudyThatGoesOnSaysThatItEndsOnceMore) {
   ASSERT_TRUE(again.end_);
 }
 
+// -- choices ------------------------------------------------------------------
+
+constexpr auto learned_study
+  = "  weight_decay: {uniform: [0, 1]}\n"
+    "algorithm: {gp: {startup: 2, concurrent: 1}}\nbudget: {trials: 6}\n";
+
+/// Trains until that many trials are complete.
+void run_until(world& x, std::uint64_t finished) {
+  while (x.core().trials().finished() < finished) {
+    ASSERT_FALSE(x.waiting().empty());
+    x.train_one(x.waiting().front());
+    x.commit_all();
+  }
+}
+
+std::vector<trial_chosen> choices_in(const std::vector<stored_event>& history) {
+  std::vector<trial_chosen> result;
+  for (const auto& x : history)
+    if (const auto* y = std::get_if<trial_chosen>(&x.what))
+      result.push_back(*y);
+  return result;
+}
+
+TEST(StudyCore, ChoicesAreStoredOnceWithWhatFollowsThem) {
+  world x{options_of(learned_study)};
+  x.commit_all();
+  ASSERT_EQ(choices_in(x.history_).size(), 1u);
+  run_until(x, 6);
+  const auto choices = choices_in(x.history_);
+  ASSERT_EQ(choices.size(), 6u);
+  for (trial_no no = 0; no < 6; ++no) {
+    EXPECT_EQ(choices[no].trial, no);
+    EXPECT_EQ(choices[no].what.why.how, no < 2 ? "startup" : "model");
+    EXPECT_EQ(choices[no].what.why.predicted.has_value(), no >= 2);
+    EXPECT_TRUE(choices[no].what.why.untrained);
+    EXPECT_EQ(x.core().record().trials[no].why, choices[no].what.why);
+  }
+}
+
+TEST(StudyCore, WhatAChoiceAsksForIsNotSentBeforeItIsGivenToTheJournal) {
+  study_core core{options_of(learned_study), {}};
+  bool is_stored = false;
+  for (const auto& x : core.registered({})) {
+    if (const auto* y = std::get_if<study_effect::commit>(&x))
+      for (const auto& record : y->records)
+        if (const auto* event = std::get_if<event_added>(&record))
+          is_stored = is_stored
+                      || std::holds_alternative<trial_chosen>(event->what);
+    if (std::holds_alternative<study_effect::send_orders>(x)) {
+      EXPECT_TRUE(is_stored);
+      return;
+    }
+  }
+  FAIL() << "nothing was sent";
+}
+
+/// What all trials of a study got and measured.
+nlohmann::ordered_json story_of(const study_core& x) {
+  auto result = nlohmann::ordered_json::array();
+  for (const auto& trial : x.record().trials) {
+    result.push_back(trial.params);
+    for (const auto& each : trial.results)
+      result.push_back({each.step, each.values});
+  }
+  return result;
+}
+
+TEST(StudyCore, KilledAndResumedItGoesOnAsIfItHadNotBeen) {
+  for (const auto* algorithm :
+       {"{gp: {startup: 2, concurrent: 1}}",
+        "{asha: {sampler: gp, startup: 2, concurrent: 2, min: 3}}",
+        "{tpe: {startup: 2, concurrent: 2}}"}) {
+    const auto text = "  weight_decay: {uniform: [0, 1]}\nalgorithm: "
+                      + std::string{algorithm} + "\nbudget: {trials: 8}\n";
+    world whole{options_of(text)};
+    whole.commit_all();
+    std::vector<trial_no> order;
+    while (!whole.waiting().empty()) {
+      order.push_back(whole.waiting().front());
+      whole.train_one(order.back());
+      whole.commit_all();
+    }
+    ASSERT_TRUE(whole.end_);
+    for (std::size_t killed = 0; killed < order.size(); killed += 5) {
+      world first{options_of(text)};
+      first.commit_all();
+      for (std::size_t i = 0; i < killed; ++i) {
+        first.train_one(order[i]);
+        first.commit_all();
+      }
+      const auto known = choices_in(first.history_).size();
+      world second{first.stored_options()};
+      second.commit_all();
+      // What was stored is not stored again.
+      EXPECT_TRUE(choices_in(second.history_).empty()) << known;
+      for (auto i = killed; i < order.size(); ++i) {
+        second.train_one(order[i]);
+        second.commit_all();
+      }
+      EXPECT_EQ(story_of(second.core()), story_of(whole.core())) << killed;
+    }
+  }
+}
+
+TEST(StudyCore, AChoiceThatIsStoredWinsOverComputation) {
+  world x{options_of(learned_study)};
+  x.commit_all();
+  run_until(x, 3);
+  // Another machine has chosen otherwise: nobody would get this here.
+  auto options = x.stored_options();
+  for (auto& event : options.history)
+    if (auto* y = std::get_if<trial_chosen>(&event.what); y && y->trial == 3)
+      y->what = {{"model", 0.75, 5}, {0, 1, space_leaf::high_end / 2}};
+  const study_core again{options, x.now_};
+  const auto trial = again.record().trials.at(3);
+  EXPECT_EQ(trial.params["weight_decay"], 0.5);
+  EXPECT_EQ(trial.params["momentum"], 0.9);
+  EXPECT_EQ(trial.why.predicted, 0.75);
+  EXPECT_NE(x.core().record().trials.at(3).params, trial.params);
+}
+
+TEST(StudyCore, AStudyOfBeforeChoosesAgainAndStoresThat) {
+  world x{options_of(learned_study)};
+  x.commit_all();
+  run_until(x, 4);
+  auto options = x.stored_options();
+  std::erase_if(options.history, [](const stored_event& y) {
+    return std::holds_alternative<trial_chosen>(y.what);
+  });
+  world again{options};
+  again.commit_all();
+  EXPECT_EQ(story_of(again.core()), story_of(x.core()));
+  EXPECT_EQ(choices_in(again.history_).size(), choices_in(x.history_).size());
+}
+
 class StudyCoreSeeds : public testing::TestWithParam<std::uint64_t> {};
 
 /// At any moment a study that is restored from what is stored is where the one
@@ -534,6 +677,9 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
     "algorithm: {asha: {eta: 2, min: 2, concurrent: 3}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",
+    "algorithm: {asha: {eta: 2, min: 2, sampler: gp, startup: 2}}\n"
+    "budget: {trials: 6}\n",
+    "algorithm: {client: {sampler: gp, startup: 1}}\nbudget: {trials: 3}\n",
     "algorithm: grid\n", client_study};
   std::mt19937_64 random{GetParam()};
   const auto chance = [&](std::uint64_t percent) {

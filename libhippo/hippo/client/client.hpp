@@ -51,6 +51,14 @@ struct trial_summary {
   step_t shared_steps = 0; ///< of these, that another trial had got before
   std::optional<best_measurement> best;
   std::string failure; ///< why it failed; empty if it did not
+  /// How a sampler that learns came to its values: `startup`, `model`; empty if
+  /// none did.
+  std::string chosen;
+  /// What the model expected of the objective in the end.
+  std::optional<double> predicted;
+  /// Of its steps to its first goal, those that no trial of the study had been
+  /// asked for when it was chosen.
+  std::optional<step_t> untrained;
 };
 
 /// One study.
@@ -109,9 +117,10 @@ struct trainer_summary {
   std::string sick{};
 };
 
-/// What a study has heard: a measurement, a failure, or a wish of a client.
+/// What a study has heard: a measurement, a failure, or a wish of a client; or
+/// what its sampler has chosen.
 struct study_event {
-  enum class what_happened : std::uint8_t { measured, failed, command };
+  enum class what_happened : std::uint8_t { measured, failed, command, chosen };
 
   std::uint64_t id = 0; ///< grows, with gaps
   double time = 0;      ///< when it was stored, in seconds since 1970
@@ -120,7 +129,9 @@ struct study_event {
   what_happened what = what_happened::measured;
   hippo::metrics metrics; ///< if `measured`; may hold NaN
   std::string verb;       ///< if `command`: ask, train, tell, pause, ...
-  std::string text;       ///< if `failed` why, if `command` its arguments
+  /// If `failed` why, if `command` its arguments, if `chosen` as of
+  /// `trial_summary`.
+  std::string text;
 };
 
 /// A study file that a service has taken.

@@ -75,6 +75,11 @@ trial_summary decode(schema::TrialInfo::Reader x) {
     result.best = best_measurement{best.getStep(), best.getValue()};
   }
   result.failure = x.getFailure();
+  result.chosen = x.getChosen();
+  if (x.getPredicted().isValue())
+    result.predicted = x.getPredicted().getValue();
+  if (x.getUntrained().isSteps())
+    result.untrained = x.getUntrained().getSteps();
   return result;
 }
 
@@ -119,6 +124,10 @@ study_event decode(schema::Event::Reader x) {
       result.what = what_happened::command;
       result.verb = x.getCommand().getVerb();
       result.text = x.getCommand().getText();
+      return result;
+    case schema::Event::CHOSEN:
+      result.what = what_happened::chosen;
+      result.text = x.getChosen();
       return result;
   }
   kj::throwFatalException(

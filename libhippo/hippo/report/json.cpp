@@ -1,3 +1,4 @@
+#include <optional>
 #include <set>
 
 #include "hippo/report/report.hpp"
@@ -20,6 +21,12 @@ json params_of(const json& x) {
   return x.is_null() ? json::object() : x;
 }
 
+/// A number, or null for none.
+template <class Number>
+json number_or_null(const std::optional<Number>& x) {
+  return x ? json(*x) : json(nullptr);
+}
+
 json to_json(const trial_record& x) {
   json results = json::array();
   for (const auto& r : x.results) {
@@ -34,7 +41,10 @@ json to_json(const trial_record& x) {
           {"steps", x.steps},
           {"shared_steps", x.shared_steps},
           {"results", std::move(results)},
-          {"failure", text_or_null(x.failure)}};
+          {"failure", text_or_null(x.failure)},
+          {"chosen", text_or_null(x.why.how)},
+          {"predicted", number_or_null(x.why.predicted)},
+          {"untrained", number_or_null(x.why.untrained)}};
 }
 
 json to_json(const study_record& x) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/core/choice.hpp"
 #include "hippo/core/types.hpp"
 
 namespace hippo {
@@ -27,6 +28,7 @@ struct trial_record {
   step_t shared_steps = 0;
   std::vector<trial_measurement> results;
   std::string failure; ///< why it failed; empty if it did not
+  choice_reason why{};
 };
 
 /// The best measurement of a study.

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "hippo/core/choice.hpp"
 #include "hippo/core/error.hpp"
 #include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
@@ -109,6 +110,7 @@ struct stored_trial {
   std::optional<stored_best> best;
   std::string failure; ///< why it failed; empty if it did not
   step_t shared = 0; ///< of its steps, those that a trial had got before
+  choice_reason why{};
   friend bool operator==(const stored_trial&, const stored_trial&) = default;
 };
 
@@ -157,7 +159,15 @@ struct study_command {
 };
 const char* to_string(study_command::verb x) noexcept; ///< e.g. `"ask"`
 
-using study_input = std::variant<trial_measured, trial_failed, study_command>;
+/// The study's sampler has decided the values of a trial. Nobody tells the study
+/// but itself, before a restart: then it does not decide anew.
+struct trial_chosen {
+  std::uint64_t trial = 0;
+  trial_choice what;
+};
+
+using study_input
+  = std::variant<trial_measured, trial_failed, study_command, trial_chosen>;
 
 /// An event as it is stored.
 struct stored_event {
@@ -213,7 +223,7 @@ struct trial_saved {
   stored_trial trial;
 };
 
-/// A study is about to receive something.
+/// A study is about to receive something, or has chosen something.
 /// REQUIRES: the study and, for a measurement, the result were added before, or
 /// along with it.
 struct event_added {

@@ -58,6 +58,7 @@ constexpr auto tables_sql = R"(
     state TEXT NOT NULL, params TEXT NOT NULL, asked_to INTEGER NOT NULL,
     steps INTEGER NOT NULL, best_step INTEGER, best_value REAL,
     failure TEXT NOT NULL, shared INTEGER NOT NULL DEFAULT 0,
+    chosen TEXT NOT NULL DEFAULT '', predicted REAL, untrained INTEGER,
     PRIMARY KEY (study, trial)
   ) STRICT, WITHOUT ROWID;
   -- What studies have heard, in the order in which it was passed on.
@@ -147,6 +148,14 @@ constexpr auto from_version_4_sql = R"(
   ALTER TABLE checkpoints ADD COLUMN device TEXT NOT NULL DEFAULT '';
 )";
 
+// Version 5 did not keep what samplers had chosen: they choose again.
+
+constexpr auto from_version_5_sql = R"(
+  ALTER TABLE trials ADD COLUMN chosen TEXT NOT NULL DEFAULT '';
+  ALTER TABLE trials ADD COLUMN predicted REAL;
+  ALTER TABLE trials ADD COLUMN untrained INTEGER;
+)";
+
 /// Goes from version 1 to the present one at once.
 expected<std::monostate> migrate_from_1(sql_database& database) {
   if (auto done = database.run(set_version_1_aside_sql); !done)
@@ -204,10 +213,12 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(from_version_2_sql);
   if (done && *from < 4)
     done = migrate_code_keys(database, checkpoints);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 5)
     done = database.run(from_version_4_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 5)
     done = add_shared_steps(database);
+  if (done && *from > 1)
+    done = database.run(from_version_5_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

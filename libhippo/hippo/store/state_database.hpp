@@ -24,6 +24,7 @@ expected<std::monostate> make_state_folder(const std::string& path);
 /// The kinds of events that are no commands.
 inline constexpr auto measured_kind = "measured";
 inline constexpr auto failed_kind = "failed";
+inline constexpr auto chosen_kind = "chosen";
 
 error file_error(const std::string& what, const std::error_code& reason);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/wire/codec.hpp"
@@ -253,6 +254,11 @@ expected<stored_trial> trial_in(const sql_statement& row) {
     result.best = stored_best{row.number(5), row.real(6)};
   result.failure = row.text(7);
   result.shared = row.number(8);
+  result.why.how = row.text(9);
+  if (!row.is_null(10))
+    result.why.predicted = row.real(10);
+  if (!row.is_null(11))
+    result.why.untrained = row.number(11);
   return result;
 }
 
@@ -271,6 +277,11 @@ expected<stored_event> event_in(const sql_statement& row) {
   } else if (kind == failed_kind) {
     result.what = trial_failed{
       trial, step, error{static_cast<errc>(row.number(6)), text}};
+  } else if (kind == chosen_kind) {
+    auto what = read_choice(text);
+    if (!what)
+      return what.failure();
+    result.what = trial_chosen{trial, std::move(*what)};
   } else {
     using verb = study_command::verb;
     const auto what = named(kind, verb::ask, verb::retry);
@@ -399,7 +410,8 @@ state_reader::load_trials(study_id study, std::uint64_t first,
   return read_all<stored_trial>(
     database_.prepare(
       "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure, shared FROM trials WHERE study = ? AND trial >= ?"
+      " failure, shared, chosen, predicted, untrained FROM trials"
+      " WHERE study = ? AND trial >= ?"
       " ORDER BY trial LIMIT ?"),
     [&](sql_statement& x) { x.bind(1, study).bind(2, first).bind(3, most); },
     trial_in);
@@ -530,7 +542,8 @@ state_reader::load_best(const stored_study& study) {
   return read_first<stored_trial>(
     database_.prepare(
       "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure, shared FROM trials WHERE study = ?1 AND best_value IS NOT NULL"
+      " failure, shared, chosen, predicted, untrained FROM trials"
+      " WHERE study = ?1 AND best_value IS NOT NULL"
       " AND state <> ?2 ORDER BY best_value " + order + ", trial LIMIT 1"),
     [&](sql_statement& x) {
       x.bind(1, study.id).bind_text(2, to_string(trial_state::failed));

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/wire/codec.hpp"
@@ -136,12 +137,14 @@ expected<std::monostate> state_writer::prepare_writers() {
      " reason = excluded.reason, metric = excluded.metric,"
      " direction = excluded.direction"},
     {&writers_.save_trial,
-     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
      " params = iif(excluded.params = '', params, excluded.params),"
      " asked_to = excluded.asked_to, steps = excluded.steps,"
      " best_step = excluded.best_step, best_value = excluded.best_value,"
-     " failure = excluded.failure, shared = excluded.shared"},
+     " failure = excluded.failure, shared = excluded.shared,"
+     " chosen = excluded.chosen, predicted = excluded.predicted,"
+     " untrained = excluded.untrained"},
     {&writers_.add_event,
      "INSERT INTO events (study, kind, trial, step, workload, node, code, text,"
      " shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -332,11 +335,20 @@ expected<std::monostate> state_writer::write(const trial_saved& x) {
     .bind(5, trial.asked_to)
     .bind(6, trial.steps)
     .bind_text(9, trial.failure)
-    .bind(10, trial.shared);
+    .bind(10, trial.shared)
+    .bind_text(11, trial.why.how);
   if (trial.best)
     to.bind(7, trial.best->step).bind_real(8, trial.best->value);
   else
     to.bind_null(7).bind_null(8);
+  if (trial.why.predicted)
+    to.bind_real(12, *trial.why.predicted);
+  else
+    to.bind_null(12);
+  if (trial.why.untrained)
+    to.bind(13, *trial.why.untrained);
+  else
+    to.bind_null(13);
   return to.run();
 }
 
@@ -362,6 +374,12 @@ expected<std::monostate> state_writer::write(const event_added& x) {
       .bind(4, y->at)
       .bind(7, static_cast<std::uint64_t>(y->reason.code))
       .bind_text(8, y->reason.message)
+      .run();
+  if (auto* y = std::get_if<trial_chosen>(&x.what))
+    return to.bind_text(2, chosen_kind)
+      .bind(3, y->trial)
+      .bind(4, 0)
+      .bind_text(8, choice_text(y->what))
       .run();
   const auto& y = std::get<study_command>(x.what);
   return to.bind_text(2, to_string(y.what))

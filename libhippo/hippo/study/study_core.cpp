@@ -31,8 +31,9 @@ std::string names_of(const metrics& xs) {
 
 /// Whether the merger caused an event.
 bool is_of_merger(const study_input& x) {
-  const auto* command = std::get_if<study_command>(&x);
-  return command == nullptr || command->what == verb::widen;
+  if (const auto* command = std::get_if<study_command>(&x))
+    return command->what == verb::widen;
+  return !std::holds_alternative<trial_chosen>(x);
 }
 
 } // namespace
@@ -59,6 +60,11 @@ void study_core::replay() {
   const auto last = stored; // where it stood then
   replaying_ = true;
   stored.state = study_phase::running;
+  for (const auto& x : options_.history)
+    if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
+      tuner_->restore(chosen->trial, chosen->what);
+      stored_choices_.insert_or_assign(chosen->trial, chosen->what);
+    }
   take_turn(tuner_->start());
   for (auto& x : std::exchange(options_.history, {}))
     std::visit([this](auto& y) { take(std::move(y)); }, x.what);
@@ -110,13 +116,14 @@ study_core::effects study_core::registered(moment now) {
 study_core::effects study_core::finish() {
   if (!has_ended() && tuner_->done())
     end_study(trials_.final_phase(), trial_state::pruned);
+  // First: what follows from a choice must not be stored before it.
+  save();
   orders_.wants_capacity = wants_capacity();
   orders_.acked = acked_;
   const bool wanted = std::exchange(wanted_capacity_, orders_.wants_capacity);
   if (!orders_.empty() || orders_.wants_capacity || wanted)
     effects_.emplace_back(study_effect::send_orders{std::move(orders_)});
   orders_ = {};
-  save();
   check_invariants();
   return std::exchange(effects_, {});
 }
@@ -450,6 +457,11 @@ void study_core::take_turn(const turn& x) {
     trials_.add(no);
     unsaved_.insert(no);
     unsaved_added_.insert(no);
+    if (const auto choice = tuner_->choice_of(no)) {
+      const auto stored = stored_choices_.extract(no);
+      if (!stored || stored.mapped() != *choice)
+        unsaved_chosen_.insert(no);
+    }
     if (!replaying_)
       orders_.added.push_back(order_of(no));
   }
@@ -582,6 +594,9 @@ std::vector<journal_record> study_core::take_unsaved() {
     row.text.clear(); // has not changed
     result.emplace_back(study_saved{std::move(row)});
   }
+  for (auto no : std::exchange(unsaved_chosen_, {}))
+    result.emplace_back(
+      event_added{stored.id, {}, trial_chosen{no, *tuner_->choice_of(no)}});
   for (auto no : std::exchange(unsaved_, {}))
     result.emplace_back(
       trial_saved{stored.id, stored_of(no, unsaved_added_.erase(no) > 0)});
@@ -600,6 +615,8 @@ stored_trial study_core::stored_of(trial_no no, bool is_new) const {
   result.best = x.best;
   result.failure = x.failure;
   result.shared = x.shared;
+  if (auto choice = tuner_->choice_of(no))
+    result.why = std::move(choice->why);
   return result;
 }
 
@@ -694,6 +711,8 @@ trial_record study_core::record_of(trial_no no) const {
   result.shared_steps = x.shared;
   result.results = trials_.results_of(no);
   result.failure = x.failure;
+  if (auto choice = tuner_->choice_of(no))
+    result.why = std::move(choice->why);
   return result;
 }
 

@@ -176,6 +176,7 @@ private:
   void take(const trial_measured& x);
   void take(const trial_failed& x);
   void take(study_command x);
+  void take(const trial_chosen&) {} // see `replay`
   expected<command_answer> carry_out(const study_command& x);
   expected<command_answer> apply(command::ask x);
   expected<command_answer> apply(const command::train& x);
@@ -258,6 +259,9 @@ private:
   bool replaying_ = false;
   std::set<trial_no> unsaved_;       ///< trials that have changed
   std::set<trial_no> unsaved_added_; ///< trials that are new
+  std::set<trial_no> unsaved_chosen_; ///< those with values that were learned
+  /// What is stored of choices that the tuner is yet to make again.
+  std::map<trial_no, trial_choice> stored_choices_;
   bool study_is_saved_ = true;
   bool end_is_announced_ = false;
   /// Whether it was ended by no decision of its own: by a fault of the service.

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "hippo/core/choice.hpp"
+#include "hippo/core/error.hpp"
+
+namespace hippo {
+
+/// Renders a choice as it is stored: JSON.
+std::string choice_text(const trial_choice& x);
+
+/// Reads it. @returns `errc::malformed_message` if it is none
+expected<trial_choice> read_choice(const std::string& text);
+
+} // namespace hippo
