@@ -217,7 +217,7 @@ struct TrialInfo {
   }
   failure @8 :Text;   # why it failed; empty if it did not
   chosen  @9 :Text;   # how a sampler that learns came to its values: startup,
-                      # model; empty if none did
+                      # model, or cross of A, B, C; empty if none did
   predicted :union {  # what the model expected of the objective in the end
     none  @10 :Void;
     value @11 :Float64;

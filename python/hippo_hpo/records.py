@@ -22,6 +22,12 @@ class TrialInfo:
         steps: how far it has been trained.
         shared_steps: how many of them another trial had got before.
         failure: why it failed; empty if it did not.
+        chosen: how a sampler that learns came to its values: ``"startup"``,
+            ``"model"`` or ``"cross of A, B, C"``; empty if none did.
+        predicted: what the model expected of the objective after the last
+            step; None if it said nothing.
+        untrained: of its steps to its first goal, those that no trial of the
+            study had been asked for when it was chosen; None if nobody looked.
     """
 
     number: int
@@ -33,6 +39,9 @@ class TrialInfo:
     steps: int
     shared_steps: int
     failure: str
+    chosen: str = ""
+    predicted: float | None = None
+    untrained: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class Event:
         command: what somebody wanted of the study: a verb such as ``"pause"``,
             and what belongs to it.
         chosen: how a sampler that learns came to the trial's values:
-            ``"startup"`` or ``"model"``.
+            ``"startup"``, ``"model"`` or ``"cross of A, B, C"``.
     """
 
     id: int
@@ -205,7 +214,12 @@ def trial_info_of(message: Any) -> TrialInfo:
         value=message.best.value.value if measured else None,
         step=message.best.value.step if measured else None,
         asked_steps=message.askedSteps, steps=message.steps,
-        shared_steps=message.sharedSteps, failure=message.failure)
+        shared_steps=message.sharedSteps, failure=message.failure,
+        chosen=message.chosen,
+        predicted=(message.predicted.value
+                   if message.predicted.which() == "value" else None),
+        untrained=(message.untrained.steps
+                   if message.untrained.which() == "steps" else None))
 
 
 def study_info_of(message: Any) -> StudyInfo:

@@ -173,7 +173,9 @@ class Study:
                    "state": x.state}
             row.update((f"params_{name}", y) for name, y in x.params.items())
             row.update(asked_steps=x.asked_steps, steps=x.steps,
-                       shared_steps=x.shared_steps, failure=x.failure)
+                       shared_steps=x.shared_steps, failure=x.failure,
+                       chosen=x.chosen, predicted=x.predicted,
+                       untrained=x.untrained)
             rows.append(row)
         return pandas.DataFrame(rows)
 

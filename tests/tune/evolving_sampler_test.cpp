@@ -166,5 +166,21 @@ TEST(EvolvingSampler, RecallsWhatItDecided) {
   }
 }
 
+TEST(EvolvingSampler, SaysHowItChose) {
+  auto own = sampler_of("{x: {choice: [1, 2, 3]}, y: {uniform: [0, 1]}}");
+  EXPECT_FALSE(own.choice_of(0));
+  for (trial_no trial = 0; trial < 20; ++trial)
+    own.draw(trial);
+  own.cross({20, 5, {17, 3, 9}});
+  EXPECT_EQ(own.choice_of(5)->why.how, "startup");
+  const auto choice = own.choice_of(20);
+  EXPECT_EQ(choice->why.how, "cross of 17, 3, 9");
+  EXPECT_FALSE(choice->why.predicted);
+  ASSERT_EQ(choice->decisions.size(), 2u);
+  const auto x = own.recall(20)->sequences.at("x").at(0);
+  EXPECT_EQ(std::get<double>(x),
+            static_cast<double>(choice->decisions[0]) + 1);
+}
+
 } // namespace
 } // namespace hippo

@@ -51,8 +51,8 @@ struct trial_summary {
   step_t shared_steps = 0; ///< of these, that another trial had got before
   std::optional<best_measurement> best;
   std::string failure; ///< why it failed; empty if it did not
-  /// How a sampler that learns came to its values: `startup`, `model`; empty if
-  /// none did.
+  /// How a sampler that learns came to its values: `startup`, `model` or
+  /// `cross of A, B, C`; empty if none did.
   std::string chosen;
   /// What the model expected of the objective in the end.
   std::optional<double> predicted;

@@ -11,7 +11,8 @@ namespace hippo {
 
 /// Why a trial has the values that a sampler has chosen, for people.
 struct choice_reason {
-  std::string how; ///< `startup`, `model`; empty: nothing was learned
+  /// `startup`, `model`, `cross of A, B, C`; empty: nothing was learned.
+  std::string how;
   /// What the model expected of the objective after the last step.
   std::optional<double> predicted;
   /// Of the trial's steps to its first goal, those that no trial of the study

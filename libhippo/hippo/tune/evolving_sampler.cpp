@@ -59,10 +59,32 @@ trial_parameters evolving_sampler::cross(const hippo::cross& x) {
   assert(x.parents.size() == 3);
   for (std::uint64_t attempt = 0; attempt < attempts_max; ++attempt) {
     auto made = offspring(x, attempt);
-    if (!was_tried(made))
-      return take(x.trial, std::move(made));
+    if (was_tried(made))
+      continue;
+    parents_[x.trial] = x.parents;
+    return take(x.trial, std::move(made));
   }
   return draw(x.trial);
+}
+
+std::optional<trial_choice> evolving_sampler::choice_of(trial_no trial) const {
+  const auto found = points_.find(trial);
+  if (found == points_.end())
+    return std::nullopt;
+  trial_choice result;
+  auto next = found->second.begin();
+  space_.walk([&](const space_leaf& leaf) {
+    result.decisions.push_back(decision_at(leaf, (next++)->second));
+    return result.decisions.back();
+  });
+  result.why.how = "startup";
+  if (const auto parents = parents_.find(trial); parents != parents_.end()) {
+    std::string names;
+    for (const auto x : parents->second)
+      names += (names.empty() ? "" : ", ") + std::to_string(x);
+    result.why.how = "cross of " + names;
+  }
+  return result;
 }
 
 std::optional<trial_parameters>

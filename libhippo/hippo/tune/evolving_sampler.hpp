@@ -40,6 +40,10 @@ public:
   recall(trial_no trial) const override;
   trial_parameters branch(const fork& x) override;
   trial_parameters cross(const hippo::cross& x) override;
+  /// A restart need not be told: it takes additions and halves alone to come
+  /// to the same values, which are the same on all machines.
+  [[nodiscard]] std::optional<trial_choice>
+  choice_of(trial_no trial) const override;
 
 private:
   using leaf_no = std::uint32_t;
@@ -80,6 +84,7 @@ private:
 
   std::map<std::string, leaf_no> leaves_; ///< by path
   std::unordered_map<trial_no, point> points_;
+  std::unordered_map<trial_no, std::vector<trial_no>> parents_; ///< of crosses
   std::set<combination> tried_; ///< of a finite space
 };
 

@@ -31,7 +31,8 @@ public:
     return std::nullopt;
   }
 
-  /// Returns what it has decided of a trial, if a restart must be told.
+  /// Returns what it has decided of a trial, and why, if results had a part in
+  /// it or may have.
   [[nodiscard]] virtual std::optional<trial_choice>
   choice_of(trial_no /*trial*/) const {
     return std::nullopt;
