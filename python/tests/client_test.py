@@ -41,7 +41,9 @@ MNIST = {"name": "mnist", "state": "RUNNING", "metric": "val_accuracy",
 TRIAL = {"trial": 3, "state": "PAUSED",
          "params": json.dumps({"lr": {"step": [1, 2]}, "momentum": 0.9}),
          "askedSteps": 9, "steps": 3, "sharedSteps": 2,
-         "best": {"value": {"step": 3, "value": 0.75}}}
+         "best": {"value": {"step": 3, "value": 0.75}},
+         "chosen": "model", "predicted": {"value": 0.5},
+         "untrained": {"steps": 4}}
 
 
 def study(trials=(), events=(), states=(), text="study: mnist\n", **info):
@@ -274,7 +276,8 @@ class Reading(Case):
         best = hippo.TrialInfo(
             number=3, state="PAUSED",
             params={"lr": {"step": [1, 2]}, "momentum": 0.9}, value=0.75,
-            step=3, asked_steps=9, steps=3, shared_steps=2, failure="")
+            step=3, asked_steps=9, steps=3, shared_steps=2, failure="",
+            chosen="model", predicted=0.5, untrained=4)
         self.assertEqual(hippo.StudyInfo(
             id=1, name="mnist", state="RUNNING", reason="",
             metric="val_accuracy", direction="maximize", weight=2.0,
@@ -319,9 +322,10 @@ class Reading(Case):
         found = self.connect(fake).study(1)
         trials = found.trials
         self.assertEqual(list(range(2001)), [x.number for x in trials])
-        self.assertEqual((None, None, {}, "why"),
+        self.assertEqual((None, None, {}, "why", "", None, None),
                          (trials[0].value, trials[0].step, trials[0].params,
-                          trials[0].failure))
+                          trials[0].failure, trials[0].chosen,
+                          trials[0].predicted, trials[0].untrained))
         for first in (0, 1000, 2000):
             self.assertEqual(f"trials {first} 1000", fake.next("trials"))
 
@@ -337,6 +341,7 @@ class Reading(Case):
         self.assertIsInstance(table, pandas.DataFrame)
         self.assertEqual(["number", "value", "step", "state", "params_lr",
                           "asked_steps", "steps", "shared_steps", "failure",
+                          "chosen", "predicted", "untrained",
                           "params_momentum"], list(table.columns))
         self.assertEqual([0.5, {"step": [1, 2]}], list(table.params_lr))
         self.assertEqual(0.75, table.value[1])
@@ -365,14 +370,16 @@ class Reading(Case):
             {"id": 2, "time": 1.5, "trial": 1, "step": 3,
              "measured": [{"name": "a", "value": 1.0}]},
             {"id": 5, "trial": 1, "step": 4, "failed": "why"},
-            {"id": 6, "command": {"verb": "pause", "text": "by ada"}}])])
+            {"id": 6, "command": {"verb": "pause", "text": "by ada"}},
+            {"id": 7, "trial": 2, "chosen": "startup"}])])
         found = self.connect(fake).study(1)
         self.assertEqual(
             [hippo.Event(2, 1.5, 1, 3, {"a": 1.0}, None, None),
              hippo.Event(5, 0.0, 1, 4, None, "why", None),
-             hippo.Event(6, 0.0, 0, 0, None, None, ("pause", "by ada"))],
+             hippo.Event(6, 0.0, 0, 0, None, None, ("pause", "by ada")),
+             hippo.Event(7, 0.0, 2, 0, None, None, None, "startup")],
             list(found.events()))
-        self.assertEqual([6], [x.id for x in found.events(after=5)])
+        self.assertEqual([7], [x.id for x in found.events(after=6)])
 
     def test_yields_events_page_by_page(self):
         fake = self.start(studies=[study(

@@ -407,6 +407,21 @@ class Service(Asking):
         self.assertEqual(again[0]["known_steps"] + again[0]["new_steps"],
                          again[0]["unique_steps"])
 
+    def test_how_trials_were_chosen(self):
+        file, = self.studies(study(
+            "learns", {"gp": {"startup": 3}}, every=3, steps=3))
+        name = self.ask("submit", file, "--wait").out.strip()
+        told = self.json("trials", name, "--columns",
+                         "trial,chosen,predicted,untrained")
+        self.assertEqual(12, len(told))
+        self.assertEqual(["startup"] * 3, [x["chosen"] for x in told[:3]])
+        model = [x for x in told if x["chosen"] == "model"]
+        self.assertTrue(model)
+        for x in model:
+            self.assertIsInstance(x["predicted"], float)
+        self.assertEqual(3, told[0]["untrained"])
+        self.assertIsNone(told[0]["predicted"])
+
     def test_driving_a_study(self):
         file, = self.studies(study("mine", "client"))
         self.ask("submit", file)

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t role_columns = 7;
 constexpr std::size_t date_columns = 10;
 
-int refuse(const error& why) {
+/// What cannot be made of keys is for the user to change, but a disk.
+int refuse_keys(const error& why) {
   return fail(why, why.code == errc::io_failed ? exit_failed : exit_bad_input);
 }
 
@@ -140,7 +141,7 @@ int keys_verb::run() {
     return add();
   if (*list_verb_)
     return list();
-  return refuse({errc::invalid_argument,
+  return refuse_keys({errc::invalid_argument,
                  "say what to do with the keys: init, add or ls\n"
                  "Try: hippo keys --help"});
 }
@@ -148,7 +149,7 @@ int keys_verb::run() {
 int keys_verb::init() {
   const auto made = key_folder::init(folder_, hosts_, renew_, now_seconds());
   if (!made)
-    return refuse(made.failure());
+    return refuse_keys(made.failure());
   std::cout << folder_
             << " holds the keys of a service; it stays on this machine.\n"
                "Let in others: hippo keys add NAME --role trainer|client\n";
@@ -158,12 +159,12 @@ int keys_verb::init() {
 int keys_verb::add() {
   const auto folder = key_folder::open(folder_);
   if (!folder)
-    return refuse(folder.failure());
+    return refuse_keys(folder.failure());
   const auto role = role_ == "trainer" ? key_role::trainer : key_role::client;
   const auto now = now_seconds();
   const auto made = folder->add({role, name_}, days_, renew_, now);
   if (!made)
-    return refuse(made.failure());
+    return refuse_keys(made.failure());
   std::cout << *made << " lets in the " << role_ << ' ' << name_ << " until "
             << date_text(now + days_ * day_seconds)
             << ".\nCopy this one file to where it is used, and give it there "
@@ -175,10 +176,10 @@ int keys_verb::add() {
 int keys_verb::list() {
   const auto folder = key_folder::open(folder_);
   if (!folder)
-    return refuse(folder.failure());
+    return refuse_keys(folder.failure());
   const auto entries = folder->list(now_seconds());
   if (!entries)
-    return refuse(entries.failure());
+    return refuse_keys(entries.failure());
   if (format_ == "json") {
     auto list = nlohmann::ordered_json::array();
     for (const auto& x : *entries)
