@@ -26,6 +26,19 @@ protected:
   }
 };
 
+/// Takes out of a database what came after version 4, and says it is of
+/// `version`, 3 or 4.
+std::string back_to(int version) {
+  return "UPDATE meta SET value = '" + std::to_string(version)
+         + "' WHERE key = 'version';"
+           "ALTER TABLE events DROP COLUMN shared;"
+           "ALTER TABLE trials DROP COLUMN shared;"
+           "ALTER TABLE checkpoints DROP COLUMN device;"
+           "ALTER TABLE trials DROP COLUMN chosen;"
+           "ALTER TABLE trials DROP COLUMN predicted;"
+           "ALTER TABLE trials DROP COLUMN untrained";
+}
+
 template <class Record>
 std::vector<Record> records_of() {
   std::vector<Record> result;
@@ -126,10 +139,7 @@ TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
      measured(1, 1, 2, 10), // trains 5 to 10, the first to pass 5 to 7
      measured(1, 0, 1, 10), // had 5 to 7 from it
      measured(2, 0, 1, 5), measured(2, 0, 2, 10)}));
-  run_sql("UPDATE meta SET value = '4' WHERE key = 'version';"
-          "ALTER TABLE events DROP COLUMN shared;"
-          "ALTER TABLE trials DROP COLUMN shared;"
-          "ALTER TABLE checkpoints DROP COLUMN device");
+  run_sql(back_to(4));
   const auto folder = open();
   ASSERT_TRUE(folder);
   const auto trials = *folder->load_trials(study_id{1}, 0, 9);
@@ -199,10 +209,7 @@ protected:
 
   /// Goes back to version 3, and opens the folder.
   std::unique_ptr<state_writer> migrated() {
-    run_sql("UPDATE meta SET value = '3' WHERE key = 'version';"
-            "ALTER TABLE checkpoints DROP COLUMN device;"
-            "ALTER TABLE events DROP COLUMN shared;"
-            "ALTER TABLE trials DROP COLUMN shared");
+    run_sql(back_to(3));
     return open();
   }
 

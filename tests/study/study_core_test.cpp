@@ -180,9 +180,9 @@ private:
       if (const auto i = wanted_.find(no); i != wanted_.end())
         i->second.to = i->second.at;
     for (const auto& y : x.asked) {
-      auto& way = wanted_[y.no];
-      way.at = std::max(way.at, y.known_to);
-      way.to = y.is_over ? way.at : y.to;
+      auto& wanted = wanted_[y.no];
+      wanted.at = std::max(wanted.at, y.known_to);
+      wanted.to = y.is_over ? wanted.at : y.to;
     }
   }
 
