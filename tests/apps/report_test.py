@@ -79,7 +79,8 @@ class Report(Case):
             for y in x["trials"]:
                 self.assertEqual(list(y), ["id", "state", "params", "steps",
                                            "shared_steps", "results",
-                                           "failure"])
+                                           "failure", "chosen", "predicted",
+                                           "untrained"])
                 for z in y["results"]:
                     self.assertEqual(list(z), ["step", "metrics"])
                     self.assertEqual(sorted(z["metrics"]),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hippo/store/choice_text.hpp"
+#include "hippo/store/schema.hpp"
 #include "hippo/wire/codec.hpp"
 #include "store/folder_fixture.hpp"
 

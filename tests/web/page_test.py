@@ -80,7 +80,7 @@ INSERT INTO trials
   SELECT study, 9 + n, 'COMPLETE', json_set(params, '$.lr', 0.25 + n / 20000.0,
          '$.width', n % 7, '$.depth', n % 4, {DRAWN}), asked_to, steps,
          best_step,
-         best_value + n % 97 / 100.0, '', shared
+         best_value + n % 97 / 100.0, '', shared, chosen, predicted, untrained
   FROM trials, (WITH RECURSIVE numbers(n) AS
     (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {LARGE - 10})
     SELECT n FROM numbers)
