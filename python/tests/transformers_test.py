@@ -115,6 +115,8 @@ class Training(ExactResume, unittest.TestCase):
                 optimizer.step()
         mine = x.state_dict()["trained"]["model"]
         for name, value in model.state_dict().items():
+            if name.endswith("key.bias"):
+                continue  # no gradient but rounding, as softmax takes it out
             torch.testing.assert_close(value, mine[name], rtol=1e-4,
                                        atol=1e-6, msg=name)
 
