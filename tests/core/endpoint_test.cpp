@@ -37,7 +37,7 @@ TEST(Endpoint, SaysWhatIsWrong) {
     {":4848", "a name or an address"},
     {"http://host:4848", "in brackets"},
     {"ho st:4848", "a name or an address"},
-    {std::string(300, 'h') + ":4848", "a name or an address"},
+    {std::string(300, 'h').append(":4848"), "a name or an address"},
     {"::1:4848", "in brackets: [::1]:4848"},
     {"[]:4848", "IPv6 address in the brackets"},
     {"[host]:4848", "IPv6 address in the brackets"},

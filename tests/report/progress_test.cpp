@@ -63,12 +63,12 @@ TEST(Progress, ShowsSharedStepsOfSomeStudies) {
 TEST(Progress, IsNeverTooWide) {
   auto x = sample_view(12, 20);
   for (auto& study : x.studies) {
-    study.name = "とても長い名前のスタディ" + std::string(90, 'n');
+    study.name = std::string{"とても長い名前のスタディ"}.append(90, 'n');
     study.metric = std::string(90, 'm');
     study.asked_steps = 123456789012;
   }
   for (auto& trainer : x.trainers)
-    trainer.stage = std::string(100, 's') + "\n";
+    trainer.stage = std::string(100, 's').append("\n");
   x.asked_steps = x.unique_steps = x.trained_steps = 12345678901234567890u;
   for (std::size_t columns : {0u, 1u, 10u, 40u, 79u, 80u, 200u})
     for (const auto& line : lines_of(render_progress(x, columns, false)))

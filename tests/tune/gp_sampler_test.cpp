@@ -196,7 +196,7 @@ TEST(GpSampler, WhatIsCheapIsTakenForAPrice) {
       for (trial_no trial = 0; trial < 12; ++trial) {
         const auto x = gp.draw(trial);
         gp.on_result(trial, 9, number(x, "y"));
-        const auto& why = gp.choice_of(trial)->why;
+        const auto why = gp.choice_of(trial)->why;
         EXPECT_EQ(*why.untrained, number(x, "x") == 3 ? 0 : 1000);
         result += trial >= 8 && number(x, "x") == 3;
       }
