@@ -12,7 +12,8 @@
 namespace hippo {
 
 void leave_at_once(int code) {
-  spdlog::shutdown();
+  // No more than that: other threads still write to the log.
+  spdlog::default_logger_raw()->flush();
   std::_Exit(code);
 }
 
