@@ -107,6 +107,10 @@ struct effect_performer {
     self->send(state().studies[x.study], quiesced_atom::value);
   }
 
+  void operator()(merge_effect::notify_spent& x) {
+    self->send(state().studies[x.study], spent_atom::value);
+  }
+
   void operator()(merge_effect::retired& x) {
     if (auto promise = std::exchange(state().retiring, std::nullopt))
       promise->deliver(x.trained_steps);

@@ -68,6 +68,7 @@ using report_atom = caf::atom_constant<caf::atom("report")>;
 using resent_atom = caf::atom_constant<caf::atom("resent")>;
 using retire_atom = caf::atom_constant<caf::atom("retire")>;
 using stalled_atom = caf::atom_constant<caf::atom("stalled")>;
+using spent_atom = caf::atom_constant<caf::atom("spent")>;
 using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
@@ -153,6 +154,8 @@ using trial_owner_actor = caf::typed_actor<
   caf::reacts_to<outcome_atom, study_news>,
   // From the merger: the study is held, and nothing of it runs any more.
   caf::reacts_to<quiesced_atom>,
+  // From the merger: trainers have worked for the study for as long as they may.
+  caf::reacts_to<spent_atom>,
   // From the merger: so many trainers have nothing to do, and the study wants
   // room. Answered with orders.
   caf::reacts_to<capacity_atom, std::uint64_t>>;

@@ -209,6 +209,7 @@ void submit(coordinator_self self, study_submission x,
     stored.metric = spec.objective.metric;
     stored.direction = spec.objective.direction;
     stored.weight = spec.weight;
+    stored.algorithm = x.study->chosen();
     records.emplace_back(study_saved{stored});
   }
   // Along with what is there already, so that the plan is read after it, and

@@ -55,15 +55,18 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
   if (const auto i = facts_.find(study.id); i != facts_.end())
     return i->second;
   auto text = study.text;
+  auto algorithm = study.algorithm;
   if (text.empty()) {
     auto whole = store_->load_study(study.id);
     if (!whole)
       return whole.failure();
     text = std::move(whole->text);
+    algorithm = std::move(whole->algorithm);
   }
   facts result;
   // A study of before may name a workload that is not here any more.
-  if (const auto read = admit_study(text, study.file, workloads_, true);
+  if (const auto read = admit_study(text, study.file, workloads_,
+                                     {true, algorithm});
       read.study) {
     result.algorithm = read.study->spec().algorithm.name;
     result.workload_key = key_of(read.study->spec().workload);
@@ -207,7 +210,8 @@ expected<study_spec> archive::spec_of(study_id id) {
   const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
-  auto read = admit_study(study->text, study->file, workloads_, true);
+  auto read = admit_study(study->text, study->file, workloads_,
+                          {true, study->algorithm});
   if (!read.study)
     return {errc::invalid_argument,
             "study '" + study->name

@@ -386,7 +386,8 @@ kj::Promise<study_admission> query_service::load(std::string text,
   return work<study_admission>(
            [this, text = std::move(text),
             name = std::move(name)]() -> expected<study_admission> {
-             auto result = admit_study(text, name, sources_.workloads, true);
+             auto result = admit_study(text, name, sources_.workloads,
+                                       {true, {}});
              if (result.study) {
                const auto& wanted = result.study->spec().workload.name;
                const auto notes = sharing_notes(

@@ -158,11 +158,6 @@ private:
   std::size_t ended_ = 0;
 };
 
-void print(const std::vector<diagnostic>& errors) {
-  for (const auto& x : errors)
-    std::cerr << "error: " << to_text(x) << '\n';
-}
-
 /// What trainers do is no news here, and failures are in the report.
 void log_to_stderr() {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
@@ -194,7 +189,7 @@ load_profiles(const std::vector<std::string>& files,
       continue;
     }
     auto read = read_profile(*text, file, catalogue.workloads);
-    print(read.errors);
+    print(read.errors, "error");
     if (!read.profile) {
       good = false;
       continue;
@@ -203,7 +198,8 @@ load_profiles(const std::vector<std::string>& files,
     const auto same = [&](const auto& x) { return x.workload.name == name; };
     if (std::any_of(result.begin(), result.end(), same)) {
       print({{file, 0, 0, "workload",
-              "'" + name + "' has a profile already: give one for each"}});
+              "'" + name + "' has a profile already: give one for each"}},
+            "error");
       good = false;
     }
     const auto known = std::find_if(
@@ -232,7 +228,7 @@ bool check_profiles(const std::vector<accepted_study>& studies,
                         + "' has no profile: give --profile with one that "
                           "describes a workload of that name"});
   }
-  print(errors);
+  print(errors, "error");
   return errors.empty();
 }
 

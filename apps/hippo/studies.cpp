@@ -30,12 +30,12 @@ std::string complaint_in(const program_output& said) {
   return result;
 }
 
+} // namespace
+
 void print(const std::vector<diagnostic>& xs, const char* kind) {
   for (const auto& x : xs)
     std::cerr << kind << ": " << to_text(x) << '\n';
 }
-
-} // namespace
 
 const workload_descriptor&
 workload_catalogue::at(const std::string& name) const {
@@ -108,6 +108,7 @@ load_studies(const std::vector<study_source>& sources,
                  "the name '" + spec.name + "' is that of the study in "
                    + first->second + "; give each study a name of its own"));
     }
+    print(read.notes, "note");
     print(read.warnings, "warning");
     print(read.errors, "error");
     good = good && read.errors.empty();

@@ -40,11 +40,14 @@ expected<std::vector<study_source>>
 read_sources(const std::vector<std::string>& files);
 
 /// Checks studies that are to run together, algorithm and names included, and
-/// prints every error and warning on stderr.
+/// prints every error, warning and note on stderr.
 /// @returns nothing if there was an error
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue);
+
+/// Prints findings on stderr. @param kind what they are: `error`, say
+void print(const std::vector<diagnostic>& xs, const char* kind);
 
 /// Says on stderr if a study's trials will share training though nobody has
 /// tried whether they may.

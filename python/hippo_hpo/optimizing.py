@@ -68,9 +68,15 @@ class Options(TypedDict, total=False):
         trials: how many there are at most; None: as many as the algorithm
             wants.
         algorithm: as in a study file: ``"tpe"``,
-            ``{"asha": {"eta": 3, "min": 1}}``; "random" unless given.
+            ``{"asha": {"eta": 3, "min": 1}}``; "auto" unless given: by
+            the space, the budget and the steps.
         every: steps between two measurements; 1 unless given.
         seconds: how long the study may take; None: any time.
+        device_hours: how long trainers may work for it, added up; None: any
+            time.
+        stop_when: ``{"value": 0.93}`` ends it when its best is as good,
+            ``{"no_gain": 40}`` when it did not get better in as many steps as
+            40 whole trials have; None: neither.
         name: of the study; None: that of the code.
         seed: of what the algorithm draws; 0 unless given.
         on_error: "continue" goes on though the first trials all fail alike.
@@ -82,6 +88,8 @@ class Options(TypedDict, total=False):
     algorithm: str | Mapping[str, Any]
     every: int
     seconds: float | None
+    device_hours: float | None
+    stop_when: Mapping[str, float] | None
     name: str | None
     seed: int
     on_error: str | None
@@ -107,7 +115,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show it.
         options: `objective`, `steps`, `trials`, `algorithm`, `every`,
-            `seconds`, `name`, `seed` and `on_error`, as `Options` has them.
+            `seconds`, `device_hours`, `stop_when`, `name`, `seed` and
+            `on_error`, as `Options` has them.
 
     Returns:
         The study, which has ended: look at `state`, `best` and `trials`.
@@ -224,16 +233,20 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["python_executable"] = sys.executable
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
-                  ("seconds", options.get("seconds"))] if value is not None}
-    on_error = options.get("on_error")
+                  ("seconds", options.get("seconds")),
+                  ("device_hours", options.get("device_hours"))]
+              if value is not None}
+    more = {key: value for key, value
+            in [("stop_when", options.get("stop_when")),
+                ("on_error", options.get("on_error"))] if value}
     study = StudyFile(
         study=options.get("name") or code.name, workload=workload,
         objective={**_objective(options.get("objective")),
                    "every": options.get("every", 1)},
         steps=options.get("steps", 1), space=space,
-        algorithm=options.get("algorithm", "random"), budget=budget or None,
+        algorithm=options.get("algorithm", "auto"), budget=budget or None,
         seed=options.get("seed", 0),
-        more={"on_error": on_error} if on_error else {})
+        more=more)
     with tempfile.TemporaryDirectory(prefix="hippo-study-") as folder:
         for path, real in source.files.items():
             if path == module:

@@ -43,10 +43,10 @@ class StudyFile:
         steps: how far a trial may be trained.
         space: hyper-parameters by name, of objects of `hippo_hpo.space`.
         algorithm: a word, or a map with one key.
-        budget: `{"trials": ..., "seconds": ...}`; None: no end but that of the
-            algorithm.
+        budget: any of `trials`, `seconds` and `device_hours`; None: no end but
+            that of the algorithm.
         seed: of what the algorithm draws.
-        more: other keys, such as `weight` and `on_error`.
+        more: other keys, such as `stop_when`, `weight` and `on_error`.
     """
 
     study: str
@@ -54,7 +54,7 @@ class StudyFile:
     objective: Mapping[str, Any]
     steps: int
     space: Mapping[str, Any]
-    algorithm: str | Mapping[str, Any] = "random"
+    algorithm: str | Mapping[str, Any] = "auto"
     budget: Mapping[str, Any] | None = None
     seed: int = 0
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -93,7 +93,7 @@ class StudyFile:
                        objective=known.pop("objective"),
                        steps=steps["max"],
                        space=from_plain_space(known.pop("space")),
-                       algorithm=known.pop("algorithm", "random"),
+                       algorithm=known.pop("algorithm", "auto"),
                        budget=known.pop("budget", None),
                        seed=known.pop("seed", 0), more=known)
         except (KeyError, TypeError) as why:

@@ -559,9 +559,8 @@ TEST_F(ServiceTest, AStudyEndsWhenItsTimeIsSpentAndPausesDoNotCount) {
   EXPECT_EQ(phase_of(0), study_phase::running);
   sched.advance_time(std::chrono::seconds(2));
   run();
-  EXPECT_EQ(phase_of(0), study_phase::cancelled);
-  EXPECT_EQ(kept->study(study_id{1})->reason,
-            "the budget of time, 100 s, is spent");
+  EXPECT_EQ(phase_of(0), study_phase::complete);
+  EXPECT_EQ(kept->study(study_id{1})->reason, "its time, 100 s, is spent");
 }
 
 const char* const client_study = R"(

@@ -274,6 +274,27 @@ class Simulations(Simulating):
         self.assertIn("CANCELLED", {y["state"]
                                     for y in x["studies"][0]["trials"]})
 
+    def test_budget_of_device_time(self):
+        x = self.simulated("r", *self.studies(study(
+            "s", "grid", budget={"device_hours": 0.25})), trainers=3)
+        self.assertIn("CANCELLED", {y["state"]
+                                    for y in x["studies"][0]["trials"]})
+        # Looked at when a trainer reports: after one step more at most.
+        self.assertGreaterEqual(x["studies"][0]["device_seconds"], 900)
+        self.assertLess(x["studies"][0]["device_seconds"],
+                        900 + 3 * x["device_seconds"] / x["trained_steps"])
+
+    def test_stop_when(self):
+        whole, = self.simulated("all", *self.studies(study("s", "grid")),
+                                trainers=2)["studies"]
+        value = whole["best"]["value"]
+        said = self.simulate("r", *self.studies(study(
+            "s", "grid", stop_when={"value": value})), trainers=2).out
+        self.assertIn("stop_when.value", said)
+        short, = self.report("r")["studies"]
+        self.assertEqual(short["best"]["value"], value)
+        self.assertLess(short["delivered_steps"], whole["delivered_steps"])
+
     def test_leaves_only_the_report(self):
         files = self.studies(study("s", "grid"))
         self.simulate("r", *files)

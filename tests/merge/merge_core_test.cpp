@@ -682,6 +682,41 @@ TEST(MergeCore, HeartbeatsOfAnotherTrainerCountForNothing) {
   EXPECT_TRUE(x.stalled.empty());
 }
 
+TEST(MergeCore, AStudyIsNotifiedOnceWhenItsDeviceTimeIsSpent) {
+  merge_world x;
+  const auto no = x.add_study({1, {9}}, 1, false, {}, 20.0);
+  x.apply(merge_event::started{});
+  x.train(no, {x.constant(.1), x.constant(.2)}, 9);
+  const auto first = x.grant(), second = x.grant();
+  x.pass(9);
+  x.apply(merge_event::heartbeat{first, x.lease_of(first), 0});
+  EXPECT_EQ(x.studies[no].spent, 0u);
+  x.pass(2);
+  x.apply(merge_event::heartbeat{second, x.lease_of(second), 0});
+  EXPECT_EQ(x.studies[no].spent, 1u) << "two trainers for 11 s";
+  x.pass(30);
+  x.apply(merge_event::time_passed{});
+  EXPECT_EQ(x.studies[no].spent, 1u);
+}
+
+TEST(MergeCore, TheDeviceTimeOfStudiesIsStored) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant();
+  x.pass(5);
+  x.run_all();
+  x.apply(merge_event::halted{});
+  x.commit_all();
+  double stored = 0;
+  for (const auto& y : x.stored)
+    if (const auto* served = std::get_if<study_served>(&y)) {
+      EXPECT_EQ(served->study, study_id{1});
+      stored += served->device_seconds;
+    }
+  EXPECT_NEAR(stored, x.core.overview().study_seconds.front(), 1e-9);
+  EXPECT_GE(stored, 5);
+}
+
 TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
   started_world x;
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);

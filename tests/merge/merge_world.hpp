@@ -52,6 +52,7 @@ public:
     std::uint64_t received = 0; ///< news and offers
     std::uint64_t offered = 0;  ///< trials, since last asked
     std::uint64_t quiesced = 0; ///< how often
+    std::uint64_t spent = 0;    ///< likewise, its budget
     bool wants_capacity = false;
   };
 
@@ -105,8 +106,10 @@ public:
   // -- studies ----------------------------------------------------------------
 
   std::size_t add_study(measuring when, double weight = 1, bool paused = false,
-                        settings_table::settings settings = {}) {
+                        settings_table::settings settings = {},
+                        std::optional<double> device_seconds = {}) {
     study_registration x;
+    x.device_seconds = device_seconds;
     x.id = study_id{studies.size() + 1};
     x.when = std::move(when);
     x.weight = weight;
@@ -504,6 +507,10 @@ private:
     auto& st = studies[number_of(x.study)];
     ++st.received;
     st.offered += x.trials;
+  }
+
+  void take(merge_effect::notify_spent& x) {
+    ++studies[number_of(x.study)].spent;
   }
 
   void take(merge_effect::notify_quiesced& x) {

@@ -85,6 +85,32 @@ TEST(ShareLedger, AFailedLeaseIsChargedToBeneficiariesByWeight) {
   EXPECT_EQ(x.shares().seconds(0), 0) << "nobody has had that time";
 }
 
+TEST(ShareLedger, ABudgetIsSpentOnceItWasHadAndIsTakenOnce) {
+  auto x = ledger_of({1});
+  x.add_study(3, 6.0);
+  x.begin(lease_id{1}, first_trainer, {s0, s1}); // three quarters of it
+  x.advance(at_second(7));
+  EXPECT_TRUE(x.has_budgets());
+  EXPECT_TRUE(x.take_spent().empty());
+  x.advance(at_second(8));
+  EXPECT_EQ(x.take_spent(), std::vector{s1});
+  EXPECT_FALSE(x.has_budgets());
+  x.advance(at_second(9));
+  EXPECT_TRUE(x.take_spent().empty());
+}
+
+TEST(ShareLedger, WhatWasHadIsTakenOnceItIsEnough) {
+  auto x = ledger_of({1, 3});
+  x.begin(lease_id{1}, first_trainer, {s0, s1});
+  x.advance(at_second(2)); // 0.5 and 1.5
+  using served = std::vector<std::pair<study_no, double>>;
+  EXPECT_EQ(x.take_served(1), (served{{s1, 1.5}}));
+  EXPECT_EQ(x.take_served(1), served{});
+  x.advance(at_second(4));
+  EXPECT_EQ(x.take_served(1), (served{{s0, 1}, {s1, 1.5}}));
+  EXPECT_EQ(x.take_served(0), served{}) << "nothing is no record";
+}
+
 TEST(ShareLedger, BeneficiariesKeepTheirPartsWhenATrainerIsDivided) {
   auto x = ledger_of({1, 3});
   x.begin(lease_id{1}, first_trainer, {s0, s1});

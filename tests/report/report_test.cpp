@@ -42,7 +42,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
                            "name", "algorithm", "metric", "direction",
                            "workload", "exact", "asked_steps",
                            "delivered_steps", "unique_steps", "shared_steps",
-                           "device_seconds", "best", "trials"}));
+                           "device_seconds", "reason", "best",
+                           "trials"}));
   EXPECT_EQ(keys(study["best"]),
             (std::set<std::string>{"trial", "step", "value", "params"}));
   EXPECT_EQ(keys(study["trials"][0]),

@@ -136,6 +136,14 @@ TEST(Summary, TellsEachFailureOnce) {
   EXPECT_EQ(text.find("diverged"), text.rfind("diverged"));
 }
 
+TEST(Summary, SaysWhyAStudyEndedEarly) {
+  auto run = sample_run();
+  run.studies[0].reason = "its time, 3 s, is spent";
+  const auto text = summary_text(run);
+  expect_narrow(text);
+  EXPECT_TRUE(has(text, "\n  its time, 3 s, is spent\n")) << text;
+}
+
 TEST(Summary, WhatATrialMeasuredBeforeItFailedLeadsNoTable) {
   auto run = sample_run();
   run.studies.resize(1);
@@ -152,7 +160,7 @@ TEST(Summary, WhatNobodyHasStartedIsNoFailure) {
   auto run = sample_run();
   auto& trial = run.studies[0].trials[0];
   trial.state = trial_state::cancelled;
-  trial.failure = "the budget of time, 3 s, is spent";
+  trial.failure = "its time, 3 s, is spent";
   const auto text = summary_text(run);
   EXPECT_FALSE(has(text, "Failed trials")) << text;
   EXPECT_TRUE(has(text, "1 CANCELLED"));

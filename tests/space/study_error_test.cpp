@@ -135,7 +135,7 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, steps, space, "
-                 "algorithm, budget, seed, weight, on_error, devices"});
+                 "algorithm, budget, stop_when, seed, weight, on_error, devices"});
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {
@@ -286,9 +286,25 @@ TEST(StudyError, TheRest) {
   expect_errors(rest("algorithm: {asha: 3}\n"),
                 {"s.yaml:6:19: algorithm.asha: must be a map of options, found "
                  "'3'"});
+  expect_errors(rest("budget: {device_hours: 0}\n"),
+                {"s.yaml:6:24: budget.device_hours: must be a finite number "
+                 "above 0, found '0'"});
+  expect_errors(rest("stop_when: {value: good, no_gain: 0, after: 3}\n"),
+                {"s.yaml:6:38: stop_when.after: unknown key 'after'. Allowed: "
+                 "value, no_gain",
+                 "s.yaml:6:20: stop_when.value: must be a finite number, found "
+                 "'good'",
+                 "s.yaml:6:35: stop_when.no_gain: must be a whole number from "
+                 "1 to 1000000000, found '0'"});
+  expect_errors(rest("stop_when: {}\n"),
+                {"s.yaml:6:12: stop_when: must hold value or no_gain, found "
+                 "nothing"});
+  expect_errors(rest("stop_when: 0.9\n"),
+                {"s.yaml:6:12: stop_when: must be a map of value, no_gain, "
+                 "found '0.9'"});
   expect_errors(rest("budget: {trials: 0, seconds: -1, hours: 3}\n"),
                 {"s.yaml:6:34: budget.hours: unknown key 'hours'. Allowed: "
-                 "trials, seconds",
+                 "trials, seconds, device_hours",
                  "s.yaml:6:18: budget.trials: must be a whole number from 1 to "
                  "1000000000, found '0'",
                  "s.yaml:6:30: budget.seconds: must be a finite number above "

@@ -36,7 +36,9 @@ std::string back_to(int version) {
            "ALTER TABLE checkpoints DROP COLUMN device;"
            "ALTER TABLE trials DROP COLUMN chosen;"
            "ALTER TABLE trials DROP COLUMN predicted;"
-           "ALTER TABLE trials DROP COLUMN untrained";
+           "ALTER TABLE trials DROP COLUMN untrained;"
+           "ALTER TABLE studies DROP COLUMN device_seconds;"
+           "ALTER TABLE studies DROP COLUMN algorithm";
 }
 
 template <class Record>

@@ -439,6 +439,15 @@ TEST_F(StateFolderTest, TrainedStepsEndAtWhatIsStored) {
   EXPECT_EQ(folder->load_usage()->front().trained_steps, (1ull << 63) - 1);
 }
 
+TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
+  const auto study = some_study(1, "mnist");
+  commit(*open(), {study_saved{study}, study_served{study_id{1}, 1.5}});
+  commit(*open(), {study_served{study_id{1}, 2}, study_saved{study}});
+  auto folder = open();
+  EXPECT_EQ(folder->load_study("1")->device_seconds, 3.5);
+  EXPECT_EQ(folder->load_studies()->front().device_seconds, 3.5);
+}
+
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   commit(*open(), {lease_epoch_begun{4}, lease_epoch_begun{5}});
   auto folder = open();

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "space/fixtures.hpp"
 
@@ -384,8 +385,147 @@ TEST(StudyCore, ASpentBudgetOfTimeEndsIt) {
   x.take(x.core().time_passed(x.now_));
   x.commit_all();
   ASSERT_TRUE(x.end_);
-  EXPECT_EQ(x.end_->state, study_phase::cancelled);
-  EXPECT_NE(x.core().stored().reason.find("3 s, is spent"), std::string::npos);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason, "its time, 3 s, is spent");
+  EXPECT_TRUE(x.waiting().empty());
+  x.expect_replayed();
+}
+
+TEST(StudyCore, ASpentBudgetOfDeviceTimeEndsItOnce) {
+  world x{options_of("algorithm: grid\nbudget: {device_hours: 0.5}\n")};
+  EXPECT_EQ(x.core().registration().device_seconds, 1800);
+  x.train_one(x.waiting().front());
+  x.commit_all();
+  x.take(x.core().device_time_spent(x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason, "its device time, 0.5 h, is spent");
+  x.expect_replayed();
+  x.take(x.core().device_time_spent(x.now_));
+  EXPECT_TRUE(x.journal_.empty());
+}
+
+TEST(StudyCore, DeviceTimeOfEarlierRunsCounts) {
+  auto options = options_of("algorithm: grid\nbudget: {device_hours: 1}\n");
+  options.stored.device_seconds = 3000;
+  EXPECT_EQ(world{options}.core().registration().device_seconds, 600);
+  options.stored.device_seconds = 5000;
+  EXPECT_EQ(world{options}.core().registration().device_seconds, 0);
+  EXPECT_FALSE(world{options_of("algorithm: grid\n")}
+                 .core()
+                 .registration()
+                 .device_seconds);
+}
+
+/// Trains what waits, in its order, until the study ends.
+/// @returns the best value, and how many steps were measured
+std::pair<double, std::size_t> run_to_its_end(world& x) {
+  std::size_t steps = 0;
+  while (!x.end_ && !x.waiting().empty()) {
+    x.train_one(x.waiting().front());
+    x.commit_all();
+    ++steps;
+  }
+  return {x.core().trials().best()->value, steps};
+}
+
+const char* const every_algorithm[]
+  = {"grid",
+     "random",
+     "{tpe: {startup: 2}}",
+     "{gp: {startup: 2}}",
+     "{sha: {eta: 2}}",
+     "{asha: {eta: 2}}",
+     "{asha: {eta: 2, mode: stopping}}",
+     "{hyperband: {eta: 2}}",
+     "{bohb: {eta: 2}}",
+     "{boss: {eta: 2}}",
+     "{dehb: {eta: 2}}",
+     "median",
+     "{pbt: {population: 4, interval: 3}}"};
+
+TEST(StudyCore, AValueThatIsReachedEndsIt) {
+  for (const std::string algorithm : every_algorithm) {
+    SCOPED_TRACE(algorithm);
+    const auto more = "algorithm: " + algorithm + "\nbudget: {trials: 6}\n";
+    world all{options_of(more)};
+    const auto [best, steps] = run_to_its_end(all);
+    ASSERT_TRUE(all.end_);
+    // One that is never reached changes nothing.
+    world never{options_of(more + "stop_when: {value: 1}\n")};
+    EXPECT_EQ(run_to_its_end(never), std::pair(best, steps));
+    EXPECT_EQ(never.core().stored().reason, "");
+    world x{options_of(more + "stop_when: {value: " + to_text(best) + "}\n")};
+    EXPECT_EQ(run_to_its_end(x).first, best);
+    ASSERT_TRUE(x.end_);
+    EXPECT_EQ(x.end_->state, study_phase::complete);
+    EXPECT_TRUE(x.waiting().empty());
+    x.expect_replayed();
+  }
+}
+
+TEST(StudyCore, AValueThatIsReachedSaysByWhichTrial) {
+  world x{options_of("algorithm: grid\nstop_when: {value: 0.5}\n")};
+  run_to_its_end(x);
+  const auto best = *x.core().trials().best();
+  EXPECT_EQ(x.core().stored().reason,
+            "stop_when.value, 0.5, is reached: accuracy " + to_text(best.value)
+              + " (trial " + std::to_string(best.trial) + ", step "
+              + std::to_string(best.at) + ")");
+  EXPECT_EQ(x.core().record().trials.back().failure,
+            x.core().stored().reason);
+}
+
+TEST(StudyCore, AValueToMinimizeIsReachedFromAbove) {
+  auto options = options_of("algorithm: grid\nstop_when: {value: 0.1}\n");
+  options.spec.objective.direction = direction::minimize;
+  world x{options};
+  const auto [best, steps] = run_to_its_end(x);
+  EXPECT_LE(best, 0.1);
+  EXPECT_NE(x.core().stored().reason, "");
+}
+
+TEST(StudyCore, NoGainForSoManyTrialsEndsIt) {
+  for (const std::string algorithm : every_algorithm) {
+    SCOPED_TRACE(algorithm);
+    world x{options_of("algorithm: " + algorithm
+                       + "\nbudget: {trials: 6}\nstop_when: {no_gain: 1}\n")};
+    // The model: steps that were measured since the best got better.
+    std::uint64_t without_gain = 0;
+    const auto whole = x.core().registration().when.rungs.back();
+    bool ended = false;
+    while (!x.end_ && !x.waiting().empty()) {
+      ASSERT_FALSE(ended);
+      const auto no = x.waiting().front();
+      const auto before = x.core().trials().best();
+      const auto at = x.core().trials()[no].acked;
+      x.train_one(no);
+      x.commit_all();
+      const auto now = x.core().trials().best();
+      without_gain += x.core().trials()[no].acked - at;
+      if (!before || now->value != before->value)
+        without_gain = 0;
+      ended = without_gain >= whole;
+    }
+    ASSERT_TRUE(x.end_);
+    EXPECT_EQ(ended, !x.core().stored().reason.empty());
+    EXPECT_EQ(x.end_->state, study_phase::complete);
+    x.expect_replayed();
+  }
+}
+
+// What is lost if the service is killed is little of its time.
+TEST(StudyCore, TheTimeForWhichItWasActiveIsStoredNowAndThen) {
+  world x{options_of("algorithm: grid\nbudget: {seconds: 100}\n")};
+  x.pass(9s);
+  x.train_one(x.waiting().front());
+  x.commit_all();
+  EXPECT_EQ(x.stored_options().stored.active_seconds, 0);
+  x.pass(2s);
+  x.train_one(x.waiting().front());
+  x.commit_all();
+  EXPECT_EQ(x.stored_options().stored.active_seconds, 11);
 }
 
 TEST(StudyCore, ItsEndIsAnnouncedOnceAndAfterItIsStored) {

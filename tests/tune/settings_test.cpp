@@ -132,12 +132,15 @@ TEST(Settings, TheNumberOfTrialsIsFinite) {
                 {"algorithm: random needs `budget.trials`: the space holds any "
                  "number of combinations"});
   // A limit of time is one; there is a number all the same.
-  const auto timed = check_algorithm(study(endless, "random",
-                                           "budget: {seconds: 3}"));
-  EXPECT_TRUE(timed.errors.empty());
-  ASSERT_EQ(timed.warnings.size(), 1u);
-  EXPECT_EQ(timed.warnings[0].message,
-            "there are at most 10000 trials: give another number as `trials`");
+  for (const auto* end : {"budget: {seconds: 3}", "budget: {device_hours: 3}",
+                          "stop_when: {value: 3}", "stop_when: {no_gain: 3}"}) {
+    const auto ending = check_algorithm(study(endless, "random", end));
+    EXPECT_TRUE(ending.errors.empty());
+    ASSERT_EQ(ending.warnings.size(), 1u);
+    EXPECT_EQ(
+      ending.warnings[0].message,
+      "there are at most 10000 trials: give another number as `trials`");
+  }
   expect_errors(study(endless, "grid", "budget: {trials: 5}"),
                 {"algorithm: a grid needs a finite space: give each continuous "
                  "range `points`, or use random"});

@@ -102,7 +102,8 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue) {
     return studies.failure();
   std::vector<study_submission> result;
   for (const auto& x : *studies) {
-    auto read = admit_study(x.text, x.file, catalogue.workloads, true);
+    auto read = admit_study(x.text, x.file, catalogue.workloads,
+                            {true, x.algorithm});
     if (read.study) {
       result.push_back({std::move(*read.study), x});
       continue;

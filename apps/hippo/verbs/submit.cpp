@@ -35,9 +35,12 @@ int submit_to(client& service, const std::vector<study_source>& sources,
     if (!done)
       return refuse(done.failure());
     if (const auto read
-        = admit_study(source.text, source.name, built_in_workloads(), true);
-        read.study)
+        = admit_study(source.text, source.name, built_in_workloads(),
+                      {true, {}});
+        read.study) {
       warn_unchecked(read.study->spec());
+      print(read.notes, "note");
+    }
     for (const auto& warning : done->warnings)
       std::cerr << warning << '\n';
     std::cout << done->id << std::endl;

@@ -175,6 +175,10 @@ struct offer_capacity {
 struct notify_quiesced {
   study_no study{};
 };
+/// Trainers have worked for a study for as long as they may.
+struct notify_spent {
+  study_no study{};
+};
 /// Everything is over and stored.
 struct retired {
   std::uint64_t trained_steps = 0;
@@ -207,7 +211,8 @@ using any_merge_effect = std::variant<
   merge_effect::give_back_stalled,
   merge_effect::note_alive, merge_effect::announce_demand,
   merge_effect::commit, merge_effect::offer_capacity,
-  merge_effect::notify_quiesced, merge_effect::retired,
+  merge_effect::notify_quiesced, merge_effect::notify_spent,
+  merge_effect::retired,
   merge_effect::log_line>;
 
 } // namespace hippo

@@ -10,6 +10,9 @@ namespace {
 
 using level = merge_effect::log_line::level;
 
+/// Of the device time that a study has had, less than this waits to be stored.
+constexpr double served_seconds_min = 1;
+
 /// Puts back what earlier runs left.
 /// @returns how many bytes the checkpoints take
 std::uint64_t restore(search_plan& plan, device_kinds& kinds,
@@ -76,7 +79,7 @@ bool merge_core::has_study(study_no study, const char* what) {
 }
 
 void merge_core::on(merge_event::study_added& x) {
-  ledger_.add_study(x.study.weight);
+  ledger_.add_study(x.study.weight, x.study.device_seconds);
   settings_.add(x.study.settings);
   studies_.add(x.study);
   plan_.forget_passing_failures(); // their cause may be gone by now
@@ -144,7 +147,10 @@ void merge_core::on(merge_event::committed& x) {
   note_retired();
 }
 
-void merge_core::on(merge_event::time_passed&) { ledger_.advance(now_); }
+void merge_core::on(merge_event::time_passed&) {
+  ledger_.advance(now_);
+  notify_spent();
+}
 
 // -- from the pool ------------------------------------------------------------
 
@@ -217,11 +223,20 @@ void merge_core::flush_effects() {
   record_new_nodes();
   for (auto study : studies_.take_quiesced())
     effects_.push_back(merge_effect::notify_quiesced{study});
+  notify_spent();
   record_news();
   if (auto commit = outbox_.next_commit())
     effects_.push_back(merge_effect::commit{std::move(*commit)});
   note_retired();
   note_waiting();
+}
+
+void merge_core::notify_spent() {
+  if (!ledger_.has_budgets())
+    return;
+  ledger_.advance(now_);
+  for (auto study : ledger_.take_spent())
+    effects_.push_back(merge_effect::notify_spent{study});
 }
 
 void merge_core::evict() {
@@ -278,6 +293,9 @@ void merge_core::record_new_nodes() {
 void merge_core::record_news() {
   if (const auto unstored = usage_.take_unstored(key_))
     outbox_.add(*unstored);
+  for (const auto& [study, seconds] :
+       ledger_.take_served(halted_ ? 0 : served_seconds_min))
+    outbox_.add(study_served{studies_.stored_id(study), seconds});
   for (auto& [study, news] : studies_.take_news()) {
     for (const auto& x : news)
       outbox_.add(event_added{studies_.stored_id(study), key_, x});

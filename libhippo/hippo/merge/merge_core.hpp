@@ -92,6 +92,7 @@ private:
   void reconcile();
   /// Turns all that a change of the plan has brought about into effects.
   void flush_effects();
+  void notify_spent();
   void evict();
   void cancel_orphaned_leases();
   void record_new_nodes();

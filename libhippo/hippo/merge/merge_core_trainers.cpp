@@ -153,6 +153,7 @@ void merge_core::on(merge_event::malformed& x) {
 }
 
 void merge_core::on(merge_event::heartbeat& x) {
+  notify_spent();
   const auto* lease = leases_.find(x.lease);
   if (!lease || lease->trainer != x.trainer)
     return;

@@ -22,6 +22,8 @@ struct study_registration {
   bool paused = false; ///< whether it starts nothing for now
   /// How it would have the workload run; see `workload_spec`.
   std::map<std::string, scalar> settings{};
+  /// For how long trainers may work for it yet, in seconds added up over them.
+  std::optional<double> device_seconds{};
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by

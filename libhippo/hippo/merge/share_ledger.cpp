@@ -13,9 +13,35 @@ namespace {
 
 } // namespace
 
-void share_ledger::add_study(double weight) {
+void share_ledger::add_study(double weight, std::optional<double> budget) {
   assert(weight > 0 && std::isfinite(weight));
   shares_.add(weight);
+  const auto x = taken_.add(0);
+  if (budget)
+    budgets_.emplace(x, *budget);
+}
+
+std::vector<study_no> share_ledger::take_spent() {
+  std::vector<study_no> result;
+  for (const auto& [x, budget] : budgets_)
+    if (shares_.seconds(number_of(x)) >= budget)
+      result.push_back(x);
+  for (auto x : result)
+    budgets_.erase(x);
+  return result;
+}
+
+std::vector<std::pair<study_no, double>>
+share_ledger::take_served(double least) {
+  std::vector<std::pair<study_no, double>> result;
+  for (auto x : taken_.ids()) {
+    const auto had = shares_.seconds(number_of(x));
+    if (const auto more = had - taken_[x]; more > 0 && more >= least) {
+      result.emplace_back(x, more);
+      taken_[x] = had;
+    }
+  }
+  return result;
 }
 
 void share_ledger::set_weight(study_no x, double weight) {
@@ -125,6 +151,9 @@ void share_ledger::take_back(entry& x) {
 
 void share_ledger::check_invariants() const {
 #ifndef NDEBUG
+  assert(taken_.size() == shares_.size());
+  for (auto x : taken_.ids())
+    assert(taken_[x] <= shares_.seconds(number_of(x)));
   // A full check is O(leases): of many leases a part of the calls makes it.
   constexpr std::size_t leases_checked_max = 64;
   if (leases_.size() > leases_checked_max)

@@ -22,13 +22,15 @@ namespace hippo {
 ///
 /// @invariant the parts of one trainer's leases add up to 1
 /// @invariant the devices that studies hold are the sum of their parts
+/// @invariant of no study more seconds were taken than it has had
 class share_ledger {
 public:
   /// @param begun when time begins to count
   explicit share_ledger(moment begun) : advanced_to_(begun) {}
 
+  /// @param budget the device seconds that the study may have; nothing: any
   /// REQUIRES: `weight > 0`, here as below
-  void add_study(double weight);
+  void add_study(double weight, std::optional<double> budget = {});
   void set_weight(study_no x, double weight);
   /// Whether the study could use a trainer more; see `fair_shares`.
   void set_waiting(study_no x, bool waiting);
@@ -54,8 +56,17 @@ public:
   /// A lease has ended. REQUIRES: it is here.
   void end(lease_id x);
 
+  /// Returns the studies that have had their budgets, each once.
+  std::vector<study_no> take_spent();
+
+  /// Returns the device seconds that each study has had since it was returned
+  /// last, of those that have had at least `least` since.
+  std::vector<std::pair<study_no, double>> take_served(double least);
+
   // -- looking ----------------------------------------------------------------
 
+  /// Whether a study has a budget that it has not had.
+  [[nodiscard]] bool has_budgets() const { return !budgets_.empty(); }
   [[nodiscard]] const fair_shares& shares() const { return shares_; }
   /// What the time is booked up to.
   [[nodiscard]] moment advanced_to() const { return advanced_to_; }
@@ -83,6 +94,8 @@ private:
 
   fair_shares shares_;
   moment advanced_to_;
+  std::map<study_no, double> budgets_; ///< of studies that have not had them
+  by_id<study_no, double> taken_;      ///< device seconds, by study
   std::map<lease_id, entry> leases_;
   std::map<trainer_id, std::vector<lease_id>> by_trainer_;
 };

@@ -69,6 +69,7 @@ json to_json(const study_record& x) {
           {"unique_steps", x.unique_steps},
           {"shared_steps", x.shared_steps},
           {"device_seconds", x.device_seconds},
+          {"reason", x.reason},
           {"best", std::move(best)},
           {"trials", std::move(trials)}};
 }

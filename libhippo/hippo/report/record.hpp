@@ -57,6 +57,7 @@ struct study_record {
   /// For how long trainers worked for it, added up over them; what several
   /// studies waited for is divided among them by weight.
   double device_seconds = 0;
+  std::string reason{}; ///< why it ended early, or has paused by itself
   std::optional<best_record> best;
   std::vector<trial_record> trials;
 };

@@ -76,6 +76,9 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
     + study.metric);
   out.add(heading);
   out.add("  " + counts_text(study), style::dim);
+  if (!study.reason.empty())
+    for (const auto& line : wrap(printable(study.reason), columns_max - 2))
+      out.add("  " + line);
 
   struct entry {
     const trial_record* trial;

@@ -46,7 +46,8 @@ public:
     collect_marks(*root_);
     known_keys(*root_, "key",
                {"study", "workload", "objective", "steps", "space", "algorithm",
-                "budget", "seed", "weight", "on_error", "devices"});
+                "budget", "stop_when", "seed", "weight", "on_error",
+                "devices"});
     read_name();
     read_workload();
     read_objective();
@@ -57,6 +58,7 @@ public:
         read_space(*x, study_.max_steps, limits(), *notes_)};
     read_algorithm();
     read_budget();
+    read_stop_rule();
     if (const auto* x = root_->find("seed"))
       study_.seed = whole(*x, 0, 999'999'999'999).value_or(0);
     if (const auto* x = root_->find("on_error"))
@@ -372,13 +374,29 @@ private:
 
   void read_budget() {
     const auto* x = root_->find("budget");
-    if (x == nullptr || !is_map(*x, "trials, seconds"))
+    if (x == nullptr || !is_map(*x, "trials, seconds, device_hours"))
       return;
-    known_keys(*x, "key", {"trials", "seconds"});
+    known_keys(*x, "key", {"trials", "seconds", "device_hours"});
     if (const auto* trials = x->find("trials"))
       study_.budget.trials = whole(*trials, 1, step_limit);
     if (const auto* seconds = x->find("seconds"))
       study_.budget.seconds = positive(*seconds);
+    if (const auto* hours = x->find("device_hours"))
+      if (const auto value = positive(*hours))
+        study_.budget.device_seconds = *value * 3600;
+  }
+
+  void read_stop_rule() {
+    const auto* x = root_->find("stop_when");
+    if (x == nullptr || !is_map(*x, "value, no_gain"))
+      return;
+    known_keys(*x, "key", {"value", "no_gain"});
+    if (x->entries.empty())
+      notes_->error(*x, "must hold value or no_gain, found nothing");
+    if (const auto* value = x->find("value"))
+      study_.stop_when.value = finite(*value);
+    if (const auto* trials = x->find("no_gain"))
+      study_.stop_when.no_gain = whole(*trials, 1, step_limit);
   }
 
   /// The workload with the limits that its options set, or null: they are not

@@ -152,6 +152,14 @@ struct algorithm_spec {
 struct study_budget {
   std::optional<std::uint64_t> trials;
   std::optional<double> seconds;
+  std::optional<double> device_seconds; ///< that trainers have worked for it
+};
+
+/// Ends a study that is good enough, or gets no better; whichever comes first.
+struct stop_rule {
+  std::optional<double> value; ///< its best is as good
+  /// So many whole trials' steps were measured since its best got better.
+  std::optional<std::uint64_t> no_gain;
 };
 
 /// A study file that has been read and checked.
@@ -165,6 +173,7 @@ struct study_spec {
   search_space space;
   algorithm_spec algorithm;
   study_budget budget;
+  stop_rule stop_when;
   std::uint64_t seed = 0; ///< of what the algorithm draws
   double weight = 1;      ///< share of the trainers, relative to other studies
   bool pause_on_error = true; ///< whether it pauses if its first trials all

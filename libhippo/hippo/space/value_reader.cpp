@@ -91,6 +91,14 @@ std::optional<std::uint64_t> value_reader::whole(const document& x,
   return {};
 }
 
+std::optional<double> value_reader::finite(const document& x) const {
+  const auto value = meaning_of(x);
+  if (value.is_number() && std::isfinite(value.get<double>()))
+    return value.get<double>();
+  notes_->error(x, "must be a finite number, found " + x.found());
+  return {};
+}
+
 std::optional<double> value_reader::positive(const document& x) const {
   const auto value = meaning_of(x);
   const auto number = value.is_number() ? value.get<double>() : -1;

@@ -43,6 +43,8 @@ public:
   [[nodiscard]] std::optional<std::uint64_t>
   whole(const document& x, std::uint64_t least, std::uint64_t most) const;
 
+  [[nodiscard]] std::optional<double> finite(const document& x) const;
+
   /// Reads a finite number above 0.
   [[nodiscard]] std::optional<double> positive(const document& x) const;
 

@@ -49,6 +49,8 @@ const char* to_string(study_command::verb x) noexcept {
       return "widen";
     case study_command::verb::retry:
       return "retry";
+    case study_command::verb::finish:
+      return "finish";
   }
   return "unknown";
 }

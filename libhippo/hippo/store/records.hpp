@@ -70,7 +70,7 @@ enum class study_phase : std::uint8_t {
   stopping,  ///< what runs is finished, then it ends
   complete,  ///< nothing is left to do
   failed,    ///< all of its trials failed
-  cancelled, ///< somebody ended it, or its time was spent
+  cancelled, ///< somebody ended it
 };
 const char* to_string(study_phase x) noexcept; ///< e.g. `"RUNNING"`
 
@@ -88,7 +88,11 @@ struct stored_study {
   study_phase state = study_phase::running;
   double weight = 1;         ///< share of the trainers
   double active_seconds = 0; ///< for how long it has been worked on
+  /// Time that trainers have worked for it, added up over them; see
+  /// `study_served`.
+  double device_seconds = 0;
   std::string reason;        ///< why it ended early; empty if it did not
+  std::string algorithm; ///< that was chosen for it; see `accepted_study`
   friend bool operator==(const stored_study&, const stored_study&) = default;
 };
 
@@ -149,6 +153,7 @@ struct study_command {
     weight, ///< of now on `text`, a number
     widen,  ///< `text` trials more may be in flight, a number
     retry,  ///< try trials again that have failed; `text` says which
+    finish, ///< a budget is spent: end now, complete; `text` says why
   };
   verb what = verb::ask;
   trial_no trial = 0;
@@ -239,6 +244,13 @@ struct steps_trained {
   double device_seconds = 0; ///< added up over trainers
 };
 
+/// Trainers have worked for a study, so much longer than was stored before.
+/// REQUIRES: the study was saved before.
+struct study_served {
+  study_id study{};
+  double device_seconds = 0; ///< added up over trainers
+};
+
 /// What was trained, and how long trainers were at work for that.
 struct trained_time {
   std::uint64_t steps = 0;
@@ -258,7 +270,7 @@ struct lease_epoch_begun {
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
                  checkpoint_removed, output_added, study_saved, trial_saved, event_added,
-                 steps_trained, lease_epoch_begun>;
+                 steps_trained, study_served, lease_epoch_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

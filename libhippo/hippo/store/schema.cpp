@@ -16,7 +16,8 @@ constexpr auto tables_sql = R"(
   CREATE TABLE workloads (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
     trained_steps INTEGER NOT NULL DEFAULT 0,
-    device_seconds REAL NOT NULL DEFAULT 0
+    device_seconds REAL NOT NULL DEFAULT 0,
+    algorithm TEXT NOT NULL DEFAULT ''
   ) STRICT;
   -- Node 0 of each workload is the root of its plan and has no parent.
   CREATE TABLE nodes (
@@ -50,7 +51,7 @@ constexpr auto tables_sql = R"(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL,
     text TEXT NOT NULL, metric TEXT NOT NULL, direction TEXT NOT NULL,
     state TEXT NOT NULL, weight REAL NOT NULL, active_seconds REAL NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL, device_seconds REAL NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX studies_by_name ON studies (name, id);
   CREATE TABLE trials (
@@ -148,12 +149,15 @@ constexpr auto from_version_4_sql = R"(
   ALTER TABLE checkpoints ADD COLUMN device TEXT NOT NULL DEFAULT '';
 )";
 
-// Version 5 did not keep what samplers had chosen: they choose again.
+// Version 5 kept neither what samplers had chosen, who choose again, nor how
+// long trainers had worked for a study; and no algorithm was `random` there.
 
 constexpr auto from_version_5_sql = R"(
   ALTER TABLE trials ADD COLUMN chosen TEXT NOT NULL DEFAULT '';
   ALTER TABLE trials ADD COLUMN predicted REAL;
   ALTER TABLE trials ADD COLUMN untrained INTEGER;
+  ALTER TABLE studies ADD COLUMN device_seconds REAL NOT NULL DEFAULT 0;
+  ALTER TABLE studies ADD COLUMN algorithm TEXT NOT NULL DEFAULT '';
 )";
 
 /// Goes from version 1 to the present one at once.

@@ -236,6 +236,8 @@ expected<stored_study> study_in(const sql_statement& row) {
   result.weight = row.real(6);
   result.active_seconds = row.real(7);
   result.reason = row.text(8);
+  result.device_seconds = row.real(9);
+  result.algorithm = row.text(10);
   return result;
 }
 
@@ -284,7 +286,7 @@ expected<stored_event> event_in(const sql_statement& row) {
     result.what = trial_chosen{trial, std::move(*what)};
   } else {
     using verb = study_command::verb;
-    const auto what = named(kind, verb::ask, verb::retry);
+    const auto what = named(kind, verb::ask, verb::finish);
     if (!what)
       return what.failure();
     result.what = study_command{*what, trial, step, text};
@@ -368,7 +370,7 @@ expected<stored_study>
 state_reader::load_study(const std::string& id_or_name) {
   auto query = database_.prepare(
     "SELECT id, name, file, metric, direction, state, weight, active_seconds,"
-    " reason, text FROM studies WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
+    " reason, device_seconds, algorithm, text FROM studies WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
     // A name may look like an id: an id is what it is taken for.
     " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
   if (!query)
@@ -379,7 +381,7 @@ state_reader::load_study(const std::string& id_or_name) {
   if (*found) {
     auto study = study_in(*query);
     if (study)
-      study->text = query->text(9);
+      study->text = query->text(11);
     return study;
   }
   auto studies = load_studies();
@@ -400,7 +402,8 @@ state_reader::load_study(const std::string& id_or_name) {
 expected<std::vector<stored_study>> state_reader::load_studies() {
   return read_all<stored_study>(
     database_.prepare("SELECT id, name, file, metric, direction, state, weight,"
-                      " active_seconds, reason FROM studies ORDER BY id"),
+                      " active_seconds, reason, device_seconds, algorithm"
+                      " FROM studies ORDER BY id"),
     [](sql_statement&) {}, study_in);
 }
 

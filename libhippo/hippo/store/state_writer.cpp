@@ -131,11 +131,13 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.forget_outputs,
      "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
     {&writers_.save_study,
-     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
      " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
      " weight = excluded.weight, active_seconds = excluded.active_seconds,"
      " reason = excluded.reason, metric = excluded.metric,"
      " direction = excluded.direction"},
+    {&writers_.add_served,
+     "UPDATE studies SET device_seconds = device_seconds + ? WHERE id = ?"},
     {&writers_.save_trial,
      "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
@@ -314,6 +316,7 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
     .bind_real(8, study.weight)
     .bind_real(9, study.active_seconds)
     .bind_text(10, study.reason)
+    .bind_text(11, study.algorithm)
     .run();
 }
 
@@ -322,6 +325,12 @@ expected<std::monostate> state_writer::write(const steps_trained& x,
   return writers_.add_trained.bind(1, workload)
     .bind(2, std::min(x.steps, steps_stored_max))
     .bind_real(3, x.device_seconds)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const study_served& x) {
+  return writers_.add_served.bind_real(1, x.device_seconds)
+    .bind(2, x.study)
     .run();
 }
 

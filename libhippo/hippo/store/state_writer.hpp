@@ -47,7 +47,7 @@ private:
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, add_checkpoint, remove_checkpoint, add_output,
       forget_outputs, save_study, save_trial,
-      add_event, add_trained, set_generation;
+      add_event, add_trained, add_served, set_generation;
   };
 
   state_writer(const std::string& path, sql_database database,
@@ -69,6 +69,7 @@ private:
   expected<std::monostate> write(const steps_trained& x,
                                  std::uint64_t workload);
   expected<std::monostate> write(const study_saved& x);
+  expected<std::monostate> write(const study_served& x);
   expected<std::monostate> write(const trial_saved& x);
   expected<std::monostate> write(const event_added& x);
   expected<std::monostate> write(const lease_epoch_begun& x);

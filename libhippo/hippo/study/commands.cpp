@@ -104,6 +104,8 @@ expected<parsed_command> parse_command(const study_command& x,
       return parse_widen(x);
     case verb::retry:
       return parse_retry(x);
+    case verb::finish:
+      return parsed_command{command::finish{x.text}};
   }
   return error{errc::malformed_message, "an unknown command"};
 }

@@ -55,6 +55,10 @@ struct retry {
   /// Whether those as well whose failures do not pass; see `may_pass`.
   bool all = false;
 };
+/// Ends the study, complete: what it was given is spent.
+struct finish {
+  std::string why;
+};
 
 } // namespace command
 
@@ -62,7 +66,7 @@ using parsed_command
   = std::variant<command::ask, command::train, command::tell, command::close,
                  command::pause, command::resume, command::stop,
                  command::cancel, command::weight, command::widen,
-                 command::retry>;
+                 command::retry, command::finish>;
 
 /// Reads a command as it is sent and stored.
 /// @param max_steps,workload as of `read_parameters`

@@ -19,6 +19,10 @@ using verb = study_command::verb;
 
 constexpr auto stopped_text = "the study was stopped";
 
+/// Of the time for which it has been worked on, what may be lost if the service
+/// is killed.
+constexpr double active_seconds_unsaved_max = 10;
+
 /// So many failures of one kind are no accident.
 constexpr std::uint64_t alike_failures_max = 3;
 
@@ -75,7 +79,7 @@ void study_core::replay() {
   orders_ = {};
   answers_.clear();
   effects_.clear();
-  stored.active_seconds = last.active_seconds;
+  stored.active_seconds = saved_active_seconds_ = last.active_seconds;
   study_is_saved_ = stored == last;
   was_given_up_ = !has_ended() && last.state == study_phase::failed;
   trials_.check_invariants();
@@ -86,7 +90,14 @@ study_registration study_core::registration() const {
   const auto phase = options_.stored.state;
   return {options_.stored.id, tuner_->when(), options_.stored.weight,
           phase == study_phase::paused || phase == study_phase::stopping,
-          options_.spec.workload.settings};
+          options_.spec.workload.settings, device_seconds_left()};
+}
+
+std::optional<double> study_core::device_seconds_left() const {
+  const auto& budget = options_.spec.budget.device_seconds;
+  if (!budget)
+    return std::nullopt;
+  return std::max(0.0, *budget - options_.stored.device_seconds);
 }
 
 study_orders study_core::all_orders() const {
@@ -215,9 +226,23 @@ study_core::effects study_core::time_passed(moment now) {
     watch_time();
     return std::exchange(effects_, {});
   }
+  return finish_for("its time, " + to_text(*budget) + " s, is spent");
+}
+
+study_core::effects study_core::device_time_spent(moment now) {
+  now_ = now;
+  const auto budget = options_.spec.budget.device_seconds;
+  assert(budget);
+  if (has_ended())
+    return {};
+  return finish_for("its device time, " + to_text(*budget / 3600)
+                    + " h, is spent");
+}
+
+study_core::effects study_core::finish_for(std::string why) {
   study_command x;
-  x.what = verb::cancel;
-  x.text = "the budget of time, " + to_text(*budget) + " s, is spent";
+  x.what = verb::finish;
+  x.text = std::move(why);
   store(std::move(x));
   return std::exchange(effects_, {});
 }
@@ -225,7 +250,9 @@ study_core::effects study_core::time_passed(moment now) {
 void study_core::take(const trial_measured& x) {
   const auto no = x.trial;
   only_failed_ = false;
+  const auto before = trials_[no].acked;
   trials_.ack(no, x.at, x.shared);
+  steps_without_gain_ += trials_[no].acked - before;
   unsaved_.insert(no);
   if (hippo::has_ended(trials_[no].state))
     return;
@@ -238,7 +265,10 @@ void study_core::take(const trial_measured& x) {
     take_turn(tuner_->on_failure(no));
     return;
   }
+  const auto best = trials_.best();
   const auto value = trials_.measure(no, x.at, x.values);
+  if (!best || trials_.best()->value != best->value)
+    steps_without_gain_ = 0;
   if (x.at == trials_[no].asked_to && x.at < last_rung_)
     trials_.pause(no); // unless the algorithm goes on at once
   const auto next = tuner_->on_result(no, x.at, value);
@@ -246,6 +276,28 @@ void study_core::take(const trial_measured& x) {
     end_trial(no, trial_state::complete);
   take_turn(next);
   answer_waiters(no);
+  if (const auto why = reason_to_stop())
+    end_study(study_phase::complete, trial_state::cancelled, *why);
+}
+
+std::optional<std::string> study_core::reason_to_stop() const {
+  const auto& [value, no_gain] = options_.spec.stop_when;
+  const auto& [metric, direction, every] = options_.spec.objective;
+  const auto& best = trials_.best();
+  if (!best || tuner_->done()) // then it ends anyway
+    return std::nullopt;
+  const auto shown = metric + ' ' + to_text(best->value) + " (trial "
+                     + std::to_string(best->trial) + ", step "
+                     + std::to_string(best->at) + ")";
+  if (value
+      && (direction == direction::maximize ? best->value >= *value
+                                           : best->value <= *value))
+    return "stop_when.value, " + to_text(*value) + ", is reached: " + shown;
+  if (no_gain
+      && steps_without_gain_ / last_rung_ >= *no_gain)
+    return "nothing better than " + shown + " in as many steps as "
+           + std::to_string(*no_gain) + " whole trials have (stop_when.no_gain)";
+  return std::nullopt;
 }
 
 void study_core::take(const trial_failed& x) {
@@ -346,6 +398,7 @@ std::optional<error> study_core::refusal(const study_command& x) const {
     case verb::cancel:
     case verb::weight:
     case verb::widen:
+    case verb::finish:
       return std::nullopt;
   }
   return std::nullopt;
@@ -434,6 +487,11 @@ expected<command_answer> study_core::apply(const command::stop&) {
 
 expected<command_answer> study_core::apply(const command::cancel& x) {
   end_study(study_phase::cancelled, trial_state::cancelled, x.why);
+  return command_answer{};
+}
+
+expected<command_answer> study_core::apply(const command::finish& x) {
+  end_study(study_phase::complete, trial_state::cancelled, x.why);
   return command_answer{};
 }
 
@@ -588,9 +646,13 @@ void study_core::save() {
 std::vector<journal_record> study_core::take_unsaved() {
   std::vector<journal_record> result;
   auto& stored = options_.stored;
-  if (!std::exchange(study_is_saved_, true)) {
+  const auto active = active_seconds(now_);
+  const bool is_time_due
+    = !unsaved_.empty()
+      && active - saved_active_seconds_ >= active_seconds_unsaved_max;
+  if (!std::exchange(study_is_saved_, true) || is_time_due) {
     auto row = stored;
-    row.active_seconds = active_seconds(now_);
+    row.active_seconds = saved_active_seconds_ = active;
     row.text.clear(); // has not changed
     result.emplace_back(study_saved{std::move(row)});
   }
@@ -726,6 +788,7 @@ study_record study_core::record() const {
   result.metric = spec.objective.metric;
   result.direction = spec.objective.direction;
   result.asked_steps = trials_.asked_steps();
+  result.reason = options_.stored.reason;
   result.best = shown_best();
   for (trial_no no = 0; no < trials_.size(); ++no) {
     const auto& x = result.trials.emplace_back(record_of(no));

@@ -90,6 +90,7 @@ using any_study_effect
 ///        +--stop--> stopping <------+
 ///        |              |           |
 ///        +---complete---+--cancel---+--> ended --retry--> running
+///        +---finish-----+---finish--+
 ///
 /// What it does follows from its text and from what it has received, in that
 /// order: after a restart it receives all of that again, and is where it was.
@@ -130,6 +131,9 @@ public:
 
   /// Nothing of the paused study runs any more.
   effects quiesced(moment now);
+
+  /// Trainers have worked for it as long as they may.
+  effects device_time_spent(moment now);
 
   /// Somebody wants something. What cannot be done, as far as can be known
   /// before it is stored, is refused and leaves no trace.
@@ -189,6 +193,7 @@ private:
   expected<command_answer> apply(const command::weight& x);
   expected<command_answer> apply(const command::widen& x);
   expected<command_answer> apply(const command::retry& x);
+  expected<command_answer> apply(const command::finish& x);
   expected<command_answer> take(expected<turn> next);
   expected<command_answer> steer(study_phase to);
   void enter(study_phase to, std::string why = {});
@@ -216,6 +221,9 @@ private:
                  const std::string& why = {});
   void change_state(study_phase to, std::string why = {});
   void watch_time();
+  effects finish_for(std::string why);
+  /// Says why the study's rule ends it, if it does.
+  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
 
   // -- what follows -----------------------------------------------------------
 
@@ -241,6 +249,8 @@ private:
   [[nodiscard]] std::optional<best_record> shown_best() const;
   [[nodiscard]] trial_record record_of(trial_no no) const;
   [[nodiscard]] double active_seconds(moment now) const;
+  /// What its budget leaves trainers to work for it, if it has one.
+  [[nodiscard]] std::optional<double> device_seconds_left() const;
 
   study_options options_;
   std::unique_ptr<tuner> tuner_;
@@ -253,6 +263,9 @@ private:
   std::string first_failure_;
   std::uint64_t failed_alike_ = 0;
 
+  /// Steps that its trials have got since the best measurement got better.
+  std::uint64_t steps_without_gain_ = 0;
+
   std::string full_; ///< why no new trials may be asked for; empty: they may
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
@@ -263,6 +276,7 @@ private:
   /// What is stored of choices that the tuner is yet to make again.
   std::map<trial_no, trial_choice> stored_choices_;
   bool study_is_saved_ = true;
+  double saved_active_seconds_ = 0; ///< when the study was saved last
   bool end_is_announced_ = false;
   /// Whether it was ended by no decision of its own: by a fault of the service.
   bool was_given_up_ = false;

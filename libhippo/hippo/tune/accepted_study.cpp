@@ -1,6 +1,9 @@
 #include "hippo/tune/accepted_study.hpp"
 
+#include <utility>
+
 #include "hippo/tune/algorithm.hpp"
+#include "hippo/tune/automatic.hpp"
 
 namespace hippo {
 
@@ -22,27 +25,66 @@ diagnostic locate(const study_spec& spec, const std::string& path,
   return result;
 }
 
+namespace {
+
+/// Whether a text leaves the algorithm to us.
+bool is_left_open(const study_spec& x) {
+  return !x.marks.contains("algorithm")
+         || x.algorithm.name == automatic_name;
+}
+
+} // namespace
+
+std::optional<error> accepted_study::restore(const std::string& chosen) {
+  if (chosen.empty()) {
+    // Before there was `auto`, no algorithm was `random`.
+    if (!spec_.marks.contains("algorithm"))
+      spec_.algorithm = {};
+  } else {
+    auto read = algorithm_from_json(chosen);
+    if (!read)
+      return read.failure();
+    spec_.algorithm = std::move(*read);
+  }
+  chosen_ = chosen;
+  return std::nullopt;
+}
+
 study_admission admit_study(const std::string& text, const std::string& name,
-                         const std::vector<workload_descriptor>& workloads,
-                         bool has_clients) {
+                            const std::vector<workload_descriptor>& workloads,
+                            admission how) {
   auto read = read_study(text, name, workloads);
   study_admission result{std::nullopt, std::move(read.errors),
-                       std::move(read.warnings)};
+                         std::move(read.warnings), {}};
   if (read.draft) {
     // Of the rest an algorithm's options follow; its size, say, does not.
-    for (const auto& x : check_algorithm(*read.draft, has_clients).errors)
+    for (const auto& x : check_algorithm(*read.draft, how.has_clients).errors)
       if (x.path.starts_with("algorithm."))
         result.errors.push_back(locate(*read.draft, x.path, x.message));
   }
   if (!read.study)
     return result;
-  const auto found = check_algorithm(*read.study, has_clients);
+  accepted_study study{std::move(*read.study), text};
+  auto& spec = study.spec_;
+  if (how.chosen) {
+    if (const auto why = study.restore(*how.chosen)) {
+      result.errors.push_back(locate(spec, "algorithm", why->message));
+      return result;
+    }
+  } else if (is_left_open(spec) && spec.algorithm.options.empty()) {
+    auto [algorithm, why] = choose_algorithm(spec);
+    spec.algorithm = std::move(algorithm);
+    study.chosen_ = to_json_text(spec.algorithm);
+    result.notes.push_back(
+      locate(spec, "algorithm", study.chosen_ + ", since " + why));
+  }
+  const auto found = check_algorithm(spec, how.has_clients);
   for (const auto& x : found.errors)
-    result.errors.push_back(locate(*read.study, x.path, x.message));
+    result.errors.push_back(locate(spec, x.path, x.message));
   for (const auto& x : found.warnings)
-    result.warnings.push_back(locate(*read.study, x.path, x.message));
+    result.warnings.push_back(locate(spec, x.path, x.message));
   if (result.errors.empty())
-    result.study = accepted_study{std::move(*read.study), text};
+    result.study = std::move(study);
   return result;
 }
 

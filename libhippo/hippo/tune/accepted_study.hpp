@@ -5,12 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "hippo/core/error.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
 
 struct study_admission;
+
+/// How a study is let in.
+struct admission {
+  bool has_clients = false; ///< whether clients can decide for it
+  /// Of one that was let in before: what `accepted_study::chosen` said then.
+  std::optional<std::string> chosen{};
+};
 
 /// A study that can be run: `admit_study` has let it in, and nothing else makes
 /// one. What it holds can be encoded for trainers, stored, and shown, whatever
@@ -22,16 +30,26 @@ public:
   /// The text that it was read from.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
+  /// The algorithm that was chosen for it, in JSON; empty: the text says which.
+  [[nodiscard]] const std::string& chosen() const noexcept { return chosen_; }
+
+  /// Gives it the algorithm that it had when it was admitted first: what is
+  /// stored of it came of that, however one would choose today.
+  /// @param chosen what `chosen` said then
+  /// @returns nothing, or why that cannot be
+  std::optional<error> restore(const std::string& chosen);
+
 private:
   friend study_admission admit_study(const std::string&, const std::string&,
                                      const std::vector<workload_descriptor>&,
-                                     bool);
+                                     admission);
 
   accepted_study(study_spec spec, std::string text)
     : spec_(std::move(spec)), text_(std::move(text)) {}
 
   study_spec spec_;
   std::string text_;
+  std::string chosen_;
 };
 
 /// What came of asking for a study's admission: it is there unless there is an
@@ -40,15 +58,16 @@ struct study_admission {
   std::optional<accepted_study> study;
   std::vector<diagnostic> errors;
   std::vector<diagnostic> warnings; ///< odd but harmless
+  std::vector<diagnostic> notes;    ///< what was decided for it, and why
 };
 
 /// Reads and checks the text of a study file, its algorithm included: the one
 /// door through which studies come in, whoever brings them.
 /// @param name stands for the file in messages
-/// @param has_clients whether clients can decide for the study
+/// A new one that names no algorithm, or `auto`, gets one (`choose_algorithm`).
 study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
-                            bool has_clients = false);
+                            admission how = {});
 
 /// Says where in its file a finding about `path` stands: there, or at the
 /// nearest place above that the file mentions.

@@ -8,6 +8,7 @@
 
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/tune/automatic.hpp"
 #include "hippo/tune/dehb.hpp"
 #include "hippo/tune/hyperband.hpp"
 #include "hippo/tune/rungs.hpp"
@@ -155,7 +156,13 @@ private:
       }
       names.push_back(name);
     }
+    names.emplace_back(automatic_name);
     const auto& name = study_.algorithm.name;
+    if (name == automatic_name && !study_.algorithm.options.empty()) {
+      error("algorithm.auto", "takes no options: name the algorithm that they "
+                              "are of");
+      return false;
+    }
     error("algorithm", "unknown algorithm '" + name + "'"
                          + did_you_mean(name, names) + " (must be "
                          + listed(names) + ")");
@@ -399,7 +406,7 @@ private:
       out_.trials = std::min(budget.value_or(max_trials), max_trials);
       return;
     }
-    if (!size && !budget && !own_trials_ && study_.budget.seconds) {
+    if (!size && !budget && !own_trials_ && may_end_early()) {
       budget = trials_of_a_time_budget;
       warn("budget", "there are at most " + std::to_string(*budget)
                        + " trials: give another number as `trials`");
@@ -440,6 +447,11 @@ private:
       warn("budget.trials", "the grid has " + std::to_string(*size)
                               + " combinations, of which only the first "
                               + std::to_string(*budget) + " will be tried");
+  }
+
+  [[nodiscard]] bool may_end_early() const {
+    return study_.budget.seconds || study_.budget.device_seconds
+           || study_.stop_when.value || study_.stop_when.no_gain;
   }
 
   std::uint64_t population_size() {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "hippo/core/error.hpp"
+#include "hippo/space/study.hpp"
+
+namespace hippo {
+
+/// How a study file leaves the algorithm to Hippo, as it does without a word.
+inline constexpr auto automatic_name = "auto";
+
+/// What `algorithm: auto` stands for in a study.
+struct automatic_algorithm {
+  algorithm_spec algorithm;
+  std::string why; ///< for people
+};
+
+/// Chooses by the space, the budget and the measured steps. The number of
+/// trainers has no part in it: none of the choices waits for a round to end.
+///
+///     at most 9 combinations                          grid
+///     fewer than 9 measurements of a trial            gp; tpe if that is too
+///                                                     much for gp
+///     trials part after their first step              asha, of gp
+///     else                                            dehb; asha, of gp, if
+///                                                     there are too few trials
+///
+/// docs/algorithms.md says what was measured of it. Reads nothing but `study`,
+/// so that the same study has the same algorithm everywhere.
+/// @complexity O(segments) of 64 combinations
+automatic_algorithm choose_algorithm(const study_spec& study);
+
+/// Writes an algorithm as a study file does, in JSON.
+std::string to_json_text(const algorithm_spec& x);
+
+/// Reads what `to_json_text` wrote.
+expected<algorithm_spec> algorithm_from_json(const std::string& text);
+
+} // namespace hippo

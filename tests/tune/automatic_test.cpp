@@ -1,0 +1,138 @@
+#include "hippo/tune/automatic.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hippo/tune/accepted_study.hpp"
+#include "space/fixtures.hpp"
+
+namespace hippo {
+namespace {
+
+const std::string few = "  momentum: {choice: [0.8, 0.9]}\n";
+const std::string flat = "  lr: {log_uniform: [0.001, 1]}\n"
+                         "  momentum: {uniform: [0.1, 0.9]}\n";
+const std::string schedules
+  = "  lr: {multistep: {initial: {uniform: [0.1, 1], points: 5},"
+    " milestones: [{choice: [9, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
+    "  momentum: {choice: [0.8, 0.9]}\n";
+
+/// The text of a study of up to 27 steps.
+std::string text_of(const std::string& space, const std::string& more) {
+  auto result = test::with_space(space);
+  result.replace(result.find("max: 12"), 7, "max: 27");
+  return result + more;
+}
+
+automatic_algorithm choice(const std::string& space, const std::string& more) {
+  const auto read = test::read(text_of(space, more));
+  EXPECT_TRUE(read.study) << test::texts(read.errors).front();
+  return choose_algorithm(*read.study);
+}
+
+std::string chosen(const std::string& space, const std::string& more) {
+  return to_json_text(choice(space, more).algorithm);
+}
+
+TEST(Automatic, FewCombinationsAreAllTrained) {
+  EXPECT_EQ(chosen(few, ""), R"({"grid":{}})");
+  EXPECT_EQ(chosen(few, "budget: {trials: 2}\n"), R"({"grid":{}})");
+  EXPECT_NE(choice(few, "").why.find("2 combinations"), std::string::npos);
+  // Not by a budget that leaves some out.
+  EXPECT_EQ(chosen(few, "budget: {trials: 1}\n").find("grid"),
+            std::string::npos);
+}
+
+TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
+  auto read = test::read(text_of(flat, "budget: {trials: 40}\n"));
+  ASSERT_TRUE(read.study);
+  read.study->objective.every = 4;
+  EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
+            R"({"gp":{}})");
+  read.study->budget.trials = 20'000;
+  EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
+            R"({"tpe":{}})");
+}
+
+TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
+  EXPECT_EQ(chosen(schedules, ""),
+            R"({"asha":{"eta":3.0,"min":3.0,"sampler":"gp"}})");
+  // Where half of them differ at once, from the first step on.
+  EXPECT_EQ(chosen(flat + "  weight_decay: {piecewise: [[0, 0],"
+                          " [{choice: [5, 9]}, 0.1]]}\n",
+                   "budget: {trials: 40}\n"),
+            R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+}
+
+TEST(Automatic, ValuesThatHoldThroughoutAreEvolved) {
+  EXPECT_EQ(chosen(flat, "budget: {trials: 40}\n"),
+            R"({"dehb":{"eta":3.0,"min":1.0}})");
+  EXPECT_EQ(chosen(flat, "budget: {seconds: 40}\n"),
+            R"({"dehb":{"eta":3.0,"min":1.0}})");
+  EXPECT_EQ(chosen(flat, "budget: {trials: 26}\n"),
+            R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+}
+
+TEST(Automatic, WhatIsChosenIsReadAsItWasWritten) {
+  for (const auto* space : {&few, &flat, &schedules}) {
+    const auto x = choice(*space, "budget: {trials: 40}\n").algorithm;
+    const auto again = algorithm_from_json(to_json_text(x));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->name, x.name);
+    EXPECT_EQ(again->options, x.options);
+  }
+  for (const auto* text : {"", "[]", "{}", "1", R"({"asha": 1})", "{",
+                           R"({"asha": {"eta": [3]}})", R"({"a":{},"b":{}})"})
+    EXPECT_FALSE(algorithm_from_json(text)) << text;
+}
+
+// -- how a study gets it ------------------------------------------------------
+
+study_admission admit(const std::string& more, admission how = {}) {
+  return admit_study(text_of(schedules, more), "s.yaml", test::workloads(),
+                     std::move(how));
+}
+
+TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
+  for (const auto* more : {"", "algorithm: auto\n"}) {
+    const auto x = admit(more);
+    ASSERT_TRUE(x.study);
+    EXPECT_EQ(x.study->spec().algorithm.name, "asha");
+    EXPECT_EQ(x.study->chosen(),
+              R"({"asha":{"eta":3.0,"min":3.0,"sampler":"gp"}})");
+    ASSERT_EQ(x.notes.size(), 1u);
+    EXPECT_EQ(x.notes.front().message.find(x.study->chosen() + ", since "), 0u);
+  }
+  const auto x = admit("algorithm: sha\n");
+  ASSERT_TRUE(x.study);
+  EXPECT_EQ(x.study->spec().algorithm.name, "sha");
+  EXPECT_EQ(x.study->chosen(), "");
+  EXPECT_TRUE(x.notes.empty());
+}
+
+TEST(Automatic, TakesNoOptions) {
+  const auto x = admit("algorithm: {auto: {eta: 3}}\n");
+  ASSERT_EQ(x.errors.size(), 1u);
+  EXPECT_EQ(to_text(x.errors.front()),
+            "s.yaml:8:18: algorithm.auto: takes no options: name the algorithm"
+            " that they are of");
+}
+
+// Another program may choose otherwise; what is stored came of the old choice.
+TEST(Automatic, AStudyThatIsRestoredKeepsWhatWasChosen) {
+  const auto of = [](const study_admission& x) {
+    return to_json_text(x.study->spec().algorithm);
+  };
+  const std::string other = R"({"tpe":{"startup":7.0}})";
+  EXPECT_EQ(of(admit("", {false, other})), other);
+  EXPECT_EQ(of(admit("algorithm: auto\n", {false, other})), other);
+  EXPECT_EQ(of(admit("", {false, ""})), R"({"random":{}})");
+  EXPECT_EQ(of(admit("algorithm: sha\n", {false, ""})), R"({"sha":{}})");
+  EXPECT_FALSE(admit("", {false, "nothing"}).study);
+  auto x = admit("");
+  EXPECT_FALSE(x.study->restore(other));
+  EXPECT_EQ(of(x), other);
+  EXPECT_TRUE(x.study->restore("nothing"));
+}
+
+} // namespace
+} // namespace hippo
