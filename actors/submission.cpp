@@ -187,6 +187,11 @@ void start(coordinator_self self, study_submission x,
 void submit(coordinator_self self, study_submission x,
             submission_promise promise) {
   auto& st = self->state;
+  if (x.stored) // whoever has read it, and by whatever rules
+    if (const auto why = x.study->restore(x.stored->algorithm)) {
+      promise.deliver(to_caf_error(*why));
+      return;
+    }
   const auto& spec = x.study->spec();
   if (find_workload(st, spec.workload.name) == nullptr) {
     promise.deliver(caf::make_error(errc::unknown_workload,

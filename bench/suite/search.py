@@ -17,10 +17,12 @@ GP_MARKS = MARKS[:2]
 OURS = {
     "random": "random",
     "tpe": "tpe",
+    "gp": "gp",
     "sha": "sha",
     "asha": "asha",
     "asha, stopping": "{asha: {mode: stopping}}",
     "asha, tpe": "{asha: {sampler: tpe}}",
+    "asha, gp": "{asha: {sampler: gp}}",
     "hyperband": "{hyperband: {order: in-turn}}",
     "bohb": "bohb",
     "boss": "boss",

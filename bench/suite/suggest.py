@@ -1,4 +1,4 @@
-"""A suggestion of the TPE sampler after many trials
+"""A suggestion of the samplers that learn after many trials
 
 In process, six hyper-parameters; telling the result is included.
 """
@@ -6,21 +6,36 @@ In process, six hyper-parameters; telling the result is included.
 from harness import Result, Row
 
 SIZES = [100, 1_000, 10_000]
-AIM = 1
+AIM = {"TPE": 1, "GP": 10}
+
+# Optuna's Gaussian process takes its time.
+THEIR_SUGGESTIONS = {"TPE": 10, "GP": 3}
+GP_SIZES = SIZES[:2]
+
+
+def measure(bench, sampler, size):
+    key = "milliseconds_per_suggestion"
+    word = sampler.lower()
+    return bench.in_turn({
+        "Hippo": lambda: bench.json([bench.program("suggest"), size, word])[key],
+        "Optuna": lambda: bench.peer(
+            "optuna_suggest.py", "--sampler", word, "--trials", str(size),
+            "--suggestions", str(THEIR_SUGGESTIONS[sampler]))[key]},
+        min(bench.rounds, 3))
 
 
 def run(bench):
-    sizes = SIZES[:2] if bench.quick else SIZES
-    key = "milliseconds_per_suggestion"
-    values = {size: bench.in_turn({
-        "Hippo": lambda: bench.json([bench.program("suggest"), size])[key],
-        "Optuna": lambda: bench.peer("optuna_tpe.py", "--trials", str(size),
-                                     "--suggestions", "10")[key]},
-        min(bench.rounds, 3)) for size in sizes}
+    sizes = {"TPE": SIZES[:2] if bench.quick else SIZES,
+             "GP": GP_SIZES[:1] if bench.quick else GP_SIZES}
+    values = {sampler: {size: measure(bench, sampler, size) for size in all}
+              for sampler, all in sizes.items()}
     return Result(
-        [Row(f"after {size:,} trials", "ms", x["Hippo"], "Optuna TPE",
-             x["Optuna"], more_is_better=False, aim=AIM)
-         for size, x in values.items()],
-        {who: [(size, sorted(x[who])[len(x[who]) // 2])
-               for size, x in values.items()] for who in ("Hippo", "Optuna")},
+        [Row(f"{sampler} after {size:,} trials", "ms", x["Hippo"],
+             f"Optuna {sampler}", x["Optuna"], more_is_better=False,
+             aim=AIM[sampler])
+         for sampler, by_size in values.items()
+         for size, x in by_size.items()],
+        {f"{who}, {sampler}": [(size, sorted(x[who])[len(x[who]) // 2])
+                               for size, x in by_size.items()]
+         for sampler, by_size in values.items() for who in ("Hippo", "Optuna")},
         ("trials before", "ms a suggestion"))

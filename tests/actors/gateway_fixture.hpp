@@ -162,7 +162,8 @@ private:
       if (has_ended(x.state))
         continue;
       auto whole = *known->load_study(x.id);
-      auto read = admit_study(whole.text, whole.file, {sum_workload()}, true);
+      auto read = admit_study(whole.text, whole.file, {sum_workload()},
+                              {true, {}});
       self_
         ->request(coordinator_, caf::infinite, submit_atom::value,
                   study_submission{*read.study, whole})

@@ -416,7 +416,7 @@ TEST_F(GatewayTest, ErrorsComeVerbatim) {
   const std::string bad
     = "study: x\nworkload: {name: summ}\nsteps: {max: no}\n";
   std::string findings = "invalid_study: ";
-  const auto read = admit_study(bad, "test.yaml", {sum_workload()}, true);
+  const auto read = admit_study(bad, "test.yaml", {sum_workload()}, {true, {}});
   for (const auto& x : read.errors)
     findings += to_text(x) + '\n';
   findings.pop_back();

@@ -49,7 +49,7 @@ public:
   caf::expected<study_id>
   submit(const std::string& text,
          std::optional<stored_study> stored = std::nullopt) {
-    auto read = admit_study(text, "test.yaml", workloads, true);
+    auto read = admit_study(text, "test.yaml", workloads, {true, {}});
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
     return ask<study_id>(boss, submit_atom::value,
                               study_submission{*read.study, std::move(stored)});

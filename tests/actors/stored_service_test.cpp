@@ -102,7 +102,7 @@ public:
 
   study_id submit(const std::string& text,
                   std::optional<stored_study> stored = std::nullopt) {
-    auto read = admit_study(text, "test.yaml", workloads(), true);
+    auto read = admit_study(text, "test.yaml", workloads(), {true, {}});
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
     auto id = ask<study_id>(boss, submit_atom::value,
                                  study_submission{*read.study, stored});
@@ -223,6 +223,29 @@ TEST(StoredService, TheSameStudyOnceMoreTrainsNothing) {
   later.run_all();
   EXPECT_EQ(later.trained(), 0u);
   EXPECT_EQ(outcome_of(*later.store, study_id{3}), before);
+}
+
+// Another program would perhaps choose another; what is stored came of this.
+TEST(StoredService, AStudyGoesOnWithTheAlgorithmThatWasChosenForIt) {
+  const temporary_folder where;
+  std::string text = sha_study;
+  const auto line = text.find("algorithm: ");
+  text.erase(line, text.find('\n', line) + 1 - line);
+  stored_service x{where};
+  const auto id = x.submit(text);
+  auto stored = *x.store->load_study(id);
+  EXPECT_FALSE(stored.algorithm.empty());
+  x.run_all();
+  x.expect_all_complete();
+  stored.id = study_id{7};
+  stored.algorithm = R"({"tpe":{"startup":7.0}})";
+  ASSERT_TRUE(x.store->commit({study_saved{stored}}));
+  x.submit(text, stored);
+  const auto handle = x.ask<study_actor>(x.boss, find_atom::value, stored.id);
+  ASSERT_TRUE(handle);
+  const auto record = x.ask<study_record>(*handle, overview_atom::value);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->algorithm, "tpe");
 }
 
 TEST(StoredService, IdleWorkloadsGiveUpCheckpointsForThoseThatAreLive) {

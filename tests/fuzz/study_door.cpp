@@ -73,7 +73,7 @@ void require_runs(const study_spec& spec) {
 
 void handle(std::string_view input) {
   const auto read = admit_study(std::string{input}, "fuzz.yaml",
-                                built_in_workloads(), true);
+                                built_in_workloads(), {true, {}});
   require(read.study.has_value() == read.errors.empty(),
           "a study with errors, or none without");
   for (const auto* list : {&read.errors, &read.warnings})

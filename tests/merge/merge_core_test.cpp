@@ -713,7 +713,7 @@ TEST(MergeCore, TheDeviceTimeOfStudiesIsStored) {
       EXPECT_EQ(served->study, study_id{1});
       stored += served->device_seconds;
     }
-  EXPECT_NEAR(stored, x.core.overview().study_seconds.front(), 1e-9);
+  EXPECT_NEAR(stored, x.core.overview().study_seconds[study_no{0}], 1e-9);
   EXPECT_GE(stored, 5);
 }
 

@@ -90,7 +90,7 @@ void world::submit_study() {
     return;
   }
   const auto text = random_study(studies_, what_, ++submitted_);
-  auto read = admit_study(text, "study", simulated_workloads(), true);
+  auto read = admit_study(text, "study", simulated_workloads(), {true, {}});
   if (!read.study) {
     fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
     return;
@@ -155,7 +155,8 @@ void world::retry_ended(study_id id) {
   auto stored = store_->load_study(id);
   if (!stored)
     return; // the disk is as it is
-  auto read = admit_study(stored->text, "study", simulated_workloads(), true);
+  auto read = admit_study(stored->text, "study", simulated_workloads(),
+                          {true, stored->algorithm});
   ended_.erase(id); // until it is said that it has not gone on
   const auto client
     = system_.spawn([=, this, x = study_submission{*read.study, *stored}](

@@ -115,7 +115,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
     return go();
   const auto id = studies[next].id;
   auto read = admit_study(studies[next].text, "study", simulated_workloads(),
-                          true);
+                          {true, studies[next].algorithm});
   if (!read.study)
     return fail("study " + to_string(id)
                 + " was accepted and cannot be read any more");

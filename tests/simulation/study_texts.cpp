@@ -89,6 +89,25 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
                 + "\nbudget: {trials: " + std::to_string(1 + below(x.trials))
                 + (below(8) == 0 ? ", seconds: 60" : "") + "}\nweight: "
                 + std::to_string(1 + below(3)) + "\n";
+  // Without a draw that would shift all that come after it.
+  auto more = random;
+  switch (more() % 8) {
+    case 0: {
+      static const std::vector<std::string> rules{
+        "value: 0.9", "value: 0.1", "no_gain: 1", "value: 0.99, no_gain: 3"};
+      result += "stop_when: {" + rules[more() % rules.size()] + "}\n";
+      break;
+    }
+    case 1:
+      result.replace(result.find("budget: {"), 9,
+                     "budget: {device_hours: 0.003, ");
+      break;
+    case 2:
+      result.erase(result.find("algorithm: "), 11 + algorithm.size() + 1);
+      break;
+    default:
+      break;
+  }
   return result;
 }
 

@@ -418,12 +418,23 @@ TEST(StudyCore, DeviceTimeOfEarlierRunsCounts) {
                  .device_seconds);
 }
 
+/// Returns the first trial that waits, if need be after an offer of capacity.
+std::optional<trial_no> next_of(world& x) {
+  if (x.waiting().empty() && !x.end_) {
+    x.take(x.core().offered_capacity(1, x.now_));
+    x.commit_all();
+  }
+  if (x.waiting().empty())
+    return std::nullopt;
+  return x.waiting().front();
+}
+
 /// Trains what waits, in its order, until the study ends.
 /// @returns the best value, and how many steps were measured
 std::pair<double, std::size_t> run_to_its_end(world& x) {
   std::size_t steps = 0;
-  while (!x.end_ && !x.waiting().empty()) {
-    x.train_one(x.waiting().front());
+  while (const auto next = next_of(x)) {
+    x.train_one(*next);
     x.commit_all();
     ++steps;
   }
@@ -495,9 +506,9 @@ TEST(StudyCore, NoGainForSoManyTrialsEndsIt) {
     std::uint64_t without_gain = 0;
     const auto whole = x.core().registration().when.rungs.back();
     bool ended = false;
-    while (!x.end_ && !x.waiting().empty()) {
+    while (const auto next = next_of(x)) {
       ASSERT_FALSE(ended);
-      const auto no = x.waiting().front();
+      const auto no = *next;
       const auto before = x.core().trials().best();
       const auto at = x.core().trials()[no].acked;
       x.train_one(no);

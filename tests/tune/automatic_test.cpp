@@ -45,7 +45,7 @@ TEST(Automatic, FewCombinationsAreAllTrained) {
 TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
   auto read = test::read(text_of(flat, "budget: {trials: 40}\n"));
   ASSERT_TRUE(read.study);
-  read.study->objective.every = 4;
+  read.study->objective.every = 9;
   EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
             R"({"gp":{}})");
   read.study->budget.trials = 20'000;
@@ -55,11 +55,12 @@ TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
 
 TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
   EXPECT_EQ(chosen(schedules, ""),
-            R"({"asha":{"eta":3.0,"min":3.0,"sampler":"gp"}})");
+            R"({"asha":{"eta":3.0,"min":9.0,"sampler":"gp"}})");
   // Where half of them differ at once, from the first step on.
-  EXPECT_EQ(chosen(flat + "  weight_decay: {piecewise: [[0, 0],"
-                          " [{choice: [5, 9]}, 0.1]]}\n",
-                   "budget: {trials: 40}\n"),
+  EXPECT_EQ(chosen("  lr: {uniform: [0.1, 1], points: 9}\n"
+                   "  weight_decay: {piecewise: [[0, 0],"
+                   " [{choice: [5, 9]}, 0.1]]}\n",
+                   ""),
             R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
 }
 
@@ -98,7 +99,7 @@ TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
     ASSERT_TRUE(x.study);
     EXPECT_EQ(x.study->spec().algorithm.name, "asha");
     EXPECT_EQ(x.study->chosen(),
-              R"({"asha":{"eta":3.0,"min":3.0,"sampler":"gp"}})");
+              R"({"asha":{"eta":3.0,"min":9.0,"sampler":"gp"}})");
     ASSERT_EQ(x.notes.size(), 1u);
     EXPECT_EQ(x.notes.front().message.find(x.study->chosen() + ", since "), 0u);
   }
@@ -113,7 +114,7 @@ TEST(Automatic, TakesNoOptions) {
   const auto x = admit("algorithm: {auto: {eta: 3}}\n");
   ASSERT_EQ(x.errors.size(), 1u);
   EXPECT_EQ(to_text(x.errors.front()),
-            "s.yaml:8:18: algorithm.auto: takes no options: name the algorithm"
+            "s.yaml:8:19: algorithm.auto: takes no options: name the algorithm"
             " that they are of");
 }
 

@@ -147,11 +147,7 @@ std::optional<error> local_service::submit_all() {
     auto stored
       = found == known->end() ? std::nullopt : std::optional{*found};
     const bool was_paused = stored && stored->state == study_phase::paused;
-    auto study = x;
-    if (stored)
-      if (auto why = study.restore(stored->algorithm))
-        return why;
-    const auto id = actors_.submit({std::move(study), std::move(stored)});
+    const auto id = actors_.submit({x, std::move(stored)});
     if (!id)
       return id.failure();
     mine.insert(*id);

@@ -16,8 +16,7 @@ constexpr auto tables_sql = R"(
   CREATE TABLE workloads (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
     trained_steps INTEGER NOT NULL DEFAULT 0,
-    device_seconds REAL NOT NULL DEFAULT 0,
-    algorithm TEXT NOT NULL DEFAULT ''
+    device_seconds REAL NOT NULL DEFAULT 0
   ) STRICT;
   -- Node 0 of each workload is the root of its plan and has no parent.
   CREATE TABLE nodes (
@@ -51,7 +50,8 @@ constexpr auto tables_sql = R"(
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL,
     text TEXT NOT NULL, metric TEXT NOT NULL, direction TEXT NOT NULL,
     state TEXT NOT NULL, weight REAL NOT NULL, active_seconds REAL NOT NULL,
-    reason TEXT NOT NULL, device_seconds REAL NOT NULL DEFAULT 0
+    reason TEXT NOT NULL, device_seconds REAL NOT NULL DEFAULT 0,
+    algorithm TEXT NOT NULL DEFAULT ''
   ) STRICT;
   CREATE INDEX studies_by_name ON studies (name, id);
   CREATE TABLE trials (

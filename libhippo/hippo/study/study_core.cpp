@@ -248,6 +248,12 @@ study_core::effects study_core::finish_for(std::string why) {
 }
 
 void study_core::take(const trial_measured& x) {
+  follow(x);
+  if (const auto why = reason_to_stop())
+    end_study(study_phase::complete, trial_state::cancelled, *why);
+}
+
+void study_core::follow(const trial_measured& x) {
   const auto no = x.trial;
   only_failed_ = false;
   const auto before = trials_[no].acked;
@@ -276,15 +282,13 @@ void study_core::take(const trial_measured& x) {
     end_trial(no, trial_state::complete);
   take_turn(next);
   answer_waiters(no);
-  if (const auto why = reason_to_stop())
-    end_study(study_phase::complete, trial_state::cancelled, *why);
 }
 
 std::optional<std::string> study_core::reason_to_stop() const {
   const auto& [value, no_gain] = options_.spec.stop_when;
   const auto& [metric, direction, every] = options_.spec.objective;
   const auto& best = trials_.best();
-  if (!best || tuner_->done()) // then it ends anyway
+  if (!best || has_ended() || tuner_->done()) // then it ends anyway
     return std::nullopt;
   const auto shown = metric + ' ' + to_text(best->value) + " (trial "
                      + std::to_string(best->trial) + ", step "
@@ -577,6 +581,8 @@ void study_core::end_study(study_phase how, trial_state rest,
                            const std::string& why) {
   for (trial_no no = 0; no < trials_.size(); ++no)
     drop_trial(no, rest, why);
+  // What this event has asked for comes after what is dropped.
+  std::erase_if(orders_.asked, [](const auto& x) { return !x.is_over; });
   change_state(how, why);
 }
 

@@ -178,6 +178,7 @@ private:
   // -- what it receives -------------------------------------------------------
 
   void take(const trial_measured& x);
+  void follow(const trial_measured& x);
   void take(const trial_failed& x);
   void take(study_command x);
   void take(const trial_chosen&) {} // see `replay`

@@ -26,8 +26,8 @@ constexpr std::uint64_t eta = 3;
 /// So few combinations are trained, each of them.
 constexpr std::uint64_t grid_max = 9;
 
-/// With fewer measurements of a trial there is not much to end early.
-constexpr step_t measurements_min = eta * eta;
+/// With no more measurements of a trial there is not much to end early.
+constexpr step_t few_measurements = eta;
 
 /// A Gaussian process takes some milliseconds for each trial.
 constexpr std::uint64_t gp_trials_max = 10'000;
@@ -37,8 +37,11 @@ constexpr std::uint64_t looked_at = 64;
 
 /// As many as there will be, if an end is known.
 std::uint64_t trials_of(const study_spec& study) {
-  return std::min(study.space.size().value_or(gp_trials_max),
-                  study.budget.trials.value_or(gp_trials_max));
+  const auto& budget = study.budget.trials;
+  const auto size = study.space.size();
+  if (!size)
+    return budget.value_or(gp_trials_max);
+  return budget ? std::min(*size, *budget) : *size;
 }
 
 /// The states of some combinations at steps, as texts of all before.
@@ -75,10 +78,10 @@ private:
 };
 
 /// The first step at which trials are compared: at least half of what differs
-/// in the end differs by then, and there are rungs above.
+/// in the end differs by then, and there is a rung above.
 step_t first_rung(const study_spec& study, const sample& trials) {
   auto result = study.objective.every;
-  while (result * eta * eta <= study.max_steps
+  while (result * eta < study.max_steps
          && 2 * trials.states_at(result)
               < trials.states_at(sample::max_step))
     result *= eta;
@@ -98,10 +101,11 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
   const bool may_be_gp = study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
-  if (study.max_steps / study.objective.every < measurements_min)
+  if (study.max_steps / study.objective.every <= few_measurements)
     return {{learning, {}},
-            "with fewer than " + std::to_string(measurements_min)
-              + " measurements there is little to gain by ending trials early"};
+            "with " + std::to_string(few_measurements)
+              + " measurements or fewer there is little to gain by ending"
+                " trials early"};
   const sample some{study};
   const auto first = static_cast<double>(first_rung(study, some));
   const algorithm_spec halving{

@@ -20,7 +20,7 @@ struct automatic_algorithm {
 /// trainers has no part in it: none of the choices waits for a round to end.
 ///
 ///     at most 9 combinations                          grid
-///     fewer than 9 measurements of a trial            gp; tpe if that is too
+///     at most 3 measurements of a trial               gp; tpe if that is too
 ///                                                     much for gp
 ///     trials part after their first step              asha, of gp
 ///     else                                            dehb; asha, of gp, if

@@ -1,0 +1,332 @@
+// What searches find among schedules, and for how much training, with the tuner
+// alone: no service, no clock.
+//
+//   schedules ALGORITHM TRAINERS SEEDS TRIALS
+//
+// About 20,000 ResNet-56 schedules, trained by the simulated curve of
+// examples/paper/profiles, with merging: what was trained before, for whichever
+// trial, costs nothing. The cost is the steps that are trained, in full
+// trainings of 120. Regret is the accuracy without measuring noise of the trial
+// that was measured best so far, against the best of the space.
+//
+// Prints a line of JSON: the algorithm (`auto` is one of the others), and for
+// each seed the cost at which the regret first was no more than each of
+// `regrets` (null: never), and the regret at each of `costs`.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/core/hash.hpp"
+#include "hippo/simulate/learning_curve.hpp"
+#include "hippo/simulate/profile.hpp"
+#include "hippo/tune/accepted_study.hpp"
+#include "hippo/tune/automatic.hpp"
+#include "hippo/tune/tuner.hpp"
+
+namespace {
+
+using namespace hippo;
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "schedules: %s\n", why.c_str());
+  std::exit(1);
+}
+
+study_spec admitted(const std::string& text,
+                    const std::vector<workload_descriptor>& workloads,
+                    std::uint64_t seed) {
+  const auto found = admit_study(text, "study", workloads);
+  if (!found.study)
+    fail(to_text(found.errors.front()));
+  auto result = found.study->spec();
+  result.seed = seed;
+  return result;
+}
+
+constexpr step_t epochs = 120;
+
+constexpr std::array regrets{0.01, 0.0067, 0.005, 0.002};
+constexpr std::array costs{5.0, 10.0, 20.0, 40.0}; ///< in full trainings
+
+const std::string schedules = R"(
+study: schedules
+workload: {name: resnet56-cifar10, seed: 1}
+objective: {metric: val_accuracy, direction: maximize, every: 15}
+steps: {max: 120}
+space:
+  lr:
+    choice:
+      - constant: {choice: &rates [0.2, 0.1, 0.05, 0.02]}
+      - multistep: {initial: {choice: *rates}, gamma: {choice: [0.1, 0.2, 0.3]},
+                    milestones: [{choice: [30, 45, 60]},
+                                 {choice: [75, 90, 105]}]}
+      - step: {initial: {choice: *rates}, size: {choice: [20, 30, 40]},
+               gamma: {choice: [0.1, 0.3, 0.5]}}
+      - cosine: {initial: {choice: *rates}, horizon: {choice: [90, 105, 120]}}
+      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
+                 then: {cosine: {horizon: {choice: [80, 95, 110]}}}}
+      - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
+                 then: {multistep: {milestones: [{choice: [40, 55, 70]}, 90],
+                                    gamma: {choice: [0.1, 0.3]}}}}
+  momentum:
+    choice: [0.9, {piecewise: [[0, 0.9], [60, 0.95]]},
+             {piecewise: [[0, 0.9], [90, 0.95]]}]
+  batch_size:
+    choice: [128, {multistep: {initial: 128, milestones: [60], gamma: 2}},
+             {multistep: {initial: 128, milestones: [90], gamma: 2}}]
+  weight_decay:
+    choice: [0.0005, 0.0001, {piecewise: [[0, 0.0005], [60, 0.0001]]}]
+  cutout: {choice: [16, 8, {piecewise: [[0, 16], [80, 8]]}]}
+)";
+
+/// Training as the curve has it: every state once, whoever asks.
+class simulated_device {
+public:
+  explicit simulated_device(const simulation_profile& profile)
+    : noisy_(profile.curve, 7), exact_(without_noise(profile.curve)) {}
+
+  /// What a trial measures, and what it would without noise.
+  struct measurement {
+    double measured = 0;
+    double exact = 0;
+  };
+
+  /// Trains from where a trial is to state `to`; what was trained before, for
+  /// whichever trial, costs nothing.
+  measurement train(const std::vector<segment>& segments, step_t to) {
+    curve_state state;
+    std::uint64_t key = 0;
+    auto next = segments.begin();
+    const configuration* config = nullptr;
+    std::uint64_t config_key = 0;
+    for (step_t at = 0; at < to; ++at) {
+      if (next != segments.end() && next->begin == at) {
+        const auto text = to_text(next->config);
+        config_key = hash_bytes(text.data(), text.size());
+        config = &next->config;
+        ++next;
+      }
+      const std::uint64_t address[] = {at, config_key};
+      key = hash_bytes(address, sizeof address, key);
+      const auto [found, is_new] = states_.try_emplace(key);
+      if (is_new) {
+        exact_.train(state, *config, at);
+        found->second = state;
+        ++trained_;
+      }
+      state = found->second;
+    }
+    const auto value = [&](const learning_curve& x) {
+      return x.evaluate(state).at("val_accuracy");
+    };
+    return {value(noisy_), value(exact_)};
+  }
+
+  [[nodiscard]] std::uint64_t steps() const { return trained_; }
+
+  [[nodiscard]] double cost() const {
+    return static_cast<double>(trained_) / static_cast<double>(epochs);
+  }
+
+private:
+  static curve_settings without_noise(curve_settings x) {
+    x.evaluation_noise = 0;
+    return x;
+  }
+
+  learning_curve noisy_;
+  learning_curve exact_;
+  std::unordered_map<std::uint64_t, curve_state> states_;
+  std::uint64_t trained_ = 0;
+};
+
+/// How the regret falls: where a better trial was found, and how good it is.
+using trace = std::vector<std::pair<double, double>>;
+
+double regret_at(const trace& x, double cost) {
+  double result = 1;
+  for (const auto& [at, regret] : x)
+    if (at <= cost)
+      result = regret;
+  return result;
+}
+
+nlohmann::json cost_of(const trace& x, double regret) {
+  for (const auto& [at, now] : x)
+    if (now <= regret)
+      return at;
+  return nullptr;
+}
+
+/// A study on some trainers, until its cost or its trials are spent. A step
+/// takes a trainer one unit of time, unless it was trained before.
+class study_course {
+public:
+  study_course(const study_spec& spec, const simulation_profile& profile,
+               double best, std::size_t trainers)
+    : device_(profile), tuner_(spec, defaults_of(profile.workload)),
+      best_(best), trainers_(trainers) {}
+
+  trace run(double cost_max) {
+    take(tuner_.start());
+    while (device_.cost() < cost_max) {
+      begin();
+      if (busy_.empty())
+        break;
+      end_next();
+    }
+    return std::move(trace_);
+  }
+
+private:
+  /// A trainer on its way to the next measurement.
+  struct way {
+    double until = 0;
+    std::uint64_t number = 0; ///< who began first ends first
+    advance what;
+    step_t at = 0;
+    friend bool operator>(const way& x, const way& y) {
+      return std::pair{x.until, x.number} > std::pair{y.until, y.number};
+    }
+  };
+
+  /// Gives the free trainers something to do.
+  void begin() {
+    while (busy_.size() < trainers_) {
+      if (asked_.empty() && tuner_.wants_capacity())
+        take(tuner_.widen(1));
+      if (asked_.empty())
+        return;
+      const auto next = asked_.front();
+      asked_.pop_front();
+      go_on(next);
+    }
+  }
+
+  void go_on(const advance& x) {
+    if (ended_.contains(x.trial) || reached_[x.trial] >= x.to)
+      return;
+    const auto at = tuner_.when().next(reached_[x.trial]);
+    const auto before = device_.steps();
+    measured_[x.trial] = device_.train(tuner_.segments(x.trial), at);
+    const auto taken = static_cast<double>(device_.steps() - before);
+    busy_.push({now_ + taken, ++begun_, x, at});
+  }
+
+  void end_next() {
+    const auto x = busy_.top();
+    busy_.pop();
+    now_ = x.until;
+    const auto trial = x.what.trial;
+    if (ended_.contains(trial))
+      return;
+    reached_[trial] = x.at;
+    const auto found = measured_.at(trial);
+    if (found.measured > incumbent_) {
+      incumbent_ = found.measured;
+      trace_.emplace_back(device_.cost(), best_ - found.exact);
+    }
+    if (x.at < x.what.to)
+      asked_.push_front(x.what); // a trainer stays with its trial
+    take(tuner_.on_result(trial, x.at, found.measured));
+  }
+
+  void take(const turn& x) {
+    asked_.insert(asked_.end(), x.asked.begin(), x.asked.end());
+    ended_.insert(x.pruned.begin(), x.pruned.end());
+  }
+
+  simulated_device device_;
+  tuner tuner_;
+  double best_;
+  std::size_t trainers_;
+  double now_ = 0;
+  std::uint64_t begun_ = 0;
+  std::deque<advance> asked_;
+  std::priority_queue<way, std::vector<way>, std::greater<>> busy_;
+  std::unordered_set<trial_no> ended_;
+  std::unordered_map<trial_no, step_t> reached_;
+  std::unordered_map<trial_no, simulated_device::measurement> measured_;
+  double incumbent_ = -1;
+  trace trace_;
+};
+
+/// The best accuracy that any schedule comes to.
+double best_of(const study_spec& spec, const simulation_profile& profile) {
+  simulated_device device{profile};
+  const auto defaults = defaults_of(profile.workload);
+  double result = 0;
+  for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
+    auto sequences = spec.space.at(i).sequences;
+    sequences.insert(defaults.begin(), defaults.end());
+    const auto segments = join(sequences, epochs);
+    result = std::max(result, device.train(segments, epochs).exact);
+  }
+  return result;
+}
+
+simulation_profile load_profile() {
+  std::ifstream file{PROFILE};
+  auto read = read_profile(
+    std::string{std::istreambuf_iterator<char>{file}, {}}, PROFILE);
+  if (!read.profile)
+    fail(to_text(read.errors.front()));
+  return std::move(*read.profile);
+}
+
+std::uint64_t whole(const std::string& text) {
+  char* end = nullptr;
+  const auto result = std::strtoull(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || result == 0)
+    fail("'" + text + "' is no whole number above 0");
+  return result;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words{argv + 1, argv + argc};
+  if (words.size() != 4)
+    fail("usage: schedules ALGORITHM TRAINERS SEEDS TRIALS");
+  const auto profile = load_profile();
+  const auto trainers = whole(words[1]), seeds = whole(words[2]);
+  const auto spec_of = [&](std::uint64_t seed) {
+    return admitted(schedules + "algorithm: " + words[0]
+                      + "\nbudget: {trials: " + words[3] + "}\n",
+                    {profile.workload}, seed);
+  };
+  const auto best = best_of(spec_of(0), profile);
+  auto to_regret = nlohmann::json::array();
+  auto at_cost = nlohmann::json::array();
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const auto found = study_course{spec_of(seed), profile, best, trainers}
+                         .run(costs.back());
+    auto& to = to_regret.emplace_back(nlohmann::json::array());
+    for (const auto x : regrets)
+      to.push_back(cost_of(found, x));
+    auto& at = at_cost.emplace_back(nlohmann::json::array());
+    for (const auto x : costs)
+      at.push_back(regret_at(found, x));
+  }
+  std::printf("%s\n",
+              nlohmann::json{{"algorithm", to_json_text(spec_of(0).algorithm)},
+                             {"cost_to_regret", to_regret},
+                             {"regret_at_cost", at_cost}}
+                .dump()
+                .c_str());
+}
