@@ -1,5 +1,5 @@
-"""Milliseconds that a sampler of Optuna takes to suggest a trial's six values, given
-a history of so many trials in memory: the median.
+"""Milliseconds that a sampler of Optuna takes to suggest a trial's six values,
+given a history of so many trials in memory: the median.
 """
 
 import argparse

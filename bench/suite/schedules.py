@@ -1,6 +1,6 @@
 """What searches find among schedules for so much training
 
-About 20,000 ResNet-56 schedules on the simulated curve, merged; the tuner alone.
+About 20,000 ResNet-56 schedules on the simulated curve, merged.
 """
 
 import statistics

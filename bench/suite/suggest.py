@@ -16,8 +16,9 @@ GP_SIZES = SIZES[:2]
 def measure(bench, sampler, size):
     key = "milliseconds_per_suggestion"
     word = sampler.lower()
+    program = bench.program("suggest")
     return bench.in_turn({
-        "Hippo": lambda: bench.json([bench.program("suggest"), size, word])[key],
+        "Hippo": lambda: bench.json([program, size, word])[key],
         "Optuna": lambda: bench.peer(
             "optuna_suggest.py", "--sampler", word, "--trials", str(size),
             "--suggestions", str(THEIR_SUGGESTIONS[sampler]))[key]},

@@ -153,7 +153,7 @@ void share_ledger::check_invariants() const {
 #ifndef NDEBUG
   assert(taken_.size() == shares_.size());
   for (auto x : taken_.ids())
-    assert(taken_[x] <= shares_.seconds(number_of(x)));
+    assert(taken_[x] <= shares_.seconds(number_of(x)) + rounding);
   // A full check is O(leases): of many leases a part of the calls makes it.
   constexpr std::size_t leases_checked_max = 64;
   if (leases_.size() > leases_checked_max)

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
-#include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
+#include "hippo/store/state_rows.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -209,91 +209,6 @@ bool is_consistent(const stored_plan& plan) {
                         [&known](const auto& x) { return known(x.node); });
 }
 
-/// Finds the enumerator of a name, the first being `first` and the last `last`.
-template <class Enum>
-expected<Enum> named(std::string_view name, Enum first, Enum last) {
-  for (auto i = static_cast<int>(first); i <= static_cast<int>(last); ++i)
-    if (name == to_string(static_cast<Enum>(i)))
-      return static_cast<Enum>(i);
-  return {errc::io_failed, "the state is damaged: nothing is called '"
-                             + std::string{name} + "'"};
-}
-
-/// Reads a study without its text.
-expected<stored_study> study_in(const sql_statement& row) {
-  const auto state
-    = named(row.text(5), study_phase::running, study_phase::cancelled);
-  if (!state)
-    return state.failure();
-  stored_study result;
-  result.id = row.id_in<study_id>(0);
-  result.name = row.text(1);
-  result.file = row.text(2);
-  result.metric = row.text(3);
-  result.direction = row.text(4) == "minimize" ? direction::minimize
-                                               : direction::maximize;
-  result.state = *state;
-  result.weight = row.real(6);
-  result.active_seconds = row.real(7);
-  result.reason = row.text(8);
-  result.device_seconds = row.real(9);
-  result.algorithm = row.text(10);
-  return result;
-}
-
-expected<stored_trial> trial_in(const sql_statement& row) {
-  const auto state
-    = named(row.text(1), trial_state::pending, trial_state::cancelled);
-  if (!state)
-    return state.failure();
-  stored_trial result;
-  result.trial = row.number(0);
-  result.state = *state;
-  result.params = row.text(2);
-  result.asked_to = row.number(3);
-  result.steps = row.number(4);
-  if (!row.is_null(5))
-    result.best = stored_best{row.number(5), row.real(6)};
-  result.failure = row.text(7);
-  result.shared = row.number(8);
-  result.why.how = row.text(9);
-  if (!row.is_null(10))
-    result.why.predicted = row.real(10);
-  if (!row.is_null(11))
-    result.why.untrained = row.number(11);
-  return result;
-}
-
-/// Reads an event without its metrics.
-expected<stored_event> event_in(const sql_statement& row) {
-  stored_event result;
-  result.id = row.number(0);
-  result.time = row.real(1);
-  const auto kind = row.text(2);
-  const auto trial = row.number(3);
-  const auto step = row.number(4);
-  const std::string text{row.text(7)};
-  if (kind == measured_kind) {
-    result.what
-      = trial_measured{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
-  } else if (kind == failed_kind) {
-    result.what = trial_failed{
-      trial, step, error{static_cast<errc>(row.number(6)), text}};
-  } else if (kind == chosen_kind) {
-    auto what = read_choice(text);
-    if (!what)
-      return what.failure();
-    result.what = trial_chosen{trial, std::move(*what)};
-  } else {
-    using verb = study_command::verb;
-    const auto what = named(kind, verb::ask, verb::finish);
-    if (!what)
-      return what.failure();
-    result.what = study_command{*what, trial, step, text};
-  }
-  return result;
-}
-
 } // namespace
 
 // -- opening ------------------------------------------------------------------
@@ -369,8 +284,8 @@ state_reader::load_plan(const std::string& workload_key) {
 expected<stored_study>
 state_reader::load_study(const std::string& id_or_name) {
   auto query = database_.prepare(
-    "SELECT id, name, file, metric, direction, state, weight, active_seconds,"
-    " reason, device_seconds, algorithm, text FROM studies WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
+    "SELECT " + study_columns + ", text FROM studies"
+    " WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
     // A name may look like an id: an id is what it is taken for.
     " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
   if (!query)
@@ -401,9 +316,8 @@ state_reader::load_study(const std::string& id_or_name) {
 
 expected<std::vector<stored_study>> state_reader::load_studies() {
   return read_all<stored_study>(
-    database_.prepare("SELECT id, name, file, metric, direction, state, weight,"
-                      " active_seconds, reason, device_seconds, algorithm"
-                      " FROM studies ORDER BY id"),
+    database_.prepare("SELECT " + study_columns
+                      + " FROM studies ORDER BY id"),
     [](sql_statement&) {}, study_in);
 }
 

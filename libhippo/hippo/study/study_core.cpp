@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -91,13 +90,6 @@ study_registration study_core::registration() const {
   return {options_.stored.id, tuner_->when(), options_.stored.weight,
           phase == study_phase::paused || phase == study_phase::stopping,
           options_.spec.workload.settings, device_seconds_left()};
-}
-
-std::optional<double> study_core::device_seconds_left() const {
-  const auto& budget = options_.spec.budget.device_seconds;
-  if (!budget)
-    return std::nullopt;
-  return std::max(0.0, *budget - options_.stored.device_seconds);
 }
 
 study_orders study_core::all_orders() const {
@@ -217,36 +209,6 @@ study_core::effects study_core::train(trial_no trial, step_t to,
   return request({verb::train, trial, to, {}, 0}, {from, to});
 }
 
-study_core::effects study_core::time_passed(moment now) {
-  now_ = now;
-  const auto budget = options_.spec.budget.seconds;
-  if (!budget || !active_since_)
-    return {};
-  if (active_seconds(now) < *budget) {
-    watch_time();
-    return std::exchange(effects_, {});
-  }
-  return finish_for("its time, " + to_text(*budget) + " s, is spent");
-}
-
-study_core::effects study_core::device_time_spent(moment now) {
-  now_ = now;
-  const auto budget = options_.spec.budget.device_seconds;
-  assert(budget);
-  if (has_ended())
-    return {};
-  return finish_for("its device time, " + to_text(*budget / 3600)
-                    + " h, is spent");
-}
-
-study_core::effects study_core::finish_for(std::string why) {
-  study_command x;
-  x.what = verb::finish;
-  x.text = std::move(why);
-  store(std::move(x));
-  return std::exchange(effects_, {});
-}
-
 void study_core::take(const trial_measured& x) {
   follow(x);
   if (const auto why = reason_to_stop())
@@ -282,26 +244,6 @@ void study_core::follow(const trial_measured& x) {
     end_trial(no, trial_state::complete);
   take_turn(next);
   answer_waiters(no);
-}
-
-std::optional<std::string> study_core::reason_to_stop() const {
-  const auto& [value, no_gain] = options_.spec.stop_when;
-  const auto& [metric, direction, every] = options_.spec.objective;
-  const auto& best = trials_.best();
-  if (!best || has_ended() || tuner_->done()) // then it ends anyway
-    return std::nullopt;
-  const auto shown = metric + ' ' + to_text(best->value) + " (trial "
-                     + std::to_string(best->trial) + ", step "
-                     + std::to_string(best->at) + ")";
-  if (value
-      && (direction == direction::maximize ? best->value >= *value
-                                           : best->value <= *value))
-    return "stop_when.value, " + to_text(*value) + ", is reached: " + shown;
-  if (no_gain
-      && steps_without_gain_ / last_rung_ >= *no_gain)
-    return "nothing better than " + shown + " in as many steps as "
-           + std::to_string(*no_gain) + " whole trials have (stop_when.no_gain)";
-  return std::nullopt;
 }
 
 void study_core::take(const trial_failed& x) {
@@ -597,16 +539,6 @@ void study_core::change_state(study_phase to, std::string why) {
   study_is_saved_ = false;
 }
 
-/// Sees to it that the study ends when its time is spent.
-void study_core::watch_time() {
-  const auto budget = options_.spec.budget.seconds;
-  if (!budget || !active_since_)
-    return;
-  const auto left = std::max(0.0, *budget - active_seconds(now_));
-  effects_.emplace_back(study_effect::wake_after{std::chrono::milliseconds(
-    static_cast<std::int64_t>(std::ceil(left * 1000)))});
-}
-
 // -- what follows -------------------------------------------------------------
 
 study_core::effects study_core::request(study_command x,
@@ -733,13 +665,6 @@ std::optional<best_record> study_core::shown_best() const {
     return std::nullopt;
   return best_record{best->trial, best->at, best->value,
                      tuner_->parameters(best->trial).shown};
-}
-
-double study_core::active_seconds(moment now) const {
-  auto result = options_.stored.active_seconds;
-  if (active_since_)
-    result += seconds_between(*active_since_, now);
-  return result;
 }
 
 std::uint64_t study_core::memory_bytes() const {

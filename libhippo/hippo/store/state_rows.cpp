@@ -1,0 +1,99 @@
+#include "hippo/store/state_rows.hpp"
+
+#include <string_view>
+#include <utility>
+
+#include "hippo/store/choice_text.hpp"
+#include "hippo/store/schema.hpp"
+#include "hippo/store/state_database.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Finds the enumerator of a name, the first being `first` and the last `last`.
+template <class Enum>
+expected<Enum> named(std::string_view name, Enum first, Enum last) {
+  for (auto i = static_cast<int>(first); i <= static_cast<int>(last); ++i)
+    if (name == to_string(static_cast<Enum>(i)))
+      return static_cast<Enum>(i);
+  return {errc::io_failed, "the state is damaged: nothing is called '"
+                             + std::string{name} + "'"};
+}
+
+} // namespace
+
+expected<stored_study> study_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(5), study_phase::running, study_phase::cancelled);
+  if (!state)
+    return state.failure();
+  stored_study result;
+  result.id = row.id_in<study_id>(0);
+  result.name = row.text(1);
+  result.file = row.text(2);
+  result.metric = row.text(3);
+  result.direction = row.text(4) == "minimize" ? direction::minimize
+                                               : direction::maximize;
+  result.state = *state;
+  result.weight = row.real(6);
+  result.active_seconds = row.real(7);
+  result.reason = row.text(8);
+  result.device_seconds = row.real(9);
+  result.algorithm = row.text(10);
+  return result;
+}
+
+expected<stored_trial> trial_in(const sql_statement& row) {
+  const auto state
+    = named(row.text(1), trial_state::pending, trial_state::cancelled);
+  if (!state)
+    return state.failure();
+  stored_trial result;
+  result.trial = row.number(0);
+  result.state = *state;
+  result.params = row.text(2);
+  result.asked_to = row.number(3);
+  result.steps = row.number(4);
+  if (!row.is_null(5))
+    result.best = stored_best{row.number(5), row.real(6)};
+  result.failure = row.text(7);
+  result.shared = row.number(8);
+  result.why.how = row.text(9);
+  if (!row.is_null(10))
+    result.why.predicted = row.real(10);
+  if (!row.is_null(11))
+    result.why.untrained = row.number(11);
+  return result;
+}
+
+expected<stored_event> event_in(const sql_statement& row) {
+  stored_event result;
+  result.id = row.number(0);
+  result.time = row.real(1);
+  const auto kind = row.text(2);
+  const auto trial = row.number(3);
+  const auto step = row.number(4);
+  const std::string text{row.text(7)};
+  if (kind == measured_kind) {
+    result.what
+      = trial_measured{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
+  } else if (kind == failed_kind) {
+    result.what = trial_failed{
+      trial, step, error{static_cast<errc>(row.number(6)), text}};
+  } else if (kind == chosen_kind) {
+    auto what = read_choice(text);
+    if (!what)
+      return what.failure();
+    result.what = trial_chosen{trial, std::move(*what)};
+  } else {
+    using verb = study_command::verb;
+    const auto what = named(kind, verb::ask, verb::finish);
+    if (!what)
+      return what.failure();
+    result.what = study_command{*what, trial, step, text};
+  }
+  return result;
+}
+
+} // namespace hippo

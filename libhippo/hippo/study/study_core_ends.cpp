@@ -1,0 +1,91 @@
+// What ends a study that is not through: its budgets, and `stop_when`.
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "hippo/core/number.hpp"
+#include "hippo/study/study_core.hpp"
+
+namespace hippo {
+
+study_core::effects study_core::time_passed(moment now) {
+  now_ = now;
+  const auto budget = options_.spec.budget.seconds;
+  if (!budget || !active_since_)
+    return {};
+  if (active_seconds(now) < *budget) {
+    watch_time();
+    return std::exchange(effects_, {});
+  }
+  return finish_for("its time, " + to_text(*budget) + " s, is spent");
+}
+
+study_core::effects study_core::device_time_spent(moment now) {
+  now_ = now;
+  const auto budget = options_.spec.budget.device_seconds;
+  assert(budget);
+  if (has_ended())
+    return {};
+  return finish_for("its device time, " + to_text(*budget / 3600)
+                    + " h, is spent");
+}
+
+study_core::effects study_core::finish_for(std::string why) {
+  study_command x;
+  x.what = verb::finish;
+  x.text = std::move(why);
+  store(std::move(x));
+  return std::exchange(effects_, {});
+}
+
+std::optional<std::string> study_core::reason_to_stop() const {
+  const auto& [value, no_gain] = options_.spec.stop_when;
+  const auto& [metric, direction, every] = options_.spec.objective;
+  const auto& best = trials_.best();
+  if (!best || has_ended() || tuner_->done()) // then it ends anyway
+    return std::nullopt;
+  const bool is_reached
+    = value
+      && (direction == direction::maximize ? best->value >= *value
+                                           : best->value <= *value);
+  const bool is_stuck
+    = no_gain && steps_without_gain_ / last_rung_ >= *no_gain;
+  if (!is_reached && !is_stuck)
+    return std::nullopt;
+  const auto shown = metric + ' ' + to_text(best->value) + " (trial "
+                     + std::to_string(best->trial) + ", step "
+                     + std::to_string(best->at) + ")";
+  if (is_reached)
+    return "stop_when.value, " + to_text(*value) + ", is reached: " + shown;
+  return "nothing better than " + shown + " in as many steps as "
+         + std::to_string(*no_gain)
+         + " whole trials have (stop_when.no_gain)";
+}
+
+std::optional<double> study_core::device_seconds_left() const {
+  const auto& budget = options_.spec.budget.device_seconds;
+  if (!budget)
+    return std::nullopt;
+  return std::max(0.0, *budget - options_.stored.device_seconds);
+}
+
+/// Sees to it that the study ends when its time is spent.
+void study_core::watch_time() {
+  const auto budget = options_.spec.budget.seconds;
+  if (!budget || !active_since_)
+    return;
+  const auto left = std::max(0.0, *budget - active_seconds(now_));
+  effects_.emplace_back(study_effect::wake_after{std::chrono::milliseconds(
+    static_cast<std::int64_t>(std::ceil(left * 1000)))});
+}
+
+double study_core::active_seconds(moment now) const {
+  auto result = options_.stored.active_seconds;
+  if (active_since_)
+    result += seconds_between(*active_since_, now);
+  return result;
+}
+
+} // namespace hippo
