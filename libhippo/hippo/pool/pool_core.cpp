@@ -32,6 +32,11 @@ struct pool_core::projected_shares {
   void move(std::size_t from, std::size_t to) {
     assert(from != to);
     shares.hold(from, -1);
+    grant(to);
+  }
+
+  /// A merger gets a trainer that nobody has.
+  void grant(std::size_t to) {
     shares.hold(to, 1);
     if (wanted[to] > 0)
       shares.set_waiting(to, --wanted[to] > 0);
@@ -112,8 +117,8 @@ pool_core::able_for(merger_id merger) const {
   return result;
 }
 
-std::optional<std::size_t> pool_core::next_for(const trainer_entry& x) const {
-  auto shares = shares_;
+std::optional<std::size_t>
+pool_core::next_for(const trainer_entry& x, fair_shares shares) const {
   while (const auto result = shares.next()) {
     const auto merger = mergers_[*result].id;
     if (is_of_use(x, merger) && !x.is_resting(merger, shared_until_))
@@ -204,14 +209,21 @@ void pool_core::note_waiting() {
   }
 }
 
-/// Grants idle trainers to mergers until either run out.
+/// Grants idle trainers to mergers until either run out. Whose turn it is
+/// follows from the shares as they will be, as in `ask_back`: what is granted by
+/// other shares might be asked back at once, and so on without an end. Whoever
+/// waits only for what it is promised need not wait for that.
 void pool_core::grant_idle(time_point now, effects& out) {
+  projected_shares next{*this};
   for (auto& [number, x] : trainers_) {
     if (!x.is_idle(now))
       continue;
-    const auto first = next_for(x);
+    auto first = next_for(x, next.shares);
+    if (!first)
+      first = next_for(x, shares_);
     if (!first)
       continue;
+    next.grant(*first);
     shares_.pass_turns();
     auto& merger = mergers_[*first];
     assert(merger.wanted > 0);

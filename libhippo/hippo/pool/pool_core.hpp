@@ -321,7 +321,7 @@ private:
   /// The kinds that it waits for, if no trainer is of any; else nothing.
   [[nodiscard]] std::string kinds_lacking(const need_entry& x) const;
   [[nodiscard]] std::optional<std::size_t>
-  next_for(const trainer_entry& x) const;
+  next_for(const trainer_entry& x, fair_shares shares) const;
   [[nodiscard]] bool is_contended() const;
   trainer_entry* find_connected(trainer_id x);
 
