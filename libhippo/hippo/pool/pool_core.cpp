@@ -210,9 +210,9 @@ void pool_core::note_waiting() {
 }
 
 /// Grants idle trainers to mergers until either run out. Whose turn it is
-/// follows from the shares as they will be, as in `ask_back`: what is granted by
-/// other shares might be asked back at once, and so on without an end. Whoever
-/// waits only for what it is promised need not wait for that.
+/// follows from the shares as they will be, as in `ask_back`: what is granted
+/// by other shares might be asked back at once, and so on without an end.
+/// Whoever waits only for what it is promised need not wait for that.
 void pool_core::grant_idle(time_point now, effects& out) {
   projected_shares next{*this};
   for (auto& [number, x] : trainers_) {
