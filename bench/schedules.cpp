@@ -77,9 +77,11 @@ space:
                                  {choice: [75, 90, 105]}]}
       - step: {initial: {choice: *rates}, size: {choice: [20, 30, 40]},
                gamma: {choice: [0.1, 0.3, 0.5]}}
-      - cosine: {initial: {choice: *rates}, horizon: {choice: [90, 105, 120]}}
+      - cosine: {initial: {choice: *rates}, horizon: {choice: [90, 105, 120]},
+                end: 0.001}
       - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
-                 then: {cosine: {horizon: {choice: [80, 95, 110]}}}}
+                 then: {cosine: {horizon: {choice: [80, 95, 110]},
+                                 end: 0.001}}}
       - warmup: {steps: {choice: [5, 10]}, from: 0.01, to: {choice: *rates},
                  then: {multistep: {milestones: [{choice: [40, 55, 70]}, 90],
                                     gamma: {choice: [0.1, 0.3]}}}}
