@@ -94,9 +94,8 @@ void be_away(self_ptr self) {
   auto& st = self->state;
   st.number = {};
   ++st.registrations; // what comes of the one before counts no more
+  st.greets = false;
   wind_down(self);
-  if (st.leaving && st.running.empty())
-    self->quit();
 }
 
 void send_heartbeat(self_ptr self, lease_id lease, step_t at) {
@@ -131,6 +130,16 @@ void say_goodbye(self_ptr self) {
     .then(done, [done](const caf::error&) { done(); });
 }
 
+/// Goes as far as it can now: a pool that knows this trainer, or is about to,
+/// must hear of it, or would take it for lost.
+void go(self_ptr self) {
+  auto& st = self->state;
+  if (st.number != trainer_id{})
+    say_goodbye(self);
+  else if (!st.greets && st.running.empty())
+    self->quit();
+}
+
 void be_welcome(self_ptr self, const welcome& x) {
   auto& st = self->state;
   st.greeting.reset();
@@ -151,6 +160,7 @@ void be_welcome(self_ptr self, const welcome& x) {
 void greet(self_ptr self) {
   auto& st = self->state;
   const auto registration = ++st.registrations;
+  st.greets = true;
   self
     ->request(st.pool, answer_timeout, register_atom::value,
               encode(st.self_description), handle_of(self))
@@ -158,6 +168,7 @@ void greet(self_ptr self) {
       [self, registration](const welcome_wire& msg) {
         if (self->state.registrations != registration)
           return; // too late: it has been lost meanwhile
+        self->state.greets = false;
         auto answer = decode(msg);
         if (answer && !answer->refusal) {
           be_welcome(self, *answer);
@@ -171,8 +182,11 @@ void greet(self_ptr self) {
         auto& now = self->state;
         if (now.registrations != registration)
           return;
+        now.greets = false;
         spdlog::warn("trainer: no answer to registration: {}",
                      self->system().render(why));
+        if (now.leaving)
+          go(self);
         self->delayed_send(self, now.greeting.next(), register_atom::value,
                            registration);
       });
@@ -225,10 +239,8 @@ void take_end(self_ptr self, lease_end x) {
   start_waiting(self);
   if (!st.running.empty())
     return;
-  if (st.leaving && st.number == trainer_id{})
-    self->quit();
-  else if (st.leaving)
-    say_goodbye(self);
+  if (st.leaving)
+    go(self);
   else if (!is_current && st.number != trainer_id{})
     heartbeat_now(self); // it is free for work from now on
 }
@@ -256,6 +268,8 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
                  self->system().render(msg.reason));
     st.pool = nullptr;
     be_away(self);
+    if (st.leaving)
+      go(self);
   });
   if (pool)
     connect(self, std::move(pool));
@@ -324,10 +338,7 @@ training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
       if (std::exchange(st.leaving, true))
         return;
       wind_down(self);
-      if (st.number != trainer_id{})
-        say_goodbye(self);
-      else if (st.running.empty())
-        self->quit();
+      go(self);
     },
     [self](notify_atom, const stop_report& x) {
       auto& st = self->state;

@@ -58,6 +58,7 @@ struct trainer_state {
   registrar_actor pool;     ///< null: away
   trainer_id number{}; ///< given by the pool; 0: unregistered
   std::uint64_t registrations = 0; ///< tried so far
+  bool greets = false;             ///< waits for the answer to the last one
   std::uint64_t heartbeat_interval_ms = 0;
   std::uint64_t heartbeats = 0;
   backoff greeting{std::chrono::seconds(1), std::chrono::seconds(30)};

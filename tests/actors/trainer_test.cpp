@@ -22,6 +22,7 @@ struct idle_engine : engine {
 struct TrainerTest : test::actor_test {
   int registrations = 0;
   std::vector<lease_end> ended;
+  std::vector<trainer_id> left;
 
   registrar_actor pool
     = spawn([this](registrar_actor::pointer) -> registrar_actor::behavior_type {
@@ -32,7 +33,9 @@ struct TrainerTest : test::actor_test {
           },
           [](heartbeat_atom, const heartbeat_wire&) {},
           [](resent_atom, const resent_wire&, const trainer_actor&) {},
-          [](leave_atom, const goodbye_wire&) {},
+          [this](leave_atom, const goodbye_wire& msg) {
+            left.push_back(decode(msg)->trainer);
+          },
         };
       });
   lease_owner_actor owner = spawn(
@@ -46,12 +49,15 @@ struct TrainerTest : test::actor_test {
     });
   training_actor worker = join();
 
-  training_actor join() {
+  training_actor begin_to_join() {
     hello who;
     who.device = "test";
-    const auto result = spawn(trainer, pool, who,
-                              std::make_shared<idle_engine>(),
-                              std::function<std::string()>{});
+    return spawn(trainer, pool, who, std::make_shared<idle_engine>(),
+                 std::function<std::string()>{});
+  }
+
+  training_actor join() {
+    auto result = begin_to_join();
     run();
     return result;
   }
@@ -83,6 +89,18 @@ TEST_F(TrainerTest, RegistersAnewWhenALeaseHasNoNumber) {
   give(encode(spoilt));
   EXPECT_TRUE(ended.empty());
   EXPECT_EQ(registrations, 2); // so the pool knows that it holds none
+}
+
+TEST_F(TrainerTest, LeavesInOrderWhileItRegisters) {
+  const auto other = begin_to_join();
+  self->monitor(other);
+  self->send(other, leave_atom::value);
+  run();
+  EXPECT_EQ(left, std::vector{trainer_id{7}});
+  bool has_quit = false;
+  self->receive([&](const caf::down_msg& msg) { has_quit = !msg.reason; },
+                caf::after(std::chrono::seconds(0)) >> [] {});
+  EXPECT_TRUE(has_quit);
 }
 
 } // namespace
