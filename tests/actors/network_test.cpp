@@ -33,7 +33,7 @@ struct idle_engine final : engine {
 };
 
 bool wait_for(const std::function<bool()>& holds,
-              std::chrono::milliseconds patience = 20s) {
+              std::chrono::milliseconds patience = 60s) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
     if (std::chrono::steady_clock::now() > end)
@@ -66,7 +66,7 @@ public:
   std::vector<trainer_record> trainers() {
     caf::scoped_actor self{system_};
     std::vector<trainer_record> result;
-    self->request(pool_, 20s, status_atom::value)
+    self->request(pool_, 60s, status_atom::value)
       .receive([&](const pool_status& x) { result = x.trainers; },
                [&](const caf::error& why) {
                  ADD_FAILURE() << system_.render(why);
@@ -132,7 +132,7 @@ public:
       self->monitor(trainer_);
     caf::error result = caf::sec::request_timeout;
     self->receive([&](const caf::down_msg& msg) { result = msg.reason; },
-                  caf::after(20s) >> [] {});
+                  caf::after(60s) >> [] {});
     return result;
   }
 

@@ -24,7 +24,7 @@ TRAINER = os.environ["HIPPO_TRAINER"]
 PLAIN_DATA = os.environ.get("PLAIN_DATA")
 
 # On a busy machine everything takes long; nothing here waits this long twice.
-PATIENCE = 60
+PATIENCE = 180
 
 LR = {"choice": [
     {"constant": 0.1},

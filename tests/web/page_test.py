@@ -25,7 +25,7 @@ from playwright.sync_api import expect, sync_playwright
 
 HIPPO = os.environ["HIPPO"]
 TRAINER = os.environ.get("HIPPO_TRAINER")
-PATIENCE = 30
+PATIENCE = 120
 LARGE = 10_000  # trials of the large study
 
 # A workload of the toy kind: it needs no data and no LibTorch.
