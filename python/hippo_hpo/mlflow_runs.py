@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import posixpath
+import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 # What one request to MLflow may have.
 METRICS_PER_BATCH = 1000
 PARAMS_PER_BATCH = 100
+NAME_MAX = 250     # characters
+PARAM_MAX = 6000
+TAG_MAX = 5000
 
 _STATUS = {"COMPLETE": "FINISHED", "PRUNED": "FINISHED", "FAILED": "FAILED",
            "CANCELLED": "KILLED"}
@@ -50,6 +56,10 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
                 for name, value in event.metrics.items()
                 if not math.isnan(value)]
 
+    params_as = _names(name for x in flat.values() for name in x)
+    metrics_as = _names(
+        x.key for metrics in measured.values() for x in metrics)
+
     client = MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name(info.name)
     where = (client.create_experiment(info.name) if experiment is None
@@ -60,16 +70,17 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
     for x in ranked:
         if x.number in known:
             continue
-        metrics = measured[x.number]
+        metrics = [Metric(metrics_as[y.key], y.value, y.timestamp, y.step)
+                   for y in measured[x.number]]
         begin = metrics[0].timestamp if metrics else None
         run = client.create_run(where, start_time=begin,
                                 run_name=f"trial {x.number}").info.run_id
-        params = [Param(name, str(value))
+        params = [Param(params_as[name], str(value)[:PARAM_MAX])
                   for name, value in flat[x.number].items()]
         tags = [RunTag("hippo.study", mine), RunTag("hippo.state", x.state),
                 RunTag("hippo.shared_steps", str(x.shared_steps))]
         if x.failure:
-            tags.append(RunTag("hippo.failure", x.failure[:5000]))
+            tags.append(RunTag("hippo.failure", x.failure[:TAG_MAX]))
         if x.value is not None and x.step is not None and metrics:
             tags.append(RunTag("hippo.best", f"{x.value!r} at step {x.step}"))
         client.log_batch(run, tags=tags)
@@ -83,6 +94,27 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
                               metrics[-1].timestamp if metrics else None)
         written += 1
     return written
+
+
+def _names(names: Iterable[str]) -> dict[str, str]:
+    """What MLflow lets them be called: `lr.milestones.0`. None twice."""
+    result: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(set(names)):
+        plain = re.sub(r"\[(\d+)\]", r".\1", name)
+        plain = re.sub(r"[^\w.\- :/]", "_", plain)
+        if posixpath.normpath(plain) != plain or plain[0] in "./":
+            plain = "_" + plain.replace("/", "_")  # a path that goes astray
+        plain = plain[:NAME_MAX]
+        number = 2
+        shown = plain
+        while shown in taken:
+            end = f" {number}"
+            shown = plain[:NAME_MAX - len(end)] + end
+            number += 1
+        taken.add(shown)
+        result[name] = shown
+    return result
 
 
 def _known(client: Any, experiment: str, study: str) -> set[int]:

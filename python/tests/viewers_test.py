@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import posixpath
 import shutil
 import socket
 import subprocess
@@ -24,6 +25,7 @@ import urllib.request
 
 import hippo_hpo as hippo
 from hippo_hpo._flat import Flattener
+from hippo_hpo.mlflow_runs import _names as mlflow_names
 from hippo_hpo.optuna_journal import _Journal
 from service_test import Case, HIPPO, PATIENCE, why_not
 
@@ -80,6 +82,24 @@ def asked(url, body=None):
             if time.monotonic() > end:
                 raise
             time.sleep(0.2)
+
+
+class MLflowNames(unittest.TestCase):
+    def test_they_are_what_it_takes(self):
+        long = "n" * 300
+        names = {"lr": "lr", "lr.milestones[0]": "lr.milestones.0",
+                 "lr.milestones.0": "lr.milestones.0", "val acc %": None,
+                 "a//b": None, "../a": None, "/a": None, "grösse": "grösse",
+                 "a/b": "a/b", "": "_", long: None, long + "o": None}
+        shown = mlflow_names(names)
+        self.assertEqual(len(names), len(set(shown.values())), shown)
+        for name, wanted in names.items():
+            found = shown[name]
+            self.assertRegex(found, r"^[\w.\- :/]{1,250}$")
+            self.assertEqual(found, posixpath.normpath(found))
+            self.assertNotIn(found[0], "./")
+            if wanted is not None:
+                self.assertTrue(found.startswith(wanted), (name, found))
 
 
 class Viewed(Case):
@@ -453,6 +473,8 @@ class MLflow(Viewed):
                     if x.data.tags["hippo.trial"] == str(best.number))
         self.assertEqual("FINISHED", mine.info.status)
         self.assertEqual(str(best.params["width"]), mine.data.params["width"])
+        self.assertIn("lr.multistep.milestones.0", {
+            name for x in runs for name in x.data.params})
         values = {x.step: x.value for x in client.get_metric_history(
             mine.info.run_id, "value")}
         self.assertEqual(values, {
