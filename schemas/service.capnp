@@ -158,8 +158,8 @@ interface Study {
 
   columns @20 (what :Text, after :UInt64) -> (json :Text);
   # What the page shows of the study, by columns, as HTTP answers it:
-  # docs/http.md. `what` is table, curves, tree, front or sharing; `after` is of
-  # the first two, what an earlier answer said; 0 = all.
+  # docs/http.md. `what` is table, curves, tree, front, sharing or schedules;
+  # `after` is of the first two, what an earlier answer said; 0 = all.
 }
 
 struct Metric {

@@ -317,6 +317,15 @@ export function times(label) {
   };
 }
 
+/** A check box with words. */
+export function check(words, hear) {
+  const box = element("input", {type: "checkbox"});
+  box.addEventListener("change", hear);
+  return {node: element("label", {}, box, ` ${words}`), get on() {
+    return box.checked;
+  }};
+}
+
 /** A choice among words. */
 export function choice(label, options, hear) {
   const select = element("select", {}, ...options.map(([value, text]) =>

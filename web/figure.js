@@ -3,6 +3,7 @@
 import {column, History, Refused} from "./data.js";
 import {commonPanel, parallelPanel} from "./hyper.js";
 import {bestPanel, curvesPanel, frontPanel} from "./results.js";
+import {Schedules, schedulesPanel} from "./schedules.js";
 import {look} from "./study.js";
 import {timesPanel} from "./trainers.js";
 import {treePanel} from "./tree.js";
@@ -31,6 +32,14 @@ const figures = {
     await history.refresh(ask);
     card.set({study, nodes: answers.tree, history, ask,
       trainers: answers.trainers});
+    return card;
+  },
+  async schedules() {
+    const card = schedulesPanel(go), courses = new Schedules();
+    const history = new History(study.id);
+    await history.refresh(ask);
+    courses.set(answers.schedules);
+    card.set(look(study, history, history.rows), courses, true);
     return card;
   },
   async timeline() {

@@ -11,8 +11,9 @@ const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
 
 const number = (name, label = name) => ({name, label, number: true});
 
-/** The columns of a table of trials. */
-export function trialColumns(id, names) {
+/** The columns of a table of trials.
+ * @param courses the Schedules that are drawn in it, if any */
+export function trialColumns(id, names, courses) {
   return [
     {...number("trial"), cell: x => element("a",
       {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
@@ -21,7 +22,8 @@ export function trialColumns(id, names) {
     {...number("value", "best"), cell: x => shown(x.value, 6)},
     number("step", "at step"), number("steps"), number("shared"),
     ...names.map(name => ({name: `param ${name}`, label: name,
-      key: x => x.params[name], cell: x => shown(x.params[name])}))];
+      key: x => x.params[name], cell: x => courses?.picture(name, x.trial,
+        String(x.params[name])) ?? shown(x.params[name])}))];
 }
 
 const words = (x, metric, names) => `trial ${x.trial}\n${metric} ${

@@ -1,7 +1,7 @@
 // What came out: the best value over time, learning curves, how values are
 // spread, and metrics against each other.
 import {colour, element, ranks, scale, shown, span} from "./base.js";
-import {choice, lines, points} from "./charts.js";
+import {check, choice, lines, points} from "./charts.js";
 import {Refused} from "./data.js";
 import {panel} from "./panel.js";
 
@@ -61,15 +61,6 @@ export function bestPanel() {
   return {node: card.node, set(next) {
     last = next;
     draw();
-  }};
-}
-
-/** A check box with words. */
-export function check(words, hear) {
-  const box = element("input", {type: "checkbox"});
-  box.addEventListener("change", hear);
-  return {node: element("label", {}, box, ` ${words}`), get on() {
-    return box.checked;
   }};
 }
 

@@ -1,11 +1,12 @@
 // One study: its results, hyper-parameters, tree and trials.
-import {colour, element, ranks, shown, span} from "./base.js";
+import {clock, colour, element, ranks, shown, span} from "./base.js";
 import {lines} from "./charts.js";
 import {column, History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
 import {panel} from "./panel.js";
 import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
+import {Schedules, schedulesOfTrial, schedulesPanel} from "./schedules.js";
 import {costs, figures, percent, progress, state} from "./studies.js";
 import {table} from "./table.js";
 import {treePanel, wayTree} from "./tree.js";
@@ -64,6 +65,7 @@ export function studyView(id, act) {
     draw(true);
   });
   const alone = alonePanel(go), pair = pairPanel(go), tree = treePanel(id);
+  const courses = new Schedules(), schedules = schedulesPanel(go);
   const search = element("input", {type: "search", size: 34,
     "aria-describedby": "search-said",
     placeholder: "state=complete lr<0.01 best>0.9"});
@@ -82,7 +84,8 @@ export function studyView(id, act) {
   const common = commonPanel(id);
   const parts = [["results", "Results", [best.node, curves.node, spread.node,
     common.node, front.node]],
-  ["parameters", "Hyper-parameters", [many.node, alone.node, pair.node]],
+  ["parameters", "Hyper-parameters", [many.node, schedules.node, alone.node,
+    pair.node]],
   ["tree", "Stage tree", [tree.node]], ["trials", "Trials", [trialsCard]]];
   const body = element("div", {}, ...parts.map(([key, name, nodes]) =>
     element("div", {class: "grid", role: "group", "aria-label": name,
@@ -105,9 +108,11 @@ export function studyView(id, act) {
     const it = {...look(last.study, history, seen), important};
     for (const x of [curves, spread, many, alone, pair]) x.set(it, now);
     best.set(it);
+    schedules.set(it, courses, now);
     if (shape !== history.varying.join("\n")) {
       shape = history.varying.join("\n");
-      trials = table(trialColumns(id, history.varying), {label: "Trials"});
+      trials = table(trialColumns(id, history.varying, courses), {label:
+        "Trials"});
       grid.replaceChildren(trials.node);
     }
     trials.set(seen);
@@ -129,7 +134,12 @@ export function studyView(id, act) {
     const trainers = await ask("api/trainers");
     if (!nodes || (changed && performance.now() - treeAt > treeCost)) {
       const begun = performance.now();
-      nodes = await ask(`api/studies/${id}/tree`);
+      const [stages, went] = await Promise.all([
+        ask(`api/studies/${id}/tree`), ask(`api/studies/${id}/schedules`)]);
+      nodes = stages;
+      courses.set(went);
+      schedules.set(last.it, courses);
+      trials?.set(last.it.seen);
       treeAt = performance.now();
       treeCost = TREE_TIMES * (treeAt - begun);
     }
@@ -177,6 +187,21 @@ export function studyView(id, act) {
   };
 }
 
+const OUTPUT_PARTS = 20; // that are asked for
+
+/** What a trial's training has printed. */
+async function printedBy(ask, id, no) {
+  let text = "";
+  for (let from = 0, i = 0; i < OUTPUT_PARTS; ++i) {
+    const part = await ask(
+      `api/studies/${id}/output?trial=${no}&from=${from}`);
+    text += part.text;
+    if (part.next === from) break;
+    from = part.next;
+  }
+  return text;
+}
+
 export function trialView(id, no) {
   const head = element("div");
   const history = new History(id);
@@ -184,6 +209,11 @@ export function trialView(id, no) {
   const params = element("dl", {class: "figures"});
   let mine = {step: [], value: []};
   const number = name => ({name, label: name, number: true});
+  const courses = new Schedules(), schedules = schedulesOfTrial();
+  const output = element("section", {class: "card wide"}), printed =
+    element("pre", {tabindex: "0"});
+  output.append(element("h2", {}, "What it printed"), printed);
+  output.hidden = true;
   const values = panel("Values", {chart: chart.node,
     columns: [number("step"), number("value")],
     rows: () => mine.step.map((step, i) => ({step, value: mine.value[i]}))});
@@ -192,22 +222,31 @@ export function trialView(id, no) {
     {name: "end", label: "to", number: true},
     {name: "label", label: "what changes"},
     {name: "trials", label: "trials that share it", number: true},
+    {name: "value", label: "at its end", number: true},
+    {name: "seconds", label: "trained at", number: true,
+      cell: x => x.seconds === null ? "" : clock(x.seconds)},
+    {name: "device", label: "device time", number: true,
+      cell: x => x.device ? span(x.device) : ""},
+    {name: "trainer", label: "trainer"},
   ], {label: "Stages of the trial"});
   const failure = element("div");
   const tree = wayTree();
   const node = element("div", {}, head, failure, element("div", {class: "grid"},
     values.node, element("section", {class: "card"}, element("h2", {},
-      "Hyper-parameters"), params),
+      "Hyper-parameters"), params), schedules.node,
     element("section", {class: "card wide"}, element("h2", {},
-      "Its way through the stage tree"), tree.node, path.node)));
+      "Its way through the stage tree"), tree.node, path.node),
+    output));
   return {
     node,
     title: `Trial ${no}`,
     async update(ask) {
-      const [study, nodes, exact] = await Promise.all([
-        ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
-        ask(`api/studies/${id}/trials?first=${no}&most=1`),
-        history.refresh(ask)]);
+      const [study, nodes, exact, went, done, trainers, said]
+        = await Promise.all([
+          ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
+          ask(`api/studies/${id}/trials?first=${no}&most=1`),
+          ask(`api/studies/${id}/schedules`), ask("api/timeline"),
+          ask("api/trainers"), printedBy(ask, id, no), history.refresh(ask)]);
       const trial = exact[0];
       if (trial?.trial !== no)
         throw new Error(`study ${study.name} has no trial ${no}`);
@@ -234,8 +273,20 @@ export function trialView(id, no) {
         colour: colour("--accent")}] : [], {xLabel: "step",
         yLabel: study.metric, empty: "Nothing was measured of this trial yet"});
       values.refresh();
-      const way = tree.set(nodes, no);
-      path.set(way);
+      courses.set(went);
+      schedules.set(courses, no);
+      if (printed.textContent !== said) printed.textContent = said;
+      output.hidden = !said;
+      const by = new Map(); // stage -> who trained it
+      done.node.forEach((x, i) => {
+        if (done.workload[i] !== study.workload) return;
+        if (!by.has(x)) by.set(x, new Set());
+        by.get(x).add(done.trainer[i]);
+      });
+      path.set(tree.set(nodes, no).map(x => ({...x,
+        device: (x.end - x.begin) * study.step_seconds,
+        trainer: [...by.get(x.id) ?? []].map(y => trainers.find(z =>
+          z.number === y)?.name ?? `trainer ${y}`).join(", ")})));
     },
   };
 }

@@ -1,7 +1,7 @@
 // The stage tree of a study: bars from step to step, as high as trials pass.
 import {axes, clock, colour, element, hint, plot, range, ranks, say, scale,
   shown, span} from "./base.js";
-import {choice} from "./charts.js";
+import {check, choice} from "./charts.js";
 import {column} from "./data.js";
 import {panel} from "./panel.js";
 
@@ -243,6 +243,33 @@ function wayTo(tree, place, node) {
   return way;
 }
 
+const LEFT = new Set(["PRUNED", "FAILED", "CANCELLED"]);
+
+/** The part of a tree that trials pass which were not left on their way. */
+function kept(nodes, history) {
+  const place = new Map(nodes.id.map((x, i) => [x, i]));
+  const trials = nodes.id.map(() => 0), end = nodes.id.map(() => 0);
+  const at = {trial: [], node: [], step: []};
+  nodes.at.trial.forEach((trial, i) => {
+    if (LEFT.has(history.rows[history.place.get(trial)]?.state)) return;
+    for (const name of ["trial", "node", "step"])
+      at[name].push(nodes.at[name][i]);
+    let last = nodes.at.step[i];
+    for (const k of wayTo(nodes, place, nodes.at.node[i]).reverse()) {
+      ++trials[k];
+      end[k] = Math.max(end[k], last);
+      last = nodes.begin[k];
+    }
+  });
+  const some = nodes.id.map((_, i) => i).filter(i => trials[i]);
+  const of = name => some.map(i => nodes[name][i]);
+  const value = column(nodes.value), seconds = column(nodes.seconds);
+  return {...nodes, id: of("id"), parent: of("parent"), begin: of("begin"),
+    label: of("label"), end: some.map(i => end[i]),
+    trials: some.map(i => trials[i]), value: some.map(i => value[i]),
+    seconds: some.map(i => seconds[i]), at, all_nodes: some.length};
+}
+
 /** The tree of a study in its card. */
 export function treePanel(id) {
   let last = null, values = new Map(), marked = null, of = null, place = null;
@@ -256,6 +283,11 @@ export function treePanel(id) {
     ["seconds", "when it was trained"], ["device", "device time"],
     ["trainer", "trainer"], ["study", "study"]], () => draw(true));
   const colours = legend();
+  let whole = null; // what was set last
+  const hide = check("without what was left on its way", () => {
+    last = null;
+    set(whole, true);
+  });
   const fit = element("button", {type: "button"}, "Whole tree");
   fit.addEventListener("click", () => {
     marked = null;
@@ -266,7 +298,7 @@ export function treePanel(id) {
   const card = panel("Stage tree", {chart: chart.node, wide: true,
     tools: [element("span", {}, "a bar is training that is done once, as high ",
       "as the trials that share it; wheel and drag to move, click to mark"),
-    by.node, fit, colours.node],
+    by.node, hide.node, fit, colours.node],
     columns: [number("id", "stage"), number("begin", "from step"),
       number("end", "to"), number("trials", "trials that share it"),
       number("best", "best of it"), number("value", "at its end"),
@@ -396,9 +428,13 @@ export function treePanel(id) {
       : `${all} stages`);
     card.refresh();
   }
-  return {node: card.node, set({study, nodes, history, trainers, ask}) {
+  function set(next, now = false) {
+    const {study, history, trainers, ask} = next;
     const live = new Set();
-    const isNew = last?.nodes !== nodes;
+    const isNew = !last || whole.nodes !== next.nodes;
+    whole = next;
+    const nodes = !isNew ? last.nodes
+      : hide.on ? kept(next.nodes, history) : next.nodes;
     // What runs now: the last nodes of trials that are trained.
     if (trainers.some(t => t.lease?.studies.includes(study.name)))
       nodes.at.trial.forEach((trial, i) => {
@@ -413,8 +449,9 @@ export function treePanel(id) {
       of = {value: column(nodes.value), seconds: column(nodes.seconds)};
       gather();
     }
-    if (!same) draw();
-  }};
+    if (!same) draw(now);
+  }
+  return {node: card.node, set};
 }
 
 /** The way of one trial. set(nodes, trial) @returns its stages */
@@ -427,7 +464,9 @@ export function wayTree() {
     const on = new Set(way.map(k => nodes.id[k]));
     chart.set({tree: nodes, live: new Set(), marked: on,
       look: i => shade(on.has(nodes.id[i]) ? .6 : NaN), words: () => ""});
-    return way.map((k, depth) => ({begin: nodes.begin[k],
+    const value = column(nodes.value), seconds = column(nodes.seconds);
+    return way.map((k, depth) => ({id: nodes.id[k], value: value[k],
+      seconds: seconds[k], begin: nodes.begin[k],
       end: depth + 1 < way.length ? nodes.begin[way[depth + 1]]
         : nodes.at.step[at], label: nodes.label[k], trials: nodes.trials[k]}));
   }};

@@ -392,6 +392,8 @@ expected<std::string> archive::columns(study_id id,
     return (*known)->front(*store_);
   if (what == "sharing")
     return (*known)->sharing(*store_);
+  if (what == "schedules")
+    return (*known)->schedules();
   return what == "table"    ? (*known)->table(after)
          : what == "curves" ? (*known)->curves(after)
                             : (*known)->tree();

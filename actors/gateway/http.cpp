@@ -419,6 +419,21 @@ private:
         });
       });
     }
+    if (what == "output") {
+      const auto trial = take_number(x, "trial", 0);
+      const auto from = take_number(x, "from", 0);
+      if (!trial || !from)
+        return to_exception(!trial ? trial.failure() : from.failure());
+      return only(x, [&] {
+        return of_study([=, this](auto y) {
+          return queries_.output(y, *trial, *from).then([](trial_output z) {
+            return json_reply({{"text", z.text},
+                               {"next", z.next},
+                               {"ended", z.ended}});
+          });
+        });
+      });
+    }
     if (what == "importance") {
       const auto at = take_number(x, "at", 0);
       if (!at)
@@ -433,7 +448,8 @@ private:
       });
     }
     return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
-                        "/front, /sharing and /importance");
+                        "/front, /sharing, /schedules, /output and "
+                        "/importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.

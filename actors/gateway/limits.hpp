@@ -34,6 +34,7 @@ inline constexpr std::size_t checkpoint_bytes_per_call_max = 1 << 20;
 inline constexpr std::size_t outputs_per_call_max = 16;
 inline constexpr std::size_t exported_results_max = 200'000;
 inline constexpr std::size_t shown_stages_max = 10'000;
+inline constexpr std::size_t shown_curves_max = 1000; ///< of a hyper-parameter
 inline constexpr double shown_timeline_seconds = 3600;
 /// Of answers that are kept for the next one who asks, and of studies that
 /// pages look at.

@@ -123,7 +123,7 @@ public:
                                            std::uint64_t offset);
 
   /// What a page shows of a study: `table`, `curves`, `tree`,
-  /// `front` or `sharing` of study_history.hpp.
+  /// `front`, `sharing` or `schedules` of study_history.hpp.
   kj::Promise<packed_body> columns(study_id study, std::string what,
                                    std::uint64_t after);
 

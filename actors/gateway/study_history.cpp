@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/limits.hpp"
+#include "gateway/schedule_curves.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/tree/stage_label.hpp"
 
@@ -88,7 +89,7 @@ private:
 
 bool is_columns(const std::string& what) {
   static const std::set<std::string> all{"table", "curves", "tree", "front",
-                                         "sharing"};
+                                         "sharing", "schedules"};
   return all.contains(what);
 }
 
@@ -342,6 +343,19 @@ std::string study_history::tree() const {
   of_places.pop_back();
   result.add("at") += of_places;
   return result.take();
+}
+
+std::string study_history::schedules() const {
+  std::vector<trained_way> trials;
+  for (const auto& [trial, where] : places_) {
+    trained_way way{trial, where.step, {}};
+    for (auto i = stages_.find(where.node); i != stages_.end();
+         i = stages_.find(i->second.parent))
+      way.parts.emplace_back(i->second.begin, &i->second.config);
+    std::reverse(way.parts.begin(), way.parts.end());
+    trials.push_back(std::move(way));
+  }
+  return schedule_curves(trials, shown_curves_max);
 }
 
 expected<std::string> study_history::front(state_reader& store) const {

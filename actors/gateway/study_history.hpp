@@ -15,7 +15,7 @@
 namespace hippo {
 
 /// Whether there are columns of this name: `table`, `curves`, `tree`, `front`,
-/// `sharing`.
+/// `sharing`, `schedules`.
 bool is_columns(const std::string& what);
 
 /// What a page shows of a study, as far as it was read: its trials, what was
@@ -46,6 +46,10 @@ public:
   /// Returns the stages that the trials pass, by number, parents first; of more
   /// than `shown_stages_max` the first ones.
   [[nodiscard]] std::string tree() const;
+
+  /// Returns how hyper-parameters went in the trials, as far as these were
+  /// measured: `schedule_curves`.
+  [[nodiscard]] std::string schedules() const;
 
   /// Returns all metrics of each trial where its best value was measured.
   expected<std::string> front(state_reader& store) const;

@@ -48,7 +48,7 @@ def answers(bench, state, rows):
     seconds, sizes = {}, {}
     for _ in range(bench.rounds):
         with service(bench, state) as running:
-            for name in "table", "curves", "tree", "front":
+            for name in "table", "curves", "tree", "front", "schedules":
                 url = f"{running.page}api/studies/1/{name}"
                 taken, size = fetched(url)
                 seconds.setdefault(name, []).append(1000 * taken)

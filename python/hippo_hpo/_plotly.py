@@ -108,6 +108,21 @@ def _tree(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
                       "<extra></extra>"))
 
 
+def _schedules(go: Any, study: dict[str, Any], answers: dict[str, Any]
+               ) -> Any:
+    name, known = next(iter(answers["schedules"]["parameters"].items()))
+    trials: dict[int, list[int]] = {}
+    for trial, curve in zip(known["trial"], known["curve"]):
+        trials.setdefault(curve, []).append(trial)
+    return go.Figure(
+        [go.Scatter(x=step, y=value, mode="lines", name=(
+            f"trial {trials[i][0]}" if len(trials[i]) == 1
+            else f"trial {trials[i][0]} and {len(trials[i]) - 1} more"))
+         for i, (step, value) in enumerate(zip(known["step"],
+                                               known["value"]))],
+        {"xaxis_title": "step", "yaxis_title": name})
+
+
 def _timeline(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
     rows = answers["timeline"]
     names = {x["number"]: f"{x['number']} {x['name']}"
@@ -136,4 +151,4 @@ def _front(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
 _DRAWN: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {
     "history": _history, "curves": _curves, "parallel": _parallel,
     "importance": _importance, "tree": _tree, "timeline": _timeline,
-    "front": _front}
+    "front": _front, "schedules": _schedules}

@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "parallel": (("table", "curves"), 560),
     "importance": (("importance",), 400),
     "tree": (("table", "curves", "tree", "sharing", "timeline"), 620),
+    "schedules": (("table", "curves", "schedules"), 420),
     "timeline": (("timeline",), 360),
     "front": (("table", "curves", "front"), 420),
 }
@@ -125,6 +126,10 @@ def figure_of(study: Study, kind: str, at: int = 0) -> Figure:
     if "curves" in answers:
         # One answer is all that a figure shows; the page asks for more.
         answers["curves"]["whole"] = True
+    if kind == "schedules" and not answers["schedules"]["parameters"]:
+        raise InvalidArgument(
+            f"study {known.id} ({known.name}) has no hyper-parameter that "
+            "changes while a trial trains, or nothing was measured yet")
     if kind == "front" and len(answers["front"]["values"]) < 2:
         raise InvalidArgument(
             f"study {known.id} ({known.name}) measures one metric: a front "

@@ -309,6 +309,14 @@ class Study:
         """The stage tree: what was trained once for how many trials."""
         return figure_of(self, "tree")
 
+    def plot_schedules(self) -> Figure:
+        """How a hyper-parameter goes while trials train.
+
+        Raises:
+            InvalidArgument: none changes while a trial trains.
+        """
+        return figure_of(self, "schedules")
+
     def plot_timeline(self) -> Figure:
         """What trainers did in the last hour for the study's workload, which
         other studies may share. Nothing of it is known ten minutes after the

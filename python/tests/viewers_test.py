@@ -486,7 +486,7 @@ class MLflow(Viewed):
 
 class Figures(Viewed):
     KINDS = ("history", "curves", "parallel", "importance", "tree",
-             "timeline", "front")
+             "schedules", "timeline", "front")
 
     def test_a_notebook_draws_them(self):
         chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -555,6 +555,9 @@ class Plotly(Viewed):
             n for n, above in zip(drawn["tree"].data[0]["values"],
                                   drawn["tree"].data[0].parents)
             if not above))
+        halved = next(x for x in drawn["schedules"].data
+                      if len(set(x.y)) == 2)
+        self.assertEqual([0.5] * 3 + [0.25] * 3, list(halved.y))
         self.assertTrue(drawn["timeline"].data[0].x)
         self.assertEqual(len(study.trials), len(drawn["front"].data[0].x))
 

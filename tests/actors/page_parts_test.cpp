@@ -1,5 +1,6 @@
 // What the page's answers are made of: columns, and answers that are kept.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,11 +12,75 @@
 
 #include "gateway/cell_column.hpp"
 #include "gateway/kept_answers.hpp"
+#include "gateway/schedule_curves.hpp"
 
 namespace hippo {
 namespace {
 
 using json = nlohmann::json;
+
+// -- schedules ----------------------------------------------------------------
+
+struct ScheduleCurvesTest : ::testing::Test {
+  const configuration high{{"batch", form::constant(64)},
+                           {"lr", form::constant(0.5)},
+                           {"optimizer", form::text("sgd")}};
+  const configuration low{{"batch", form::constant(64)},
+                          {"lr", form::constant(0.25)},
+                          {"optimizer", form::text("adam")}};
+
+  json curves(const std::vector<trained_way>& trials, std::size_t most = 10) {
+    return json::parse(schedule_curves(trials, most)).at("parameters");
+  }
+};
+
+TEST_F(ScheduleCurvesTest, NumbersThatChangeAreThereOnceForAllWhoHaveThem) {
+  const auto x = curves({{0, 6, {{0, &high}, {3, &low}}},
+                         {4, 6, {{0, &high}, {3, &low}}},
+                         {7, 6, {{0, &low}}}});
+  ASSERT_EQ(x.size(), 1u) << "neither what stays nor words: " << x;
+  const auto& lr = x.at("lr");
+  EXPECT_EQ(lr.at("trial"), (json{0, 4, 7}));
+  EXPECT_EQ(lr.at("curve"), (json{0, 0, 1}));
+  EXPECT_EQ(lr.at("all_curves"), 2);
+  EXPECT_EQ(lr.at("step").at(0), (json{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(lr.at("value").at(0), (json{0.5, 0.5, 0.5, 0.25, 0.25, 0.25}));
+  for (const auto& value : lr.at("value").at(1))
+    EXPECT_EQ(value, 0.25);
+}
+
+TEST_F(ScheduleCurvesTest, ALongScheduleHasFewPointsAndTheEndsOfItsPieces) {
+  const configuration falling{
+    {"lr", {form_kind::cosine, 1000, {0.5, 0.0, 1'000'000}, {}}}};
+  const auto lr
+    = curves({{3, 1'000'000, {{0, &high}, {1000, &falling}}}}).at("lr");
+  const auto& step = lr.at("step").at(0);
+  EXPECT_LT(step.size(), 80u);
+  EXPECT_TRUE(std::is_sorted(step.begin(), step.end()));
+  for (const auto at : {0, 999, 1000, 999'999})
+    EXPECT_NE(std::find(step.begin(), step.end(), at), step.end()) << at;
+  EXPECT_LT(lr.at("value").at(0).back(), 0.001);
+}
+
+TEST_F(ScheduleCurvesTest, ATrialThatEndedBeforeHasAShorterCurve) {
+  const auto lr = curves({{0, 6, {{0, &high}, {3, &low}}},
+                          {1, 2, {{0, &high}}},
+                          {2, 0, {{0, &high}}}})
+                    .at("lr");
+  EXPECT_EQ(lr.at("trial"), (json{0, 1}));
+  EXPECT_EQ(lr.at("step").at(1), (json{0, 1}));
+}
+
+TEST_F(ScheduleCurvesTest, OfTooManyTheFirstAreShownWithWhoHasThem) {
+  const auto lr = curves({{0, 6, {{0, &high}, {3, &low}}},
+                          {1, 6, {{0, &high}, {4, &low}}},
+                          {2, 6, {{0, &high}, {3, &low}}}},
+                         1)
+                    .at("lr");
+  EXPECT_EQ(lr.at("trial"), (json{0, 2}));
+  EXPECT_EQ(lr.at("all_curves"), 2);
+  EXPECT_EQ(lr.at("step").size(), 1u);
+}
 
 // -- columns ------------------------------------------------------------------
 

@@ -244,6 +244,29 @@ algorithm: grid
   EXPECT_EQ(studies, (std::vector<json>{{1}, {1}, {1, 2}}));
 }
 
+TEST_F(PageTest, SchedulesAreThoseThatTrialsWereTrainedWith) {
+  open();
+  train(grid_text);
+  const auto x = columns("/api/studies/1/schedules").at("parameters");
+  ASSERT_EQ(x.size(), 1u) << x;
+  const auto& lr = x.at("lr");
+  EXPECT_EQ(lr.at("trial"), (json{0, 1, 2}));
+  EXPECT_EQ(lr.at("all_curves"), 3);
+  const auto of_last = lr.at("curve").at(2).get<std::size_t>();
+  EXPECT_EQ(lr.at("step").at(of_last), (json{0, 1, 2, 3}));
+  EXPECT_EQ(lr.at("value").at(of_last), (json{0.1, 0.1, 0.05, 0.05}));
+}
+
+TEST_F(PageTest, OutputOfATrialIsAskedForInParts) {
+  open();
+  train(grid_text);
+  const auto none = columns("/api/studies/1/output?trial=1");
+  EXPECT_EQ(none.at("text"), "");
+  EXPECT_EQ(none.at("ended"), true);
+  EXPECT_EQ(status_of(get("/api/studies/1/output?trial=99")), 400);
+  EXPECT_EQ(status_of(get("/api/studies/1/output?step=1")), 400);
+}
+
 TEST_F(PageTest, APreviewHasATreeThatSaysWhatIsKnown) {
   open();
   train(grid_text);

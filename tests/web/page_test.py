@@ -37,6 +37,7 @@ def train(ctx):
     state = {"x": 0.0}
     for step in ctx.steps(state=state):
         state["x"] += ctx.hp.lr(step)
+        print("at", step, "with", ctx.hp.width(step))
         if ctx.hp.width(step) == 3 and step == 2:
             raise ValueError("width 3 is one too many")
         yield lambda: {"value": state["x"] / ctx.hp.width(step)}
@@ -133,6 +134,7 @@ class Service:
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        expect.set_options(timeout=1000 * PATIENCE)
         playwright = sync_playwright().start()
         cls.addClassCleanup(playwright.stop)
         cls.browser = playwright.chromium.launch(
@@ -236,8 +238,8 @@ class Browser(unittest.TestCase):
             if closed.is_visible():
                 closed.click()
         for name in ("Best value", "Learning curves", "Distribution of values",
-                     "Hyper-parameters", "One at a time", "Two together",
-                     "Stage tree"):
+                     "Hyper-parameters", "Schedules", "One at a time",
+                     "Two together", "Stage tree"):
             behind = page.get_by_role("region", name=f"{name}, as a table")
             self.assertGreater(behind.get_by_role("row").count(), 1, name)
         self.assert_accessible(page)
@@ -255,6 +257,20 @@ class Browser(unittest.TestCase):
             page.get_by_label("colour").select_option(kind)
             expect(colours).to_contain_text(words)
         self.assert_drawn(page)
+        # What was left on its way can be left out.
+        card = page.get_by_role("group", name="Stage tree")
+        expect(card).to_contain_text("8 stages")
+        page.get_by_label("without what was left").check()
+        expect(card).to_contain_text("6 stages")
+        self.assert_drawn(page)
+        page.get_by_label("without what was left").uncheck()
+        expect(card).to_contain_text("8 stages")
+        # Schedules are curves; those that came to the second piece of theirs.
+        courses = trials.locator("svg.course")
+        expect(courses).to_have_count(2)
+        self.assertIn("multistep", courses.first.get_attribute("aria-label"))
+        expect(page.get_by_role("group", name="Hyper-parameters")
+               ).to_contain_text("5 different ones")
         # What a chart shows can be heard, and opened, by keys.
         chart = page.get_by_role("img", name="Learning curves")
         chart.press("ArrowRight")
@@ -293,8 +309,10 @@ class Browser(unittest.TestCase):
             "link").click()
         expect(page.get_by_text("width 3 is one too many").first
                ).to_be_visible()
-        expect(page.get_by_role("region", name="Stages of the trial")
-               ).to_contain_text("width=3")
+        way = page.get_by_role("region", name="Stages of the trial")
+        expect(way).to_contain_text("width=3")
+        expect(page.locator("section").filter(has_text="What it printed")
+               .locator("pre")).to_contain_text("at 1 with 3")
         self.assert_drawn(page)
         # On this machine whoever looks may do what the command line does.
         page.go_back()
