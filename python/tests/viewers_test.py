@@ -12,6 +12,7 @@ import os
 import pathlib
 import posixpath
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import threading
 import time
 import types
 import unittest
+import unittest.mock
 import urllib.error
 import urllib.request
 
@@ -129,12 +131,14 @@ class Viewed(Case):
             env={**os.environ, "PATH": os.pathsep.join(
                 [os.path.dirname(sys.executable), os.environ["PATH"]])})
 
-    def serving(self, *command):
+    def serving(self, *command, **env):
+        """Starts a server, which ends with the test, and all that it starts."""
         process = subprocess.Popen(
             [str(x) for x in command], cwd=self.folder,
+            env={**os.environ, **env}, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
 
 
 class Flattening(unittest.TestCase):
@@ -441,7 +445,12 @@ class TensorBoard(Viewed):
         self.assertEqual(12, len(groups["sessionGroups"]))
 
 
+# It would tell its makers of what it is used for.
+ALONE = {"MLFLOW_DISABLE_TELEMETRY": "true"}
+
+
 @needs("mlflow")
+@unittest.mock.patch.dict(os.environ, ALONE)
 class MLflow(Viewed):
     def test_a_server_takes_the_best(self):
         from mlflow.tracking import MlflowClient
@@ -450,7 +459,8 @@ class MLflow(Viewed):
         port = free_port()
         self.serving(sys.executable, "-m", "mlflow", "server", "--host",
                      "127.0.0.1", "--port", port, "--backend-store-uri",
-                     "sqlite:///runs.db")
+                     "sqlite:///runs.db", "--workers", "1",
+                     MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
         url = f"http://127.0.0.1:{port}"
         end = time.monotonic() + PATIENCE
         while True:
