@@ -27,7 +27,7 @@ from hippo_hpo import _line, _tls, errors, progress
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # On a busy machine everything takes long; nothing here waits this long twice.
-PATIENCE = 60
+PATIENCE = 180
 
 # For what has to end in vain; all that should succeed takes less.
 BRIEF = 2

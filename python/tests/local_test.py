@@ -21,7 +21,7 @@ from hippo_hpo import choice, multistep, uniform
 HIPPO = os.environ.get("HIPPO", "")
 TRAINER = os.environ.get("HIPPO_TRAINER", "")
 
-PATIENCE = 60
+PATIENCE = 180
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
     __file__))), "examples")

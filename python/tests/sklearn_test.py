@@ -38,7 +38,7 @@ else:
 
 HIPPO = os.environ.get("HIPPO", "")
 TRAINER = os.environ.get("HIPPO_TRAINER", "")
-PATIENCE = 60
+PATIENCE = 180
 
 needs_sklearn = unittest.skipIf(sklearn is None, "scikit-learn is missing")
 
