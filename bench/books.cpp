@@ -157,7 +157,7 @@ private:
         auto x = std::move(commits_.front());
         commits_.pop_front();
         for (auto& [study, news] : x.news)
-          if (study + 1 == studies_)
+          if (number_of(study) + 1 == studies_)
             from_study(study_->receive(std::move(news), now_));
         to_merger(merge_event::committed{x.number});
       } else if (!news_.empty()) {

@@ -73,7 +73,7 @@ registrar_actor::behavior_type fake_pool(registrar_actor::pointer) {
   return {
     [](register_atom, const hello_wire&, const trainer_actor&) {
       welcome answer;
-      answer.trainer = 1;
+      answer.trainer = trainer_id{1};
       answer.heartbeat_interval_ms = 1000;
       return encode(answer);
     },
@@ -108,8 +108,8 @@ void measure_frames() {
   self->request(service, caf::infinite, register_atom::value, encode(who),
                 trainer)
     .receive([](const welcome_wire&) {}, [](const caf::error&) {});
-  const auto farewell = encode(goodbye{1});
-  const auto small = encode(heartbeat{1, 1, 1, 1});
+  const auto farewell = encode(goodbye{trainer_id{1}});
+  const auto small = encode(heartbeat{trainer_id{1}, lease_id{1}, 1, 1});
   const auto large = message_of<schema::Resent>(report_bytes);
   measure(
     "frames",
