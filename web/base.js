@@ -19,11 +19,12 @@ export function drawn(name, attributes, text) {
   return node;
 }
 
+const whole = new Intl.NumberFormat("en");
 /** A number as people read it. */
 export function shown(x, digits = 5) {
   if (x === null || x === undefined) return "–";
   if (typeof x !== "number") return String(x);
-  if (Number.isInteger(x) && Math.abs(x) < 1e9) return x.toLocaleString("en");
+  if (Number.isInteger(x) && Math.abs(x) < 1e9) return whole.format(x);
   const size = Math.abs(x);
   return size !== 0 && (size < 1e-4 || size >= 1e6)
     ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
@@ -83,9 +84,13 @@ export function range(values) {
   return low <= high ? [low, high] : null;
 }
 
+/** The finite ones of values, from the least. Typed: ten times as fast. */
+export const sorted = values => Float64Array.from(values.filter(
+  Number.isFinite)).sort();
+
 /** How good values are, from 0 to 1. */
 export function ranks(values, maximize) {
-  const finite = values.filter(Number.isFinite).sort((a, b) => a - b);
+  const finite = sorted(values);
   const low = finite[0];
   // The worst tenth is one: an outlier must not hide all else.
   const from = maximize ? finite[Math.floor(finite.length / 10)] : low;
@@ -118,7 +123,8 @@ export function say(words) {
 }
 
 const SLICE = 8; // milliseconds of drawing at a time
-const REST = 20; // times as long as it took until news are drawn again
+const REST = 100; // times as long as it took until news are drawn again
+const TOGETHER = 500; // milliseconds
 
 /** A place to draw on: a canvas with an SVG over it. It is drawn while it is
  * seen, anew when its size or the colours change, and in slices if `draw` is a
@@ -146,19 +152,20 @@ export function plot(label, draw, {tall = false, small = false,
     const {width, height} = node.getBoundingClientRect();
     if (!width) return;
     wanted = false;
+    const start = performance.now();
     const ratio = devicePixelRatio || 1;
     const back = new OffscreenCanvas(Math.max(Math.round(width * ratio), 1),
       Math.max(Math.round(height * ratio), 1));
     const context = back.getContext("2d");
     context.scale(ratio, ratio);
     const over = drawn("g", {});
-    const start = performance.now();
     cost = 0;
     const drawing = draw(context, over, width, height);
     const finish = empty => {
       canvas.width = back.width;
       canvas.height = back.height;
-      canvas.getContext("2d").drawImage(back, 0, 0);
+      canvas.getContext("bitmaprenderer").transferFromImageBitmap(
+        back.transferToImageBitmap());
       svg.replaceChildren(over);
       note.hidden = !empty;
       note.textContent = empty ?? "";
@@ -187,6 +194,7 @@ export function plot(label, draw, {tall = false, small = false,
       cost += performance.now() - from;
       setTimeout(slice);
     };
+    cost = performance.now() - start;
     work = slice;
     slice();
   }
@@ -200,10 +208,11 @@ export function plot(label, draw, {tall = false, small = false,
   function update() {
     wanted = true;
     if (timer || asked || work || !seen) return;
-    timer = setTimeout(() => {
-      timer = 0;
-      redraw();
-    }, Math.max(0, ended + REST * cost - performance.now()));
+    // Those that wait are drawn together: each new picture of the page costs.
+    const now = performance.now(), ready = ended + REST * cost;
+    if (ready <= now) redraw();
+    else timer = setTimeout(redraw, Math.ceil(ready / TOGETHER) * TOGETHER
+      - now);
   }
   new ResizeObserver(redraw).observe(node);
   new IntersectionObserver(found => {
@@ -239,8 +248,8 @@ const FEW = 8; // numbers that have places of their own, like words
 /** Whether values lie as if they were drawn evenly by their size. */
 function areLog(values, low, high) {
   if (!(low > 0) || high / low < 50) return false;
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-  return sorted[sorted.length >> 1] < low + .15 * (high - low);
+  const all = sorted(values);
+  return all[all.length >> 1] < low + .15 * (high - low);
 }
 
 /** A scale from values to pixels. Words have places of their own, as have

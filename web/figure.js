@@ -1,6 +1,6 @@
 // One chart of a study by itself, as notebooks show it: all that it asks for
 // is in the page.
-import {column, History, Refused} from "./data.js";
+import {History, Refused} from "./data.js";
 import {commonPanel, parallelPanel} from "./hyper.js";
 import {bestPanel, curvesPanel, frontPanel} from "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
@@ -51,7 +51,7 @@ const figures = {
     const card = frontPanel(study.id, go);
     const history = new History(study.id);
     await history.refresh(ask);
-    await card.set(look(study, history, history.rows), ask, column);
+    await card.read(look(study, history, history.rows), ask);
     return card;
   },
 };

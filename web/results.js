@@ -1,12 +1,11 @@
 // What came out: the best value over time, learning curves, how values are
 // spread, and metrics against each other.
-import {colour, element, ranks, scale, shown, span} from "./base.js";
+import {colour, element, ranks, scale, shown, sorted, span} from "./base.js";
 import {check, choice, lines, points} from "./charts.js";
-import {Refused} from "./data.js";
+import {column, Refused} from "./data.js";
 import {panel} from "./panel.js";
 
 const CURVES_MAX = 1000; // that are drawn
-const FRONT_PAUSE = 10000; // milliseconds
 
 const number = (name, label = name) => ({name, label, number: true});
 
@@ -95,9 +94,11 @@ export function curvesPanel(go) {
     })});
   function draw(now = false) {
     const {study, history, seen, rank, what} = last;
-    const some = [...seen].filter(x => history.curves.has(x.trial))
-      .sort((a, b) => (rank(b.value) || 0) - (rank(a.value) || 0))
-      .slice(0, CURVES_MAX).reverse();
+    const drawn = seen.filter(x => history.curves.has(x.trial));
+    const good = x => rank(x.value) || 0;
+    const least = sorted(drawn.map(good)).at(-CURVES_MAX) ?? 0;
+    const some = drawn.filter(x => good(x) >= least).sort((a, b) =>
+      good(b) - good(a)).slice(0, CURVES_MAX).reverse();
     const weight = Number(slider.value);
     const shade = ranks(some.map(x => x.value), study.direction
       === "maximize");
@@ -123,22 +124,25 @@ export function curvesPanel(go) {
 /** How the trials' best values are spread. */
 export function spreadPanel() {
   const chart = lines("Share of trials with at most this value");
-  let rows = [];
+  let values = [];
+  const share = i => (i + 1) / values.length;
   const card = panel("Distribution of values", {chart: chart.node,
     note: "the share of trials that are no better or no worse",
-    columns: [number("value"), number("share")], rows: () => rows});
+    columns: [number("value"), number("share")],
+    rows: () => Array.from(values, (value, i) => ({value, share: share(i)}))});
   return {node: card.node, set({study, seen}, now) {
-    const values = seen.map(x => x.value).filter(Number.isFinite)
-      .sort((a, b) => a - b);
-    rows = values.map((value, i) => ({value, share: (i + 1) / values.length}));
+    values = sorted(seen.map(x => x.value));
     // More than these cannot be told apart.
-    const every = Math.max(1, Math.floor(rows.length / 2000));
-    const some = rows.filter((_, i) => i % every === 0
-      || i === rows.length - 1);
-    chart.set(some.length ? [{x: some.map(r => r.value), y: some.map(r =>
-      r.share), steps: true, bold: true, colour: colour("--accent"),
-    name: "trials"}] : [], {xLabel: study.metric, yLabel: "share of trials",
-      pad: .02}, now);
+    const every = Math.max(1, Math.floor(values.length / 2000));
+    const line = {x: [], y: [], steps: true, bold: true,
+      colour: colour("--accent"), name: "trials"};
+    for (let i = 0; i < values.length; i += i + 1 === values.length ? 1
+      : Math.min(every, values.length - 1 - i)) {
+      line.x.push(values[i]);
+      line.y.push(share(i));
+    }
+    chart.set(values.length ? [line] : [], {xLabel: study.metric,
+      yLabel: "share of trials", pad: .02}, now);
     card.refresh();
   }};
 }
@@ -147,7 +151,7 @@ const small = /loss|error|time|seconds|latency|size|bytes|params|cost/i;
 
 /** Metrics against each other, and those trials that none beats in both. */
 export function frontPanel(id, go) {
-  let last = null, found = null, askedAt = -Infinity, shape = null;
+  let last = null, found = null, shape = null;
   const chart = points("Pareto front", {onPick: i => go(shape.trials[i])});
   const redraw = () => draw(true);
   const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
@@ -180,9 +184,10 @@ export function frontPanel(id, go) {
     shape = {trials: at.map(i => found.trial[i]),
       on: new Set(front.map(i => found.trial[i]))};
     chart.set({x: at.map(i => a[i]), y: at.map(i => b[i]),
-      colours: at.map(() => colour("--quiet")), front: front.map(i =>
-        place.get(i)), words: k => `trial ${shape.trials[k]}\n${xs.value} ${
-        shown(a[at[k]])}, ${ys.value} ${shown(b[at[k]])}`},
+      colours: new Array(at.length).fill(colour("--quiet")),
+      front: front.map(i => place.get(i)), words: k => `trial ${
+        shape.trials[k]}\n${xs.value} ${shown(a[at[k]])}, ${ys.value} ${
+        shown(b[at[k]])}`},
     {xLabel: `${xs.value} (${sa > 0 ? "more" : "less"} is better)`,
       yLabel: `${ys.value} (${sb > 0 ? "more" : "less"} is better)`,
       logX: false}, now);
@@ -190,18 +195,8 @@ export function frontPanel(id, go) {
     card.note(`${front.length} of ${all} trials are beaten by none`);
     card.refresh();
   }
-  return {node: card.node, async set(next, ask, decode) {
+  function set(next, now = false) {
     last = next;
-    if (performance.now() - askedAt > FRONT_PAUSE) {
-      askedAt = performance.now();
-      try {
-        const answer = await ask(`api/studies/${id}/front`);
-        found = {...answer, values: Object.fromEntries(Object.entries(
-          answer.values).map(([name, x]) => [name, decode(x)]))};
-      } catch (why) {
-        if (!(why instanceof Refused)) throw why;
-      }
-    }
     const names = Object.keys(found?.values ?? {});
     card.node.hidden = names.length < 2;
     if (names.length < 2) return;
@@ -209,6 +204,16 @@ export function frontPanel(id, go) {
     ys.offer(names.map(x => [x, x]), names.includes(metric) ? metric
       : names[0]);
     xs.offer(names.map(x => [x, x]), names.find(x => x !== ys.value));
-    draw();
+    draw(now);
+  }
+  return {node: card.node, set, async read(next, ask) {
+    try {
+      const answer = await ask(`api/studies/${id}/front`);
+      found = {...answer, values: Object.fromEntries(Object.entries(
+        answer.values).map(([name, x]) => [name, column(x)]))};
+    } catch (why) {
+      if (!(why instanceof Refused)) throw why;
+    }
+    set(next);
   }};
 }

@@ -1,10 +1,10 @@
 // One study: its results, hyper-parameters, tree and trials.
 import {clock, colour, element, ranks, shown, span} from "./base.js";
 import {lines} from "./charts.js";
-import {column, History} from "./data.js";
+import {History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
-import {panel} from "./panel.js";
+import {paced, panel, whileSeen} from "./panel.js";
 import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
 import {Schedules, schedulesOfTrial, schedulesPanel} from "./schedules.js";
 import {costs, figures, percent, progress, state} from "./studies.js";
@@ -12,7 +12,8 @@ import {table} from "./table.js";
 import {treePanel, wayTree} from "./tree.js";
 
 const IMPORTANCE_PAUSE = 20000; // milliseconds; it takes the service a while
-const TREE_TIMES = 20;          // the tree comes whole: how much longer to wait
+const FRONT_PAUSE = 10000;
+const TREE_REST = 20; // the tree comes whole: times as long as it took
 
 /** Reads what somebody wants to see: `state=RUNNING lr<0.01 value>=0.9`.
  * @returns a test of rows, or a text that says what is wrong */
@@ -28,7 +29,8 @@ export function condition(text) {
       const x = name in row.params ? row.params[name]
         : {best: row.value, metric: row.value}[name] ?? row[name];
       if (sign === "=" || sign === "!=") {
-        const same = typeof x === "number" ? x === least
+        const same = typeof x === "number"
+          ? x === least || x === Math.fround(least)
           : String(x).toLowerCase().startsWith(wanted.toLowerCase());
         return same === (sign === "=");
       }
@@ -57,12 +59,12 @@ export function studyView(id, act) {
   const history = new History(id);
   const head = element("div");
   let brushed = null, last = null, filter = () => true, important = null;
-  let importanceAt = -Infinity, treeAt = -Infinity, treeCost = 0, nodes = null;
+  let nodes = null, nodesOf = null, trainers = [];
   const best = bestPanel(), curves = curvesPanel(go), spread = spreadPanel();
-  const front = frontPanel(id, go);
+  const common = commonPanel(id), front = frontPanel(id, go);
   const many = parallelPanel(id, kept => {
     brushed = kept;
-    draw(true);
+    again();
   });
   const alone = alonePanel(go), pair = pairPanel(go), tree = treePanel(id);
   const courses = new Schedules(), schedules = schedulesPanel(go);
@@ -74,22 +76,71 @@ export function studyView(id, act) {
     const found = condition(search.value);
     searchSaid.textContent = typeof found === "string" ? found : "";
     filter = typeof found === "string" ? () => true : found;
-    draw(true);
+    again();
   });
   const grid = element("div");
-  let trials = null, shape = null;
-  const trialsCard = element("section", {class: "card wide"},
+  let rows = null, shape = null;
+  const trials = {node: element("section", {class: "card wide"},
     element("h2", {}, "Trials"), element("div", {class: "tools"},
-      element("label", {}, "show only ", search), searchSaid), grid);
-  const common = commonPanel(id);
-  const parts = [["results", "Results", [best.node, curves.node, spread.node,
-    common.node, front.node]],
-  ["parameters", "Hyper-parameters", [many.node, schedules.node, alone.node,
-    pair.node]],
-  ["tree", "Stage tree", [tree.node]], ["trials", "Trials", [trialsCard]]];
-  const body = element("div", {}, ...parts.map(([key, name, nodes]) =>
-    element("div", {class: "grid", role: "group", "aria-label": name,
-      "data-part": key}, ...nodes)));
+      element("label", {}, "show only ", search), searchSaid), grid)};
+
+  const readTree = paced(async () => {
+    const of = history.changes;
+    nodes = await last.ask(`api/studies/${id}/tree`);
+    nodesOf = of;
+    tree.set({...last, nodes, history, trainers});
+  }, {rest: TREE_REST});
+  const readFront = paced(() => front.read(last.it, last.ask),
+    {pause: FRONT_PAUSE});
+  const readCommon = paced(async () => {
+    const found = await common.set(last.ask);
+    important = found?.map(x => x.parameter).filter(x =>
+      history.varying.includes(x)) ?? null;
+    if (important && important.length < 2) important = null;
+  }, {pause: IMPORTANCE_PAUSE});
+  const readCourses = async () =>
+    courses.set(await last.ask(`api/studies/${id}/schedules`));
+
+  /** How each card is drawn; `now`: somebody has asked for it. */
+  const draws = new Map([
+    ...[best, curves, spread, many, alone].map(x =>
+      [x, now => x.set(last.it, now)]),
+    [pair, async now => {
+      await readCommon();
+      pair.set({...last.it, important}, now);
+    }],
+    [schedules, async now => {
+      await readCourses();
+      schedules.set(last.it, courses, now);
+    }],
+    [trials, async () => {
+      await readCourses();
+      if (shape !== history.varying.join("\n")) {
+        shape = history.varying.join("\n");
+        rows = table(trialColumns(id, history.varying, courses), {label:
+          "Trials"});
+        grid.replaceChildren(rows.node);
+      }
+      rows.set(last.it.seen);
+    }],
+    [front, now => now ? front.set(last.it, now) : readFront()],
+    [common, readCommon],
+    [tree, async () => {
+      trainers = await last.ask("api/trainers");
+      if (nodesOf !== history.changes) await readTree();
+      if (nodes) tree.set({...last, nodes, history, trainers});
+    }],
+  ]);
+  const parts = [["results", "Results", [best, curves, spread, common, front]],
+    ["parameters", "Hyper-parameters", [many, schedules, alone, pair]],
+    ["tree", "Stage tree", [tree]], ["trials", "Trials", [trials]]];
+  const later = new Map(); // card -> when it is drawn
+  const body = element("div", {}, ...parts.map(([key, name, cards]) => {
+    const group = element("div", {class: "grid", role: "group",
+      "aria-label": name, "data-part": key}, ...cards.map(x => x.node));
+    for (const x of cards) later.set(x, whileSeen(x.node, group));
+    return group;
+  }));
   const jump = element("div", {class: "jump"}, ...parts.map(([key, name]) => {
     const button = element("button", {type: "button"}, name);
     button.addEventListener("click", () => {
@@ -102,48 +153,15 @@ export function studyView(id, act) {
   const node = element("div", {}, head, jump, body);
 
   function draw(now = false) {
-    if (!last) return;
     const seen = history.rows.filter((x, i) => (!brushed || brushed.has(i))
       && filter(x));
-    const it = {...look(last.study, history, seen), important};
-    for (const x of [curves, spread, many, alone, pair]) x.set(it, now);
-    best.set(it);
-    schedules.set(it, courses, now);
-    if (shape !== history.varying.join("\n")) {
-      shape = history.varying.join("\n");
-      trials = table(trialColumns(id, history.varying, courses), {label:
-        "Trials"});
-      grid.replaceChildren(trials.node);
-    }
-    trials.set(seen);
-    last.it = it;
+    last.it = look(last.study, history, seen);
+    return Promise.all([...draws].map(([card, f]) => later.get(card)(
+      () => f(now), now)));
   }
-
-  /** Where the best tenth of the trials differ from all of them. */
-  async function drawCommon(ask) {
-    if (performance.now() - importanceAt < IMPORTANCE_PAUSE) return;
-    importanceAt = performance.now();
-    const found = await common.set(ask);
-    important = found?.map(x => x.parameter).filter(x =>
-      history.varying.includes(x)) ?? null;
-    if (important && important.length < 2) important = null;
-    pair.set({...last.it, important}, true);
-  }
-
-  async function drawTree(ask, study, changed) {
-    const trainers = await ask("api/trainers");
-    if (!nodes || (changed && performance.now() - treeAt > treeCost)) {
-      const begun = performance.now();
-      const [stages, went] = await Promise.all([
-        ask(`api/studies/${id}/tree`), ask(`api/studies/${id}/schedules`)]);
-      nodes = stages;
-      courses.set(went);
-      schedules.set(last.it, courses);
-      trials?.set(last.it.seen);
-      treeAt = performance.now();
-      treeCost = TREE_TIMES * (treeAt - begun);
-    }
-    tree.set({study, nodes, history, trainers, ask});
+  /** Draws what somebody has chosen. */
+  function again() {
+    if (last) draw(true).catch(() => {}); // what asks next says why
   }
 
   return {
@@ -178,11 +196,10 @@ export function studyView(id, act) {
         ]), progress(done, study.asked_steps),
         element("p", {class: "sub"}, costs(study)), act.ofStudy(study));
       const first = !last;
-      last = {...last, study};
-      if (changed || first) draw();
-      await drawTree(ask, study, changed);
-      await front.set(last.it, ask, column);
-      await drawCommon(ask);
+      last = {...last, study, ask};
+      // What others do is seen in the tree also while nothing is new here.
+      if (changed || first) await draw();
+      else await later.get(tree)(() => draws.get(tree)());
     },
   };
 }

@@ -367,19 +367,7 @@ expected<study_history*> archive::history_of(study_id id) {
       std::piecewise_construct, std::tuple{id},
       std::tuple{std::move(*study), about->workload_key, about->varied});
   }
-  auto& result = histories_.front().second;
-  if (auto done = result.refresh(*store_); !done) {
-    histories_.pop_front(); // what is half read is read again
-    return done.failure();
-  }
-  std::size_t bytes = 0;
-  for (auto i = histories_.begin(); i != histories_.end();) {
-    bytes += i->second.bytes();
-    i = bytes > kept_history_bytes && i != histories_.begin()
-          ? histories_.erase(i)
-          : std::next(i);
-  }
-  return &result;
+  return &histories_.front().second;
 }
 
 expected<std::string> archive::columns(study_id id,
@@ -388,15 +376,17 @@ expected<std::string> archive::columns(study_id id,
   const auto known = history_of(id);
   if (!known)
     return known.failure();
-  if (what == "front")
-    return (*known)->front(*store_);
-  if (what == "sharing")
-    return (*known)->sharing(*store_);
-  if (what == "schedules")
-    return (*known)->schedules();
-  return what == "table"    ? (*known)->table(after)
-         : what == "curves" ? (*known)->curves(after)
-                            : (*known)->tree();
+  auto result = (*known)->answer(*store_, what, after);
+  if (!result)
+    histories_.pop_front(); // what is half read is read again
+  std::size_t bytes = 0;
+  for (auto i = histories_.begin(); i != histories_.end();) {
+    bytes += i->second.bytes();
+    i = bytes > kept_history_bytes && i != histories_.begin()
+          ? histories_.erase(i)
+          : std::next(i);
+  }
+  return result;
 }
 
 expected<std::string> archive::importance(study_id id, step_t step) {

@@ -115,8 +115,7 @@ public:
   ///          `exported_results_max` results
   expected<study_record> record(study_id study);
 
-  /// What a page shows of a study: `table`, `curves`, `tree`,
-  /// `front` or `sharing` of study_history.hpp.
+  /// What a page shows of a study: `study_history::answer`.
   /// @param after what an earlier answer said: only what came since is wanted
   expected<std::string> columns(study_id study, const std::string& what,
                                 std::uint64_t after);
@@ -150,7 +149,7 @@ private:
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 
-  /// Returns what is known of a study, read to the end.
+  /// Returns what was read of a study for pages so far.
   expected<study_history*> history_of(study_id study);
 
   expected<study_view> view_of(stored_study study);

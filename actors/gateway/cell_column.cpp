@@ -4,7 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <functional>
 
 namespace hippo {
 
@@ -51,8 +51,6 @@ void add_list(std::string& to, const Items& items, Add add) {
 
 } // namespace
 
-const std::string cell_column::null_{"null"};
-
 void add_number(std::string& to, double x) {
   if (!std::isfinite(x)) {
     to += "null";
@@ -76,64 +74,81 @@ void add_numbers(std::string& to, const std::vector<double>& xs) {
     add_list(to, xs, [&](double x) { add_number(to, x); });
 }
 
-void cell_column::set(std::size_t row, std::string_view json) {
-  if (at_.size() <= row)
-    at_.resize(row + 1);
-  if (json == null_) {
-    at_[row] = 0;
+std::size_t cell_column::hash::operator()(const cell& x) const {
+  return x.word != 0 ? x.word : std::hash<double>{}(x.number);
+}
+
+void cell_column::put(std::size_t row, const cell& x) {
+  if (cells_.size() <= row)
+    cells_.resize(row + 1);
+  cells_[row] = x;
+}
+
+void cell_column::set(std::size_t row, double number) {
+  put(row, std::isfinite(number) ? cell{number} : cell{});
+}
+
+void cell_column::set(std::size_t row, std::string_view word) {
+  if (word == "null") {
+    put(row, {});
     return;
   }
-  const auto [place, is_new] = places_.try_emplace(
-    std::string{json}, static_cast<std::uint32_t>(values_.size()));
-  at_[row] = place->second;
-  if (!is_new)
-    return;
-  const auto& text = place->first;
-  values_.push_back(&text);
-  value_bytes_ += text.size();
-  auto& number = numbers_.emplace_back(not_a_number);
-  const auto [end, failed]
-    = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || end != text.data() + text.size()) {
-    number = not_a_number;
-    ++words_;
+  const auto [known, is_new] = numbers_of_words_.try_emplace(
+    std::string{word}, static_cast<std::uint32_t>(words_.size() + 1));
+  if (is_new) {
+    words_.push_back(&known->first);
+    word_bytes_ += word.size();
   }
+  put(row, {0, known->second});
+}
+
+void cell_column::add_cell(std::string& to, const cell& x) const {
+  if (x.word != 0)
+    to += *words_[x.word - 1];
+  else
+    add_number(to, x.number);
 }
 
 void cell_column::add_to(std::string& to,
                          const std::vector<std::size_t>& rows) const {
   if (rows.size() <= plain_rows_max) {
-    add_list(to, rows, [&](std::size_t row) { to += *values_[at(row)]; });
+    add_list(to, rows, [&](std::size_t row) { add_cell(to, at(row)); });
     return;
   }
-  // Those that are there, in the order in which they come.
-  std::vector<std::uint32_t> places(values_.size(), UINT32_MAX), found;
-  for (const auto row : rows)
-    if (auto& place = places[at(row)]; place == UINT32_MAX) {
-      place = static_cast<std::uint32_t>(found.size());
-      found.push_back(at(row));
+  // Those that are there, in the order in which they come. `null`, whose number
+  // equals none, is looked up as a word that there is not.
+  constexpr cell null{0, UINT32_MAX};
+  std::unordered_map<cell, std::uint64_t, hash> places;
+  std::vector<cell> found;
+  std::vector<std::uint64_t> place_of;
+  place_of.reserve(rows.size());
+  for (const auto row : rows) {
+    if (words_.empty() && found.size() > rows.size() / 4) {
+      std::vector<float> numbers;
+      numbers.reserve(rows.size());
+      for (const auto i : rows)
+        numbers.push_back(static_cast<float>(at(i).number));
+      add_floats(to, numbers);
+      return;
     }
-  if (words_ == 0 && found.size() > rows.size() / 4) {
-    std::vector<float> numbers;
-    numbers.reserve(rows.size());
-    for (const auto row : rows)
-      numbers.push_back(static_cast<float>(numbers_[at(row)]));
-    add_floats(to, numbers);
-    return;
+    const auto x = at(row);
+    const auto key = std::isnan(x.number) ? null : x;
+    const auto [known, is_new] = places.try_emplace(key, found.size());
+    if (is_new)
+      found.push_back(x);
+    place_of.push_back(known->second);
   }
   to += R"({"of":)";
-  add_list(to, found, [&](std::uint32_t x) { to += *values_[x]; });
+  add_list(to, found, [&](const cell& x) { add_cell(to, x); });
   to += R"(,"at":)";
-  add_list(to, rows, [&](std::size_t row) {
-    add_number(to, std::uint64_t{places[at(row)]});
-  });
+  add_list(to, place_of, [&](std::uint64_t x) { add_number(to, x); });
   to += '}';
 }
 
 std::size_t cell_column::bytes() const {
-  constexpr std::size_t entry_bytes = 96; // of the map, and both lists
-  return at_.size() * sizeof at_[0] + values_.size() * entry_bytes
-         + value_bytes_;
+  constexpr std::size_t entry_bytes = 96; // of the map and the list
+  return cells_.size() * sizeof cells_[0] + words_.size() * entry_bytes
+         + word_bytes_;
 }
 
 } // namespace hippo

@@ -21,12 +21,15 @@ void add_number(std::string& to, std::uint64_t x);
 /// Adds numbers to JSON: as a list, or of many 32 bits each in base64.
 void add_numbers(std::string& to, const std::vector<double>& xs);
 
-/// A column of JSON values, of which each is kept once.
+/// A column of JSON values: numbers, and words, of which each is kept once.
 class cell_column {
 public:
-  /// Sets a row, of JSON that is valid. Rows before it that were never set are
-  /// `null`.
-  void set(std::size_t row, std::string_view json);
+  /// Sets a row to a number; what is not finite becomes `null`. Rows before it
+  /// that were never set are `null`.
+  void set(std::size_t row, double number);
+
+  /// Sets a row to anything else: JSON that is valid.
+  void set(std::size_t row, std::string_view word);
 
   /// Adds some rows to JSON: as a list; of many rows as numbers, where these
   /// are all that there is and most differ, or else as a list of the values
@@ -38,19 +41,25 @@ public:
   [[nodiscard]] std::size_t bytes() const;
 
 private:
-  [[nodiscard]] std::uint32_t at(std::size_t row) const {
-    return row < at_.size() ? at_[row] : 0;
+  struct cell {
+    double number = __builtin_nan("");
+    std::uint32_t word = 0; ///< of `words_`, from 1; 0: it is a number
+    friend bool operator==(const cell&, const cell&) = default;
+  };
+  struct hash {
+    std::size_t operator()(const cell& x) const;
+  };
+
+  void put(std::size_t row, const cell& x);
+  [[nodiscard]] cell at(std::size_t row) const {
+    return row < cells_.size() ? cells_[row] : cell{};
   }
+  void add_cell(std::string& to, const cell& x) const;
 
-  std::vector<std::uint32_t> at_; ///< place of each row's value in `values_`
-  std::vector<const std::string*> values_{&null_};
-  std::vector<double> numbers_{not_a_number};
-  std::unordered_map<std::string, std::uint32_t> places_;
-  std::size_t words_ = 0; ///< values that are neither numbers nor null
-  std::size_t value_bytes_ = 0;
-
-  static constexpr double not_a_number = __builtin_nan("");
-  static const std::string null_;
+  std::vector<cell> cells_; ///< by row
+  std::vector<const std::string*> words_;
+  std::unordered_map<std::string, std::uint32_t> numbers_of_words_;
+  std::size_t word_bytes_ = 0;
 };
 
 } // namespace hippo

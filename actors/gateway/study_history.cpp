@@ -37,9 +37,15 @@ std::string text_of(const json& x) {
   return x.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// A value of a hyper-parameter: a number as it is, all else in short.
-std::string cell(const json& x) {
-  return text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2)));
+/// Puts a value of a hyper-parameter into a column: a number as it is, all else
+/// in short.
+void put_value(cell_column& to, std::size_t row, const json& x) {
+  const auto number = x.is_number() ? x.get<double>() : 0;
+  constexpr double exact_max = 1ULL << 53U;
+  if (x.is_number_float() || (x.is_number() && std::abs(number) < exact_max))
+    to.set(row, number);
+  else
+    to.set(row, text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2))));
 }
 
 /// Writes an object by columns.
@@ -98,20 +104,36 @@ study_history::study_history(stored_study study, std::string workload_key,
   : study_(std::move(study)), workload_key_(std::move(workload_key)),
     varied_(std::move(varied)), first_(first_version()), version_(first_) {}
 
-expected<std::monostate> study_history::refresh(state_reader& store) {
+expected<std::string> study_history::answer(state_reader& store,
+                                            const std::string& what,
+                                            std::uint64_t after) {
+  const auto is_any_of = [&](auto... names) {
+    return ((what == names) || ...);
+  };
   const auto now = store.data_version();
   if (!now)
     return now.failure();
-  if (was_read_ && *now == data_version_)
-    return std::monostate{};
-  for (const auto step : {&study_history::read_values,
-                          &study_history::read_stages,
-                          &study_history::read_trials})
-    if (auto done = (this->*step)(store); !done)
-      return done;
-  data_version_ = *now;
-  was_read_ = true;
-  return std::monostate{};
+  if (is_any_of("table", "front") && trials_as_of_ != *now) {
+    if (auto done = read_trials(store); !done)
+      return done.failure();
+    trials_as_of_ = *now;
+  }
+  if (what == "table")
+    return table(after);
+  if (values_as_of_ != *now) {
+    if (auto done = read_values(store); !done)
+      return done.failure();
+    values_as_of_ = *now;
+  }
+  if (what == "curves")
+    return curves(after);
+  if (what == "front")
+    return front(store);
+  if (auto done = read_stages(store); !done)
+    return done.failure();
+  return what == "sharing"     ? sharing(store)
+         : what == "schedules" ? schedules()
+                               : tree();
 }
 
 expected<std::monostate> study_history::read_values(state_reader& store) {
@@ -198,14 +220,16 @@ expected<std::monostate> study_history::read_trials(state_reader& store) {
 void study_history::put(std::size_t row, const stored_trial& x) {
   auto& known = trials_[row].trial;
   if (known.params != x.params) {
-    const auto before = json::parse(known.params, nullptr, false);
+    const auto before = known.params.empty()
+                          ? json{}
+                          : json::parse(known.params, nullptr, false);
     const auto values = json::parse(x.params, nullptr, false);
     if (before.is_object())
       for (const auto& [name, y] : before.items())
         params_[name].set(row, "null");
     if (values.is_object())
       for (const auto& [name, y] : values.items())
-        params_[name].set(row, cell(y));
+        put_value(params_[name], row, y);
   }
   text_bytes_ += x.params.size() + x.failure.size();
   text_bytes_ -= known.params.size() + known.failure.size();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -32,31 +33,12 @@ public:
   study_history(const study_history&) = delete;
   study_history& operator=(const study_history&) = delete;
 
-  /// Reads what was stored since the last time. One store for all times.
-  expected<std::monostate> refresh(state_reader& store);
-
-  /// Returns the trials and their hyper-parameters: those that have changed
-  /// after `since`, which is the `version` of an earlier answer, or all.
-  [[nodiscard]] std::string table(std::uint64_t since) const;
-
-  /// Returns what was measured of the objective after event `after`, in the
-  /// order in which it came: at most `exported_results_max` rows.
-  [[nodiscard]] std::string curves(std::uint64_t after) const;
-
-  /// Returns the stages that the trials pass, by number, parents first; of more
-  /// than `shown_stages_max` the first ones.
-  [[nodiscard]] std::string tree() const;
-
-  /// Returns how hyper-parameters went in the trials, as far as these were
-  /// measured: `schedule_curves`.
-  [[nodiscard]] std::string schedules() const;
-
-  /// Returns all metrics of each trial where its best value was measured.
-  expected<std::string> front(state_reader& store) const;
-
-  /// Returns which studies pass the stages of `tree`, for each stage those that
-  /// have got results on it or below it.
-  expected<std::string> sharing(state_reader& store) const;
+  /// Returns an answer as of now: first reads what has come of what it needs
+  /// since that was read last. One store for all times.
+  /// @param what a name that `is_columns` knows
+  /// @param after of `table` and `curves`: what came after it
+  expected<std::string> answer(state_reader& store, const std::string& what,
+                               std::uint64_t after);
 
   /// Returns about how much memory it takes.
   [[nodiscard]] std::size_t bytes() const;
@@ -79,6 +61,29 @@ private:
     stored_value last{};  ///< of it for this study
   };
 
+  /// Returns the trials and their hyper-parameters: those that have changed
+  /// after `since`, which is the `version` of an earlier answer, or all.
+  [[nodiscard]] std::string table(std::uint64_t since) const;
+
+  /// Returns what was measured of the objective after event `after`, in the
+  /// order in which it came: at most `exported_results_max` rows.
+  [[nodiscard]] std::string curves(std::uint64_t after) const;
+
+  /// Returns the stages that the trials pass, by number, parents first; of more
+  /// than `shown_stages_max` the first ones.
+  [[nodiscard]] std::string tree() const;
+
+  /// Returns how hyper-parameters went in the trials, as far as these were
+  /// measured: `schedule_curves`.
+  [[nodiscard]] std::string schedules() const;
+
+  /// Returns all metrics of each trial where its best value was measured.
+  [[nodiscard]] expected<std::string> front(state_reader& store) const;
+
+  /// Returns which studies pass the stages of `tree`, for each stage those that
+  /// have got results on it or below it.
+  [[nodiscard]] expected<std::string> sharing(state_reader& store) const;
+
   expected<std::monostate> read_values(state_reader& store);
   expected<std::monostate> read_trials(state_reader& store);
   expected<std::monostate> read_stages(state_reader& store);
@@ -89,8 +94,8 @@ private:
   const std::set<std::string> varied_;
   const std::uint64_t first_; ///< above the versions of histories before
   std::uint64_t version_;     ///< grows with every change
-  std::uint64_t data_version_ = 0; ///< of the store
-  bool was_read_ = false;
+  // Versions of the store as of which they were read.
+  std::optional<std::uint64_t> trials_as_of_, values_as_of_;
   std::vector<trial_row> trials_; ///< by number
   std::map<std::string, cell_column> params_;
   std::vector<stored_value> values_; ///< in the order in which they came

@@ -182,8 +182,10 @@ class Browser(unittest.TestCase):
             canvas.scroll_into_view_if_needed()
             expect(canvas).to_have_attribute("data-drawn", "whole")
             colours = canvas.evaluate("""x => {
-                const data = x.getContext("2d").getImageData(
-                  0, 0, x.width, x.height).data;
+                const copy = new OffscreenCanvas(x.width, x.height)
+                  .getContext("2d");
+                copy.drawImage(x, 0, 0);
+                const {data} = copy.getImageData(0, 0, x.width, x.height);
                 const found = new Set();
                 for (let i = 0; i < data.length; i += 4)
                   if (data[i + 3] > 40)

@@ -270,15 +270,19 @@ state_reader::read_plan(const std::string& workload_key) {
   return plan;
 }
 
-expected<stored_plan>
-state_reader::load_plan(const std::string& workload_key) {
-  // One transaction: all tables as of the same moment.
+template <class F>
+auto state_reader::in_transaction(F f) -> decltype(f()) {
   if (auto begun = database_.run("BEGIN"); !begun)
     return begun.failure();
-  auto result = read_plan(workload_key);
+  auto result = f();
   if (auto done = database_.run("COMMIT"); !done)
     return done.failure();
   return result;
+}
+
+expected<stored_plan>
+state_reader::load_plan(const std::string& workload_key) {
+  return in_transaction([&] { return read_plan(workload_key); });
 }
 
 expected<stored_study>
@@ -403,6 +407,12 @@ state_reader::load_values(study_id study, const std::string& metric,
 
 expected<std::vector<stored_node>>
 state_reader::load_nodes(const std::string& workload_key,
+                         const std::vector<node_id>& ids) {
+  return in_transaction([&] { return find_nodes(workload_key, ids); });
+}
+
+expected<std::vector<stored_node>>
+state_reader::find_nodes(const std::string& workload_key,
                          const std::vector<node_id>& ids) {
   const auto workload = find_workload(workload_key);
   if (!workload)
