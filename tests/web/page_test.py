@@ -75,15 +75,17 @@ algorithm: grid
 # Seven more hyper-parameters, of sixteen digits each.
 DRAWN = ", ".join(f"'$.drawn{i}', abs(random()) / 9.3e18" for i in range(7))
 
-# Many trials of the study that is there, which have had its results.
-MULTIPLY = f"""
+def multiplied(many):
+    """SQL that makes so many trials of the nine that are there; the others have
+    the results of the first."""
+    return f"""
 INSERT INTO trials
   SELECT study, 9 + n, 'COMPLETE', json_set(params, '$.lr', 0.25 + n / 20000.0,
          '$.width', n % 7, '$.depth', n % 4, {DRAWN}), asked_to, steps,
          best_step,
          best_value + n % 97 / 100.0, '', shared, chosen, predicted, untrained
   FROM trials, (WITH RECURSIVE numbers(n) AS
-    (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {LARGE - 10})
+    (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {many - 10})
     SELECT n FROM numbers)
   WHERE trial = 0;
 INSERT INTO events (study, time, kind, trial, step, workload, node, shared)
@@ -176,11 +178,15 @@ class Browser(unittest.TestCase):
         expect(page.locator("#link")).to_have_class("live")
         return page
 
-    def assert_drawn(self, page):
-        """Every chart has marks on it, once it is seen."""
+    def assert_drawn(self, page, may_be_empty=False):
+        """Every chart has marks on it, once it is seen, or says why not."""
         for canvas in page.locator("canvas:visible").all():
             canvas.scroll_into_view_if_needed()
-            expect(canvas).to_have_attribute("data-drawn", "whole")
+            expect(canvas).to_have_attribute("data-drawn", re.compile(
+                "whole|empty" if may_be_empty else "whole"))
+            if canvas.get_attribute("data-drawn") == "empty":
+                expect(canvas.locator("xpath=../p")).not_to_be_empty()
+                continue
             colours = canvas.evaluate("""x => {
                 const copy = new OffscreenCanvas(x.width, x.height)
                   .getContext("2d");
@@ -328,10 +334,31 @@ class Browser(unittest.TestCase):
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_three_hundred_trials_and_one(self):
+        self.run_study()
+        for many, change in ((300, multiplied(300)), (1, """
+                DELETE FROM trials WHERE trial > 0;
+                DELETE FROM events WHERE trial > 0;""")):
+            base = sqlite3.connect(self.folder / "state/hippo.db")
+            base.executescript(change)
+            base.close()
+            service = self.serve()
+            for view in "#/", "#/study/1", "#/study/1/trial/0", "#/trainers":
+                page = self.open(service, view)
+                if view == "#/study/1":
+                    expect(page.get_by_text(f"{many} of {many} trials")
+                           ).to_be_visible()
+                self.assert_drawn(page, may_be_empty=many == 1)
+                self.assert_accessible(page)
+                self.assertEqual([], page.troubles)
+                page.close()
+            service.end()
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_ten_thousand_trials(self):
         self.run_study()
         base = sqlite3.connect(self.folder / "state/hippo.db")
-        base.executescript(MULTIPLY)
+        base.executescript(multiplied(LARGE))
         base.close()
         service = self.serve()
         for path, most in ("table", 1_000_000), ("curves", 2_000_000):
@@ -352,6 +379,36 @@ class Browser(unittest.TestCase):
         self.assertLess(region.get_by_role("row").count(), 100)
         region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
         expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
+               ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_what_nobody_sees_is_not_asked_for(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1",
+                         viewport={"width": 700, "height": 500})
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        # Once everything is there.
+        expect(trials.get_by_role("row")).to_have_count(10)
+        expect(page.locator("[data-part=tree]")).to_contain_text(
+            re.compile(r"\d stages"))
+        asked = []
+        page.on("request", lambda x: asked.append(x.url.split("/")[-1]))
+        for value in 7, 8:
+            with page.expect_response(lambda x: "/table?" in x.url
+                                      and x.status == 200):
+                base = sqlite3.connect(self.folder / "state/hippo.db")
+                base.execute("UPDATE trials SET best_value = ? WHERE trial = 0",
+                             [value])
+                base.commit()
+                base.close()
+        self.assertFalse({"tree", "schedules"}.intersection(asked), asked)
+        # It is up to date once it is seen.
+        with page.expect_request(lambda x: x.url.endswith("/tree")):
+            page.get_by_role("button", name="Stage tree").click()
+        trials.scroll_into_view_if_needed()
+        expect(trials.get_by_role("cell", name="8", exact=True)
                ).to_be_visible()
         self.assertEqual([], page.troubles)
 
