@@ -7,9 +7,9 @@ const NEAR = "200px"; // what is so near to what is seen counts as seen
 const idle = globalThis.requestIdleCallback ?? (f => setTimeout(f, 200));
 
 /** Does the latest work for a card while it is seen, or else once it is: what
- * nobody looks at costs nothing. The first is done as soon as there is time, for
- * those who search the page or hear it. A hidden card is seen where its group
- * is.
+ * nobody looks at costs nothing. The first is done as soon as there is time,
+ * for those who search the page or hear it. A hidden card is seen where its
+ * group is.
  * @returns later(work, now), whose result is that of the work if it was done;
  *   now: seen or not */
 export function whileSeen(node, group) {

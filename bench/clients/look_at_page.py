@@ -4,8 +4,8 @@
 
 `seconds`: from opening it to when the charts that are seen are whole. With
 --watch also the processor time of the main thread in that time, by update of
-the study's table, and its longest task. With --pages it opens so many, says `open`, and
-stays until it is told to end.
+the study's table, and its longest task. With --pages it opens so many, says
+`open`, and stays until it is told to end.
 """
 
 import argparse
