@@ -100,8 +100,9 @@ def onlookers(bench, rows):
             if pages:
                 # As if on other machines: the service goes first.
                 watching = subprocess.Popen(
-                    ["nice", "-n", "19", VENV, LOOK, running.page + "#/study/1", "--pages",
-                     str(pages)], stdout=subprocess.PIPE, text=True)
+                    ["nice", "-n", "19", VENV, LOOK,
+                     running.page + "#/study/1", "--pages", str(pages)],
+                    stdout=subprocess.PIPE, text=True)
                 watching.stdout.readline()  # they are open
             seconds = bench.client("run_study.py", running.address,
                                    str(many))["seconds"]
