@@ -159,7 +159,6 @@ export function plot(label, draw, {tall = false, small = false,
     const context = back.getContext("2d");
     context.scale(ratio, ratio);
     const over = drawn("g", {});
-    cost = 0;
     const drawing = draw(context, over, width, height);
     const finish = empty => {
       canvas.width = back.width;

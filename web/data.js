@@ -76,14 +76,13 @@ export function follow(hear, tell) {
   open();
 }
 
-/** A list of an answer by columns: docs/http.md says how it may be coded.
- * Numbers may be the nearest of 32 bits: seven digits of them count. */
+/** A list of an answer by columns: docs/http.md says how it may be coded. */
 export function column(x) {
   if (Array.isArray(x)) return x;
   if (x.of) return x.at.map(i => x.of[i]);
   const bytes = Uint8Array.from(atob(x.float32), c => c.charCodeAt(0));
   return Array.from(new Float32Array(bytes.buffer), v => Number.isNaN(v) ? null
-    : v);
+    : Number(v.toPrecision(7)));
 }
 
 /** A study's trials and results, kept and added to. `rows[i]` is a trial. */

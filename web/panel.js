@@ -47,7 +47,7 @@ export function whileSeen(node, group) {
 
 /** Calls `f` again only `rest` times as long after it as it took, and at least
  * `pause` milliseconds: who calls before that is served by then. */
-export function paced(f, {pause = 0, rest = 0}) {
+export function paced(f, {pause = 0, rest = 0} = {}) {
   let ready = -Infinity, timer = 0, running = null;
   async function run() {
     timer = 0;

@@ -134,15 +134,11 @@ export function spreadPanel() {
     values = sorted(seen.map(x => x.value));
     // More than these cannot be told apart.
     const every = Math.max(1, Math.floor(values.length / 2000));
-    const line = {x: [], y: [], steps: true, bold: true,
-      colour: colour("--accent"), name: "trials"};
-    for (let i = 0; i < values.length; i += i + 1 === values.length ? 1
-      : Math.min(every, values.length - 1 - i)) {
-      line.x.push(values[i]);
-      line.y.push(share(i));
-    }
-    chart.set(values.length ? [line] : [], {xLabel: study.metric,
-      yLabel: "share of trials", pad: .02}, now);
+    const some = [...values.keys()].filter(i => i % every === 0
+      || i === values.length - 1);
+    chart.set(some.length ? [{x: some.map(i => values[i]), y: some.map(share),
+      steps: true, bold: true, colour: colour("--accent"), name: "trials"}]
+      : [], {xLabel: study.metric, yLabel: "share of trials", pad: .02}, now);
     card.refresh();
   }};
 }

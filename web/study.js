@@ -29,8 +29,7 @@ export function condition(text) {
       const x = name in row.params ? row.params[name]
         : {best: row.value, metric: row.value}[name] ?? row[name];
       if (sign === "=" || sign === "!=") {
-        const same = typeof x === "number"
-          ? x === least || x === Math.fround(least)
+        const same = typeof x === "number" ? x === least
           : String(x).toLowerCase().startsWith(wanted.toLowerCase());
         return same === (sign === "=");
       }
@@ -84,11 +83,12 @@ export function studyView(id, act) {
     element("h2", {}, "Trials"), element("div", {class: "tools"},
       element("label", {}, "show only ", search), searchSaid), grid)};
 
+  const showTree = () => tree.set({...last, nodes, history, trainers});
   const readTree = paced(async () => {
     const of = history.changes;
     nodes = await last.ask(`api/studies/${id}/tree`);
     nodesOf = of;
-    tree.set({...last, nodes, history, trainers});
+    showTree();
   }, {rest: TREE_REST});
   const readFront = paced(() => front.read(last.it, last.ask),
     {pause: FRONT_PAUSE});
@@ -98,8 +98,8 @@ export function studyView(id, act) {
       history.varying.includes(x)) ?? null;
     if (important && important.length < 2) important = null;
   }, {pause: IMPORTANCE_PAUSE});
-  const readCourses = async () =>
-    courses.set(await last.ask(`api/studies/${id}/schedules`));
+  const readCourses = paced(async () => // two cards show them
+    courses.set(await last.ask(`api/studies/${id}/schedules`)));
 
   /** How each card is drawn; `now`: somebody has asked for it. */
   const draws = new Map([
@@ -128,7 +128,7 @@ export function studyView(id, act) {
     [tree, async () => {
       trainers = await last.ask("api/trainers");
       if (nodesOf !== history.changes) await readTree();
-      if (nodes) tree.set({...last, nodes, history, trainers});
+      if (nodes) showTree();
     }],
   ]);
   const parts = [["results", "Results", [best, curves, spread, common, front]],

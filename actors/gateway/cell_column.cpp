@@ -75,7 +75,7 @@ void add_numbers(std::string& to, const std::vector<double>& xs) {
 }
 
 std::size_t cell_column::hash::operator()(const cell& x) const {
-  return x.word != 0 ? x.word : std::hash<double>{}(x.number);
+  return std::hash<std::uint64_t>{}(x.bits() ^ x.word);
 }
 
 void cell_column::put(std::size_t row, const cell& x) {
@@ -115,9 +115,7 @@ void cell_column::add_to(std::string& to,
     add_list(to, rows, [&](std::size_t row) { add_cell(to, at(row)); });
     return;
   }
-  // Those that are there, in the order in which they come. `null`, whose number
-  // equals none, is looked up as a word that there is not.
-  constexpr cell null{0, UINT32_MAX};
+  // Those that are there, in the order in which they come.
   std::unordered_map<cell, std::uint64_t, hash> places;
   std::vector<cell> found;
   std::vector<std::uint64_t> place_of;
@@ -132,8 +130,7 @@ void cell_column::add_to(std::string& to,
       return;
     }
     const auto x = at(row);
-    const auto key = std::isnan(x.number) ? null : x;
-    const auto [known, is_new] = places.try_emplace(key, found.size());
+    const auto [known, is_new] = places.try_emplace(x, found.size());
     if (is_new)
       found.push_back(x);
     place_of.push_back(known->second);

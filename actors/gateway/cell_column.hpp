@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -44,7 +45,14 @@ private:
   struct cell {
     double number = __builtin_nan("");
     std::uint32_t word = 0; ///< of `words_`, from 1; 0: it is a number
-    friend bool operator==(const cell&, const cell&) = default;
+
+    [[nodiscard]] std::uint64_t bits() const {
+      return std::bit_cast<std::uint64_t>(number);
+    }
+    /// As their bits are: `null` is equal to itself.
+    friend bool operator==(const cell& a, const cell& b) {
+      return a.bits() == b.bits() && a.word == b.word;
+    }
   };
   struct hash {
     std::size_t operator()(const cell& x) const;

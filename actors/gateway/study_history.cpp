@@ -107,13 +107,10 @@ study_history::study_history(stored_study study, std::string workload_key,
 expected<std::string> study_history::answer(state_reader& store,
                                             const std::string& what,
                                             std::uint64_t after) {
-  const auto is_any_of = [&](auto... names) {
-    return ((what == names) || ...);
-  };
   const auto now = store.data_version();
   if (!now)
     return now.failure();
-  if (is_any_of("table", "front") && trials_as_of_ != *now) {
+  if ((what == "table" || what == "front") && trials_as_of_ != *now) {
     if (auto done = read_trials(store); !done)
       return done.failure();
     trials_as_of_ = *now;

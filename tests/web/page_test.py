@@ -75,13 +75,15 @@ algorithm: grid
 # Seven more hyper-parameters, of sixteen digits each.
 DRAWN = ", ".join(f"'$.drawn{i}', abs(random()) / 9.3e18" for i in range(7))
 
+
 def multiplied(many):
     """SQL that makes so many trials of the nine that are there; the others have
     the results of the first."""
     return f"""
 INSERT INTO trials
   SELECT study, 9 + n, 'COMPLETE', json_set(params, '$.lr', 0.25 + n / 20000.0,
-         '$.width', n % 7, '$.depth', n % 4, {DRAWN}), asked_to, steps,
+         '$.width', n % 7, '$.depth', n % 4, '$.part', n / 20000.0, {DRAWN}),
+         asked_to, steps,
          best_step,
          best_value + n % 97 / 100.0, '', shared, chosen, predicted, untrained
   FROM trials, (WITH RECURSIVE numbers(n) AS
@@ -157,6 +159,12 @@ class Browser(unittest.TestCase):
                         "state", "--trainers", "2"], cwd=self.folder,
                        check=True, capture_output=True)
 
+    def change(self, script):
+        """Changes what is stored, by SQL."""
+        base = sqlite3.connect(self.folder / "state/hippo.db")
+        base.executescript(script)
+        base.close()
+
     def serve(self):
         service = Service(self.folder)
         self.addCleanup(service.end)
@@ -179,13 +187,20 @@ class Browser(unittest.TestCase):
         return page
 
     def assert_drawn(self, page, may_be_empty=False):
-        """Every chart has marks on it, once it is seen, or says why not."""
-        for canvas in page.locator("canvas:visible").all():
-            canvas.scroll_into_view_if_needed()
-            expect(canvas).to_have_attribute("data-drawn", re.compile(
-                "whole|empty" if may_be_empty else "whole"))
+        """Every chart has marks on it, once it is seen, or says why not. One
+        with nothing to show for it may hide meanwhile."""
+        for canvas in page.locator("canvas").element_handles():
+            canvas.evaluate("x => x.scrollIntoView()")
+            page.wait_for_function(
+                "([x, drawn]) => !x.checkVisibility() "
+                "|| drawn.includes(x.dataset.drawn)",
+                arg=[canvas, ["whole"] + ["empty"] * may_be_empty],
+                timeout=1000 * PATIENCE)
+            if not canvas.is_visible():
+                continue
             if canvas.get_attribute("data-drawn") == "empty":
-                expect(canvas.locator("xpath=../p")).not_to_be_empty()
+                self.assertTrue(canvas.evaluate(
+                    "x => x.parentElement.querySelector('p').textContent"))
                 continue
             colours = canvas.evaluate("""x => {
                 const copy = new OffscreenCanvas(x.width, x.height)
@@ -339,9 +354,7 @@ class Browser(unittest.TestCase):
         for many, change in ((300, multiplied(300)), (1, """
                 DELETE FROM trials WHERE trial > 0;
                 DELETE FROM events WHERE trial > 0;""")):
-            base = sqlite3.connect(self.folder / "state/hippo.db")
-            base.executescript(change)
-            base.close()
+            self.change(change)
             service = self.serve()
             for view in "#/", "#/study/1", "#/study/1/trial/0", "#/trainers":
                 page = self.open(service, view)
@@ -357,9 +370,7 @@ class Browser(unittest.TestCase):
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_ten_thousand_trials(self):
         self.run_study()
-        base = sqlite3.connect(self.folder / "state/hippo.db")
-        base.executescript(multiplied(LARGE))
-        base.close()
+        self.change(multiplied(LARGE))
         service = self.serve()
         for path, most in ("table", 1_000_000), ("curves", 2_000_000):
             with urllib.request.urlopen(
@@ -373,6 +384,10 @@ class Browser(unittest.TestCase):
                          color_scheme="dark")
         expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
                ).to_be_visible(timeout=1000 * PATIENCE)
+        search = page.get_by_label("show only")
+        search.fill("part<=0.3")
+        expect(page.get_by_text(f"6,001 of {LARGE:,} trials")).to_be_visible()
+        search.fill("")
         self.assert_drawn(page)
         # Only what is seen of the table is made.
         region = page.get_by_role("region", name="Trials", exact=True)
@@ -398,11 +413,8 @@ class Browser(unittest.TestCase):
         for value in 7, 8:
             with page.expect_response(lambda x: "/table?" in x.url
                                       and x.status == 200):
-                base = sqlite3.connect(self.folder / "state/hippo.db")
-                base.execute("UPDATE trials SET best_value = ? WHERE trial = 0",
-                             [value])
-                base.commit()
-                base.close()
+                self.change(f"UPDATE trials SET best_value = {value} "
+                            "WHERE trial = 0;")
         self.assertFalse({"tree", "schedules"}.intersection(asked), asked)
         # It is up to date once it is seen.
         with page.expect_request(lambda x: x.url.endswith("/tree")):
