@@ -39,8 +39,16 @@ bool front::add(trial_no trial, step_t step, const outcome& x, bool is_first) {
                                     return place_of(a) < place_of(b);
                                   }),
                  std::move(point));
+  ++changes_;
   volume_.reset();
   return true;
+}
+
+void front::clear() {
+  points_.clear();
+  reference_.clear();
+  volume_.reset();
+  ++changes_;
 }
 
 std::optional<double> front::volume() const {

@@ -32,6 +32,9 @@ public:
   /// @complexity O(points)
   bool add(trial_no trial, step_t step, const outcome& x, bool is_first);
 
+  /// Takes all away. Counts as a change.
+  void clear();
+
   [[nodiscard]] const std::vector<front_point>& points() const noexcept {
     return points_;
   }
@@ -42,12 +45,16 @@ public:
   /// @complexity of `hypervolume`, once after each change
   [[nodiscard]] std::optional<double> volume() const;
 
+  /// How often `points` has changed.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
+
   /// The reference point of `volume`, empty if there is none yet.
   [[nodiscard]] const losses& reference() const noexcept { return reference_; }
 
 private:
   std::vector<front_point> points_;
   losses reference_;
+  std::uint64_t changes_ = 0;
   mutable std::optional<double> volume_; ///< of what there is now
 };
 
