@@ -50,9 +50,9 @@ TEST(SelectBest, TakesWholeLevelsFirst) {
 }
 
 TEST(SelectBest, OfTheLastLevelByHypervolume) {
-  // The middle one adds most; then the ends, of which (0, 4) is the first.
-  EXPECT_EQ(select_best({{{0, 4}}, {{1, 3.9}}, {{1.5, 1.5}}, {{4, 0}}}, 2),
-            (places{2, 0}));
+  // Up to (5.5, 4.4) the middle one adds most; then the last: 0.75 against 0.6.
+  EXPECT_EQ(select_best({{{0, 4}}, {{1, 3.9}}, {{1.5, 1.5}}, {{5, 0}}}, 2),
+            (places{2, 3}));
 }
 
 TEST(SelectSurvivors, OfTheLastLevelByCrowding) {

@@ -193,7 +193,8 @@ metrics zdt1(const trial_parameters& x, step_t at) {
   const auto first = number(x, "x");
   const auto g = 1 + 4.5 * (number(x, "y") + number(x, "z"));
   const auto late = 1 / static_cast<double>(at);
-  return {{"acc", -first - late}, {"ms", g * (1 - std::sqrt(first / g)) + late}};
+  return {{"acc", -first - late},
+          {"ms", g * (1 - std::sqrt(first / g)) + late}};
 }
 
 struct event {

@@ -17,8 +17,8 @@ namespace hippo {
 ///      "points": [{"trial": 3, "step": 9, "values": {"acc": 0.9, ...}}, ...],
 ///      "hypervolume": 0.4, "reference": {"acc": 0.1, "ms": 9}}
 ///
-/// The last two are null as long as there are none. `points` have `params` where
-/// they were looked up. A value that is not finite is null.
+/// The last two are null as long as there are none. `points` have `params`
+/// where they were looked up. A value that is not finite is null.
 nlohmann::ordered_json to_json(const goals& wanted, const front_record& x);
 
 /// Reads the same. What is missing or of another kind is an error.

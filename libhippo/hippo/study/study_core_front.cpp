@@ -1,5 +1,5 @@
-// What a study of several metrics, or with constraints, has in place of one best
-// value.
+// What a study of several metrics, or with constraints, has in place of one
+// best value.
 
 #include <algorithm>
 #include <utility>
