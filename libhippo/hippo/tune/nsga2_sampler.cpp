@@ -136,8 +136,11 @@ nsga2_sampler::offspring(trial_no trial, std::uint64_t attempt,
     if (ways > 0)
       return exchanges ? *other : *own;
     auto share = share_of(*own);
-    if (exchanges)
-      share = crossed(share, share_of(*other), moved);
+    if (exchanges) { // which child is whose is drawn
+      const auto mate = share_of(*other);
+      share = draws.unit() < 0.5 ? crossed(share, mate, moved)
+                                 : crossed(mate, share, moved);
+    }
     if (changed < mutation_probability)
       share = mutated(share, shift);
     return decision_at(share);
