@@ -132,9 +132,13 @@ TEST(AshaOfSeveral, PromotesTheBestThirdOfTheOrder) {
           ++to;
         if (to > 0 && came[0].size() + failed < 30) {
           const auto order = x.order(came[to - 1], rungs[to - 1]);
-          const auto best = x.order(resting[to - 1], rungs[to - 1]).front();
-          EXPECT_EQ(go->trial, best);
-          const auto place = std::find(order.begin(), order.end(), best);
+          const auto& rest = resting[to - 1];
+          const auto place
+            = std::find_if(order.begin(), order.end(), [&](trial_no y) {
+                return std::find(rest.begin(), rest.end(), y) != rest.end();
+              });
+          ASSERT_NE(place, order.end());
+          EXPECT_EQ(go->trial, *place);
           EXPECT_LT(place - order.begin(),
                     static_cast<std::ptrdiff_t>(order.size() / 3));
         }
@@ -270,7 +274,7 @@ TEST_P(EveryAlgorithmOfSeveral, DecidesAgainAsItDid) {
                                     "budget: {trials: 40}");
     spec.seed = seed;
     several_run x{spec};
-    x.run(seed, seed * 5);
+    x.run(seed, seed % 2);
     several_run again{spec};
     for (const auto& y : x.events())
       again.tell(y);
@@ -326,13 +330,14 @@ TEST(ConstraintOnOneMetric, ComesBeforeTheMetric) {
 
 double mean_volume(const std::string& algorithm) {
   double result = 0;
-  for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    auto spec = spec_of(algorithm, "budget: {trials: 120}");
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    auto spec = spec_of(algorithm, "budget: {trials: 100}",
+                        "[{metric: acc, every: 27}, {metric: ms}]");
     spec.seed = seed;
     several_run x{spec};
     x.run(seed);
-    EXPECT_EQ(x.ends().size(), 120u);
-    result += x.volume() / 10;
+    EXPECT_EQ(x.ends().size(), 100u);
+    result += x.volume() / 5;
   }
   return result;
 }
@@ -405,8 +410,8 @@ TEST(SeveralGoals, SayWhatIsWrong) {
     return errors_of(
       admit(objective, endless, "random", "budget: {trials: 3}\n" + more));
   };
-  EXPECT_EQ(one("[{metric: acc}, {metric: sm}]", ""),
-            lines{"s.yaml:3:36: objective[1].metric: unknown metric 'sm', did "
+  EXPECT_EQ(one("[{metric: acc}, {metric: mss}]", ""),
+            lines{"s.yaml:3:37: objective[1].metric: unknown metric 'mss', did "
                   "you mean 'ms'? Allowed: acc, ms"});
   EXPECT_EQ(one("[{metric: acc}, {metric: acc}]", ""),
             lines{"s.yaml:3:28: objective[1]: 'acc' is named twice"});
