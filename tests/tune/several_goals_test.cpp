@@ -134,8 +134,8 @@ TEST(AshaOfSeveral, PromotesTheBestThirdOfTheOrder) {
           const auto order = x.order(came[to - 1], rungs[to - 1]);
           const auto& rest = resting[to - 1];
           const auto place
-            = std::find_if(order.begin(), order.end(), [&](trial_no y) {
-                return std::find(rest.begin(), rest.end(), y) != rest.end();
+            = std::find_if(order.begin(), order.end(), [&](trial_no one) {
+                return std::find(rest.begin(), rest.end(), one) != rest.end();
               });
           ASSERT_NE(place, order.end());
           EXPECT_EQ(go->trial, *place);
