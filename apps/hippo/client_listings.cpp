@@ -114,10 +114,10 @@ listing list_studies(const std::vector<study_summary>& studies) {
       }
       wanted = std::move(told->wanted);
     }
-    std::string metrics, directions, constraints;
+    std::string names, directions, constraints;
     for (const auto& goal : wanted.metrics) {
-      const auto* between = metrics.empty() ? "" : ", ";
-      metrics += between + goal.metric;
+      const auto* between = names.empty() ? "" : ", ";
+      names += between + goal.metric;
       directions += between
                     + std::string{goal.direction == direction::maximize
                                     ? "maximize"
@@ -128,7 +128,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
     result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
                            x.finished, x.trials, value, points, volume,
                            x.delivered_steps, x.asked_steps, x.shared_steps,
-                           x.saved_seconds, x.active_seconds, metrics,
+                           x.saved_seconds, x.active_seconds, names,
                            directions, text_or_null(constraints), trial, step,
                            params, x.algorithm, x.workload, x.weight,
                            text_or_null(x.reason)});
