@@ -177,6 +177,7 @@ public:
   std::vector<stored_event> history_;
   std::vector<bool> paused_;
   std::optional<study_end> end_;
+  std::string front_; ///< as it was saved last
   std::size_t records_ = 0;
   std::optional<moment> wake_;
   moment now_{};
@@ -202,7 +203,6 @@ private:
   std::vector<study_effect::answer> answers_;
   std::map<trial_no, way> wanted_;
   std::optional<stored_study> row_;
-  std::string front_; ///< as it was saved last
   std::uint64_t tokens_ = 0;
 };
 
