@@ -77,7 +77,8 @@ interface Study {
   # more than 1000.
 
   best @2 () -> (trial :TrialInfo);
-  # Fails with invalid_argument if there is no result yet.
+  # Fails with invalid_argument if there is no result yet, or if the study has
+  # several metrics: `front` of its StudyInfo says which trials are best.
 
   events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
     -> (events :List(Event), next :UInt64, ended :Bool);
@@ -201,6 +202,9 @@ struct StudyInfo {
     unknown @21 :Void;
     seconds @22 :Float64;
   }
+  front @23 :Text;  # JSON: what a study wants and has found that wants more than
+                    # one best value (docs/http.md); else empty. `best` is of
+                    # studies of one metric
 }
 
 struct TrialInfo {

@@ -7,6 +7,7 @@
 
 #include "gateway/study_importance.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/report/front_text.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "hippo/tune/accepted_study.hpp"
@@ -128,6 +129,12 @@ expected<study_view> archive::view_of(stored_study study) {
   result.stopped_seconds
     = seconds(in_full - std::min(counts->pruned_steps, in_full));
   result.best = std::move(*best);
+  auto front = store_->load_front(result.study.id);
+  if (!front)
+    return front.failure();
+  result.front = std::move(*front).value_or("");
+  if (has_several_metrics(result.front))
+    result.best.reset();
   if (has_ended(result.study.state)) {
     limit(ended_, kept_studies_max);
     auto& kept = ended_[result.study.id] = result;
@@ -167,6 +174,11 @@ expected<stored_trial> archive::best(study_id id) {
   const auto study = describe(id);
   if (!study)
     return study.failure();
+  if (has_several_metrics(study->front))
+    return {errc::invalid_argument,
+            "study '" + study->study.name
+              + "' has several metrics, and so no best trial: look at its"
+                " front"};
   if (!study->best)
     return {errc::invalid_argument,
             "study '" + study->study.name + "' has no result yet"};
@@ -301,6 +313,14 @@ expected<study_record> archive::record(study_id id) {
     const auto& x = *view->best;
     result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
   }
+  if (!view->front.empty()) {
+    auto told = front_from_json(view->front);
+    if (!told)
+      return told.failure();
+    result.wanted = std::move(told->wanted);
+    if (result.wanted.metrics.size() > 1)
+      result.front = std::move(told->front);
+  }
   const auto trials
     = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
         return store_->load_trials(
@@ -319,6 +339,10 @@ expected<study_record> archive::record(study_id id) {
     trial.why = x.why;
     result.trials.push_back(std::move(trial));
   }
+  if (result.front)
+    for (auto& x : result.front->points)
+      if (x.trial < result.trials.size())
+        x.params = result.trials[x.trial].params;
   const auto events
     = read_parts<stored_event>(exported_results_max, [&](const auto& known) {
         return store_->load_events(id, known.empty() ? 0 : known.back().id,

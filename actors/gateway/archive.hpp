@@ -32,7 +32,8 @@ struct study_view {
   double cost_seconds = 0;    ///< of the steps that were trained for it
   double saved_seconds = 0;   ///< that shared steps would have taken
   double stopped_seconds = 0; ///< that trials given up would have taken yet
-  std::optional<stored_trial> best;
+  std::optional<stored_trial> best; ///< none of a study of several metrics
+  std::string front; ///< `front_saved`; empty: it wants one best value
 };
 
 /// A part of what a study has heard.

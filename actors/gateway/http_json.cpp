@@ -45,29 +45,33 @@ http_json shown(const stored_trial& trial) {
 http_json shown(const live_study_view& x) {
   const auto& study = x.stored.study;
   const bool up = study.direction == direction::maximize;
-  return {{"id", number_of(study.id)},
-          {"name", study.name},
-          {"state", to_string(study.state)},
-          {"reason", text_or_null(study.reason)},
-          {"metric", study.metric},
-          {"direction", up ? "maximize" : "minimize"},
-          {"weight", study.weight},
-          {"algorithm", x.stored.algorithm},
-          {"workload", x.stored.workload_key},
-          {"trials", x.stored.counts.trials},
-          {"finished", x.stored.counts.finished},
-          {"asked_steps", x.stored.counts.asked_steps},
-          {"delivered_steps", x.stored.counts.delivered_steps},
-          {"shared_steps", x.stored.counts.shared_steps},
-          {"best", x.stored.best ? shown(*x.stored.best) : http_json(nullptr)},
-          {"active_seconds", x.active_seconds},
-          {"step_seconds", x.stored.step_seconds},
-          {"cost_seconds", x.stored.cost_seconds},
-          {"saved_seconds", x.stored.saved_seconds},
-          {"stopped_seconds", x.stored.stopped_seconds},
-          {"seconds_left",
-           x.seconds_left ? http_json(*x.seconds_left) : http_json(nullptr)},
-          {"waiting", text_or_null(x.waiting)}};
+  http_json result{
+    {"id", number_of(study.id)},
+    {"name", study.name},
+    {"state", to_string(study.state)},
+    {"reason", text_or_null(study.reason)},
+    {"metric", study.metric},
+    {"direction", up ? "maximize" : "minimize"},
+    {"weight", study.weight},
+    {"algorithm", x.stored.algorithm},
+    {"workload", x.stored.workload_key},
+    {"trials", x.stored.counts.trials},
+    {"finished", x.stored.counts.finished},
+    {"asked_steps", x.stored.counts.asked_steps},
+    {"delivered_steps", x.stored.counts.delivered_steps},
+    {"shared_steps", x.stored.counts.shared_steps},
+    {"best", x.stored.best ? shown(*x.stored.best) : http_json(nullptr)},
+    {"active_seconds", x.active_seconds},
+    {"step_seconds", x.stored.step_seconds},
+    {"cost_seconds", x.stored.cost_seconds},
+    {"saved_seconds", x.stored.saved_seconds},
+    {"stopped_seconds", x.stored.stopped_seconds},
+    {"seconds_left",
+     x.seconds_left ? http_json(*x.seconds_left) : http_json(nullptr)},
+    {"waiting", text_or_null(x.waiting)}};
+  if (!x.stored.front.empty()) // it wants more than one best value
+    result["front"] = http_json::parse(x.stored.front, nullptr, false);
+  return result;
 }
 
 http_json shown(const stored_event& x) {

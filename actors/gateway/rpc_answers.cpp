@@ -49,6 +49,7 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   to.setStoppedSeconds(x.stored.stopped_seconds);
   if (x.seconds_left)
     to.getLeft().setSeconds(*x.seconds_left);
+  to.setFront(to_text(x.stored.front));
 }
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {

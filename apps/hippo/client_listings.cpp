@@ -1,6 +1,7 @@
 #include "client_listings.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 namespace hippo {
@@ -44,7 +45,27 @@ json read_json(const std::string& text) {
   return result.is_discarded() ? json(text) : result;
 }
 
+std::optional<told_front> front_of(const study_summary& x) {
+  if (x.front.empty())
+    return std::nullopt;
+  auto told = front_from_json(x.front);
+  if (!told)
+    return std::nullopt;
+  return std::move(*told);
+}
+
+std::optional<front_so_far> front_in_brief(const study_summary& x) {
+  const auto told = front_of(x);
+  if (!told || !told->has_several())
+    return std::nullopt;
+  return front_so_far{told->front.points.size(), told->front.hypervolume};
+}
+
 listing list_studies(const std::vector<study_summary>& studies) {
+  const bool any_front = std::ranges::any_of(studies, [](const auto& x) {
+    const auto told = front_of(x);
+    return told && told->has_several();
+  });
   const bool any_waits = std::ranges::any_of(
     studies, [](const auto& x) { return !x.waiting.empty(); });
   listing result;
@@ -55,6 +76,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"done", cell_look::number},
                     {"trials", cell_look::number},
                     {"best", cell_look::number},
+                    {"front", cell_look::number, any_front},
+                    {"hypervolume", cell_look::number, any_front},
                     {"steps", cell_look::number},
                     {"asked", cell_look::number},
                     {"shared", cell_look::number},
@@ -62,6 +85,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"active", cell_look::clock, false},
                     {"metric", cell_look::text, false},
                     {"direction", cell_look::text, false},
+                    {"constraints", cell_look::text, false},
                     {"best_trial", cell_look::number, false},
                     {"best_step", cell_look::number, false},
                     {"best_params", cell_look::brief, false},
@@ -80,23 +104,45 @@ listing list_studies(const std::vector<study_summary>& studies) {
       step = x.best->best->step;
       params = read_json(x.best->params);
     }
-    const bool up = x.direction == direction::maximize;
+    goals wanted{{{x.metric, x.direction}}, {}};
+    json points, volume;
+    if (auto told = front_of(x)) {
+      if (told->has_several()) {
+        points = told->front.points.size();
+        volume = told->front.hypervolume ? json(*told->front.hypervolume)
+                                         : json();
+      }
+      wanted = std::move(told->wanted);
+    }
+    std::string names, directions, constraints;
+    for (const auto& goal : wanted.metrics) {
+      const auto* between = names.empty() ? "" : ", ";
+      names += between + goal.metric;
+      directions += between
+                    + std::string{goal.direction == direction::maximize
+                                    ? "maximize"
+                                    : "minimize"};
+    }
+    for (const auto& constraint : wanted.constraints)
+      constraints += (constraints.empty() ? "" : ", ") + to_text(constraint);
     result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
-                           x.finished, x.trials, value, x.delivered_steps,
-                           x.asked_steps, x.shared_steps, x.saved_seconds,
-                           x.active_seconds, x.metric,
-                           up ? "maximize" : "minimize", trial, step, params,
-                           x.algorithm, x.workload, x.weight,
+                           x.finished, x.trials, value, points, volume,
+                           x.delivered_steps, x.asked_steps, x.shared_steps,
+                           x.saved_seconds, x.active_seconds, names,
+                           directions, text_or_null(constraints), trial, step,
+                           params, x.algorithm, x.workload, x.weight,
                            text_or_null(x.reason)});
   }
   return result;
 }
 
-listing list_trials(const std::vector<trial_summary>& trials) {
+listing list_trials(const std::vector<trial_summary>& trials,
+                    const json& measured, const goals& wanted) {
+  const bool has_several = !wanted.metrics.empty();
   listing result;
   result.columns = {{"trial", cell_look::number},
                     {"state"},
-                    {"best", cell_look::number},
+                    {"best", cell_look::number, !has_several},
                     {"step", cell_look::number},
                     {"steps", cell_look::number},
                     {"asked", cell_look::number},
@@ -106,6 +152,12 @@ listing list_trials(const std::vector<trial_summary>& trials) {
                     {"chosen", cell_look::text, false},
                     {"predicted", cell_look::number, false},
                     {"untrained", cell_look::number, false}};
+  std::map<std::uint64_t, std::size_t> places; // of trials in `measured`
+  if (measured.is_object())
+    for (std::size_t i = 0; i < measured.at("trial").size(); ++i)
+      places[measured.at("trial")[i].get<std::uint64_t>()] = i;
+  for (const auto& goal : wanted.metrics)
+    result.columns.push_back({goal.metric, cell_look::number});
   std::vector<json> params;
   for (const auto& x : trials)
     params.push_back(read_json(x.params));
@@ -120,7 +172,7 @@ listing list_trials(const std::vector<trial_summary>& trials) {
     const auto& x = trials[i];
     std::vector<json> row{x.trial,
                           to_string(x.state),
-                          x.best ? json(x.best->value) : json(),
+                          x.best && !has_several ? json(x.best->value) : json(),
                           x.best ? json(x.best->step) : json(),
                           x.steps,
                           x.asked_steps,
@@ -130,6 +182,12 @@ listing list_trials(const std::vector<trial_summary>& trials) {
                           text_or_null(x.chosen),
                           x.predicted ? json(*x.predicted) : json(),
                           x.untrained ? json(*x.untrained) : json()};
+    const auto place = places.find(x.trial);
+    for (const auto& goal : wanted.metrics)
+      row.push_back(place == places.end()
+                        || !measured.at("values").contains(goal.metric)
+                      ? json()
+                      : measured.at("values")[goal.metric][place->second]);
     for (const auto& name : names)
       row.push_back(params[i].is_object() && params[i].contains(name)
                       ? params[i][name]

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "hippo/client/client.hpp"
+#include "hippo/report/front_text.hpp"
 #include "hippo/report/listing.hpp"
 
 namespace hippo {
@@ -12,7 +15,18 @@ listing list_studies(const std::vector<study_summary>& studies);
 
 /// A row for each trial of one study, with a column for each parameter that is
 /// shown where it is asked for by name.
-listing list_trials(const std::vector<trial_summary>& trials);
+/// @param measured all metrics of a study of several, where each trial's values
+///                 are taken, as the columns `front` have them (docs/http.md):
+///                 there is a column for each of `wanted`, in place of `best`
+listing list_trials(const std::vector<trial_summary>& trials,
+                    const nlohmann::ordered_json& measured = nullptr,
+                    const goals& wanted = {});
+
+/// What a study wants and has found, if it wants more than one best value.
+std::optional<told_front> front_of(const study_summary& x);
+
+/// The same in two numbers, if it has several metrics.
+std::optional<front_so_far> front_in_brief(const study_summary& x);
 
 /// A row for each trainer; those that have left only if `all`.
 listing list_trainers(const std::vector<trainer_summary>& trainers, bool all);

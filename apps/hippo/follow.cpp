@@ -84,6 +84,8 @@ public:
       std::cerr << "; best is trial " << now_.best->trial << " with "
                 << now_.metric << ' ' << to_text(now_.best->best->value)
                 << " at step " << now_.best->best->step;
+    if (const auto front = front_in_brief(now_))
+      std::cerr << "; " << brief_text(*front);
     std::cerr << std::endl;
   }
 
@@ -97,7 +99,8 @@ private:
     result.step = x.steps;
     result.params = read_json(x.params);
     result.failure = x.failure;
-    if (x.best) {
+    result.front = front_in_brief(now_);
+    if (x.best && !result.front) {
       result.value = x.best->value;
       // What a trial measured before it failed is no result of it.
       const bool counts = x.state != trial_state::failed;
@@ -133,6 +136,7 @@ expected<progress_view> view_of(client& service,
     y.waiting = now.waiting;
     if (now.best && now.best->best)
       y.best = best_so_far{now.best->trial, now.best->best->value};
+    y.front = front_in_brief(now);
     result.studies.push_back(std::move(y));
     result.asked_steps += now.asked_steps;
     shared_steps += now.shared_steps;

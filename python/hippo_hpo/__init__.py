@@ -24,8 +24,8 @@ from .local import local
 from .optimizing import check, optimize, preview
 from .optuna_journal import mirror
 from .plots import Figure
-from .records import (Event, LeaseInfo, ServiceInfo, StudyInfo, TrainerInfo,
-                      TrialInfo)
+from .records import (Event, Front, FrontPoint, LeaseInfo, ServiceInfo,
+                      StudyInfo, TrainerInfo, TrialInfo)
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
                     exponential, int_uniform, linear, log_uniform, multistep,
                     one_cycle, option, piecewise, polynomial,
@@ -36,16 +36,16 @@ from .workload import HyperParameters, Workload
 
 __all__ = [
     "Cancelled", "Client", "Closed", "Context", "Disconnected", "Error",
-    "Event", "Figure", "HyperParameters", "IncompatibleVersion",
-    "InvalidArgument", "InvalidStudy", "LeaseInfo", "MissingData", "NotAllowed",
-    "ResourceExhausted", "ServiceInfo", "Study", "StudyFile", "StudyInfo",
-    "Timeout", "TrainerInfo", "TrainingFunction", "Trial", "TrialFailed",
-    "TrialInfo", "UnknownStudy", "UnknownWorkload", "Workload", "check",
-    "choice", "connect", "constant", "cosine", "cosine_restarts", "cyclic",
-    "exponential", "int_uniform", "linear", "local", "log_uniform", "mirror",
-    "multistep", "one_cycle", "optimize", "option", "piecewise",
-    "polynomial", "preview", "reduce_on_plateau", "rex", "step", "uniform",
-    "warmup", "workload",
+    "Event", "Figure", "Front", "FrontPoint", "HyperParameters",
+    "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
+    "MissingData", "NotAllowed", "ResourceExhausted", "ServiceInfo", "Study",
+    "StudyFile", "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction",
+    "Trial", "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
+    "Workload", "check", "choice", "connect", "constant", "cosine",
+    "cosine_restarts", "cyclic", "exponential", "int_uniform", "linear",
+    "local", "log_uniform", "mirror", "multistep", "one_cycle", "optimize",
+    "option", "piecewise", "polynomial", "preview", "reduce_on_plateau", "rex",
+    "step", "uniform", "warmup", "workload",
 ]
 
 if TYPE_CHECKING:

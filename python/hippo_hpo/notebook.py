@@ -63,6 +63,11 @@ def card_of(info: StudyInfo) -> str:
     rows = [_row("trials", f"{info.finished} of {info.trials} finished"),
             _row("steps", f"{info.delivered_steps:,} delivered, {trained:,} "
                  f"trained: {shared:.0%} shared")]
+    if info.front is not None:
+        volume = info.front.hypervolume
+        rows.append(_row("front", f"{len(info.front.points)} measurements"
+                         + ("" if volume is None
+                            else f", hypervolume {volume:.6g}")))
     best = info.best_trial
     if best is not None and best.value is not None:
         values = ", ".join(f"{name} = {value}"

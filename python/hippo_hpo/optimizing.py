@@ -62,8 +62,11 @@ class Options(TypedDict, total=False):
     of it.
 
     Attributes:
-        objective: what to look at: ``{"val_accuracy": "maximize"}``; None: the
-            value that a function without steps returns, to be minimised.
+        objective: what to look at: ``{"val_accuracy": "maximize"}``; several
+            metrics make a front (`Study.front`); None: the value that a
+            function without steps returns, to be minimised.
+        constraints: what of a metric is demanded: ``["ms <= 5"]``; None:
+            nothing.
         steps: how far a trial may be trained; 1 unless given.
         trials: how many there are at most; None: as many as the algorithm
             wants.
@@ -83,6 +86,7 @@ class Options(TypedDict, total=False):
     """
 
     objective: Mapping[str, str] | str | None
+    constraints: list[str] | None
     steps: int
     trials: int | None
     algorithm: str | Mapping[str, Any]
@@ -114,8 +118,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         client: of a service that is there already; None: `local(state)`.
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show it.
-        options: `objective`, `steps`, `trials`, `algorithm`, `every`,
-            `seconds`, `device_hours`, `stop_when`, `name`, `seed` and
+        options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
+            `every`, `seconds`, `device_hours`, `stop_when`, `name`, `seed` and
             `on_error`, as `Options` has them.
 
     Returns:
@@ -237,12 +241,13 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
                   ("device_hours", options.get("device_hours"))]
               if value is not None}
     more = {key: value for key, value
-            in [("stop_when", options.get("stop_when")),
+            in [("constraints", options.get("constraints")),
+                ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error"))] if value}
     study = StudyFile(
         study=options.get("name") or code.name, workload=workload,
-        objective={**_objective(options.get("objective")),
-                   "every": options.get("every", 1)},
+        objective=_objective(options.get("objective"),
+                             options.get("every", 1)),
         steps=options.get("steps", 1), space=space,
         algorithm=options.get("algorithm", "auto"), budget=budget or None,
         seed=options.get("seed", 0),
@@ -293,17 +298,20 @@ def packages_of(text: str, modules: Iterable[str] = ()) -> list[str]:
     return sorted({x for module in found for x in known.get(module, [])})
 
 
-def _objective(x: Mapping[str, str] | str | None) -> dict[str, str]:
+def _objective(x: Mapping[str, str] | str | None, every: int
+               ) -> dict[str, Any] | list[dict[str, Any]]:
     if x is None:
-        return {"metric": "value", "direction": "minimize"}
+        x = {"value": "minimize"}
     if isinstance(x, str):
         x = {x: "maximize"}
-    if len(x) != 1:
+    if not x:
         raise InvalidArgument(
-            f"objective is {x!r}: give one metric and its direction, "
+            f"objective is {x!r}: give a metric and its direction, "
             "{\"val_accuracy\": \"maximize\"}")
-    (metric, direction), = x.items()
-    return {"metric": metric, "direction": direction}
+    goals: list[dict[str, Any]] = [
+        {"metric": metric, "direction": direction, "every": every}
+        for metric, direction in x.items()]
+    return goals[0] if len(goals) == 1 else goals
 
 
 def _hippo(command: list[str], folder: str, stdout: int | None) -> str:

@@ -18,6 +18,11 @@ def line_of(info: StudyInfo) -> str:
             f"trials finished, {shared:.0%} shared")
     if info.waiting:
         return f"{info.name}: waiting: {info.waiting}"
+    front = info.front
+    if front is not None:
+        line += f", front of {len(front.points)}"
+        if front.hypervolume is not None:
+            line += f", hypervolume {front.hypervolume:.6g}"
     best = info.best_trial
     if best is not None:
         line += f", best {best.value:.6g} (trial {best.number})"

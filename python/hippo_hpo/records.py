@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,44 @@ class TrialInfo:
 
 
 @dataclass(frozen=True)
+class FrontPoint:
+    """A measurement that no other one of its study dominates.
+
+    Attributes:
+        trial: number of the trial that measured it.
+        step: at which it did.
+        values: all metrics that it measured there, by name.
+    """
+
+    trial: int
+    step: int
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Front:
+    """The best of a study of several metrics, as it was when it was asked
+    about.
+
+    Attributes:
+        goals: ``"maximize"`` or ``"minimize"`` for each metric, in the order
+            of the study file.
+        constraints: such as ``"ms <= 5"``; all points keep them.
+        points: by trial and step.
+        hypervolume: that the points dominate up to `reference`; None before
+            the first result. It never falls.
+        reference: for each metric the worst that trials measured first; None
+            before the first result.
+    """
+
+    goals: dict[str, str]
+    constraints: tuple[str, ...]
+    points: tuple[FrontPoint, ...]
+    hypervolume: float | None
+    reference: dict[str, float] | None
+
+
+@dataclass(frozen=True)
 class StudyInfo:
     """A study, as it was when it was asked about.
 
@@ -54,7 +93,7 @@ class StudyInfo:
         state: ``RUNNING``, ``PAUSED``, ``STOPPING``, ``COMPLETE``, ``FAILED``
             or ``CANCELLED``.
         reason: why it ended early; empty if it did not.
-        metric: that of its objective.
+        metric: that of its objective, the first of several.
         direction: ``"maximize"`` or ``"minimize"``.
         weight: its share of the trainers, relative to other studies'.
         algorithm: such as ``"asha"``.
@@ -64,12 +103,13 @@ class StudyInfo:
         asked_steps: asked for by all its trials, added up.
         delivered_steps: how far its trials have been trained, added up.
         shared_steps: how many of them another trial had got before.
-        best_trial: None before the first result.
+        best_trial: None before the first result, and of several metrics.
         active_seconds: for how long it has been worked on.
         saved_seconds: device time that sharing has avoided, an estimate by
             the mean step of its workload.
         waiting: why nothing of it can be trained now, and what helps; else
             empty.
+        front: what it has of several metrics; None if it has one.
     """
 
     id: int
@@ -90,6 +130,7 @@ class StudyInfo:
     active_seconds: float
     saved_seconds: float
     waiting: str = ""
+    front: Front | None = None
 
     @property
     def ended(self) -> bool:
@@ -222,6 +263,26 @@ def trial_info_of(message: Any) -> TrialInfo:
                    if message.untrained.which() == "steps" else None))
 
 
+def front_of(text: str) -> Front | None:
+    """Reads what is told of a front; None if it is of one metric."""
+    told = params_of(text)
+    if len(told.get("goals", [])) < 2:
+        return None
+
+    def numbers(x: dict[str, float | None]) -> dict[str, float]:
+        return {name: math.nan if value is None else value
+                for name, value in x.items()}
+
+    reference = told["reference"]
+    return Front(
+        goals={x["metric"]: x["direction"] for x in told["goals"]},
+        constraints=tuple(told["constraints"]),
+        points=tuple(FrontPoint(x["trial"], x["step"], numbers(x["values"]))
+                     for x in told["points"]),
+        hypervolume=told["hypervolume"],
+        reference=None if reference is None else numbers(reference))
+
+
 def study_info_of(message: Any) -> StudyInfo:
     has_best = message.best.which() == "trial"
     return StudyInfo(
@@ -235,7 +296,8 @@ def study_info_of(message: Any) -> StudyInfo:
         shared_steps=message.sharedSteps,
         best_trial=trial_info_of(message.best.trial) if has_best else None,
         active_seconds=message.activeSeconds,
-        saved_seconds=message.savedSeconds, waiting=message.waiting)
+        saved_seconds=message.savedSeconds, waiting=message.waiting,
+        front=front_of(message.front))
 
 
 def event_of(message: Any) -> Event:

@@ -13,8 +13,8 @@ from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
-from .records import (Event, StudyInfo, TrialInfo, event_of, metrics_of,
-                      params_of, study_info_of, trial_info_of)
+from .records import (Event, Front, StudyInfo, TrialInfo, event_of,
+                      metrics_of, params_of, study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
 
@@ -137,10 +137,35 @@ class Study:
         """The trial with the best value so far.
 
         Raises:
-            InvalidArgument: there is no result yet.
+            InvalidArgument: there is no result yet, or the study has several
+                metrics: look at `best_trials`.
         """
         return self._call("find the best trial of", lambda x: x.best(),
                           lambda x: trial_info_of(x.trial))
+
+    @property
+    def front(self) -> Front:
+        """The best of a study of several metrics: measurements that no other
+        one dominates.
+
+        Raises:
+            InvalidArgument: the study has one metric: look at `best_trial`.
+        """
+        found = self.info().front
+        if found is None:
+            raise InvalidArgument(f"study {self.id} has one metric, and so no "
+                                  "front: look at best_trial")
+        return found
+
+    @property
+    def best_trials(self) -> list[TrialInfo]:
+        """The trials that have a part in the front, by number, as Optuna calls
+        them; of one metric the best one, if there is one."""
+        info = self.info()
+        if info.front is None:
+            return [] if info.best_trial is None else [info.best_trial]
+        known = self.trials
+        return [known[x] for x in sorted({y.trial for y in info.front.points})]
 
     @property
     def best(self) -> TrialInfo:

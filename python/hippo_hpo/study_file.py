@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -39,19 +39,21 @@ class StudyFile:
     Attributes:
         study: its name.
         workload: what is trained: a name, or a map.
-        objective: `{"metric": ..., "direction": ..., "every": ...}`.
+        objective: `{"metric": ..., "direction": ..., "every": ...}`, or a list
+            of several such maps.
         steps: how far a trial may be trained.
         space: hyper-parameters by name, of objects of `hippo_hpo.space`.
         algorithm: a word, or a map with one key.
         budget: any of `trials`, `seconds` and `device_hours`; None: no end but
             that of the algorithm.
         seed: of what the algorithm draws.
-        more: other keys, such as `stop_when`, `weight` and `on_error`.
+        more: other keys, such as `constraints`, `stop_when`, `weight` and
+            `on_error`.
     """
 
     study: str
     workload: str | Mapping[str, Any]
-    objective: Mapping[str, Any]
+    objective: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     steps: int
     space: Mapping[str, Any]
     algorithm: str | Mapping[str, Any] = "auto"
@@ -63,7 +65,10 @@ class StudyFile:
         """Returns the study as maps and lists, as `from_map` takes it."""
         result: dict[str, Any] = {
             "study": self.study, "workload": self.workload,
-            "objective": dict(self.objective), "steps": {"max": self.steps},
+            "objective": (dict(self.objective)
+                          if isinstance(self.objective, Mapping)
+                          else [dict(x) for x in self.objective]),
+            "steps": {"max": self.steps},
             "space": plain(self.space), "algorithm": self.algorithm}
         if self.budget is not None:
             result["budget"] = dict(self.budget)

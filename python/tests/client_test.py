@@ -304,6 +304,35 @@ class Reading(Case):
         self.assertEqual("no study 'mist'.\nDid you mean 'mnist'?",
                          str(failed.exception))
 
+    def test_tells_of_the_front(self):
+        front = {"goals": [{"metric": "acc", "direction": "maximize"},
+                           {"metric": "ms", "direction": "minimize"}],
+                 "constraints": ["ms <= 5"],
+                 "points": [{"trial": 1, "step": 2,
+                             "values": {"acc": 0.5, "ms": 3, "x": None}},
+                            {"trial": 1, "step": 3,
+                             "values": {"acc": 0.4, "ms": 2, "x": 1}}],
+                 "hypervolume": 0.25, "reference": {"acc": 0, "ms": 4}}
+        client = self.connect(self.start(studies=[
+            study([{**TRIAL, "trial": 0}, {**TRIAL, "trial": 1}],
+                  front=json.dumps(front)), study()]))
+        found = client.study(1)
+        self.assertEqual({"acc": "maximize", "ms": "minimize"},
+                         found.front.goals)
+        self.assertEqual(("ms <= 5",), found.front.constraints)
+        self.assertEqual([(1, 2), (1, 3)],
+                         [(x.trial, x.step) for x in found.front.points])
+        self.assertEqual(0.5, found.front.points[0].values["acc"])
+        self.assertTrue(math.isnan(found.front.points[0].values["x"]))
+        self.assertEqual(0.25, found.front.hypervolume)
+        self.assertEqual({"acc": 0, "ms": 4}, found.front.reference)
+        self.assertEqual([1], [x.number for x in found.best_trials])
+        self.assertIn("front of 2, hypervolume 0.25",
+                      progress.line_of(found.info()))
+        with self.assertRaisesRegex(hippo.InvalidArgument, "has one metric"):
+            client.study(2).front
+        self.assertEqual([], client.study(2).best_trials)
+
     def test_tells_of_the_best_trial(self):
         client = self.connect(self.start(studies=[
             study(best={"trial": TRIAL}), study()]))

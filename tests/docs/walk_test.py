@@ -136,6 +136,7 @@ class Commands(Case):
         "hippo check train.py": "the same",
         "hippo preview a.yaml --server": "the service has another port",
         "hippo best lr-schedules --state": "of another folder",
+        "hippo best accuracy-and-loss": "of another study",
         "hippo export lr-schedules 4": "the same",
         "hippo logs lr-schedules 7": "built-in workloads print nothing",
         "hippo retry": "nothing has failed; by apps.own_code",

@@ -431,6 +431,16 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
   EXPECT_EQ((*folder->load_best(some_study(2, "min")))->trial, 1u);
 }
 
+TEST_F(StateFolderTest, KeepsTheLastFrontOfAStudy) {
+  auto folder = open();
+  commit(*folder, {study_saved{some_study(1, "max")}});
+  EXPECT_EQ(*folder->load_front(study_id{1}), std::nullopt);
+  commit(*folder, {front_saved{study_id{1}, "{}"}});
+  commit(*folder, {front_saved{study_id{1}, "{\"points\": []}"}});
+  EXPECT_EQ(*folder->load_front(study_id{1}), "{\"points\": []}");
+  EXPECT_EQ(*folder->load_front(study_id{2}), std::nullopt);
+}
+
 // A sum that no INTEGER of SQLite holds is not the end of all commits.
 TEST_F(StateFolderTest, TrainedStepsEndAtWhatIsStored) {
   auto folder = open();

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "hippo/core/number.hpp"
+#include "hippo/pareto/dominance.hpp"
+#include "hippo/report/front_text.hpp"
 #include "hippo/report/report.hpp"
 #include "space/fixtures.hpp"
 
@@ -70,6 +72,8 @@ public:
                             event->what});
       if (auto* row = std::get_if<study_saved>(&y))
         row_ = row->study;
+      if (auto* saved = std::get_if<front_saved>(&y))
+        front_ = saved->front;
     }
     if (x.end)
       end_ = x.end;
@@ -102,6 +106,8 @@ public:
       = static_cast<double>((no * 7919 + x.at * 104'729) % 1000) / 1000;
     study_effect::commit entry;
     trial_measured what{no, node_id{1}, x.at, {{"accuracy", value}}};
+    if (!options_.spec.objective.further.empty())
+      what.values["ms"] = static_cast<double>((no * 31 + x.at * 17) % 23);
     entry.records.emplace_back(event_added{study_id{7}, "key", what});
     entry.news.emplace_back(std::move(what));
     journal_.push_back(std::move(entry));
@@ -171,6 +177,7 @@ public:
   std::vector<stored_event> history_;
   std::vector<bool> paused_;
   std::optional<study_end> end_;
+  std::string front_; ///< as it was saved last
   std::size_t records_ = 0;
   std::optional<moment> wake_;
   moment now_{};
@@ -524,6 +531,75 @@ TEST(StudyCore, NoGainForSoManyTrialsEndsIt) {
     EXPECT_EQ(x.end_->state, study_phase::complete);
     x.expect_replayed();
   }
+}
+
+study_options options_of_two(const std::string& more) {
+  auto result = options_of(more);
+  result.spec.objective.further = {{"ms", direction::minimize}};
+  result.spec.objective.constraints = {{"ms", true, 20}};
+  return result;
+}
+
+TEST(StudyCore, OfSeveralMetricsItsFrontIsStored) {
+  for (const std::string algorithm : {"grid", "sha", "{asha: {sampler: tpe}}",
+                                      "nsga2"}) {
+    SCOPED_TRACE(algorithm);
+    world x{options_of_two("algorithm: " + algorithm
+                           + "\nbudget: {trials: 6}\n")};
+    while (const auto next = next_of(x)) {
+      x.train_one(*next);
+      x.commit_all();
+    }
+    ASSERT_TRUE(x.end_);
+    const auto told = front_from_json(x.front_);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->wanted, x.core().trials().wanted());
+    EXPECT_TRUE(told->front.hypervolume);
+    // By the definition, of all that was measured.
+    std::map<std::pair<trial_no, step_t>, metrics> all;
+    for (const auto& trial : x.core().record().trials)
+      for (const auto& y : trial.results)
+        all[{trial.id, y.step}] = y.values;
+    std::set<std::pair<trial_no, step_t>> expected, found;
+    for (const auto& [place, values] : all) {
+      const auto own = outcome_of(values, told->wanted);
+      bool is_in = own.is_feasible();
+      for (const auto& [other, theirs] : all) {
+        const auto worth = outcome_of(theirs, told->wanted);
+        is_in = is_in && !dominates(worth, own)
+                && !(worth.values == own.values && other < place);
+      }
+      if (is_in)
+        expected.insert(place);
+    }
+    for (const auto& point : told->front.points)
+      found.insert({point.trial, point.step});
+    EXPECT_EQ(found, expected);
+    EXPECT_FALSE(x.core().record().best);
+    x.expect_replayed();
+  }
+}
+
+TEST(StudyCore, AFrontThatDoesNotChangeEndsIt) {
+  auto options = options_of_two("algorithm: grid\nbudget: {trials: 6}\n"
+                                "stop_when: {no_gain: 1}\n");
+  options.spec.objective.constraints[0].limit = 0; // which few of them keep
+  world x{options};
+  std::uint64_t without_gain = 0;
+  bool ended = false;
+  while (const auto next = next_of(x)) {
+    ASSERT_FALSE(ended);
+    const auto before = x.core().trials().front().points();
+    const auto at = x.core().trials()[*next].acked;
+    x.train_one(*next);
+    x.commit_all();
+    without_gain += x.core().trials()[*next].acked - at;
+    if (x.core().trials().front().points() != before)
+      without_gain = 0;
+    ended = without_gain >= 12 && !x.core().trials().front().points().empty();
+  }
+  ASSERT_TRUE(ended); // or there is nothing to see
+  EXPECT_EQ(x.core().stored().reason.substr(0, 12), "its front of");
 }
 
 // What is lost if the service is killed is little of its time.

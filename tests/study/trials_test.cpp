@@ -190,5 +190,83 @@ TEST(StudyTrials, InvariantsHoldWhateverIsCalled) {
   }
 }
 
+// -- several metrics ----------------------------------------------------------
+
+study_trials several(std::uint64_t n, bool has_front = true) {
+  objective x{"acc", direction::maximize, 1, {}, {{"ms", true, 5}}};
+  if (has_front)
+    x.further = {{"ms", direction::minimize}};
+  study_trials result{x};
+  result.add(n - 1);
+  for (trial_no no = 0; no < n; ++no)
+    result.ask(no, 9);
+  return result;
+}
+
+void measure(study_trials& xs, trial_no no, step_t at, double acc, double ms) {
+  xs.ack(no, at);
+  xs.measure(no, at, {{"acc", acc}, {"ms", ms}});
+  xs.check_invariants();
+}
+
+std::vector<std::pair<trial_no, step_t>> front_of(const study_trials& xs) {
+  std::vector<std::pair<trial_no, step_t>> result;
+  for (const auto& x : xs.front().points())
+    result.emplace_back(x.trial, x.step);
+  return result;
+}
+
+using places = std::vector<std::pair<trial_no, step_t>>;
+
+TEST(TrialsOfSeveral, HaveAFrontAndNoBest) {
+  auto xs = several(3);
+  measure(xs, 0, 1, 0.5, 4);
+  measure(xs, 1, 1, 0.4, 3);
+  measure(xs, 2, 1, 0.9, 6); // breaks the constraint
+  EXPECT_FALSE(xs.best());
+  EXPECT_EQ(front_of(xs), (places{{0, 1}, {1, 1}}));
+  EXPECT_FALSE(xs[2].best);
+  measure(xs, 1, 2, 0.6, 3);
+  EXPECT_EQ(front_of(xs), (places{{1, 2}}));
+  EXPECT_EQ(xs.front().reference(), (losses{-0.4, 6}));
+}
+
+/// A trial goes by the last measurement that the one before does not dominate.
+TEST(TrialsOfSeveral, ATrialHasOneMeasurementThatStandsForIt) {
+  auto xs = several(1);
+  measure(xs, 0, 1, 0.5, 4);
+  measure(xs, 0, 2, 0.4, 4); // dominated
+  EXPECT_EQ(xs[0].best, (stored_best{1, 0.5}));
+  measure(xs, 0, 3, 0.4, 3);
+  EXPECT_EQ(xs[0].best, (stored_best{3, 0.4}));
+}
+
+TEST(TrialsOfSeveral, WhatHasFailedIsNotOnTheFront) {
+  auto xs = several(3);
+  measure(xs, 0, 1, 0.5, 4);
+  measure(xs, 1, 1, 0.6, 4);
+  measure(xs, 2, 1, 0.1, 5);
+  xs.end(1, trial_state::failed, "why", errc::io_failed);
+  xs.check_invariants();
+  EXPECT_EQ(front_of(xs), (places{{0, 1}}));
+  xs.end(2, trial_state::failed, "why", errc::io_failed);
+  EXPECT_EQ(xs.front().reference(), (losses{-0.5, 4}));
+  xs.retry(1);
+  EXPECT_EQ(front_of(xs), (places{{1, 1}}));
+  EXPECT_EQ(xs.front().reference(), (losses{-0.5, 4}));
+}
+
+/// Of one metric the best of those that keep the constraints is the best.
+TEST(TrialsWithConstraints, TheBestKeepsThem) {
+  auto xs = several(2, false);
+  measure(xs, 0, 1, 0.9, 6);
+  EXPECT_FALSE(xs.best());
+  measure(xs, 0, 2, 0.3, 5);
+  measure(xs, 1, 1, 0.5, 7);
+  EXPECT_EQ(xs.best(), (study_trials::best_measurement{0, 2, 0.3}));
+  EXPECT_EQ(xs[0].best, (stored_best{2, 0.3}));
+  EXPECT_FALSE(xs[1].best);
+}
+
 } // namespace
 } // namespace hippo

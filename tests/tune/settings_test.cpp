@@ -79,8 +79,8 @@ TEST(Settings, AlgorithmsGetTheirRungs) {
 TEST(Settings, MisspeltNamesFindTheRightOnes) {
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
-                 "(must be grid, random, tpe, gp, sha, asha, hyperband, bohb, "
-                 "boss, dehb, median, pbt, client or auto)"});
+                 "(must be grid, random, tpe, gp, nsga2, sha, asha, hyperband, "
+                 "bohb, boss, dehb, median, pbt, client or auto)"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
                  "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "

@@ -1,8 +1,12 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "client_listings.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/report/ranking.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"
 #include "verbs/client_options.hpp"
@@ -41,10 +45,71 @@ void print_best(const study_summary& study, const trial_summary& trial,
     std::cout << "  " << name << ": " << value.dump() << '\n';
 }
 
+/// Prints the front of a study of several metrics, the best of the first one
+/// first.
+int print_front(const best_arguments& x, study_handle& study,
+                const study_summary& known, told_front told) {
+  if (!x.weights.empty())
+    return refuse({errc::invalid_argument,
+                   "--export: study '" + known.name
+                     + "' has several metrics, and so no best trial: choose one"
+                       " of its front, then `hippo export "
+                     + known.name + " TRIAL --weights FILE`"});
+  if (told.front.points.empty())
+    return fail({errc::invalid_argument,
+                 "study '" + known.name + "' has no result yet"
+                   + (told.wanted.constraints.empty()
+                        ? ""
+                        : " that keeps its constraints")},
+                exit_failed); // it may come yet
+  const auto& goals = told.wanted.metrics;
+  auto& points = told.front.points;
+  std::stable_sort(points.begin(), points.end(),
+                   [&](const front_entry& a, const front_entry& b) {
+                     return better(a.values.at(goals[0].metric),
+                                   b.values.at(goals[0].metric),
+                                   goals[0].direction);
+                   });
+  const auto trials = study.trials();
+  if (!trials)
+    return refuse(trials.failure());
+  for (auto& point : points)
+    if (point.trial < trials->size())
+      point.params = read_json((*trials)[point.trial].params);
+  if (x.format == "json") {
+    nlohmann::ordered_json shown{{"study", known.name}};
+    shown.update(to_json(told.wanted, told.front));
+    std::cout << shown.dump(2) << '\n';
+    return exit_done;
+  }
+  std::cout << "study " << known.name << ": "
+            << brief_text({points.size(), told.front.hypervolume}) << '\n';
+  listing shown{{{"trial", cell_look::number}}, {}};
+  for (const auto& goal : goals)
+    shown.columns.push_back({goal.metric, cell_look::number});
+  shown.columns.push_back({"step", cell_look::number});
+  shown.columns.push_back({"params", cell_look::brief});
+  for (const auto& point : points) {
+    std::vector<nlohmann::ordered_json> row{point.trial};
+    for (const auto& goal : goals)
+      row.emplace_back(point.values.at(goal.metric));
+    row.emplace_back(point.step);
+    row.push_back(point.params);
+    shown.rows.push_back(std::move(row));
+  }
+  const auto text = render(shown, {});
+  if (!text)
+    return refuse(text.failure());
+  std::cout << *text;
+  return exit_done;
+}
+
 int best(const best_arguments& x, study_handle& study) {
   const auto known = study.describe();
   if (!known)
     return refuse(known.failure());
+  if (auto front = front_of(known->summary); front && front->has_several())
+    return print_front(x, study, known->summary, std::move(*front));
   const auto trial = study.best();
   if (!trial)
     return fail(trial.failure(), exit_failed); // it may come yet
@@ -64,7 +129,8 @@ int best(const best_arguments& x, study_handle& study) {
 void add_best(verb_table& verbs) {
   const auto x = std::make_shared<best_arguments>();
   auto* verb = x->of.add_to(verbs.add(
-    service_group, "best", "Show a study's best trial, export its weights",
+    service_group, "best",
+    "Show a study's best trial, or its front; export weights",
     "hippo best lr-schedules --export model.pt", [x] {
       if (auto why = x->of.server.know(x->how.common))
         return fail(*why, exit_bad_input);

@@ -288,6 +288,7 @@ progress_view local_service::view(double elapsed_seconds) {
     y.metric = status->metric;
     if (status->best)
       y.best = best_so_far{status->best->trial, status->best->value};
+    y.front = status->front;
     result.studies.push_back(std::move(y));
     auto& work = left.emplace_back(plans[x.workload_key]);
     work.waiting_steps = status->waiting_steps;

@@ -15,8 +15,20 @@ struct trials_arguments {
 
 int trials(trials_arguments& x) {
   return with_study(x.of, [&](client&, study_handle& study) {
+    const auto known = study.describe();
+    if (!known)
+      return refuse(known.failure());
     const auto all = study.trials();
-    return all ? x.listing.print(list_trials(*all)) : refuse(all.failure());
+    if (!all)
+      return refuse(all.failure());
+    const auto front = front_of(known->summary);
+    if (!front || !front->has_several())
+      return x.listing.print(list_trials(*all));
+    const auto measured = study.columns("front");
+    if (!measured)
+      return refuse(measured.failure());
+    return x.listing.print(
+      list_trials(*all, read_json(*measured), front->wanted));
   });
 }
 

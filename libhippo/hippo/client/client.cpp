@@ -377,6 +377,15 @@ expected<std::string> study_handle::importance(step_t step) {
   });
 }
 
+expected<std::string> study_handle::columns(const std::string& what) {
+  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).columnsRequest();
+    request.setWhat(what);
+    return request.send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
 expected<asked_trial> study_handle::ask(const std::string& params) {
   return impl_->call<asked_trial>(repeating::no, [&](session& x) {
     auto request = x.study(id_).askRequest();

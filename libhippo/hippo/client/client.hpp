@@ -79,6 +79,9 @@ struct study_summary {
   std::uint64_t delivered_steps = 0; ///< how far its trials were trained
   std::uint64_t shared_steps = 0; ///< of these, that others had got before
   std::optional<trial_summary> best; ///< the best trial so far
+  /// What it wants and has found, in JSON (docs/http.md), if it wants more than
+  /// one best value; else empty. Of several metrics there is no `best`.
+  std::string front{};
   double active_seconds = 0; ///< for how long it has been worked on
   double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
   /// Why nothing of it can be trained now, and what helps; else empty.
@@ -301,6 +304,10 @@ public:
   /// @param step those measured there; 0: at the last one at which nine tenths
   ///             of the trials were
   expected<std::string> importance(step_t step = 0);
+
+  /// Returns what the page shows of the study, by columns, as JSON.
+  /// @param what `table`, `curves`, `tree`, `front`, ...: see docs/http.md
+  expected<std::string> columns(const std::string& what);
 
   // -- for studies with `algorithm: client`
 

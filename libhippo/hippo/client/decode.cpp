@@ -59,6 +59,7 @@ study_summary decode(schema::StudyInfo::Reader x) {
   result.stopped_seconds = x.getStoppedSeconds();
   if (x.getLeft().isSeconds())
     result.seconds_left = x.getLeft().getSeconds();
+  result.front = x.getFront();
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include <optional>
 #include <set>
 
+#include "hippo/report/front_text.hpp"
 #include "hippo/report/report.hpp"
 
 namespace hippo {
@@ -58,20 +59,24 @@ json to_json(const study_record& x) {
   for (const auto& t : x.trials)
     trials.push_back(to_json(t));
   const bool up = x.direction == direction::maximize;
-  return {{"name", x.name},
-          {"algorithm", x.algorithm},
-          {"workload", x.workload_key},
-          {"exact", x.exact},
-          {"metric", x.metric},
-          {"direction", up ? "maximize" : "minimize"},
-          {"asked_steps", x.asked_steps},
-          {"delivered_steps", x.delivered_steps},
-          {"unique_steps", x.unique_steps},
-          {"shared_steps", x.shared_steps},
-          {"device_seconds", x.device_seconds},
-          {"reason", x.reason},
-          {"best", std::move(best)},
-          {"trials", std::move(trials)}};
+  json result = {{"name", x.name},
+                 {"algorithm", x.algorithm},
+                 {"workload", x.workload_key},
+                 {"exact", x.exact},
+                 {"metric", x.metric},
+                 {"direction", up ? "maximize" : "minimize"},
+                 {"asked_steps", x.asked_steps},
+                 {"delivered_steps", x.delivered_steps},
+                 {"unique_steps", x.unique_steps},
+                 {"shared_steps", x.shared_steps},
+                 {"device_seconds", x.device_seconds},
+                 {"reason", x.reason},
+                 {"best", std::move(best)},
+                 {"trials", std::move(trials)}};
+  // Where it wants more than one best value.
+  if (!x.wanted.metrics.empty() && !x.wanted.is_one())
+    result["front"] = to_json(x.wanted, x.front.value_or(front_record{}));
+  return result;
 }
 
 /// Bytes that are no UTF-8 (a trainer's log) must not lose a whole report.

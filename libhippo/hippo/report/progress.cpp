@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "hippo/core/number.hpp"
+#include "hippo/report/front_text.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {
@@ -44,6 +45,10 @@ study_cells cells_of(const study_progress& x) {
   result.name = fit(printable(x.name), name_columns_max);
   result.count = std::to_string(x.done) + '/' + std::to_string(x.trials);
   result.steps = std::to_string(x.asked_steps) + " steps";
+  if (x.front) {
+    result.best = brief_text(*x.front);
+    return result;
+  }
   result.best = x.best ? fit(printable(x.metric), 14) + ' '
                            + significant(x.best->value, 6) + " (trial "
                            + std::to_string(x.best->trial) + ')'
@@ -84,7 +89,9 @@ std::string render_studies(const std::vector<study_progress>& studies,
     add_bar(line, studies[i].done, studies[i].trials, bar);
     line.add(" " + pad_left(rows[i].count, count) + "  "
              + pad_left(rows[i].steps, steps) + "  ");
-    line.add(rows[i].best, studies[i].best ? style::plain : style::dim);
+    const bool has_result
+      = studies[i].best || (studies[i].front && studies[i].front->points > 0);
+    line.add(rows[i].best, has_result ? style::plain : style::dim);
     result += line.str(columns, colour);
     if (!studies[i].waiting.empty())
       result += text_line{}
@@ -222,11 +229,24 @@ void live_display::clear() {
   draw({}, {});
 }
 
+namespace {
+
+/// ` with value: 0.91`, or all of several metrics.
+std::string value_text(const trial_event& x) {
+  if (x.values.empty())
+    return x.value ? " with value: " + to_text(*x.value) : std::string{};
+  std::string result = " with values: [";
+  for (const auto value : x.values)
+    result += (result.back() == '[' ? "" : ", ") + to_text(value);
+  return result + ']';
+}
+
+} // namespace
+
 std::string trial_line(const trial_event& x) {
   std::string result = x.study.empty() ? "" : x.study + ": ";
   result += "Trial " + std::to_string(x.trial);
-  const auto value =
-    x.value ? " with value: " + to_text(*x.value) : std::string{};
+  const auto value = value_text(x);
   switch (x.state) {
     case trial_state::failed:
       result += " failed: " + (x.failure.empty() ? "unknown"
@@ -241,11 +261,17 @@ std::string trial_line(const trial_event& x) {
       break;
     default:
       result += " finished" + value
-                + (x.value ? " and parameters: " : " with parameters: ")
+                + (!value.empty() ? " and parameters: " : " with parameters: ")
                 + spaced(x.params.is_null() ? nlohmann::ordered_json::object()
                                             : x.params);
   }
   result += '.';
+  if (x.front)
+    result += " Front of " + std::to_string(x.front->points)
+              + (x.front->hypervolume
+                   ? ", hypervolume " + to_text(*x.front->hypervolume)
+                   : std::string{})
+              + '.';
   if (x.best)
     result += " Best is trial " + std::to_string(x.best->trial)
               + " with value: " + to_text(x.best->value) + '.';

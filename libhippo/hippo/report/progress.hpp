@@ -30,6 +30,7 @@ struct study_progress {
   std::string metric;
   std::optional<best_so_far> best;
   std::string waiting{}; ///< why nothing of it can be trained; empty: it can
+  std::optional<front_so_far> front{}; ///< set if it has several metrics
 };
 
 /// What one trainer does now.
@@ -99,13 +100,17 @@ struct trial_event {
   nlohmann::ordered_json params;
   std::string failure;
   std::optional<best_so_far> best; ///< of the study, this trial included
+  /// If the study has several metrics, instead of `value` and `best`:
+  std::vector<double> values{};
+  std::optional<front_so_far> front{};
 };
 
 /// Returns one line, without newline, in Optuna's shape:
 /// `Trial 7 finished with value: 0.91 and parameters: {"lr": 0.1}. Best is
 /// trial 0 with value: 0.92.`, `Trial 7 pruned at step 3 with value: 0.5. ...`
 /// or `Trial 7 failed: reason`; the study's name and a colon before it.
-/// Numbers with all digits.
+/// Of several metrics `with values: [0.91, 3]`, and `Front of 5, hypervolume
+/// 0.4.` at the end. Numbers with all digits.
 std::string trial_line(const trial_event& x);
 
 } // namespace hippo

@@ -17,8 +17,9 @@ inline bool better(double a, double b, direction way) {
   return way == direction::maximize ? a > b : a < b;
 }
 
-/// Returns the trial's best measurement of its study's metric, or nothing if it
-/// has none (NaN does not count).
+/// Returns the trial's best measurement of its study's metric, the first one of
+/// several, or nothing if it has none (NaN does not count, nor what breaks a
+/// constraint).
 std::optional<best_value> best_of(const trial_record& trial,
                                   const study_record& study);
 

@@ -9,6 +9,7 @@
 
 #include "hippo/core/choice.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/pareto/goals.hpp"
 
 namespace hippo {
 
@@ -39,6 +40,30 @@ struct best_record {
   nlohmann::ordered_json params;
 };
 
+/// A measurement of a study's front: none of its measurements dominates it.
+struct front_entry {
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  metrics values;                  ///< all that was measured there
+  nlohmann::ordered_json params{}; ///< of the trial; null: not looked up
+};
+
+/// How good a study of several metrics is: what takes the place of its best
+/// measurement.
+struct front_record {
+  std::vector<front_entry> points; ///< by trial, then step
+  /// Up to `reference`, of which each metric is the worst that trials measured
+  /// first: it never falls. Nothing as long as there is none.
+  std::optional<double> hypervolume;
+  metrics reference;
+};
+
+/// The same as two numbers.
+struct front_so_far {
+  std::size_t points = 0;
+  std::optional<double> hypervolume;
+};
+
 /// What is known of one study.
 struct study_record {
   std::string name;
@@ -60,6 +85,9 @@ struct study_record {
   std::string reason{}; ///< why it ended early, or has paused by itself
   std::optional<best_record> best;
   std::vector<trial_record> trials;
+  /// All that it wants; no metrics: its one metric, and no constraints.
+  goals wanted{};
+  std::optional<front_record> front{}; ///< set if it has several metrics
 };
 
 /// A stage of the merged tree as it came to be, for the picture.

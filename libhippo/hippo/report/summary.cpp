@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "hippo/core/number.hpp"
+#include "hippo/report/front_text.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/text.hpp"
@@ -67,18 +68,81 @@ std::string counts_text(const study_record& study) {
   return result;
 }
 
+/// What a study wants: `maximize acc, minimize ms, ms <= 5`.
+std::string wanted_text(const study_record& study) {
+  auto wanted = study.wanted;
+  if (wanted.metrics.empty())
+    wanted.metrics = {{study.metric, study.direction}};
+  std::string result;
+  for (const auto& goal : wanted.metrics)
+    result += (result.empty() ? "" : ", ")
+              + std::string{goal.direction == direction::maximize
+                              ? "maximize "
+                              : "minimize "}
+              + goal.metric;
+  for (const auto& constraint : wanted.constraints)
+    result += ", " + to_text(constraint);
+  return result;
+}
+
+/// The front of a study of several metrics, the best of the first one first.
+void add_front(page& out, const study_record& study, std::size_t rows) {
+  const auto& goals = study.wanted.metrics;
+  auto points = study.front->points;
+  if (points.empty()) {
+    out.add(study.wanted.constraints.empty()
+              ? "  no results"
+              : "  no results that keep the constraints",
+            style::dim);
+    return;
+  }
+  out.add("  " + brief_text({points.size(), study.front->hypervolume}));
+  std::stable_sort(points.begin(), points.end(),
+                   [&](const front_entry& a, const front_entry& b) {
+                     return better(a.values.at(goals[0].metric),
+                                   b.values.at(goals[0].metric),
+                                   goals[0].direction);
+                   });
+  points.resize(std::min(points.size(), rows));
+  std::vector<std::size_t> widths;
+  for (const auto& goal : goals) {
+    auto& width = widths.emplace_back(display_width(goal.metric));
+    for (const auto& x : points)
+      width = std::max(width, to_text(x.values.at(goal.metric)).size());
+  }
+  std::string heading = pad_left("trial", 7);
+  for (std::size_t k = 0; k < goals.size(); ++k)
+    heading += "  " + pad_right(goals[k].metric, widths[k]);
+  out.add(heading + pad_left("step", 6) + pad_left("shared", 8)
+            + "  parameters",
+          style::dim);
+  for (const auto& x : points) {
+    text_line line;
+    line.add(pad_left(std::to_string(x.trial), 7));
+    for (std::size_t k = 0; k < goals.size(); ++k)
+      line.add("  " + pad_right(to_text(x.values.at(goals[k].metric)),
+                                widths[k]));
+    const auto& trial = study.trials.at(x.trial);
+    line.add(pad_left(std::to_string(x.step), 6));
+    line.add(pad_left(std::to_string(trial.shared_steps), 8) + "  ");
+    line.add(brief(distinct_params(trial, study)));
+    out.add(line);
+  }
+}
+
 void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
   text_line heading;
   heading.add(fit(printable(study.name), 40), style::bold);
-  heading.add(
-    "  " + study.algorithm + ", "
-    + (study.direction == direction::maximize ? "maximize " : "minimize ")
-    + study.metric);
+  heading.add("  " + study.algorithm + ", " + wanted_text(study));
   out.add(heading);
   out.add("  " + counts_text(study), style::dim);
   if (!study.reason.empty())
     for (const auto& line : wrap(printable(study.reason), columns_max - 2))
       out.add("  " + line);
+  if (study.front) {
+    add_front(out, study, rows);
+    return;
+  }
 
   struct entry {
     const trial_record* trial;

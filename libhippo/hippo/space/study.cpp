@@ -45,12 +45,13 @@ public:
     study_.file = notes_->file();
     collect_marks(*root_);
     known_keys(*root_, "key",
-               {"study", "workload", "objective", "steps", "space", "algorithm",
-                "budget", "stop_when", "seed", "weight", "on_error",
-                "devices"});
+               {"study", "workload", "objective", "constraints", "steps",
+                "space", "algorithm", "budget", "stop_when", "seed", "weight",
+                "on_error", "devices"});
     read_name();
     read_workload();
     read_objective();
+    read_constraints();
     // Where the last step is not known, what can be checked without it is.
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space"))
@@ -287,45 +288,141 @@ private:
 
   void read_objective() {
     const auto* x = required(*root_, "objective");
-    if (x == nullptr || !is_map(*x, "metric, direction, every"))
+    if (x == nullptr)
       return;
-    known_keys(*x, "key", {"metric", "direction", "every"});
-    if (const auto* metric = required(*x, "metric"))
-      read_metric(*metric);
+    std::vector<metric_goal> found;
+    if (x->type != kind::list) {
+      if (is_map(*x, "metric, direction, every"))
+        read_goal(*x, found);
+    } else if (x->items.empty() || x->items.size() > goals_max) {
+      notes_->error(*x, "must hold 1 to " + std::to_string(goals_max)
+                          + " metrics, found "
+                          + std::to_string(x->items.size()));
+    } else {
+      for (const auto& item : x->items)
+        if (is_map(item, "metric, direction, every"))
+          read_goal(item, found);
+    }
+    if (found.empty())
+      return;
+    study_.objective.metric = found.front().metric;
+    study_.objective.direction = found.front().direction;
+    study_.objective.further.assign(found.begin() + 1, found.end());
+  }
+
+  void read_goal(const document& x, std::vector<metric_goal>& found) {
+    known_keys(x, "key", {"metric", "direction", "every"});
+    auto& goal = found.emplace_back();
+    if (const auto* metric = required(x, "metric"))
+      read_metric(*metric, goal);
+    const auto is_same = [&](const metric_goal& other) {
+      return !goal.metric.empty() && other.metric == goal.metric;
+    };
+    if (std::any_of(found.begin(), found.end() - 1, is_same))
+      notes_->error(x, "'" + goal.metric + "' is named twice");
     if (workload_ != nullptr && workload_->open)
-      required(*x, "direction"); // nobody else knows
-    if (const auto* way = x->find("direction")) {
+      required(x, "direction"); // nobody else knows
+    if (const auto* way = x.find("direction")) {
       const auto name = word(*way);
       if (name == "maximize")
-        study_.objective.direction = direction::maximize;
+        goal.direction = direction::maximize;
       else if (name == "minimize")
-        study_.objective.direction = direction::minimize;
+        goal.direction = direction::minimize;
       else if (name)
         notes_->error(
           *way, unknown_text("direction", *name, {"maximize", "minimize"}));
     }
-    if (const auto* every = x->find("every"))
-      study_.objective.every = whole(*every, 1, step_limit).value_or(1);
+    if (const auto* every = x.find("every"))
+      read_every(*every);
   }
 
-  void read_metric(const document& x) {
+  /// All metrics are measured together.
+  void read_every(const document& x) {
+    const auto steps = whole(x, 1, step_limit);
+    if (!steps)
+      return;
+    if (every_ && *every_ != *steps)
+      notes_->error(x, "must be " + std::to_string(*every_)
+                         + " as for the metric before it, since all are"
+                           " measured together, found "
+                         + std::to_string(*steps));
+    every_ = every_.value_or(*steps);
+    study_.objective.every = *every_;
+  }
+
+  void read_metric(const document& x, metric_goal& goal) {
     const auto name = word(x);
     if (!name)
       return;
-    study_.objective.metric = *name;
+    goal.metric = *name;
     if (const auto why = refused_name(*name))
       notes_->error(x, *why);
+    if (const auto* metric = find_metric(x, *name))
+      goal.direction = metric->better;
+  }
+
+  /// Returns the workload's metric of a name; null if it is not known, which is
+  /// an error unless nobody knows.
+  const metric_descriptor* find_metric(const document& x,
+                                       const std::string& name) {
     if (workload_ == nullptr || workload_->open)
-      return;
+      return nullptr;
     std::vector<std::string> known;
     for (const auto& metric : workload_->metrics) {
-      if (metric.name == *name) {
-        study_.objective.direction = metric.better;
-        return;
-      }
+      if (metric.name == name)
+        return &metric;
       known.push_back(metric.name);
     }
-    notes_->error(x, unknown_text("metric", *name, known));
+    notes_->error(x, unknown_text("metric", name, known));
+    return nullptr;
+  }
+
+  void read_constraints() {
+    const auto* x = root_->find("constraints");
+    if (x == nullptr)
+      return;
+    if (x->type != kind::list || x->items.empty()
+        || x->items.size() > constraints_max) {
+      notes_->error(*x, "must be a list of 1 to "
+                          + std::to_string(constraints_max)
+                          + " constraints such as 'ms <= 5', found "
+                          + (x->type == kind::list
+                               ? std::to_string(x->items.size())
+                               : x->found()));
+      return;
+    }
+    for (const auto& item : x->items)
+      if (const auto text = word(item))
+        read_constraint(item, *text);
+  }
+
+  void read_constraint(const document& x, const std::string& text) {
+    const auto at = std::min(text.find("<="), text.find(">="));
+    const auto trimmed = [](const std::string& part) {
+      const auto begin = part.find_first_not_of(' ');
+      const auto end = part.find_last_not_of(' ');
+      return begin == std::string::npos ? std::string{}
+                                        : part.substr(begin, end + 1 - begin);
+    };
+    metric_constraint result;
+    result.metric = trimmed(text.substr(0, at));
+    if (at == std::string::npos || result.metric.empty()) {
+      notes_->error(x, "must be a metric, <= or >=, and a number, such as"
+                       " 'ms <= 5', found "
+                         + x.found());
+      return;
+    }
+    result.is_at_most = text[at] == '<';
+    if (const auto why = refused_name(result.metric))
+      notes_->error(x, *why);
+    find_metric(x, result.metric);
+    auto number = x;
+    number.text = trimmed(text.substr(at + 2));
+    number.quoted = false;
+    if (const auto limit = finite(number)) {
+      result.limit = *limit;
+      study_.objective.constraints.push_back(std::move(result));
+    }
   }
 
   std::optional<step_t> read_steps() {
@@ -415,10 +512,17 @@ private:
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
+  std::optional<step_t> every_; ///< as it was given first
   study_spec study_;
 };
 
 } // namespace
+
+goals objective::all() const {
+  goals result{{{metric, direction}}, constraints};
+  result.metrics.insert(result.metrics.end(), further.begin(), further.end());
+  return result;
+}
 
 expected<std::string> read_study_text(const std::string& path) {
   const auto unreadable = [&]() -> error {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/pareto/goals.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/mark.hpp"
@@ -137,9 +138,15 @@ struct diagnostic {
 
 /// What a study maximises or minimises.
 struct objective {
+  /// Where there are several, the first one: schedules that follow measurements
+  /// follow it.
   std::string metric;
   hippo::direction direction = direction::maximize;
   step_t every = 1; ///< steps between two measurements
+  std::vector<metric_goal> further{}; ///< metrics beyond the first
+  std::vector<metric_constraint> constraints{};
+
+  [[nodiscard]] goals all() const;
 };
 
 /// The algorithm that asks for trials; `tune/` gives the options meaning.

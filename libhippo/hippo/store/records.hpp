@@ -228,6 +228,15 @@ struct trial_saved {
   stored_trial trial;
 };
 
+/// Saves the front of a study that wants more than one best value, in JSON
+/// (`report/front_text.hpp`), in place of what was saved before. It follows from
+/// the study and what it has received.
+/// REQUIRES: the study was saved before, or along with it.
+struct front_saved {
+  study_id study{};
+  std::string front;
+};
+
 /// A study is about to receive something, or has chosen something.
 /// REQUIRES: the study and, for a measurement, the result were added before, or
 /// along with it.
@@ -269,8 +278,9 @@ struct lease_epoch_begun {
 
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
-                 checkpoint_removed, output_added, study_saved, trial_saved, event_added,
-                 steps_trained, study_served, lease_epoch_begun>;
+                 checkpoint_removed, output_added, study_saved, trial_saved,
+                 front_saved, event_added, steps_trained, study_served,
+                 lease_epoch_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

@@ -89,6 +89,9 @@ public:
   /// first. Trials that have failed are none: they have no result.
   expected<std::optional<stored_trial>> load_best(const stored_study& study);
 
+  /// Returns what `front_saved` saved of a study last, if it has.
+  expected<std::optional<std::string>> load_front(study_id study);
+
   /// Returns where in the plan a trial was measured at a step; nothing if it
   /// was not, or if a client measured it.
   expected<std::optional<node_id>>

@@ -90,7 +90,11 @@ state_writer::open(const std::string& path) {
                                " workload INTEGER NOT NULL,"
                                " node INTEGER NOT NULL, step INTEGER NOT NULL,"
                                " text TEXT NOT NULL,"
-                               " UNIQUE (workload, node, step)) STRICT;");
+                               " UNIQUE (workload, node, step)) STRICT;"
+                               "CREATE TABLE IF NOT EXISTS fronts ("
+                               " study INTEGER PRIMARY KEY"
+                               " REFERENCES studies,"
+                               " front TEXT NOT NULL) STRICT;");
       !set)
     return set.failure();
   std::unique_ptr<state_writer> result{
@@ -147,6 +151,9 @@ expected<std::monostate> state_writer::prepare_writers() {
      " failure = excluded.failure, shared = excluded.shared,"
      " chosen = excluded.chosen, predicted = excluded.predicted,"
      " untrained = excluded.untrained"},
+    {&writers_.save_front,
+     "INSERT INTO fronts VALUES (?, ?)"
+     " ON CONFLICT (study) DO UPDATE SET front = excluded.front"},
     {&writers_.add_event,
      "INSERT INTO events (study, kind, trial, step, workload, node, code, text,"
      " shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -166,7 +173,8 @@ expected<std::monostate>
 state_writer::commit(const std::vector<journal_record>& records) {
   const bool follows
     = std::all_of(records.begin(), records.end(), [](const auto& x) {
-        return std::holds_alternative<trial_saved>(x);
+        return std::holds_alternative<trial_saved>(x)
+               || std::holds_alternative<front_saved>(x);
       });
   if (!follows)
     return write_all(records);
@@ -332,6 +340,10 @@ expected<std::monostate> state_writer::write(const study_served& x) {
   return writers_.add_served.bind_real(1, x.device_seconds)
     .bind(2, x.study)
     .run();
+}
+
+expected<std::monostate> state_writer::write(const front_saved& x) {
+  return writers_.save_front.bind(1, x.study).bind_text(2, x.front).run();
 }
 
 expected<std::monostate> state_writer::write(const trial_saved& x) {

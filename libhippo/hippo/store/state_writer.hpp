@@ -46,7 +46,7 @@ private:
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, add_checkpoint, remove_checkpoint, add_output,
-      forget_outputs, save_study, save_trial,
+      forget_outputs, save_study, save_trial, save_front,
       add_event, add_trained, add_served, set_generation;
   };
 
@@ -71,6 +71,7 @@ private:
   expected<std::monostate> write(const study_saved& x);
   expected<std::monostate> write(const study_served& x);
   expected<std::monostate> write(const trial_saved& x);
+  expected<std::monostate> write(const front_saved& x);
   expected<std::monostate> write(const event_added& x);
   expected<std::monostate> write(const lease_epoch_begun& x);
   expected<std::uint64_t> workload_id(const std::string& key);

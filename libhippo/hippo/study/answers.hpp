@@ -31,6 +31,7 @@ struct study_status {
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
   expected_work to_come; ///< beyond what its trials have been asked for
   std::optional<best_record> best;
+  std::optional<front_so_far> front; ///< set if it has several metrics
 };
 
 /// What came of a command.

@@ -224,22 +224,23 @@ void study_core::follow(const trial_measured& x) {
   unsaved_.insert(no);
   if (hippo::has_ended(trials_[no].state))
     return;
-  if (const auto& wanted = options_.spec.objective.metric;
-      !x.values.contains(wanted)) {
+  if (const auto* missing = missing_in(x.values)) {
     drop_trial(no, trial_state::failed,
                "at step " + std::to_string(x.at)
-                 + ": the workload does not measure '" + wanted
+                 + ": the workload does not measure '" + *missing
                  + "'; it measures " + names_of(x.values));
     take_turn(tuner_->on_failure(no));
     return;
   }
   const auto best = trials_.best();
-  const auto value = trials_.measure(no, x.at, x.values);
-  if (!best || trials_.best()->value != best->value)
+  const auto changes = trials_.front().changes();
+  trials_.measure(no, x.at, x.values);
+  if (trials_.has_front() ? trials_.front().changes() != changes
+                          : !best || trials_.best()->value != best->value)
     steps_without_gain_ = 0;
   if (x.at == trials_[no].asked_to && x.at < last_rung_)
     trials_.pause(no); // unless the algorithm goes on at once
-  const auto next = tuner_->on_result(no, x.at, value);
+  const auto next = tuner_->on_result(no, x.at, x.values);
   if (x.at == last_rung_)
     end_trial(no, trial_state::complete);
   take_turn(next);
@@ -507,6 +508,7 @@ void study_core::end_trial(trial_no no, trial_state how, std::string failure,
   }
   if (const auto& best = trials_.best())
     event.best = best_so_far{best->trial, best->value};
+  tell_front(event);
   effects_.emplace_back(study_effect::notify_trial{std::move(event)});
 }
 
@@ -600,6 +602,7 @@ std::vector<journal_record> study_core::take_unsaved() {
   for (auto no : std::exchange(unsaved_, {}))
     result.emplace_back(
       trial_saved{stored.id, stored_of(no, unsaved_added_.erase(no) > 0)});
+  save_front(result);
   return result;
 }
 
@@ -691,6 +694,7 @@ study_status study_core::status(moment now) const {
   result.waiting_steps = trials_.waiting_steps();
   result.to_come = has_ended() ? expected_work{} : tuner_->to_come();
   result.best = shown_best();
+  result.front = front_in_brief();
   return result;
 }
 
@@ -721,6 +725,8 @@ study_record study_core::record() const {
   result.asked_steps = trials_.asked_steps();
   result.reason = options_.stored.reason;
   result.best = shown_best();
+  result.wanted = trials_.wanted();
+  result.front = shown_front();
   for (trial_no no = 0; no < trials_.size(); ++no) {
     const auto& x = result.trials.emplace_back(record_of(no));
     result.delivered_steps += x.steps;

@@ -225,6 +225,8 @@ private:
   effects finish_for(std::string why);
   /// Says why the study's rule ends it, if it does.
   [[nodiscard]] std::optional<std::string> reason_to_stop() const;
+  /// The same of several metrics.
+  [[nodiscard]] std::optional<std::string> reason_of_front() const;
 
   // -- what follows -----------------------------------------------------------
 
@@ -248,6 +250,15 @@ private:
   [[nodiscard]] trained_answer answer_of(trial_no no, step_t to) const;
   [[nodiscard]] nlohmann::ordered_json shown_params(trial_no no) const;
   [[nodiscard]] std::optional<best_record> shown_best() const;
+  /// Of several metrics:
+  [[nodiscard]] std::optional<front_record> shown_front() const;
+  [[nodiscard]] std::optional<front_so_far> front_in_brief() const;
+  void tell_front(trial_event& event) const;
+  /// Saves the front if it has changed since, where there is more to save than
+  /// trials have.
+  void save_front(std::vector<journal_record>& out);
+  /// Returns a metric that the study wants and that was not measured, or null.
+  [[nodiscard]] const std::string* missing_in(const metrics& values) const;
   [[nodiscard]] trial_record record_of(trial_no no) const;
   [[nodiscard]] double active_seconds(moment now) const;
   /// What its budget leaves trainers to work for it, if it has one.
@@ -271,6 +282,8 @@ private:
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
   bool replaying_ = false;
+  /// The front as it was saved last: how often it had changed, and its volume.
+  std::optional<std::pair<std::uint64_t, std::optional<double>>> saved_front_;
   std::set<trial_no> unsaved_;       ///< trials that have changed
   std::set<trial_no> unsaved_added_; ///< trials that are new
   std::set<trial_no> unsaved_chosen_; ///< those with values that were learned

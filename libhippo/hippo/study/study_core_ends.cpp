@@ -42,7 +42,10 @@ study_core::effects study_core::finish_for(std::string why) {
 
 std::optional<std::string> study_core::reason_to_stop() const {
   const auto& [value, no_gain] = options_.spec.stop_when;
-  const auto& [metric, direction, every] = options_.spec.objective;
+  if (trials_.has_front())
+    return reason_of_front();
+  const auto& metric = options_.spec.objective.metric;
+  const auto direction = options_.spec.objective.direction;
   const auto& best = trials_.best();
   if (!best || has_ended() || tuner_->done()) // then it ends anyway
     return std::nullopt;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "hippo/pareto/dominance.hpp"
+
 namespace hippo {
 
 namespace {
@@ -60,12 +62,63 @@ double study_trials::measure(trial_no no, step_t at_step,
   x.results.emplace_back(at_step, packed_metrics{values, names_});
   held_bytes_ += sizeof(x.results.back()) + values.size() * sizeof(double)
                  + 2 * block_bytes;
+  if (has_front())
+    add_to_front(no, at_step, value, values);
+  else if (wanted_.is_one() || outcome_of(values, wanted_).is_feasible())
+    compare(no, at_step, value);
+  check(no);
+  return value;
+}
+
+void study_trials::compare(trial_no no, step_t at_step, double value) {
+  auto& x = at(no);
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
   if (is_new_best(no, at_step, value))
     best_ = best_measurement{no, at_step, value};
-  check(no);
-  return value;
+}
+
+void study_trials::add_to_front(trial_no no, step_t at_step, double value,
+                                const metrics& values) {
+  auto& x = at(no);
+  const auto worth = outcome_of(values, wanted_);
+  front_.add(no, at_step, worth, x.results.size() == 1);
+  if (!worth.is_feasible())
+    return;
+  if (x.best) {
+    const auto before = result_near(no, x.best->step);
+    if (dominates(outcome_of(before->values, wanted_), worth))
+      return;
+  }
+  x.best = stored_best{at_step, value};
+}
+
+bool study_trials::is_in_front(trial_no no) const {
+  const auto& points = front_.points();
+  if (std::any_of(points.begin(), points.end(),
+                  [no](const front_point& x) { return x.trial == no; }))
+    return true;
+  const auto& results = (*this)[no].results;
+  if (results.empty())
+    return false;
+  const auto first
+    = outcome_of(results.front().second.unpack(names_), wanted_);
+  for (std::size_t k = 0; k < first.values.size(); ++k)
+    if (!first.is_nan && first.values[k] == front_.reference()[k])
+      return true;
+  return false;
+}
+
+void study_trials::find_front() {
+  front_.clear();
+  for (trial_no no = 0; no < entries_.size(); ++no) {
+    const auto& x = entries_[no];
+    if (x.state == trial_state::failed)
+      continue;
+    for (const auto& [step, values] : x.results)
+      front_.add(no, step, outcome_of(values.unpack(names_), wanted_),
+                 &values == &x.results.front().second);
+  }
 }
 
 void study_trials::pause(trial_no no) {
@@ -87,6 +140,8 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
   ++finished_;
   if (how == trial_state::failed && best_ && best_->trial == no)
     find_best();
+  if (how == trial_state::failed && has_front() && is_in_front(no))
+    find_front();
   check(no);
   return true;
 }
@@ -100,8 +155,10 @@ void study_trials::retry(trial_no no) {
   x.cause.reset();
   --finished_;
   waiting_steps_ += waiting(x);
-  if (x.best)
+  if (x.best && !has_front())
     find_best();
+  if (has_front() && !x.results.empty())
+    find_front();
   check(no);
 }
 
@@ -185,7 +242,7 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
   assert(x.shared <= x.acked);
-  assert(!x.best || x.state == trial_state::failed
+  assert(!x.best || x.state == trial_state::failed || has_front()
          || (best_ && !is_better(x.best->value, best_->value)));
 }
 
@@ -202,6 +259,8 @@ void study_trials::check_invariants() const {
   assert(finished == finished_);
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());
+  for (const auto& x : front_.points())
+    assert(entries_[x.trial].state != trial_state::failed);
   assert(!best_ || entries_[best_->trial].state != trial_state::failed);
 #endif
 }

@@ -10,6 +10,7 @@
 #include "hippo/core/error.hpp"
 #include "hippo/core/packed_metrics.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/pareto/front.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/records.hpp"
@@ -36,13 +37,17 @@ public:
     step_t shared = 0; ///< of its steps, those that a trial had got before
     /// In the order in which they came; see `results_of`.
     std::vector<std::pair<step_t, packed_metrics>> results;
-    std::optional<stored_best> best; ///< of the results
+    /// Of the results, of those that keep the constraints; of several metrics
+    /// the last one that the one before it does not dominate, with the value of
+    /// the first metric.
+    std::optional<stored_best> best;
     std::string failure;
     /// What the trainers have failed with; nothing: no trainer has.
     std::optional<errc> cause;
   };
 
-  /// The best measurement of all trials that have not failed.
+  /// The best measurement of all trials that have not failed; there is none of
+  /// several metrics.
   struct best_measurement {
     trial_no trial = 0;
     step_t at = 0;
@@ -51,7 +56,8 @@ public:
       = default;
   };
 
-  explicit study_trials(objective x) : objective_(std::move(x)) {}
+  explicit study_trials(objective x)
+    : objective_(std::move(x)), wanted_(objective_.all()) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept { return entries_.size(); }
   /// REQUIRES (here and below): `no < size()`.
@@ -112,6 +118,14 @@ public:
   [[nodiscard]] const std::optional<best_measurement>& best() const noexcept {
     return best_;
   }
+  /// What the study wants, and, where that is several metrics, the front of all
+  /// trials that have not failed.
+  [[nodiscard]] const goals& wanted() const noexcept { return wanted_; }
+  [[nodiscard]] bool has_front() const noexcept {
+    return wanted_.metrics.size() > 1;
+  }
+  [[nodiscard]] const hippo::front& front() const noexcept { return front_; }
+
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
   /// About how much memory these books take, in bytes. O(1).
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
@@ -136,8 +150,17 @@ private:
   [[nodiscard]] bool is_better(double x, double y) const;
   [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
   void find_best();
+  /// Takes a measurement to the best of its trial, and of all.
+  void compare(trial_no no, step_t at, double value);
+  /// The same of several metrics.
+  void add_to_front(trial_no no, step_t at, double value,
+                    const metrics& values);
+  /// Whether a trial has a part in the front or in its reference point.
+  [[nodiscard]] bool is_in_front(trial_no no) const;
+  void find_front();
 
   objective objective_;
+  goals wanted_;
   std::deque<entry> entries_; ///< by number
   metric_names names_;        ///< of all results
   std::uint64_t finished_ = 0;
@@ -145,6 +168,7 @@ private:
   std::uint64_t waiting_steps_ = 0;
   std::uint64_t held_bytes_ = 0; ///< of what entries have
   std::optional<best_measurement> best_;
+  hippo::front front_; ///< of several metrics
 };
 
 } // namespace hippo

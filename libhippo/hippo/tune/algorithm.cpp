@@ -20,17 +20,20 @@ namespace hippo {
 namespace {
 
 std::unique_ptr<algorithm> make_asha(const tune_settings& x,
-                                     const trial_states* states) {
+                                     const trial_states* states,
+                                     const trial_outcomes* outcomes) {
   auto rungs = rung_steps(x.min, x.max, x.eta);
   if (x.may_resume)
     return std::make_unique<asha_promotion>(x.trials, std::move(rungs), x.eta,
-                                            x.better, x.concurrent, states);
+                                            x.better, x.concurrent, states,
+                                            outcomes);
   return std::make_unique<asha_stopping>(x.trials, std::move(rungs), x.eta,
-                                         x.better, x.concurrent);
+                                         x.better, x.concurrent, outcomes);
 }
 
 std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
-                                          const trial_states* states) {
+                                          const trial_states* states,
+                                          const trial_outcomes* outcomes) {
   auto round = hyperband_brackets(x.min, x.max, x.eta);
   round.resize(x.brackets);
   hyperband::make_rule rule;
@@ -40,10 +43,11 @@ std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
       return std::make_unique<sub_sampling>(trials, rungs, better);
     };
   else
-    rule = [better = x.better, eta = x.eta,
-            states](std::uint64_t trials, const std::vector<step_t>& rungs,
-                    trial_no first) {
-      return std::make_unique<sha>(trials, rungs, eta, better, states, first);
+    rule = [better = x.better, eta = x.eta, states,
+            outcomes](std::uint64_t trials, const std::vector<step_t>& rungs,
+                      trial_no first) {
+      return std::make_unique<sha>(trials, rungs, eta, better, states, first,
+                                   outcomes);
     };
   return std::make_unique<hyperband>(x.trials, std::move(round), x.in_turn,
                                      std::move(rule));
@@ -52,21 +56,24 @@ std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
 } // namespace
 
 std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
-                                          const trial_states* states) {
+                                          const trial_states* states,
+                                          const trial_outcomes* outcomes) {
   const auto x = read_settings(study);
   switch (x.kind) {
     case algorithm_kind::grid:
     case algorithm_kind::random:
     case algorithm_kind::tpe:
     case algorithm_kind::gp:
+    case algorithm_kind::nsga2:
       return std::make_unique<full_training>(x.trials, x.max, x.concurrent);
     case algorithm_kind::sha:
-      return std::make_unique<sha>(
-        x.trials, rung_steps(x.min, x.max, x.eta), x.eta, x.better, states);
+      return std::make_unique<sha>(x.trials,
+                                   rung_steps(x.min, x.max, x.eta), x.eta,
+                                   x.better, states, 0, outcomes);
     case algorithm_kind::asha:
-      return make_asha(x, states);
+      return make_asha(x, states, outcomes);
     case algorithm_kind::hyperband:
-      return make_hyperband(x, states);
+      return make_hyperband(x, states, outcomes);
     case algorithm_kind::dehb:
       return std::make_unique<dehb>(x.trials, rung_steps(x.min, x.max, x.eta),
                                     x.eta, x.promotes_always, x.better,

@@ -70,6 +70,7 @@ public:
 };
 
 class trial_states;
+class trial_outcomes;
 
 /// What an algorithm will likely ask for yet, beyond what it has.
 struct expected_work {
@@ -136,8 +137,12 @@ public:
 /// `check_algorithm`.
 /// @param states may be null: then equals go by their numbers; otherwise it
 ///               outlives the algorithm
+/// @param outcomes what trials have measured, where the study has several
+///                 metrics or constraints: the values that it is told mean
+///                 nothing then; it outlives the algorithm
 std::unique_ptr<algorithm>
-make_algorithm(const study_spec& study, const trial_states* states = nullptr);
+make_algorithm(const study_spec& study, const trial_states* states = nullptr,
+               const trial_outcomes* outcomes = nullptr);
 
 /// Checks a study's algorithm and its options (name, types, ranges).
 /// @param has_clients whether clients can decide for a study (`client`)

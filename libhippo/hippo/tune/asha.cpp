@@ -157,15 +157,18 @@ expected_work asha::to_come() const {
 asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                std::uint64_t eta, direction better,
                                std::optional<std::uint64_t> concurrent,
-                               const trial_states* states)
+                               const trial_states* states,
+                               const trial_outcomes* outcomes)
   : asha(trials, std::move(rungs), eta, better, concurrent),
     boards_(last_rung()),
-    states_(states) {}
+    states_(states),
+    outcomes_(outcomes) {}
 
 void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
   auto& board = boards_[state(trial).rung];
   board.values.insert(state(trial).at_rung);
   board.resting.insert(state(trial).at_rung);
+  board.is_stale = outcomes_ != nullptr;
 }
 
 void asha_promotion::on_lost(trial_no trial, trial_phase before) {
@@ -223,6 +226,28 @@ trial_no asha_promotion::choose_equal(std::size_t rung) const {
   return candidates.front();
 }
 
+void asha_promotion::reorder(std::size_t rung) {
+  auto& board = boards_[rung];
+  if (!std::exchange(board.is_stale, false))
+    return;
+  std::vector<standing> all;
+  for (const auto* part : {&board.values.best(), &board.values.rest()})
+    all.insert(all.end(), part->begin(), part->end());
+  std::set<trial_no> resting;
+  for (const auto& x : board.resting)
+    resting.insert(x.trial);
+  outcomes_->rank(all, rung_step(rung));
+  board.values = {};
+  board.resting.clear();
+  for (const auto& x : all) {
+    board.values.insert(x);
+    if (!resting.contains(x.trial))
+      continue;
+    board.resting.insert(x);
+    state(x.trial).at_rung = x;
+  }
+}
+
 trial_no asha_promotion::take_best(std::size_t rung) {
   auto& board = boards_[rung];
   const auto best = *board.resting.begin();
@@ -243,6 +268,7 @@ trial_no asha_promotion::take_best(std::size_t rung) {
 
 bool asha_promotion::resume(std::vector<action>& out) {
   for (auto rung = boards_.size(); rung-- > 0;) {
+    reorder(rung);
     auto& board = boards_[rung];
     auto& values = board.values;
     values.split((values.size() + board.failed) / eta());
@@ -258,6 +284,7 @@ bool asha_promotion::resume(std::vector<action>& out) {
 bool asha_promotion::resume_last(std::vector<action>& out) {
   for (auto rung = boards_.size(); rung-- > 0;)
     if (!boards_[rung].resting.empty()) {
+      reorder(rung);
       train(take_best(rung), static_cast<std::uint32_t>(rung + 1), out);
       return true;
     }
@@ -268,21 +295,43 @@ bool asha_promotion::resume_last(std::vector<action>& out) {
 
 asha_stopping::asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
                              std::uint64_t eta, direction better,
-                             std::optional<std::uint64_t> concurrent)
+                             std::optional<std::uint64_t> concurrent,
+                             const trial_outcomes* outcomes)
   : asha(trials, std::move(rungs), eta, better, concurrent),
-    recorded_(last_rung()) {}
+    recorded_(last_rung()),
+    outcomes_(outcomes) {}
+
+bool asha_stopping::record(trial_no trial, std::size_t rung) {
+  const auto& x = state(trial).at_rung;
+  auto& recorded = recorded_[rung];
+  const auto limit = cutoff(recorded, eta());
+  const bool stops = limit && (x.is_nan || x.loss > *limit);
+  if (!x.is_nan)
+    recorded.insert(x);
+  return stops;
+}
+
+bool asha_stopping::record_outcome(trial_no trial, std::size_t rung) {
+  auto& recorded = recorded_[rung];
+  if (outcomes_->at(trial, rung_step(rung)).is_nan)
+    return recorded.size() > 0;
+  std::vector<standing> all(recorded.best().begin(), recorded.best().end());
+  all.insert(all.end(), recorded.rest().begin(), recorded.rest().end());
+  all.push_back({false, 0, trial});
+  outcomes_->rank(all, rung_step(rung));
+  const auto own = std::find_if(
+    all.begin(), all.end(), [&](const auto& x) { return x.trial == trial; });
+  const auto place = static_cast<std::uint64_t>(own - all.begin());
+  recorded.insert({false, 0, trial}); // who they are is all that counts
+  return place >= (all.size() - 1) / eta() + 1;
+}
 
 void asha_stopping::on_rung(trial_no trial, std::vector<action>& out) {
-  const auto& x = state(trial);
-  auto& recorded = recorded_[x.rung];
-  const auto limit = cutoff(recorded, eta());
-  const bool stops = limit && (x.at_rung.is_nan || x.at_rung.loss > *limit);
-  if (!x.at_rung.is_nan)
-    recorded.insert(x.at_rung);
-  if (stops)
+  const auto rung = state(trial).rung;
+  if (outcomes_ != nullptr ? record_outcome(trial, rung) : record(trial, rung))
     end(trial, out);
   else
-    train(trial, x.rung + 1, out);
+    train(trial, rung + 1, out);
 }
 
 } // namespace hippo

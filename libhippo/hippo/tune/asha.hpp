@@ -9,6 +9,7 @@
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/flight.hpp"
 #include "hippo/tune/split_ranking.hpp"
+#include "hippo/tune/trial_outcomes.hpp"
 #include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
@@ -117,10 +118,13 @@ class asha_promotion : public asha {
 public:
   /// @param states if not null, it outlives this; else the first of equal
   ///               trials goes on
+  /// @param outcomes null: values tell; else the order of a rung is theirs,
+  ///                 anew whenever a trial comes there
   asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                  std::uint64_t eta, direction better,
                  std::optional<std::uint64_t> concurrent,
-                 const trial_states* states = nullptr);
+                 const trial_states* states = nullptr,
+                 const trial_outcomes* outcomes = nullptr);
 
 private:
   /// Who has come to one rung.
@@ -128,6 +132,7 @@ private:
     split_ranking values;       ///< of all that have not failed since
     std::set<standing> resting; ///< of these, those that are there still
     std::uint64_t failed = 0;   ///< on the way there, or while resting there
+    bool is_stale = false; ///< a trial has come since the order was made
     /// Whose place each is that another trial has; an equal one's.
     std::unordered_map<trial_no, trial_no> places;
 
@@ -137,6 +142,8 @@ private:
     }
   };
 
+  /// Brings the board of a rung into the order that outcomes make.
+  void reorder(std::size_t rung);
   /// Takes the best trial at rest off the board of a rung.
   trial_no take_best(std::size_t rung);
   /// Finds whom of the trials at rest that are as good as the best to take.
@@ -150,25 +157,34 @@ private:
 
   std::vector<rung_board> boards_; ///< by rung; the last one has none
   const trial_states* states_;
+  const trial_outcomes* outcomes_;
 };
 
 /// ASHA by stopping, as Ray Tune's AsyncHyperBandScheduler: on each rung a
 /// trial ends if it is worse than the 1 - 1/eta percentile of what was recorded
 /// there before it; the first one never is. What is stopped is not resumed. A
 /// NaN is worse than any number and is not recorded.
+///
+/// Where outcomes tell, a trial ends unless it is among the best ceil(n / eta)
+/// of the n that have come there, itself included.
 class asha_stopping : public asha {
 public:
   asha_stopping(std::uint64_t trials, std::vector<step_t> rungs,
                 std::uint64_t eta, direction better,
-                std::optional<std::uint64_t> concurrent);
+                std::optional<std::uint64_t> concurrent,
+                const trial_outcomes* outcomes = nullptr);
 
 private:
+  /// Whether a trial that has come to a rung is too bad to go on.
+  bool record(trial_no trial, std::size_t rung);
+  bool record_outcome(trial_no trial, std::size_t rung);
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no, trial_phase) override {} // nothing is recorded
   bool resume(std::vector<action>&) override { return false; }
   bool resume_last(std::vector<action>&) override { return false; }
 
   std::vector<split_ranking> recorded_; ///< by rung; the last one has none
+  const trial_outcomes* outcomes_;
 };
 
 } // namespace hippo

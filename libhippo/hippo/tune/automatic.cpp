@@ -98,7 +98,8 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
             "the space has " + std::to_string(trials)
               + (trials == 1 ? " combination" : " combinations, and each")
               + " is trained"};
-  const bool may_be_gp = study.space.leaves() <= gp_leaves_max
+  const bool has_one = study.objective.all().is_one();
+  const bool may_be_gp = has_one && study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
   if (study.max_steps / study.objective.every <= few_measurements)
@@ -113,6 +114,9 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
   if (some.parts_on_the_way())
     return {halving, "trials have their beginnings in common, and " + learning
                        + " weighs what is trained already"};
+  if (!has_one)
+    return {halving, "of the algorithms that end trials early it takes several"
+                     " metrics and constraints"};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])

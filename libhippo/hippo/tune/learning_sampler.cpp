@@ -21,7 +21,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
     x = {std::move(*before), std::move(known.mapped().why)};
   } else if (auto found = propose(trial)) {
     x.taken = std::move(found->taken);
-    x.why.how = "model";
+    x.why.how = std::move(found->how);
     x.why.predicted = found->predicted;
   } else {
     x.taken = random(trial);

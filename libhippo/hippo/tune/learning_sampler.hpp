@@ -46,6 +46,7 @@ protected:
   struct proposal {
     combination taken;
     std::optional<double> predicted; ///< as of `choice_reason`
+    std::string how = "model";
   };
 
   /// Returns what the model proposes; nothing if there is no model yet, or if

@@ -6,6 +6,7 @@
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/evolving_sampler.hpp"
 #include "hippo/tune/gp_sampler.hpp"
+#include "hippo/tune/nsga2_sampler.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/rungs.hpp"
 #include "hippo/tune/settings.hpp"
@@ -79,7 +80,8 @@ trial_parameters sampler::cross(const hippo::cross&) {
 
 std::unique_ptr<sampler>
 make_sampler(const study_spec& study, const untrained_work* work,
-             const std::map<std::string, sequence>& defaults) {
+             const std::map<std::string, sequence>& defaults,
+             const trial_outcomes* outcomes) {
   const auto x = read_settings(study);
   const bool shuffled = x.sampling != sampling_kind::grid;
   if (x.kind == algorithm_kind::pbt)
@@ -92,7 +94,11 @@ make_sampler(const study_spec& study, const untrained_work* work,
   std::unique_ptr<sampler> result;
   if (x.sampling == sampling_kind::tpe)
     result = std::make_unique<tpe_sampler>(study.space, study.seed, x.startup,
-                                           x.candidates, x.better, x.min, work);
+                                           x.candidates, x.better, x.min, work,
+                                           outcomes);
+  else if (x.sampling == sampling_kind::nsga2)
+    result = std::make_unique<nsga2_sampler>(study.space, study.seed,
+                                             x.parents, x.min, work, *outcomes);
   else if (x.sampling == sampling_kind::gp)
     result = make_gp(study, x, work, defaults);
   else

@@ -67,8 +67,10 @@ public:
 /// `check_algorithm`.
 /// @param work may be null; otherwise it outlives the sampler
 /// @param defaults what hyper-parameters are that a combination leaves out
+/// @param outcomes as of `make_algorithm`
 std::unique_ptr<sampler>
 make_sampler(const study_spec& study, const untrained_work* work = nullptr,
-             const std::map<std::string, sequence>& defaults = {});
+             const std::map<std::string, sequence>& defaults = {},
+             const trial_outcomes* outcomes = nullptr);
 
 } // namespace hippo

@@ -22,6 +22,7 @@ const std::vector<std::pair<std::string, algorithm_kind>> algorithms{
   {"random", algorithm_kind::random},
   {"tpe", algorithm_kind::tpe},
   {"gp", algorithm_kind::gp},
+  {"nsga2", algorithm_kind::nsga2},
   {"sha", algorithm_kind::sha},
   {"asha", algorithm_kind::asha},
   {"hyperband", algorithm_kind::hyperband},
@@ -39,6 +40,22 @@ constexpr std::uint64_t trials_of_a_time_budget = 10'000;
 /// The options of the samplers that learn; `candidates` is of `tpe` alone.
 const std::vector<std::string> learning_options{"startup", "candidates"};
 
+std::string name_of(sampling_kind x) {
+  switch (x) {
+    case sampling_kind::random:
+      return "random";
+    case sampling_kind::grid:
+      return "grid";
+    case sampling_kind::tpe:
+      return "tpe";
+    case sampling_kind::gp:
+      return "gp";
+    case sampling_kind::nsga2:
+      return "nsga2";
+  }
+  return {};
+}
+
 /// Returns the options of an algorithm but for those of its sampler.
 std::vector<std::string> own_options(const std::string& name,
                                      algorithm_kind kind) {
@@ -48,6 +65,7 @@ std::vector<std::string> own_options(const std::string& name,
       return {};
     case algorithm_kind::tpe:
     case algorithm_kind::gp:
+    case algorithm_kind::nsga2:
       return {"concurrent", "prefer_shared"};
     case algorithm_kind::sha:
       return {"eta", "min", "max", "sampler", "prefer_shared"};
@@ -102,6 +120,7 @@ public:
     out_.better = study_.objective.direction;
     read_sampling();
     refuse_unknown_options();
+    check_goals();
     read_steps();
     out_.may_resume
       = word("mode", {"promotion", "stopping"}, "promotion") == "promotion";
@@ -109,6 +128,8 @@ public:
     read_prefer_shared();
     out_.startup = whole("startup", 1, max_trials, out_.startup);
     out_.candidates = whole("candidates", 1, candidates_max, out_.candidates);
+    if (out_.sampling == sampling_kind::nsga2)
+      out_.parents = whole("population", 2, parents_max, out_.parents);
     read_hyperband();
     read_dehb();
     read_median();
@@ -126,6 +147,7 @@ private:
   static constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
 
   static constexpr std::uint64_t candidates_max = 10'000;
+  static constexpr std::uint64_t parents_max = 10'000;
 
   /// Members of a population where the study does not say.
   static constexpr std::uint64_t population_default = 10;
@@ -177,7 +199,9 @@ private:
                            || is_learning_hyperband()
                            || (contains(known, "sampler")
                                && out_.kind != algorithm_kind::pbt);
-    if (may_learn)
+    if (out_.sampling == sampling_kind::nsga2)
+      known.emplace_back("population");
+    else if (may_learn)
       known.insert(known.end(), learning_options.begin(),
                    learning_options.end()
                      - (out_.sampling == sampling_kind::gp));
@@ -197,16 +221,18 @@ private:
   void read_sampling() {
     std::vector<std::string> known{"random", "grid"};
     if (out_.kind != algorithm_kind::pbt)
-      known.insert(known.end(), {"tpe", "gp"});
+      known.insert(known.end(), {"tpe", "gp", "nsga2"});
     const std::string name
       = out_.kind == algorithm_kind::grid ? "grid"
         : out_.kind == algorithm_kind::gp ? "gp"
+        : out_.kind == algorithm_kind::nsga2 ? "nsga2"
         : out_.kind == algorithm_kind::tpe || is_learning_hyperband()
           ? "tpe"
           : word("sampler", known, "random");
     out_.sampling = name == "grid"  ? sampling_kind::grid
                     : name == "tpe" ? sampling_kind::tpe
                     : name == "gp"  ? sampling_kind::gp
+                    : name == "nsga2" ? sampling_kind::nsga2
                                     : sampling_kind::random;
     if (out_.sampling == sampling_kind::gp
         && study_.space.leaves() > gp_leaves_max)
@@ -214,6 +240,36 @@ private:
             "gp takes at most " + std::to_string(gp_leaves_max)
               + " choices and ranges, and the space has "
               + std::to_string(study_.space.leaves()) + ": use tpe");
+  }
+
+  /// Refuses what takes one number for a trial's worth, where there are more.
+  void check_goals() {
+    const bool has_one = study_.objective.all().is_one();
+    const bool names_sampler = find("sampler") != nullptr;
+    const auto sampler_path
+      = names_sampler ? path_of("sampler") : std::string{"algorithm"};
+    if (has_one && out_.sampling == sampling_kind::nsga2)
+      error(sampler_path, "nsga2 is for several metrics, or constraints: use"
+                          " tpe or gp for one metric");
+    if (has_one)
+      return;
+    const std::string one_only = " takes one metric, without constraints: use ";
+    if (out_.sampling == sampling_kind::gp)
+      error(sampler_path, "gp" + one_only + "tpe or nsga2");
+    if (out_.kind == algorithm_kind::dehb || out_.kind == algorithm_kind::median
+        || out_.kind == algorithm_kind::pbt
+        || out_.kind == algorithm_kind::client)
+      error("algorithm", study_.algorithm.name + one_only
+                           + "asha, hyperband or sha, or tpe or nsga2, which"
+                             " train each trial in full");
+    const auto* rule = find("rule");
+    if (study_.algorithm.name == "boss")
+      error("algorithm", "boss" + one_only + "bohb, asha or hyperband");
+    else if (rule != nullptr && to_text(*rule) == "sub-sampling")
+      error(path_of("rule"), "sub-sampling" + one_only + "halving");
+    if (!study_.objective.further.empty() && study_.stop_when.value)
+      error("stop_when.value", "is for one metric: end a study of several by"
+                               " stop_when.no_gain or budget");
   }
 
   void read_prefer_shared() {
@@ -495,8 +551,7 @@ private:
            " others: all will be random");
     if (!learns(out_.sampling) || !found_.errors.empty())
       return;
-    const std::string name
-      = out_.sampling == sampling_kind::gp ? "gp" : "tpe";
+    const auto name = name_of(out_.sampling);
     if (out_.kind == algorithm_kind::sha)
       warn(path_of("sampler"),
            "sha starts all trials at once, before " + name

@@ -20,6 +20,7 @@ enum class algorithm_kind {
   random,
   tpe,
   gp,
+  nsga2,
   sha,
   asha,
   hyperband,
@@ -33,11 +34,12 @@ enum class algorithm_kind {
 enum class bracket_rule { halving, sub_sampling };
 
 /// Where the values of trials come from.
-enum class sampling_kind { random, grid, tpe, gp };
+enum class sampling_kind { random, grid, tpe, gp, nsga2 };
 
 /// Whether a sampler of that kind learns from results.
 inline bool learns(sampling_kind x) {
-  return x == sampling_kind::tpe || x == sampling_kind::gp;
+  return x == sampling_kind::tpe || x == sampling_kind::gp
+         || x == sampling_kind::nsga2;
 }
 
 /// What untrained work is to a sampler that learns.
@@ -84,6 +86,9 @@ struct tune_settings {
   // Of the samplers `tpe` and `gp`:
   std::uint64_t startup = 10;    ///< results before it learns from them
   std::uint64_t candidates = 24; ///< for each trial (`tpe` only)
+
+  // Of the sampler `nsga2`:
+  std::uint64_t parents = 20; ///< its population: the best so far
 };
 
 /// Reads what a study says of its algorithm, and what its space and budget say

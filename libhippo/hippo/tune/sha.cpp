@@ -6,13 +6,15 @@
 namespace hippo {
 
 sha::sha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
-         direction better, const trial_states* states, trial_no first)
+         direction better, const trial_states* states, trial_no first,
+         const trial_outcomes* outcomes)
   : rungs_(std::move(rungs)),
     eta_(eta),
     trials_(trials, better),
     entered_(trials),
     states_(states),
-    first_(first) {}
+    first_(first),
+    outcomes_(outcomes) {}
 
 std::vector<action> sha::open(std::uint64_t trials) {
   return trials_.open(trials, rungs_[0]);
@@ -51,6 +53,8 @@ std::vector<action> sha::proceed() {
   auto ranking = trials_.take_ranking();
   const auto kept = std::min<std::uint64_t>(
     std::max<std::uint64_t>(1, entered_ / eta_), ranking.size());
+  if (outcomes_ != nullptr)
+    outcomes_->rank(ranking, rungs_[rung_ - 1], first_);
   settle_ties(ranking, kept);
   std::vector<trial_no> others;
   for (std::size_t i = 0; i < ranking.size(); ++i) {

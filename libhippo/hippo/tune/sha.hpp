@@ -6,6 +6,7 @@
 
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/cohort.hpp"
+#include "hippo/tune/trial_outcomes.hpp"
 #include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
@@ -22,10 +23,11 @@ class sha : public algorithm {
 public:
   /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
   /// @param states null: equal values rank by the trial's number
-  /// @param first what `states` calls trial 0
+  /// @param first what `states` and `outcomes` call trial 0
+  /// @param outcomes null: values tell; else the order of a rung is theirs
   sha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
       direction better, const trial_states* states = nullptr,
-      trial_no first = 0);
+      trial_no first = 0, const trial_outcomes* outcomes = nullptr);
 
   [[nodiscard]] std::uint64_t trials() const override {
     return trials_.size();
@@ -58,6 +60,7 @@ private:
   std::map<trial_no, std::size_t> failed_in_;
   const trial_states* states_;
   trial_no first_;
+  const trial_outcomes* outcomes_;
 };
 
 } // namespace hippo

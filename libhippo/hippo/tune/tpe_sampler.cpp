@@ -17,11 +17,13 @@ constexpr std::size_t good_max = 25;
 tpe_sampler::tpe_sampler(search_space space, std::uint64_t seed,
                          std::uint64_t startup, std::uint64_t candidates,
                          direction better, step_t first,
-                         const untrained_work* work)
+                         const untrained_work* work,
+                         const trial_outcomes* outcomes)
   : learning_sampler(std::move(space), seed, first, work),
     startup_(startup),
     candidates_(candidates),
-    better_(better) {}
+    better_(better),
+    outcomes_(outcomes) {}
 
 void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
   if (at == 0 || taken(trial) == nullptr)
@@ -108,20 +110,29 @@ tpe_sampler::draw_candidates(trial_no trial) {
   return result;
 }
 
+std::vector<trial_no> tpe_sampler::best_of(std::size_t count) const {
+  const auto& model = boards_.at(model_step_);
+  if (outcomes_ != nullptr)
+    return outcomes_->best_of(model.in_order, model_step_, count);
+  std::vector<trial_no> result;
+  for (auto x = model.ranking.begin();
+       x != model.ranking.end() && result.size() < count; ++x)
+    result.push_back(x->trial);
+  return result;
+}
+
 void tpe_sampler::split_model(std::vector<const combination*>& good,
                               std::vector<const combination*>& rest) const {
-  const auto& [ranking, trials, in_order] = boards_.at(model_step_);
-  auto known = in_order;
+  const auto& model = boards_.at(model_step_);
+  auto known = model.in_order;
   for (auto trial : failed_)
-    if (!trials.contains(trial))
+    if (!model.trials.contains(trial))
       known.push_back(trial);
   const auto good_count = std::min((known.size() + 9) / 10, good_max);
   std::unordered_set<trial_no> is_good;
-  for (const auto& x : ranking) {
-    if (is_good.size() == good_count)
-      break;
-    is_good.insert(x.trial);
-    good.push_back(taken(x.trial));
+  for (const auto trial : best_of(good_count)) {
+    is_good.insert(trial);
+    good.push_back(taken(trial));
   }
   const auto every = (known.size() + rest_max - 1) / rest_max;
   for (std::size_t i = 0; i < known.size(); i += every)

@@ -10,6 +10,7 @@
 #include "hippo/tune/leaf_density.hpp"
 #include "hippo/tune/learning_sampler.hpp"
 #include "hippo/tune/split_ranking.hpp"
+#include "hippo/tune/trial_outcomes.hpp"
 
 namespace hippo {
 
@@ -25,6 +26,11 @@ namespace hippo {
 /// the rest by the greatest ratio. The leaves of the space count as
 /// independent; one that depends on a choice learns only from the trials that
 /// had it.
+///
+/// Of several metrics, or with constraints, the good ones are those that
+/// `select_best` takes: by non-domination rank, and of the last rank by their
+/// contribution to the hypervolume (Ozaki et al., *Multiobjective
+/// Tree-Structured Parzen Estimator*, JAIR 73, 2022).
 ///
 /// Trials that failed without a result at that step are among the rest, as are
 /// NaNs. Of candidates that are equally good the one with the least untrained
@@ -42,7 +48,8 @@ public:
   /// @param work may be null; otherwise it outlives the sampler
   tpe_sampler(search_space space, std::uint64_t seed, std::uint64_t startup,
               std::uint64_t candidates, direction better, step_t first,
-              const untrained_work* work);
+              const untrained_work* work,
+              const trial_outcomes* outcomes = nullptr);
 
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
@@ -71,6 +78,9 @@ private:
   /// Returns candidates drawn by the model, the best first.
   std::vector<candidate> draw_candidates(trial_no trial);
 
+  /// Returns the best trials that have a result at the model's step.
+  [[nodiscard]] std::vector<trial_no> best_of(std::size_t count) const;
+
   /// The trials of the model: those that are good, and the rest.
   void split_model(std::vector<const combination*>& good,
                    std::vector<const combination*>& rest) const;
@@ -78,6 +88,7 @@ private:
   std::uint64_t startup_;
   std::uint64_t candidates_;
   direction better_;
+  const trial_outcomes* outcomes_; ///< null: one metric
   std::map<step_t, board> boards_;
   step_t model_step_ = 0; ///< of the model; 0: none yet
   std::vector<trial_no> failed_;

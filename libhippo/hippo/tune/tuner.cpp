@@ -10,6 +10,7 @@
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
+#include "hippo/tune/trial_outcomes.hpp"
 #include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
@@ -143,12 +144,15 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
     seed_(study.seed),
     max_steps_(study.max_steps),
     better_(study.objective.direction),
-    defaults_(std::move(defaults)) {
+    defaults_(std::move(defaults)),
+    metric_(study.objective.metric) {
   if (looks_at_work(read_settings(study)))
     work_ = std::make_unique<own_work>(*this);
   states_ = std::make_unique<own_states>(*this);
-  algorithm_ = make_algorithm(study, states_.get());
-  sampler_ = make_sampler(study, work_.get(), defaults_);
+  if (auto wanted = study.objective.all(); !wanted.is_one())
+    outcomes_ = std::make_unique<trial_outcomes>(std::move(wanted));
+  algorithm_ = make_algorithm(study, states_.get(), outcomes_.get());
+  sampler_ = make_sampler(study, work_.get(), defaults_, outcomes_.get());
   window_ = {algorithm_->trials(), ahead};
   when_.every = study.objective.every;
   when_.rungs = algorithm_->rungs();
@@ -197,6 +201,17 @@ void tuner::open(turn& out) {
 }
 
 turn tuner::on_result(trial_no trial, step_t at, double value) {
+  assert(!outcomes_);
+  return on_measured(trial, at, value);
+}
+
+turn tuner::on_result(trial_no trial, step_t at, const metrics& values) {
+  if (outcomes_)
+    outcomes_->add(trial, at, values);
+  return on_measured(trial, at, values.at(metric_));
+}
+
+turn tuner::on_measured(trial_no trial, step_t at, double value) {
   turn out;
   sampler_->on_result(trial, at, value);
   const auto goal = respond(trial, at, value, out);
@@ -436,7 +451,8 @@ std::uint64_t tuner::memory_bytes() const {
   constexpr std::uint64_t trial_bytes = 128;
   return held_bytes_
          + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
-         + (work_ ? work_->memory_bytes() : 0);
+         + (work_ ? work_->memory_bytes() : 0)
+         + (outcomes_ ? outcomes_->memory_bytes() : 0);
 }
 
 std::vector<segment> tuner::segments(trial_no trial) const {

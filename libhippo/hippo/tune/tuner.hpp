@@ -19,6 +19,7 @@
 namespace hippo {
 
 class client_algorithm;
+class trial_outcomes;
 
 /// What a study has to do next. Trials are added and rerouted before anything
 /// is asked for.
@@ -57,7 +58,12 @@ public:
   turn start();
 
   /// Trial `trial` measured `value` at state `at`; see `algorithm::on_result`.
+  /// REQUIRES: the study has one metric and no constraints.
   turn on_result(trial_no trial, step_t at, double value);
+
+  /// The same of any study. @param values holds what the study's objective and
+  /// its constraints name
+  turn on_result(trial_no trial, step_t at, const metrics& values);
 
   /// Trial `trial` failed or was cancelled.
   turn on_failure(trial_no trial);
@@ -152,6 +158,7 @@ private:
   [[nodiscard]] expected<client_algorithm*> client() const;
   template <class Why>
   [[nodiscard]] std::optional<error> refusal(Why&& why) const;
+  turn on_measured(trial_no trial, step_t at, double value);
   void carry_out(const std::vector<action>& actions, turn& out);
   /// Lets as many trials begin as there is room for.
   void open(turn& out);
@@ -174,6 +181,9 @@ private:
   std::map<std::string, sequence> defaults_;
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
   std::unique_ptr<own_states> states_;
+  std::string metric_; ///< that schedules follow
+  /// Null where one number tells how good a trial is.
+  std::unique_ptr<trial_outcomes> outcomes_;
   std::unique_ptr<algorithm> algorithm_;
   std::unique_ptr<sampler> sampler_;
   trial_window window_{0, 1};
