@@ -138,7 +138,8 @@ private:
   void leave_out_given_up(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(const std::string& file);
-  void learn(const std::string& speed_key, const stop_report& x);
+  /// @param span since the report before, or since the lease was handed over
+  void learn(const running_lease& lease, const stop_report& x, double span);
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
