@@ -186,9 +186,18 @@ void merge_core::on(merge_event::heartbeat& x) {
 
 // -- reports ------------------------------------------------------------------
 
-void merge_core::learn(const std::string& speed_key, const stop_report& x) {
-  if (x.trained_steps > 0)
+void merge_core::learn(trainer_id from, const std::string& speed_key,
+                       const stop_report& x) {
+  if (x.trained_steps > 0) {
     estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
+    kind_times_.learn(*kinds_.kind_of_trainer(from), speed_key,
+                      x.trained_steps, seconds(x.train_ns));
+    if (std::exchange(facts_version_, kind_times_.version())
+        != kind_times_.version()) {
+      facts_.speeds = kind_times_.speeds();
+      announced_demand_.reset(); // announce it anew, with these
+    }
+  }
   if (x.evaluate_ns > 0)
     estimates_.learn_evaluate(seconds(x.evaluate_ns));
   if (x.saved)
@@ -291,7 +300,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
-  learn(lease.speed_keys[stage_index(lease.work, x.at)], x);
+  learn(lease.trainer, lease.speed_keys[stage_index(lease.work, x.at)], x);
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);

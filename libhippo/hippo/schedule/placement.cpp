@@ -24,11 +24,11 @@ constexpr std::array<named_rule, 3> rules{{
 /// Of the steps that a mean is of, more than these are forgotten.
 constexpr double steps_remembered = 1000;
 
-/// How often kinds and keys are fitted in turns; each halves the error at
-/// least where all kinds have trained the same keys, which is found at once.
+/// How often kinds and keys are fitted in turns. Where all kinds have trained
+/// the same keys equally long, the first time is exact.
 constexpr int fit_rounds = 30;
 
-/// What differs by less is no news.
+/// A step's time that has moved by no more than this factor is no news.
 constexpr double telling_factor = 1.1;
 
 /// Adds a place next to the only one of `kinds`.
@@ -39,12 +39,13 @@ void add_neighbour(std::set<std::size_t>& kinds, std::size_t count) {
   kinds.insert(only > 0 ? only - 1 : only + 1);
 }
 
-/// The places from 1 of `xs` in order.
+/// The ranks of `xs`, from 1 for the least.
 std::vector<double> ranks_of(const std::vector<double>& xs) {
-  std::vector<double> result(xs.size());
-  double rank = 1;
-  for (auto i : in_order(xs))
-    result[i] = rank++;
+  std::vector<double> result;
+  result.reserve(xs.size());
+  for (const auto x : xs)
+    result.push_back(1 + static_cast<double>(std::count_if(
+      xs.begin(), xs.end(), [x](double y) { return y < x; })));
   return result;
 }
 
@@ -92,11 +93,12 @@ void step_times::learn(const std::string& kind, const std::string& speed_key,
     x.seconds *= steps_remembered / x.steps;
     x.steps = steps_remembered;
   }
-}
-
-bool step_times::are_several() const {
-  return !means_.empty()
-         && means_.begin()->first.first != means_.rbegin()->first.first;
+  const auto now = x.seconds / x.steps;
+  if (now <= x.announced * telling_factor && x.announced <= now * telling_factor)
+    return;
+  x.announced = now;
+  if (means_.begin()->first.first != means_.rbegin()->first.first)
+    ++version_;
 }
 
 kind_speeds step_times::speeds() const {
@@ -136,14 +138,6 @@ kind_speeds step_times::speeds() const {
   for (const auto& [name, log_seconds] : kinds)
     result.emplace(name, std::exp(-log_seconds));
   return result;
-}
-
-bool differ(const kind_speeds& x, const kind_speeds& y) {
-  return !std::equal(
-    x.begin(), x.end(), y.begin(), y.end(), [](const auto& a, const auto& b) {
-      return a.first == b.first && a.second <= b.second * telling_factor
-             && b.second <= a.second * telling_factor;
-    });
 }
 
 // -- complexity ---------------------------------------------------------------

@@ -70,19 +70,26 @@ public:
   /// @complexity O(pairs of kind and key)
   [[nodiscard]] kind_speeds speeds() const;
 
-  /// Whether several kinds were measured.
-  [[nodiscard]] bool are_several() const;
+  /// Grows when the time of a step has moved by more than a tenth, if several
+  /// kinds were measured: speeds of before are worth computing again.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
 private:
   struct mean {
     double seconds = 0;
     double steps = 0;
+    double announced = 0; ///< seconds of a step at the last growth
   };
   std::map<std::pair<std::string, std::string>, mean> means_; ///< kind, key
+  std::uint64_t version_ = 0;
 };
 
-/// Whether two of them differ by so much that it should be told.
-bool differ(const kind_speeds& x, const kind_speeds& y);
+/// What decides where the work of a merger had best be done.
+struct placement_facts {
+  kind_speeds speeds{};
+  /// Of the largest search space of its studies (`complexity_of`).
+  double complexity = 1;
+};
 
 // -- complexity ---------------------------------------------------------------
 
@@ -91,7 +98,7 @@ bool differ(const kind_speeds& x, const kind_speeds& y);
 std::vector<std::size_t> in_order(const std::vector<double>& xs);
 
 /// Returns the products of the ranks by complexity and by uncertainty, both
-/// from 1 for the least. (The reference multiplies positions from 0, which
+/// from 1 for the least; equal ones have one rank. (The reference multiplies positions from 0, which
 /// leaves the first with nothing.) REQUIRES: both are as long.
 std::vector<double> products_of_ranks(
   const std::vector<double>& complexities,
