@@ -88,6 +88,7 @@ void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight, x.study.device_seconds);
   settings_.add(x.study.settings);
   studies_.add(x.study);
+  facts_.complexity = std::max(facts_.complexity, x.study.complexity);
   plan_.forget_passing_failures(); // their cause may be gone by now
 }
 
@@ -169,6 +170,7 @@ void merge_core::on(merge_event::granted& x) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(x.trainer);
+  between_interruptions_[x.kind] = x.seconds_between_interruptions;
   kinds_.add_trainer(x.trainer, std::move(x.kind));
   announced_demand_.reset(); // the pool has counted one off: announce it anew
   place_trainers();

@@ -188,9 +188,18 @@ void merge_core::on(merge_event::heartbeat& x) {
 
 void merge_core::learn(const running_lease& lease, const stop_report& x,
                        double span) {
-  if (x.trained_steps > 0)
-    estimates_.learn_step(lease.speed_keys[stage_index(lease.work, x.at)],
-                          x.trained_steps, seconds(x.train_ns), x.device);
+  if (x.trained_steps > 0) {
+    const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
+    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
+                          x.device);
+    kind_times_.learn(*kinds_.kind_of_trainer(lease.trainer), speed_key,
+                      x.trained_steps, seconds(x.train_ns));
+    if (std::exchange(facts_version_, kind_times_.version())
+        != kind_times_.version()) {
+      facts_.speeds = kind_times_.speeds();
+      announced_demand_.reset(); // announce it anew, with these
+    }
+  }
   if (x.evaluate_ns > 0)
     estimates_.learn(timed::evaluate, seconds(x.evaluate_ns), x.device);
   if (x.saved)

@@ -40,6 +40,16 @@ placement place_on(const merge_view& view, trainer_id trainer, const path& x,
   return result;
 }
 
+/// How many times as fast as on a kind that nobody has measured, or on all of
+/// them on average, a trainer is by its kind.
+double speed_of(const merge_view& view, trainer_id x) {
+  if (!view.speeds || view.speeds->empty())
+    return 1;
+  const auto* kind = view.kinds.kind_of_trainer(x);
+  const auto i = kind ? view.speeds->find(*kind) : view.speeds->end();
+  return i == view.speeds->end() || !(i->second > 0) ? 1 : i->second;
+}
+
 } // namespace
 
 double training_seconds(const merge_view& view,
@@ -93,7 +103,8 @@ std::optional<placement> place(const merge_view& view, const path& x) {
              return view.kinds.may_train(y, x);
            }))
       continue;
-    const auto next = place_on(view, trainer, x, own);
+    const auto next
+      = place_on(view, trainer, x, own / speed_of(view, trainer));
     // A lease that is at its end takes no more time from one beside it, but
     // still does not fit: else a path would wait for it that an idle trainer
     // could take, which would be granted and released again without an end.

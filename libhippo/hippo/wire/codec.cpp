@@ -373,6 +373,7 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.process_id = in.getProcessId();
   out.threads = in.getThreads();
   out.memory_bytes = in.getMemory();
+  out.notice_seconds = in.getNotice();
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
       || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
               "the host name", why)
@@ -382,7 +383,9 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
       || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
               emptiness::allowed, "the compute capability", why)
       || !get(in.getNumerics(), out.numerics, max_name_bytes,
-              emptiness::allowed, "the numerics", why))
+              emptiness::allowed, "the numerics", why)
+      || !get(in.getMachine(), out.machine, max_name_bytes, emptiness::allowed,
+              "the kind of machine", why))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
@@ -575,6 +578,8 @@ wire<schema::Hello> encode(const hello& x) {
     out.setDriver(x.driver);
     out.setComputeCapability(x.compute_capability);
     out.setNumerics(x.numerics);
+    out.setNotice(x.notice_seconds);
+    out.setMachine(x.machine);
     auto list = out.initWorkloads(count(x.workloads.size()));
     unsigned i = 0;
     for (const auto& [name, version] : x.workloads) {
