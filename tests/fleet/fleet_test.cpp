@@ -101,7 +101,8 @@ TEST(FleetTest, SaysWhatIsWrong) {
   expect_error(of("price: 1, interruptions: 1e9"), "machines.a.interruptions",
                "must be a number from 0 to 3600, found '1e9'");
   expect_error(of("price: 1, prise: 1"), "machines.a.prise",
-               "unknown key 'prise', did you mean 'price'?");
+               "unknown key 'prise', did you mean 'price'? Allowed: device, "
+               "price, count, trainers, start, interruptions, notice, profile");
   expect_error("machines: [a100]\n", "machines",
                "must be a map of kinds of machines, found a list");
   expect_error("machines: {}\n", "machines",
