@@ -36,6 +36,8 @@ struct Hello {
                            # trains what is of either
   notice    @10 :UInt32;   # seconds between the warning that it has to go and
                            # its end; 0 = it is not known, or none
+  machine   @11 :Text;     # kind of its machine, as a list of prices names it;
+                           # empty = its device says so
 }
 
 struct Welcome {

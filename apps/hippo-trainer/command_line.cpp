@@ -48,6 +48,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "Seconds between SIGTERM and the end of the machine, where "
                  "that may be taken away")
     ->check(CLI::Range(1u, notice_seconds_max));
+  app.add_option("--machine", opts.machine,
+                 "The kind of this machine, by its name in the list of "
+                 "machines of `hippo serve --machines`; unless given, by the "
+                 "device");
   auto* describe = app.add_flag(
     "--describe", opts.describe,
     "Print, as JSON, the workloads that this trainer knows, and exit");

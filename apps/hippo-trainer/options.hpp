@@ -39,6 +39,7 @@ struct trainer_options {
   double grace_seconds = 30;      ///< for ending in good order
   /// Between the signal to go and the machine's end; 0: unknown, or none.
   unsigned notice_seconds = 0;
+  std::string machine; ///< its kind, by name; empty: the device says so
 };
 
 /// Says on stderr what went wrong. @returns `code`

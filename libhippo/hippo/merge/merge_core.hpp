@@ -139,8 +139,8 @@ private:
   void leave_out_given_up(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(const std::string& file);
-  void learn(trainer_id from, const std::string& speed_key,
-             const stop_report& x);
+  /// @param span since the report before, or since the lease was handed over
+  void learn(const running_lease& lease, const stop_report& x, double span);
   /// How much a trainer trains between two checkpoints of a stage, in seconds.
   [[nodiscard]] double save_seconds_apart(trainer_id x) const;
   /// A lease has got on: it has not stalled.

@@ -127,6 +127,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.stages = std::move(chosen.stages);
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
+  const auto* kind = kinds_.kind_of_trainer(trainer);
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < work.stages.size(); ++i) {
     auto& stage = work.stages[i];
@@ -141,7 +142,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
       estimates_.speed_key(stage.config, stage.begin));
     const auto save_every = static_cast<step_t>(
       std::ceil(save_seconds_apart(trainer)
-                / std::max(estimates_.step_seconds(key), 1e-6)));
+                / std::max(estimates_.step_seconds(key, kind), 1e-6)));
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
                                             save_every));
   }
@@ -157,7 +158,10 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
   const auto& first = lease.work.stages.front();
   ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
   effects_.push_back(merge_effect::send_lease{trainer, lease.work});
-  kinds_.begin(lease.work.number, lease.work.stages.back().node, trainer);
+  const auto node = lease.work.stages.back().node;
+  if (estimates_.kinds() > 1 && kinds_.kind_of_tree(node) == nullptr)
+    estimates_.outdate();
+  kinds_.begin(lease.work.number, node, trainer);
   plan_.begin_lease(lease.work);
   leases_.begin(std::move(lease));
 }
@@ -258,7 +262,7 @@ double merge_core::save_seconds_apart(trainer_id x) const {
   const auto* kind = kinds_.kind_of_trainer(x);
   const auto i = kind ? between_interruptions_.find(*kind)
                       : between_interruptions_.end();
-  return save_interval(estimates_.save_seconds(),
+  return save_interval(estimates_.save_seconds(kind),
                        i == between_interruptions_.end() ? 0 : i->second,
                        options_.save_every_seconds);
 }

@@ -186,11 +186,13 @@ void merge_core::on(merge_event::heartbeat& x) {
 
 // -- reports ------------------------------------------------------------------
 
-void merge_core::learn(trainer_id from, const std::string& speed_key,
-                       const stop_report& x) {
+void merge_core::learn(const running_lease& lease, const stop_report& x,
+                       double span) {
   if (x.trained_steps > 0) {
-    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
-    kind_times_.learn(*kinds_.kind_of_trainer(from), speed_key,
+    const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
+    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
+                          x.device);
+    kind_times_.learn(*kinds_.kind_of_trainer(lease.trainer), speed_key,
                       x.trained_steps, seconds(x.train_ns));
     if (std::exchange(facts_version_, kind_times_.version())
         != kind_times_.version()) {
@@ -199,11 +201,17 @@ void merge_core::learn(trainer_id from, const std::string& speed_key,
     }
   }
   if (x.evaluate_ns > 0)
-    estimates_.learn_evaluate(seconds(x.evaluate_ns));
+    estimates_.learn(timed::evaluate, seconds(x.evaluate_ns), x.device);
   if (x.saved)
-    estimates_.learn_save(seconds(x.save_ns));
+    estimates_.learn(timed::save, seconds(x.save_ns), x.device);
   if (x.load_ns > 0)
-    estimates_.learn_load(seconds(x.load_ns));
+    estimates_.learn(timed::load, seconds(x.load_ns), x.device);
+  // What other lanes do meanwhile is no part of it.
+  if (!lease.progress.has_reported && leases_.trainer(lease.trainer).leases == 1)
+    estimates_.learn(timed::dispatch,
+                     std::max(0.0, span - seconds(x.load_ns + x.train_ns
+                                                  + x.evaluate_ns + x.save_ns)),
+                     x.device);
 }
 
 void merge_core::keep(const stop_report& x,
@@ -291,6 +299,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
       unreported_since = std::min(unreported_since,
                                   leases_.progress(other).reported);
   const auto span = usage_.book(lease, x, now_, unreported_since);
+  learn(lease, x, span);
   auto& progress = leases_.progress(id);
   if (span > 0 && x.trained_steps > 0)
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
@@ -300,7 +309,6 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
-  learn(lease.trainer, lease.speed_keys[stage_index(lease.work, x.at)], x);
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);
@@ -384,9 +392,10 @@ double merge_core::stall_seconds(const running_lease& x) const {
 std::optional<double>
 merge_core::expected_seconds(const running_lease& x) const {
   const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
-  const auto step = estimates_.step_seconds(x.speed_keys[index]);
+  const auto* kind = kinds_.kind_of_trainer(x.trainer);
+  const auto step = estimates_.step_seconds(x.speed_keys[index], kind);
   const auto measure
-    = estimates_.evaluate_seconds() + estimates_.save_seconds();
+    = estimates_.evaluate_seconds(kind) + estimates_.save_seconds(kind);
   const auto& first = x.progress.first_step_seconds;
   if (!first) {
     const auto known = estimates_.first_step_seconds();

@@ -411,6 +411,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.record.memory_bytes = x.memory_bytes;
   entry.record.driver = x.driver;
   entry.record.compute_capability = x.compute_capability;
+  entry.record.machine = x.machine;
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = now;

@@ -383,7 +383,9 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
       || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
               emptiness::allowed, "the compute capability", why)
       || !get(in.getNumerics(), out.numerics, max_name_bytes,
-              emptiness::allowed, "the numerics", why))
+              emptiness::allowed, "the numerics", why)
+      || !get(in.getMachine(), out.machine, max_name_bytes, emptiness::allowed,
+              "the kind of machine", why))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
@@ -577,6 +579,7 @@ wire<schema::Hello> encode(const hello& x) {
     out.setComputeCapability(x.compute_capability);
     out.setNumerics(x.numerics);
     out.setNotice(x.notice_seconds);
+    out.setMachine(x.machine);
     auto list = out.initWorkloads(count(x.workloads.size()));
     unsigned i = 0;
     for (const auto& [name, version] : x.workloads) {
