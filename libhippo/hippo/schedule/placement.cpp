@@ -177,10 +177,10 @@ std::vector<std::set<std::size_t>> assign_in_order(std::size_t spaces,
     const auto place = i * smaller / larger;
     const auto rest = i * smaller % larger; // of the place, in larger-ths
     join(i, place);
-    const bool first_half = 2 * rest < larger;
-    if (first_half && place + 1 < smaller)
+    const bool has_next = place + 1 < smaller;
+    if (has_next && (2 * rest < larger || place == 0))
       join(i, place + 1);
-    else if (!first_half && place > 0)
+    else if (place > 0)
       join(i, place - 1);
   }
   for (auto& x : result)

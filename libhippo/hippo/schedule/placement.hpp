@@ -107,9 +107,11 @@ std::vector<double> products_of_ranks(
 /// Assigns search spaces to kinds of device, both in order, so that the largest
 /// are on the strongest: of the more numerous, item i of n goes to the other's
 /// place i / x, where x is n by their number, rounded down; and to the next one
-/// as well if i / x lies in the first half of it, else to the one before. A
-/// space that comes to one kind gets a neighbour of it.
-/// @returns for each space its kinds: at least two, where there are two
+/// as well if i / x lies in the first half of it, else to the one before, or to
+/// the only one of the two that there is. A space that comes to one kind gets a
+/// neighbour of it.
+/// @returns for each space its kinds: two neighbours at least, where there are
+///          two
 /// REQUIRES: neither is 0.
 std::vector<std::set<std::size_t>> assign_in_order(std::size_t spaces,
                                                    std::size_t kinds);
