@@ -62,10 +62,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   auto* prove_study = app.add_option(
     "--prove", opts.prove,
     "Try whether trials of this study may share training, and exit");
+  auto* measure_study = app.add_option(
+    "--measure", opts.measure,
+    "Print how long training of this study takes, as a profile, and exit");
   app.add_option("--steps", opts.proof.steps,
-                 "How far to train for --prove")
+                 "How far to train for --prove and --measure")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))
-    ->needs(prove_study)
     ->capture_default_str();
   app.add_option("--other-threads", opts.proof.other_threads,
                  "For --prove: results are to be the same with so many threads "
@@ -101,10 +103,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   if (opts.notice_seconds > 0 && grace->empty())
     opts.grace_seconds = opts.notice_seconds * 0.75;
   if (connect->empty() && describe->empty() && check_study->empty()
-      && prove_study->empty() && weights->empty())
+      && prove_study->empty() && measure_study->empty() && weights->empty())
     return fail({errc::invalid_argument,
-                 "one of --connect, --describe, --check, --prove and --export "
-                 "is needed"},
+                 "one of --connect, --describe, --check, --prove, --measure and "
+                 "--export is needed"},
                 exit_usage);
   return std::nullopt;
 }

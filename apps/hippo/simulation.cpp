@@ -75,7 +75,16 @@ public:
       = clock_.run_until([this] { return all_ended() || is_hopeless(); }, 0s);
     if (!happens || is_hopeless())
       return why_stuck();
-    return actors_.record(std::chrono::duration<double>(clock_.now()).count());
+    auto result
+      = actors_.record(std::chrono::duration<double>(clock_.now()).count());
+    if (result)
+      note_work(*result);
+    return result;
+  }
+
+  /// What the machines were there for; nothing without any.
+  [[nodiscard]] const std::vector<machine_life>& lives() const {
+    return lives_;
   }
 
 private:
@@ -113,7 +122,29 @@ private:
     std::shared_ptr<simulation_profiles> profiles;
     std::uint64_t lives = 0; ///< that have begun
     std::vector<training_actor> trainers; ///< of the present life
+    std::size_t life = 0; ///< of `lives_`
   };
+
+  [[nodiscard]] double seconds_now() const {
+    return std::chrono::duration<double>(timeline_->now()).count();
+  }
+
+  /// Adds to the lives of machines what their trainers did.
+  void note_work(const run_record& x) {
+    std::map<std::uint64_t, machine_life*> by_trainer;
+    for (const auto& trainer : x.trainers) {
+      const auto process = std::stoull(
+        trainer.name.substr(trainer.name.rfind(':') + 1));
+      by_trainer[trainer.number] = &lives_[life_of_process_[process - 1]];
+    }
+    for (const auto& busy : x.timeline) {
+      auto& life = *by_trainer.at(busy.trainer);
+      life.last_lease_end
+        = std::max(life.last_lease_end.value_or(0), busy.end);
+      if (busy.lane == 0) // the others are at work at the same time
+        life.busy_seconds += busy.end - busy.begin;
+    }
+  }
 
   void settle() { clock_.settle(); }
 
@@ -148,6 +179,8 @@ private:
   /// Lets a machine begin a life.
   void start(machine& x) {
     x.trainers.clear();
+    lives_.push_back({x.kind, seconds_now(), {}, {}, 0});
+    x.life = lives_.size() - 1;
     for (unsigned i = 0; i < x.kind.trainers; ++i)
       x.trainers.push_back(new_trainer(x));
     const auto life = x.lives++;
@@ -162,7 +195,8 @@ private:
   training_actor new_trainer(const machine& x) {
     hello result;
     result.host = "simulated";
-    result.process_id = ++trainers_;
+    life_of_process_.push_back(x.life);
+    result.process_id = life_of_process_.size();
     result.device = x.kind.device;
     result.threads = 1;
     result.notice_seconds = static_cast<std::uint32_t>(x.kind.notice_seconds);
@@ -183,6 +217,7 @@ private:
         actors_.self()->send(y, leave_atom::value);
     in_seconds(x.kind.notice_seconds, [this, &x] {
       end(x, caf::exit_reason::kill);
+      lives_[x.life].end = seconds_now();
       const auto left = x.kind.start_seconds - x.kind.notice_seconds;
       in_seconds(std::max(left, 0.0), [this, &x] { start(x); });
     });
@@ -275,7 +310,8 @@ private:
   virtual_time clock_{system_, timeline_};
   service actors_;
   std::deque<machine> machines_; ///< which do not move
-  std::uint64_t trainers_ = 0;   ///< that there were
+  std::vector<machine_life> lives_; ///< of all machines that there were
+  std::vector<std::size_t> life_of_process_; ///< by the number of the trainer
   std::size_t ended_ = 0;
   std::size_t kept_ = 0; ///< checkpoints and ended studies, when last looked at
   std::uint64_t fruitless_ = 0; ///< interruptions since that has grown
@@ -291,11 +327,15 @@ void log_to_stderr() {
 
 } // namespace
 
-expected<run_record> simulate(const simulation& x) {
+expected<run_record> simulate(const simulation& x,
+                              std::vector<machine_life>* lives) {
   log_to_stderr();
-  auto result = simulated_service{x}.run();
+  simulated_service service{x};
+  auto result = service.run();
   if (result)
     result->simulated = true;
+  if (lives != nullptr)
+    *lives = service.lives();
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/fleet/costs.hpp"
 #include "hippo/fleet/fleet.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/schedule/placement.hpp"
@@ -47,8 +48,11 @@ struct simulation {
 
 /// Runs the service's own actors with simulated trainers in virtual time, on
 /// the calling thread. Equal simulations give equal records.
+/// @param lives is told how long each machine was there, and worked; null: it
+///              is of no matter
 /// @returns the record, its times in virtual seconds, or why there is none
-expected<run_record> simulate(const simulation& x);
+expected<run_record> simulate(const simulation& x,
+                              std::vector<machine_life>* lives = nullptr);
 
 /// Reads profiles and adds the workloads that they describe to a catalogue;
 /// prints every error on stderr. Two of one workload are of different devices.

@@ -73,13 +73,16 @@ TEST(TimeEstimates, EachKindOfDeviceHasItsOwn) {
 
 TEST(TimeEstimates, WhatAKindHasNotTrainedIsAsMuchSlowerThereAsTheRest) {
   time_estimates x;
-  for (int i = 0; i < 100; ++i) {
-    x.learn_step("32;", 1, 4, slow);
-    x.learn_step("32;", 1, 1, fast);
-    x.learn_step("64;", 1, 10, fast);
-  }
-  const auto of_both = x.step_seconds("32;");
-  EXPECT_NEAR(x.step_seconds("64;", &slow), 10 * 4 / of_both, 1e-9);
+  x.learn_step("32;", 1, 4, slow);
+  x.learn_step("32;", 1, 1, fast);
+  x.learn_step("64;", 1, 10, fast);
+  EXPECT_NEAR(x.step_seconds("64;", &slow), 40, 1e-9);
+  for (int i = 0; i < 100; ++i)
+    x.learn_step("32;", 1, 8, slow);
+  EXPECT_NEAR(x.step_seconds("64;", &slow), 80, 10);
+  // What was measured on none in common is the pool's.
+  x.learn_step("128;", 1, 3, other);
+  EXPECT_EQ(x.step_seconds("128;", &slow), 3);
 }
 
 TEST(TimeEstimates, OneKindIsThePool) {

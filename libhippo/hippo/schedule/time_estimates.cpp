@@ -107,10 +107,8 @@ void time_estimates::learn_step(const std::string& speed_key,
   bool moved = pool_.learn_step(speed_key, count, seconds);
   if (!kind.empty())
     moved |= kinds_[kind].learn_step(speed_key, count, seconds);
-  if (!moved)
-    return;
-  compare_kinds();
-  ++version_;
+  if (moved)
+    announce();
 }
 
 void time_estimates::learn(timed what, double seconds,
@@ -137,8 +135,7 @@ void time_estimates::begin_with(const std::vector<timing>& known) {
       step.announced = std::max(step.seconds.value(0), shortest_step);
     }
   }
-  compare_kinds();
-  ++version_;
+  announce();
 }
 
 std::vector<timing> time_estimates::take_unstored() {
@@ -162,20 +159,10 @@ std::vector<timing> time_estimates::take_unstored() {
   return result;
 }
 
-void time_estimates::compare_kinds() {
-  if (kinds_.size() < 2)
-    return;
-  for (auto& kvp : kinds_) {
-    auto& kind = kvp.second;
-    double sum = 0;
-    for (const auto& [key, step] : kind.steps)
-      sum += std::log(
-        std::max(step.seconds.value(0), shortest)
-        / std::max(pool_.steps.at(key).seconds.value(0), shortest));
-    kind.speed = kind.steps.empty()
-                   ? 1
-                   : std::exp(sum / static_cast<double>(kind.steps.size()));
-  }
+void time_estimates::announce() {
+  for (const auto& kvp : kinds_)
+    kvp.second.inferred.clear();
+  ++version_;
 }
 
 // -- looking ------------------------------------------------------------------
@@ -192,20 +179,46 @@ std::optional<double> time_estimates::seconds(timed what,
 
 double time_estimates::step_seconds(const std::string& speed_key,
                                     const std::string* kind) const {
-  double speed = 1;
   // One kind has all that was measured.
   if (kind != nullptr && kinds_.size() > 1) {
     if (const auto i = kinds_.find(*kind); i != kinds_.end()) {
       const auto found = i->second.steps.find(speed_key);
       if (found != i->second.steps.end())
         return found->second.seconds.value(0);
-      speed = i->second.speed;
+      const auto [entry, is_new] = i->second.inferred.emplace(speed_key, 0);
+      if (is_new)
+        entry->second = inferred_seconds(i->second, speed_key);
+      return entry->second;
     }
   }
   const auto i = pool_.steps.find(speed_key);
-  return speed
-         * (i == pool_.steps.end() ? pool_.any_step.value(1)
-                                   : i->second.seconds.value(0));
+  return i == pool_.steps.end() ? pool_.any_step.value(1)
+                                : i->second.seconds.value(0);
+}
+
+double time_estimates::inferred_seconds(const times& kind,
+                                        const std::string& speed_key) const {
+  const auto log_of = [](const mean& x) {
+    return std::log(std::max(x.value(0), shortest));
+  };
+  double sum = 0, count = 0;
+  for (const auto& kvp : kinds_) {
+    const auto& other = kvp.second;
+    const auto there = other.steps.find(speed_key);
+    if (there == other.steps.end())
+      continue;
+    double ratio = 0, common = 0;
+    for (const auto& [key, step] : kind.steps)
+      if (const auto i = other.steps.find(key); i != other.steps.end()) {
+        ratio += log_of(step.seconds) - log_of(i->second.seconds);
+        common += 1;
+      }
+    if (common == 0)
+      continue;
+    sum += log_of(there->second.seconds) + ratio / common;
+    count += 1;
+  }
+  return count > 0 ? std::exp(sum / count) : step_seconds(speed_key);
 }
 
 } // namespace hippo

@@ -19,7 +19,7 @@ namespace hippo {
 ///
 /// A step's time is learned for each combination of the hyper-parameters that
 /// affect it, on each kind of device and on all of them together. What was
-/// never measured on a kind is what all kinds took, as much longer or shorter
+/// never measured on a kind is what other kinds took, as much longer or shorter
 /// as what was measured on both; what was measured on none is taken to be the
 /// mean of all steps, and before anything was, one second.
 class time_estimates {
@@ -97,7 +97,7 @@ public:
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
   /// Has all be computed again: trees have come to lie on other kinds.
-  void outdate() noexcept { ++version_; }
+  void outdate() { announce(); }
 
 private:
   /// A mean in which each new measurement replaces a part of the old ones.
@@ -135,7 +135,8 @@ private:
     std::unordered_map<std::string, step_time> steps;
     mean any_step;
     std::array<mean, 5> others; ///< by `timed`; that of steps is not used
-    double speed = 1; ///< how many times longer steps take than on all kinds
+    /// Of steps that were never measured there, as of `version_`.
+    mutable std::unordered_map<std::string, double> inferred{};
 
     [[nodiscard]] const mean& at(timed x) const {
       return others[static_cast<std::size_t>(x)];
@@ -148,7 +149,11 @@ private:
   /// Of all kinds if it was not measured on that one.
   [[nodiscard]] std::optional<double> seconds(timed what,
                                               const std::string* kind) const;
-  void compare_kinds();
+  /// The estimates have moved by much.
+  void announce();
+  /// Works out what a step takes on a kind from what other kinds took.
+  [[nodiscard]] double inferred_seconds(const times& kind,
+                                        const std::string& speed_key) const;
 
   std::vector<std::string> speed_names_;
   times pool_;
