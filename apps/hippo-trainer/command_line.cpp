@@ -105,8 +105,8 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   if (connect->empty() && describe->empty() && check_study->empty()
       && prove_study->empty() && measure_study->empty() && weights->empty())
     return fail({errc::invalid_argument,
-                 "one of --connect, --describe, --check, --prove, --measure and "
-                 "--export is needed"},
+                 "one of --connect, --describe, --check, --prove, --measure "
+                 "and --export is needed"},
                 exit_usage);
   return std::nullopt;
 }

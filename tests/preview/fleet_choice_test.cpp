@@ -84,7 +84,7 @@ struct made_up_world {
     std::vector<std::size_t> kinds{0, 1, 2, 3, 4, 5};
     auto found = choose_machines(
       machines, kinds, limits,
-      [this](const auto& xs, std::uint64_t seed) { return simulate(xs, seed); });
+      [this](const auto& xs, std::uint64_t n) { return simulate(xs, n); });
     EXPECT_TRUE(found);
     return std::move(*found);
   }

@@ -80,7 +80,8 @@ TEST(Measure, CoversEveryValueThatAffectsTheTimeOfAStep) {
   toy work;
   const auto x = measured(
     work, "  lr: 0.1\n"
-          "  batch_size: {choice: [16, 32, {piecewise: [[0, 16], [5, 64]]}]}\n");
+          "  batch_size: {choice: [16, 32, "
+          "{piecewise: [[0, 16], [5, 64]]}]}\n");
   ASSERT_TRUE(x) << x.failure().message;
   ASSERT_EQ(x->steps.size(), 2u);
   EXPECT_EQ(x->steps[0].by, "batch_size");
@@ -119,7 +120,7 @@ TEST(Measure, WritesAProfileThatCanBeRead) {
   EXPECT_TRUE(read.profile->curve.is_drawn);
   const configuration config{
     {"batch_size", form::constant(64)},
-    {"model", form::constant(std::string{"large"})}};
+    {"model", form::text("large")}};
   EXPECT_DOUBLE_EQ(read.profile->step_time(config, 0), 2);
   EXPECT_EQ(read.profile->checkpoint_bytes, 5u);
 }

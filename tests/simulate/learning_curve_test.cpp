@@ -304,7 +304,7 @@ double drawn(std::uint64_t salt, double lr, step_t steps,
   const learning_curve curve{settings, salt};
   curve_state x;
   const configuration config{{"lr", form::constant(lr)},
-                             {"optimizer", form::constant(optimizer)}};
+                             {"optimizer", form::text(optimizer)}};
   for (step_t at = 0; at < steps; ++at)
     curve.train(x, config, at);
   const auto values = curve.evaluate(x);

@@ -50,8 +50,11 @@ std::vector<scalar> some_of(const std::set<scalar>& all) {
 
 configuration constant(const values& xs) {
   configuration result;
-  for (const auto& [name, value] : xs)
-    result.emplace(name, form::constant(value));
+  for (const auto& [name, value] : xs) {
+    const auto* number = std::get_if<double>(&value);
+    result.emplace(name, number ? form::constant(*number)
+                                : form::text(std::get<std::string>(value)));
+  }
   return result;
 }
 

@@ -107,8 +107,8 @@ std::uint64_t digest_of(const curve_state& x) noexcept;
 /// overfitting * exp(-R) * (1 - excess) within `overfitting_steps`.
 ///
 /// A curve that `is_drawn` has none of this. Each step has a quality from 0 to
-/// 1, drawn by the hyper-parameter values there and the salt; that of a state is
-/// the mean over its steps, and its metrics come the nearer to `best` the
+/// 1, drawn by the hyper-parameter values there and the salt; that of a state
+/// is the mean over its steps, and its metrics come the nearer to `best` the
 /// better it is and the more steps there were.
 ///
 /// Immutable and thread-safe. A state and what is measured of it are functions

@@ -374,18 +374,18 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.threads = in.getThreads();
   out.memory_bytes = in.getMemory();
   out.notice_seconds = in.getNotice();
+  const auto get_word = [&why](capnp::Text::Reader from, std::string& to,
+                               const char* what) {
+    return get(from, to, max_name_bytes, emptiness::allowed, what, why);
+  };
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
-      || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
-              "the host name", why)
+      || !get_word(in.getHost(), out.host, "the host name")
       || !get_name(in.getDevice(), out.device, "the kind of device", why)
-      || !get(in.getDriver(), out.driver, max_name_bytes, emptiness::allowed,
-              "the GPU's driver", why)
-      || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
-              emptiness::allowed, "the compute capability", why)
-      || !get(in.getNumerics(), out.numerics, max_name_bytes,
-              emptiness::allowed, "the numerics", why)
-      || !get(in.getMachine(), out.machine, max_name_bytes, emptiness::allowed,
-              "the kind of machine", why))
+      || !get_word(in.getDriver(), out.driver, "the GPU's driver")
+      || !get_word(in.getComputeCapability(), out.compute_capability,
+                   "the compute capability")
+      || !get_word(in.getNumerics(), out.numerics, "the numerics")
+      || !get_word(in.getMachine(), out.machine, "the kind of machine"))
     return false;
   const auto version = [](schema::Ability::Reader x, std::string& to,
                           complaint& y) {
