@@ -36,8 +36,8 @@ diagnostic lacks_profile(const machine_kind& kind, const std::string& file,
                          const std::string& workload) {
   return {file, 0, 0, "machines." + kind.name,
           "has no profile of '" + workload
-            + "': make one there (`hippo profile`) and name it by 'profile', or "
-              "give --profile with one of device: "
+            + "': make one there (`hippo profile`) and name it by 'profile', "
+              "or give --profile with one of device: "
             + kind.device};
 }
 

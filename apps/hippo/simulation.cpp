@@ -138,7 +138,10 @@ private:
       by_trainer[trainer.number] = &lives_[life_of_process_[process - 1]];
     }
     for (const auto& busy : x.timeline) {
-      auto& life = *by_trainer.at(busy.trainer);
+      const auto i = by_trainer.find(busy.trainer);
+      if (i == by_trainer.end())
+        continue; // the pool has forgotten it
+      auto& life = *i->second;
       life.last_lease_end
         = std::max(life.last_lease_end.value_or(0), busy.end);
       if (busy.lane == 0) // the others are at work at the same time
