@@ -162,6 +162,17 @@ std::vector<timing> time_estimates::take_unstored() {
   return result;
 }
 
+kind_speeds time_estimates::speeds() const {
+  std::vector<measured_steps> all;
+  for (const auto& [kind, known] : kinds_)
+    for (const auto& [key, step] : known.steps) {
+      timing x;
+      step.seconds.write_to(x);
+      all.push_back({kind, key, step.seconds.value(0), x.count});
+    }
+  return compare_speeds(std::move(all));
+}
+
 void time_estimates::compare_kinds() {
   if (kinds_.size() < 2)
     return;
