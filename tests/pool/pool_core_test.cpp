@@ -667,7 +667,8 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
                           below(3) == 0 ? kinds{"test"}
                           : below(4) == 0 ? kinds{"other"}
                                           : kinds{},
-                          now, {any_speeds(), 1 + static_cast<double>(below(9))});
+                          now,
+                          {any_speeds(), 1 + static_cast<double>(below(9))});
         break;
       case 8:
         out = below(6) == 0 ? pool.forget_merger(merger, now)

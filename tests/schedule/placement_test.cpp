@@ -146,7 +146,7 @@ TEST(AssignInOrder, GivesEachSpaceNeighboursAndEachKindASpace) {
         used.insert(x.begin(), x.end());
       }
       EXPECT_EQ(used.size(), kinds) << spaces << " spaces";
-      EXPECT_TRUE(found.back().count(kinds - 1)) << "the largest, the strongest";
+      EXPECT_TRUE(found.back().count(kinds - 1)); // the largest, the strongest
     }
 }
 

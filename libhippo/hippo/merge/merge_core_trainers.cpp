@@ -201,7 +201,8 @@ void merge_core::learn(const running_lease& lease, const stop_report& x,
   if (x.load_ns > 0)
     estimates_.learn(timed::load, seconds(x.load_ns), x.device);
   // What other lanes do meanwhile is no part of it.
-  if (!lease.progress.has_reported && leases_.trainer(lease.trainer).leases == 1)
+  if (!lease.progress.has_reported
+      && leases_.trainer(lease.trainer).leases == 1)
     estimates_.learn(timed::dispatch,
                      std::max(0.0, span - seconds(x.load_ns + x.train_ns
                                                   + x.evaluate_ns + x.save_ns)),

@@ -37,8 +37,8 @@ std::string to_word(placement_rule x);
 using kind_speeds = std::map<std::string, double>;
 
 /// Returns the speed on a kind in units of the mean over the known ones of
-/// `kinds`; 1 where `kind` is not known, or nothing else than 0 is: no reason to
-/// prefer it, nor to avoid it.
+/// `kinds`; 1 where `kind` is not known, or nothing else than 0 is: no reason
+/// to prefer it, nor to avoid it.
 double advantage(const kind_speeds& speeds, const std::string& kind,
                  const std::set<std::string>& kinds);
 
@@ -61,8 +61,8 @@ struct measured_steps {
 
 /// Returns the relative speeds of the kinds that were measured.
 ///
-/// A step's time is taken to be a factor of its kind times one of its speed key:
-/// the two are fitted to the logarithms, by least squares, so that kinds can be
+/// A step's time is taken to be a factor of its kind times one of its key: the
+/// two are fitted to the logarithms, by least squares, so that kinds can be
 /// compared though they have trained different things. Between kinds that no
 /// chain of common keys connects nothing is known: they count as equal.
 /// @param xs in any order, no kind and key twice
@@ -81,13 +81,13 @@ struct placement_facts {
 
 // -- complexity ---------------------------------------------------------------
 
-/// Returns the places of `xs` in order, the least first; equal ones in the order
-/// in which they came.
+/// Returns the places of `xs` in order, the least first; equal ones in the
+/// order in which they came.
 std::vector<std::size_t> in_order(const std::vector<double>& xs);
 
 /// Returns the products of the ranks by complexity and by uncertainty, both
-/// from 1 for the least; equal ones have one rank. (The reference multiplies positions from 0, which
-/// leaves the first with nothing.) REQUIRES: both are as long.
+/// from 1 for the least; equal ones have one rank. (The reference counts from
+/// 0, so that the first comes to nothing.) REQUIRES: both are as long.
 std::vector<double> products_of_ranks(
   const std::vector<double>& complexities,
   const std::vector<double>& uncertainties);

@@ -62,7 +62,7 @@ public:
   /// How many kinds of device are known.
   [[nodiscard]] std::size_t kinds() const noexcept { return kinds_.size(); }
 
-  /// How fast steps are on the kinds where any were measured, beside each other.
+  /// How fast steps are on the kinds where any were measured: relative speeds.
   [[nodiscard]] kind_speeds speeds() const;
 
   /// @param kind of a device; null: any of the pool
