@@ -363,8 +363,12 @@ class Machines(Simulating):
         self.machines = self.write("machines.yaml", """
 machines:
   v100: {device: V100-like (assumed), price: 2, count: 9}
-  spot: {device: V100-like (assumed), price: 1, count: 9, start: 240, interruptions: 20, notice: 120}
-  gone: {device: V100-like (assumed), price: 1, count: 9, start: 240, interruptions: 20}
+  spot:
+    {device: V100-like (assumed), price: 1, count: 9, start: 240,
+     interruptions: 20, notice: 120}
+  gone:
+    {device: V100-like (assumed), price: 1, count: 9, start: 240,
+     interruptions: 20}
   l4: {device: L4, price: 1, count: 9, profile: [slow.yaml]}
   tpu: {device: TPU, price: 1}
   hasty: {device: V100-like (assumed), price: 1, interruptions: 900}
