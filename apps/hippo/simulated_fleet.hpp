@@ -15,8 +15,8 @@ std::optional<fleet> load_fleet(const std::string& file);
 
 /// Finds what training is like on the machines that are used, for each workload
 /// that studies name: a profile that the kind of machine names (a path is
-/// relative to the file of machines), else one of `profiles` whose device is the
-/// kind's. Says on stderr what is wrong, e.g. which profile is missing.
+/// relative to the file of machines), else one of `profiles` whose device is
+/// the kind's. Says on stderr what is wrong, e.g. which profile is missing.
 /// @param file of `machines`
 /// @returns them in the order of `used`; nothing if something is wrong
 std::optional<std::vector<simulated_machines>>

@@ -20,8 +20,8 @@ namespace hippo {
 /// Each is interrupted after an exponential time, drawn by the simulation's
 /// seed, the machine's place among all, and how many it has replaced: its
 /// trainers leave in good order then, as on SIGTERM, and what they have not
-/// brought to an end `notice_seconds` later is lost. The one that replaces it is
-/// asked for at once, and there after `start_seconds`, when the old one is gone.
+/// brought to an end `notice_seconds` later is lost. The one that replaces it
+/// is there `start_seconds` after the warning, once the old one is gone.
 struct simulated_machines {
   machine_kind kind;
   unsigned machines = 1;

@@ -11,7 +11,10 @@ namespace hippo {
 namespace {
 
 double complexity_in(const std::string& space) {
-  const auto file = test::read(test::with_space(space));
+  auto workload = test::workloads().front();
+  for (const auto* name : {"C", "gamma", "coef0", "degree"})
+    workload.hyper_parameters.push_back(test::parameter(name, 1.0));
+  const auto file = read_study(test::with_space(space), "s.yaml", {workload});
   for (const auto& x : file.errors)
     ADD_FAILURE() << to_text(x);
   return file.study ? complexity_of(file.study->space) : 0;
@@ -45,10 +48,10 @@ TEST(Complexity, OfALogarithmicRangeIsByItsExponents) {
 // The kernels of a support vector machine, with what each has of C, gamma,
 // coef0 and degree.
 TEST(Complexity, OfKernelsIsAsInTheReference) {
-  const std::string c = "  lr: {log_uniform: [0.03125, 32768]}\n";
-  const std::string gamma = "  weight_decay: {log_uniform: [1e-3, 1e3]}\n";
-  const std::string coef0 = "  momentum: {uniform: [-1000, 1000]}\n";
-  const std::string degree = "  batch_size: {int_uniform: [2, 14]}\n";
+  const std::string c = "  C: {log_uniform: [0.03125, 32768]}\n";
+  const std::string gamma = "  gamma: {log_uniform: [1e-3, 1e3]}\n";
+  const std::string coef0 = "  coef0: {uniform: [-1000, 1000]}\n";
+  const std::string degree = "  degree: {int_uniform: [2, 14]}\n";
   EXPECT_NEAR(complexity_in(c), 21.98, 1e-3);
   EXPECT_NEAR(complexity_in(c + gamma), 175.708, 1e-3);
   EXPECT_NEAR(complexity_in(c + gamma + coef0), 351'416, 1);

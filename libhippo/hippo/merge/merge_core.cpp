@@ -58,6 +58,7 @@ merge_core::merge_core(merger_options options, moment begun)
     estimates_.begin_with(timings);
   else if (const auto known = options_.trained.step_seconds(); known > 0)
     estimates_.begin_with(known);
+  compare_kinds();
   plan_.set_unpacked_max(options_.unpacked_nodes_max);
   plan_.pack_idle();
   check_invariants();

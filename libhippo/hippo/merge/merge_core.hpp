@@ -141,6 +141,8 @@ private:
   void give_up(const std::string& file);
   /// @param span since the report before, or since the lease was handed over
   void learn(const running_lease& lease, const stop_report& x, double span);
+  /// Follows how fast kinds of device are, as far as it was measured.
+  void compare_kinds();
   /// How much a trainer trains between two checkpoints of a stage, in seconds.
   [[nodiscard]] double save_seconds_apart(trainer_id x) const;
   /// A lease has got on: it has not stalled.
@@ -173,7 +175,6 @@ private:
   device_kinds kinds_;  ///< of what the plan begins with, too
   retention retention_; ///< counts what the plan begins with
   time_estimates estimates_;
-  step_times kind_times_; ///< of steps, by kind of device
   scheduler chooser_;
   study_table studies_;
   settings_table settings_; ///< of the studies
@@ -199,7 +200,7 @@ private:
   std::optional<std::uint64_t> announced_demand_ = 0;
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
   placement_facts facts_; ///< likewise, with the next demand
-  std::uint64_t facts_version_ = 0; ///< of `kind_times_`
+  std::uint64_t facts_version_ = 0; ///< of `estimates_`
   /// Mean times until trainers of a kind go, as far as the pool knows.
   std::map<std::string, double> between_interruptions_;
   /// The pool grants what it has before it answers.

@@ -192,13 +192,7 @@ void merge_core::learn(const running_lease& lease, const stop_report& x,
     const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
     estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
                           x.device);
-    kind_times_.learn(*kinds_.kind_of_trainer(lease.trainer), speed_key,
-                      x.trained_steps, seconds(x.train_ns));
-    if (std::exchange(facts_version_, kind_times_.version())
-        != kind_times_.version()) {
-      facts_.speeds = kind_times_.speeds();
-      announced_demand_.reset(); // announce it anew, with these
-    }
+    compare_kinds();
   }
   if (x.evaluate_ns > 0)
     estimates_.learn(timed::evaluate, seconds(x.evaluate_ns), x.device);
@@ -211,6 +205,18 @@ void merge_core::learn(const running_lease& lease, const stop_report& x,
   if (!lease.progress.has_reported
       && leases_.trainer(lease.trainer).leases == 1)
     estimates_.learn(timed::dispatch, std::max(0.0, span - told), x.device);
+}
+
+void merge_core::compare_kinds() {
+  if (estimates_.kinds() < 2
+      || std::exchange(facts_version_, estimates_.version())
+           == estimates_.version())
+    return;
+  auto speeds = estimates_.speeds();
+  if (!differ(speeds, facts_.speeds))
+    return;
+  facts_.speeds = std::move(speeds);
+  announced_demand_.reset(); // announce it anew, with these
 }
 
 void merge_core::keep(const stop_report& x,

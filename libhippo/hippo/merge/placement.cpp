@@ -96,6 +96,9 @@ std::optional<path> next_path(const merge_view& view) {
 std::optional<placement> place(const merge_view& view, const path& x) {
   assert(!x.stages.empty());
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+  // A tree that is on a kind has that kind's times.
+  const bool is_free
+    = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, x)
@@ -104,7 +107,8 @@ std::optional<placement> place(const merge_view& view, const path& x) {
            }))
       continue;
     const auto next
-      = place_on(view, trainer, x, own / speed_of(view, trainer));
+      = place_on(view, trainer, x,
+                 is_free ? own / speed_of(view, trainer) : own);
     // A lease that is at its end takes no more time from one beside it, but
     // still does not fit: else a path would wait for it that an idle trainer
     // could take, which would be granted and released again without an end.

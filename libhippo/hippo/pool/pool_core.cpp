@@ -282,8 +282,8 @@ pool_core::candidate_for(const projected_shares& next, std::size_t to) {
 }
 
 /// Asks mergers to yield trainers to the one whose turn it is, as long as it
-/// stays behind them even with one more; where kinds differ, farther behind than
-/// one that gains by them may put it.
+/// stays behind them even with one more; where kinds differ, farther behind
+/// than one that gains by them may put it.
 void pool_core::ask_back(effects& out) {
   projected_shares next{*this};
   while (const auto to = next.shares.next()) {

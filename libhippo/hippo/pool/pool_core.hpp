@@ -250,8 +250,8 @@ public:
   /// The merger for which a trainer was asked back, if it was.
   [[nodiscard]] std::optional<merger_id> reserved_for(trainer_id x) const;
   [[nodiscard]] const pool_options& options() const { return options_; }
-  /// Mean time until a trainer of a kind is interrupted: lost, or told to go. As
-  /// it was given, or as it was counted; 0: none has been.
+  /// Mean time until a trainer of a kind is interrupted: lost, or told to go.
+  /// As it was given, or as it was counted; 0: none has been.
   [[nodiscard]] double
   seconds_between_interruptions(const std::string& kind) const;
 

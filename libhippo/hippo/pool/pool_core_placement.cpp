@@ -34,8 +34,8 @@ bool pool_core::could_use(const trainer_entry& x, std::size_t place) const {
 }
 
 /// The merger that a trainer goes to, by shares as they are or will be: the one
-/// whose turn it is, or one that gains more by the trainer's kind and is not too
-/// far ahead of it.
+/// whose turn it is, or one that gains more by the trainer's kind and is not
+/// too far ahead of it.
 std::optional<std::size_t>
 pool_core::next_for(const trainer_entry& x, const fair_shares& shares) const {
   auto turns = shares;

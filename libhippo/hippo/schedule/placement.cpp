@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
 namespace hippo {
 
@@ -21,22 +22,21 @@ constexpr std::array<named_rule, 3> rules{{
   {placement_rule::fair, "fair"},
 }};
 
-/// Of the steps that a mean is of, more than these are forgotten.
-constexpr double steps_remembered = 1000;
-
 /// How often kinds and keys are fitted in turns. Where all kinds have trained
 /// the same keys equally long, the first time is exact.
 constexpr int fit_rounds = 30;
 
-/// A step's time that has moved by no more than this factor is no news.
+/// A speed that has moved by no more than this factor is no news.
 constexpr double telling_factor = 1.1;
 
-/// Adds a place next to the only one of `kinds`.
+/// Adds a place next to the last one of `kinds`, unless two are neighbours.
 void add_neighbour(std::set<std::size_t>& kinds, std::size_t count) {
-  if (kinds.size() != 1 || count < 2)
+  if (count < 2 || std::any_of(kinds.begin(), kinds.end(), [&](auto x) {
+        return kinds.count(x + 1) > 0;
+      }))
     return;
-  const auto only = *kinds.begin();
-  kinds.insert(only > 0 ? only - 1 : only + 1);
+  const auto last = *kinds.rbegin();
+  kinds.insert(last > 0 ? last - 1 : last + 1);
 }
 
 /// The ranks of `xs`, from 1 for the least.
@@ -83,27 +83,12 @@ double advantage(const kind_speeds& speeds, const std::string& kind,
   return sum > 0 ? here->second / (sum / known) : 1;
 }
 
-void step_times::learn(const std::string& kind, const std::string& speed_key,
-                       std::uint64_t steps, double seconds) {
-  assert(steps > 0 && seconds >= 0);
-  auto& x = means_[{kind, speed_key}];
-  x.seconds += seconds;
-  x.steps += static_cast<double>(steps);
-  if (x.steps > steps_remembered) {
-    x.seconds *= steps_remembered / x.steps;
-    x.steps = steps_remembered;
-  }
-  const auto now = x.seconds / x.steps;
-  if (now <= x.announced * telling_factor && x.announced <= now * telling_factor)
-    return;
-  x.announced = now;
-  if (means_.begin()->first.first != means_.rbegin()->first.first)
-    ++version_;
-}
-
-kind_speeds step_times::speeds() const {
+kind_speeds compare_speeds(std::vector<measured_steps> xs) {
+  std::sort(xs.begin(), xs.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.kind, x.speed_key) < std::tie(y.kind, y.speed_key);
+  });
   struct term {
-    double log_seconds; ///< of a step
+    double log_seconds;
     double weight;
     double* kind;
     double* key;
@@ -112,13 +97,13 @@ kind_speeds step_times::speeds() const {
     double total = 0;
     double weight = 0;
   };
-  std::map<std::string, double> kinds;
+  std::map<std::string, double> kinds; // logarithms of their factors
   std::map<std::string, double> keys;
   std::vector<term> terms;
-  for (const auto& [where, x] : means_)
-    if (x.seconds > 0)
-      terms.push_back({std::log(x.seconds / x.steps), std::sqrt(x.steps),
-                       &kinds[where.first], &keys[where.second]});
+  for (const auto& x : xs)
+    if (x.seconds > 0 && x.steps > 0)
+      terms.push_back({std::log(x.seconds), std::sqrt(x.steps),
+                       &kinds[x.kind], &keys[x.speed_key]});
   // One side is fitted while the other is held, in turns.
   const auto fit = [&terms](double* term::*fitted, double* term::*held) {
     std::map<double*, sums> all;
@@ -135,9 +120,17 @@ kind_speeds step_times::speeds() const {
     fit(&term::kind, &term::key);
   }
   kind_speeds result;
-  for (const auto& [name, log_seconds] : kinds)
-    result.emplace(name, std::exp(-log_seconds));
+  for (const auto& [name, log_factor] : kinds)
+    result.emplace(name, std::exp(-log_factor));
   return result;
+}
+
+bool differ(const kind_speeds& x, const kind_speeds& y) {
+  return !std::equal(
+    x.begin(), x.end(), y.begin(), y.end(), [](const auto& a, const auto& b) {
+      return a.first == b.first && a.second <= b.second * telling_factor
+             && b.second <= a.second * telling_factor;
+    });
 }
 
 // -- complexity ---------------------------------------------------------------

@@ -37,8 +37,8 @@ std::string to_word(placement_rule x);
 using kind_speeds = std::map<std::string, double>;
 
 /// Returns the speed on a kind in units of the mean over the known ones of
-/// `kinds`; 1 where `kind` is not known, or nothing else than 0 is: no reason to
-/// prefer it, nor to avoid it.
+/// `kinds`; 1 where `kind` is not known, or nothing else than 0 is: no reason
+/// to prefer it, nor to avoid it.
 double advantage(const kind_speeds& speeds, const std::string& kind,
                  const std::set<std::string>& kinds);
 
@@ -51,38 +51,26 @@ inline constexpr double advantage_gain_min = 1.1;
 /// 2 % of what is due in an hour.
 inline constexpr double quanta_behind_in_pool_max = 2;
 
-/// What is known of how long steps take on kinds of device.
-class step_times {
-public:
-  /// Steps were trained. Later ones weigh more.
-  /// @param speed_key what else decides how long they take
-  /// REQUIRES: `steps > 0`, `seconds >= 0`
-  void learn(const std::string& kind, const std::string& speed_key,
-             std::uint64_t steps, double seconds);
-
-  /// The relative speeds of the kinds that were measured.
-  ///
-  /// A step's time is taken to be a factor of its kind times one of its speed
-  /// key: the two are fitted to the logarithms, by least squares, so that kinds
-  /// can be compared though they have trained different things. Between kinds
-  /// that no chain of common keys connects nothing is known: they count as
-  /// equal.
-  /// @complexity O(pairs of kind and key)
-  [[nodiscard]] kind_speeds speeds() const;
-
-  /// Grows when the time of a step has moved by more than a tenth, if several
-  /// kinds were measured: speeds of before are worth computing again.
-  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
-
-private:
-  struct mean {
-    double seconds = 0;
-    double steps = 0;
-    double announced = 0; ///< seconds of a step at the last growth
-  };
-  std::map<std::pair<std::string, std::string>, mean> means_; ///< kind, key
-  std::uint64_t version_ = 0;
+/// How long steps were measured to take.
+struct measured_steps {
+  std::string kind;      ///< of device
+  std::string speed_key; ///< what else decides it
+  double seconds = 0;    ///< of a step
+  double steps = 0;      ///< that were measured
 };
+
+/// Returns the relative speeds of the kinds that were measured.
+///
+/// A step's time is taken to be a factor of its kind times one of its key: the
+/// two are fitted to the logarithms, by least squares, so that kinds can be
+/// compared though they have trained different things. Between kinds that no
+/// chain of common keys connects nothing is known: they count as equal.
+/// @param xs in any order, no kind and key twice
+/// @complexity O(xs log xs)
+kind_speeds compare_speeds(std::vector<measured_steps> xs);
+
+/// Whether two of them differ by so much that it should be told.
+bool differ(const kind_speeds& x, const kind_speeds& y);
 
 /// What decides where the work of a merger had best be done.
 struct placement_facts {
@@ -93,13 +81,13 @@ struct placement_facts {
 
 // -- complexity ---------------------------------------------------------------
 
-/// Returns the places of `xs` in order, the least first; equal ones in the order
-/// in which they came.
+/// Returns the places of `xs` in order, the least first; equal ones in the
+/// order in which they came.
 std::vector<std::size_t> in_order(const std::vector<double>& xs);
 
 /// Returns the products of the ranks by complexity and by uncertainty, both
-/// from 1 for the least; equal ones have one rank. (The reference multiplies positions from 0, which
-/// leaves the first with nothing.) REQUIRES: both are as long.
+/// from 1 for the least; equal ones have one rank. (The reference counts from
+/// 0, so that the first comes to nothing.) REQUIRES: both are as long.
 std::vector<double> products_of_ranks(
   const std::vector<double>& complexities,
   const std::vector<double>& uncertainties);
@@ -108,8 +96,8 @@ std::vector<double> products_of_ranks(
 /// are on the strongest: of the more numerous, item i of n goes to the other's
 /// place i / x, where x is n by their number, rounded down; and to the next one
 /// as well if i / x lies in the first half of it, else to the one before, or to
-/// the only one of the two that there is. A space that comes to one kind gets a
-/// neighbour of it.
+/// the only one of the two that there is. A space whose kinds are no neighbours
+/// gets one of the last.
 /// @returns for each space its kinds: two neighbours at least, where there are
 ///          two
 /// REQUIRES: neither is 0.

@@ -165,6 +165,17 @@ void time_estimates::announce() {
   ++version_;
 }
 
+kind_speeds time_estimates::speeds() const {
+  std::vector<measured_steps> all;
+  for (const auto& [kind, known] : kinds_)
+    for (const auto& [key, step] : known.steps) {
+      timing x;
+      step.seconds.write_to(x);
+      all.push_back({kind, key, step.seconds.value(0), x.count});
+    }
+  return compare_speeds(std::move(all));
+}
+
 // -- looking ------------------------------------------------------------------
 
 std::optional<double> time_estimates::seconds(timed what,

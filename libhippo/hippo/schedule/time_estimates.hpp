@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hippo/plan/timing.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
@@ -60,6 +61,9 @@ public:
 
   /// How many kinds of device are known.
   [[nodiscard]] std::size_t kinds() const noexcept { return kinds_.size(); }
+
+  /// How fast steps are on the kinds where any were measured: relative speeds.
+  [[nodiscard]] kind_speeds speeds() const;
 
   /// @param kind of a device; null: any of the pool
   [[nodiscard]] double step_seconds(const std::string& speed_key,
