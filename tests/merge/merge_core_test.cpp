@@ -690,9 +690,10 @@ TEST(MergeCore, TimesAreStoredByKindOfDevice) {
     if (const auto* y = std::get_if<timing_learned>(&record)) {
       EXPECT_FALSE(y->what.device.empty());
       EXPECT_GT(y->what.count, 0);
-      if (y->what.what == timed::step)
-        EXPECT_NEAR(y->what.mean(), 2, 1e-9);
-      found += y->what.what == timed::step ? 1 : 0;
+      if (y->what.what != timed::step)
+        continue;
+      EXPECT_NEAR(y->what.mean(), 2, 1e-9);
+      ++found;
     }
   EXPECT_GT(found, 0u);
 }
