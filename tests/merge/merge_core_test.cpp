@@ -664,17 +664,18 @@ TEST(MergeCore, ARestartGoesOnWithTheTimesThatWereStored) {
     options.save_every_seconds = 120;
     options.known.timings = std::move(known);
     started_world x{options};
-    x.train(0, {x.constant(.1)}, 1000);
+    x.train(0, {x.constant(.1)}, 9);
     x.grant();
     std::vector<step_t> result;
     for (const auto& stop : x.sent_leases.at(0).second.stops)
-      if (stop.save)
+      if (stop.save && stop.at < 9)
         result.push_back(stop.at);
     return result;
   };
-  EXPECT_EQ(saves_of({}).front(), 120u) << "a step is taken to be a second";
-  EXPECT_EQ(saves_of({{"any", timed::step, "", 5, 10, 300, 0}}).front(), 4u)
-    << "a step took half a minute";
+  EXPECT_TRUE(saves_of({}).empty()) << "a step is taken to be a second";
+  const auto saves = saves_of({{"any", timed::step, "", 5, 10, 300, 0}});
+  ASSERT_FALSE(saves.empty()) << "a step took half a minute";
+  EXPECT_EQ(saves.front(), 4u);
 }
 
 TEST(MergeCore, TimesAreStoredByKindOfDevice) {
