@@ -73,7 +73,7 @@ struct effect_performer {
     self
       ->request(state().pool, caf::infinite, demand_atom::value,
                 caf::actor_cast<merger_actor>(self), x.weight, x.trainers,
-                std::move(x.kinds))
+                std::move(x.kinds), std::move(x.facts))
       .then([self = self] { dispatch(self, merge_event::demand_answered{}); },
             [](const caf::error&) {});
   }
@@ -221,9 +221,10 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       return promise;
     },
     [self](grant_atom, trainer_id trainer, const trainer_actor& handle,
-           const std::string& kind) {
+           const std::string& kind, double between_interruptions) {
       self->state.trainers.insert_or_assign(trainer, handle);
-      dispatch(self, merge_event::granted{trainer, kind});
+      dispatch(self,
+               merge_event::granted{trainer, kind, between_interruptions});
     },
     [self](lost_atom, trainer_id trainer) {
       dispatch(self, merge_event::lost{trainer});

@@ -16,6 +16,7 @@
 #include "hippo/pool/workload_need.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/record.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/study/answers.hpp"
 #include "hippo/tune/accepted_study.hpp"
@@ -207,8 +208,10 @@ using merger_actor = lease_owner_actor::extend<
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
-  // From the pool: trainer `number` is the merger's until it is released.
-  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string>,
+  // From the pool: trainer `number`, of that kind, is the merger's until it is
+  // released. The last is the mean time in seconds until one of its kind goes; 0:
+  // it is not known.
+  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string, double>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, trainer_id>,
   // From the pool: these could train for it, whoever holds them.
@@ -230,7 +233,7 @@ using pool_actor = registrar_actor::extend<
   // A merger of that weight, which may change, could use so many trainers now,
   // beside those that it has. Answered when it has been granted what there is.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t,
-                 device_names>,
+                 device_names, placement_facts>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, trainer_id>,
   // The merger that holds the trainer of that number is not to be given it for
@@ -371,6 +374,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_status)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::device_names)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::placement_facts)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_kinds)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)

@@ -19,7 +19,7 @@ struct effect_sender {
 
   void operator()(const pool_core::grant& x) const {
     self->send(merger(x.merger), grant_atom::value, x.trainer,
-               trainer(x.trainer), x.kind);
+               trainer(x.trainer), x.kind, x.seconds_between_interruptions);
   }
 
   void operator()(const pool_core::ask_to_yield& x) const {
@@ -184,10 +184,11 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
       forward_reports(self, need.key, who);
     },
     [self](demand_atom, const merger_actor& who, double weight,
-           std::uint64_t wanted, const device_names& kinds) {
+           std::uint64_t wanted, const device_names& kinds,
+           const placement_facts& facts) {
       auto& st = self->state;
       apply_effects(self, st.core->demand(id_of(st, who), weight, wanted,
-                                          kinds, self->clock().now()));
+                                          kinds, self->clock().now(), facts));
     },
     [self](release_atom, trainer_id number) {
       apply_effects(self,

@@ -34,6 +34,10 @@ struct Hello {
   computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
   numerics  @9 :Text;      # of its CPU: "portable" or "native"; empty = it
                            # trains what is of either
+  notice    @10 :UInt32;   # seconds between the warning that it has to go and
+                           # its end; 0 = it is not known, or none
+  machine   @11 :Text;     # kind of its machine, as a list of prices names it;
+                           # empty = its device says so
 }
 
 struct Welcome {

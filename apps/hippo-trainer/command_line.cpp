@@ -38,10 +38,20 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   app.add_option("--log-format", opts.log_format, "Form of log lines")
     ->check(CLI::IsMember({"text", "json"}))
     ->capture_default_str();
-  app.add_option("--grace-seconds", opts.grace_seconds,
-                 "On SIGTERM, how long the present step may take to end")
-    ->check(CLI::NonNegativeNumber)
-    ->capture_default_str();
+  auto* grace
+    = app
+        .add_option("--grace-seconds", opts.grace_seconds,
+                    "On SIGTERM, how long the present step may take to end")
+        ->check(CLI::NonNegativeNumber)
+        ->default_str("30, or three quarters of --notice");
+  app.add_option("--notice", opts.notice_seconds,
+                 "Seconds between SIGTERM and the end of the machine, where "
+                 "that may be taken away")
+    ->check(CLI::Range(1u, notice_seconds_max));
+  app.add_option("--machine", opts.machine,
+                 "The kind of this machine, by its name in the list of "
+                 "machines of `hippo serve --machines`; unless given, by the "
+                 "device");
   auto* describe = app.add_flag(
     "--describe", opts.describe,
     "Print, as JSON, the workloads that this trainer knows, and exit");
@@ -52,10 +62,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   auto* prove_study = app.add_option(
     "--prove", opts.prove,
     "Try whether trials of this study may share training, and exit");
+  auto* measure_study = app.add_option(
+    "--measure", opts.measure,
+    "Print how long training of this study takes, as a profile, and exit");
   app.add_option("--steps", opts.proof.steps,
-                 "How far to train for --prove")
+                 "How far to train for --prove and --measure")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))
-    ->needs(prove_study)
     ->capture_default_str();
   app.add_option("--other-threads", opts.proof.other_threads,
                  "For --prove: results are to be the same with so many threads "
@@ -87,11 +99,14 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? exit_done : exit_usage;
   }
+  // The rest of the notice is for the checkpoint and the report.
+  if (opts.notice_seconds > 0 && grace->empty())
+    opts.grace_seconds = opts.notice_seconds * 0.75;
   if (connect->empty() && describe->empty() && check_study->empty()
-      && prove_study->empty() && weights->empty())
+      && prove_study->empty() && measure_study->empty() && weights->empty())
     return fail({errc::invalid_argument,
-                 "one of --connect, --describe, --check, --prove and --export "
-                 "is needed"},
+                 "one of --connect, --describe, --check, --prove, --measure "
+                 "and --export is needed"},
                 exit_usage);
   return std::nullopt;
 }

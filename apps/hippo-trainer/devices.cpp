@@ -40,7 +40,9 @@ numerics numerics_for(const trainer_options& opts) {
   if (opts.describe)
     return numerics::native; // nothing is computed
   auto word = opts.numerics;
-  const auto& path = opts.check.empty() ? opts.prove : opts.check;
+  const auto& path = !opts.check.empty()   ? opts.check
+                     : !opts.prove.empty() ? opts.prove
+                                           : opts.measure;
   if (word.empty() && !path.empty()) {
     workload_registry registry;
     if (!add_workloads(opts, "cpu", opts.threads, registry))

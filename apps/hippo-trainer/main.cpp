@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
     return hippo::check_study(opts, first.registry);
   if (!opts.prove.empty())
     return hippo::prove_study(std::move(opts), std::move(*devices));
+  if (!opts.measure.empty())
+    return hippo::measure_study(opts, first);
   if (!opts.weights.empty())
     return hippo::export_weights(opts, first.registry, first.info.kind);
   return hippo::serve(opts, std::move(*devices), log_tail);

@@ -15,6 +15,7 @@ inline constexpr int exit_failed = 1;
 inline constexpr int exit_usage = 2; ///< or bad input
 
 inline constexpr unsigned threads_max = 1024;
+inline constexpr unsigned notice_seconds_max = 86'400;
 
 /// What the command line says.
 struct trainer_options {
@@ -28,6 +29,7 @@ struct trainer_options {
   bool describe = false;
   std::string check; ///< file of a study, perhaps with its code
   std::string prove; ///< likewise
+  std::string measure; ///< likewise
   proof_options proof;
   std::string python = "python3"; ///< for studies that name none
   bool no_code = false;           ///< run nothing that studies bring
@@ -36,6 +38,9 @@ struct trainer_options {
   std::string kind; ///< of device that may train for that; empty: any
   long parent = 0;                ///< end with this process
   double grace_seconds = 30;      ///< for ending in good order
+  /// Between the signal to go and the machine's end; 0: unknown, or none.
+  unsigned notice_seconds = 0;
+  std::string machine; ///< its kind, by name; empty: the device says so
 };
 
 /// Says on stderr what went wrong. @returns `code`

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "child_process.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/schedule/scheduler.hpp"
 
 namespace hippo {
@@ -55,6 +56,7 @@ struct common_options {
 struct schedule_options {
   std::string merge = "on";
   std::string scheduler = "critical-path";
+  std::string placement = "advantage";
 
   /// REQUIRES: `*this` lives longer than `verb`.
   void add_to(CLI::App& verb) {
@@ -66,11 +68,22 @@ struct schedule_options {
     verb.add_option("--scheduler", scheduler, "Which path goes first")
       ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
       ->capture_default_str();
+    verb
+      .add_option("--placement", placement,
+                  "Which workload a trainer goes to, where trainers are of "
+                  "several kinds: advantage (what gains most by its kind, "
+                  "within fair shares), complexity (large search spaces to "
+                  "strong kinds) or fair (what has had the least)")
+      ->check(CLI::IsMember({"advantage", "complexity", "fair"}))
+      ->capture_default_str();
   }
 
   [[nodiscard]] bool merges() const { return merge == "on"; }
   [[nodiscard]] hippo::policy policy() const {
     return *policy_from(scheduler);
+  }
+  [[nodiscard]] placement_rule places() const {
+    return *placement_rule_from(placement);
   }
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <deque>
 #include <iostream>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -10,6 +13,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "hippo/simulate/draw.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
@@ -45,34 +49,42 @@ struct virtual_config : caf::actor_system_config {
 class simulated_service {
 public:
   explicit simulated_service(const simulation& x)
-    : seed_(x.seed),
-      studies_(x.studies),
-      actors_(system_, options_of(x), [this] { settle(); }) {
-    for (const auto& profile : x.profiles)
-      profiles_->emplace(profile.workload.name, profile);
-  }
+    : what_(x),
+      actors_(system_, options_of(x), [this] { settle(); }) {}
 
   ~simulated_service() {
-    for (const auto& x : trainers_)
-      actors_.self()->send_exit(x, caf::exit_reason::user_shutdown);
+    for (const auto& x : machines_)
+      end(x, caf::exit_reason::user_shutdown);
     settle();
     actors_.close();
   }
 
-  expected<run_record> run(unsigned trainers) {
+  expected<run_record> run() {
     if (auto why = actors_.open())
       return *why;
-    for (const auto& x : studies_)
+    for (const auto& x : what_.studies)
       if (auto id = actors_.submit({x, {}}); !id)
         return id.failure();
-    for (unsigned i = 0; i < trainers; ++i)
-      add_trainer();
+    make_machines();
+    for (auto& x : machines_)
+      start(x);
     settle();
     actors_.go();
     // Nothing that matters to a simulation waits for a timeout alone.
-    if (!clock_.run_until([this] { return all_ended(); }, 0s))
+    const bool happens
+      = clock_.run_until([this] { return all_ended() || is_hopeless(); }, 0s);
+    if (!happens || is_hopeless())
       return why_stuck();
-    return actors_.record(std::chrono::duration<double>(clock_.now()).count());
+    auto result
+      = actors_.record(std::chrono::duration<double>(clock_.now()).count());
+    if (result)
+      note_work(*result);
+    return result;
+  }
+
+  /// What the machines were there for; nothing without any.
+  [[nodiscard]] const std::vector<machine_life>& lives() const {
+    return lives_;
   }
 
 private:
@@ -82,31 +94,172 @@ private:
     result.coordinator.policy = x.policy;
     result.coordinator.merge = x.merge;
     result.pool = quiet_watch();
+    result.pool.placement = x.placement;
+    result.pool.interruptions = interruptions_of(x.machines);
     return result;
+  }
+
+  /// How often trainers are interrupted in an hour, by kind of device, on
+  /// average over the machines of it.
+  static std::map<std::string, double>
+  interruptions_of(const std::vector<simulated_machines>& xs) {
+    std::map<std::string, double> result;
+    std::map<std::string, double> trainers;
+    for (const auto& x : xs) {
+      const double n = double{1} * x.machines * x.kind.trainers;
+      result[x.kind.device] += n * x.kind.interruptions;
+      trainers[x.kind.device] += n;
+    }
+    for (auto& [device, rate] : result)
+      rate /= trainers[device];
+    return result;
+  }
+
+  /// A machine, and those that have replaced it.
+  struct machine {
+    std::size_t place = 0;
+    machine_kind kind;
+    std::shared_ptr<simulation_profiles> profiles;
+    std::uint64_t lives = 0; ///< that have begun
+    std::vector<training_actor> trainers; ///< of the present life
+    std::size_t life = 0; ///< of `lives_`
+  };
+
+  [[nodiscard]] double seconds_now() const {
+    return std::chrono::duration<double>(timeline_->now()).count();
+  }
+
+  /// Adds to the lives of machines what their trainers did.
+  void note_work(const run_record& x) {
+    std::map<std::uint64_t, machine_life*> by_trainer;
+    for (const auto& trainer : x.trainers) {
+      const auto process = std::stoull(
+        trainer.name.substr(trainer.name.rfind(':') + 1));
+      by_trainer[trainer.number] = &lives_[life_of_process_[process - 1]];
+    }
+    for (const auto& busy : x.timeline) {
+      const auto i = by_trainer.find(busy.trainer);
+      if (i == by_trainer.end())
+        continue; // the pool has forgotten it
+      auto& life = *i->second;
+      life.last_lease_end
+        = std::max(life.last_lease_end.value_or(0), busy.end);
+      if (busy.lane == 0) // the others are at work at the same time
+        life.busy_seconds += busy.end - busy.begin;
+    }
   }
 
   void settle() { clock_.settle(); }
 
-  void add_trainer() {
-    hello x;
-    x.host = "simulated";
-    x.process_id = trainers_.size() + 1;
-    x.device = device_of_all();
-    x.threads = 1;
-    for (const auto& [name, profile] : *profiles_)
-      x.workloads.emplace(name, profile.workload.version);
-    trainers_.push_back(system_.spawn(
-      trainer, caf::actor_cast<registrar_actor>(actors_.pool()), x,
-      std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-        timeline_, profiles_, store_, seed_)),
-      nullptr));
+  /// Profiles by the names of their workloads, all of them of one device: a
+  /// trainer is of one kind.
+  static std::shared_ptr<simulation_profiles>
+  by_workload(const std::vector<simulation_profile>& xs,
+              const std::string& device) {
+    auto result = std::make_shared<simulation_profiles>();
+    for (const auto& x : xs)
+      (*result)[x.workload.name] = x;
+    for (auto& kvp : *result)
+      kvp.second.device = device;
+    return result;
   }
 
-  /// What the times of all profiles stand for: a trainer is of one kind.
+  void make_machines() {
+    if (what_.machines.empty()) {
+      machine x;
+      x.kind.device = device_of_all();
+      x.kind.trainers = what_.trainers;
+      x.profiles = by_workload(what_.profiles, x.kind.device);
+      machines_.push_back(std::move(x));
+    }
+    for (const auto& x : what_.machines) {
+      const auto profiles = by_workload(x.profiles, x.kind.device);
+      for (unsigned i = 0; i < x.machines; ++i)
+        machines_.push_back({machines_.size(), x.kind, profiles, 0, {}});
+    }
+  }
+
+  /// Lets a machine begin a life.
+  void start(machine& x) {
+    x.trainers.clear();
+    lives_.push_back({x.kind, seconds_now(), {}, {}, 0});
+    x.life = lives_.size() - 1;
+    for (unsigned i = 0; i < x.kind.trainers; ++i)
+      x.trainers.push_back(new_trainer(x));
+    const auto life = x.lives++;
+    if (x.kind.interruptions == 0)
+      return;
+    const auto hours = -std::log(uniform_at(hash_numbers({seed_of_lives,
+                                 what_.seed, x.place, life})))
+                       / x.kind.interruptions;
+    in_seconds(hours * 3600, [this, &x] { interrupt(x); });
+  }
+
+  training_actor new_trainer(const machine& x) {
+    hello result;
+    result.host = "simulated";
+    life_of_process_.push_back(x.life);
+    result.process_id = life_of_process_.size();
+    result.device = x.kind.device;
+    result.threads = 1;
+    result.notice_seconds = static_cast<std::uint32_t>(x.kind.notice_seconds);
+    for (const auto& [name, profile] : *x.profiles)
+      result.workloads.emplace(name, profile.workload.version);
+    return system_.spawn(
+      trainer, caf::actor_cast<registrar_actor>(actors_.pool()), result,
+      std::shared_ptr<engine>(std::make_shared<simulated_engine>(
+        timeline_, x.profiles, store_, what_.seed)),
+      nullptr);
+  }
+
+  /// A machine is told to go, is gone, and another one takes its place.
+  void interrupt(machine& x) {
+    note_interruption();
+    if (x.kind.notice_seconds > 0)
+      for (const auto& y : x.trainers)
+        actors_.self()->send(y, leave_atom::value);
+    in_seconds(x.kind.notice_seconds, [this, &x] {
+      end(x, caf::exit_reason::kill);
+      lives_[x.life].end = seconds_now();
+      const auto left = x.kind.start_seconds - x.kind.notice_seconds;
+      in_seconds(std::max(left, 0.0), [this, &x] { start(x); });
+    });
+  }
+
+  void end(const machine& x, caf::exit_reason why) {
+    for (const auto& y : x.trainers)
+      actors_.self()->send_exit(y, why);
+  }
+
+  template <class F>
+  void in_seconds(double seconds, F what) {
+    // Beyond what a simulation covers nothing happens.
+    const auto span = std::chrono::duration<double>(std::min(seconds, 4e9));
+    timeline_->schedule_at(
+      timeline_->now()
+        + std::chrono::duration_cast<virtual_timeline::duration>(span),
+      std::move(what));
+  }
+
+  /// Follows whether anything is kept from one interruption to the next.
+  void note_interruption() {
+    if (std::exchange(kept_, store_->size() + ended_)
+        == store_->size() + ended_)
+      ++fruitless_;
+    else
+      fruitless_ = 0;
+  }
+
+  /// Whether machines go before anything comes of their training.
+  [[nodiscard]] bool is_hopeless() const {
+    return fruitless_ > fruitless_max * machines_.size();
+  }
+
+  /// What the times of all profiles stand for.
   [[nodiscard]] std::string device_of_all() const {
     std::set<std::string> all;
-    for (const auto& kvp : *profiles_)
-      all.insert(kvp.second.device);
+    for (const auto& x : what_.profiles)
+      all.insert(x.device);
     std::string result;
     for (const auto& x : all)
       result += (result.empty() ? "" : " / ") + x;
@@ -128,8 +281,11 @@ private:
     return {errc::training_failed,
             "nothing more can happen in the simulation, but these studies "
             "have not ended: "
-              + unended + "; leases that no trainer works on: "
-              + std::to_string(idle_leases)};
+              + unended
+              + (is_hopeless()
+                   ? "; machines are interrupted before a checkpoint is saved"
+                   : "; leases that no trainer works on: "
+                       + std::to_string(idle_leases))};
   }
 
   bool all_ended() {
@@ -139,23 +295,29 @@ private:
         [](notify_atom, const trial_event&) {},
         [this](notify_atom, const study_end&) { ++ended_; },
         [](const caf::down_msg&) {}, caf::after(0s) >> [&] { more = false; });
-    return ended_ == studies_.size();
+    return ended_ == what_.studies.size();
   }
 
-  std::uint64_t seed_;
-  const std::vector<accepted_study>& studies_;
+  /// Tells what is drawn for lives from what is drawn for training.
+  static constexpr std::uint64_t seed_of_lives = 0x6c69766573;
+  /// So many interruptions of each machine without a checkpoint are no chance.
+  static constexpr std::uint64_t fruitless_max = 100;
+
+  const simulation& what_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
-  std::shared_ptr<simulation_profiles> profiles_
-    = std::make_shared<simulation_profiles>();
   std::shared_ptr<simulated_store> store_
     = std::make_shared<simulated_store>();
   virtual_config config_;
   caf::actor_system system_{config_};
   virtual_time clock_{system_, timeline_};
   service actors_;
-  std::vector<training_actor> trainers_;
+  std::deque<machine> machines_; ///< which do not move
+  std::vector<machine_life> lives_; ///< of all machines that there were
+  std::vector<std::size_t> life_of_process_; ///< by the number of the trainer
   std::size_t ended_ = 0;
+  std::size_t kept_ = 0; ///< checkpoints and ended studies, when last looked at
+  std::uint64_t fruitless_ = 0; ///< interruptions since that has grown
 };
 
 /// What trainers do is no news here, and failures are in the report.
@@ -168,11 +330,15 @@ void log_to_stderr() {
 
 } // namespace
 
-expected<run_record> simulate(const simulation& x) {
+expected<run_record> simulate(const simulation& x,
+                              std::vector<machine_life>* lives) {
   log_to_stderr();
-  auto result = simulated_service{x}.run(x.trainers);
+  simulated_service service{x};
+  auto result = service.run();
   if (result)
     result->simulated = true;
+  if (lives != nullptr)
+    *lives = service.lives();
   return result;
 }
 
@@ -195,10 +361,14 @@ load_profiles(const std::vector<std::string>& files,
       continue;
     }
     const auto& name = read.profile->workload.name;
-    const auto same = [&](const auto& x) { return x.workload.name == name; };
+    const auto& device = read.profile->device;
+    const auto same = [&](const auto& x) {
+      return x.workload.name == name && x.device == device;
+    };
     if (std::any_of(result.begin(), result.end(), same)) {
       print({{file, 0, 0, "workload",
-              "'" + name + "' has a profile already: give one for each"}},
+              "'" + name + "' has a profile already of device '" + device
+                + "': give one for each"}},
             "error");
       good = false;
     }
@@ -219,14 +389,20 @@ bool check_profiles(const std::vector<accepted_study>& studies,
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
     const auto& name = x.spec().workload.name;
-    if (std::any_of(profiles.begin(), profiles.end(), [&](const auto& y) {
+    const auto found
+      = std::count_if(profiles.begin(), profiles.end(), [&](const auto& y) {
           return y.workload.name == name;
-        }))
-      continue;
-    errors.push_back({x.spec().file, 0, 0, "workload",
-                      "'" + name
-                        + "' has no profile: give --profile with one that "
-                          "describes a workload of that name"});
+        });
+    if (found == 0)
+      errors.push_back({x.spec().file, 0, 0, "workload",
+                        "'" + name
+                          + "' has no profile: give --profile with one that "
+                            "describes a workload of that name"});
+    else if (found > 1)
+      errors.push_back({x.spec().file, 0, 0, "workload",
+                        "'" + name + "' has " + std::to_string(found)
+                          + " profiles, of several devices: say with "
+                            "--machines and --use how many there are of each"});
   }
   print(errors, "error");
   return errors.empty();

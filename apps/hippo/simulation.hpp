@@ -5,12 +5,30 @@
 #include <string>
 #include <vector>
 
+#include "hippo/fleet/costs.hpp"
+#include "hippo/fleet/fleet.hpp"
 #include "hippo/report/record.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/simulate/profile.hpp"
 #include "studies.hpp"
 
 namespace hippo {
+
+/// Machines of one kind in a simulation. All are there from its begin.
+///
+/// Each is interrupted after an exponential time, drawn by the simulation's
+/// seed, the machine's place among all, and how many it has replaced: its
+/// trainers leave in good order then, as on SIGTERM, and what they have not
+/// brought to an end `notice_seconds` later is lost. The one that replaces it
+/// is there `start_seconds` after the warning, once the old one is gone.
+struct simulated_machines {
+  machine_kind kind;
+  unsigned machines = 1;
+  /// Of training on one of its trainers: one for each workload that the studies
+  /// name.
+  std::vector<simulation_profile> profiles;
+};
 
 /// What a simulation is made of.
 struct simulation {
@@ -19,25 +37,32 @@ struct simulation {
   /// One for each workload that the studies name.
   std::vector<simulation_profile> profiles;
   unsigned trainers = 1;
+  /// What the trainers are on instead of those; empty: trainers of `profiles`
+  /// that stay.
+  std::vector<simulated_machines> machines;
   hippo::policy policy = hippo::policy::critical_path;
+  placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t seed = 0; ///< of times and failures
 };
 
 /// Runs the service's own actors with simulated trainers in virtual time, on
 /// the calling thread. Equal simulations give equal records.
+/// @param lives is told how long each machine was there, and worked; null: it
+///              is of no matter
 /// @returns the record, its times in virtual seconds, or why there is none
-expected<run_record> simulate(const simulation& x);
+expected<run_record> simulate(const simulation& x,
+                              std::vector<machine_life>* lives = nullptr);
 
 /// Reads profiles and adds the workloads that they describe to a catalogue;
-/// prints every error on stderr.
+/// prints every error on stderr. Two of one workload are of different devices.
 /// @returns nothing if there was an error
 std::optional<std::vector<simulation_profile>>
 load_profiles(const std::vector<std::string>& files,
               workload_catalogue& catalogue);
 
-/// Says on stderr which studies name a workload without a profile.
-/// @returns whether there is none
+/// Says on stderr which studies name a workload without a profile, or with
+/// several. @returns whether there is none
 bool check_profiles(const std::vector<accepted_study>& studies,
                     const std::vector<simulation_profile>& profiles);
 

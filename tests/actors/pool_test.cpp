@@ -39,7 +39,7 @@ struct PoolTest : test::actor_test {
         [](budget_atom, std::uint64_t) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, trainer_id, const trainer_actor&,
-                const std::string&) { ++*count; },
+                const std::string&, double) { ++*count; },
         [count](lost_atom, trainer_id) { --*count; },
         [](able_atom, const trainer_kinds&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},
@@ -55,7 +55,7 @@ struct PoolTest : test::actor_test {
 
   void want(const merger_actor& who, double weight, std::uint64_t paths) {
     self->send(trainers, demand_atom::value, who, weight, paths,
-               device_names{});
+               device_names{}, placement_facts{});
     run();
   }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Trainers that come and go: by themselves, beside a run, and of a service."""
 
+import json
 import os
+import random
 import re
 import signal
 import socket
@@ -327,6 +329,106 @@ class Service(NodeCase):
         send(stopped, signal.SIGCONT)
         self.await_word(stopped, "registered as number", 2)
         self.assert_as_reference(service)
+
+
+@unittest.skipUnless(served(), "this hippo has no `serve`")
+class TwoKinds(NodeCase):
+    """Trainers of two kinds in one pool: whoever is killed, and whatever rule
+    places them, a trial has the results of one kind, as alone on it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls()
+        super(TwoKinds, case).setUp()
+        cls.addClassCleanup(case.doCleanups)
+        cls.files = case.studies(study("sha", SHA, every=2, train=128),
+                                 study("grid", "grid", every=3, train=128))
+        # All of the space, measured at each step.
+        every = case.studies(study("all", "grid", train=128))
+        cls.alone = {
+            threads: cls.by_params(case.run_studies(
+                every, f"alone-{threads}", "--merge", "off", "--trainers", 1,
+                "--threads", threads))
+            for threads in (1, 2)}
+
+    @staticmethod
+    def by_params(report):
+        """The results by step of each trial, by its values."""
+        return {json.dumps(y["params"]):
+                {z["step"]: z["metrics"] for z in y["results"]}
+                for x in report["studies"] for y in x["trials"]}
+
+    def serve(self, state, rule):
+        service = self.start("serve", "--state", self.path(state),
+                             "--listen", "127.0.0.1:0", "--rpc",
+                             "127.0.0.1:0", "--http", "127.0.0.1:0",
+                             "--placement", rule)
+
+        def find(word):
+            self.assertIsNone(service.poll(), self.stderr())
+            return re.findall(word + r" connect to (127\.0\.0\.1:\d+)",
+                              self.stderr())
+
+        service.address = wait_for("the service", lambda: find("trainers"))[-1]
+        service.rpc = wait_for("the service", lambda: find("clients"))[-1]
+        return service
+
+    def kinds(self, state):
+        """By study and trial, the kinds that its results are of."""
+        with sqlite3.connect(f"file:{self.path(state, 'hippo.db')}?mode=ro",
+                             uri=True) as db:
+            found = db.execute(
+                "SELECT s.name, e.trial, r.device FROM events e "
+                "JOIN studies s ON s.id = e.study "
+                "JOIN results r USING (workload, node, step) "
+                "WHERE e.kind = 'measured'").fetchall()
+        result = {}
+        for name, trial, device in found:
+            result.setdefault((name, trial), set()).add(
+                2 if "2-thread" in device else 1)
+        return result
+
+    def check(self, rule):
+        state = f"state-{rule}"
+        service = self.serve(state, rule)
+        nodes = [self.trainer(service.address, "--threads", threads)
+                 for threads in (1, 2, 1, 2)]
+        for file in self.files:
+            self.hippo("submit", file, "--server", service.rpc)
+        draw = random.Random(rule)
+        for count in (4, 12):
+            wait_for("results", lambda: len(self.kinds(state)) > count)
+            victim = draw.randrange(len(nodes))
+            nodes[victim].kill()
+            nodes[victim] = self.trainer(service.address, "--threads",
+                                         1 + victim % 2)
+        for file in self.files:
+            name = os.path.basename(file)[:-len(".yaml")]
+            self.hippo("watch", name, "--server", service.rpc)
+        send(service, signal.SIGTERM)
+        service.wait(PATIENCE)
+        self.hippo("run", "--resume", self.path(state), "--trainers", 1)
+        kinds = self.kinds(state)
+        self.assertEqual({x for y in kinds.values() for x in y}, {1, 2})
+        for x in self.report(state)["studies"]:
+            for y in x["trials"]:
+                used = kinds[(x["name"], y["id"])]
+                self.assertEqual(len(used), 1, (x["name"], y["id"]))
+                expected = self.alone[min(used)][json.dumps(y["params"])]
+                self.assertTrue(y["results"])
+                for z in y["results"]:
+                    self.assertEqual(z["metrics"], expected[z["step"]],
+                                     (x["name"], y["id"], z["step"], used))
+
+    def test_placed_by_advantage(self):
+        self.check("advantage")
+
+    def test_placed_by_complexity(self):
+        self.check("complexity")
+
+    def test_placed_by_turns(self):
+        self.check("fair")
 
 
 if __name__ == "__main__":

@@ -350,6 +350,97 @@ class Preview(Simulating):
             self.assertEqual(said.out, "")
 
 
+class Machines(Simulating):
+    """Machines of several kinds, that come and go."""
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.studies(study("grid", "grid"))
+        self.slow = self.profile(
+            "slow.yaml", device="device: L4",
+            step_seconds="step_seconds: {by: batch_size, values: {64: 96, "
+                         "128: 60, 256: 48}}")
+        self.machines = self.write("machines.yaml", """
+machines:
+  v100: {device: V100-like (assumed), price: 2, count: 9}
+  spot:
+    {device: V100-like (assumed), price: 1, count: 9, start: 240,
+     interruptions: 20, notice: 120}
+  gone:
+    {device: V100-like (assumed), price: 1, count: 9, start: 240,
+     interruptions: 20}
+  l4: {device: L4, price: 1, count: 9, profile: [slow.yaml]}
+  tpu: {device: TPU, price: 1}
+  hasty: {device: V100-like (assumed), price: 1, interruptions: 900}
+""")
+
+    def use(self, report, used, *args, code=0):
+        done = self.hippo("simulate", *self.files, "--profile", RESNET,
+                          "--machines", self.machines, "--use", used,
+                          "--report", self.path(report), *args, code=code)
+        return done.err if code else self.report(report)
+
+    def test_machines_that_stay_are_trainers(self):
+        self.simulate("trainers", *self.files)
+        self.use("machines", "3xv100")
+        self.assertEqual(self.content("machines"), self.content("trainers"))
+
+    def test_a_slow_kind_takes_longer_to_the_same_results(self):
+        fast = self.use("fast", "2xv100")
+        slow = self.use("slow", "2xl4")
+        self.assertEqual(results(slow), results(fast))
+        self.assertGreater(slow["wall_seconds"], 3 * fast["wall_seconds"])
+
+    def test_kinds_side_by_side(self):
+        alone = self.use("alone", "1xv100")
+        for rule in ["advantage", "complexity", "fair"]:
+            with self.subTest(rule):
+                both = self.use(rule, "1xv100,2xl4", "--placement", rule)
+                self.assertEqual(results(both), results(alone))
+                self.assertEqual({x["device"] for x in both["trainers"]},
+                                 {"V100-like (assumed)", "L4"})
+
+    def test_interruptions_change_no_result(self):
+        stays = self.use("stays", "4xv100")
+        for kind in ["spot", "gone"]:
+            with self.subTest(kind):
+                x = self.use(kind, "4x" + kind)
+                self.assertEqual(results(x), results(stays))
+                self.assertGreater(len(x["trainers"]), 4)
+                self.assertGreater(x["wall_seconds"], stays["wall_seconds"])
+                self.assertGreaterEqual(x["trained_steps"], x["unique_steps"])
+                again = self.use(kind + "-again", "4x" + kind)
+                self.assertEqual(again, x)
+                other = self.use(kind + "-other", "4x" + kind, "--seed", 9)
+                self.assertEqual(results(other), results(self.use(
+                    "stays-other", "4xv100", "--seed", 9)))
+        for kind, lost in [("spot", False), ("gone", True)]:
+            self.assertEqual(any(x["lost"] for x in
+                                 self.report(kind)["trainers"]), lost, kind)
+
+    def test_machines_that_go_too_soon(self):
+        self.assertIn("machines are interrupted before a checkpoint is saved",
+                      self.use("hasty", "1xhasty", code=1))
+
+    def test_bad_input(self):
+        for used, why in {
+                "1xtpu": "machines.tpu: has no profile of 'resnet56-cifar10': "
+                         "name one by `profile`, or give --profile with one "
+                         "of device: TPU",
+                "1xv10": "--use: there is no kind of machine 'v10', did you "
+                         "mean 'v100'?",
+                "99xv100": "--use: there are 9 of 'v100', and 99 are asked for",
+                "v100": "--use: "}.items():
+            with self.subTest(used):
+                self.assertIn(why, self.use("bad", used, code=2))
+
+    def test_profiles_of_two_devices_need_machines(self):
+        done = self.hippo("simulate", *self.files, "--profile", RESNET,
+                          "--profile", self.slow, "--trainers", 2, code=2)
+        self.assertIn("'resnet56-cifar10' has 2 profiles, of several devices: "
+                      "say with --machines and --use", done.err)
+
+
 class Failures(Simulating):
     def setUp(self):
         super().setUp()
@@ -453,10 +544,15 @@ class Failures(Simulating):
                               self.refused(self.file, "--seed", seed))
 
     def test_what_must_be_given(self):
-        for flag, args in [("--profile", ["--trainers", 1]),
-                           ("--trainers", ["--profile", RESNET])]:
+        for why, args in [("--trainers requires --profile",
+                           ["--trainers", 1]),
+                          ("give --trainers and --profile, or --machines and "
+                           "--use", ["--profile", RESNET]),
+                          ("--use requires --machines", ["--use", "1xa"]),
+                          ("--machines requires --use",
+                           ["--machines", self.file])]:
             done = self.hippo("simulate", self.file, *args, code=2)
-            self.assertIn(flag + " is required", done.err)
+            self.assertIn(why, done.err)
 
     def test_report_that_cannot_be_written(self):
         self.write("r", "a file")

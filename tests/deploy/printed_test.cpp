@@ -39,14 +39,14 @@ TEST(TrainerCommandTest, SaysWhatIsTrainedOn) {
   };
   trainer_group x;
   EXPECT_EQ(line(x, ""), "hippo-trainer --connect s:1 --threads 1 "
-                         "--grace-seconds 90");
+                         "--notice 120");
   x.gpus = 2;
   x.cpus = 4;
   x.python = "/venv/bin/python";
   x.notice_seconds = 30;
   EXPECT_EQ(line(x, "k.pem"),
             "hippo-trainer --connect s:1 --keys k.pem --device cuda:0 "
-            "--device cuda:1 --python /venv/bin/python --grace-seconds 22");
+            "--device cuda:1 --python /venv/bin/python --notice 30");
 }
 
 TEST(SlurmTest, AsksForWhatTheTrainersAre) {

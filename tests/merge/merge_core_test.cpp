@@ -657,6 +657,48 @@ TEST(MergeCore, WhatEarlierRunsTookIsExpectedAgain) {
   EXPECT_LT(found, 3'020);
 }
 
+TEST(MergeCore, ARestartGoesOnWithTheTimesThatWereStored) {
+  // Of the lease that a restart begins with, where it saves on its way.
+  const auto saves_of = [](std::vector<timing> known) {
+    merger_options options;
+    options.save_every_seconds = 120;
+    options.known.timings = std::move(known);
+    started_world x{options};
+    x.train(0, {x.constant(.1)}, 9);
+    x.grant();
+    std::vector<step_t> result;
+    for (const auto& stop : x.sent_leases.at(0).second.stops)
+      if (stop.save && stop.at < 9)
+        result.push_back(stop.at);
+    return result;
+  };
+  EXPECT_TRUE(saves_of({}).empty()) << "a step is taken to be a second";
+  const auto saves = saves_of({{"any", timed::step, "", 5, 10, 300, 0}});
+  ASSERT_FALSE(saves.empty()) << "a step took half a minute";
+  EXPECT_EQ(saves.front(), 4u);
+}
+
+TEST(MergeCore, TimesAreStoredByKindOfDevice) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  for (int i = 0; i < 2; ++i) {
+    const auto id = x.grant();
+    x.step(id, x.lease_of(id), 2);
+  }
+  x.commit_all();
+  std::size_t found = 0;
+  for (const auto& record : x.stored)
+    if (const auto* y = std::get_if<timing_learned>(&record)) {
+      EXPECT_FALSE(y->what.device.empty());
+      EXPECT_GT(y->what.count, 0);
+      if (y->what.what != timed::step)
+        continue;
+      EXPECT_NEAR(y->what.mean(), 2, 1e-9);
+      ++found;
+    }
+  EXPECT_GT(found, 0u);
+}
+
 TEST(MergeCore, APauseOfTheServiceIsNoStall) {
   merger_options options;
   options.stall_max = std::chrono::seconds{60};

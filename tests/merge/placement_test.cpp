@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -28,6 +29,27 @@ TEST(TrainingSeconds, OnlyWhatIsLeftOfAPathCounts) {
   EXPECT_DOUBLE_EQ(
     training_seconds(x.view(), {{node, 0, 10, {}}, {node, 10, 30, {}}}, 5),
     25);
+}
+
+TEST(Place, ATreeThatBeginsGoesToTheFastestKind) {
+  world x;
+  const auto what = x.path_on(x.add_trial(x.add_study(100), 100));
+  for (const auto& [trainer, kind] :
+       {std::pair{first_trainer, "slow"}, std::pair{second_trainer, "fast"}}) {
+    x.leases.add(trainer);
+    x.kinds.add_trainer(trainer, kind);
+  }
+  EXPECT_EQ(place(x.view(), what)->trainer, first_trainer);
+  const kind_speeds speeds{{"slow", 0.5}, {"fast", 2}};
+  auto view = x.view();
+  view.speeds = &speeds;
+  const auto found = place(view, what);
+  EXPECT_EQ(found->trainer, second_trainer);
+  EXPECT_DOUBLE_EQ(found->seconds, 50);
+  // What has begun on a kind stays there, with its times.
+  x.kinds.keep(what.stages.back().node, "slow");
+  EXPECT_EQ(place(view, what)->trainer, first_trainer);
+  EXPECT_DOUBLE_EQ(place(view, what)->seconds, 100);
 }
 
 TEST(DeviceSeconds, LanesOfATrainerAreOneDevice) {

@@ -26,7 +26,7 @@ struct contended : world {
     second = add_study(10);
     leases.add(only_trainer);
     id = begin(only_trainer, 0, add_trial(first, 100'000));
-    estimates.learn_save(handover / 2);
+    estimates.learn(timed::save, handover / 2);
     add_trial(second, 10);
   }
 
@@ -37,7 +37,7 @@ struct contended : world {
 TEST(HandoverSeconds, SavingLoadingAndDispatchCount) {
   contended x{6};
   EXPECT_DOUBLE_EQ(handover_seconds(x.view(), x.totals), 6);
-  x.estimates.learn_load(1);
+  x.estimates.learn(timed::load, 1);
   EXPECT_DOUBLE_EQ(handover_seconds(x.view(), x.totals), 4);
   x.totals.dispatch_seconds = 5;
   EXPECT_DOUBLE_EQ(handover_seconds(x.view(), x.totals), 9);
@@ -60,7 +60,7 @@ TEST(Preempt, WhereNobodyWaitsALeaseGoesOn) {
   const auto study = x.add_study(100);
   x.leases.add(only_trainer);
   const auto id = x.begin(only_trainer, 0, x.add_trial(study, 100));
-  x.estimates.learn_save(1);
+  x.estimates.learn(timed::save, 1);
   x.advance(10'000);
   x.leases.progress(id).outranked = true;
   const auto what = preempt_in(x, id);
@@ -115,7 +115,7 @@ struct outrun : world {
     leases.add(only_trainer);
     id = begin(only_trainer, 0, add_trial(study, 10));
     if (has_saved)
-      estimates.learn_save(1);
+      estimates.learn(timed::save, 1);
     longer = add_study(waiting);
     if (waiting > 0)
       add_trial(longer, waiting);
@@ -174,7 +174,7 @@ TEST(Preempt, StudyThatIsBehindIsNotInterruptedForLongerWork) {
     x.advance(had);
     x.end(before);
     const auto id = x.begin(only_trainer, 0, shorter_node);
-    x.estimates.learn_save(1);
+    x.estimates.learn(timed::save, 1);
     EXPECT_EQ(preempt_in(x, id).outranked, outranked) << had;
   }
 }

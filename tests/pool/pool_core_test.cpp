@@ -512,6 +512,113 @@ TEST_F(PoolCoreTest, OldestOfThoseThatAreGoneAreForgotten) {
 
 /// Whatever comes in whatever order, the invariants hold, and what is granted
 /// is held.
+TEST_F(PoolCoreTest, CountsWhoGoes) {
+  demand(1, 100);
+  const auto x = join();
+  const auto y = join();
+  EXPECT_EQ(pool.seconds_between_interruptions("test"), 0);
+  now += 90s;
+  pool.leave(x, now);
+  pool.release(x, now);
+  EXPECT_EQ(pool.seconds_between_interruptions("test"), 180);
+  now += 20s;
+  pool.disconnect(y, false, "gone", now);
+  EXPECT_EQ(pool.seconds_between_interruptions("test"), 100);
+  EXPECT_EQ(pool.seconds_between_interruptions("other"), 0);
+}
+
+TEST_F(PoolCoreTest, WhoRegistersAnewHasNotGone) {
+  const auto x = join();
+  now += 90s;
+  core::effects out;
+  pool.admit(named(), x, now, out);
+  EXPECT_EQ(pool.seconds_between_interruptions("test"), 0);
+}
+
+TEST_F(PoolCoreTest, GrantSaysHowOftenTrainersGo) {
+  pool_options options{1s, 15s};
+  options.interruptions = {{"test", 2}, {"stays", 0}};
+  pool = core{options, now};
+  demand(1, 2);
+  join();
+  auto x = named();
+  x.device = "stays";
+  const auto first = all<core::grant>(last);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].seconds_between_interruptions, 1800);
+  join(x);
+  const auto second = all<core::grant>(last);
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].seconds_between_interruptions, 0);
+}
+
+/// Trainers of two kinds, one of them better for the second merger.
+struct PoolPlacementTest : PoolCoreTest {
+  void open(placement_rule rule) {
+    pool_options options{1s, 15s};
+    options.placement = rule;
+    pool = core{options, now};
+  }
+
+  void want(std::uint64_t merger, std::uint64_t wanted, kind_speeds speeds,
+            double complexity = 1) {
+    pool.demand(merger, 1, wanted, {}, now, {std::move(speeds), complexity});
+  }
+
+  /// Who gets a trainer of a device that comes now.
+  std::optional<std::uint64_t> goes_to(const std::string& device) {
+    auto x = named();
+    x.device = device;
+    return pool.holder_of(join(x));
+  }
+};
+
+TEST_F(PoolPlacementTest, WhoGainsMostGoesFirstWithinASlack) {
+  open(placement_rule::advantage);
+  want(1, 100, {{"cpu", 1}, {"gpu", 1}});
+  want(2, 100, {{"cpu", 1}, {"gpu", 9}});
+  EXPECT_EQ(goes_to("cpu"), 1u);
+  EXPECT_EQ(goes_to("gpu"), 2u);
+  EXPECT_EQ(goes_to("gpu"), 2u); // though it is the first one's turn
+  EXPECT_EQ(goes_to("cpu"), 1u);
+  EXPECT_EQ(goes_to("gpu"), 2u);
+  EXPECT_EQ(goes_to("gpu"), 2u);
+  now += 600s; // it is ahead by more than two quanta for each trainer
+  EXPECT_EQ(goes_to("gpu"), 1u);
+}
+
+TEST_F(PoolPlacementTest, FairIsByTurnsAlone) {
+  open(placement_rule::fair);
+  want(1, 100, {{"cpu", 1}, {"gpu", 1}});
+  want(2, 100, {{"cpu", 1}, {"gpu", 9}});
+  EXPECT_EQ(goes_to("gpu"), 1u);
+  EXPECT_EQ(goes_to("gpu"), 2u);
+  EXPECT_EQ(goes_to("cpu"), 1u);
+  EXPECT_EQ(goes_to("gpu"), 2u);
+}
+
+TEST_F(PoolPlacementTest, LargeSpacesGoToStrongKinds) {
+  open(placement_rule::complexity);
+  for (std::uint64_t i = 1; i <= 4; ++i)
+    want(i, 100, {{"a", 1}, {"b", 2}, {"c", 3}}, static_cast<double>(i));
+  goes_to("a");
+  goes_to("b");
+  // Kinds are there from now on: only the largest space is on the last one,
+  // others have their turns there when it is too far ahead.
+  EXPECT_EQ(goes_to("c"), 4u);
+  EXPECT_EQ(goes_to("c"), 4u);
+}
+
+TEST_F(PoolPlacementTest, AKindOfNoUseIsLeftToOthers) {
+  open(placement_rule::advantage);
+  want(1, 100, {{"small", 0}, {"large", 1}});
+  want(2, 100, {{"small", 1}, {"large", 1}});
+  goes_to("large");
+  goes_to("large");
+  EXPECT_EQ(goes_to("small"), 2u);
+  EXPECT_EQ(goes_to("small"), 2u);
+}
+
 class PoolCoreSeeds : public PoolCoreTest,
                       public testing::WithParamInterface<unsigned> {};
 
@@ -519,17 +626,30 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
   std::mt19937 random(GetParam());
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const std::vector<std::string> names{"mlp", "cnn"};
+  const std::vector<std::string> devices{"test", "other", "third"};
+  pool_options options{1s, 15s};
+  options.placement = static_cast<placement_rule>(GetParam() % 3);
+  pool = core{options, now};
+  const auto any_speeds = [&] {
+    kind_speeds result;
+    for (const auto& x : devices)
+      if (below(2) == 0)
+        result[x] = static_cast<double>(below(4));
+    return result;
+  };
   for (int turn = 0; turn < 800; ++turn) {
     now += std::chrono::milliseconds(below(2000));
     const trainer_id trainer{below(pool.trainers().size() + 2) + 1};
     const auto merger = below(4) + 1;
     core::effects out;
     switch (below(14)) {
-      case 0:
-        pool.admit(named({names[below(2)]}),
-                   below(4) == 0 ? std::optional{trainer} : std::nullopt, now,
-                   out);
+      case 0: {
+        auto x = named({names[below(2)]});
+        x.device = devices[below(1 + GetParam() % 4) % 3];
+        pool.admit(x, below(4) == 0 ? std::optional{trainer} : std::nullopt,
+                   now, out);
         break;
+      }
       case 1:
       case 2:
       case 3:
@@ -547,7 +667,8 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
                           below(3) == 0 ? kinds{"test"}
                           : below(4) == 0 ? kinds{"other"}
                                           : kinds{},
-                          now);
+                          now,
+                          {any_speeds(), 1 + static_cast<double>(below(9))});
         break;
       case 8:
         out = below(6) == 0 ? pool.forget_merger(merger, now)

@@ -292,5 +292,45 @@ TEST_P(LearningCurveRanking, TellsSomethingEarlyButNotAll) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, LearningCurveRanking, testing::Range(1u, 9u));
 
+// -- curves that are drawn ----------------------------------------------------
+
+/// Trains `steps` steps at a learning rate. @returns the accuracy
+double drawn(std::uint64_t salt, double lr, step_t steps,
+             const std::string& optimizer = "sgd") {
+  curve_settings settings;
+  settings.is_drawn = true;
+  settings.batch_size = {"", 1};
+  settings.metrics = {{"accuracy", 0, 1}, {"loss", 1, 0}};
+  const learning_curve curve{settings, salt};
+  curve_state x;
+  const configuration config{{"lr", form::constant(lr)},
+                             {"optimizer", form::text(optimizer)}};
+  for (step_t at = 0; at < steps; ++at)
+    curve.train(x, config, at);
+  const auto values = curve.evaluate(x);
+  EXPECT_DOUBLE_EQ(values.at("loss"), 1 - values.at("accuracy"));
+  return values.at("accuracy");
+}
+
+TEST(DrawnCurve, FollowsFromTheValuesAndTheSalt) {
+  EXPECT_EQ(drawn(1, 0.1, 10), drawn(1, 0.1, 10));
+  EXPECT_NE(drawn(1, 0.1, 10), drawn(2, 0.1, 10));
+  EXPECT_NE(drawn(1, 0.1, 10), drawn(1, 0.2, 10));
+  EXPECT_NE(drawn(1, 0.1, 10), drawn(1, 0.1, 10, "adamw"));
+}
+
+TEST(DrawnCurve, RisesWithTheStepsAndNeverBeyondTheBest) {
+  for (std::uint64_t salt = 0; salt < 20; ++salt) {
+    EXPECT_EQ(drawn(salt, 0.1, 0), 0);
+    double before = 0;
+    for (const step_t steps : {1, 4, 16, 64, 256}) {
+      const auto now = drawn(salt, 0.1, steps);
+      EXPECT_GT(now, before);
+      EXPECT_LT(now, 1);
+      before = now;
+    }
+  }
+}
+
 } // namespace
 } // namespace hippo

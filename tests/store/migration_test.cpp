@@ -38,7 +38,8 @@ std::string back_to(int version) {
            "ALTER TABLE trials DROP COLUMN predicted;"
            "ALTER TABLE trials DROP COLUMN untrained;"
            "ALTER TABLE studies DROP COLUMN device_seconds;"
-           "ALTER TABLE studies DROP COLUMN algorithm";
+           "ALTER TABLE studies DROP COLUMN algorithm;"
+           "DROP TABLE timings";
 }
 
 template <class Record>
@@ -102,7 +103,7 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
-                         testing::Values("2", "3", "4", "5"));
+                         testing::Values("2", "3", "4", "5", "6"));
 
 // -- steps that trials share, which were not kept until version 4 -------------
 

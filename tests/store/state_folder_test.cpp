@@ -458,6 +458,23 @@ TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
   EXPECT_EQ(folder->load_studies()->front().device_seconds, 3.5);
 }
 
+TEST_F(StateFolderTest, OfATimeTheLastThatIsKnownIsKept) {
+  const timing slow{"slow", timed::step, "32;", 3, 12.5, 50, 0.25};
+  const timing fast{"fast", timed::step, "32;", 3, 12.5, 10, 0.25};
+  auto more = slow;
+  more.stages = 4;
+  more.seconds = 70;
+  const timing saved{"slow", timed::save, "", 1, 1, 0.5, 0};
+  ASSERT_TRUE(open()->commit({timing_learned{"w", slow},
+                              timing_learned{"w", fast},
+                              timing_learned{"w", saved},
+                              timing_learned{"other", fast}}));
+  ASSERT_TRUE(open()->commit({timing_learned{"w", more}}));
+  const auto plan = open()->load_plan("w");
+  ASSERT_TRUE(plan) << plan.failure().message;
+  EXPECT_EQ(plan->timings, (std::vector{fast, saved, more}));
+}
+
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {
   commit(*open(), {lease_epoch_begun{4}, lease_epoch_begun{5}});
   auto folder = open();

@@ -193,6 +193,8 @@ TEST(Codec, RefusesBrokenHellos) {
     "compute capability is too long");
   refused([](hello& x) { x.numerics.assign(max_name_bytes + 1, 'n'); },
           "numerics is too long");
+  refused([](hello& x) { x.machine.assign(max_name_bytes + 1, 'm'); },
+          "kind of machine is too long");
   refused(
     [](hello& x) {
       for (std::size_t i = 0; i <= max_workloads; ++i)

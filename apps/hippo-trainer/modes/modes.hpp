@@ -20,6 +20,10 @@ int check_study(const trainer_options& opts, const workload_registry& registry);
 /// @returns the exit code
 int prove_study(trainer_options opts, std::vector<device_entry> devices);
 
+/// Measures how long a study's training takes, and prints a profile.
+/// @returns the exit code
+int measure_study(const trainer_options& opts, const device_entry& device);
+
 /// Trains what the recipe says and exports the weights that it leads to.
 /// @returns the exit code
 int export_weights(const trainer_options& opts,

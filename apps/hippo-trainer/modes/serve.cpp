@@ -43,6 +43,8 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   result.compute_capability = x.info.compute_capability;
   if (x.name == "cpu")
     result.numerics = to_text(x.numerics);
+  result.notice_seconds = opts.notice_seconds;
+  result.machine = opts.machine;
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);
   return result;

@@ -6,6 +6,8 @@
 
 #include "client_listings.hpp"
 #include "common_options.hpp"
+#include "fleet_preview.hpp"
+#include "hippo/core/span_text.hpp"
 #include "hippo/preview/preview.hpp"
 #include "outcome.hpp"
 #include "simulation.hpp"
@@ -42,7 +44,22 @@ struct preview_arguments {
   simulation what;
   std::string format = "table";
   std::string server;
+  CLI::Option* trainers = nullptr;
+  std::string deadline; ///< a span; empty: there is none
+  fleet_question fleet;
 };
+
+/// @returns why the options do not go together, or nothing
+std::optional<error> check_options(const preview_arguments& x) {
+  const bool by_machines = !x.fleet.file.empty();
+  const bool has_profiles = !x.input.profiles.empty();
+  if (has_profiles && !by_machines && x.trainers->count() == 0)
+    return error{errc::invalid_argument,
+                 "--profile requires --trainers or --machines"};
+  if (x.trainers->count() > 0 && !has_profiles)
+    return error{errc::invalid_argument, "--trainers requires --profile"};
+  return std::nullopt;
+}
 
 int preview_by_service(client& service,
                        const std::vector<study_source>& sources,
@@ -92,6 +109,22 @@ int preview(preview_arguments& x) {
   if (!x.server.empty())
     return preview_by_service(x.server, x.input.studies.files,
                               x.format == "json");
+  if (const auto why = check_options(x))
+    return fail(*why, exit_bad_input);
+  if (!x.fleet.file.empty()) {
+    auto input = load_input(x.input.common, x.input.studies.read(),
+                            x.input.profiles);
+    if (!input)
+      return exit_bad_input;
+    x.what.catalogue = std::move(input->catalogue);
+    x.what.profiles = std::move(input->profiles);
+    x.what.studies = std::move(input->studies);
+    warn_of_sharing(x.what.studies, x.what.catalogue);
+    if (!x.deadline.empty())
+      x.fleet.limits.deadline_seconds = *span_from(x.deadline);
+    x.fleet.as_json = x.format == "json";
+    return preview_fleet(std::move(x.what), x.fleet);
+  }
   if (!x.input.load(x.what))
     return exit_bad_input;
   warn_of_sharing(x.what.studies, x.what.catalogue);
@@ -126,18 +159,38 @@ void add_preview(verb_table& verbs) {
         ->add_option("--trainers", x->what.trainers,
                      "Say how long they would take on so many trainers")
         ->check(CLI::Range(1u, simulated_trainers_max));
-  auto* profiles
+  x->trainers = trainers;
+  verb->add_option("--profile", x->input.profiles,
+                   "What training is like, one file for each workload and, "
+                   "with --machines, device (repeatable)");
+  auto* machines
     = verb
-        ->add_option("--profile", x->input.profiles,
-                     "What training is like, one file for each workload "
-                     "(repeatable)")
-        ->needs(trainers);
-  trainers->needs(profiles);
+        ->add_option("--machines", x->fleet.file,
+                     "Say which of the machines in this file to take, how "
+                     "long and for how much")
+        ->excludes(trainers);
+  verb
+    ->add_option("--deadline", x->deadline,
+                 "Take those that are through in this time, e.g. 6h")
+    ->check(CLI::Validator{[](const std::string& text) {
+                             const auto span = span_from(text);
+                             return span ? std::string{}
+                                         : span.failure().message;
+                           },
+                           "SPAN"})
+    ->needs(machines);
+  verb
+    ->add_option("--budget", x->fleet.limits.budget,
+                 "Take those that cost no more, in the currency of their "
+                 "prices")
+    ->check(above_zero)
+    ->needs(machines);
   verb
     ->add_option("--server", x->server,
                  "Ask the service at HOST:PORT, which knows what is trained "
                  "already; each study by itself")
     ->excludes(trainers)
+    ->excludes(machines)
     ->excludes("--lanes");
   x->input.common.add_to(*verb);
 }

@@ -56,6 +56,7 @@ struct run_options {
   std::string report;                ///< folder; empty: in the state folder
   local_trainer_options trainers;
   hippo::policy policy = hippo::policy::critical_path;
+  placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   bool quiet = false;
@@ -96,6 +97,7 @@ private:
     service_options result;
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
+    result.pool.placement = x.placement;
     result.coordinator.merge = x.merge;
     result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
     result.store = std::move(store);
@@ -547,6 +549,7 @@ int run(run_arguments& x) {
   x.run.studies = std::move(input->studies);
   x.run.merge = x.schedule.merges();
   x.run.policy = x.schedule.policy();
+  x.run.placement = x.schedule.places();
   return run(std::move(x.run));
 }
 

@@ -67,6 +67,7 @@ struct serve_options {
   /// The same where nobody has measured what is to be expected.
   std::chrono::milliseconds first_step_timeout{21'600'000};
   hippo::policy policy = hippo::policy::critical_path;
+  placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   std::optional<std::uint64_t> memory_bytes_max; ///< of studies and plans
@@ -87,6 +88,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
   result.pool.silence_max = x.trainer_timeout;
+  result.pool.placement = x.placement;
   result.store = std::move(store);
   result.store_retry = store_retry;
   return result;
@@ -447,6 +449,7 @@ int serve(serve_arguments& x) {
     x.serve.linger = duration(*x.linger);
   x.serve.merge = x.schedule.merges();
   x.serve.policy = x.schedule.policy();
+  x.serve.placement = x.schedule.places();
   x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
   return serve(std::move(x.serve));
 }

@@ -40,6 +40,7 @@ int simulate_and_report(const simulate_options& options) {
 }
 
 struct simulate_arguments {
+  CLI::Option* trainers = nullptr;
   simulated_files input;
   schedule_options schedule;
   simulate_options options;
@@ -47,10 +48,15 @@ struct simulate_arguments {
 
 int simulate(simulate_arguments& x) {
   auto& what = x.options.what;
+  if (x.input.machines.empty() && x.trainers->empty())
+    return fail({errc::invalid_argument,
+                 "give --trainers and --profile, or --machines and --use"},
+                exit_bad_input);
   if (!x.input.load(what))
     return exit_bad_input;
   what.merge = x.schedule.merges();
   what.policy = x.schedule.policy();
+  what.placement = x.schedule.places();
   return simulate_and_report(x.options);
 }
 
@@ -64,14 +70,24 @@ void add_simulate(verb_table& verbs) {
     "hippo simulate a.yaml b.yaml --trainers 40 --profile v100.yaml",
     [x] { return simulate(*x); });
   x->input.studies.add_to(*verb)->required();
-  verb
-    ->add_option("--profile", x->input.profiles,
-                 "What training is like, one file for each workload "
-                 "(repeatable)")
-    ->required();
-  verb->add_option("--trainers", x->options.what.trainers, "Simulated trainers")
-    ->required()
-    ->check(CLI::Range(1u, simulated_trainers_max));
+  auto* profiles
+    = verb->add_option("--profile", x->input.profiles,
+                       "What training is like, one file for each workload and "
+                       "device (repeatable)");
+  x->trainers = verb
+                     ->add_option("--trainers", x->options.what.trainers,
+                                  "Simulated trainers, all alike, which stay")
+                     ->needs(profiles)
+                     ->check(CLI::Range(1u, simulated_trainers_max));
+  auto* used = verb
+                 ->add_option("--use", x->input.used,
+                              "Simulated machines instead: how many of which "
+                              "kinds, e.g. 16xa100-spot,4xl4")
+                 ->excludes(x->trainers);
+  auto* machines = verb->add_option("--machines", x->input.machines,
+                                    "File of the kinds of machine")
+                     ->needs(used);
+  used->needs(machines);
   verb->add_option("--seed", x->options.what.seed,
                    "Decides the times and failures that are drawn")
     ->check(CLI::NonNegativeNumber)

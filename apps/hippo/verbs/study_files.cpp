@@ -4,6 +4,7 @@
 
 #include "hippo/space/lanes_override.hpp"
 #include "outcome.hpp"
+#include "simulated_fleet.hpp"
 
 namespace hippo {
 
@@ -54,7 +55,26 @@ bool simulated_files::load(simulation& out) const {
   out.catalogue = std::move(input->catalogue);
   out.profiles = std::move(input->profiles);
   out.studies = std::move(input->studies);
+  if (!machines.empty())
+    return load_machines(out);
   return profiles.empty() || check_profiles(out.studies, out.profiles);
+}
+
+bool simulated_files::load_machines(simulation& out) const {
+  const auto known = load_fleet(machines);
+  if (!known)
+    return false;
+  const auto groups = read_use(*known, used);
+  if (!groups) {
+    fail({groups.failure().code, "--use: " + groups.failure().message},
+         exit_bad_input);
+    return false;
+  }
+  auto found = find_machines(*known, machines, *groups, out.studies,
+                             out.profiles, out.catalogue);
+  if (found)
+    out.machines = std::move(*found);
+  return found.has_value();
 }
 
 } // namespace hippo

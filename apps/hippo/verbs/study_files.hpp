@@ -46,9 +46,15 @@ struct simulated_files {
   study_files studies;
   std::vector<std::string> profiles;
 
+  std::string machines; ///< file of them; empty: none
+  std::string used;     ///< of these, as `read_use` takes it
+
   /// Loads what is simulated; says on stderr what is wrong.
   /// @returns whether nothing is
   bool load(simulation& out) const;
+
+private:
+  bool load_machines(simulation& out) const;
 };
 
 } // namespace hippo

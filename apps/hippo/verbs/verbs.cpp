@@ -8,7 +8,7 @@ namespace {
 constexpr void (*all_verbs[])(verb_table&) = {
   // on this machine
   add_run, add_serve, add_open, add_gc, add_backup, add_restore, add_simulate,
-  add_preview, add_check, add_sequence, add_keys, add_token,
+  add_preview, add_profile, add_check, add_sequence, add_keys, add_token,
   add_deploy,
   // with a service
   add_submit, add_ls, add_show, add_trials, add_best, add_importance,

@@ -18,6 +18,7 @@ void add_backup(verb_table& verbs);
 void add_restore(verb_table& verbs); // in backup.cpp: the same, back
 void add_simulate(verb_table& verbs);
 void add_preview(verb_table& verbs);
+void add_profile(verb_table& verbs);
 void add_check(verb_table& verbs);
 void add_sequence(verb_table& verbs);
 void add_keys(verb_table& verbs);

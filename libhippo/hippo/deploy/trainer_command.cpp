@@ -18,8 +18,7 @@ std::vector<std::string> trainer_command(const trainer_group& x,
     add("--threads", std::to_string(x.cpus));
   if (!x.python.empty())
     add("--python", x.python);
-  // The rest of the notice is for the checkpoint and the report.
-  add("--grace-seconds", std::to_string(x.notice_seconds * 3 / 4));
+  add("--notice", std::to_string(x.notice_seconds));
   return result;
 }
 

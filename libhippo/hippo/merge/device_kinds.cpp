@@ -106,10 +106,15 @@ bool device_kinds::may_keep(node_id node, const std::string& kind) const {
 }
 
 std::optional<std::string> device_kinds::kind_of(node_id node) const {
+  const auto* kind = kind_of_tree(node);
+  return kind == nullptr ? std::nullopt : std::optional{*kind};
+}
+
+const std::string* device_kinds::kind_of_tree(node_id node) const {
   const auto* bound = find(node);
   if (!bound || bound->mixed || (!bound->kept && bound->leases == 0))
-    return std::nullopt;
-  return *bound->kind;
+    return nullptr;
+  return bound->kind;
 }
 
 void device_kinds::check_invariants() const {

@@ -72,6 +72,8 @@ public:
 
   /// The only kind that may go on with a node; nothing: any may.
   [[nodiscard]] std::optional<std::string> kind_of(node_id node) const;
+  /// The same without a copy; null: any may.
+  [[nodiscard]] const std::string* kind_of_tree(node_id node) const;
   /// The kind of a trainer; null: it is not known. Those that are the merger's
   /// are.
   [[nodiscard]] const std::string* kind_of_trainer(trainer_id x) const;

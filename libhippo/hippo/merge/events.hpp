@@ -11,6 +11,7 @@
 #include "hippo/core/ids.hpp"
 #include "hippo/merge/orders.hpp"
 #include "hippo/merge/outbox.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/wire/messages.hpp"
 
 // What happens to a merger, and what it has done about it.
@@ -81,6 +82,8 @@ struct malformed {
 struct granted {
   trainer_id trainer{};
   std::string kind{}; ///< of its device
+  /// Mean time until a trainer of that kind goes; 0: it is not known.
+  double seconds_between_interruptions = 0;
 };
 /// A trainer is gone.
 struct lost {
@@ -157,6 +160,7 @@ struct announce_demand {
   double weight = 0;
   std::uint64_t trainers = 0;
   std::set<std::string> kinds{}; ///< of their devices; empty: any
+  placement_facts facts{};
 };
 
 // -- to studies and the service -----------------------------------------------

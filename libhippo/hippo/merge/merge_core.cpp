@@ -13,10 +13,12 @@ using level = merge_effect::log_line::level;
 /// Of the device time that a study has had, less than this waits to be stored.
 constexpr double served_seconds_min = 1;
 
-/// Puts back what earlier runs left.
+/// Puts back what earlier runs left, and leaves the times that they took.
 /// @returns how many bytes the checkpoints take
 std::uint64_t restore(search_plan& plan, device_kinds& kinds,
-                      stored_plan known, bool any_device) {
+                      stored_plan& all, bool any_device) {
+  auto known = std::exchange(all, {});
+  all.timings = std::move(known.timings);
   std::vector<std::pair<node_id, std::string>> made;
   made.reserve(known.results.size() + known.checkpoints.size());
   for (auto& x : known.results)
@@ -39,19 +41,24 @@ merge_core::merge_core(merger_options options, moment begun)
     key_(key_of(options_.workload)),
     plan_(options_.waits),
     kinds_(plan_, options_.workload.any_device),
-    retention_(restore(plan_, kinds_, std::exchange(options_.known, {}),
+    retention_(restore(plan_, kinds_, options_.known,
                        options_.workload.any_device),
                options_.checkpoint_bytes_max),
     estimates_(options_.speed_names),
-    chooser_(plan_, estimates_, options_.policy),
+    chooser_(plan_, estimates_, options_.policy,
+             [this](node_id node) { return kinds_.kind_of_tree(node); }),
     studies_(plan_),
     leases_(lanes_of(options_.workload), options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),
     usage_(begun, options_.trained),
     now_(begun) {
-  if (const auto known = options_.trained.step_seconds(); known > 0)
+  if (const auto timings = std::exchange(options_.known, {}).timings;
+      !timings.empty())
+    estimates_.begin_with(timings);
+  else if (const auto known = options_.trained.step_seconds(); known > 0)
     estimates_.begin_with(known);
+  compare_kinds();
   plan_.set_unpacked_max(options_.unpacked_nodes_max);
   plan_.pack_idle();
   check_invariants();
@@ -82,6 +89,7 @@ void merge_core::on(merge_event::study_added& x) {
   ledger_.add_study(x.study.weight, x.study.device_seconds);
   settings_.add(x.study.settings);
   studies_.add(x.study);
+  facts_.complexity = std::max(facts_.complexity, x.study.complexity);
   plan_.forget_passing_failures(); // their cause may be gone by now
 }
 
@@ -163,6 +171,7 @@ void merge_core::on(merge_event::granted& x) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(x.trainer);
+  between_interruptions_[x.kind] = x.seconds_between_interruptions;
   kinds_.add_trainer(x.trainer, std::move(x.kind));
   announced_demand_.reset(); // the pool has counted one off: announce it anew
   place_trainers();
@@ -293,6 +302,8 @@ void merge_core::record_new_nodes() {
 void merge_core::record_news() {
   if (const auto unstored = usage_.take_unstored(key_))
     outbox_.add(*unstored);
+  for (auto& x : estimates_.take_unstored())
+    outbox_.add(timing_learned{key_, std::move(x)});
   for (const auto& [study, seconds] :
        ledger_.take_served(halted_ ? 0 : served_seconds_min))
     outbox_.add(study_served{studies_.stored_id(study), seconds});

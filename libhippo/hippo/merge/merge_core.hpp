@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -138,7 +139,12 @@ private:
   void leave_out_given_up(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(const std::string& file);
-  void learn(const std::string& speed_key, const stop_report& x);
+  /// @param span since the report before, or since the lease was handed over
+  void learn(const running_lease& lease, const stop_report& x, double span);
+  /// Follows how fast kinds of device are, as far as it was measured.
+  void compare_kinds();
+  /// How much a trainer trains between two checkpoints of a stage, in seconds.
+  [[nodiscard]] double save_seconds_apart(trainer_id x) const;
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
@@ -193,6 +199,10 @@ private:
   /// Likewise, the trainers that could be used; nothing: announce it anew.
   std::optional<std::uint64_t> announced_demand_ = 0;
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
+  placement_facts facts_; ///< likewise, with the next demand
+  std::uint64_t facts_version_ = 0; ///< of `estimates_`
+  /// Mean times until trainers of a kind go, as far as the pool knows.
+  std::map<std::string, double> between_interruptions_;
   /// The pool grants what it has before it answers.
   std::uint64_t demands_announced_ = 0, demands_answered_ = 0;
 

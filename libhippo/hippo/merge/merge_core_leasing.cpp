@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hippo/merge/save_interval.hpp"
+
 // Who is given what to train.
 
 namespace hippo {
@@ -53,7 +55,8 @@ void append_stops(std::vector<stop_point>& to,
 } // namespace
 
 merge_view merge_core::view() const {
-  return {plan_, estimates_, chooser_, leases_, ledger_, retries_, kinds_};
+  return {plan_,   estimates_, chooser_, leases_,
+          ledger_, retries_,   kinds_,   &facts_.speeds};
 }
 
 void merge_core::place_trainers() {
@@ -124,6 +127,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.stages = std::move(chosen.stages);
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
+  const auto* kind = kinds_.kind_of_trainer(trainer);
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < work.stages.size(); ++i) {
     auto& stage = work.stages[i];
@@ -137,8 +141,8 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));
     const auto save_every = static_cast<step_t>(
-      std::ceil(options_.save_every_seconds
-                / std::max(estimates_.step_seconds(key), 1e-6)));
+      std::ceil(save_seconds_apart(trainer)
+                / std::max(estimates_.step_seconds(key, kind), 1e-6)));
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
                                             save_every));
   }
@@ -154,7 +158,10 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
   const auto& first = lease.work.stages.front();
   ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
   effects_.push_back(merge_effect::send_lease{trainer, lease.work});
-  kinds_.begin(lease.work.number, lease.work.stages.back().node, trainer);
+  const auto node = lease.work.stages.back().node;
+  if (estimates_.kinds() > 1 && kinds_.kind_of_tree(node) == nullptr)
+    estimates_.outdate();
+  kinds_.begin(lease.work.number, node, trainer);
   plan_.begin_lease(lease.work);
   leases_.begin(std::move(lease));
 }
@@ -248,7 +255,16 @@ void merge_core::announce_demand() {
   announced_kinds_ = kinds;
   ++demands_announced_;
   effects_.push_back(
-    merge_effect::announce_demand{weight, demand, std::move(kinds)});
+    merge_effect::announce_demand{weight, demand, std::move(kinds), facts_});
+}
+
+double merge_core::save_seconds_apart(trainer_id x) const {
+  const auto* kind = kinds_.kind_of_trainer(x);
+  const auto i = kind ? between_interruptions_.find(*kind)
+                      : between_interruptions_.end();
+  return save_interval(estimates_.save_seconds(kind),
+                       i == between_interruptions_.end() ? 0 : i->second,
+                       options_.save_every_seconds);
 }
 
 void merge_core::end_early(const running_lease& x, step_t at) {

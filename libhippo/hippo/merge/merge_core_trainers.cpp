@@ -186,15 +186,37 @@ void merge_core::on(merge_event::heartbeat& x) {
 
 // -- reports ------------------------------------------------------------------
 
-void merge_core::learn(const std::string& speed_key, const stop_report& x) {
-  if (x.trained_steps > 0)
-    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns));
+void merge_core::learn(const running_lease& lease, const stop_report& x,
+                       double span) {
+  if (x.trained_steps > 0) {
+    const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
+    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
+                          x.device);
+    compare_kinds();
+  }
   if (x.evaluate_ns > 0)
-    estimates_.learn_evaluate(seconds(x.evaluate_ns));
+    estimates_.learn(timed::evaluate, seconds(x.evaluate_ns), x.device);
   if (x.saved)
-    estimates_.learn_save(seconds(x.save_ns));
+    estimates_.learn(timed::save, seconds(x.save_ns), x.device);
   if (x.load_ns > 0)
-    estimates_.learn_load(seconds(x.load_ns));
+    estimates_.learn(timed::load, seconds(x.load_ns), x.device);
+  // What other lanes do meanwhile is no part of it.
+  const auto told = seconds(x.load_ns + x.train_ns + x.evaluate_ns + x.save_ns);
+  if (!lease.progress.has_reported
+      && leases_.trainer(lease.trainer).leases == 1)
+    estimates_.learn(timed::dispatch, std::max(0.0, span - told), x.device);
+}
+
+void merge_core::compare_kinds() {
+  if (estimates_.kinds() < 2
+      || std::exchange(facts_version_, estimates_.version())
+           == estimates_.version())
+    return;
+  auto speeds = estimates_.speeds();
+  if (!differ(speeds, facts_.speeds))
+    return;
+  facts_.speeds = std::move(speeds);
+  announced_demand_.reset(); // announce it anew, with these
 }
 
 void merge_core::keep(const stop_report& x,
@@ -282,6 +304,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
       unreported_since = std::min(unreported_since,
                                   leases_.progress(other).reported);
   const auto span = usage_.book(lease, x, now_, unreported_since);
+  learn(lease, x, span);
   auto& progress = leases_.progress(id);
   if (span > 0 && x.trained_steps > 0)
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
@@ -291,7 +314,6 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
-  learn(lease.speed_keys[stage_index(lease.work, x.at)], x);
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);
@@ -375,9 +397,10 @@ double merge_core::stall_seconds(const running_lease& x) const {
 std::optional<double>
 merge_core::expected_seconds(const running_lease& x) const {
   const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
-  const auto step = estimates_.step_seconds(x.speed_keys[index]);
+  const auto* kind = kinds_.kind_of_trainer(x.trainer);
+  const auto step = estimates_.step_seconds(x.speed_keys[index], kind);
   const auto measure
-    = estimates_.evaluate_seconds() + estimates_.save_seconds();
+    = estimates_.evaluate_seconds(kind) + estimates_.save_seconds(kind);
   const auto& first = x.progress.first_step_seconds;
   if (!first) {
     const auto known = estimates_.first_step_seconds();

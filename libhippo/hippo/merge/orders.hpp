@@ -24,6 +24,7 @@ struct study_registration {
   std::map<std::string, scalar> settings{};
   /// For how long trainers may work for it yet, in seconds added up over them.
   std::optional<double> device_seconds{};
+  double complexity = 1; ///< of its search space (`complexity_of`)
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by

@@ -40,6 +40,16 @@ placement place_on(const merge_view& view, trainer_id trainer, const path& x,
   return result;
 }
 
+/// How many times as fast as on a kind that nobody has measured, or on all of
+/// them on average, a trainer is by its kind.
+double speed_of(const merge_view& view, trainer_id x) {
+  if (!view.speeds || view.speeds->empty())
+    return 1;
+  const auto* kind = view.kinds.kind_of_trainer(x);
+  const auto i = kind ? view.speeds->find(*kind) : view.speeds->end();
+  return i == view.speeds->end() || !(i->second > 0) ? 1 : i->second;
+}
+
 } // namespace
 
 double training_seconds(const merge_view& view,
@@ -86,6 +96,9 @@ std::optional<path> next_path(const merge_view& view) {
 std::optional<placement> place(const merge_view& view, const path& x) {
   assert(!x.stages.empty());
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+  // A tree that is on a kind has that kind's times.
+  const bool is_free
+    = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, x)
@@ -93,7 +106,9 @@ std::optional<placement> place(const merge_view& view, const path& x) {
              return view.kinds.may_train(y, x);
            }))
       continue;
-    const auto next = place_on(view, trainer, x, own);
+    const auto next
+      = place_on(view, trainer, x,
+                 is_free ? own / speed_of(view, trainer) : own);
     // A lease that is at its end takes no more time from one beside it, but
     // still does not fit: else a path would wait for it that an idle trainer
     // could take, which would be granted and released again without an end.

@@ -9,6 +9,7 @@
 #include "hippo/merge/retry_policy.hpp"
 #include "hippo/merge/share_ledger.hpp"
 #include "hippo/merge/study_table.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/schedule/scheduler.hpp"
 
 // Where paths are trained: pure functions of what a merger knows.
@@ -24,6 +25,8 @@ struct merge_view {
   const share_ledger& ledger;
   const retry_policy& retries;
   const device_kinds& kinds;
+  /// How fast steps are on each kind of device; null: it is not known.
+  const kind_speeds* speeds = nullptr;
 };
 
 /// Estimates how long a path, or the rest of a lease from state `from` on,
@@ -61,7 +64,8 @@ struct placement {
 };
 
 /// Chooses the trainer for a path: where it is done first, and of such trainers
-/// the fullest, so that others stay free. Lanes whose steps take equally long
+/// the fullest, so that others stay free. A kind of device that is known to be
+/// twice as fast takes half the time. Lanes whose steps take equally long
 /// for the same reasons (`time_estimates::speed_key`) are taken to fit each
 /// other: a step of all then takes as long as one of one. Those that do not fit
 /// train in turns.

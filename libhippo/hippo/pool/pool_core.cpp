@@ -117,17 +117,6 @@ pool_core::able_for(merger_id merger) const {
   return result;
 }
 
-std::optional<std::size_t>
-pool_core::next_for(const trainer_entry& x, fair_shares shares) const {
-  while (const auto result = shares.next()) {
-    const auto merger = mergers_[*result].id;
-    if (is_of_use(x, merger) && !x.is_resting(merger, shared_until_))
-      return result;
-    shares.set_waiting(*result, false);
-  }
-  return std::nullopt;
-}
-
 bool pool_core::is_contended() const {
   std::size_t holding = 0;
   for (std::size_t i = 0; i < mergers_.size(); ++i)
@@ -193,7 +182,11 @@ pool_core::reserved_for(trainer_id x) const {
 /// which weight, begins with this.
 void pool_core::catch_up(time_point now) {
   assert(now >= shared_until_);
-  shares_.advance(std::chrono::duration<double>(now - shared_until_).count());
+  const auto seconds
+    = std::chrono::duration<double>(now - shared_until_).count();
+  shares_.advance(seconds);
+  for (auto& [name, x] : kinds_)
+    x.seconds += seconds * static_cast<double>(x.trainers);
   shared_until_ = now;
 }
 
@@ -232,7 +225,9 @@ void pool_core::grant_idle(time_point now, effects& out) {
     --merger.wanted; // until the merger says how many are left
     shares_.hold(*first, 1);
     shares_.set_waiting(*first, merger.wanted > 0);
-    out.emplace_back(grant{merger.id, number, x.record.device});
+    const auto& kind = x.record.device;
+    out.emplace_back(
+      grant{merger.id, number, kind, seconds_between_interruptions(kind)});
   }
 }
 
@@ -248,11 +243,29 @@ void pool_core::tell_able_trainers(effects& out) {
 }
 
 /// Finds the trainer that can best be asked back for a merger: of those that
-/// are of use to it, one of the merger that is ahead the most, and there the
-/// one that was granted first.
+/// are of use to it, one of the merger that is ahead the most; there one by
+/// whose kind it gains most beside what is lost, and of those the one that was
+/// granted first.
 std::optional<pool_core::candidate>
 pool_core::candidate_for(const projected_shares& next, std::size_t to) {
   std::optional<candidate> result;
+  const auto is_better = [&](const trainer_entry& x, std::size_t from) {
+    if (from != result->from)
+      return next.shares.lag(result->from, from) > 0;
+    const auto there = result->trainer;
+    if (!preferences_.empty() && x.record.device != there->record.device) {
+      const auto& won = preferences_.gains[to];
+      const auto& lost = preferences_.gains[from];
+      // Not by division: a kind that is of no use gains nothing.
+      const auto here = won.at(x.record.device)
+                        * lost.at(there->record.device);
+      const auto best = won.at(there->record.device)
+                        * lost.at(x.record.device);
+      if (here != best)
+        return here > best;
+    }
+    return x.granted < there->granted;
+  };
   for (auto& [number, x] : trainers_) {
     if (!x.holder || x.reserved_for || !x.is_there()
         || !is_of_use(x, mergers_[to].id) || !x.is_able(mergers_[to].id)
@@ -262,23 +275,23 @@ pool_core::candidate_for(const projected_shares& next, std::size_t to) {
     const auto from = *place_of(*x.holder);
     if (from == to)
       continue;
-    if (!result
-        || (from == result->from ? x.granted < result->trainer->granted
-                                 : next.shares.lag(result->from, from) > 0))
+    if (!result || is_better(x, from))
       result = candidate{number, &x, from};
   }
   return result;
 }
 
 /// Asks mergers to yield trainers to the one whose turn it is, as long as it
-/// stays behind them even with one more.
+/// stays behind them even with one more; where kinds differ, farther behind
+/// than one that gains by them may put it.
 void pool_core::ask_back(effects& out) {
   projected_shares next{*this};
   while (const auto to = next.shares.next()) {
     if (const auto x = candidate_for(next, *to)) {
       auto after = next;
       after.move(x->from, *to);
-      if (after.shares.lag(*to, x->from) > 0) {
+      if (after.shares.lag(*to, x->from)
+          > preferences_.slack * after.shares.weight(*to)) {
         next = std::move(after);
         x->trainer->reserved_for = mergers_[*to].id;
         out.emplace_back(ask_to_yield{mergers_[x->from].id, x->number});
@@ -295,6 +308,7 @@ void pool_core::share(time_point now, effects& out) {
   catch_up(now);
   tell_able_trainers(out);
   note_waiting();
+  note_preferences();
   grant_idle(now, out);
   log_stuck(out);
   if (!is_contended())
@@ -313,7 +327,8 @@ void pool_core::take_back(trainer_entry& x) {
 
 // -- trainers -----------------------------------------------------------------
 
-/// Forgets those that have been gone for the longest.
+/// Forgets those that have been gone for the longest, and kinds of which nobody
+/// is left.
 void pool_core::forget_gone() {
   std::vector<trainer_id> gone;
   for (const auto& [number, x] : trainers_)
@@ -321,16 +336,24 @@ void pool_core::forget_gone() {
       gone.push_back(number);
   for (std::size_t i = 0; i + gone_trainers_max < gone.size(); ++i)
     trainers_.erase(gone[i]);
+  if (gone.size() > gone_trainers_max)
+    std::erase_if(kinds_, [this](const auto& kind) {
+      return std::none_of(
+        trainers_.begin(), trainers_.end(),
+        [&](const auto& x) { return x.second.record.device == kind.first; });
+    });
 }
 
 /// Notes that a trainer is gone; its merger is notified. `x` may be forgotten.
 void pool_core::part_from(trainer_id number, trainer_entry& x,
                           time_point now, effects& out) {
   assert(!x.gone);
+  catch_up(now);
+  if (!x.leaving)
+    --kinds_.at(x.record.device).trainers;
   x.gone = true;
   able_changed_ = true;
   if (x.holder) {
-    catch_up(now);
     out.emplace_back(notify_lost{*x.holder, number});
   }
   take_back(x);
@@ -345,6 +368,8 @@ void pool_core::lose(trainer_id number, const std::string& why,
                                     + to_string(number) + " ("
                                     + x.record.name + "): " + why});
   x.record.lost = why;
+  if (!x.leaving)
+    ++kinds_.at(x.record.device).interruptions;
   out.emplace_back(dismiss{number});
   part_from(number, x, now, out);
   share(now, out);
@@ -386,6 +411,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.record.memory_bytes = x.memory_bytes;
   entry.record.driver = x.driver;
   entry.record.compute_capability = x.compute_capability;
+  entry.record.machine = x.machine;
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = now;
@@ -393,6 +419,10 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   out.emplace_back(
     log_line{false, "trainer " + to_string(number) + " is "
                       + entry.record.name + ", " + x.device});
+  catch_up(now);
+  auto& kind = kinds_[x.device];
+  ++kind.trainers;
+  kind.memory_bytes = x.memory_bytes;
   trainers_.emplace(number, std::move(entry));
   able_changed_ = true;
   result.trainer = number;
@@ -452,6 +482,12 @@ pool_core::effects pool_core::leave(trainer_id x, time_point now) {
   const auto i = trainers_.find(x);
   if (i == trainers_.end())
     return out;
+  if (i->second.is_there()) {
+    catch_up(now);
+    auto& kind = kinds_.at(i->second.record.device);
+    --kind.trainers;
+    ++kind.interruptions;
+  }
   i->second.leaving = true;
   able_changed_ = true;
   if (!i->second.holder && !i->second.gone)
@@ -598,18 +634,19 @@ void pool_core::introduce(merger_id who, workload_need need) {
 pool_core::effects pool_core::demand(merger_id who, double weight,
                                      std::uint64_t wanted,
                                      std::set<std::string> kinds,
-                                     time_point now) {
+                                     time_point now, placement_facts facts) {
   assert(weight > 0);
   effects out;
   catch_up(now);
   auto place = place_of(who);
   if (!place) {
     place = shares_.add(weight);
-    mergers_.push_back({who, 0, {}});
+    mergers_.push_back({who, 0, {}, {}});
     assert(*place + 1 == mergers_.size());
   }
   mergers_[*place].wanted = wanted;
   mergers_[*place].kinds = std::move(kinds);
+  mergers_[*place].facts = std::move(facts);
   shares_.set_weight(*place, weight);
   share(now, out);
   checked();
@@ -642,6 +679,7 @@ pool_core::effects pool_core::forget_merger(merger_id who, time_point now) {
 void pool_core::check_invariants() const {
   assert(shares_.size() == mergers_.size());
   std::vector<std::size_t> held(mergers_.size());
+  std::map<std::string, std::size_t> there;
   std::size_t gone = 0;
   bool any_is_there = false;
   for (const auto& [number, x] : trainers_) {
@@ -660,6 +698,7 @@ void pool_core::check_invariants() const {
     assert(!x.reserved_for || place_of(*x.reserved_for));
     gone += x.gone;
     any_is_there |= x.is_there();
+    there[x.record.device] += x.is_there();
     if (x.holder) {
       const auto place = place_of(*x.holder);
       assert(place);
@@ -667,6 +706,8 @@ void pool_core::check_invariants() const {
     }
   }
   assert(gone <= gone_trainers_max);
+  for (const auto& [kind, count] : there)
+    assert(kinds_.at(kind).trainers == count);
   for (std::size_t i = 0; i < mergers_.size(); ++i) {
     assert(shares_.devices(i) == static_cast<double>(held[i]));
     assert(shares_.weight(i) > 0);

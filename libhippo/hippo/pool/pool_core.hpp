@@ -15,6 +15,7 @@
 #include "hippo/pool/workload_need.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/schedule/fair_shares.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/wire/messages.hpp"
 
 namespace hippo {
@@ -30,6 +31,11 @@ struct pool_options {
   std::chrono::milliseconds heartbeat_interval{1000};
   /// A trainer that sends nothing within this timeout is treated as dead.
   std::chrono::milliseconds silence_max{15'000};
+  /// Who gets which of several kinds of device.
+  placement_rule placement = placement_rule::advantage;
+  /// How often trainers of a kind are interrupted, in an hour, where that is
+  /// known; of other kinds it is counted.
+  std::map<std::string, double> interruptions{};
 };
 
 /// Decides which merger gets which trainer, and which trainers are alive.
@@ -39,9 +45,11 @@ struct pool_options {
 /// go by numbers that the caller gives them, trainers by numbers from 1.
 ///
 /// An idle trainer goes to the merger that has had the least device time for
-/// its weight, of those that have something to train. Where one falls far
-/// behind all the same, because others train on without an end, they are asked
-/// to yield a trainer.
+/// its weight, of those that have something to train. Where there are several
+/// kinds of device, one that gains more by its kind goes first, as long as that
+/// leaves nobody far behind (`placement_rule`). Where one falls far behind all
+/// the same, because others train on without an end, they are asked to yield a
+/// trainer.
 ///
 /// Where a trainer fails, it rests: for the merger that says so alone, as long
 /// as nobody knows whose fault it is or the trainer cannot start the workload;
@@ -56,6 +64,7 @@ struct pool_options {
 ///            there
 /// @invariant no two needs have the same key
 /// @invariant at most `gone_trainers_max` trainers are remembered that are gone
+/// @invariant of each kind as many trainers are counted as are there
 class pool_core {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -73,6 +82,8 @@ public:
     merger_id merger = 0;
     trainer_id trainer{};
     std::string kind{}; ///< of its device
+    /// Mean time until a trainer of that kind goes; 0: none has yet.
+    double seconds_between_interruptions = 0;
     friend bool operator==(const grant&, const grant&) = default;
   };
 
@@ -182,7 +193,8 @@ public:
   /// @param kinds of their devices; empty: any
   /// REQUIRES: `weight > 0`
   effects demand(merger_id who, double weight, std::uint64_t wanted,
-                 std::set<std::string> kinds, time_point now);
+                 std::set<std::string> kinds, time_point now,
+                 placement_facts facts = {});
 
   /// A merger has ended; its trainers are free.
   effects forget_merger(merger_id who, time_point now);
@@ -238,6 +250,10 @@ public:
   /// The merger for which a trainer was asked back, if it was.
   [[nodiscard]] std::optional<merger_id> reserved_for(trainer_id x) const;
   [[nodiscard]] const pool_options& options() const { return options_; }
+  /// Mean time until a trainer of a kind is interrupted: lost, or told to go.
+  /// As it was given, or as it was counted; 0: none has been.
+  [[nodiscard]] double
+  seconds_between_interruptions(const std::string& kind) const;
 
   /// Asserts the invariants.
   void check_invariants() const;
@@ -289,6 +305,23 @@ private:
     merger_id id = 0;
     std::uint64_t wanted = 0; ///< trainers that it could use
     std::set<std::string> kinds{}; ///< of their devices; empty: any
+    placement_facts facts{};
+  };
+
+  /// Trainers of a kind of device.
+  struct kind_entry {
+    std::size_t trainers = 0; ///< that are there
+    std::uint64_t memory_bytes = 0; ///< of the last one that has come
+    double seconds = 0; ///< for which trainers were there, added up over them
+    std::uint64_t interruptions = 0; ///< trainers that have gone
+  };
+
+  /// What mergers gain by kinds of device.
+  struct preferences {
+    /// By the merger's place and kind. Empty: nothing speaks against turns.
+    std::vector<std::map<std::string, double>> gains;
+    double slack = 0; ///< of turns, by which the one that gains may be ahead
+    [[nodiscard]] bool empty() const { return gains.empty(); }
   };
 
   /// What a merger that has introduced itself needs.
@@ -320,8 +353,14 @@ private:
   [[nodiscard]] std::string why_stuck(const need_entry& x) const;
   /// The kinds that it waits for, if no trainer is of any; else nothing.
   [[nodiscard]] std::string kinds_lacking(const need_entry& x) const;
+  [[nodiscard]] bool could_use(const trainer_entry& x,
+                               std::size_t place) const;
   [[nodiscard]] std::optional<std::size_t>
-  next_for(const trainer_entry& x, fair_shares shares) const;
+  next_for(const trainer_entry& x, const fair_shares& shares) const;
+  void note_preferences();
+  [[nodiscard]] std::vector<std::map<std::string, double>> gains() const;
+  [[nodiscard]] std::vector<std::set<std::string>> assigned_kinds() const;
+  [[nodiscard]] std::vector<std::string> kinds_by_strength() const;
   [[nodiscard]] bool is_contended() const;
   trainer_entry* find_connected(trainer_id x);
 
@@ -351,6 +390,8 @@ private:
   std::vector<merger_entry> mergers_;
   fair_shares shares_;      ///< of the mergers, by their places above
   time_point shared_until_; ///< what `shares_` knows of
+  std::map<std::string, kind_entry> kinds_; ///< that have ever been there
+  preferences preferences_; ///< at the last change of anything
   time_point ticked_;
   bool review_due_ = false; ///< whether a review of the shares is to come
   bool able_changed_ = false; ///< who is able to train for whom

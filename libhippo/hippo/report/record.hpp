@@ -138,6 +138,7 @@ struct trainer_record {
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
+  std::string machine{}; ///< kind that it said it is on; empty: it did not
 };
 
 /// A finished (or interrupted) run: everything that the report folder shows.

@@ -1,6 +1,7 @@
 #include "hippo/schedule/scheduler.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hippo {
 
@@ -42,17 +43,20 @@ scheduler::view::view(const scheduler& owner, std::optional<study_no> study)
 }
 
 scheduler::scheduler(const search_plan& plan, const time_estimates& estimates,
-                     policy x)
+                     policy x, kind_lookup kind_of)
   : plan_(plan),
     estimates_(estimates),
     policy_(x),
+    kind_of_(std::move(kind_of)),
     all_(*this, std::nullopt) {}
 
 double scheduler::seconds_per_step(node_id id) const {
   if (id == root_node)
     return 0; // the root has no steps
-  return estimates_.step_seconds(speed_key_of(id))
-         + estimates_.evaluate_seconds()
+  const auto* kind
+    = kind_of_ && estimates_.kinds() > 1 ? kind_of_(id) : nullptr;
+  return estimates_.step_seconds(speed_key_of(id), kind)
+         + estimates_.evaluate_seconds(kind)
              / static_cast<double>(plan_.densest_measuring(id));
 }
 

@@ -45,8 +45,13 @@ class scheduler {
 public:
   using node_filter = std::function<bool(node_id)>;
 
+  /// Returns the kind of device that alone may go on with a node; null: any.
+  using kind_lookup = std::function<const std::string*(node_id)>;
+
   /// REQUIRES: `plan` and `estimates` outlive the scheduler.
-  scheduler(const search_plan& plan, const time_estimates& estimates, policy x);
+  /// @param kind_of asked as soon as times are known of several kinds
+  scheduler(const search_plan& plan, const time_estimates& estimates, policy x,
+            kind_lookup kind_of = {});
 
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
@@ -135,6 +140,7 @@ private:
   const search_plan& plan_;
   const time_estimates& estimates_;
   policy policy_;
+  kind_lookup kind_of_;
   std::uint64_t estimated_version_ = 0;
   std::uint64_t followed_ = 0; ///< changes since then
   view all_;

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "hippo/plan/timing.hpp"
+#include "hippo/schedule/placement.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
@@ -15,8 +19,10 @@ namespace hippo {
 /// seconds.
 ///
 /// A step's time is learned for each combination of the hyper-parameters that
-/// affect it; what was never measured is taken to be the mean of what was, and
-/// before anything was, one second.
+/// affect it, on each kind of device and on all of them together. What was
+/// never measured on a kind is what other kinds took, as much longer or shorter
+/// as what was measured on both; what was measured on none is taken to be the
+/// mean of all steps, and before anything was, one second.
 class time_estimates {
 public:
   /// @param speed_names the hyper-parameters that affect a step's time
@@ -26,55 +32,101 @@ public:
   [[nodiscard]] std::string speed_key(const configuration& config,
                                       step_t at) const;
 
+  // -- learning ---------------------------------------------------------------
+
   /// Takes in a measurement. Later ones weigh more.
+  /// @param kind of the device; empty: not known
   /// REQUIRES: `steps > 0`
   void learn_step(const std::string& speed_key, std::uint64_t steps,
-                  double seconds);
-  void learn_evaluate(double seconds) { evaluate_.learn(seconds, 1); }
-  void learn_save(double seconds) { save_.learn(seconds, 1); }
-  void learn_load(double seconds) { load_.learn(seconds, 1); }
+                  double seconds, const std::string& kind = {});
+  /// The same of what is no step.
+  /// REQUIRES: `what` is not `timed::step`
+  void learn(timed what, double seconds, const std::string& kind = {});
   /// A lease has been silent for so long before it made its first step.
   void learn_first_step(double seconds) {
     first_step_ = std::max(first_step_.value_or(0), seconds);
   }
   /// Begins with what a step took in earlier runs; counts as one step.
-  void begin_with(double step_seconds) { any_step_.learn(step_seconds, 1); }
+  void begin_with(double step_seconds) {
+    pool_.any_step.learn(step_seconds, 1);
+  }
+  /// Begins with what was measured in earlier runs.
+  void begin_with(const std::vector<timing>& known);
 
-  [[nodiscard]] double step_seconds(const std::string& speed_key) const;
+  /// Returns what has changed by much since the last call, to be stored: the
+  /// more was measured, the rarer.
+  [[nodiscard]] std::vector<timing> take_unstored();
+
+  // -- looking ----------------------------------------------------------------
+
+  /// How many kinds of device are known.
+  [[nodiscard]] std::size_t kinds() const noexcept { return kinds_.size(); }
+
+  /// How fast steps are on the kinds where any were measured: relative speeds.
+  [[nodiscard]] kind_speeds speeds() const;
+
+  /// @param kind of a device; null: any of the pool
+  [[nodiscard]] double step_seconds(const std::string& speed_key,
+                                    const std::string* kind = nullptr) const;
   /// Whether any step was measured, here or in earlier runs.
-  [[nodiscard]] bool has_trained() const { return any_step_.has_value(); }
-  [[nodiscard]] double evaluate_seconds() const { return evaluate_.value(0); }
-  [[nodiscard]] bool has_evaluated() const { return evaluate_.has_value(); }
+  [[nodiscard]] bool has_trained() const {
+    return pool_.any_step.has_value();
+  }
+  [[nodiscard]] double
+  evaluate_seconds(const std::string* kind = nullptr) const {
+    return seconds(timed::evaluate, kind).value_or(0);
+  }
+  [[nodiscard]] bool has_evaluated() const {
+    return pool_.at(timed::evaluate).has_value();
+  }
   /// The longest time that a lease took to make its first step, all that comes
   /// before it included; nothing before one did.
   [[nodiscard]] std::optional<double> first_step_seconds() const {
     return first_step_;
   }
   /// Whether any checkpoint was saved yet.
-  [[nodiscard]] bool has_saved() const { return save_.has_value(); }
-  [[nodiscard]] double save_seconds() const { return save_.value(0); }
+  [[nodiscard]] bool has_saved() const {
+    return pool_.at(timed::save).has_value();
+  }
+  [[nodiscard]] double save_seconds(const std::string* kind = nullptr) const {
+    return seconds(timed::save, kind).value_or(0);
+  }
   /// Before any was loaded, what saving takes.
   [[nodiscard]] double load_seconds() const {
-    return load_.value(save_seconds());
+    return seconds(timed::load, nullptr).value_or(save_seconds());
   }
 
   /// Grows whenever a step's estimate has moved by more than a fifth: what was
   /// computed from estimates of an earlier version is worth computing again.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
 
+  /// Has all be computed again: trees have come to lie on other kinds.
+  void outdate() { announce(); }
+
 private:
   /// A mean in which each new measurement replaces a part of the old ones.
   class mean {
   public:
     void learn(double total, double weight);
+    /// Adds what was measured in earlier runs.
+    void add(const timing& x);
     [[nodiscard]] bool has_value() const { return weight_ > 0; }
     [[nodiscard]] double value(double fallback) const {
       return has_value() ? total_ / weight_ : fallback;
     }
+    /// Whether what is stored of it says too little.
+    [[nodiscard]] bool is_unstored() const;
+    /// It is as it is now in what is stored.
+    void note_stored();
+    void write_to(timing& x) const;
 
   private:
     double total_ = 0;
     double weight_ = 0;
+    double squared_log_deviations_ = 0;
+    std::uint64_t stages_ = 0;
+    std::uint64_t stored_stages_ = 0;
+    double stored_value_ = 0;
   };
 
   struct step_time {
@@ -82,14 +134,37 @@ private:
     double announced = 0; ///< the estimate at the last growth of `version_`
   };
 
+  /// What was measured on one kind of device, or on all.
+  struct times {
+    std::unordered_map<std::string, step_time> steps;
+    mean any_step;
+    std::array<mean, 5> others; ///< by `timed`; that of steps is not used
+    /// Of steps that were never measured there, as of `version_`.
+    mutable std::unordered_map<std::string, double> inferred{};
+
+    [[nodiscard]] const mean& at(timed x) const {
+      return others[static_cast<std::size_t>(x)];
+    }
+    mean& at(timed x) { return others[static_cast<std::size_t>(x)]; }
+    /// @returns whether the estimate has moved by much
+    bool learn_step(const std::string& speed_key, double steps, double seconds);
+  };
+
+  /// Of all kinds if it was not measured on that one.
+  [[nodiscard]] std::optional<double> seconds(timed what,
+                                              const std::string* kind) const;
+  /// The estimates have moved by much.
+  void announce();
+  /// Works out what a step takes on a kind from what other kinds took.
+  [[nodiscard]] double inferred_seconds(const times& kind,
+                                        const std::string& speed_key) const;
+
   std::vector<std::string> speed_names_;
-  std::unordered_map<std::string, step_time> steps_;
-  mean any_step_;
-  mean evaluate_;
-  mean save_;
-  mean load_;
+  times pool_;
+  std::map<std::string, times> kinds_;
   std::optional<double> first_step_;
   std::uint64_t version_ = 0;
+  bool has_learned_ = false; ///< since `take_unstored`
 };
 
 } // namespace hippo

@@ -44,6 +44,16 @@ double regularisation(const curve_settings& settings,
   return result;
 }
 
+/// Of a curve that is drawn, half of what there is to gain is gained in so many
+/// steps.
+constexpr double drawn_steps = 5;
+
+std::uint64_t hash_of(const scalar& x) {
+  if (const auto* word = std::get_if<std::string>(&x))
+    return hash_bytes(word->data(), word->size());
+  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(x))});
+}
+
 /// Returns 1 + r + r^2 + ... of `n` terms, `power` being r^n.
 double geometric_sum(double r, double n, double power) {
   return r == 1 ? n : (1 - power) / (1 - r);
@@ -72,6 +82,10 @@ double learning_curve::batch_size(const configuration& config,
 
 void learning_curve::train(curve_state& x, const configuration& config,
                            step_t at) const {
+  if (settings_.is_drawn) {
+    draw_step(x, config, at);
+    return;
+  }
   const auto strength = regularisation(settings_, config, at);
   const auto rate = effective_rate(settings_, config, at);
   const auto batch = batch_size(config, at);
@@ -99,7 +113,30 @@ void learning_curve::train(curve_state& x, const configuration& config,
   x.gap += (target - x.gap) * -std::expm1(-1 / settings_.overfitting_steps);
 }
 
+void learning_curve::draw_step(curve_state& x, const configuration& config,
+                               step_t at) const {
+  auto address = salt_;
+  for (const auto& [name, values] : config)
+    address = hash_numbers({address, hash_bytes(name.data(), name.size()),
+                            hash_of(values.at(at))});
+  x.distance[0] += 1; // one more than the steps
+  x.gap += uniform_at(address);
+}
+
+metrics learning_curve::drawn(const curve_state& x) const {
+  const auto steps = x.distance[0] - 1;
+  const auto quality = steps > 0 ? x.gap / steps : 0;
+  const auto gained
+    = steps / (steps + drawn_steps) * (0.5 + 0.5 * quality);
+  metrics result;
+  for (const auto& m : settings_.metrics)
+    result.emplace(m.name, m.start + (m.best - m.start) * gained);
+  return result;
+}
+
 metrics learning_curve::evaluate(const curve_state& x) const {
+  if (settings_.is_drawn)
+    return drawn(x);
   const auto noise =
     settings_.evaluation_noise * normal_at(hash_numbers({salt_, digest_of(x)}));
   metrics result;

@@ -56,6 +56,9 @@ struct curve_settings {
   /// Standard deviation of a measured metric, as a share of start - best.
   double evaluation_noise = 0;
   std::vector<curve_metric> metrics;
+  /// Nothing is known of the curve: the rest but `batch_size` and `metrics` is
+  /// of no matter, and a state's quality is drawn, see `learning_curve`.
+  bool is_drawn = false;
 };
 
 /// How many directions of curvature the model has.
@@ -103,6 +106,11 @@ std::uint64_t digest_of(const curve_state& x) noexcept;
 /// 1 + slowdown * R, and a fitted model overfits: its gap moves towards
 /// overfitting * exp(-R) * (1 - excess) within `overfitting_steps`.
 ///
+/// A curve that `is_drawn` has none of this. Each step has a quality from 0 to
+/// 1, drawn by the hyper-parameter values there and the salt; that of a state
+/// is the mean over its steps, and its metrics come the nearer to `best` the
+/// better it is and the more steps there were.
+///
 /// Immutable and thread-safe. A state and what is measured of it are functions
 /// of the settings, the salt and the hyper-parameter values, step by step.
 class learning_curve {
@@ -128,6 +136,9 @@ public:
   [[nodiscard]] static double excess(const curve_state& x) noexcept;
 
 private:
+  void draw_step(curve_state& x, const configuration& config, step_t at) const;
+  [[nodiscard]] metrics drawn(const curve_state& x) const;
+
   curve_settings settings_;
   std::uint64_t salt_;
   std::array<double, curve_directions> curvature_;

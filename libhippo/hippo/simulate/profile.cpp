@@ -72,9 +72,11 @@ public:
          bytes);
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
-    if (const auto* x = required(*root_, "curve");
-        x && is_map(*x, "sharpness, flatness and so on"))
-      read_curve(*x);
+    const auto* curve = root_->find("curve");
+    if (curve == nullptr)
+      draw_curve();
+    else if (is_map(*curve, "sharpness, flatness and so on"))
+      read_curve(*curve);
     return std::move(result_);
   }
 
@@ -342,6 +344,19 @@ private:
   }
 
   // -- curve -----------------------------------------------------------------
+
+  /// Nobody has said what comes of training.
+  void draw_curve() {
+    auto& out = result_.curve;
+    out.is_drawn = true;
+    const auto* batch = find_parameter(out.batch_size.name);
+    if (batch == nullptr || !is_number(*batch))
+      out.batch_size = {"", 1};
+    for (const auto& x : result_.workload.metrics) {
+      const double best = x.better == direction::maximize ? 1 : 0;
+      out.metrics.push_back({x.name, 1 - best, best});
+    }
+  }
 
   void read_curve(const document& x) {
     known_keys(x, "key",

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/core/number.hpp"
+
 namespace hippo {
 
 namespace {
@@ -96,6 +98,18 @@ std::optional<double> value_reader::finite(const document& x) const {
   if (value.is_number() && std::isfinite(value.get<double>()))
     return value.get<double>();
   notes_->error(x, "must be a finite number, found " + x.found());
+  return {};
+}
+
+std::optional<double> value_reader::from_zero(const document& x,
+                                              double most) const {
+  const auto value = meaning_of(x);
+  const auto number = value.is_number() ? value.get<double>() : -1;
+  // Written so that NaN is refused too.
+  if (number >= 0 && number <= most)
+    return number;
+  notes_->error(x, "must be a number from 0 to " + to_text(most) + ", found "
+                     + x.found());
   return {};
 }
 

@@ -45,6 +45,10 @@ public:
 
   [[nodiscard]] std::optional<double> finite(const document& x) const;
 
+  /// Reads a number from 0 to `most`.
+  [[nodiscard]] std::optional<double> from_zero(const document& x,
+                                                double most) const;
+
   /// Reads a finite number above 0.
   [[nodiscard]] std::optional<double> positive(const document& x) const;
 

@@ -12,6 +12,7 @@
 #include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/plan/lease.hpp"
+#include "hippo/plan/timing.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
@@ -253,6 +254,12 @@ struct steps_trained {
   double device_seconds = 0; ///< added up over trainers
 };
 
+/// What is known of a time that a workload takes, in place of what was.
+struct timing_learned {
+  std::string workload_key;
+  timing what;
+};
+
 /// Trainers have worked for a study, so much longer than was stored before.
 /// REQUIRES: the study was saved before.
 struct study_served {
@@ -279,7 +286,8 @@ struct lease_epoch_begun {
 using journal_record
   = std::variant<node_added, result_added, checkpoint_added,
                  checkpoint_removed, output_added, study_saved, trial_saved,
-                 front_saved, event_added, steps_trained, study_served,
+                 front_saved, event_added, steps_trained, timing_learned,
+                 study_served,
                  lease_epoch_begun>;
 
 /// All that is stored of one workload key.
@@ -289,6 +297,7 @@ struct stored_plan {
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
   /// The last state of each node that a trial has got, by node.
   std::vector<std::pair<node_id, step_t>> delivered;
+  std::vector<timing> timings{}; ///< by device, what it is, and speed key
 };
 
 } // namespace hippo

@@ -75,6 +75,17 @@ constexpr auto tables_sql = R"(
   CREATE INDEX events_by_study ON events (study, id);
 )";
 
+/// How long what a workload does takes, by kind of device.
+constexpr auto timings_sql = R"(
+  CREATE TABLE timings (
+    workload INTEGER NOT NULL REFERENCES workloads,
+    device TEXT NOT NULL, what TEXT NOT NULL, speed TEXT NOT NULL,
+    stages INTEGER NOT NULL, count REAL NOT NULL, seconds REAL NOT NULL,
+    squared_log_deviations REAL NOT NULL,
+    PRIMARY KEY (workload, device, what, speed)
+  ) STRICT, WITHOUT ROWID;
+)";
+
 // Version 1 knew nothing of what studies had received: they receive it again,
 // from the plan.
 
@@ -189,7 +200,9 @@ double exact_real(const sql_statement& from, int column) {
 }
 
 expected<std::monostate> make_tables(sql_database& database) {
-  return database.run(tables_sql);
+  if (auto done = database.run(tables_sql); !done)
+    return done;
+  return database.run(timings_sql);
 }
 
 expected<std::uint64_t> read_version(sql_database& database) {
@@ -221,8 +234,11 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(from_version_4_sql);
   if (done && *from > 1 && *from < 5)
     done = add_shared_steps(database);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 6)
     done = database.run(from_version_5_sql);
+  // Version 6 forgot how long things had taken.
+  if (done && *from > 1)
+    done = database.run(timings_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -190,6 +190,35 @@ read_delivered(sql_database& database, std::uint64_t workload) {
     });
 }
 
+/// A timing, in the columns of the table from the first of its own on.
+expected<timing> timing_in(const sql_statement& row, int first) {
+  timing result;
+  const auto what = timed_from(row.text(first + 1));
+  if (!what)
+    return {errc::io_failed, "a time is of nothing that is known"};
+  result.device = row.text(first);
+  result.what = *what;
+  result.speed_key = row.text(first + 2);
+  result.stages = row.number(first + 3);
+  result.count = row.real(first + 4);
+  result.seconds = row.real(first + 5);
+  result.squared_log_deviations = row.real(first + 6);
+  return result;
+}
+
+const std::string timing_columns
+  = "device, what, speed, stages, count, seconds, squared_log_deviations";
+
+expected<std::vector<timing>> read_timings(sql_database& database,
+                                           std::uint64_t workload) {
+  return read_all<timing>(
+    database.prepare("SELECT " + timing_columns
+                     + " FROM timings WHERE workload = ?"
+                       " ORDER BY device, what, speed"),
+    binds(workload),
+    [](const sql_statement& row) { return timing_in(row, 0); });
+}
+
 /// Whether each node's parent comes before it, and whether results and
 /// checkpoints lie on nodes that are there.
 bool is_consistent(const stored_plan& plan) {
@@ -263,8 +292,12 @@ state_reader::read_plan(const std::string& workload_key) {
   auto delivered = read_delivered(database_, **workload);
   if (!delivered)
     return delivered.failure();
+  auto timings = read_timings(database_, **workload);
+  if (!timings)
+    return timings.failure();
   stored_plan plan{std::move(*nodes), std::move(*results),
-                   std::move(*checkpoints), std::move(*delivered)};
+                   std::move(*checkpoints), std::move(*delivered),
+                   std::move(*timings)};
   if (!is_consistent(plan))
     return damaged(path_, "a node is missing");
   return plan;

@@ -118,6 +118,8 @@ expected<std::monostate> state_writer::prepare_writers() {
      "UPDATE workloads SET trained_steps ="
      " trained_steps + min(?2, 9223372036854775807 - trained_steps),"
      " device_seconds = device_seconds + ?3 WHERE id = ?1"},
+    {&writers_.save_timing,
+     "INSERT OR REPLACE INTO timings VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
@@ -333,6 +335,19 @@ expected<std::monostate> state_writer::write(const steps_trained& x,
   return writers_.add_trained.bind(1, workload)
     .bind(2, std::min(x.steps, steps_stored_max))
     .bind_real(3, x.device_seconds)
+    .run();
+}
+
+expected<std::monostate> state_writer::write(const timing_learned& x,
+                                            std::uint64_t workload) {
+  return writers_.save_timing.bind(1, workload)
+    .bind_text(2, x.what.device)
+    .bind_text(3, to_string(x.what.what))
+    .bind_text(4, x.what.speed_key)
+    .bind(5, std::min(x.what.stages, steps_stored_max))
+    .bind_real(6, x.what.count)
+    .bind_real(7, x.what.seconds)
+    .bind_real(8, x.what.squared_log_deviations)
     .run();
 }
 

@@ -46,8 +46,8 @@ private:
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, add_checkpoint, remove_checkpoint, add_output,
-      forget_outputs, save_study, save_trial, save_front,
-      add_event, add_trained, add_served, set_generation;
+      forget_outputs, save_study, save_trial, save_front, add_event,
+      add_trained, save_timing, add_served, set_generation;
   };
 
   state_writer(const std::string& path, sql_database database,
@@ -67,6 +67,8 @@ private:
                                  std::uint64_t workload);
   expected<std::monostate> write(const output_added& x, std::uint64_t workload);
   expected<std::monostate> write(const steps_trained& x,
+                                 std::uint64_t workload);
+  expected<std::monostate> write(const timing_learned& x,
                                  std::uint64_t workload);
   expected<std::monostate> write(const study_saved& x);
   expected<std::monostate> write(const study_served& x);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/space/complexity.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/tune/accepted_study.hpp"
 
@@ -89,7 +90,8 @@ study_registration study_core::registration() const {
   const auto phase = options_.stored.state;
   return {options_.stored.id, tuner_->when(), options_.stored.weight,
           phase == study_phase::paused || phase == study_phase::stopping,
-          options_.spec.workload.settings, device_seconds_left()};
+          options_.spec.workload.settings, device_seconds_left(),
+          complexity_of(options_.spec.space)};
 }
 
 study_orders study_core::all_orders() const {

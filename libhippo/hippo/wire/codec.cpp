@@ -100,11 +100,9 @@ void put(schema::StopReport::Builder out, const stop_report& x) {
   out.setLease(number_of(x.lease));
   out.setAt(x.at);
   auto values = out.initValues(count(x.values.size()));
-  unsigned i = 0;
-  for (const auto& [name, value] : x.values) {
+  for (unsigned i = 0; const auto& [name, value] : x.values) {
     values[i].setName(name);
-    values[i].setValue(value);
-    ++i;
+    values[i++].setValue(value);
   }
   if (x.saved)
     put(out.initSaved(), *x.saved);
@@ -145,6 +143,12 @@ bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
     return false;
   out = view(in);
   return true;
+}
+
+/// Reads a short text that may be empty.
+bool get_word(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  return get(in, out, max_name_bytes, emptiness::allowed, what, why);
 }
 
 /// Reads what only people read: programs print bytes that are no UTF-8.
@@ -318,8 +322,7 @@ bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
   const auto* what = "a checkpoint's file name";
   out = {{}, in.getBytes(), in.getDigest(), {}};
   return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
-         && get(in.getDevice(), out.device, max_name_bytes, emptiness::allowed,
-                "the device of a checkpoint", why)
+         && get_word(in.getDevice(), out.device, "a checkpoint's device", why)
          && why.require(out.file.find('/') == std::string::npos
                           && out.file != "." && out.file != "..",
                         what, "leads out of its folder")
@@ -373,21 +376,18 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.process_id = in.getProcessId();
   out.threads = in.getThreads();
   out.memory_bytes = in.getMemory();
+  out.notice_seconds = in.getNotice();
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
-      || !get(in.getHost(), out.host, max_name_bytes, emptiness::allowed,
-              "the host name", why)
+      || !get_word(in.getHost(), out.host, "the host name", why)
       || !get_name(in.getDevice(), out.device, "the kind of device", why)
-      || !get(in.getDriver(), out.driver, max_name_bytes, emptiness::allowed,
-              "the GPU's driver", why)
-      || !get(in.getComputeCapability(), out.compute_capability, max_name_bytes,
-              emptiness::allowed, "the compute capability", why)
-      || !get(in.getNumerics(), out.numerics, max_name_bytes,
-              emptiness::allowed, "the numerics", why))
+      || !get_word(in.getDriver(), out.driver, "the GPU's driver", why)
+      || !get_word(in.getComputeCapability(), out.compute_capability,
+                   "the compute capability", why)
+      || !get_word(in.getNumerics(), out.numerics, "the numerics", why)
+      || !get_word(in.getMachine(), out.machine, "the kind of machine", why))
     return false;
-  const auto version = [](schema::Ability::Reader x, std::string& to,
-                          complaint& y) {
-    return get(x.getVersion(), to, max_name_bytes, emptiness::allowed,
-               "a workload's version", y);
+  const auto version = [](auto x, std::string& to, complaint& y) {
+    return get_word(x.getVersion(), to, "a workload's version", y);
   };
   return get_map(in.getWorkloads(), out.workloads, max_workloads,
                  "the workloads", why, version);
@@ -454,8 +454,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   return get_number(in.getNumber(), out.number, why)
          && get(in.getWorkload(), out.workload, why)
          && get_path(in.getFolder(), out.folder, "the folder", why)
-         && get(in.getToken(), out.token, max_name_bytes, emptiness::allowed,
-                "the token", why)
+         && get_word(in.getToken(), out.token, "the token", why)
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
@@ -575,12 +574,12 @@ wire<schema::Hello> encode(const hello& x) {
     out.setDriver(x.driver);
     out.setComputeCapability(x.compute_capability);
     out.setNumerics(x.numerics);
+    out.setNotice(x.notice_seconds);
+    out.setMachine(x.machine);
     auto list = out.initWorkloads(count(x.workloads.size()));
-    unsigned i = 0;
-    for (const auto& [name, version] : x.workloads) {
+    for (unsigned i = 0; const auto& [name, version] : x.workloads) {
       list[i].setName(name);
-      list[i].setVersion(version);
-      ++i;
+      list[i++].setVersion(version);
     }
   });
 }

@@ -30,6 +30,9 @@ struct hello {
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
   /// The option `numerics` of the workloads that it trains; empty: any.
   std::string numerics{};
+  /// Between the warning that it has to go and its end; 0: unknown, or none.
+  std::uint32_t notice_seconds = 0;
+  std::string machine{}; ///< its kind, by name; empty: as the device says
   friend bool operator==(const hello&, const hello&) = default;
 };
 

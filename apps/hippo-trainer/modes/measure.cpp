@@ -1,0 +1,39 @@
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "hippo/code/made_workload.hpp"
+#include "hippo/prove/measure.hpp"
+#include "modes/inputs.hpp"
+#include "modes/modes.hpp"
+
+namespace hippo {
+
+int measure_study(const trainer_options& opts, const device_entry& device) {
+  const auto study = read_checked(opts.measure, device.registry);
+  if (!study)
+    return fail(study.failure(), exit_usage);
+  auto made = make_workload(device.registry, study->workload, study->code);
+  if (!made)
+    return fail(made.failure(), exit_usage);
+  workload_descriptor descriptor;
+  for (auto& x : device.registry.descriptors())
+    if (x.name == study->workload.name)
+      descriptor = x;
+  const auto now = [] {
+    return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+  };
+  const auto found = measure(*study, descriptor, opts.proof.steps, *made->work,
+                             now, [](const std::string& what) {
+                               std::cerr << "measures " << what << '\n';
+                             });
+  if (!found)
+    return fail(found.failure(), exit_failed);
+  std::cout << profile_text(*found, descriptor, device.info.kind)
+            << std::flush;
+  return exit_done;
+}
+
+} // namespace hippo

@@ -1,0 +1,142 @@
+#include "fleet_preview.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "hippo/preview/fleet_text.hpp"
+#include "hippo/report/text.hpp"
+#include "outcome.hpp"
+#include "simulated_fleet.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// Simulates studies on numbers of machines.
+class fleet_simulation {
+public:
+  /// @param kinds of the fleet, in its order, one machine of each
+  fleet_simulation(simulation what, std::vector<simulated_machines> kinds)
+    : what_(std::move(what)), kinds_(std::move(kinds)) {}
+
+  expected<fleet_run> run(const std::vector<machine_group>& machines,
+                          std::uint64_t seed) {
+    what_.machines.clear();
+    double start = 0;
+    for (const auto& group : machines) {
+      auto& x = what_.machines.emplace_back(kinds_[group.kind]);
+      x.machines = group.machines;
+      start = std::max(start, x.kind.start_seconds);
+    }
+    what_.seed = seed;
+    std::vector<machine_life> lives;
+    const auto record = simulate(what_, &lives);
+    if (!record)
+      return record.failure();
+    fleet_run result;
+    result.seconds = start + record->wall_seconds;
+    result.cost = total_cost(costs_of(lives));
+    const auto trained = static_cast<double>(record->trained_steps);
+    const auto unique = static_cast<double>(record->unique_steps);
+    result.lost_share = trained > unique ? 1 - unique / trained : 0;
+    result.least_seconds = record->lower_bound_seconds;
+    result.work_seconds = record->train_seconds + record->evaluate_seconds;
+    return result;
+  }
+
+private:
+  simulation what_;
+  std::vector<simulated_machines> kinds_;
+};
+
+/// Says on a terminal what goes on, in one line.
+class progress_line {
+public:
+  void show(const std::string& text) {
+    if (!is_terminal_)
+      return;
+    constexpr std::size_t columns = 78;
+    std::cerr << '\r' << pad_right(text.substr(0, columns), columns)
+              << std::flush;
+    shown_ = true;
+  }
+
+  void clear() {
+    if (shown_)
+      std::cerr << "\r\x1b[K" << std::flush;
+  }
+
+private:
+  const bool is_terminal_ = ::isatty(STDERR_FILENO) == 1;
+  bool shown_ = false;
+};
+
+/// Where the times of a kind come from.
+std::string source_of(const simulated_machines& x) {
+  if (x.kind.profiles.empty())
+    return "from --profile";
+  std::string result;
+  for (const auto& file : x.kind.profiles)
+    result += (result.empty() ? "from " : " and ") + file;
+  return result;
+}
+
+std::string limits_text(const fleet_limits& x) {
+  std::string result;
+  if (x.deadline_seconds)
+    result += "take at most " + clock_text(*x.deadline_seconds);
+  if (x.budget)
+    result += (result.empty() ? "" : " and ")
+              + ("cost at most " + significant(*x.budget, 6));
+  return result;
+}
+
+} // namespace
+
+int preview_fleet(simulation what, const fleet_question& question) {
+  const auto machines = load_fleet(question.file);
+  if (!machines)
+    return exit_bad_input;
+  std::vector<machine_group> one_of_each;
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i < machines->kinds.size(); ++i) {
+    one_of_each.push_back({i, 1});
+    kinds.push_back(i);
+  }
+  auto found = find_machines(*machines, question.file, one_of_each,
+                             what.studies, what.profiles, what.catalogue);
+  if (!found)
+    return exit_bad_input;
+  std::vector<kind_source> sources;
+  for (std::size_t i = 0; i < found->size(); ++i)
+    sources.push_back({i, source_of((*found)[i])});
+  fleet_simulation simulated{std::move(what), std::move(*found)};
+  progress_line progress;
+  const auto choice = choose_machines(
+    *machines, kinds, question.limits,
+    [&](const std::vector<machine_group>& groups, std::uint64_t seed) {
+      return simulated.run(groups, seed);
+    },
+    [&](const std::string& text) { progress.show("simulating " + text); });
+  progress.clear();
+  if (!choice)
+    return fail(choice.failure(), exit_failed);
+  std::cout << (question.as_json
+                  ? fleet_json(*machines, *choice, question.limits, sources)
+                  : fleet_text(*machines, *choice, question.limits, sources));
+  const bool has_limits
+    = question.limits.deadline_seconds || question.limits.budget;
+  if (has_limits && !choice->chosen)
+    return fail({errc::invalid_argument,
+                 "no machines of " + question.file + " "
+                   + limits_text(question.limits)
+                   + ": the table has what comes nearest"},
+                exit_failed);
+  return exit_done;
+}
+
+} // namespace hippo

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "hippo/core/error.hpp"
+
+namespace hippo {
+
+/// Reads a span of time: `6h`, `90m`, `45s`, `1.5d`, several of them one after
+/// another (`1h30m`), or a number of seconds.
+/// @returns seconds, above 0; or `errc::invalid_argument` and what is wrong
+expected<double> span_from(const std::string& text);
+
+} // namespace hippo

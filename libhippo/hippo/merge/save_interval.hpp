@@ -1,0 +1,17 @@
+#pragma once
+
+namespace hippo {
+
+/// Saves are so many seconds apart at least, and at most.
+inline constexpr double save_interval_min = 30;
+inline constexpr double save_interval_max = 1800;
+
+/// How much of a long stage is trained between two checkpoints, in seconds:
+/// what saving and training again after an interruption cost together is least
+/// at sqrt(2 * save * between), to first order (Young 1974).
+/// @param save_seconds what a checkpoint takes; 0: nobody has measured it
+/// @param between mean time between interruptions in seconds; 0: none is known
+/// @param unknown what is returned where either is not known
+double save_interval(double save_seconds, double between, double unknown);
+
+} // namespace hippo

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hippo {
+
+/// What trainers tell the time of.
+enum class timed : std::uint8_t {
+  step,
+  evaluate,
+  save,
+  load,
+  dispatch, ///< from handing over a lease until its work begins
+};
+const char* to_string(timed x) noexcept; ///< e.g. `"step"`
+std::optional<timed> timed_from(std::string_view text);
+
+/// What was measured of one thing on one kind of device. Later measurements
+/// weigh more, so that the sums are of the last ones in the main.
+struct timing {
+  std::string device; ///< its kind
+  timed what = timed::step;
+  /// Of steps, the values of the hyper-parameters that affect their time, as
+  /// `time_estimates::speed_key` has them; else empty.
+  std::string speed_key{};
+  std::uint64_t stages = 0; ///< measurements, each of which counts as one
+  double count = 0;         ///< steps, or whatever it is, of weight 1
+  double seconds = 0;       ///< of these
+  /// Of the measurements, how far the logarithm of each lay from that of the
+  /// mean before it, squared and summed.
+  double squared_log_deviations = 0;
+
+  /// The mean time, in seconds. REQUIRES: `count > 0`
+  [[nodiscard]] double mean() const { return seconds / count; }
+  friend bool operator==(const timing&, const timing&) = default;
+};
+
+} // namespace hippo

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""`hippo preview --machines`: which machines to take."""
+
+import json
+import os
+
+import programs
+from simulate_test import RESNET, Simulating, study
+
+KINDS = {
+    "big": {"device": "V100-like", "price": 8, "count": 4, "start": 100,
+            "profile": RESNET},
+    "many": {"device": "V100-like", "price": 1, "count": 8, "trainers": 1,
+             "start": 100, "profile": RESNET},
+}
+
+
+class Machines(Simulating):
+    def machines(self, kinds=KINDS):
+        return self.write("machines.yaml", json.dumps({"machines": kinds}))
+
+    def preview(self, *args, code=0, machines=None):
+        file = self.write("a.yaml", json.dumps(study("a", "grid")))
+        return self.hippo("preview", file, "--machines",
+                          machines or self.machines(), *args, code=code)
+
+    def found(self, *args, code=0):
+        return json.loads(self.preview(*args, "-f", "json", code=code).out)
+
+    def test_says_what_each_takes_and_costs(self):
+        x = self.found()
+        self.assertIsNone(x["chosen"])
+        by_use = {y["use"]: y for y in x["candidates"]}
+        self.assertIn("4xbig", by_use)
+        self.assertIn("8xmany", by_use)
+        # The same trainers at an eighth of the price.
+        cheap = x["candidates"][x["cheapest"]]
+        self.assertEqual(list(cheap["machines"]), ["many"])
+        for y in x["candidates"]:
+            if y["simulations"]:
+                self.assertGreaterEqual(y["seconds"]["mean"], 100)
+                self.assertLessEqual(y["seconds"]["low"],
+                                     y["seconds"]["high"])
+        for y in by_use.values():
+            if y["use"].endswith("xbig") and y["simulations"]:
+                machines = y["machines"]["big"]
+                self.assertLessEqual(
+                    y["cost"]["mean"],
+                    machines * 8 * y["seconds"]["mean"] / 3600 + 1e-9)
+        self.assertEqual(x, self.found())  # equal questions, equal answers
+
+    def test_keeps_to_limits_or_says_that_nothing_does(self):
+        free = self.found()
+        soonest = free["candidates"][free["soonest"]]["seconds"]["mean"]
+        x = self.found("--deadline", f"{soonest * 2:.0f}s")
+        chosen = x["candidates"][x["chosen"]]
+        self.assertLessEqual(chosen["seconds"]["high"] * 1.02, soonest * 2)
+        done = self.preview("--deadline", "5m", "--budget", "0.01", code=1)
+        self.assertIn("nearest in time", done.out)
+        self.assertIn("nearest in cost", done.out)
+        self.assertIn("take at most 5:00 and cost at most 0.01", done.err)
+        table = self.preview("--budget", "1000").out
+        self.assertIn("<- cheapest", table)
+        self.assertIn("soonest for 1000", table)
+        self.assertIn("step times: big from", table)
+
+    def test_bad_input(self):
+        def refused(*args, machines=None):
+            return self.preview(*args, code=2, machines=machines).err
+
+        self.assertIn("must be a span above 0", refused("--deadline", "-6h"))
+        self.assertIn("machines.a: 'price' is missing", refused(
+            machines=self.machines({"a": {"device": "V100-like"}})))
+        self.assertIn("machines.a.price: must be a number from 0", refused(
+            machines=self.machines({"a": {"device": "x", "price": -1}})))
+        said = refused(machines=self.machines(
+            {"a": {"device": "L4", "price": 1}}))
+        self.assertIn("has no profile of 'resnet56-cifar10'", said)
+        self.assertIn("hippo profile", said)
+        file = self.write("a.yaml", json.dumps(study("a", "grid")))
+        self.assertIn("--machines", self.hippo(
+            "preview", file, "--deadline", "6h", code=2).err)
+
+
+if __name__ == "__main__":
+    programs.main()
