@@ -2,10 +2,10 @@
 
 namespace hippo {
 
-/// Saves are so many seconds apart at least, and at most. Longer intervals would
-/// save time on checkpoints, but trainers report where they save, and leases are
-/// handed over where they report (`preempt`): that is worth more. On the grid of
-/// examples/paper runs took 11 % longer with 1800 s at most, 7 % with 300 s.
+/// Saves are so many seconds apart at least, and at most. Longer intervals save
+/// time on checkpoints, but trainers report where they save, and leases are
+/// handed over where they report (`preempt`), which is worth more. On the grid
+/// of examples/paper runs took 11 % longer with 1800 s at most, 7 % with 300 s.
 inline constexpr double save_interval_min = 30;
 inline constexpr double save_interval_max = 120;
 
