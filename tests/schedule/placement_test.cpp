@@ -125,7 +125,7 @@ TEST(AssignInOrder, IsAsInTheReference) {
   EXPECT_EQ(assign_in_order(4, 3),
             (assignment{{0, 1}, {0, 1}, {0, 1}, {1, 2}}));
   EXPECT_EQ(assign_in_order(3, 4),
-            (assignment{{0, 1, 2}, {0, 1, 2}, {2, 3}}));
+            (assignment{{0, 1, 2}, {0, 1, 2, 3}, {2, 3}}));
   EXPECT_EQ(assign_in_order(4, 4),
             (assignment{{0, 1}, {1, 2}, {2, 3}, {2, 3}}));
   EXPECT_EQ(assign_in_order(1, 3), (assignment{{0, 1, 2}}));
