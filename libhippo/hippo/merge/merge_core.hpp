@@ -137,7 +137,7 @@ private:
   /// given up since: its file is gone.
   void leave_out_given_up(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
-  void give_up(const std::string& file);
+  void give_up(const checkpoint& x);
   void learn(const std::string& speed_key, const stop_report& x);
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
