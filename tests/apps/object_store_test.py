@@ -60,7 +60,6 @@ class Checkpoints(Case):
             return log.read()
 
     def serve(self, *args):
-        # It deletes, by the good link; trainers come by the one that may be bad.
         service = self.launch(
             HIPPO, "serve", "--state", self.path("state"), "--listen",
             "127.0.0.1:0", "--rpc", "127.0.0.1:0", "--http", "127.0.0.1:0",

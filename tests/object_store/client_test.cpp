@@ -16,8 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 
 http_answer failure(long status, const std::string& code) {
-  return {status, "", {}, "<Error><Code>" + code + "</Code><Message>a &lt;b&gt; "
-                          "&amp;c</Message></Error>"};
+  return {status, "", {},
+          "<Error><Code>" + code
+            + "</Code><Message>a &lt;b&gt; &amp;c</Message></Error>"};
 }
 
 TEST(ObjectAnswers, AreJudged) {
@@ -309,7 +310,9 @@ TEST(ObjectRemover, TriesAgainAndEndsAllTheSame) {
                          failed.set_value();
                        return error{errc::io_failed, "still"};
                      },
-                     [&](const std::string& why) { complaints.push_back(why); }};
+                     [&](const std::string& why) {
+                       complaints.push_back(why);
+                     }};
     x.remove("a");
     failed.get_future().wait();
   } // it waits for nothing

@@ -83,9 +83,9 @@ std::size_t receive_header(char* from, std::size_t size, std::size_t n,
   auto value = line.substr(colon + 1);
   const auto begin = value.find_first_not_of(" \t");
   const auto end = value.find_last_not_of(" \t\r\n");
-  x.answer.headers[name] = begin == value.npos
-                             ? std::string{}
-                             : std::string{value.substr(begin, end - begin + 1)};
+  if (begin != value.npos)
+    value = value.substr(begin, end - begin + 1);
+  x.answer.headers[name] = begin == value.npos ? "" : std::string{value};
   return line.size();
 }
 

@@ -70,8 +70,8 @@ expected<http_answer> object_client::ask(http_request x,
   x.headers.push_back("x-amz-content-sha256: " + digest_of(x.body));
   backoff pauses{options_.pause_first, options_.pause_last};
   // Many who lost the same store do not come back at once.
-  const auto jitter
-    = static_cast<double>(hash_bytes(x.url.data(), x.url.size()) >> 11) * 0x1p-53;
+  const auto hash = hash_bytes(x.url.data(), x.url.size());
+  const auto jitter = static_cast<double>(hash >> 11) * 0x1p-53;
   bool renewed = false;
   for (unsigned attempt = 1;; ++attempt) {
     auto by = credentials_.get();
