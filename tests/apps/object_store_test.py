@@ -140,10 +140,17 @@ class Checkpoints(Case):
             file.write("x")
         os.utime(stray, (1e9, 1e9))
         env = self.store.environment()
-        plan, = json.loads(self.hippo(
-            "gc", "--state", self.path("state"), "--dry-run", "-f", "json",
-            env=env).out)["workloads"]
-        self.assertEqual(len(plan["unknown_files"]), 1)
+
+        def unknown():  # rclone looks again after a second
+            plan, = json.loads(self.hippo(
+                "gc", "--state", self.path("state"), "--dry-run", "-f", "json",
+                env=env).out)["workloads"]
+            return plan["unknown_files"]
+
+        self.assertEqual(
+            [x["file"] for x in wait_for("the stray object", unknown)],
+            [f"s3+http://us-east-1@127.0.0.1:{self.link.port}/{BUCKET}/{folder}"
+             "/n9-s9-l9.ckpt.0"])
         self.hippo("gc", "--state", self.path("state"), "--checkpoint-budget",
                    0, env=env)
         self.assertEqual(self.objects(), [])

@@ -237,16 +237,16 @@ protected:
 
 TEST_F(ObjectCheckpoints, HaveTheirDigestInTheirNames) {
   net->answers = {ok("")};
-  const auto x = store.write("c", "abc");
+  const auto x = store.write("c.ckpt", "abc");
   ASSERT_TRUE(x);
-  EXPECT_EQ(*x, (checkpoint{"c", 3, hash_bytes("abc", 3)}));
+  EXPECT_EQ(*x, (checkpoint{"c.ckpt", 3, hash_bytes("abc", 3)}));
   const auto url = net->asked[0].url;
   net->answers = {ok("abc")};
   EXPECT_EQ(*store.read(*x), "abc");
   EXPECT_EQ(net->asked[1].url, url);
-  EXPECT_EQ(url.find("http://h/b/p/key/c."), 0u);
+  EXPECT_EQ(url.find("http://h/b/p/key/c.ckpt."), 0u);
   net->answers = {ok("")};
-  ASSERT_TRUE(store.write("c", "abd"));
+  ASSERT_TRUE(store.write("c.ckpt", "abd"));
   EXPECT_NE(net->asked[2].url, url);
 }
 
@@ -257,7 +257,7 @@ TEST_F(ObjectCheckpoints, OfNoNameAreRefused) {
 }
 
 TEST_F(ObjectCheckpoints, AreReadAgainIfDamagedAndGivenUpIfStillSo) {
-  const checkpoint x{"c", 3, hash_bytes("abc", 3)};
+  const checkpoint x{"c.ckpt", 3, hash_bytes("abc", 3)};
   net->answers = {ok("abd"), ok("abc")};
   EXPECT_EQ(*store.read(x), "abc");
   net->answers = {ok("ab"), ok("abd")};
@@ -266,14 +266,20 @@ TEST_F(ObjectCheckpoints, AreReadAgainIfDamagedAndGivenUpIfStillSo) {
 }
 
 TEST_F(ObjectCheckpoints, ThatAreMissingAreLookedForBehind) {
-  const checkpoint x{"c", 3, hash_bytes("abc", 3)};
+  const checkpoint x{"c.ckpt", 3, hash_bytes("abc", 3)};
   net->answers = {{404, "", {}, {}}};
   EXPECT_EQ(store.read(x).failure().code, errc::bad_checkpoint);
   EXPECT_EQ(reads_behind, 1);
 }
 
+TEST_F(ObjectCheckpoints, AreAllThatIsAskedFor) {
+  EXPECT_FALSE(store.read({"code.json", 3, hash_bytes("abc", 3)}));
+  EXPECT_EQ(reads_behind, 1);
+  EXPECT_TRUE(net->asked.empty());
+}
+
 TEST_F(ObjectCheckpoints, OfAStoreInTroubleAreNotTakenForMissing) {
-  const checkpoint x{"c", 3, hash_bytes("abc", 3)};
+  const checkpoint x{"c.ckpt", 3, hash_bytes("abc", 3)};
   EXPECT_EQ(store.read(x).failure().code, errc::io_failed);
   net->answers = {failure(404, "NoSuchBucket")};
   EXPECT_EQ(store.read(x).failure().code, errc::io_failed);

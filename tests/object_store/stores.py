@@ -75,6 +75,7 @@ class Rclone(Store):
             os.path.join(venv, "bin", "rclone"), "serve", "s3", "--addr",
             f"127.0.0.1:{self.port}", "--auth-key", f"{self.id},{self.secret}",
             "--config", os.devnull, "--vfs-cache-mode", "off",
+            "--dir-cache-time", "1s",  # tests put files there, too
             os.path.join(folder, "objects"))
 
 

@@ -13,6 +13,8 @@ object_checkpoints::object_checkpoints(object_client& client,
   : client_(client), folder_(std::move(folder)), behind_(std::move(behind)) {}
 
 expected<std::string> object_checkpoints::read(const checkpoint& x) {
+  if (!x.file.ends_with(".ckpt"))
+    return behind_->read(x); // of the service, and no trainer's
   const auto name
     = folder_ + '/' + stored_name(to_text(client_.where()), x);
   // What is wrong twice is so in the store; once, on the way.

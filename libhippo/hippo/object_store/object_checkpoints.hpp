@@ -9,7 +9,8 @@
 namespace hippo {
 
 /// The checkpoints of a workload in an object store. What the service left
-/// itself, and checkpoints of before there was one, are behind it.
+/// itself (all that is not named by `checkpoint_name`), and checkpoints of
+/// before there was one, are behind it.
 class object_checkpoints final : public checkpoint_store {
 public:
   /// @param client of the service's place in the store
