@@ -7,6 +7,7 @@
 
 #include "hippo/core/hash.hpp"
 #include "hippo/merge/retention.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
 
 namespace hippo {
 
@@ -30,8 +31,8 @@ void evict_idle(coordinator_self self, const std::string& key,
   journal_entry entry;
   for (const auto& x : collect_idle(std::move(*known), bytes)) {
     entry.records.emplace_back(checkpoint_removed{key, x.what.node, x.what.at});
-    entry.files.push_back(st.options.checkpoints + '/' + hash_text(key) + '/'
-                          + x.what.file.file);
+    entry.files.push_back(
+      checkpoint_path(checkpoint_folder(st, key), x.what.file));
   }
   st.collecting = true;
   self
@@ -46,6 +47,12 @@ void evict_idle(coordinator_self self, const std::string& key,
 }
 
 } // namespace
+
+std::string checkpoint_folder(const coordinator_state& st,
+                              const std::string& key) {
+  const auto& x = st.options;
+  return (x.objects.empty() ? x.checkpoints : x.objects) + '/' + hash_text(key);
+}
 
 bool limits_space(const coordinator_state& st) {
   return st.options.known && st.options.checkpoint_bytes_max != UINT64_MAX;

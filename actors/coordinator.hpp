@@ -36,6 +36,9 @@ struct coordinator_options {
   std::shared_ptr<state_reader> known;
   /// Where checkpoints are kept, each workload's in a folder of its own.
   std::string checkpoints;
+  /// Where trainers keep them instead: a location in an object store, without
+  /// '/' at its end; empty: in that folder. Code is in the folder all the same.
+  std::string objects;
   /// For trainers that do not see that folder; see `lease`.
   std::string folder_token;
   std::uint16_t depot_port = 0;
@@ -95,6 +98,10 @@ struct coordinator_state {
   memory_shares memory; ///< without a limit nothing is noted
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
+
+/// Returns where trainers keep the checkpoints of a workload.
+std::string checkpoint_folder(const coordinator_state& st,
+                              const std::string& key);
 
 using coordinator_self
   = coordinator_actor::stateful_pointer<coordinator_state>;

@@ -3,8 +3,11 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
+#include <utility>
 
 #include <spdlog/spdlog.h>
+
+#include "hippo/plan/checkpoint_path.hpp"
 
 namespace hippo {
 
@@ -27,8 +30,14 @@ std::optional<error> write(journal_state& st) {
   return std::nullopt;
 }
 
-void delete_files(const std::vector<std::string>& paths) {
+void delete_files(const journal_state& st,
+                  const std::vector<std::string>& paths) {
   for (const auto& path : paths) {
+    if (is_in_object_store(path)) {
+      if (st.remove_elsewhere)
+        st.remove_elsewhere(path);
+      continue;
+    }
     std::error_code failed;
     std::filesystem::remove(path, failed);
     if (failed)
@@ -59,7 +68,7 @@ void flush(self_ptr self) {
     }
     for (auto& [owner, news] : x.news)
       self->send(owner, outcome_atom::value, std::move(news));
-    delete_files(x.files);
+    delete_files(st, x.files);
     x.promise.deliver(std::uint64_t{x.records});
   }
   if (trouble)
@@ -70,9 +79,11 @@ void flush(self_ptr self) {
 
 journal_actor::behavior_type journal(self_ptr self,
                                      std::shared_ptr<state_writer> store,
-                                     std::chrono::milliseconds retry) {
+                                     std::chrono::milliseconds retry,
+                                     file_remover remove_elsewhere) {
   self->state.store = std::move(store);
   self->state.retry = retry;
+  self->state.remove_elsewhere = std::move(remove_elsewhere);
   return {
     // Entries may be large: whoever sent this one has no use for it any more.
     [self](commit_atom, journal_entry& x) -> caf::result<std::uint64_t> {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,9 @@
 
 namespace hippo {
 
+/// Deletes what lies elsewhere than in a folder. Must not wait.
+using file_remover = std::function<void(const std::string& path)>;
+
 /// State of the journal: the store, which nobody else writes.
 struct journal_state {
   /// Prefix of this actor's lines in the log.
@@ -20,6 +24,7 @@ struct journal_state {
   /// How long to wait before what could not be written is tried again; 0: those
   /// who asked for it hear that it failed.
   std::chrono::milliseconds retry{0};
+  file_remover remove_elsewhere;
 
   /// What is passed on and deleted once the records of an entry are written.
   struct waiting_entry {
@@ -36,8 +41,10 @@ struct journal_state {
 /// Commits records to the store. What comes in while the disk is busy is
 /// committed together. Blocks while the disk does: spawn it detached. Without a
 /// store it forgets everything, but passes on the news.
+/// @param remove_elsewhere for files whose path is in an object store
 journal_actor::behavior_type
 journal(journal_actor::stateful_pointer<journal_state> self,
-        std::shared_ptr<state_writer> store, std::chrono::milliseconds retry);
+        std::shared_ptr<state_writer> store, std::chrono::milliseconds retry,
+        file_remover remove_elsewhere);
 
 } // namespace hippo

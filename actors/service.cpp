@@ -27,7 +27,8 @@ expected<service_actors> spawn_service(caf::actor_system& system,
              : system.spawn(actor, std::forward<decltype(xs)>(xs)...);
   };
   service_actors result;
-  result.journal = spawn(journal, options.store, options.store_retry);
+  result.journal = spawn(journal, options.store, options.store_retry,
+                         options.remove_elsewhere);
   result.pool = system.spawn(pool, options.pool);
   result.coordinator = spawn(coordinator, coordinating, result.pool,
                              result.journal, observer);

@@ -9,6 +9,7 @@
 
 #include "coordinator.hpp"
 #include "hippo/store/state_writer.hpp"
+#include "journal.hpp"
 #include "messages.hpp"
 #include "pool.hpp"
 
@@ -23,6 +24,8 @@ struct service_options {
   /// How long to wait before what could not be stored is tried again; 0: the
   /// service gives up.
   std::chrono::milliseconds store_retry{0};
+  /// Deletes checkpoints that lie in an object store; see `journal`.
+  file_remover remove_elsewhere;
   /// Whether actors that wait for the disk have threads of their own.
   bool detached = true;
 };

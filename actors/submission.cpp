@@ -67,12 +67,13 @@ expected<merger_options> options_for(coordinator_state& st,
   result.depot_port = st.options.depot_port;
   if (!st.options.known)
     return result;
-  result.folder = st.options.checkpoints + '/' + hash_text(key);
+  result.folder = checkpoint_folder(st, key);
+  const auto folder = st.options.checkpoints + '/' + hash_text(key);
   std::error_code failed;
-  std::filesystem::create_directories(result.folder, failed);
+  std::filesystem::create_directories(folder, failed);
   if (failed)
-    return error{errc::io_failed, result.folder + ": " + failed.message()};
-  auto code = leave_code(result.folder, study.code);
+    return error{errc::io_failed, folder + ": " + failed.message()};
+  auto code = leave_code(folder, study.code);
   if (!code)
     return code.failure();
   result.code = std::move(*code);

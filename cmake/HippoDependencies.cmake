@@ -11,6 +11,7 @@ find_package(OpenSSL REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED) # headers alone
 find_package(ZLIB REQUIRED)
+find_package(CURL REQUIRED)
 include(GoogleTest)
 
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)

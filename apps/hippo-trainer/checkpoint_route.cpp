@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/code/made_workload.hpp"
+#include "hippo/object_store/object_checkpoints.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/train/folder_token.hpp"
 #include "service.capnp.h"
 
@@ -22,6 +24,8 @@ checkpoint_route::checkpoint_route(std::string host, const credentials* keys)
 }
 
 std::unique_ptr<checkpoint_store> checkpoint_route::store_of(const lease& x) {
+  if (is_in_object_store(x.folder))
+    return objects_of(x);
   const std::filesystem::path folder{x.folder};
   if (x.depot == 0 || x.token.empty()
       || sees_folder(folder.parent_path().string(), x.token))
@@ -29,6 +33,27 @@ std::unique_ptr<checkpoint_store> checkpoint_route::store_of(const lease& x) {
   const auto name = folder.filename().string();
   return recent_.over(
     name, std::make_unique<remote_store>(client_of(x.depot), name));
+}
+
+std::unique_ptr<checkpoint_store>
+checkpoint_route::objects_of(const lease& x) {
+  const auto slash = x.folder.rfind('/');
+  const auto name = x.folder.substr(slash + 1);
+  // The service keeps what it leaves itself.
+  std::unique_ptr<checkpoint_store> result
+    = std::make_unique<remote_store>(client_of(x.depot), name);
+  auto where = parse_location(x.folder.substr(0, slash));
+  if (!where) {
+    spdlog::error("trainer: {}", where.failure().message);
+    return result;
+  }
+  if (!objects_ || objects_->where() != *where) {
+    spdlog::info("trainer: checkpoints are in an object store, {}",
+                 to_text(*where));
+    objects_ = std::make_unique<object_client>(std::move(*where));
+  }
+  return recent_.over(name, std::make_unique<object_checkpoints>(
+                              *objects_, name, std::move(result)));
 }
 
 depot_client& checkpoint_route::client_of(std::uint16_t port) {

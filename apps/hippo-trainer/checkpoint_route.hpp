@@ -6,6 +6,7 @@
 
 #include "hippo/keys/credentials.hpp"
 #include "hippo/keys/rpc_tls.hpp"
+#include "hippo/object_store/object_client.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_checkpoints.hpp"
@@ -14,7 +15,8 @@
 namespace hippo {
 
 /// How trainers of this process come to checkpoints: in the folder that a lease
-/// names if they see what the service sees there, else over the network.
+/// names if they see what the service sees there, else over the network; or in
+/// the object store that it names.
 ///
 /// Not thread-safe.
 class checkpoint_route {
@@ -26,6 +28,7 @@ public:
   std::unique_ptr<checkpoint_store> store_of(const lease& x);
 
 private:
+  std::unique_ptr<checkpoint_store> objects_of(const lease& x);
   depot_client& client_of(std::uint16_t port);
 
   std::string host_;
@@ -33,6 +36,7 @@ private:
   recent_checkpoints recent_;
   std::uint16_t port_ = 0;
   std::unique_ptr<depot_client> client_;
+  std::unique_ptr<object_client> objects_;
 };
 
 } // namespace hippo

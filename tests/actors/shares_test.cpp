@@ -65,7 +65,7 @@ public:
     watching.heartbeat_interval = 1h;
     watching.silence_max = 10h;
     trainers_pool = spawn(pool, watching);
-    log = spawn(journal, nullptr, 0ms);
+    log = spawn(journal, nullptr, 0ms, nullptr);
     hello x;
     x.device = profile.device;
     for (const auto& name : workloads) {

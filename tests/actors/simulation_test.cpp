@@ -74,7 +74,7 @@ public:
     options.workload.name = profile->workload.name;
     options.speed_names = {"batch_size"};
     options.lease_steps_max = lease_steps_max;
-    log = spawn(journal, nullptr, 0ms);
+    log = spawn(journal, nullptr, 0ms, nullptr);
     merging = spawn(merger, options, trainers_pool, log);
     hello x;
     x.device = profile->device;

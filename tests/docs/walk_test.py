@@ -82,7 +82,8 @@ class Words(Case):
                     text = seen[key]
                     if key in ("deploy", "keys", "token") and words[2:]:
                         text = self.hippo(key, words[2], "--help").out
-                    for option in re.findall(r"(?<=\s)--[a-z-]+", command):
+                    for option in re.findall(r"(?<=\s)--[a-z][a-z0-9-]*",
+                                             command):
                         self.assertRegex(text, re.escape(option) + r"\b")
         self.assertGreater(len(seen), 20)
 

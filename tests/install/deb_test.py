@@ -35,7 +35,8 @@ class Deb(unittest.TestCase):
         self.assertEqual("hippo", self.field("Package"))
         self.assertRegex(self.package.name, r"^hippo_[\d.]+_\w+\.deb$")
         needs = self.field("Depends")
-        for name in "libc6", "libcaf-core", "libcapnp", "libsqlite3", "passwd":
+        for name in ("libc6", "libcaf-core", "libcapnp", "libcurl4",
+                     "libsqlite3", "passwd"):
             self.assertIn(name, needs)
 
     def test_what_it_holds(self):

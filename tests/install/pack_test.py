@@ -69,8 +69,9 @@ class Pack(unittest.TestCase):
             for name in loaded:
                 self.assertTrue(
                     name.startswith((bundled, str(self.torch)))
-                    or re.search(r"/(ld-linux|lib(c|m|dl|rt|pthread|util)\.so)",
-                                 name), name)
+                    or re.search(
+                        r"/(ld-linux|lib(c|m|dl|rt|pthread|resolv|util)\.so)",
+                        name), name)
 
     def test_torch_of_a_folder(self):
         for args, variables in [

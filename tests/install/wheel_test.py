@@ -91,8 +91,9 @@ class Wheels(unittest.TestCase):
             self.assertNotIn("not found", said)
             self.assertNotIn(str(ROOT / "build"), said)
             for line in re.findall(r"=> (\S+) ", said):
-                self.assertRegex(line, rf"^({re.escape(str(self.site))}/|.*/"
-                                       r"lib(c|m|dl|rt|pthread|util)\.so)")
+                self.assertRegex(
+                    line, rf"^({re.escape(str(self.site))}/|.*/"
+                          r"lib(c|m|dl|rt|pthread|resolv|util)\.so)")
         self.assertIn("hippo", self.run_there(self.site / "bin/hippo",
                                               "--version"))
         self.assertIn("fashion-mlp", self.run_there(

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -12,8 +13,11 @@
 #include "common_options.hpp"
 #include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/keys/certificate.hpp"
 #include "hippo/merge/retention.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/store/state_writer.hpp"
+#include "object_place.hpp"
 #include "outcome.hpp"
 #include "verbs/verbs.hpp"
 
@@ -22,6 +26,7 @@ namespace hippo {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 /// A trainer may be about to say what a younger file is.
 constexpr auto unknown_file_age_min = std::chrono::hours(1);
@@ -69,19 +74,60 @@ std::vector<unknown_file> find_unknown(const std::string& folder,
   return result;
 }
 
+/// The same in an object store.
+expected<std::vector<unknown_file>>
+find_unknown(object_client& objects, const std::string& folder,
+             const std::set<std::string>& known) {
+  auto found = objects.list(folder + '/');
+  if (!found)
+    return found.failure();
+  std::vector<unknown_file> result;
+  const auto base = to_text(objects.where());
+  const auto since = now_seconds() - unknown_file_age_min / 1s;
+  const auto prefix = key_of(objects.where(), "");
+  for (const auto& x : *found) {
+    const auto name = x.key.substr(std::min(prefix.size(), x.key.size()));
+    if (!known.contains(name) && x.changed && *x.changed < since)
+      result.push_back({base + '/' + name, x.bytes});
+  }
+  return result;
+}
+
+/// Deletes what lies at a path, in a folder or in the object store.
+std::optional<error> delete_at(const std::string& path,
+                               object_client* objects) {
+  if (is_in_object_store(path))
+    return objects->remove(path.substr(to_text(objects->where()).size() + 1));
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  return std::nullopt;
+}
+
 /// @param bytes that are to become free
-expected<workload_plan> plan_for(state_reader& store,
+/// @param objects where checkpoints are; null: in the state folder
+expected<workload_plan> plan_for(state_reader& store, object_client* objects,
                                  state_reader::usage usage,
                                  std::uint64_t bytes) {
   auto known = store.load_plan(usage.workload_key);
   if (!known)
     return known.failure();
   workload_plan result;
+  const auto folder = hash_text(usage.workload_key);
   std::set<std::string> files{code_file_name};
-  for (const auto& x : known->checkpoints)
+  std::set<std::string> names; // of objects
+  for (const auto& x : known->checkpoints) {
     files.insert(x.file.file);
-  result.unknown = find_unknown(
-    store.checkpoints() + '/' + hash_text(usage.workload_key), files);
+    if (objects != nullptr)
+      names.insert(folder + '/'
+                   + stored_name(to_text(objects->where()), x.file));
+  }
+  result.unknown = find_unknown(store.checkpoints() + '/' + folder, files);
+  if (objects != nullptr) {
+    auto more = find_unknown(*objects, folder, names);
+    if (!more)
+      return more.failure();
+    result.unknown.insert(result.unknown.end(), more->begin(), more->end());
+  }
   if (bytes > 0)
     result.victims = collect_idle(std::move(*known), bytes);
   result.usage = std::move(usage);
@@ -153,19 +199,27 @@ void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
 
 /// Carries a plan out: in the store first, so that no checkpoint is known whose
 /// file is gone.
-std::optional<error> apply_plan(const workload_plan& x, state_writer& store) {
+std::optional<error> apply_plan(const workload_plan& x, state_writer& store,
+                                object_client* objects) {
   const auto& key = x.usage.workload_key;
   std::vector<journal_record> records;
   for (const auto& y : x.victims)
     records.emplace_back(checkpoint_removed{key, y.what.node, y.what.at});
   if (auto done = store.commit(records); !done)
     return done.failure();
-  const auto folder = store.checkpoints() + '/' + hash_text(key) + '/';
-  std::error_code ignored;
-  for (const auto& y : x.victims)
-    fs::remove(folder + y.what.file.file, ignored);
+  std::vector<std::string> paths;
+  for (const auto& y : x.victims) {
+    const auto folder = '/' + hash_text(key);
+    paths.push_back(checkpoint_path(store.checkpoints() + folder, y.what.file));
+    if (objects != nullptr)
+      paths.push_back(
+        checkpoint_path(to_text(objects->where()) + folder, y.what.file));
+  }
   for (const auto& y : x.unknown)
-    fs::remove(y.path, ignored);
+    paths.push_back(y.path);
+  for (const auto& path : paths)
+    if (auto why = delete_at(path, objects))
+      return why;
   return std::nullopt;
 }
 
@@ -186,6 +240,12 @@ int gc(const gc_options& options) {
     writer = std::move(*opened);
   }
   state_reader& store = writer ? *writer : **reader;
+  auto place = find_object_place(options.state, {});
+  if (!place)
+    return fail(place.failure(), exit_bad_input);
+  std::unique_ptr<object_client> objects; // null: checkpoints are in the folder
+  if (*place)
+    objects = std::make_unique<object_client>(std::move(**place));
   auto usages = store.load_usage();
   if (!usages)
     return fail(usages.failure(), exit_failed);
@@ -196,12 +256,12 @@ int gc(const gc_options& options) {
     = divide_checkpoint_space(users, options.checkpoint_bytes_max, 0);
   std::vector<workload_plan> plans;
   for (std::size_t i = 0; i < users.size(); ++i) {
-    auto plan = plan_for(store, std::move((*usages)[i]),
+    auto plan = plan_for(store, objects.get(), std::move((*usages)[i]),
                          users[i].bytes - space[i]);
     if (!plan)
       return fail(plan.failure(), exit_failed);
     if (writer)
-      if (auto why = apply_plan(*plan, *writer))
+      if (auto why = apply_plan(*plan, *writer, objects.get()))
         return fail(*why, exit_failed);
     plans.push_back(std::move(*plan));
   }

@@ -26,6 +26,7 @@
 #include "local_trainers.hpp"
 #include "log_format.hpp"
 #include "network/trainer_port.hpp"
+#include "object_place.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "service_file.hpp"
@@ -71,6 +72,7 @@ struct serve_options {
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   std::optional<std::uint64_t> memory_bytes_max; ///< of studies and plans
+  object_options objects; ///< where checkpoints are
   log_format log = log_format::text;
 };
 
@@ -324,6 +326,11 @@ int serve(serve_options options) {
                  "service can use it, read all results and run trainings");
   const interrupt_guard guard;
   std::shared_ptr<state_writer> folder{std::move(*store)};
+  auto objects = find_object_place(options.state, options.objects);
+  if (!objects)
+    return fail(objects.failure(), exit_bad_input);
+  if (auto why = leave_object_place(options.state, *objects))
+    return fail(*why, exit_failed);
   auto token = leave_folder_token(folder->checkpoints());
   if (!token)
     return fail(token.failure(), exit_failed);
@@ -334,6 +341,14 @@ int serve(serve_options options) {
   caf::actor_system system{config};
   auto setup = options_of(options, folder);
   setup.coordinator.folder_token = *token;
+  if (*objects) {
+    setup.coordinator.objects = to_text(**objects);
+    const auto cleaner = std::make_shared<object_cleaner>(
+      **objects, folder->checkpoints());
+    setup.remove_elsewhere
+      = [cleaner](const std::string& path) { cleaner->remove(path); };
+    say("checkpoints are in " + setup.coordinator.objects);
+  }
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
@@ -515,6 +530,7 @@ void add_serve(verb_table& verbs) {
     ->check(CLI::Range(0.1, 86'400.0));
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
+  x->serve.objects.add_to(*verb);
   verb
     ->add_option("--memory-limit", x->serve.memory_bytes_max,
                  "What studies and their plans may take in memory, e.g. 2GiB: "

@@ -268,7 +268,7 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   plan_.forget_checkpoint(node, at);
   retention_.remove(file);
   outbox_.add(checkpoint_removed{key_, node, at});
-  give_up(file.file);
+  give_up(file);
 }
 
 bool merge_core::is_waited_for(const running_lease& x) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "hippo/plan/checkpoint_path.hpp"
+
 // What trainers say: reports, ends of leases, heartbeats.
 
 namespace hippo {
@@ -242,14 +244,14 @@ void merge_core::keep(const stop_report& x,
         i != known.end() && i->second.file == x.saved->file)
       return;
   }
-  give_up(x.saved->file);
+  give_up(*x.saved);
 }
 
-void merge_core::give_up(const std::string& file) {
-  given_up_.push_back(file);
+void merge_core::give_up(const checkpoint& x) {
+  given_up_.push_back(x.file);
   if (given_up_.size() > given_up_max)
     given_up_.pop_front();
-  outbox_.delete_file(options_.folder + '/' + file);
+  outbox_.delete_file(checkpoint_path(options_.folder, x));
 }
 
 void merge_core::leave_out_given_up(stop_report& x) {
@@ -262,7 +264,7 @@ void merge_core::leave_out_given_up(stop_report& x) {
       && std::find(given_up_.begin(), given_up_.end(), x.saved->file)
            == given_up_.end())
     return;
-  outbox_.delete_file(options_.folder + '/' + x.saved->file);
+  outbox_.delete_file(checkpoint_path(options_.folder, *x.saved));
   x.saved.reset();
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hippo/object_store/object_client.hpp"
+#include "hippo/train/checkpoint_store.hpp"
+
+namespace hippo {
+
+/// The checkpoints of a workload in an object store. What the service left
+/// itself (all that is not named by `checkpoint_name`), and checkpoints of
+/// before there was one, are behind it.
+class object_checkpoints final : public checkpoint_store {
+public:
+  /// @param client of the service's place in the store
+  /// @param folder name of the workload's folder there
+  /// REQUIRES: `client` outlives `*this`.
+  object_checkpoints(object_client& client, std::string folder,
+                     std::unique_ptr<checkpoint_store> behind);
+
+  /// @returns as of `checkpoint_store`; a store that cannot be reached, refuses
+  ///          or has trouble is `errc::io_failed`
+  expected<std::string> read(const checkpoint& x) override;
+  /// It is as durable as the store is.
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how = durability::synced) override;
+
+private:
+  object_client& client_;
+  const std::string folder_;
+  const std::unique_ptr<checkpoint_store> behind_;
+};
+
+} // namespace hippo

@@ -1,0 +1,180 @@
+#include "hippo/object_store/credentials.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "hippo/object_store/credential_provider.hpp"
+#include "object_store/scripted_http.hpp"
+
+namespace hippo {
+
+namespace {
+
+using kind = credential_source::kind;
+
+environment with(std::map<std::string, std::string> values) {
+  return [values = std::move(values)](
+           const std::string& name) -> std::optional<std::string> {
+    const auto i = values.find(name);
+    return i == values.end() ? std::nullopt : std::optional{i->second};
+  };
+}
+
+TEST(CredentialSources, AreThoseOfAmazonsToolsInTheirOrder) {
+  const auto found = find_sources(with({{"HOME", "/home/ada"}}));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0], (credential_source{kind::variables}));
+  EXPECT_EQ(found[1], (credential_source{
+                        kind::file, "/home/ada/.aws/credentials", "default"}));
+  EXPECT_EQ(found[2],
+            (credential_source{kind::machine, "http://169.254.169.254"}));
+}
+
+TEST(CredentialSources, FollowTheVariables) {
+  const auto found = find_sources(
+    with({{"HOME", "/home/ada"},
+          {"AWS_SHARED_CREDENTIALS_FILE", "/etc/keys"},
+          {"AWS_PROFILE", "gpu"},
+          {"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.9/c"},
+          {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/run/token"},
+          {"AWS_EC2_METADATA_DISABLED", "true"}}));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1], (credential_source{kind::file, "/etc/keys", "gpu"}));
+  EXPECT_EQ(found[2], (credential_source{kind::container, "http://10.0.0.9/c",
+                                         "", "", "/run/token"}));
+  const auto relative = find_sources(
+    with({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x"}}));
+  EXPECT_EQ(relative[1].where, "http://169.254.170.2/v2/x");
+}
+
+TEST(Credentials, OfAProfile) {
+  const std::string text = "# shared\n"
+                           "[default]\r\n"
+                           "aws_access_key_id = A\r\n"
+                           "aws_secret_access_key=b/c+d==\r\n"
+                           "[ gpu ]\n"
+                           "; temporary\n"
+                           "aws_access_key_id=G\n"
+                           "aws_secret_access_key = s\n"
+                           "aws_session_token =t=\n"
+                           "[half]\naws_access_key_id=H\n";
+  EXPECT_EQ(read_profile(text, "default"), (aws_credentials{"A", "b/c+d=="}));
+  EXPECT_EQ(read_profile(text, "gpu"), (aws_credentials{"G", "s", "t="}));
+  EXPECT_FALSE(read_profile(text, "half"));
+  EXPECT_FALSE(read_profile(text, "none"));
+  EXPECT_FALSE(read_profile("", "default"));
+}
+
+TEST(Credentials, OfAMetadataService) {
+  const auto x = read_answer(R"({"AccessKeyId": "A", "SecretAccessKey": "s",
+    "Token": "t", "Expiration": "2026-01-31T12:00:00Z", "Code": "Success"})");
+  ASSERT_TRUE(x);
+  EXPECT_EQ(*x, (aws_credentials{"A", "s", "t", 1769860800}));
+  for (const char* text : {"", "[]", "null", "{}", R"({"AccessKeyId": "A"})",
+                           R"({"AccessKeyId": 1, "SecretAccessKey": 2})"}) {
+    const auto y = read_answer(text);
+    ASSERT_FALSE(y) << text;
+    EXPECT_EQ(y.failure().message.find('{'), std::string::npos);
+  }
+}
+
+TEST(Credentials, TimesAreThoseOfTheCalendar) {
+  EXPECT_EQ(parse_time("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(parse_time("2024-02-29T23:59:59Z"), 1709251199);
+  EXPECT_EQ(parse_time("2024-03-01T00:00:00.123Z"), 1709251200);
+  for (const char* text : {"", "2023-02-29T00:00:00Z", "2024-01-01T24:00:00Z",
+                           "2024-01-01", "2024-01-01T00:00:00"})
+    EXPECT_FALSE(parse_time(text)) << text;
+}
+
+std::string keys_until(const std::string& id, const std::string& time) {
+  return R"({"AccessKeyId": ")" + id
+         + R"(", "SecretAccessKey": "s", "Token": "t", "Expiration": ")" + time
+         + "\"}";
+}
+
+TEST(CredentialProvider, AsksTheMachineAndAgainBeforeTheyEnd) {
+  scripted_http net;
+  std::int64_t now = 1769860800 - 3600; // they end in an hour
+  credential_provider x{net, with({}), [&] { return now; }};
+  net.answers = {ok("token\n"), ok("role\n"),
+                 ok(keys_until("A", "2026-01-31T12:00:00Z"))};
+  ASSERT_TRUE(x.get());
+  ASSERT_EQ(net.asked.size(), 3u);
+  EXPECT_EQ(net.asked[0].method, "PUT");
+  EXPECT_EQ(net.asked[1].headers,
+            std::vector<std::string>{"X-aws-ec2-metadata-token: token"});
+  EXPECT_EQ(net.asked[2].url, "http://169.254.169.254/latest/meta-data/iam/"
+                              "security-credentials/role");
+  EXPECT_FALSE(net.asked[2].through_proxy);
+  now += 3600 - 301;
+  ASSERT_TRUE(x.get());
+  EXPECT_EQ(net.asked.size(), 3u); // they are known
+  now += 1;
+  net.answers = {ok("token"), ok("role"),
+                 ok(keys_until("B", "2026-01-31T18:00:00Z"))};
+  EXPECT_EQ(x.get()->id, "B");
+  x.forget();
+  net.answers = {ok("token"), ok("role"),
+                 ok(keys_until("C", "2026-01-31T18:00:00Z"))};
+  EXPECT_EQ(x.get()->id, "C");
+}
+
+TEST(CredentialProvider, HoldsOnToWhatIsStillGood) {
+  scripted_http net;
+  std::int64_t now = 1769860800 - 200; // about to end
+  credential_provider x{net, with({}), [&] { return now; }};
+  net.answers = {ok("token"), ok("role"),
+                 ok(keys_until("A", "2026-01-31T12:00:00Z"))};
+  ASSERT_TRUE(x.get());
+  EXPECT_EQ(x.get()->id, "A"); // nobody answers now
+  now += 200;
+  EXPECT_FALSE(x.get());
+}
+
+TEST(CredentialProvider, ShowsTheTokenThatTheFileHasNow) {
+  const auto path = std::filesystem::temp_directory_path()
+                    / ("hippo-token-" + std::to_string(::getpid()));
+  std::ofstream{path} << "first\n";
+  scripted_http net;
+  credential_provider x{
+    net,
+    with({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.9/c"},
+          {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", path.string()},
+          {"AWS_EC2_METADATA_DISABLED", "true"}}),
+    [] { return 0; }};
+  net.answers = {ok(keys_until("A", "2026-01-31T12:00:00Z"))};
+  ASSERT_TRUE(x.get());
+  EXPECT_EQ(net.asked[0].headers,
+            std::vector<std::string>{"Authorization: first"});
+  std::ofstream{path} << "second";
+  x.forget();
+  net.answers = {ok(keys_until("A", "2026-01-31T12:00:00Z"))};
+  ASSERT_TRUE(x.get());
+  EXPECT_EQ(net.asked[1].headers,
+            std::vector<std::string>{"Authorization: second"});
+  std::filesystem::remove(path);
+}
+
+TEST(CredentialProvider, SaysWhereNoneAre) {
+  scripted_http net;
+  credential_provider x{net,
+                        with({{"AWS_SHARED_CREDENTIALS_FILE", "/nowhere/keys"},
+                              {"AWS_SECRET_ACCESS_KEY", "hush"}}),
+                        [] { return 0; }};
+  const auto why = x.get().failure();
+  EXPECT_EQ(why.code, errc::io_failed);
+  for (const char* part :
+       {"AWS_ACCESS_KEY_ID", "/nowhere/keys", "169.254.169.254", "no route"})
+    EXPECT_NE(why.message.find(part), std::string::npos) << why.message;
+  EXPECT_EQ(why.message.find("hush"), std::string::npos);
+}
+
+} // namespace
+
+} // namespace hippo
