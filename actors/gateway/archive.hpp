@@ -33,6 +33,14 @@ struct study_view {
   double saved_seconds = 0;   ///< that shared steps would have taken
   double stopped_seconds = 0; ///< that trials given up would have taken yet
   std::optional<stored_trial> best;
+  /// When that value was heard of, in seconds since 1970.
+  std::optional<double> improved;
+};
+
+/// What the checkpoints of a workload take.
+struct checkpoints_view {
+  std::string workload_key;
+  std::uint64_t bytes = 0;
 };
 
 /// A part of what a study has heard.
@@ -74,8 +82,10 @@ public:
   /// @returns `errc::invalid_argument` if there is no result
   expected<stored_trial> best(study_id study);
 
+  /// @param trial whose events are wanted; nothing: all
   expected<events_view> events(study_id study, std::uint64_t after,
-                               std::size_t most);
+                               std::size_t most,
+                               std::optional<trial_no> trial = {});
 
   /// A trial, where it stands, and what it has measured there.
   struct progress_view {
@@ -131,6 +141,9 @@ public:
   };
   expected<totals> count();
 
+  /// What checkpoints take, by workload.
+  expected<std::vector<checkpoints_view>> checkpoints();
+
   expected<stored_plan> plan(const std::string& workload_key) {
     return store_->load_plan(workload_key);
   }
@@ -153,6 +166,9 @@ private:
   expected<study_history*> history_of(study_id study);
 
   expected<study_view> view_of(stored_study study);
+  /// Returns when a study's best value was heard of.
+  expected<std::optional<double>> improved(study_id study,
+                                           const stored_trial& best);
   /// Returns a study as it was submitted, if its workload is still known.
   expected<study_spec> spec_of(study_id study);
   /// Where the checkpoints of a workload key lie.
@@ -166,6 +182,13 @@ private:
   /// `kept_history_bytes`.
   std::list<std::pair<study_id, study_history>> histories_;
   std::map<study_id, study_view> ended_;      ///< by study, texts left out
+  /// Where a study's best value was measured, and when.
+  struct improvement {
+    trial_no trial{};
+    step_t step = 0;
+    std::optional<double> time;
+  };
+  std::map<study_id, improvement> improved_; ///< by study
 };
 
 } // namespace hippo
