@@ -421,12 +421,16 @@ class Browser(unittest.TestCase):
                 DELETE FROM events WHERE trial > 0;""")):
             self.change(change)
             service = self.serve()
-            for view in "#/", "#/study/1", "#/study/1/trial/0", "#/trainers":
-                page = self.open(service, view)
-                if view == "#/study/1":
+            page = self.open(service)
+            for view, title in (("", "Studies"), ("study/1", "small"),
+                                ("study/1/trial/0", "Trial 0"),
+                                ("trainers", "Trainers")):
+                page.goto(f"{service.url}#/{view}")
+                expect(page).to_have_title(f"{title} · Hippo")
+                if title == "small":
                     expect(page.get_by_text(f"{many} of {many} trials",
                                             exact=True)).to_be_visible()
-                if many == 300 and view == "#/study/1":
+                if title == "small" and many == 300:
                     # Where trials were left there is a rung to look at.
                     rung = page.locator("select").filter(has_text="all trials")
                     rung.select_option(label="the 297 at step 3")
@@ -434,8 +438,8 @@ class Browser(unittest.TestCase):
                            ).to_be_visible()
                 self.assert_drawn(page, may_be_empty=many == 1)
                 self.assert_accessible(page)
-                self.assertEqual([], page.troubles)
-                page.close()
+            self.assertEqual([], page.troubles)
+            page.close()
             service.end()
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
