@@ -524,7 +524,7 @@ class Browser(unittest.TestCase):
             re.compile(r"\d stages"))
         asked = []
         page.on("request", lambda x: asked.append(x.url.split("/")[-1]))
-        for value in 7, 8:
+        for value in 77, 88:
             with page.expect_response(lambda x: "/table?" in x.url
                                       and x.status == 200):
                 self.change(f"UPDATE trials SET best_value = {value} "
@@ -534,7 +534,7 @@ class Browser(unittest.TestCase):
         with page.expect_request(lambda x: x.url.endswith("/tree")):
             page.get_by_role("button", name="Stage tree").click()
         trials.scroll_into_view_if_needed()
-        expect(trials.get_by_role("cell", name="8", exact=True)
+        expect(trials.get_by_role("cell", name="88", exact=True)
                ).to_be_visible()
         self.assertEqual([], page.troubles)
 
