@@ -126,8 +126,9 @@ TEST_F(PageTest, AStudySaysWhenItImprovedAndInWhichStatesItsTrialsAre) {
   const auto study = columns("/api/studies/grid");
   EXPECT_EQ(study.at("trials_by_state"), (json{{"COMPLETE", 3}}));
   const auto& best = study.at("best");
+  const auto all = columns("/api/studies/grid/events");
   double heard = 0;
-  for (const auto& x : columns("/api/studies/grid/events").at("events"))
+  for (const auto& x : all.at("events"))
     if (x.at("trial") == best.at("trial")
         && x.at("step") == best.at("best").at("step"))
       heard = x.at("time");
