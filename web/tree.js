@@ -245,6 +245,23 @@ function wayTo(tree, place, node) {
   return way;
 }
 
+/** The values that a label says: hyper-parameter -> its value, as text. */
+const valuesIn = label => label.split(";").filter(Boolean).map(x => {
+  const at = x.indexOf("=");
+  return [x.slice(0, at), x.slice(at + 1)];
+});
+
+/** Those trainers that train a stage: what they train is what holds in it, and
+ * they have come to it. */
+function atWorkOn(tree, place, trainers, i) {
+  if (i === undefined) return [];
+  const values = new Map(wayTo(tree, place, tree.id[i]).flatMap(k =>
+    valuesIn(tree.label[k])));
+  return trainers.filter(({lease}) => lease.at >= tree.begin[i]
+    && valuesIn(lease.what).every(([name, value]) =>
+      (values.get(name) ?? value) === value));
+}
+
 const LEFT = new Set(["PRUNED", "FAILED", "CANCELLED"]);
 
 /** The part of a tree that trials pass which were not left on their way. */
@@ -428,13 +445,8 @@ export function treePanel(id) {
   /** The seconds that a stage took, by the mean step of its workload. */
   const deviceOf = i => (last.nodes.end[i] - last.nodes.begin[i])
     * last.study.step_seconds;
-  /** Who trains a stage now: those who train its values, and are that far. */
   function trainersOf(i) {
-    const {nodes, study, trainers} = last;
-    const own = nodes.label[i].split(";").filter(Boolean);
-    const some = trainers.filter(({lost, lease}) => !lost
-      && lease?.study_ids.includes(study.id) && lease.at >= nodes.begin[i]
-      && own.every(x => lease.what.split(";").includes(x)));
+    const some = atWorkOn(last.nodes, place, last.work, i);
     return some.length ? ` by ${some.map(x => `${x.name} (at step ${
       shown(x.lease.at)} of ${shown(x.lease.to)})`).join(", ")}` : "";
   }
@@ -453,7 +465,7 @@ export function treePanel(id) {
     const all = shown(nodes.all_nodes);
     card.note(nodes.all_nodes > nodes.id.length
       ? `the first ${shown(nodes.id.length)} of ${all} stages`
-      : `${all} stages`);
+      : `${all} stage${nodes.all_nodes === 1 ? "" : "s"}`);
     card.refresh();
   }
   function set(next, now = false) {
@@ -463,18 +475,23 @@ export function treePanel(id) {
     whole = next;
     const nodes = !isNew ? last.nodes
       : hide.on ? kept(next.nodes, history) : next.nodes;
-    // What runs now: the last nodes of trials that are trained.
-    if (trainers.some(t => t.lease?.study_ids.includes(study.id)))
+    const places = isNew ? new Map(nodes.id.map((x, i) => [x, i])) : place;
+    const work = trainers.filter(x => !x.lost
+      && x.lease?.study_ids.includes(study.id));
+    // What runs now: of the last nodes of trials, those that one is at.
+    if (work.length)
       nodes.at.trial.forEach((trial, i) => {
-        if (history.rows[history.place.get(trial)]?.state === "RUNNING")
-          live.add(nodes.at.node[i]);
+        const node = nodes.at.node[i];
+        if (!live.has(node) && history.rows[history.place.get(trial)]?.state
+          === "RUNNING" && atWorkOn(nodes, places, work, places.get(node))
+          .length) live.add(node);
       });
-    if (last) last.trainers = trainers;
+    if (last) Object.assign(last, {trainers, work});
     const same = last && !isNew && live.size === last.live.size
       && [...live].every(x => last.live.has(x));
-    last = {study, nodes, history, live, trainers, ask};
+    last = {study, nodes, history, live, trainers, work, ask};
     if (isNew) {
-      place = new Map(nodes.id.map((x, i) => [x, i]));
+      place = places;
       of = {value: column(nodes.value), seconds: column(nodes.seconds)};
       gather();
     }

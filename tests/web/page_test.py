@@ -475,6 +475,11 @@ class Browser(unittest.TestCase):
         page.goto(service.url + "#/study/1")
         expect(page.get_by_text("1 trainer, also for two")).to_be_visible()
         self.assert_drawn(page, may_be_empty=True)
+        # What runs says so, and by whom.
+        expect(page.locator("[data-part=tree]")).to_contain_text("1 stage")
+        page.get_by_role("img", name="Stage tree of the study").press("n")
+        expect(page.locator("#said")).to_contain_text(re.compile(
+            r"being trained by .+ \(at step \d"))
         trainer.send_signal(signal.SIGTERM)
         page.get_by_role("link", name="Trainers").click()
         expect(does).to_contain_text("gone")
