@@ -177,6 +177,8 @@ export function plot(label, draw, {tall = false, small = false,
   const note = element("p", {class: "empty"}, "Loading …");
   const node = element("div", {class: `plot${tall ? " tall" : ""}${
     small ? " small" : ""}`}, ...over ? [canvas, svg] : [svg, canvas], note);
+  // Until there is something to draw it says that it is loading.
+  let given = false;
   let seen = false, wanted = false, asked = false, work = null, timer = 0;
   let cost = 0, ended = -Infinity;
 
@@ -234,6 +236,7 @@ export function plot(label, draw, {tall = false, small = false,
     slice();
   }
   function redraw() {
+    given = true;
     clearTimeout(timer);
     timer = 0;
     if (asked) return;
@@ -241,6 +244,7 @@ export function plot(label, draw, {tall = false, small = false,
     requestAnimationFrame(begin);
   }
   function update() {
+    given = true;
     wanted = true;
     if (timer || asked || work || !seen) return;
     // Those that wait are drawn together: each new picture of the page costs.
@@ -249,12 +253,13 @@ export function plot(label, draw, {tall = false, small = false,
     else timer = setTimeout(redraw, Math.ceil(ready / TOGETHER) * TOGETHER
       - now);
   }
-  new ResizeObserver(redraw).observe(node);
+  const again = () => given && redraw();
+  new ResizeObserver(again).observe(node);
   new IntersectionObserver(found => {
     seen = found.at(-1).isIntersecting;
     if (seen && wanted) redraw();
   }, {rootMargin: "200px"}).observe(node);
-  isDark.addEventListener("change", redraw);
+  isDark.addEventListener("change", again);
   return {node, canvas, svg, redraw, update};
 }
 
