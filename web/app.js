@@ -3,8 +3,9 @@ import {actions} from "./actions.js";
 import {element, hint} from "./base.js";
 import {ask, follow, Unknown} from "./data.js";
 import {studiesView} from "./studies.js";
-import {studyView, trialView} from "./study.js";
+import {studyView} from "./study.js";
 import {trainersView} from "./trainers.js";
+import {trialView} from "./trial.js";
 
 const PAUSE = 1000; // milliseconds between two updates at least
 const PAUSES = 3;   // for as long as an update took: a large study is no load

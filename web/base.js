@@ -49,19 +49,55 @@ const SCALE = Array.from({length: 257}, (_, k) => {
 export const span = seconds => seconds < 120 ? `${shown(Number(
   seconds.toFixed(1)))} s` : clock(seconds);
 
+/** Bytes for people. */
+export function bytes(x) {
+  const power = Math.min(Math.floor(Math.log2(Math.max(x, 1)) / 10), 4);
+  return `${shown(Number((x / 2 ** (10 * power)).toPrecision(3)))} ${
+    ["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
+/** A moment, of which the seconds since 1970 are given. */
+export function moment(seconds) {
+  const then = new Date(1000 * seconds), now = new Date();
+  return then.toDateString() === now.toDateString()
+    ? then.toLocaleTimeString() : then.toLocaleString();
+}
+
+/** How long ago a moment was, by the clock of who looks. */
+export function ago(seconds) {
+  const past = Math.max(Date.now() / 1000 - seconds, 0);
+  return past < 60 ? "just now" : past < 3600
+    ? `${Math.floor(past / 60)} min ago` : past < 86400
+      ? `${Math.floor(past / 3600)} h ago` : moment(seconds);
+}
+
+// Kinds that have a colour of their own; the rest has the last one. All are
+// bright: what is written on them is dark.
+export const KINDS = ["#4c9be8", "#f2a65a", "#5fb878", "#d973b5", "#c9b23f",
+  "#a79bf0", "#4fb8b8", "#e8857c", "#a3aab5"];
+
+const isDark = matchMedia("(prefers-color-scheme: dark)");
+const DARKEST = .22; // of the scale, that is seen on what is dark
+
+/** Where between the two ends of the scale the colour of a value is. */
+export function tone(x) {
+  const at = Math.min(Math.max(x, 0), 1);
+  return isDark.matches ? DARKEST + (1 - DARKEST) * at : at;
+}
+
 /** A colour between bad (0) and good (1), as in viridis; grey for neither. */
 export function scale(x) {
-  return Number.isFinite(x)
-    ? SCALE[Math.round(Math.min(Math.max(x, 0), 1) * 256)]
+  return Number.isFinite(x) ? SCALE[Math.round(tone(x) * 256)]
     : "rgb(140 150 165)";
 }
 
-/** Round values that divide a range. */
-export function ticks(low, high, most = 6) {
+/** Round values that divide a range; `whole` ones, if it is of steps. */
+export function ticks(low, high, most = 6, whole = false) {
   if (!(high > low)) return [low];
   const raw = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map(x => x * power).find(x => x >= raw);
+  const found = [1, 2, 5, 10].map(x => x * power).find(x => x >= raw);
+  const step = whole ? Math.max(found, 1) : found;
   const result = [];
   for (let x = Math.ceil(low / step) * step; x <= high + step * 1e-9; x += step)
     result.push(Number(x.toPrecision(12)));
@@ -141,6 +177,8 @@ export function plot(label, draw, {tall = false, small = false,
   const note = element("p", {class: "empty"}, "Loading …");
   const node = element("div", {class: `plot${tall ? " tall" : ""}${
     small ? " small" : ""}`}, ...over ? [canvas, svg] : [svg, canvas], note);
+  // Until there is something to draw it says that it is loading.
+  let given = false;
   let seen = false, wanted = false, asked = false, work = null, timer = 0;
   let cost = 0, ended = -Infinity;
 
@@ -198,6 +236,7 @@ export function plot(label, draw, {tall = false, small = false,
     slice();
   }
   function redraw() {
+    given = true;
     clearTimeout(timer);
     timer = 0;
     if (asked) return;
@@ -205,6 +244,7 @@ export function plot(label, draw, {tall = false, small = false,
     requestAnimationFrame(begin);
   }
   function update() {
+    given = true;
     wanted = true;
     if (timer || asked || work || !seen) return;
     // Those that wait are drawn together: each new picture of the page costs.
@@ -213,12 +253,13 @@ export function plot(label, draw, {tall = false, small = false,
     else timer = setTimeout(redraw, Math.ceil(ready / TOGETHER) * TOGETHER
       - now);
   }
-  new ResizeObserver(redraw).observe(node);
+  const again = () => given && redraw();
+  new ResizeObserver(again).observe(node);
   new IntersectionObserver(found => {
     seen = found.at(-1).isIntersecting;
     if (seen && wanted) redraw();
   }, {rootMargin: "200px"}).observe(node);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  isDark.addEventListener("change", again);
   return {node, canvas, svg, redraw, update};
 }
 
@@ -255,7 +296,7 @@ function areLog(values, low, high) {
  * numbers of which there are few, if `few`.
  * @returns {at(value), marks: [[value, text]], log} */
 export function axis(values, from, to, {log = "auto", most = 6, pad = 0,
-  few = false} = {}) {
+  few = false, whole = false} = {}) {
   const words = values.some(x => typeof x === "string")
     || (few && new Set(values).size <= FEW);
   if (words) {
@@ -282,7 +323,7 @@ export function axis(values, from, to, {log = "auto", most = 6, pad = 0,
     if (marks.length < 2) marks = ticks(10 ** a, 10 ** b, 4);
     const skip = Math.ceil(marks.length / (most + 2));
     marks = marks.filter((_, i) => i % skip === 0);
-  } else marks = ticks(a, b, most);
+  } else marks = ticks(a, b, most, whole);
   return {at: x => x === null || x === undefined ? NaN
     : from + (to - from) * (f(x) - a) / (b - a), log: isLog,
   marks: marks.map(x => [x, shown(x, 4)])};
@@ -290,27 +331,45 @@ export function axis(values, from, to, {log = "auto", most = 6, pad = 0,
 
 const short = (x, most) => x.length > most ? `${x.slice(0, most - 1)}…` : x;
 
+/** In short, where beginnings are often alike. */
+export function ends(x, most) {
+  const head = Math.ceil(most / 4);
+  return x.length > most ? `${x.slice(0, head)}…${x.slice(head + 1 - most)}`
+    : x;
+}
+
 /** Axes around a field. @returns {x(value), y(value), left, right, top, bottom}
  */
 export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
   logX = false, logY = false, pad = .05, padX = 0, few = false, fewY = false,
   left = 54} = {}) {
-  const right = width - 14, top = yLabel ? 22 : 10, bottom = height - 34;
+  const right = width - 14, top = yLabel ? 22 : 10;
+  // Words beside the field get the room that they need, if there is any.
+  const words = fewY ? axis(ys, 0, 1, {few: true}).marks : [];
+  const longest = Math.max(0, ...words.map(([, text]) => text.length));
+  left = Math.max(left, Math.min(12 + 6.4 * longest, width * .2));
   const x = axis(xs, left, right, {log: logX, pad: padX, few,
+    whole: xLabel === "step",
     most: Math.max(2, Math.floor((right - left) / 80))});
+  const room = Math.floor((right - left) / Math.max(x.marks.length, 1) / 7);
+  // Words that find no room beside each other lean.
+  const lean = Boolean(x.kinds) && x.marks.some(([, text]) =>
+    text.length > room);
+  const letters = height > 300 ? 24 : 13;
+  const bottom = height - (lean ? 28 + letters * 3.4 : 34);
   const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad,
     few: fewY, most: Math.max(2, Math.floor((bottom - top) / 40))});
   for (const [v, text] of y?.marks ?? [])
     svg.append(drawn("line", {x1: left, x2: right, y1: y.at(v), y2: y.at(v)}),
       drawn("text", {x: left - 8, y: y.at(v) + 4, "text-anchor": "end"},
-        short(text, 8)));
-  const room = Math.max(4, Math.floor((right - left)
-    / Math.max(x.marks.length, 1) / 7));
+        ends(text, Math.max(9, Math.floor((left - 12) / 6.4)))));
   for (const [v, text] of x.marks)
-    svg.append(drawn("text", {x: x.at(v), y: bottom + 17,
-      "text-anchor": "middle"}, short(text, room)));
+    svg.append(lean ? drawn("text", {x: 0, y: 0, "text-anchor": "end",
+      transform: `translate(${x.at(v) + 4} ${bottom + 13}) rotate(-32)`},
+    ends(text, letters)) : drawn("text", {x: x.at(v), y: bottom + 17,
+      "text-anchor": "middle"}, short(text, Math.max(room, 4))));
   svg.append(drawn("line", {x1: left, x2: right, y1: bottom, y2: bottom}),
-    drawn("text", {x: right, y: bottom + 31, "text-anchor": "end"}, xLabel),
+    drawn("text", {x: right, y: height - 3, "text-anchor": "end"}, xLabel),
     drawn("text", {x: 8, y: 12}, yLabel ?? ""));
   // Where values have places, marks of one value may lie beside each other.
   const beside = scale => scale?.kinds ? Math.min(.5 * Math.abs(scale === x

@@ -258,8 +258,10 @@ export function points(label, {onPick, small, tall} = {}) {
   };
 }
 
+const PERIODS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800]; // seconds
+
 /** Who did what and when. set(rows: [{name, parts: [{begin, end, colour,
- * words}]}], [from, to] in seconds) */
+ * words}]}], [from, 0] in seconds) */
 export function times(label) {
   let rows = [], span = [0, 1], boxes = [];
   const it = plot(label, function* (context, svg, width, height) {
@@ -268,10 +270,14 @@ export function times(label) {
       return "Nothing was trained in this time";
     const left = 120, top = 6, bottom = height - 30;
     const x = axis(span, left, width - 12);
+    const most = Math.max(2, Math.floor((width - left) / 90));
+    const every = PERIODS.find(y => (span[1] - span[0]) / y <= most) ?? 3600;
+    const marks = Array.from({length: Math.floor(-span[0] / every) + 1},
+      (_, i) => -i * every);
     const high = Math.min(26, (bottom - top) / rows.length);
-    for (const [v] of x.marks)
+    for (const v of marks)
       svg.append(drawn("text", {x: x.at(v), y: bottom + 18,
-        "text-anchor": "middle"}, v === 0 ? "now" : `−${clock(-v)}`),
+        "text-anchor": "middle"}, !v ? "now" : `−${clock(-v)}`),
       drawn("line", {x1: x.at(v), x2: x.at(v), y1: top, y2: bottom}));
     let count = 0;
     for (const [k, row] of rows.entries()) {

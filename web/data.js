@@ -1,4 +1,5 @@
 // What the service says: answers, remembered by address, and news of more.
+import {listen} from "./events.js";
 
 /** An answer that was an error; its text is the service's sentence. */
 export class Refused extends Error {}
@@ -46,34 +47,18 @@ async function read(answer, path) {
 /** Calls `hear` whenever something was stored, and `tell` with "live" or
  * "lost" whenever the connection comes or goes. */
 export function follow(hear, tell) {
-  const take = ({data}) => {
-    tell(data.state);
-    if (data.state === "lost") return;
-    heard = data.news ?? heard;
+  const take = what => {
+    tell(what.state);
+    if (what.state === "lost") return;
+    heard = what.news ?? heard;
     hear();
   };
-  if (globalThis.SharedWorker) {
-    const {port} = new SharedWorker(new URL("stream.js", import.meta.url));
-    port.onmessage = take;
-    port.start();
-    addEventListener("pagehide", () => port.postMessage("bye"));
-    return;
-  }
-  let pause = 500;
-  const open = () => {
-    const source = new EventSource("api/stream");
-    source.addEventListener("news", event => {
-      pause = 500;
-      take({data: {state: "live", news: event.lastEventId}});
-    });
-    source.onerror = () => {
-      source.close();
-      take({data: {state: "lost"}});
-      setTimeout(open, pause);
-      pause = Math.min(pause * 2, 8000);
-    };
-  };
-  open();
+  if (!globalThis.SharedWorker) return void listen(take);
+  const {port} = new SharedWorker(new URL("stream.js", import.meta.url),
+    {type: "module"});
+  port.onmessage = ({data}) => take(data);
+  port.start();
+  addEventListener("pagehide", () => port.postMessage("bye"));
 }
 
 /** A list of an answer by columns: docs/http.md says how it may be coded. */

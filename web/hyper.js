@@ -12,18 +12,21 @@ const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
 const number = (name, label = name) => ({name, label, number: true});
 
 /** The columns of a table of trials.
- * @param courses the Schedules that are drawn in it, if any */
-export function trialColumns(id, names, courses) {
+ * @param courses the Schedules that are drawn in it, if any
+ * @param failed whether it says why trials have failed */
+export function trialColumns(id, names, courses, failed = false) {
   return [
     {...number("trial"), cell: x => element("a",
       {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
     {name: "state", label: "state", cell: x => element("span",
       {class: `state ${x.state}`}, x.state)},
     {...number("value", "best"), cell: x => shown(x.value, 6)},
-    number("step", "at step"), number("steps"), number("shared"),
-    ...names.map(name => ({name: `param ${name}`, label: name,
+    number("step", "at step"), number("steps"), number("asked"),
+    number("shared"), ...names.map(name => ({name: `param ${name}`, label: name,
       key: x => x.params[name], cell: x => courses?.picture(name, x.trial,
-        String(x.params[name])) ?? shown(x.params[name])}))];
+        String(x.params[name])) ?? shown(x.params[name])})),
+    ...failed ? [{name: "failure", label: "why it failed", cell: x =>
+      x.failure?.trim().split("\n").at(-1) ?? ""}] : []];
 }
 
 const words = (x, metric, names) => `trial ${x.trial}\n${metric} ${

@@ -96,3 +96,19 @@ export function panel(title, {chart, tools = [], note = "", columns, rows,
     words.textContent = text;
   }};
 }
+
+/** What colours say. show(items: [{colour, text}]), or ramp(low, high) */
+export function legend() {
+  const node = element("div", {class: "legend"});
+  return {node,
+    show(items) {
+      node.replaceChildren(...items.map(x => {
+        const mark = element("i");
+        mark.style.background = x.colour;
+        return element("span", {}, mark, x.text);
+      }));
+    },
+    ramp(low, high) {
+      node.replaceChildren(low, element("i", {class: "ramp"}), high);
+    }};
+}

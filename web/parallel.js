@@ -1,5 +1,5 @@
 // Parallel coordinates: trials as lines from axis to axis.
-import {axis, drawn, plot} from "./base.js";
+import {axis, drawn, ends, plot} from "./base.js";
 
 /** @param onBrush is told which rows are left, or null: all.
  * set(axes: [{name, values}], colours, order): the last of `order` is above */
@@ -58,10 +58,7 @@ export function parallel(label, onBrush) {
     }
   }, {tall: true, over: true});
 
-  const fit = (text, room) => {
-    const most = Math.max(4, Math.floor(room / 6.5));
-    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  };
+  const fit = (text, room) => ends(text, Math.max(4, Math.floor(room / 6.5)));
 
   /** The rows within all brushes; null: there are none. */
   function keep() {

@@ -74,6 +74,24 @@ function smooth(values, weight) {
   });
 }
 
+const RUNGS_MAX = 12; // that can be chosen
+
+/** Steps at which trials were left, and how many were measured there: the rungs
+ * of what prunes. @returns [[step, trials]], by step */
+function rungsOf(history) {
+  const left = new Set(history.rows.filter(x => x.state === "PRUNED"
+    || x.state === "PAUSED").map(x => x.steps));
+  left.delete(0);
+  if (!left.size) return [];
+  const counts = new Map();
+  for (const step of history.results.step)
+    counts.set(step, (counts.get(step) ?? 0) + 1);
+  const last = history.results.step.reduce((a, b) => Math.max(a, b), 0);
+  return [...left.add(last)].filter(x => counts.has(x)).map(x =>
+    [x, counts.get(x)]).sort((a, b) => b[1] - a[1]).slice(0, RUNGS_MAX)
+    .sort((a, b) => a[0] - b[0]);
+}
+
 /** Learning curves of the trials that are chosen. */
 export function curvesPanel(go) {
   const chart = lines("Learning curves", {onPick: s => go(s.trial),
@@ -84,8 +102,10 @@ export function curvesPanel(go) {
   const slider = element("input", {type: "range", min: 0, max: .95, step: .05,
     value: 0});
   slider.addEventListener("input", redraw);
+  const rung = choice("of", [], redraw);
   const card = panel("Learning curves", {chart: chart.node,
-    tools: [logX.node, logY.node, element("label", {}, "smoothing ", slider)],
+    tools: [rung.node, logX.node, logY.node, element("label", {}, "smoothing ",
+      slider)],
     columns: [number("trial"), number("step"), number("value")],
     rows: () => last.seen.slice(0, CURVES_MAX).flatMap(x => {
       const curve = last.history.curves.get(x.trial);
@@ -93,25 +113,39 @@ export function curvesPanel(go) {
         value: curve.value[i]})) : [];
     })});
   function draw(now = false) {
-    const {study, history, seen, rank, what} = last;
-    const drawn = seen.filter(x => history.curves.has(x.trial));
-    const good = x => rank(x.value) || 0;
+    const {study, history, seen, what} = last;
+    const rungs = rungsOf(history);
+    rung.node.hidden = !rungs.length;
+    rung.offer([["", "all trials"], ...rungs.map(([step, count]) =>
+      [String(step), `the ${shown(count)} at step ${shown(step)}`])]);
+    // Of a rung: the trials that were measured there, up to it.
+    const at = rung.value ? Number(rung.value) : null;
+    const place = x => history.curves.get(x.trial).step.indexOf(at);
+    const drawn = seen.filter(x => history.curves.has(x.trial)
+      && (at === null || place(x) >= 0));
+    const valueOf = at === null ? x => x.value
+      : x => history.curves.get(x.trial).value[place(x)];
+    const rank = at === null ? last.rank : ranks(drawn.map(valueOf),
+      study.direction === "maximize");
+    const good = x => rank(valueOf(x)) || 0;
     const least = sorted(drawn.map(good)).at(-CURVES_MAX) ?? 0;
     const some = drawn.filter(x => good(x) >= least).sort((a, b) =>
       good(b) - good(a)).slice(0, CURVES_MAX).reverse();
     const weight = Number(slider.value);
-    const shade = ranks(some.map(x => x.value), study.direction
-      === "maximize");
+    const shade = ranks(some.map(valueOf), study.direction === "maximize");
     chart.set(some.map(x => {
-      const curve = history.curves.get(x.trial);
+      const all = history.curves.get(x.trial);
+      const curve = at === null ? all : {step: all.step.slice(0,
+        place(x) + 1), value: all.value.slice(0, place(x) + 1)};
       return {trial: x.trial, get name() {
         return `trial ${x.trial}${what(x) ? `: ${what(x)}` : ""}`;
       }, x: curve.step, y: smooth(curve.value, weight),
-      colour: some.length > 1 ? scale(shade(x.value)) : colour("--accent"),
-      faint: some.length > 100 && !(shade(x.value) > .9)};
+      colour: some.length > 1 ? scale(shade(valueOf(x))) : colour("--accent"),
+      faint: some.length > 100 && !(shade(valueOf(x)) > .9)};
     }), {xLabel: "step", yLabel: study.metric, logX: logX.on, logY: logY.on},
     now);
-    card.note(`${shown(seen.length)} of ${shown(history.rows.length)} trials${
+    card.note(`${shown((at === null ? seen : drawn).length)} of ${
+      shown(history.rows.length)} trials${
       some.length === CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : ""}`);
     card.refresh();
   }

@@ -1,6 +1,8 @@
-// All studies, and one stage tree that they share.
-import {clock, element, shown, span} from "./base.js";
+// All studies: how they are, what they cost, who waits for whom.
+import {ago, clock, element, moment, shown, span} from "./base.js";
 import {table} from "./table.js";
+
+const ENDED = ["COMPLETE", "FAILED", "CANCELLED"];
 
 export const state = name => element("span", {class: `state ${name}`}, name);
 
@@ -25,7 +27,7 @@ export const percent = (part, all) => all
 export function costs(x) {
   const alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
   const part = seconds => `${span(seconds)} (${percent(seconds, alone)})`;
-  const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(x.state);
+  const ended = ENDED.includes(x.state);
   const when = ended ? `took ${span(x.active_seconds)}.`
     : x.seconds_left === null ? "when it ends is not known yet."
       : `about ${span(x.seconds_left)} left.`;
@@ -33,29 +35,75 @@ export function costs(x) {
     part(x.saved_seconds)}, stopping ${part(x.stopped_seconds)}; ${when}`;
 }
 
+/** A study's trials by state: a bar with a part for each, and its words. */
+function byState(x) {
+  const some = Object.entries(x.trials_by_state);
+  const words = some.map(([name, count]) => `${shown(count)} ${name}`)
+    .join(", ");
+  return element("span", {class: "parts", title: words},
+    element("span", {class: "bar", role: "img", "aria-label": words},
+      ...some.map(([name, count]) => {
+        const part = element("i", {class: `part ${name}`});
+        part.style.width = `${100 * count / x.trials}%`;
+        return part;
+      })), ` ${shown(x.finished)} / ${shown(x.trials)}`);
+}
+
+/** Which trainers work for a study, who else waits for that, or for whom it
+ * waits itself. @param trainers all that there are */
+export function workFor(study, trainers) {
+  if (ENDED.includes(study.state)) return "";
+  const busy = trainers.filter(x => !x.lost && x.lease);
+  const mine = busy.filter(x => x.lease.study_ids.includes(study.id));
+  const names = list => [...new Set(list.flatMap(x => x.lease.studies))]
+    .filter(x => x !== study.name);
+  const some = count => `${shown(count)} trainer${count === 1 ? "" : "s"}`;
+  if (mine.length) {
+    const others = names(mine);
+    return some(mine.length) + (others.length
+      ? `, also for ${others.join(", ")}` : "");
+  }
+  if (study.waiting) return "waits";
+  const before = names(busy);
+  return before.length && study.state === "RUNNING"
+    ? `waits for ${before.join(", ")}: ${some(busy.length)}` : "";
+}
+
+/** p: steps delivered by those that are left after merging. */
+export const mergeRate = x => {
+  const unique = x.delivered_steps - x.shared_steps;
+  return unique > 0 ? x.delivered_steps / unique : null;
+};
+
 /** @param act what may be done: actions.js */
 export function studiesView(act) {
+  let trainers = [];
   const rows = table([
     {name: "id", label: "id", number: true},
     {name: "name", label: "name", cell: x => element("a",
       {href: `#/study/${x.id}`}, x.name)},
     {name: "state", label: "state", cell: x => state(x.state)},
     {name: "best", label: "best", number: true, key: x => x.best?.best?.value,
-      cell: x => shown(x.best?.best?.value)},
-    {name: "metric", label: "metric", cell: x => x.metric},
-    {name: "trials", label: "trials", number: true,
-      cell: x => `${x.finished} / ${x.trials}`},
-    {name: "progress", label: "trained", key: x => x.delivered_steps
-      / (x.asked_steps || 1), cell: x => progress(x.delivered_steps,
-      x.asked_steps)},
-    {name: "asked_steps", label: "steps asked", number: true},
+      cell: x => x.best ? element("span", {}, shown(x.best.best?.value),
+        element("small", {}, ` ${x.metric}`)) : "–"},
+    {name: "improved", label: "improved", cell: x => x.improved === null ? ""
+      : element("span", {title: moment(x.improved)}, ago(x.improved))},
+    {name: "trials", label: "trials", key: x => x.trials, cell: byState},
+    {name: "progress", label: "steps", key: x => x.delivered_steps
+      / (x.asked_steps || 1), cell: x => element("span", {}, progress(
+      x.delivered_steps, x.asked_steps), ` ${shown(x.delivered_steps)} / ${
+      shown(x.asked_steps)}`)},
     {name: "shared", label: "shared", number: true, key: x => x.shared_steps
       / (x.delivered_steps || 1),
-      cell: x => percent(x.shared_steps, x.delivered_steps)},
+      cell: x => element("span", {}, mergeRate(x) === null ? ""
+        : element("small", {}, `p = ${mergeRate(x).toFixed(2)} `),
+      percent(x.shared_steps, x.delivered_steps))},
     {name: "saved_seconds", label: "saved", number: true,
       cell: x => x.saved_seconds ? clock(x.saved_seconds) : "–"},
     {name: "left", label: "left", number: true, key: x => x.seconds_left,
       cell: x => x.seconds_left === null ? "" : clock(x.seconds_left)},
+    {name: "now", label: "trained by", key: x => workFor(x, trainers),
+      cell: x => workFor(x, trainers)},
     {name: "weight", label: "weight", number: true},
     {name: "algorithm", label: "algorithm"},
   ], {label: "Studies"});
@@ -70,24 +118,31 @@ export function studiesView(act) {
     node,
     title: "Studies",
     async update(ask) {
-      const all = await ask("api/studies");
+      const [all, there, service] = await Promise.all([ask("api/studies"),
+        ask("api/trainers"), ask("api/service")]);
+      trainers = there;
       list.hidden = !all.length;
       const sum = f => all.reduce((a, x) => a + f(x), 0);
       const delivered = sum(x => x.delivered_steps);
       const shared = sum(x => x.shared_steps);
+      const unique = delivered - shared;
       top.replaceChildren(all.length ? figures([
         ["studies", shown(all.length), `${all.filter(x =>
           x.state === "RUNNING").length} running`],
         ["trials", shown(sum(x => x.trials)), `${shown(sum(x =>
           x.finished))} finished`],
-        ["steps delivered", shown(delivered)],
-        ["shared, so not trained", percent(shared, delivered)],
+        ["steps delivered", shown(delivered), unique > 0
+          ? `p = ${(delivered / unique).toFixed(2)}` : ""],
+        ["shared, so not trained", percent(shared, delivered),
+          service.k_wise_merge_rate > 1 ? `q = ${
+            service.k_wise_merge_rate.toFixed(2)} between running studies`
+            : ""],
         ["device time", span(sum(x => x.cost_seconds)), "spent"],
         ["saved", span(sum(x => x.saved_seconds + x.stopped_seconds)),
           "by merging and stopping"],
       ]) : empty);
-      notes.replaceChildren(...all.filter(x => x.waiting && x.state
-        !== "COMPLETE").slice(0, 5).map(x => element("p", {class: "note"},
+      notes.replaceChildren(...all.filter(x => x.waiting && !ENDED.includes(
+        x.state)).slice(0, 5).map(x => element("p", {class: "note"},
         element("a", {href: `#/study/${x.id}`}, x.name),
         ` waits: ${x.waiting}`)));
       rows.set([...all].reverse());

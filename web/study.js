@@ -1,15 +1,15 @@
-// One study: its results, hyper-parameters, tree and trials.
-import {clock, colour, element, ranks, shown, span} from "./base.js";
-import {lines} from "./charts.js";
+// A study: its results, hyper-parameters, tree and trials.
+import {ago, element, ranks, shown, span} from "./base.js";
 import {History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
-import {paced, panel, whileSeen} from "./panel.js";
+import {paced, whileSeen} from "./panel.js";
 import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
-import {Schedules, schedulesOfTrial, schedulesPanel} from "./schedules.js";
-import {costs, figures, percent, progress, state} from "./studies.js";
+import {Schedules, schedulesPanel} from "./schedules.js";
+import {costs, figures, mergeRate, percent, progress, state, workFor} from
+  "./studies.js";
 import {table} from "./table.js";
-import {treePanel, wayTree} from "./tree.js";
+import {treePanel} from "./tree.js";
 
 const IMPORTANCE_PAUSE = 20000; // milliseconds; it takes the service a while
 const FRONT_PAUSE = 10000;
@@ -49,6 +49,7 @@ export function look(study, history, seen) {
     && x.params[name] !== undefined).map(name =>
     `${name}=${shown(x.params[name], 4)}`).join(" ");
   return {id: study.id, study, history, seen, kept, what,
+    failed: history.rows.some(x => x.failure),
     rank: ranks(history.rows.map(x => x.value),
       study.direction === "maximize")};
 }
@@ -115,10 +116,11 @@ export function studyView(id, act) {
     }],
     [trials, async () => {
       await readCourses();
-      if (shape !== history.varying.join("\n")) {
-        shape = history.varying.join("\n");
-        rows = table(trialColumns(id, history.varying, courses), {label:
-          "Trials"});
+      const some = [...history.varying, last.it.failed ? 1 : 0].join("\n");
+      if (shape !== some) {
+        shape = some;
+        rows = table(trialColumns(id, history.varying, courses,
+          last.it.failed), {label: "Trials"});
         grid.replaceChildren(rows.node);
       }
       rows.set(last.it.seen);
@@ -126,7 +128,6 @@ export function studyView(id, act) {
     [front, now => now ? front.set(last.it, now) : readFront()],
     [common, readCommon],
     [tree, async () => {
-      trainers = await last.ask("api/trainers");
       if (nodesOf !== history.changes) await readTree();
       if (nodes) showTree();
     }],
@@ -168,11 +169,12 @@ export function studyView(id, act) {
     node,
     title: `Study ${id}`,
     async update(ask) {
-      const [study, changed] = await Promise.all([
-        ask(`api/studies/${id}`), history.refresh(ask)]);
+      const [study, there, changed] = await Promise.all([
+        ask(`api/studies/${id}`), ask("api/trainers"), history.refresh(ask)]);
       this.title = study.name;
-      const done = study.delivered_steps;
-      const unique = Math.max(done - study.shared_steps, 0);
+      trainers = there;
+      const done = study.delivered_steps, rate = mergeRate(study);
+      const work = workFor(study, trainers);
       head.replaceChildren(
         element("h1", {}, study.name, " ", state(study.state)),
         element("p", {class: "sub"}, `study ${study.id}, ${study.algorithm}, ${
@@ -182,15 +184,20 @@ export function studyView(id, act) {
             `waits: ${study.waiting}`) : "",
         figures([
           ["best", shown(study.best?.best?.value, 6), study.best
-            ? `trial ${study.best.trial}, step ${study.best.best?.step}` : ""],
-          ["trials", `${shown(study.finished)} / ${shown(study.trials)}`],
+            ? `trial ${study.best.trial}, step ${study.best.best?.step}, ${
+              study.improved === null ? "" : ago(study.improved)}` : ""],
+          ["trials", `${shown(study.finished)} / ${shown(study.trials)}`,
+            Object.entries(study.trials_by_state).filter(([x]) =>
+              x !== "COMPLETE").map(([x, count]) => `${shown(count)} ${
+              x.toLowerCase()}`).join(", ")],
           ["steps", shown(done), `of ${shown(study.asked_steps)} asked`],
           ["shared", percent(study.shared_steps, done),
-            unique ? `p = ${(done / unique).toFixed(2)}` : ""],
+            rate ? `p = ${rate.toFixed(2)}` : ""],
           ["device time", span(study.cost_seconds), "spent"],
           ["saved", span(study.saved_seconds + study.stopped_seconds),
             "by merging and stopping"],
           ["active for", span(study.active_seconds)],
+          ...work ? [["being trained by", element("small", {}, work)]] : [],
           ...study.seconds_left === null ? [] : [["left", `about ${
             span(study.seconds_left)}`]],
         ]), progress(done, study.asked_steps),
@@ -200,110 +207,6 @@ export function studyView(id, act) {
       // What others do is seen in the tree also while nothing is new here.
       if (changed || first) await draw();
       else await later.get(tree)(() => draws.get(tree)());
-    },
-  };
-}
-
-const OUTPUT_PARTS = 20; // that are asked for
-
-/** What a trial's training has printed. */
-async function printedBy(ask, id, no) {
-  let text = "";
-  for (let from = 0, i = 0; i < OUTPUT_PARTS; ++i) {
-    const part = await ask(
-      `api/studies/${id}/output?trial=${no}&from=${from}`);
-    text += part.text;
-    if (part.next === from) break;
-    from = part.next;
-  }
-  return text;
-}
-
-export function trialView(id, no) {
-  const head = element("div");
-  const history = new History(id);
-  const chart = lines("Values of the trial", {xWord: "step"});
-  const params = element("dl", {class: "figures"});
-  let mine = {step: [], value: []};
-  const number = name => ({name, label: name, number: true});
-  const courses = new Schedules(), schedules = schedulesOfTrial();
-  const output = element("section", {class: "card wide"}), printed =
-    element("pre", {tabindex: "0"});
-  output.append(element("h2", {}, "What it printed"), printed);
-  output.hidden = true;
-  const values = panel("Values", {chart: chart.node,
-    columns: [number("step"), number("value")],
-    rows: () => mine.step.map((step, i) => ({step, value: mine.value[i]}))});
-  const path = table([
-    {name: "begin", label: "from step", number: true},
-    {name: "end", label: "to", number: true},
-    {name: "label", label: "what changes"},
-    {name: "trials", label: "trials that share it", number: true},
-    {name: "value", label: "at its end", number: true},
-    {name: "seconds", label: "trained at", number: true,
-      cell: x => x.seconds === null ? "" : clock(x.seconds)},
-    {name: "device", label: "device time", number: true,
-      cell: x => x.device ? span(x.device) : ""},
-    {name: "trainer", label: "trainer"},
-  ], {label: "Stages of the trial"});
-  const failure = element("div");
-  const tree = wayTree();
-  const node = element("div", {}, head, failure, element("div", {class: "grid"},
-    values.node, element("section", {class: "card"}, element("h2", {},
-      "Hyper-parameters"), params), schedules.node,
-    element("section", {class: "card wide"}, element("h2", {},
-      "Its way through the stage tree"), tree.node, path.node),
-    output));
-  return {
-    node,
-    title: `Trial ${no}`,
-    async update(ask) {
-      const [study, nodes, exact, went, done, trainers, said]
-        = await Promise.all([
-          ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
-          ask(`api/studies/${id}/trials?first=${no}&most=1`),
-          ask(`api/studies/${id}/schedules`), ask("api/timeline"),
-          ask("api/trainers"), printedBy(ask, id, no), history.refresh(ask)]);
-      const trial = exact[0];
-      if (trial?.trial !== no)
-        throw new Error(`study ${study.name} has no trial ${no}`);
-      head.replaceChildren(
-        element("h1", {}, `Trial ${no} `, state(trial.state)),
-        element("p", {class: "sub"}, "of ", element("a",
-          {href: `#/study/${id}`}, study.name)),
-        figures([["best", shown(trial.best?.value, 8), trial.best
-          ? `at step ${trial.best.step}` : ""],
-        ["steps", shown(trial.steps), `of ${shown(trial.asked_steps)}`],
-        ["shared", shown(trial.shared_steps), "trained for others before"]]));
-      failure.replaceChildren(...(trial.failure ? [element("section",
-        {class: "card"}, element("h2", {}, "Why it failed"),
-        element("pre", {tabindex: "0"}, trial.failure))] : []));
-      // The table's are in short, these are all of their digits.
-      const brief = history.rows[history.place.get(no)]?.params ?? {};
-      params.replaceChildren(...Object.entries(trial.params)
-        .map(([name, x]) => element("div", {}, element("dt", {}, name),
-          element("dd", {}, element("small", {}, typeof x === "number"
-            ? shown(x, 12) : String(brief[name] ?? JSON.stringify(x)))))));
-      mine = history.curves.get(no) ?? {step: [], value: []};
-      chart.set(mine.step.length ? [{x: mine.step, y: mine.value,
-        name: `trial ${no}`, bold: true, marks: true,
-        colour: colour("--accent")}] : [], {xLabel: "step",
-        yLabel: study.metric, empty: "Nothing was measured of this trial yet"});
-      values.refresh();
-      courses.set(went);
-      schedules.set(courses, no);
-      if (printed.textContent !== said) printed.textContent = said;
-      output.hidden = !said;
-      const by = new Map(); // stage -> who trained it
-      done.node.forEach((x, i) => {
-        if (done.workload[i] !== study.workload) return;
-        if (!by.has(x)) by.set(x, new Set());
-        by.get(x).add(done.trainer[i]);
-      });
-      path.set(tree.set(nodes, no).map(x => ({...x,
-        device: (x.end - x.begin) * study.step_seconds,
-        trainer: [...by.get(x.id) ?? []].map(y => trainers.find(z =>
-          z.number === y)?.name ?? `trainer ${y}`).join(", ")})));
     },
   };
 }

@@ -1,17 +1,58 @@
 // What each trainer does.
-import {clock, colour, element, range, scale, shown} from "./base.js";
+import {bytes, clock, colour, element, KINDS, range, shown} from "./base.js";
 import {times} from "./charts.js";
-import {panel} from "./panel.js";
-import {figures} from "./studies.js";
+import {legend, panel} from "./panel.js";
+import {figures, percent} from "./studies.js";
 import {table} from "./table.js";
 
-const gib = x => x ? `${(x / 2 ** 30).toFixed(1)} GiB` : "–";
+/** The seconds of the last hour in which each trainer was at work, of what it
+ * does now those since its last report; all seconds since `first`, when
+ * anything was done. Its lanes work at the same time. */
+export function atWork(done, trainers) {
+  const spans = new Map(trainers.map(x => [x.number, []]));
+  done.trainer.forEach((no, i) => spans.get(no)?.push([done.begin[i],
+    done.end[i]]));
+  const first = range(done.begin)?.[0] ?? null;
+  const result = new Map();
+  for (const {number, lease, lost} of trainers) {
+    const all = spans.get(number).sort((a, b) => a[0] - b[0]);
+    const last = range(all.map(x => x[1]))?.[1];
+    const now = lease && !lost && last !== undefined ? [last, 0] : null;
+    if (now) all.push(now);
+    let busy = 0, until = -Infinity;
+    for (const [begin, end] of all) {
+      busy += Math.max(end - Math.max(begin, until), 0);
+      until = Math.max(until, end);
+    }
+    result.set(number, {busy, now});
+  }
+  return {first, of: result};
+}
+
+/** What checkpoints and books take, and may take. */
+function kept(service) {
+  const sum = service.checkpoints.reduce((a, x) => a + x.bytes, 0);
+  const of = most => most === null ? "" : `of ${bytes(most)}`;
+  return [["checkpoints", bytes(sum), of(service.checkpoint_bytes_max)],
+    ...service.memory_bytes ? [["books of studies and plans",
+      bytes(service.memory_bytes), of(service.memory_bytes_max)]] : []];
+}
+
+/** A workload's name, or its code's, without its options. */
+function brief(key) {
+  const [name, ...options] = key.split(";");
+  const code = options.map(x => /^(?:class|program)=(.*)$/.exec(x)?.[1])
+    .find(Boolean);
+  return (code ?? name).slice(0, 40);
+}
 
 /** The work of the last hour: each workload has a colour. */
 export function timesPanel() {
   const chart = times("What trainers did in the last hour");
+  const colours = legend();
   let parts = [];
   const card = panel("The last hour", {chart: chart.node,
+    tools: [colours.node],
     columns: [{name: "name", label: "trainer"},
       ...["begin", "end", "from", "to"].map(name => ({name,
         label: {begin: "from second", end: "to second", from: "from step",
@@ -21,26 +62,35 @@ export function timesPanel() {
   function set(done, trainers) {
     const names = new Map(trainers.map(x => [x.number,
       `${x.number} ${x.name}`]));
+    const work = atWork(done, trainers);
     const kinds = [...new Set(done.workload)];
-    const shade = x => kinds.length === 1 ? colour("--accent")
-      : scale(.35 + .6 * kinds.indexOf(x) / (kinds.length - 1));
+    const shade = x => KINDS[Math.min(kinds.indexOf(x), KINDS.length - 1)];
+    colours.show([...kinds.slice(0, KINDS.length).map(x => ({colour: shade(x),
+      text: brief(x)})), {colour: "var(--glow)", text: "being trained"}]);
+    colours.node.hidden = !kinds.length;
     const byTrainer = new Map();
+    let sum = 0;
     parts = done.trainer.map((trainer, i) => ({trainer,
       name: names.get(trainer) ?? String(trainer), begin: done.begin[i],
       end: done.end[i], from: done.from[i], to: done.to[i],
       workload: done.workload[i]}));
-    let busy = 0;
     for (const x of parts) {
       if (!byTrainer.has(x.trainer)) byTrainer.set(x.trainer, []);
       byTrainer.get(x.trainer).push({begin: x.begin, end: x.end,
         colour: shade(x.workload), words: `steps ${x.from} to ${x.to} in ${
-          shown(x.end - x.begin, 3)} s\n${x.workload.split("\n")[0]}`});
-      busy += x.end - x.begin;
+          shown(x.end - x.begin, 3)} s\n${brief(x.workload)}`});
     }
-    const first = range(done.begin)?.[0] ?? -60;
+    for (const {number, lease} of trainers) {
+      const {busy, now} = work.of.get(number);
+      if (now) byTrainer.get(number).push({begin: now[0], end: now[1],
+        colour: colour("--glow"), words: `at step ${shown(lease.at)} of ${
+          shown(lease.to)} now\nfor ${lease.studies.join(", ")}`});
+      sum += busy;
+    }
+    const first = work.first ?? -60;
     chart.set([...byTrainer].sort((a, b) => a[0] - b[0]).map(([no, list]) =>
       ({name: names.get(no) ?? String(no), parts: list})), [first, 0]);
-    card.note(parts.length ? `${clock(busy)} of work since ${
+    card.note(parts.length ? `${clock(sum)} of work since ${
       clock(-first)} ago; gaps are idle` : "");
     card.refresh();
   }
@@ -48,6 +98,12 @@ export function timesPanel() {
 }
 
 export function trainersView() {
+  let work = {first: null, of: new Map()};
+  const idle = x => {
+    const known = work.of.get(x.number);
+    return known && work.first < 0 && !x.lost
+      ? Math.max(1 + known.busy / work.first, 0) : null;
+  };
   const rows = table([
     {name: "number", label: "no", number: true},
     {name: "name", label: "name"},
@@ -65,10 +121,12 @@ export function trainersView() {
     {name: "speed", label: "steps/s", number: true, cell: x => x.lease
       ? shown(x.lease.steps_per_second, 3) : "",
     key: x => x.lease?.steps_per_second ?? null},
+    {name: "idle", label: "idle, last hour", number: true, key: idle,
+      cell: x => idle(x) === null ? "" : percent(idle(x), 1)},
     {name: "lanes", label: "lanes", number: true, cell: x => x.lease
       ? shown(x.lease.lanes) : "", key: x => x.lease?.lanes ?? null},
-    {name: "memory_bytes", label: "memory", number: true,
-      cell: x => gib(x.memory_bytes)},
+    {name: "memory_bytes", label: "device memory", number: true,
+      cell: x => x.memory_bytes ? bytes(x.memory_bytes) : "–"},
     {name: "device", label: "kind of device"},
     {name: "why", label: "why", cell: x => x.lost ?? x.sick ?? "",
       key: x => x.lost ?? x.sick},
@@ -87,6 +145,7 @@ export function trainersView() {
     timeAt = performance.now();
     timeCost = Math.max(5000, 20 * (timeAt - begun));
     card.set(done, all);
+    work = atWork(done, all);
   }
 
   const empty = element("p", {class: "quiet"}, "There is no trainer. Start ",
@@ -95,7 +154,9 @@ export function trainersView() {
     node,
     title: "Trainers",
     async update(ask) {
-      const all = await ask("api/trainers");
+      const [all, service] = await Promise.all([ask("api/trainers"),
+        ask("api/service")]);
+      if (all.length) await drawTimes(ask, all);
       const there = all.filter(x => !x.lost);
       const busy = there.filter(x => x.lease);
       top.replaceChildren(all.length ? figures([
@@ -103,11 +164,12 @@ export function trainersView() {
         ["steps/s", shown(busy.reduce((a, x) => a
           + x.lease.steps_per_second, 0), 3)],
         ["sick", shown(there.filter(x => x.sick).length)],
-        ["gone", shown(all.length - there.length)]]) : empty);
+        ["gone", shown(all.length - there.length)],
+        ...kept(service)]) : element("div", {}, empty,
+        figures(kept(service))));
       rows.set(all);
       list.hidden = !all.length;
       card.node.hidden = !all.length;
-      if (all.length) await drawTimes(ask, all);
     },
   };
 }

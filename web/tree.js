@@ -1,36 +1,18 @@
 // The stage tree of a study: bars from step to step, as high as trials pass.
-import {axes, clock, colour, element, hint, plot, range, ranks, say, scale,
-  shown, span} from "./base.js";
+import {axes, clock, colour, element, hint, KINDS, plot, range, ranks, say,
+  scale, shown, span, tone} from "./base.js";
 import {check, choice} from "./charts.js";
 import {column} from "./data.js";
-import {panel} from "./panel.js";
-
-// Kinds that have a colour of their own; the rest has the last one. All are
-// bright: what is written on them is dark.
-const KINDS = ["#4c9be8", "#f2a65a", "#5fb878", "#d973b5", "#c9b23f",
-  "#a79bf0", "#4fb8b8", "#e8857c", "#a3aab5"];
+import {legend, panel} from "./panel.js";
 
 /** How a stage looks between bad (0) and good (1); null: it has no value. */
 const shade = x => Number.isFinite(x)
-  ? {colour: scale(x), words: x > .55 ? "#10141b" : "#fff"} : null;
+  ? {colour: scale(x), words: tone(x) > .55 ? "#10141b" : "#fff"} : null;
 const kindOf = i => ({colour: KINDS[Math.min(i, KINDS.length - 1)],
   words: "#10141b"});
 
-/** What colours say. show(items: [{colour, text}]), or ramp(low, high) */
-function legend() {
-  const node = element("div", {class: "legend"});
-  return {node,
-    show(items) {
-      node.replaceChildren(...items.map(x => {
-        const mark = element("i");
-        mark.style.background = x.colour;
-        return element("span", {}, mark, x.text);
-      }));
-    },
-    ramp(low, high) {
-      node.replaceChildren(low, element("i", {class: "ramp"}), high);
-    }};
-}
+const AROUND = .08; // of a stage that is zoomed to, on each side
+const LETTER = 6; // pixels that a letter takes, about
 
 /** @returns {node, set({tree, look, words, live, marked}), fit()}; look(i) is
  * how a stage looks: shade or kindOf
@@ -111,24 +93,30 @@ function stageTree(label, onPick) {
         if (x1 < field.left || x0 > field.right || y1 < field.top
           || y0 > field.bottom) continue;
         box.places.push([x0, y0, x1, y1]);
-        context.globalAlpha = !marked || marked.has(id) ? 1 : .18;
+        context.globalAlpha = !marked || marked.has(id) ? 1 : how ? .25 : .7;
         context.fillStyle = how?.colour ?? none;
         // A seam of a pixel, where there is room for one.
         const seam = y1 - y0 > 4 ? 1 : 0;
         context.fillRect(x0, y0, Math.max(x1 - x0 - (x1 < field.x(tree.end[
           box.i]) ? 0 : seam), 1), Math.max(y1 - y0 - seam, .6));
         if (live.has(id) && to === box.parts.at(-1)[1]) {
+          // Of two colours, one of which is seen on any other.
           context.globalAlpha = 1;
-          context.strokeStyle = glow;
-          context.lineWidth = 3;
-          context.strokeRect(x0 + 1.5, y0 + 1.5, Math.max(x1 - x0 - 4, 2),
-            Math.max(y1 - y0 - 4, 2));
+          for (const [line, wide] of [[words, 5], [glow, 2]]) {
+            context.strokeStyle = line;
+            context.lineWidth = wide;
+            context.strokeRect(x0 + 2.5, y0 + 2.5, Math.max(x1 - x0 - 6, 2),
+              Math.max(y1 - y0 - 6, 1));
+          }
         }
       }
       if (!box.places.length) continue;
-      const [x0, y0, x1, y1] = box.places[0];
+      // As far as the stage is high enough for a line of it.
       const text = tree.label[box.i];
-      if (text && y1 - y0 > 13 && x1 - x0 > 40) {
+      const high = box.places.filter(([, top, , low]) => low - top > 13);
+      const wide = high.length ? high.at(-1)[2] - high[0][0] - 10 : 0;
+      if (text && wide >= LETTER * text.split(";")[0].length) {
+        const [x0, y0] = high[0], [, , x1, y1] = high.at(-1);
         context.save();
         context.beginPath();
         context.rect(x0, y0, x1 - x0 - 4, y1 - y0);
@@ -146,7 +134,7 @@ function stageTree(label, onPick) {
   const words = i => `${data.tree.label[i] || "as before"}\nsteps ${
     data.tree.begin[i]} to ${data.tree.end[i]}, ${data.tree.trials[i]} trial${
     data.tree.trials[i] === 1 ? "" : "s"}${data.words(i)}${
-    data.live.has(data.tree.id[i]) ? "\nbeing trained" : ""}`;
+    data.live.has(data.tree.id[i]) ? `\nbeing trained${data.by(i)}` : ""}`;
   const boxAt = event => {
     const box = it.canvas.getBoundingClientRect();
     const px = event.clientX - box.left, py = event.clientY - box.top;
@@ -167,6 +155,19 @@ function stageTree(label, onPick) {
     view.h *= factor;
     limit();
   };
+  /** Shows a stage, and a little of what is around it. */
+  const zoomTo = box => {
+    const {begin, end, trials} = data.tree, {i} = box;
+    const wide = Math.max(end[i] - begin[i], 1) / last;
+    const high = trials[i] / rows;
+    view = {x: begin[i] / last - wide * AROUND, y: box.y / rows - high * AROUND,
+      w: wide * (1 + 2 * AROUND), h: high * (1 + 2 * AROUND)};
+    limit();
+  };
+  it.canvas.addEventListener("dblclick", event => {
+    const box = boxAt(event);
+    if (box) zoomTo(box);
+  });
   it.canvas.addEventListener("wheel", event => {
     event.preventDefault();
     const box = it.canvas.getBoundingClientRect();
@@ -209,6 +210,7 @@ function stageTree(label, onPick) {
     } else if (event.key === "+") zoom(1 / 1.3, .5, .5);
     else if (event.key === "-") zoom(1.3, .5, .5);
     else if (event.key === "0") view = {x: 0, y: 0, w: 1, h: 1}, it.redraw();
+    else if (event.key === "Enter" && boxes[stage]) zoomTo(boxes[stage]);
     else if (event.key === "n" || event.key === "p") {
       // From stage to stage, and what it is.
       stage = Math.min(Math.max(stage + (event.key === "n" ? 1 : -1), 0),
@@ -241,6 +243,23 @@ function wayTo(tree, place, node) {
   for (let x = node; place.has(x); x = tree.parent[place.get(x)])
     way.unshift(place.get(x));
   return way;
+}
+
+/** The values that a label says: hyper-parameter -> its value, as text. */
+const valuesIn = label => label.split(";").filter(Boolean).map(x => {
+  const at = x.indexOf("=");
+  return [x.slice(0, at), x.slice(at + 1)];
+});
+
+/** Those trainers that train a stage: what they train is what holds in it, and
+ * they have come to it. */
+function atWorkOn(tree, place, trainers, i) {
+  if (i === undefined) return [];
+  const values = new Map(wayTo(tree, place, tree.id[i]).flatMap(k =>
+    valuesIn(tree.label[k])));
+  return trainers.filter(({lease}) => lease.at >= tree.begin[i]
+    && valuesIn(lease.what).every(([name, value]) =>
+      (values.get(name) ?? value) === value));
 }
 
 const LEFT = new Set(["PRUNED", "FAILED", "CANCELLED"]);
@@ -276,6 +295,7 @@ export function treePanel(id) {
   let kinds = null; // what was asked for: {by, nodes, names, at(i), words(i)}
   const chart = stageTree("Stage tree of the study", node => {
     marked = node;
+    trial.value = "";
     draw(true);
   });
   const by = choice("colour", [["best", "best that came of it"],
@@ -291,14 +311,26 @@ export function treePanel(id) {
   const fit = element("button", {type: "button"}, "Whole tree");
   fit.addEventListener("click", () => {
     marked = null;
+    trial.value = "";
     chart.fit();
+    draw(true);
+  });
+  // The way of a trial, by its number.
+  const trial = element("input", {type: "number", min: 0, step: 1,
+    class: "narrow", placeholder: "number"});
+  const ofTrial = () => last.nodes.at.trial.indexOf(
+    trial.value === "" ? -1 : Number(trial.value));
+  trial.addEventListener("input", () => {
+    marked = null;
     draw(true);
   });
   const number = (name, label = name) => ({name, label, number: true});
   const card = panel("Stage tree", {chart: chart.node, wide: true,
     tools: [element("span", {}, "a bar is training that is done once, as high ",
-      "as the trials that share it; wheel and drag to move, click to mark"),
-    by.node, hide.node, fit, colours.node],
+      "as the trials that share it; wheel and drag to move, click to mark, ",
+      "click twice to see one closely"),
+    by.node, element("label", {}, "way of trial ", trial), hide.node, fit,
+    colours.node],
     columns: [number("id", "stage"), number("begin", "from step"),
       number("end", "to"), number("trials", "trials that share it"),
       number("best", "best of it"), number("value", "at its end"),
@@ -326,8 +358,11 @@ export function treePanel(id) {
   }
   /** What is marked: all that leads to it and comes after it. */
   function around() {
+    const {nodes} = last, at = ofTrial();
+    if (marked === null && at >= 0)
+      return new Set(wayTo(nodes, place, nodes.at.node[at]).map(i =>
+        nodes.id[i]));
     if (marked === null || !place.has(marked)) return null;
-    const {nodes} = last;
     const on = new Set(wayTo(nodes, place, marked).map(i => nodes.id[i]));
     const below = new Set([marked]);
     nodes.id.forEach((x, i) => { // parents come first
@@ -410,11 +445,16 @@ export function treePanel(id) {
   /** The seconds that a stage took, by the mean step of its workload. */
   const deviceOf = i => (last.nodes.end[i] - last.nodes.begin[i])
     * last.study.step_seconds;
+  function trainersOf(i) {
+    const some = atWorkOn(last.nodes, place, last.work, i);
+    return some.length ? ` by ${some.map(x => `${x.name} (at step ${
+      shown(x.lease.at)} of ${shown(x.lease.to)})`).join(", ")}` : "";
+  }
   function draw(now = false) {
     if (!last) return;
     const {study, nodes, live} = last;
     const look = looks();
-    chart.set({tree: nodes, live, marked: around(), look,
+    chart.set({tree: nodes, live, by: trainersOf, marked: around(), look,
       words: i => `${values.has(nodes.id[i]) ? `\nbest of it: ${
         shown(values.get(nodes.id[i]), 6)}` : ""}${of.value[i] === null ? ""
         : `\nat its end: ${shown(of.value[i], 6)}`}${of.seconds[i] === null
@@ -425,7 +465,7 @@ export function treePanel(id) {
     const all = shown(nodes.all_nodes);
     card.note(nodes.all_nodes > nodes.id.length
       ? `the first ${shown(nodes.id.length)} of ${all} stages`
-      : `${all} stages`);
+      : `${all} stage${nodes.all_nodes === 1 ? "" : "s"}`);
     card.refresh();
   }
   function set(next, now = false) {
@@ -435,23 +475,49 @@ export function treePanel(id) {
     whole = next;
     const nodes = !isNew ? last.nodes
       : hide.on ? kept(next.nodes, history) : next.nodes;
-    // What runs now: the last nodes of trials that are trained.
-    if (trainers.some(t => t.lease?.studies.includes(study.name)))
+    const places = isNew ? new Map(nodes.id.map((x, i) => [x, i])) : place;
+    const work = trainers.filter(x => !x.lost
+      && x.lease?.study_ids.includes(study.id));
+    // What runs now: of the last nodes of trials, those that one is at.
+    if (work.length)
       nodes.at.trial.forEach((trial, i) => {
-        if (history.rows[history.place.get(trial)]?.state === "RUNNING")
-          live.add(nodes.at.node[i]);
+        const node = nodes.at.node[i];
+        if (!live.has(node) && history.rows[history.place.get(trial)]?.state
+          === "RUNNING" && atWorkOn(nodes, places, work, places.get(node))
+          .length) live.add(node);
       });
+    if (last) Object.assign(last, {trainers, work});
     const same = last && !isNew && live.size === last.live.size
       && [...live].every(x => last.live.has(x));
-    last = {study, nodes, history, live, trainers, ask};
+    last = {study, nodes, history, live, trainers, work, ask};
     if (isNew) {
-      place = new Map(nodes.id.map((x, i) => [x, i]));
+      place = places;
       of = {value: column(nodes.value), seconds: column(nodes.seconds)};
       gather();
     }
     if (!same) draw(now);
   }
   return {node: card.node, set};
+}
+
+/** The trials that pass each stage of a trial's way, but for itself. */
+function sharersOf(nodes, place, way, trial) {
+  const depths = new Map(way.map((k, depth) => [nodes.id[k], depth]));
+  const deepest = new Map(); // stage -> how far those below it come on the way
+  const found = way.map(() => []);
+  nodes.at.trial.forEach((other, i) => {
+    if (other === trial) return;
+    const climbed = [];
+    let x = nodes.at.node[i];
+    while (place.has(x) && !depths.has(x) && !deepest.has(x)) {
+      climbed.push(x);
+      x = nodes.parent[place.get(x)];
+    }
+    const to = depths.get(x) ?? deepest.get(x) ?? -1;
+    for (const y of climbed) deepest.set(y, to);
+    for (let depth = 0; depth <= to; ++depth) found[depth].push(other);
+  });
+  return found;
 }
 
 /** The way of one trial. set(nodes, trial) @returns its stages */
@@ -465,10 +531,11 @@ export function wayTree() {
     chart.set({tree: nodes, live: new Set(), marked: on,
       look: i => shade(on.has(nodes.id[i]) ? .6 : NaN), words: () => ""});
     const value = column(nodes.value), seconds = column(nodes.seconds);
+    const others = sharersOf(nodes, place, way, trial);
     return way.map((k, depth) => ({id: nodes.id[k], value: value[k],
       seconds: seconds[k], begin: nodes.begin[k],
       end: depth + 1 < way.length ? nodes.begin[way[depth + 1]]
-        : nodes.at.step[at], label: nodes.label[k], trials: nodes.trials[k]}));
+        : nodes.at.step[at], label: nodes.label[k], others: others[depth]}));
   }};
 }
 

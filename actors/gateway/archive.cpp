@@ -128,6 +128,12 @@ expected<study_view> archive::view_of(stored_study study) {
   const auto in_full = counts->pruned * known->max_steps;
   result.stopped_seconds
     = seconds(in_full - std::min(counts->pruned_steps, in_full));
+  if (*best) {
+    const auto time = improved(result.study.id, **best);
+    if (!time)
+      return time.failure();
+    result.improved = *time;
+  }
   result.best = std::move(*best);
   auto front = store_->load_front(result.study.id);
   if (!front)
@@ -141,6 +147,21 @@ expected<study_view> archive::view_of(stored_study study) {
     kept.study.text.clear();
   }
   return result;
+}
+
+expected<std::optional<double>> archive::improved(study_id id,
+                                                  const stored_trial& best) {
+  const auto step = best.best ? best.best->step : 0;
+  const auto known = improved_.find(id);
+  if (known != improved_.end() && known->second.trial == best.trial
+      && known->second.step == step && known->second.time)
+    return known->second.time;
+  const auto time = store_->load_time(id, best.trial, step);
+  if (time) {
+    limit(improved_, kept_studies_max);
+    improved_[id] = {best.trial, step, *time};
+  }
+  return time;
 }
 
 expected<study_view> archive::describe(study_id id) {
@@ -186,13 +207,14 @@ expected<stored_trial> archive::best(study_id id) {
 }
 
 expected<events_view> archive::events(study_id id, std::uint64_t after,
-                                      std::size_t most) {
+                                      std::size_t most,
+                                      std::optional<trial_no> trial) {
   // In this order: whatever comes before the end is there when it has ended.
   const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
   const auto rows = rows_of(most, events_per_call_max);
-  auto events = store_->load_events(id, after, rows);
+  auto events = store_->load_events(id, after, rows, trial);
   if (!events)
     return events.failure();
   const bool are_last = events->size() < rows && has_ended(study->state);
@@ -428,6 +450,16 @@ expected<archive::totals> archive::count() {
   if (!workloads)
     return workloads.failure();
   return totals{std::move(*states), std::move(*workloads)};
+}
+
+expected<std::vector<checkpoints_view>> archive::checkpoints() {
+  const auto all = store_->load_checkpoint_bytes();
+  if (!all)
+    return all.failure();
+  std::vector<checkpoints_view> result;
+  for (const auto& [key, bytes] : *all)
+    result.push_back({key, bytes});
+  return result;
 }
 
 } // namespace hippo

@@ -33,7 +33,15 @@ struct study_view {
   double saved_seconds = 0;   ///< that shared steps would have taken
   double stopped_seconds = 0; ///< that trials given up would have taken yet
   std::optional<stored_trial> best; ///< none of a study of several metrics
+  /// When that value was heard of, in seconds since 1970.
+  std::optional<double> improved;
   std::string front; ///< `front_saved`; empty: it wants one best value
+};
+
+/// What the checkpoints of a workload take.
+struct checkpoints_view {
+  std::string workload_key;
+  std::uint64_t bytes = 0;
 };
 
 /// A part of what a study has heard.
@@ -75,8 +83,10 @@ public:
   /// @returns `errc::invalid_argument` if there is no result
   expected<stored_trial> best(study_id study);
 
+  /// @param trial whose events are wanted; nothing: all
   expected<events_view> events(study_id study, std::uint64_t after,
-                               std::size_t most);
+                               std::size_t most,
+                               std::optional<trial_no> trial = {});
 
   /// A trial, where it stands, and what it has measured there.
   struct progress_view {
@@ -132,6 +142,9 @@ public:
   };
   expected<totals> count();
 
+  /// What checkpoints take, by workload.
+  expected<std::vector<checkpoints_view>> checkpoints();
+
   expected<stored_plan> plan(const std::string& workload_key) {
     return store_->load_plan(workload_key);
   }
@@ -154,6 +167,9 @@ private:
   expected<study_history*> history_of(study_id study);
 
   expected<study_view> view_of(stored_study study);
+  /// Returns when a study's best value was heard of.
+  expected<std::optional<double>> improved(study_id study,
+                                           const stored_trial& best);
   /// Returns a study as it was submitted, if its workload is still known.
   expected<study_spec> spec_of(study_id study);
   /// Where the checkpoints of a workload key lie.
@@ -167,6 +183,13 @@ private:
   /// `kept_history_bytes`.
   std::list<std::pair<study_id, study_history>> histories_;
   std::map<study_id, study_view> ended_;      ///< by study, texts left out
+  /// Where a study's best value was measured, and when.
+  struct improvement {
+    trial_no trial{};
+    step_t step = 0;
+    std::optional<double> time;
+  };
+  std::map<study_id, improvement> improved_; ///< by study
 };
 
 } // namespace hippo

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-
 #include "gateway/http_actions.hpp"
 #include "gateway/http_body.hpp"
 #include "gateway/http_json.hpp"
@@ -40,6 +39,11 @@ constexpr std::size_t sent_bytes_max = 2 * study_text_bytes_max;
 /// How often it tells of news at most: all pages at the same moments, so that
 /// one answer is made for all of them.
 constexpr auto stream_interval = 500 * kj::MILLISECONDS;
+
+/// Begins a stream: who loses it may come back after so many milliseconds. With
+/// the first event, or instead of one.
+constexpr auto retry = "retry: 1000\n"_kj;
+constexpr auto hello = "retry: 1000\n\n"_kj;
 
 /// How old what runs may be that a page is told of.
 constexpr auto live_age_max = 400 * kj::MILLISECONDS;
@@ -261,23 +265,19 @@ private:
     headers.add("Cache-Control", "no-store");
     auto out = response.send(200, "OK", headers);
     auto& to = *out;
-    auto told = heard ? write_hello(to).then([=, this, &to] {
-                          return tell_after(to, *heard);
-                        })
-                      : tell_of_news(to, queries_.news());
+    auto told = heard ? to.write(hello.begin(), hello.size())
+                          .then([=, this, &to] {
+                            return tell_after(to, *heard);
+                          })
+                      : tell_of_news(to, queries_.news(), retry);
     return told.attach(kj::mv(out));
   }
 
-  /// Says that the stream is there, to somebody for whom there is no news.
-  static kj::Promise<void> write_hello(kj::AsyncOutputStream& out) {
-    static constexpr kj::StringPtr text = ": nothing new\n\n"_kj;
-    return out.write(text.begin(), text.size());
-  }
-
   kj::Promise<void> tell_of_news(kj::AsyncOutputStream& out,
-                                 std::uint64_t version) {
-    auto text = kj::heapString(
-      kj::str("id: ", life_, version, "\nevent: news\ndata: {}\n\n"));
+                                 std::uint64_t version,
+                                 kj::StringPtr before = ""_kj) {
+    auto text = kj::heapString(kj::str(before, "id: ", life_, version,
+                                       "\nevent: news\ndata: {}\n\n"));
     auto written = out.write(text.begin(), text.size());
     return written.attach(kj::mv(text)).then([=, this, &out] {
       return tell_after(out, version);
@@ -360,13 +360,17 @@ private:
         return only(x, [&] { return show(how, [this] {
           return queries_.trees();
         }); });
+      if (path[1] == "service")
+        return only(x, [&] { return show(how, [this] {
+          return queries_.keeps();
+        }); });
     }
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
       return study(std::move(x), how);
     return failure(404, "there is nothing here; there are /, /healthz, "
                         "/metrics, /api/studies, /api/trainers, /api/timeline, "
-                        "/api/tree and /api/stream");
+                        "/api/tree, /api/service and /api/stream");
   }
 
   /// What is asked of one study.
@@ -397,11 +401,20 @@ private:
       });
     }
     if (what == "events") {
+      const bool is_of_trial = x.query.contains("trial");
       const auto after = take_number(x, "after", 0);
-      if (!after)
-        return to_exception(after.failure());
+      const auto trial = take_number(x, "trial", 0);
+      if (!after || !trial)
+        return to_exception(!after ? after.failure() : trial.failure());
       return only(x, [&] {
-        return of_study([=, this](auto y) { return show_events(y, *after); });
+        return of_study([=, this](auto y) {
+          return shown_events(
+            is_of_trial
+              ? queries_.events_of(y, *trial, *after, events_per_call_max)
+              : queries_.events(y, *after, events_per_call_max,
+                                queries_.timer().now()),
+            *after);
+        });
       });
     }
     if (is_columns(what)) {
@@ -467,15 +480,14 @@ private:
     return keep(how, live_age_max, std::move(ask));
   }
 
-  kj::Promise<reply> show_events(study_id study, std::uint64_t after) {
-    return queries_
-      .events(study, after, events_per_call_max, queries_.timer().now())
-      .then([after](events_view x) {
-        return json_reply(
-          {{"events", shown(x.events)},
-           {"next", x.events.empty() ? after : x.events.back().id},
-           {"ended", x.study_has_ended}});
-      });
+  static kj::Promise<reply> shown_events(kj::Promise<events_view> from,
+                                         std::uint64_t after) {
+    return from.then([after](events_view x) {
+      return json_reply(
+        {{"events", shown(x.events)},
+         {"next", x.events.empty() ? after : x.events.back().id},
+         {"ended", x.study_has_ended}});
+    });
   }
 
   kj::Promise<reply> health() {

@@ -57,10 +57,12 @@ http_json shown(const live_study_view& x) {
     {"workload", x.stored.workload_key},
     {"trials", x.stored.counts.trials},
     {"finished", x.stored.counts.finished},
+    {"trials_by_state", x.stored.counts.by_state},
     {"asked_steps", x.stored.counts.asked_steps},
     {"delivered_steps", x.stored.counts.delivered_steps},
     {"shared_steps", x.stored.counts.shared_steps},
     {"best", x.stored.best ? shown(*x.stored.best) : http_json(nullptr)},
+    {"improved", number_or_null(x.stored.improved)},
     {"active_seconds", x.active_seconds},
     {"step_seconds", x.stored.step_seconds},
     {"cost_seconds", x.stored.cost_seconds},
@@ -100,9 +102,14 @@ http_json shown(const stored_event& x) {
 
 http_json shown(const trainer_view& x) {
   http_json lease = nullptr;
+  auto ids = http_json::array();
+  if (x.lease)
+    for (const auto id : x.lease->studies)
+      ids.push_back(number_of(id));
   if (x.lease)
     lease = {{"lanes", x.lanes},
              {"studies", x.studies},
+             {"study_ids", std::move(ids)},
              {"what", x.what},
              {"at", x.lease->at},
              {"to", x.lease->to},
@@ -116,6 +123,18 @@ http_json shown(const trainer_view& x) {
           {"sick", text_or_null(x.trainer.sick)},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
+}
+
+http_json shown(const service_view& x) {
+  auto checkpoints = http_json::array();
+  for (const auto& y : x.checkpoints)
+    checkpoints.push_back({{"workload", y.workload_key}, {"bytes", y.bytes}});
+  return {{"checkpoints", std::move(checkpoints)},
+          {"checkpoint_bytes_max", number_or_null(x.checkpoint_bytes_max)},
+          {"memory_bytes", x.memory_bytes},
+          {"memory_bytes_max", number_or_null(x.memory_bytes_max)},
+          {"merge_rate", number_or_null(x.merge_rate)},
+          {"k_wise_merge_rate", number_or_null(x.k_wise_merge_rate)}};
 }
 
 /// Shows stage trees, together at most `shown_stages_max` stages.

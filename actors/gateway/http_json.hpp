@@ -15,6 +15,7 @@ http_json shown(const stored_trial& x);
 http_json shown(const live_study_view& x);
 http_json shown(const stored_event& x);
 http_json shown(const trainer_view& x);
+http_json shown(const service_view& x);
 
 /// Shows stage trees, together at most `shown_stages_max` stages.
 http_json shown(const std::vector<merger_overview>& trees);

@@ -6,6 +6,7 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
+#include "hippo/core/ratio.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/preview/sharing_notes.hpp"
 #include "hippo/report/report.hpp"
@@ -193,6 +194,14 @@ kj::Promise<events_view> query_service::events(study_id study,
     });
 }
 
+kj::Promise<events_view> query_service::events_of(study_id study,
+                                                  trial_no trial,
+                                                  std::uint64_t after,
+                                                  std::size_t most) {
+  return read<events_view>(
+    [=](archive& x) { return x.events(study, after, most, trial); });
+}
+
 kj::Promise<live_study_view> query_service::wait(study_id study,
                                         kj::TimePoint deadline) {
   const auto seen = watch_.version();
@@ -336,6 +345,35 @@ kj::Promise<live_view> query_service::live() {
         return std::move(*result);
       });
     });
+}
+
+kj::Promise<service_view> query_service::keeps() {
+  return live().then([this](live_view now) {
+    service_view result;
+    result.checkpoint_bytes_max = sources_.checkpoint_bytes_max;
+    result.memory_bytes_max = now.memory_bytes_max;
+    for (const auto& kvp : now.studies)
+      result.memory_bytes += kvp.second.memory_bytes;
+    std::uint64_t delivered = 0, unique = 0, unique_of_each = 0;
+    for (const auto& x : now.mergers) {
+      result.memory_bytes += x.memory_bytes;
+      delivered += x.figures.delivered_steps;
+      unique += x.figures.unique_delivered_steps;
+      for (const auto& y : x.by_study)
+        unique_of_each += y.unique_delivered_steps;
+    }
+    if (unique > 0) {
+      result.merge_rate = ratio(delivered, unique);
+      result.k_wise_merge_rate = ratio(unique_of_each, unique);
+    }
+    return read<std::vector<checkpoints_view>>(
+             [](archive& x) { return x.checkpoints(); })
+      .then([result = std::move(result)](
+              std::vector<checkpoints_view> all) mutable {
+        result.checkpoints = std::move(all);
+        return std::move(result);
+      });
+  });
 }
 
 kj::Promise<std::vector<trainer_view>> query_service::trainers() {

@@ -32,6 +32,20 @@ struct query_sources {
   coordinator_actor coordinator{};
   pool_actor pool{};
   journal_actor journal{};
+  /// What checkpoints may take; nothing: no limit, or it is not known.
+  std::optional<std::uint64_t> checkpoint_bytes_max{};
+};
+
+/// What a service keeps, and what merging has come to.
+struct service_view {
+  std::vector<checkpoints_view> checkpoints;
+  std::optional<std::uint64_t> checkpoint_bytes_max; ///< nothing: no limit
+  /// What the books of studies and plans take in memory, about.
+  std::uint64_t memory_bytes = 0;
+  std::optional<std::uint64_t> memory_bytes_max; ///< nothing: no limit
+  // Of the plans in memory; nothing if nothing was delivered.
+  std::optional<double> merge_rate;        ///< p: docs/sharing.md
+  std::optional<double> k_wise_merge_rate; ///< q
 };
 
 /// What the actors say of what runs now.
@@ -101,6 +115,9 @@ public:
   /// Waits for events, if there are none, until `deadline`.
   kj::Promise<events_view> events(study_id study, std::uint64_t after,
                                   std::size_t most, kj::TimePoint deadline);
+  /// Returns events of a trial.
+  kj::Promise<events_view> events_of(study_id study, trial_no trial,
+                                     std::uint64_t after, std::size_t most);
 
   /// Waits for a study's end, until `deadline`.
   kj::Promise<live_study_view> wait(study_id study,
@@ -151,6 +168,9 @@ public:
 
   /// How the journal does.
   kj::Promise<journal_status> health();
+
+  /// What the service keeps.
+  kj::Promise<service_view> keeps();
 
   // -- what changes something -------------------------------------------------
 

@@ -118,6 +118,60 @@ TEST_F(PageTest, AsksForNothingThatIsNotThere) {
     EXPECT_EQ(status_of(get(path)), 404) << path;
 }
 
+// -- one study, one trial, the service ----------------------------------------
+
+TEST_F(PageTest, AStudySaysWhenItImprovedAndInWhichStatesItsTrialsAre) {
+  open();
+  train(grid_text);
+  const auto study = columns("/api/studies/grid");
+  EXPECT_EQ(study.at("trials_by_state"), (json{{"COMPLETE", 3}}));
+  const auto& best = study.at("best");
+  const auto all = columns("/api/studies/grid/events");
+  double heard = 0;
+  for (const auto& x : all.at("events"))
+    if (x.at("trial") == best.at("trial")
+        && x.at("step") == best.at("best").at("step"))
+      heard = x.at("time");
+  EXPECT_EQ(study.at("improved"), heard);
+}
+
+TEST_F(PageTest, EventsOfATrial) {
+  open();
+  train(grid_text);
+  const auto all = columns("/api/studies/grid/events").at("events");
+  const std::string path = "/api/studies/grid/events?trial=2&after=";
+  const auto mine = columns(path + "0");
+  std::vector<int> steps;
+  for (const auto& x : mine.at("events")) {
+    EXPECT_EQ(x.at("trial"), 2);
+    EXPECT_NE(std::find(all.begin(), all.end(), x), all.end());
+    steps.push_back(x.at("step"));
+  }
+  EXPECT_EQ(steps, (std::vector{1, 2, 3, 4}));
+  EXPECT_EQ(mine.at("next"), mine.at("events").back().at("id"));
+  const auto rest = columns(path + mine.at("next").dump());
+  EXPECT_TRUE(rest.at("events").empty());
+  EXPECT_EQ(rest.at("next"), mine.at("next"));
+  EXPECT_EQ(status_of(get("/api/studies/grid/events?trial=two")), 400);
+}
+
+TEST_F(PageTest, TheServiceSaysWhatItKeeps) {
+  open();
+  const auto none = columns("/api/service");
+  EXPECT_TRUE(none.at("checkpoints").empty());
+  EXPECT_TRUE(none.at("merge_rate").is_null());
+  EXPECT_TRUE(none.at("checkpoint_bytes_max").is_null()) << "no limit";
+  train(grid_text);
+  // 12 steps were delivered, and 10 of them trained, all by one study.
+  const auto x = columns("/api/service");
+  EXPECT_DOUBLE_EQ(x.at("merge_rate"), 1.2);
+  EXPECT_DOUBLE_EQ(x.at("k_wise_merge_rate"), 1);
+  ASSERT_EQ(x.at("checkpoints").size(), 1u);
+  EXPECT_EQ(x.at("checkpoints")[0].at("workload"),
+            columns("/api/studies/grid").at("workload"));
+  EXPECT_GT(x.at("memory_bytes"), 0);
+}
+
 // -- studies by columns -------------------------------------------------------
 
 TEST_F(PageTest, ATableHasARowForEachTrial) {

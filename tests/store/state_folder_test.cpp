@@ -250,6 +250,18 @@ TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   ASSERT_EQ(rest.size(), 1u);
   EXPECT_EQ(rest[0].id, events[2].id);
   EXPECT_EQ(folder->load_events(study_id{2}, 0, 100)->size(), 1u);
+  // Those of one trial, and when it was measured.
+  const auto of_trial = *folder->load_events(study_id{1}, 0, 100, 5);
+  ASSERT_EQ(of_trial.size(), 1u);
+  EXPECT_EQ(of_trial[0].id, events[3].id);
+  EXPECT_EQ(std::get<trial_measured>(of_trial[0].what).values, fourth.values);
+  EXPECT_TRUE(folder->load_events(study_id{1}, events[3].id, 100, 5)->empty());
+  EXPECT_TRUE(folder->load_events(study_id{1}, 0, 100, 3)->empty());
+  EXPECT_EQ(*folder->load_time(study_id{1}, 5, 6), events[3].time);
+  EXPECT_EQ(*folder->load_time(study_id{1}, 5, 5), std::nullopt);
+  EXPECT_EQ(*folder->load_time(study_id{2}, 5, 6), std::nullopt);
+  EXPECT_EQ(*folder->load_time(study_id{1}, 2, 6), std::nullopt)
+    << "it failed there";
 }
 
 TEST_F(StateFolderTest, ChoicesComeBackAsTheyWere) {

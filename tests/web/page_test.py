@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -37,10 +38,11 @@ def train(ctx):
     state = {"x": 0.0}
     for step in ctx.steps(state=state):
         state["x"] += ctx.hp.lr(step)
-        print("at", step, "with", ctx.hp.width(step))
-        if ctx.hp.width(step) == 3 and step == 2:
+        width = ctx.hp.width(step)
+        print("at", step, "with", width)
+        if width == 3 and step == 2:
             raise ValueError("width 3 is one too many")
-        yield lambda: {"value": state["x"] / ctx.hp.width(step)}
+        yield lambda: {"value": state["x"] / width, "size": width}
 """
 STUDY = """
 study: small
@@ -54,6 +56,27 @@ space:
       - multistep: {initial: 0.5, milestones: [3], gamma: 0.5}
       - 0.25
   width: {choice: [1, 2, 3]}
+algorithm: grid
+"""
+
+# One that goes on while it is looked at.
+SLOW_CODE = """
+import time
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    for step in ctx.steps(state={}):
+        time.sleep(0.1)
+        lr = ctx.hp.lr(step)
+        yield lambda: {"value": lr * step}
+"""
+SLOW = """
+study: NAME
+workload: {python: 'slow.py:train', python_executable: PYTHON}
+objective: {metric: value, direction: maximize}
+steps: {max: 100000}
+space: {lr: {choice: [0.5]}}
 algorithm: grid
 """
 
@@ -125,14 +148,43 @@ class Service:
             stdout=subprocess.DEVNULL, stderr=log)
         log.close()
         said = wait_for("the service", lambda: re.search(
-            r"people look at (http://127\.0\.0\.1:(\d+)/)",
-            (self.folder / "serve.log").read_text()))
+            r"people look at (http://127\.0\.0\.1:(\d+)/)", self.log()))
         self.url, self.port = said[1], int(said[2])
+
+    def log(self):
+        return (self.folder / "serve.log").read_text()
+
+    def door(self, who):
+        """Where trainers or clients connect to."""
+        return re.search(rf"{who} connect to (\S+)", self.log())[1]
 
     def end(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
         self.process.wait(PATIENCE)
+
+
+def write_study(folder, file, code, name, text):
+    (folder / file).write_text(code)
+    (folder / name).write_text(text.replace("PYTHON", os.sys.executable))
+
+
+# What is on a canvas: nothing yet (null), that it is hidden, words that say why
+# it is empty (if it may be), or how many colours.
+PAINTED = """(x, mayBeEmpty) => {
+  if (!x.checkVisibility()) return {hidden: true};
+  if (mayBeEmpty && x.dataset.drawn === "empty")
+    return {words: x.parentElement.querySelector("p").textContent};
+  if (x.dataset.drawn !== "whole") return null;
+  const copy = new OffscreenCanvas(x.width, x.height).getContext("2d");
+  copy.drawImage(x, 0, 0);
+  const {data} = copy.getImageData(0, 0, x.width, x.height);
+  const found = new Set();
+  for (let i = 0; i < data.length; i += 4)
+    if (data[i + 3] > 40)
+      found.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+  return {colours: found.size};
+}"""
 
 
 class Browser(unittest.TestCase):
@@ -145,6 +197,14 @@ class Browser(unittest.TestCase):
             executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"),
             args=["--no-sandbox"])  # who runs tests as root has none
         cls.addClassCleanup(cls.browser.close)
+        folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.trained = pathlib.Path(folder.name)
+        if TRAINER:
+            write_study(cls.trained, "train.py", CODE, "study.yaml", STUDY)
+            subprocess.run([HIPPO, "run", "study.yaml", "--quiet", "--state",
+                            "state", "--trainers", "2"], cwd=cls.trained,
+                           check=True, capture_output=True)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
@@ -152,12 +212,8 @@ class Browser(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_study(self):
-        (self.folder / "train.py").write_text(CODE)
-        python = os.sys.executable
-        (self.folder / "study.yaml").write_text(STUDY.replace("PYTHON", python))
-        subprocess.run([HIPPO, "run", "study.yaml", "--quiet", "--state",
-                        "state", "--trainers", "2"], cwd=self.folder,
-                       check=True, capture_output=True)
+        """A state folder in which a study was run."""
+        shutil.copytree(self.trained / "state", self.folder / "state")
 
     def change(self, script):
         """Changes what is stored, by SQL."""
@@ -175,6 +231,7 @@ class Browser(unittest.TestCase):
         other hosts, are noted."""
         page = self.browser.new_page(**options)
         self.addCleanup(page.close)
+        page.set_default_timeout(1000 * PATIENCE)  # of what it is told to do
         page.troubles = []
         page.on("pageerror", lambda x: page.troubles.append(str(x)))
         page.on("console", lambda x: x.type == "error"
@@ -188,31 +245,19 @@ class Browser(unittest.TestCase):
 
     def assert_drawn(self, page, may_be_empty=False):
         """Every chart has marks on it, once it is seen, or says why not. One
-        with nothing to show for it may hide meanwhile."""
+        with nothing to show for it may hide meanwhile: all of a chart is looked
+        at in the same moment."""
         for canvas in page.locator("canvas").element_handles():
             canvas.evaluate("x => x.scrollIntoView()")
-            page.wait_for_function(
-                "([x, drawn]) => !x.checkVisibility() "
-                "|| drawn.includes(x.dataset.drawn)",
-                arg=[canvas, ["whole"] + ["empty"] * may_be_empty],
-                timeout=1000 * PATIENCE)
-            if not canvas.is_visible():
-                continue
-            if canvas.get_attribute("data-drawn") == "empty":
-                self.assertTrue(canvas.evaluate(
-                    "x => x.parentElement.querySelector('p').textContent"))
-                continue
-            colours = canvas.evaluate("""x => {
-                const copy = new OffscreenCanvas(x.width, x.height)
-                  .getContext("2d");
-                copy.drawImage(x, 0, 0);
-                const {data} = copy.getImageData(0, 0, x.width, x.height);
-                const found = new Set();
-                for (let i = 0; i < data.length; i += 4)
-                  if (data[i + 3] > 40)
-                    found.add(data[i] + "," + data[i + 1] + "," + data[i + 2]);
-                return found.size;}""")
-            self.assertGreater(colours, 0, canvas.get_attribute("aria-label"))
+            name = canvas.get_attribute("aria-label")
+            # Not page.wait_for_function: what it asks again it asks by eval,
+            # which the page's policy forbids.
+            found = wait_for(name, lambda: canvas.evaluate(
+                PAINTED, may_be_empty))
+            if "words" in found:
+                self.assertNotIn(found["words"], ("", "Loading …"), name)
+            elif "hidden" not in found:
+                self.assertGreater(found["colours"], 0, name)
 
     def assert_accessible(self, page):
         found = Axe().run(page)
@@ -249,6 +294,12 @@ class Browser(unittest.TestCase):
         self.run_study()
         service = self.serve()
         page = self.open(service)
+        first = page.get_by_role("region", name="Studies").get_by_role(
+            "row").nth(1)
+        expect(first.get_by_role("img", name="6 COMPLETE, 3 FAILED")
+               ).to_be_visible()
+        expect(first).to_contain_text(re.compile(
+            r"3 value.* (just now|ago).*9 / 9"))
         page.get_by_role("link", name="small").click()
         expect(page.get_by_role("heading", name="small")).to_be_visible()
         trials = page.get_by_role("region", name="Trials", exact=True)
@@ -261,8 +312,8 @@ class Browser(unittest.TestCase):
             if closed.is_visible():
                 closed.click()
         for name in ("Best value", "Learning curves", "Distribution of values",
-                     "Hyper-parameters", "Schedules", "One at a time",
-                     "Two together", "Stage tree"):
+                     "Pareto front", "Hyper-parameters", "Schedules",
+                     "One at a time", "Two together", "Stage tree"):
             behind = page.get_by_role("region", name=f"{name}, as a table")
             self.assertGreater(behind.get_by_role("row").count(), 1, name)
         self.assert_accessible(page)
@@ -318,17 +369,15 @@ class Browser(unittest.TestCase):
         self.assertEqual(3.0, values[0])
         # A choice on an axis is a choice in the table.
         chart = page.get_by_role("img", name="Hyper-parameters of trials")
-        chart.scroll_into_view_if_needed()
-        box = chart.bounding_box()
-        page.mouse.move(box["x"] + 60, box["y"] + 25)
+        chart.hover(position={"x": 60, "y": 25})
         page.mouse.down()
-        page.mouse.move(box["x"] + 60, box["y"] + 120, steps=3)
+        chart.hover(position={"x": 60, "y": 120})
         page.mouse.up()
         expect(rows).to_have_count(3 + 1)
         page.get_by_role("button", name="Show all trials").click()
         expect(rows).to_have_count(9 + 1)
         # A trial that failed says why, and where it parted from others.
-        rows.filter(has_text="FAILED").first.get_by_role(
+        rows.filter(has_text=re.compile("FAILED")).first.get_by_role(
             "link").click()
         expect(page.get_by_text("width 3 is one too many").first
                ).to_be_visible()
@@ -336,7 +385,24 @@ class Browser(unittest.TestCase):
         expect(way).to_contain_text("width=3")
         expect(page.locator("section").filter(has_text="What it printed")
                .locator("pre")).to_contain_text("at 1 with 3")
+        happened = page.get_by_role("region", name="What happened").get_by_role(
+            "row")
+        expect(happened.nth(1)).to_contain_text(re.compile(
+            r"size 3, value 0\.\d+"))
+        expect(happened.last).to_contain_text("failed: ")
+        page.get_by_label("metric").select_option("size")
         self.assert_drawn(page)
+        # Who shares a stage, and back again.
+        expect(way.get_by_role("row").nth(1).get_by_role("link")
+               ).to_have_count(1)
+        here = page.url
+        other = way.get_by_role("link").first
+        number = other.inner_text()
+        other.click()
+        expect(page.get_by_role("heading", name=f"Trial {number} FAILED")
+               ).to_be_visible()
+        page.go_back()
+        self.assertEqual(here, page.url)
         # On this machine whoever looks may do what the command line does.
         page.go_back()
         page.get_by_role("button", name="Retry failed trials").click()
@@ -351,21 +417,76 @@ class Browser(unittest.TestCase):
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_three_hundred_trials_and_one(self):
         self.run_study()
-        for many, change in ((300, multiplied(300)), (1, """
+        left = "UPDATE trials SET state = 'PRUNED', steps = 3 WHERE trial > 99;"
+        for many, change in ((300, multiplied(300) + left), (1, """
                 DELETE FROM trials WHERE trial > 0;
                 DELETE FROM events WHERE trial > 0;""")):
             self.change(change)
             service = self.serve()
-            for view in "#/", "#/study/1", "#/study/1/trial/0", "#/trainers":
-                page = self.open(service, view)
-                if view == "#/study/1":
-                    expect(page.get_by_text(f"{many} of {many} trials")
+            page = self.open(service)
+            for view, title in (("", "Studies"), ("study/1", "small"),
+                                ("study/1/trial/0", "Trial 0"),
+                                ("trainers", "Trainers")):
+                page.goto(f"{service.url}#/{view}")
+                expect(page).to_have_title(f"{title} · Hippo")
+                if title == "small":
+                    expect(page.get_by_text(f"{many} of {many} trials",
+                                            exact=True)).to_be_visible()
+                if title == "small" and many == 300:
+                    # Where trials were left there is a rung to look at.
+                    rung = page.locator("select").filter(has_text="all trials")
+                    rung.select_option(label="the 297 at step 3")
+                    expect(page.get_by_text("297 of 300 trials")
                            ).to_be_visible()
                 self.assert_drawn(page, may_be_empty=many == 1)
                 self.assert_accessible(page)
-                self.assertEqual([], page.troubles)
-                page.close()
+            self.assertEqual([], page.troubles)
+            page.close()
             service.end()
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_while_it_trains(self):
+        service = self.serve()
+        for name in "one", "two":
+            write_study(self.folder, "slow.py", SLOW_CODE, f"{name}.yaml",
+                        SLOW.replace("NAME", name))
+            subprocess.run([HIPPO, "submit", f"{name}.yaml", "--server",
+                            service.door("clients")], cwd=self.folder,
+                           check=True, capture_output=True)
+        page = self.open(service)
+        expect(page.get_by_text("no trainer is connected").first
+               ).to_be_visible()
+        trainer = subprocess.Popen(
+            [TRAINER, "--connect", service.door("trainers")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        # Both wait for the same training.
+        studies = page.get_by_role("region", name="Studies")
+        expect(studies).to_contain_text("1 trainer, also for one")
+        expect(studies).to_contain_text("1 trainer, also for two")
+        expect(page.get_by_text("q = 2.00")).to_be_visible()
+        page.get_by_role("link", name="Trainers").click()
+        does = page.get_by_role("region", name="Trainers")
+        expect(does).to_contain_text("trains")
+        expect(does).to_contain_text(re.compile("one, two|two, one"))
+        expect(does).to_contain_text(re.compile(r"\d %"))
+        expect(page.get_by_text("being trained", exact=True)).to_be_visible()
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        page.goto(service.url + "#/study/1")
+        expect(page.get_by_text("1 trainer, also for two")).to_be_visible()
+        self.assert_drawn(page, may_be_empty=True)
+        # What runs says so, and by whom.
+        expect(page.locator("[data-part=tree]")).to_contain_text("1 stage")
+        page.get_by_role("img", name="Stage tree of the study").press("n")
+        expect(page.locator("#said")).to_contain_text(re.compile(
+            r"being trained by .+ \(at step \d"))
+        trainer.send_signal(signal.SIGTERM)
+        page.get_by_role("link", name="Trainers").click()
+        expect(does).to_contain_text("gone")
+        expect(does).to_contain_text("has left")
+        self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_ten_thousand_trials(self):
@@ -383,7 +504,7 @@ class Browser(unittest.TestCase):
                          viewport={"width": 700, "height": 900},
                          color_scheme="dark")
         expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
-               ).to_be_visible(timeout=1000 * PATIENCE)
+               ).to_be_visible()
         search = page.get_by_label("show only")
         search.fill("part<=0.3")
         expect(page.get_by_text(f"6,001 of {LARGE:,} trials")).to_be_visible()
@@ -410,7 +531,7 @@ class Browser(unittest.TestCase):
             re.compile(r"\d stages"))
         asked = []
         page.on("request", lambda x: asked.append(x.url.split("/")[-1]))
-        for value in 7, 8:
+        for value in 77, 88:
             with page.expect_response(lambda x: "/table?" in x.url
                                       and x.status == 200):
                 self.change(f"UPDATE trials SET best_value = {value} "
@@ -420,7 +541,7 @@ class Browser(unittest.TestCase):
         with page.expect_request(lambda x: x.url.endswith("/tree")):
             page.get_by_role("button", name="Stage tree").click()
         trials.scroll_into_view_if_needed()
-        expect(trials.get_by_role("cell", name="8", exact=True)
+        expect(trials.get_by_role("cell", name="88", exact=True)
                ).to_be_visible()
         self.assertEqual([], page.troubles)
 
@@ -431,10 +552,10 @@ class Browser(unittest.TestCase):
         page = self.open(service, "#/study/1")
         service.end(signal.SIGKILL)
         link = page.locator("#link")
-        expect(link).to_have_class("lost", timeout=1000 * PATIENCE)
+        expect(link).to_have_class("lost")
         expect(link).to_have_text("no connection to the service")
         service.start()
-        expect(link).to_have_class("live", timeout=1000 * PATIENCE)
+        expect(link).to_have_class("live")
         expect(page.get_by_role("heading", name="small")).to_be_visible()
         self.assertEqual([], page.troubles)
 
@@ -484,9 +605,9 @@ class Answers(unittest.TestCase):
     def test_the_stream_tells_of_what_is_stored(self):
         answer = self.get("/api/stream")
         self.assertEqual("text/event-stream", answer.headers["Content-Type"])
-        first = [answer.readline() for _ in range(4)]
-        self.assertRegex(b"".join(first),
-                         rb"id: \d+\.\d+\nevent: news\ndata: {}\n")
+        first = [answer.readline() for _ in range(5)]
+        self.assertRegex(b"".join(first), rb"retry: \d+\nid: \d+\.\d+\n"
+                         rb"event: news\ndata: {}\n\n")
 
 
 class Visitors(unittest.TestCase):
@@ -590,7 +711,9 @@ class Visitors(unittest.TestCase):
                 executable_path=os.environ.get("CHROMIUM",
                                                "/usr/bin/chromium"),
                 args=["--no-sandbox"])
+            expect.set_options(timeout=1000 * PATIENCE)
             page = browser.new_page()
+            page.set_default_timeout(1000 * PATIENCE)
             page.goto(f"http://127.0.0.1:{self.port}/")
             expect(page.get_by_role("alert")).to_contain_text("needs a token")
             page.goto(f"http://127.0.0.1:{self.port}/{self.token()[1]}")

@@ -229,7 +229,8 @@ std::optional<error> local_service::open() {
                                        options_.state + "/hippo.log",
                                        options_.catalogue.workloads,
                                        actors_.coordinator(), actors_.pool(),
-                                       actors_.journal()});
+                                       actors_.journal(),
+                                       options_.checkpoint_bytes_max});
   if (auto why = page_->open())
     return why;
   show_page(page_->address(), options_.quiet);

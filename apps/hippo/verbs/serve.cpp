@@ -254,7 +254,8 @@ gateway_options gateway_of(const serve_options& x, service& svc,
   gateway_options result;
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
-                    svc.pool(),      svc.journal()};
+                    svc.pool(),      svc.journal(),
+                    x.checkpoint_bytes_max};
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
   result.http_host = x.people.host;

@@ -373,7 +373,7 @@ state_reader::load_trials(study_id study, std::uint64_t first,
 
 expected<std::vector<stored_event>>
 state_reader::load_events(study_id study, std::uint64_t after,
-                          std::size_t most) {
+                          std::size_t most, std::optional<trial_no> trial) {
   struct measured_state {
     std::uint64_t workload = 0;
     node_id node{};
@@ -383,9 +383,14 @@ state_reader::load_events(study_id study, std::uint64_t after,
   std::vector<measured_state> states;
   auto result = read_all<stored_event>(
     database_.prepare("SELECT id, time, kind, trial, step, node, code, text,"
-                      " workload, shared FROM events WHERE study = ? AND id > ?"
-                      " ORDER BY id LIMIT ?"),
-    [&](sql_statement& x) { x.bind(1, study).bind(2, after).bind(3, most); },
+                      " workload, shared FROM events WHERE study = ?1"
+                      " AND id > ?2 AND (?4 IS NULL OR trial = ?4)"
+                      " ORDER BY id LIMIT ?3"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, after).bind(3, most);
+      if (trial)
+        x.bind(4, *trial);
+    },
     [&, i = std::size_t{0}](
       const sql_statement& row) mutable -> expected<stored_event> {
       auto event = event_in(row);
@@ -544,6 +549,18 @@ state_reader::load_node(study_id study, trial_no trial,
     });
 }
 
+expected<std::optional<double>>
+state_reader::load_time(study_id study, trial_no trial, step_t step) {
+  return read_first<double>(
+    database_.prepare("SELECT time FROM events WHERE study = ?1 AND trial = ?2"
+                      " AND step = ?3 AND kind = ?4 ORDER BY id"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind(2, trial).bind(3, step).bind_text(4,
+                                                              measured_kind);
+    },
+    [](const sql_statement& row) -> expected<double> { return row.real(0); });
+}
+
 expected<metrics> state_reader::load_metrics(study_id study,
                                              trial_no trial, step_t step) {
   auto query = database_.prepare(
@@ -617,24 +634,38 @@ state_reader::load_output(study_id study, trial_no trial,
 
 expected<state_reader::trial_counts>
 state_reader::count_trials(study_id study) {
+  trial_counts result;
   auto query = database_.prepare(
-    "SELECT count(*), total(state NOT IN (?2, ?3, ?4)), total(asked_to),"
-    " total(steps), total(shared), total(state = ?5),"
-    " total(CASE state WHEN ?5 THEN steps END) FROM trials WHERE study = ?1");
+    "SELECT state, count(*), total(asked_to), total(steps), total(shared)"
+    " FROM trials WHERE study = ?1 GROUP BY state");
   if (!query)
     return query.failure();
-  query->bind(1, study)
-    .bind_text(2, to_string(trial_state::pending))
-    .bind_text(3, to_string(trial_state::running))
-    .bind_text(4, to_string(trial_state::paused))
-    .bind_text(5, to_string(trial_state::pruned));
-  if (auto found = query->step(); !found)
-    return found.failure();
-  const auto sum = [&](int column) {
-    return static_cast<std::uint64_t>(query->real(column));
-  };
-  return trial_counts{query->number(0), sum(1), sum(2), sum(3),
-                      sum(4),           sum(5), sum(6)};
+  query->bind(1, study);
+  for (;;) {
+    const auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return result;
+    const auto sum = [&](int column) {
+      return static_cast<std::uint64_t>(query->real(column));
+    };
+    const auto state = std::string{query->text(0)};
+    const auto trials = query->number(1);
+    result.by_state[state] = trials;
+    result.trials += trials;
+    if (state != to_string(trial_state::pending)
+        && state != to_string(trial_state::running)
+        && state != to_string(trial_state::paused))
+      result.finished += trials;
+    result.asked_steps += sum(2);
+    result.delivered_steps += sum(3);
+    result.shared_steps += sum(4);
+    if (state == to_string(trial_state::pruned)) {
+      result.pruned = trials;
+      result.pruned_steps = sum(3);
+    }
+  }
 }
 
 expected<state_reader::state_counts> state_reader::count_states() {

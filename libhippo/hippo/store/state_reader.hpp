@@ -62,9 +62,11 @@ public:
                                                   std::size_t most);
 
   /// Returns what a study has received after event `after`, in its order.
-  expected<std::vector<stored_event>> load_events(study_id study,
-                                                  std::uint64_t after,
-                                                  std::size_t most);
+  /// @param trial whose events are wanted; nothing: all
+  /// @complexity O(events of the study after `after`) with a trial
+  expected<std::vector<stored_event>>
+  load_events(study_id study, std::uint64_t after, std::size_t most,
+              std::optional<trial_no> trial = {});
 
   /// Returns what a study has heard of one metric after event `after`, in its
   /// order. Cheaper than `load_events`, which reads all metrics.
@@ -97,6 +99,12 @@ public:
   expected<std::optional<node_id>>
   load_node(study_id study, trial_no trial, step_t step);
 
+  /// Returns when a study has heard what a trial measured at a step, in seconds
+  /// since 1970; nothing if it has not.
+  /// @complexity O(events of the study)
+  expected<std::optional<double>> load_time(study_id study, trial_no trial,
+                                            step_t step);
+
   /// Returns what was measured at a step of a trial, empty if nothing was or a
   /// client did.
   /// @complexity O(events of the study)
@@ -126,6 +134,7 @@ public:
     std::uint64_t shared_steps = 0;    ///< of these, see `stored_trial::shared`
     std::uint64_t pruned = 0;          ///< trials that were given up
     std::uint64_t pruned_steps = 0;    ///< how far these have been trained
+    std::map<std::string, std::uint64_t> by_state; ///< trials, by its name
   };
   expected<trial_counts> count_trials(study_id study);
 

@@ -1,0 +1,179 @@
+// A trial: its values, its way through the stage tree, what happened to it.
+import {clock, colour, element, moment, shown, span} from "./base.js";
+import {choice, lines} from "./charts.js";
+import {History} from "./data.js";
+import {panel} from "./panel.js";
+import {Schedules, schedulesOfTrial} from "./schedules.js";
+import {figures, state} from "./studies.js";
+import {table} from "./table.js";
+import {wayTree} from "./tree.js";
+
+const OUTPUT_PARTS = 20; // that are asked for
+const EVENT_PARTS = 20;
+const SHARERS = 6;       // that are named
+
+/** What a trial's training has printed. */
+async function printedBy(ask, id, no) {
+  let text = "";
+  for (let from = 0, i = 0; i < OUTPUT_PARTS; ++i) {
+    const part = await ask(
+      `api/studies/${id}/output?trial=${no}&from=${from}`);
+    text += part.text;
+    if (part.next === from) break;
+    from = part.next;
+  }
+  return text;
+}
+
+/** What the study has heard of a trial, asked for as it comes. */
+function heardOf(id, no) {
+  const all = [];
+  let next = 0;
+  return async ask => {
+    for (let i = 0; i < EVENT_PARTS; ++i) {
+      const part = await ask(
+        `api/studies/${id}/events?trial=${no}&after=${next}`);
+      if (!part.events.length) break;
+      all.push(...part.events.filter(x => !x.command
+        || OF_TRIAL.has(x.command)));
+      ({next} = part);
+    }
+    return all;
+  };
+}
+
+// Of what people want, what they want of a trial; the rest is of the study.
+const OF_TRIAL = new Set(["ask", "train", "tell", "retry"]);
+
+const inWords = x => x.measured ? Object.entries(x.measured).map(([name, v]) =>
+  `${name} ${shown(v, 6)}`).join(", ")
+  : x.failed ? `failed: ${x.failed.trim().split("\n").at(-1)}`
+    : x.chosen ? `its values were chosen: ${x.chosen}`
+      : `${x.command}${x.text ? `: ${x.text}` : ""}`;
+
+export function trialView(id, no) {
+  const head = element("div");
+  const history = new History(id), hear = heardOf(id, no);
+  const number = (name, label = name) => ({name, label, number: true});
+  const params = element("dl", {class: "figures"});
+
+  let events = [], study = null;
+  const measured = () => events.filter(x => x.measured);
+  const names = () => [...new Set(measured().flatMap(x =>
+    Object.keys(x.measured)))];
+  const chart = lines("Values of the trial", {xWord: "step"});
+  const metric = choice("metric", [], () => drawValues(true));
+  const values = panel("Values", {chart: chart.node, tools: [metric.node],
+    columns: () => [number("step"), ...names().map(name => ({...number(name),
+      key: x => x.measured[name], cell: x => shown(x.measured[name], 6)}))],
+    rows: measured});
+  function drawValues(now = false) {
+    const all = names(), some = measured();
+    metric.node.hidden = all.length < 2;
+    metric.offer(all.map(x => [x, x]), all.includes(study.metric)
+      ? study.metric : all[0]);
+    const name = metric.value || study.metric;
+    chart.set(some.length ? [{x: some.map(x => x.step), y: some.map(x =>
+      x.measured[name] ?? NaN), name: `trial ${no}`, bold: true, marks: true,
+    colour: colour("--accent")}] : [], {xLabel: "step", yLabel: name,
+      empty: "Nothing was measured of this trial yet"}, now);
+    values.refresh();
+  }
+
+  const sharers = x => {
+    if (!x.others.length) return "none";
+    const links = x.others.slice(0, SHARERS).flatMap((trial, i) => [
+      i ? ", " : "", element("a", {href: `#/study/${id}/trial/${trial}`},
+        String(trial))]);
+    const more = x.others.length - SHARERS;
+    return element("span", {}, ...links,
+      more > 0 ? ` and ${shown(more)} more` : "");
+  };
+  const path = table([
+    number("begin", "from step"), number("end", "to"),
+    {name: "label", label: "what changes"},
+    {name: "others", label: "trials that share it", key: x => x.others.length,
+      cell: sharers},
+    number("value", "at its end"),
+    {...number("seconds", "trained at"), cell: x => x.seconds === null ? ""
+      : clock(x.seconds)},
+    {...number("device", "device time"), cell: x => x.device
+      ? span(x.device) : ""},
+    {name: "trainer", label: "trainer, if in the last hour"},
+  ], {label: "Stages of the trial"});
+  const tree = wayTree();
+
+  const failure = element("div");
+  const schedules = schedulesOfTrial(), courses = new Schedules();
+  const log = table([
+    {name: "time", label: "when", cell: x => moment(x.time)}, number("step"),
+    {name: "what", label: "what", cell: inWords, key: inWords},
+  ], {label: "What happened to the trial"});
+  const happened = element("section", {class: "card wide"},
+    element("h2", {}, "What happened"), log.node);
+  const printed = element("pre", {tabindex: "0"});
+  const output = element("section", {class: "card wide", hidden: true},
+    element("h2", {}, "What it printed"), printed);
+  const node = element("div", {}, head, failure, element("div", {class: "grid"},
+    values.node, element("section", {class: "card"}, element("h2", {},
+      "Hyper-parameters"), params), schedules.node,
+    element("section", {class: "card wide"}, element("h2", {},
+      "Its way through the stage tree"), tree.node, path.node),
+    happened, output));
+
+  return {
+    node,
+    title: `Trial ${no}`,
+    async update(ask) {
+      const [of, nodes, exact, went, done, trainers, said, heard]
+        = await Promise.all([
+          ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
+          ask(`api/studies/${id}/trials?first=${no}&most=1`),
+          ask(`api/studies/${id}/schedules`), ask("api/timeline"),
+          ask("api/trainers"), printedBy(ask, id, no), hear(ask),
+          history.refresh(ask)]);
+      study = of;
+      events = heard;
+      const trial = exact[0];
+      if (trial?.trial !== no)
+        throw new Error(`study ${study.name} has no trial ${no}`);
+      head.replaceChildren(
+        element("h1", {}, `Trial ${no} `, state(trial.state)),
+        element("p", {class: "sub"}, "of ", element("a",
+          {href: `#/study/${id}`}, study.name), trial.chosen
+          ? `; its values were chosen: ${trial.chosen}` : ""),
+        figures([["best", shown(trial.best?.value, 8), trial.best
+          ? `at step ${trial.best.step}` : ""],
+        ["steps", shown(trial.steps), `of ${shown(trial.asked_steps)}`],
+        ["shared", shown(trial.shared_steps), "trained for others before"],
+        ...trial.predicted === null ? [] : [["expected",
+          shown(trial.predicted, 6), "by the model that chose it"]]]));
+      failure.replaceChildren(...(trial.failure ? [element("section",
+        {class: "card"}, element("h2", {}, "Why it failed"),
+        element("pre", {tabindex: "0"}, trial.failure))] : []));
+      // The table's are in short, these are all of their digits.
+      const brief = history.rows[history.place.get(no)]?.params ?? {};
+      params.replaceChildren(...Object.entries(trial.params)
+        .map(([name, x]) => element("div", {}, element("dt", {}, name),
+          element("dd", {}, element("small", {}, typeof x === "number"
+            ? shown(x, 12) : String(brief[name] ?? JSON.stringify(x)))))));
+      drawValues();
+      courses.set(went);
+      schedules.set(courses, no);
+      if (printed.textContent !== said) printed.textContent = said;
+      output.hidden = !said;
+      happened.hidden = !events.length;
+      log.set(events);
+      const by = new Map(); // stage -> who trained it
+      done.node.forEach((x, i) => {
+        if (done.workload[i] !== study.workload) return;
+        if (!by.has(x)) by.set(x, new Set());
+        by.get(x).add(done.trainer[i]);
+      });
+      path.set(tree.set(nodes, no).map(x => ({...x,
+        device: (x.end - x.begin) * study.step_seconds,
+        trainer: [...by.get(x.id) ?? []].map(y => trainers.find(z =>
+          z.number === y)?.name ?? `trainer ${y}`).join(", ")})));
+    },
+  };
+}
