@@ -482,8 +482,8 @@ TEST(MergeCore, ALeaseEndsWhereNobodyWithItsSettingsWaits) {
   EXPECT_EQ(x.trained, x.distinct());
 }
 
-/// Studies of which one, the first or a later one, says that the workload is to
-/// be run as it cannot be.
+/// Studies of which some say that the workload is to be run as it cannot be,
+/// each in its own way. They ask for trials at once, and for more later.
 class MergeCoreBadSettings : public testing::TestWithParam<unsigned> {};
 
 TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
@@ -491,22 +491,32 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   const auto below
     = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
   merge_world x;
-  const auto studies = 2 + below(3);
-  const auto bad = below(studies);
+  const auto studies = 2 + below(4);
+  std::vector<bool> is_bad(studies);
   for (unsigned i = 0; i < studies; ++i)
-    x.add_study(each_three, 1, false, interpreter(i == bad ? "bad" : "good"));
+    is_bad[i] = below(2) == 0;
+  is_bad[below(studies)] = true;
+  for (unsigned i = 0; i < studies; ++i)
+    x.add_study(each_three, 1, false,
+                interpreter(is_bad[i] ? "bad" + std::to_string(i) : "good"));
   x.apply(merge_event::started{});
   for (unsigned i = 0; i < 3; ++i)
     x.grant();
-  for (unsigned i = 0; i < studies; ++i) {
+  const auto train_more = [&](unsigned i) {
     std::vector<std::vector<segment>> trials;
     for (unsigned n = 1 + below(5); n > 0; --n)
       trials.push_back(x.change(.1 * below(2), 3 + 3 * below(2),
                                 .01 * below(3)));
     x.train(i, trials, 9);
-  }
-  for (int i = 0; i < 10'000; ++i) {
+  };
+  for (unsigned i = 0; i < studies; ++i)
+    if (below(4) > 0)
+      train_more(i);
+  int turns = 0;
+  for (; turns < 10'000; ++turns) {
     x.commit_all();
+    if (turns < 100 && below(10) == 0)
+      train_more(below(studies));
     x.pass(1); // for those who are to leave a path to others
     x.grant_for_demand();
     if (!x.demands.empty()) {
@@ -517,23 +527,63 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
     for (const auto& [id, y] : x.trainers)
       if (!y.jobs.empty())
         busy.push_back(id);
-    if (busy.empty())
+    if (busy.empty()) {
+      if (turns < 100)
+        continue;
       break;
+    }
     const auto id = busy[below(static_cast<unsigned>(busy.size()))];
     const auto lease = x.lease_of(id);
     const auto& work = x.trainers.at(id).jobs.at(lease).work;
-    if (work.workload.settings == interpreter("bad"))
+    if (work.workload.settings != interpreter("good"))
       x.end(id, lease, error{errc::training_failed, "no such program"});
     else
       x.step(id, lease);
   }
+  EXPECT_LT(turns, 10'000) << "it goes on without an end";
+  EXPECT_TRUE(x.blamed.empty()) << "a study's settings are no trainer's fault";
   for (unsigned i = 0; i < studies; ++i) {
-    EXPECT_TRUE(i == bad || x.studies[i].failed.empty()) << "study " << i;
+    EXPECT_TRUE(is_bad[i] || x.studies[i].failed.empty()) << "study " << i;
     x.expect_results_as_alone(i, each_three);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
+
+/// Whether at once or after a pause.
+TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
+  for (const bool paused : {false, true}) {
+    SCOPED_TRACE(paused);
+    merge_world x;
+    x.add_study(each_three, 1, false, interpreter("bad"));
+    x.add_study(each_three, 1, false, interpreter("good"));
+    x.apply(merge_event::started{});
+    x.train(0, {x.constant(.1)}, 9);
+    if (paused) {
+      x.apply(merge_event::paused_set{study_no{1}, true});
+      x.train(1, {x.constant(.1)}, 9);
+    }
+    for (int i = 0; i < 3; ++i)
+      x.grant();
+    for (int i = 0; i < 20 && x.studies[0].failed.empty(); ++i) {
+      for (const auto& kvp : std::map{x.trainers})
+        if (!kvp.second.jobs.empty())
+          x.end(kvp.first, x.lease_of(kvp.first),
+                error{errc::training_failed, "no such program"});
+      x.grant_for_demand();
+      x.commit_all();
+    }
+    ASSERT_EQ(x.studies[0].failed.size(), 1u);
+    if (paused)
+      x.apply(merge_event::paused_set{study_no{1}, false});
+    else
+      x.train(1, {x.constant(.1)}, 9);
+    x.grant_for_demand();
+    x.run_all();
+    EXPECT_TRUE(x.studies[1].failed.empty());
+    x.expect_results_as_alone(1, each_three);
+  }
+}
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;

@@ -121,6 +121,7 @@ void world::submit_study() {
 
 /// Asks a study for something; whether it did is remembered.
 void world::command(study_id id, study_command what) {
+  stood_.erase(id); // it need not stand there any more
   if (!is_up_)
     return;
   const auto client
@@ -155,6 +156,7 @@ void world::retry_ended(study_id id) {
   auto stored = store_->load_study(id);
   if (!stored)
     return; // the disk is as it is
+  stood_.erase(id);
   auto read = admit_study(stored->text, "study", simulated_workloads(),
                           {true, stored->algorithm});
   ended_.erase(id); // until it is said that it has not gone on
@@ -199,7 +201,6 @@ void world::command_study() {
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
-  stood_.erase(i->first); // it need not stand there any more
   if (x.what == verb::retry && ended_.count(i->first) > 0)
     retry_ended(i->first);
   else

@@ -42,6 +42,16 @@ placement place_on(const merge_view& view, trainer_id trainer, const path& x,
 
 } // namespace
 
+const settings_table::settings&
+settings_for(const merge_view& view, const std::vector<stage>& stages) {
+  if (view.settings.is_uniform())
+    return view.settings.of(study_no{});
+  const auto& first = stages.front();
+  return view.settings.choose(
+    view.chooser.waiting_for(first, first.begin),
+    [&](const auto& x) { return view.retries.is_spent(first, x); });
+}
+
 double training_seconds(const merge_view& view,
                         const std::vector<stage>& stages, step_t from) {
   double result = 0;
@@ -86,12 +96,13 @@ std::optional<path> next_path(const merge_view& view) {
 std::optional<placement> place(const merge_view& view, const path& x) {
   assert(!x.stages.empty());
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+  const auto& settings = settings_for(view, x.stages);
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, x)
-        || view.retries.is_left_to_others(trainer, x, [&](trainer_id y) {
-             return view.kinds.may_train(y, x);
-           }))
+        || view.retries.is_left_to_others(
+          trainer, x, settings,
+          [&](trainer_id y) { return view.kinds.may_train(y, x); }))
       continue;
     const auto next = place_on(view, trainer, x, own);
     // A lease that is at its end takes no more time from one beside it, but
