@@ -67,9 +67,9 @@ using verdict
 /// could not are to blame.
 ///
 /// Attempts count for the settings under which they were made: what one study
-/// says of how the workload is run may be why nobody got further, and no trainer
-/// is to blame for it. A state has failed when it has under the settings of all
-/// who wait for it.
+/// says of how the workload is run may be why nobody got further, and no
+/// trainer is to blame for it. A state has failed when it has under the
+/// settings of all who wait for it.
 ///
 /// @invariant of each failed state at least one trainer has tried, and no more
 ///            trainers than attempts were made
