@@ -92,7 +92,7 @@ void world::submit_study() {
   const auto text = random_study(studies_, what_, ++submitted_);
   auto read = admit_study(text, "study", simulated_workloads(), {true, {}});
   if (!read.study) {
-    fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
+    fail(refused_study + to_text(read.errors.at(0)) + "\n" + text);
     return;
   }
   tell("a client submits:\n" + text);
@@ -271,7 +271,8 @@ void world::heal() {
     add_trainer();
   if (!is_up_)
     boot_later(0s);
-  may_end_ = false;
+  // By then it has ended, if one of its actors was just ended.
+  after(1s, [this] { may_end_ = false; });
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
     for (const auto* x : states<study_state, study_actor>())
