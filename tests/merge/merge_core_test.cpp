@@ -1,5 +1,7 @@
 #include "hippo/merge/merge_core.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -124,6 +126,57 @@ TEST(MergeCore, ALateReportCountsIfNothingElseCameFirst) {
   x.grant();
   x.run_all();
   x.expect_all_as_alone();
+}
+
+/// Whether it can be had at all is found out again, by who has the lease.
+TEST(MergeCore, ALateReportOfWhatIsNotFiniteIsNoMeasurement) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto first = x.grant();
+  auto job = x.trainers.at(first).jobs.begin()->second;
+  auto late = x.train_to(job, job.work.stops.front());
+  ASSERT_FALSE(late.values.empty());
+  late.values.begin()->second = std::nan("");
+  x.lose(first);
+  x.report(late);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_TRUE(x.studies[0].trials.at(0).delivered.empty());
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AReportOfAnotherKindOfDeviceCancelsItsLease) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  x.step(id, lease); // the tree is of this trainer's kind
+  auto copy = x.trainers.at(id).jobs.at(lease);
+  auto lie = x.train_to(copy, copy.work.stops.at(copy.next_stop));
+  lie.device += " of another kind";
+  x.log.clear();
+  x.report(lie);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty()) << "it need not be sent again";
+  ASSERT_FALSE(x.log.empty());
+  EXPECT_NE(x.log.back().text.find("which is not of it"), std::string::npos);
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.size(), 1u);
+}
+
+TEST(MergeCore, AWeightThatIsNoNumberAboveZeroIsIgnored) {
+  for (const double weight : {0., -1., std::nan(""), HUGE_VAL}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    x.log.clear();
+    x.apply(merge_event::weight_set{study_no{}, weight});
+    ASSERT_EQ(x.log.size(), 1u) << weight;
+    EXPECT_NE(x.log[0].text.find("ignored the weight"), std::string::npos);
+    x.grant();
+    x.run_all();
+    x.expect_all_as_alone();
+  }
 }
 
 /// A report may come again long after: what was given up since is not there
@@ -618,6 +671,55 @@ double show(merge_world& x, trainer_id id, lease_id lease, step_t at,
     x.apply(merge_event::heartbeat{id, lease, at});
   }
   return shown;
+}
+
+TEST(MergeCore, ALaneThatStallsEndsTheOthersOfItsTrainer) {
+  auto options = laned(2);
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto jobs = x.trainers.at(id).jobs;
+  ASSERT_EQ(jobs.size(), 2u);
+  for (int i = 0; i < 100 && x.stalled.empty(); ++i) {
+    x.pass(5);
+    x.heartbeat(id, jobs.begin()->first);
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  for (const auto& kvp : jobs)
+    EXPECT_EQ(std::count(x.cancelled.begin(), x.cancelled.end(),
+                         std::pair{id, kvp.first}),
+              1);
+}
+
+TEST(MergeCore, WhatAnotherTrainerSaysOfALeaseShowsNothing) {
+  merger_options options;
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto other = x.grant();
+  const auto lease = x.lease_of(id);
+  for (step_t at = 0; at < 100 && x.stalled.empty(); ++at) {
+    x.pass(5);
+    x.apply(merge_event::heartbeat{other, lease, at});
+    x.heartbeat(id, lease);
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  EXPECT_EQ(x.stalled[0].trainer, id);
+}
+
+TEST(MergeCore, ATimeInWhichTheServiceStoodStillIsNoStall) {
+  merger_options options;
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  for (int i = 0; i < 5; ++i) {
+    x.pass(3600);
+    x.heartbeat(id, x.lease_of(id));
+  }
+  EXPECT_TRUE(x.stalled.empty());
 }
 
 TEST(MergeCore, AFirstEpochOfFortyMinutesIsNoStall) {

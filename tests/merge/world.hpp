@@ -39,9 +39,10 @@ struct world {
   }
 
   /// A study that measures at its last state, `end`.
-  study_no add_study(step_t end, double weight = 1) {
+  study_no add_study(step_t end, double weight = 1,
+                     const settings_table::settings& run_by = {}) {
     ledger.add_study(weight);
-    settings.add({});
+    settings.add(run_by);
     return plan.add_study({end, {end}});
   }
 

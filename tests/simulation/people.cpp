@@ -240,7 +240,7 @@ void world::drive_clients() {
                     + below(core.spec().max_steps - trial.asked_to);
         } else if (trial.acked >= trial.asked_to) {
           next.what = verb::tell;
-          next.text = R"({"state": "complete"})";
+          next.text = R"({"state": "COMPLETE"})";
         } else {
           continue;
         }

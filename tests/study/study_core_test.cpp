@@ -269,7 +269,7 @@ TEST(StudyCore, WhatNoCommandMakesPossibleIsNotStoredBesideOthers) {
   EXPECT_EQ(x.history_.size(), 1u);
   // A trial that is there by then can be ended.
   x.command(verb::ask);
-  const auto ended = x.command(verb::tell, 0, 0, R"({"state": "pruned"})");
+  const auto ended = x.command(verb::tell, 0, 0, R"({"state": "PRUNED"})");
   x.commit_all();
   EXPECT_EQ(x.refusal(ended), "");
   x.command(verb::ask);

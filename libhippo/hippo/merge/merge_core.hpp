@@ -111,7 +111,7 @@ private:
   void begin_lease(trainer_id trainer, path chosen);
   [[nodiscard]] running_lease make_lease(trainer_id trainer, path chosen);
   /// Gives a lease the settings of one of those who wait for it, and ends it
-  /// where nobody with these waits any more, or others are to be tried.
+  /// where nobody with these waits any more.
   void choose_settings(lease& to) const;
   /// Gives back trainers without a lease, to come again after a while.
   void cool_down_idle();

@@ -106,8 +106,7 @@ void merge_core::choose_settings(lease& to) const {
     return;
   const auto others
     = std::find_if(stages.begin() + 1, stages.end(), [&](const stage& x) {
-        return !settings_.is_of_any(chosen, waiting(x))
-               || retries_.is_spent(x, chosen);
+        return !settings_.is_of_any(chosen, waiting(x));
       });
   stages.erase(others, stages.end());
 }
