@@ -1,5 +1,7 @@
 #include "hippo/merge/merge_core.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <sstream>
@@ -124,6 +126,57 @@ TEST(MergeCore, ALateReportCountsIfNothingElseCameFirst) {
   x.grant();
   x.run_all();
   x.expect_all_as_alone();
+}
+
+/// Whether it can be had at all is found out again, by who has the lease.
+TEST(MergeCore, ALateReportOfWhatIsNotFiniteIsNoMeasurement) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto first = x.grant();
+  auto job = x.trainers.at(first).jobs.begin()->second;
+  auto late = x.train_to(job, job.work.stops.front());
+  ASSERT_FALSE(late.values.empty());
+  late.values.begin()->second = std::nan("");
+  x.lose(first);
+  x.report(late);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty());
+  EXPECT_TRUE(x.studies[0].trials.at(0).delivered.empty());
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AReportOfAnotherKindOfDeviceCancelsItsLease) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  x.step(id, lease); // the tree is of this trainer's kind
+  auto copy = x.trainers.at(id).jobs.at(lease);
+  auto lie = x.train_to(copy, copy.work.stops.at(copy.next_stop));
+  lie.device += " of another kind";
+  x.log.clear();
+  x.report(lie);
+  x.commit_all();
+  EXPECT_TRUE(x.unanswered.empty()) << "it need not be sent again";
+  ASSERT_FALSE(x.log.empty());
+  EXPECT_NE(x.log.back().text.find("which is not of it"), std::string::npos);
+  EXPECT_EQ(x.studies[0].trials.at(0).delivered.size(), 1u);
+}
+
+TEST(MergeCore, AWeightThatIsNoNumberAboveZeroIsIgnored) {
+  for (const double weight : {0., -1., std::nan(""), HUGE_VAL}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    x.log.clear();
+    x.apply(merge_event::weight_set{study_no{}, weight});
+    ASSERT_EQ(x.log.size(), 1u) << weight;
+    EXPECT_NE(x.log[0].text.find("ignored the weight"), std::string::npos);
+    x.grant();
+    x.run_all();
+    x.expect_all_as_alone();
+  }
 }
 
 /// A report may come again long after: what was given up since is not there
@@ -482,8 +535,8 @@ TEST(MergeCore, ALeaseEndsWhereNobodyWithItsSettingsWaits) {
   EXPECT_EQ(x.trained, x.distinct());
 }
 
-/// Studies of which one, the first or a later one, says that the workload is to
-/// be run as it cannot be.
+/// Studies of which some say that the workload is to be run as it cannot be,
+/// each in its own way. They ask for trials at once, and for more later.
 class MergeCoreBadSettings : public testing::TestWithParam<unsigned> {};
 
 TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
@@ -491,22 +544,32 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   const auto below
     = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
   merge_world x;
-  const auto studies = 2 + below(3);
-  const auto bad = below(studies);
+  const auto studies = 2 + below(4);
+  std::vector<bool> is_bad(studies);
   for (unsigned i = 0; i < studies; ++i)
-    x.add_study(each_three, 1, false, interpreter(i == bad ? "bad" : "good"));
+    is_bad[i] = below(2) == 0;
+  is_bad[below(studies)] = true;
+  for (unsigned i = 0; i < studies; ++i)
+    x.add_study(each_three, 1, false,
+                interpreter(is_bad[i] ? "bad" + std::to_string(i) : "good"));
   x.apply(merge_event::started{});
   for (unsigned i = 0; i < 3; ++i)
     x.grant();
-  for (unsigned i = 0; i < studies; ++i) {
+  const auto train_more = [&](unsigned i) {
     std::vector<std::vector<segment>> trials;
     for (unsigned n = 1 + below(5); n > 0; --n)
       trials.push_back(x.change(.1 * below(2), 3 + 3 * below(2),
                                 .01 * below(3)));
     x.train(i, trials, 9);
-  }
-  for (int i = 0; i < 10'000; ++i) {
+  };
+  for (unsigned i = 0; i < studies; ++i)
+    if (below(4) > 0)
+      train_more(i);
+  int turns = 0;
+  for (; turns < 10'000; ++turns) {
     x.commit_all();
+    if (turns < 100 && below(10) == 0)
+      train_more(below(studies));
     x.pass(1); // for those who are to leave a path to others
     x.grant_for_demand();
     if (!x.demands.empty()) {
@@ -517,23 +580,63 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
     for (const auto& [id, y] : x.trainers)
       if (!y.jobs.empty())
         busy.push_back(id);
-    if (busy.empty())
+    if (busy.empty()) {
+      if (turns < 100)
+        continue;
       break;
+    }
     const auto id = busy[below(static_cast<unsigned>(busy.size()))];
     const auto lease = x.lease_of(id);
     const auto& work = x.trainers.at(id).jobs.at(lease).work;
-    if (work.workload.settings == interpreter("bad"))
+    if (work.workload.settings != interpreter("good"))
       x.end(id, lease, error{errc::training_failed, "no such program"});
     else
       x.step(id, lease);
   }
+  EXPECT_LT(turns, 10'000) << "it goes on without an end";
+  EXPECT_TRUE(x.blamed.empty()) << "a study's settings are no trainer's fault";
   for (unsigned i = 0; i < studies; ++i) {
-    EXPECT_TRUE(i == bad || x.studies[i].failed.empty()) << "study " << i;
+    EXPECT_TRUE(is_bad[i] || x.studies[i].failed.empty()) << "study " << i;
     x.expect_results_as_alone(i, each_three);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
+
+/// Whether at once or after a pause.
+TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
+  for (const bool paused : {false, true}) {
+    SCOPED_TRACE(paused);
+    merge_world x;
+    x.add_study(each_three, 1, false, interpreter("bad"));
+    x.add_study(each_three, 1, false, interpreter("good"));
+    x.apply(merge_event::started{});
+    x.train(0, {x.constant(.1)}, 9);
+    if (paused) {
+      x.apply(merge_event::paused_set{study_no{1}, true});
+      x.train(1, {x.constant(.1)}, 9);
+    }
+    for (int i = 0; i < 3; ++i)
+      x.grant();
+    for (int i = 0; i < 20 && x.studies[0].failed.empty(); ++i) {
+      for (const auto& kvp : std::map{x.trainers})
+        if (!kvp.second.jobs.empty())
+          x.end(kvp.first, x.lease_of(kvp.first),
+                error{errc::training_failed, "no such program"});
+      x.grant_for_demand();
+      x.commit_all();
+    }
+    ASSERT_EQ(x.studies[0].failed.size(), 1u);
+    if (paused)
+      x.apply(merge_event::paused_set{study_no{1}, false});
+    else
+      x.train(1, {x.constant(.1)}, 9);
+    x.grant_for_demand();
+    x.run_all();
+    EXPECT_TRUE(x.studies[1].failed.empty());
+    x.expect_results_as_alone(1, each_three);
+  }
+}
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;
@@ -568,6 +671,55 @@ double show(merge_world& x, trainer_id id, lease_id lease, step_t at,
     x.apply(merge_event::heartbeat{id, lease, at});
   }
   return shown;
+}
+
+TEST(MergeCore, ALaneThatStallsEndsTheOthersOfItsTrainer) {
+  auto options = laned(2);
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto jobs = x.trainers.at(id).jobs;
+  ASSERT_EQ(jobs.size(), 2u);
+  for (int i = 0; i < 100 && x.stalled.empty(); ++i) {
+    x.pass(5);
+    x.heartbeat(id, jobs.begin()->first);
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  for (const auto& kvp : jobs)
+    EXPECT_EQ(std::count(x.cancelled.begin(), x.cancelled.end(),
+                         std::pair{id, kvp.first}),
+              1);
+}
+
+TEST(MergeCore, WhatAnotherTrainerSaysOfALeaseShowsNothing) {
+  merger_options options;
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto other = x.grant();
+  const auto lease = x.lease_of(id);
+  for (step_t at = 0; at < 100 && x.stalled.empty(); ++at) {
+    x.pass(5);
+    x.apply(merge_event::heartbeat{other, lease, at});
+    x.heartbeat(id, lease);
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  EXPECT_EQ(x.stalled[0].trainer, id);
+}
+
+TEST(MergeCore, ATimeInWhichTheServiceStoodStillIsNoStall) {
+  merger_options options;
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  for (int i = 0; i < 5; ++i) {
+    x.pass(3600);
+    x.heartbeat(id, x.lease_of(id));
+  }
+  EXPECT_TRUE(x.stalled.empty());
 }
 
 TEST(MergeCore, AFirstEpochOfFortyMinutesIsNoStall) {

@@ -300,6 +300,32 @@ TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   EXPECT_EQ(where->trainer, second_trainer);
 }
 
+/// As long as the path would be trained with the same settings.
+TEST(Place, TrainerThatHasFailedUnderSomeSettingsLeavesThoseToOthers) {
+  world x{1};
+  const retry_policy::settings a{{"folder", std::string{"a"}}},
+    b{{"folder", std::string{"b"}}};
+  const auto study = x.add_study(100, 1, a);
+  x.add_study(100, 1, b);
+  x.leases.add(first_trainer);
+  x.leases.add(second_trainer);
+  const auto node = x.add_trial(study, 100);
+  const auto failed = x.begin(first_trainer, 0, node);
+  x.retries.set_able({first_trainer, second_trainer});
+  auto lease = *x.leases.find(failed);
+  x.end(failed);
+  x.begin(second_trainer, 0, x.add_trial(study, 100));
+  const auto fail_by = [&](const retry_policy::settings& by) {
+    lease.work.workload.settings = by;
+    x.retries.judge(lease, {failed, 4, error{errc::training_failed, ""}, {}},
+                    x.plan);
+  };
+  fail_by(b);
+  EXPECT_TRUE(place(x.view(), x.path_on(node)));
+  fail_by(a);
+  EXPECT_FALSE(place(x.view(), x.path_on(node)));
+}
+
 /// A trainer of two lanes, one of which trains `width` 1, and two paths that
 /// wait: one that fits and a longer one that does not.
 std::optional<placed_path> placed_beside(step_t misfit, step_t fitting,

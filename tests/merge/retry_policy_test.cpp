@@ -381,6 +381,64 @@ TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
     (std::set<trainer_id>{first_trainer}));
 }
 
+/// The same lease, run as a study of its own says.
+running_lease run_by(running_lease x, const std::string& interpreter) {
+  x.work.workload.settings = {{"python_executable", interpreter}};
+  return x;
+}
+
+retry_policy::settings python(const std::string& name) {
+  return {{"python_executable", name}};
+}
+
+TEST_F(RetryPolicy, AStateFailsOnceItHasUnderTheSettingsOfAllWhoWait) {
+  std::vector<retry_policy::settings> asked; // in the order of the attempts
+  const auto judge_by = [&](const std::string& name) {
+    return policy.judge(run_by(lease_of_both(first_trainer), name),
+                        failed_at(4, errc::training_failed), plan, {},
+                        [&](const stage& where, step_t from) {
+                          EXPECT_EQ(where.node, node_id{1});
+                          EXPECT_EQ(from, 0u);
+                          return std::vector{python("a"), python("b")};
+                        });
+  };
+  const stage first{node_id{1}, 0, 10, {}};
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(policy.is_spent(first, python("a")), i >= 3);
+    EXPECT_TRUE(std::holds_alternative<retry>(judge_by("a")));
+  }
+  EXPECT_FALSE(policy.is_spent(first, python("b")));
+  EXPECT_FALSE(policy.is_spent({node_id{2}, 10, 20, {}}, python("a")));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(std::holds_alternative<retry>(judge_by("b")));
+  const auto x = judge_by("b");
+  ASSERT_TRUE(std::holds_alternative<fail_from>(x));
+  EXPECT_EQ(std::get<fail_from>(x).under,
+            (std::set{python("a"), python("b")}));
+  EXPECT_FALSE(policy.is_spent(first, python("a"))) << "begins anew";
+  EXPECT_TRUE(std::holds_alternative<retry>(judge_by("a")));
+}
+
+TEST_F(RetryPolicy, NobodyIsToBlameForTheSettingsOfAStudy) {
+  const auto broken = failed_at(4, errc::training_failed);
+  judge(run_by(lease_of_both(first_trainer), "a"), broken);
+  judge(run_by(lease_of_both(trainer_id{3}), "b"), broken);
+  EXPECT_EQ(policy.note_progress(run_by(lease_of_both(second_trainer), "b"), 9),
+            std::set{trainer_id{3}});
+  EXPECT_TRUE(
+    policy.note_progress(run_by(lease_of_both(second_trainer), "a"), 9).empty())
+    << "what was passed is no failure any more";
+}
+
+TEST_F(RetryPolicy, WhoFailedUnderSomeSettingsMayTryUnderOthers) {
+  judge(run_by(lease_of_both(first_trainer), "a"),
+        failed_at(4, errc::training_failed));
+  policy.set_able({first_trainer, second_trainer});
+  const auto path = path_of({{node_id{1}, 0, 10, {}}});
+  EXPECT_TRUE(policy.is_left_to_others(first_trainer, path, python("a")));
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path, python("b")));
+}
+
 /// However failures fall, a state fails only when enough trainers have tried,
 /// or all there are, often enough.
 TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {

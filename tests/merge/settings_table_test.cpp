@@ -49,5 +49,21 @@ TEST(SettingsTable, SettingsThatFailedLastGiveWayUntilTheySucceed) {
   EXPECT_EQ(x.choose({s0, s1}), silence(1));
 }
 
+TEST(SettingsTable, SettingsThatNeedNotBeTriedAnyMoreComeLast) {
+  settings_table x;
+  x.add(silence(1));
+  x.add(silence(2));
+  x.note_failure(silence(2));
+  const auto without = [&](double spent) {
+    return x.choose({s0, s1}, [=](const auto& y) {
+      return y == silence(spent);
+    });
+  };
+  EXPECT_EQ(without(1), silence(2)) << "though they failed last";
+  EXPECT_EQ(without(2), silence(1));
+  EXPECT_EQ(x.choose({s1}, [](const auto&) { return true; }), silence(2));
+  EXPECT_EQ(x.of(s1), silence(2));
+}
+
 } // namespace
 } // namespace hippo

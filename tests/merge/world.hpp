@@ -28,17 +28,21 @@ struct world {
   share_ledger ledger{moment{}};
   retry_policy retries{3};
   device_kinds kinds{plan};
+  settings_table settings;
   usage_totals totals;
   double now = 0; ///< seconds
   double next_rate = 0; ///< tells the trials apart
 
   [[nodiscard]] merge_view view() const {
-    return {plan, estimates, chooser, leases, ledger, retries, kinds};
+    return {plan,   estimates, chooser, leases,
+            ledger, retries,   kinds,   settings};
   }
 
   /// A study that measures at its last state, `end`.
-  study_no add_study(step_t end, double weight = 1) {
+  study_no add_study(step_t end, double weight = 1,
+                     const settings_table::settings& run_by = {}) {
     ledger.add_study(weight);
+    settings.add(run_by);
     return plan.add_study({end, {end}});
   }
 

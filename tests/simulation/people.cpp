@@ -92,7 +92,7 @@ void world::submit_study() {
   const auto text = random_study(studies_, what_, ++submitted_);
   auto read = admit_study(text, "study", simulated_workloads(), {true, {}});
   if (!read.study) {
-    fail("a study is refused: " + to_text(read.errors.at(0)) + "\n" + text);
+    fail(refused_study + to_text(read.errors.at(0)) + "\n" + text);
     return;
   }
   tell("a client submits:\n" + text);
@@ -121,6 +121,7 @@ void world::submit_study() {
 
 /// Asks a study for something; whether it did is remembered.
 void world::command(study_id id, study_command what) {
+  stood_.erase(id); // it need not stand there any more
   if (!is_up_)
     return;
   const auto client
@@ -155,6 +156,7 @@ void world::retry_ended(study_id id) {
   auto stored = store_->load_study(id);
   if (!stored)
     return; // the disk is as it is
+  stood_.erase(id);
   auto read = admit_study(stored->text, "study", simulated_workloads(),
                           {true, stored->algorithm});
   ended_.erase(id); // until it is said that it has not gone on
@@ -199,7 +201,6 @@ void world::command_study() {
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
-  stood_.erase(i->first); // it need not stand there any more
   if (x.what == verb::retry && ended_.count(i->first) > 0)
     retry_ended(i->first);
   else
@@ -239,7 +240,7 @@ void world::drive_clients() {
                     + below(core.spec().max_steps - trial.asked_to);
         } else if (trial.acked >= trial.asked_to) {
           next.what = verb::tell;
-          next.text = R"({"state": "complete"})";
+          next.text = R"({"state": "COMPLETE"})";
         } else {
           continue;
         }
@@ -270,7 +271,8 @@ void world::heal() {
     add_trainer();
   if (!is_up_)
     boot_later(0s);
-  may_end_ = false;
+  // By then it has ended, if one of its actors was just ended.
+  after(1s, [this] { may_end_ = false; });
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
     for (const auto* x : states<study_state, study_actor>())

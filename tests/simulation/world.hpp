@@ -27,6 +27,9 @@
 namespace hippo::simulation {
 
 /// What came of a scenario.
+/// With this begins what is said of a study that the door does not let in.
+inline const std::string refused_study = "a study is refused: ";
+
 struct outcome {
   std::string violation; ///< empty: all that must hold held
   std::uint64_t messages = 0;

@@ -260,6 +260,37 @@ TEST(StudyCore, WhatIsBeingStoredMayMakeACommandPossible) {
   EXPECT_EQ(x.paused_, (std::vector{true, false}));
 }
 
+/// Whoever has one command stored after the other could else fill the store
+/// with what is refused.
+TEST(StudyCore, WhatNoCommandMakesPossibleIsNotStoredBesideOthers) {
+  world x{options_of(client_study)};
+  x.command(verb::weight, 0, 0, "2");
+  EXPECT_NE(x.refusal(x.command(verb::train, 5, 12)).find("no trial 5"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::tell, 0, 0, "{}")).find("no trial 0"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::resume)).find("RUNNING already"),
+            std::string::npos);
+  EXPECT_NE(x.refusal(x.command(verb::retry)), "");
+  x.commit_all();
+  EXPECT_EQ(x.history_.size(), 1u);
+  // A trial that is there by then can be ended.
+  x.command(verb::ask);
+  const auto ended = x.command(verb::tell, 0, 0, R"({"state": "PRUNED"})");
+  x.commit_all();
+  EXPECT_EQ(x.refusal(ended), "");
+  x.command(verb::ask);
+  x.command(verb::ask);
+  x.commit_all();
+  const auto known = x.history_.size();
+  x.command(verb::weight, 0, 0, "3");
+  EXPECT_NE(x.refusal(x.command(verb::ask)).find("there may be 3 trials"),
+            std::string::npos);
+  x.commit_all();
+  EXPECT_EQ(x.history_.size(), known + 1);
+  x.expect_replayed();
+}
+
 TEST(StudyCore, WhatCannotBeDoneAnyMoreIsRefusedWhenItIsStored) {
   world x{options_of(client_study)};
   const auto first = x.command(verb::pause);

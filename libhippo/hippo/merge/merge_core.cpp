@@ -96,6 +96,8 @@ void merge_core::on(merge_event::study_added& x) {
 void merge_core::on(merge_event::orders_given& x) {
   if (!has_study(x.study, "orders"))
     return;
+  if (!x.orders.asked.empty())
+    forget_failures_of_others(x.study);
   if (const auto why = studies_.apply(x.study, x.orders, options_.merge))
     log(level::error, "ignored orders of study " + to_string(x.study)
                         + ": " + why->message);
@@ -121,6 +123,8 @@ void merge_core::on(merge_event::weight_set& x) {
 void merge_core::on(merge_event::paused_set& x) {
   if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
     return;
+  if (!x.paused)
+    forget_failures_of_others(x.study);
   studies_.set_paused(x.study, x.paused);
   recheck_all();
   reconcile();

@@ -151,6 +151,8 @@ private:
   void keep(const stop_report& x, const std::optional<recorded>& news);
   void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
+  /// What has failed under others' settings is tried again under the study's.
+  void forget_failures_of_others(study_no study);
   /// Takes a checkpoint out of the plan; its file goes once that is stored.
   void evict_checkpoint(node_id node, step_t at);
   void recheck_all();
@@ -178,6 +180,8 @@ private:
   scheduler chooser_;
   study_table studies_;
   settings_table settings_; ///< of the studies
+  /// Of each node where training has failed, the settings that were tried.
+  std::map<node_id, std::set<settings_table::settings>> failed_under_;
   lease_table leases_;
   share_ledger ledger_;
   retry_policy retries_;

@@ -55,8 +55,8 @@ void append_stops(std::vector<stop_point>& to,
 } // namespace
 
 merge_view merge_core::view() const {
-  return {plan_,   estimates_, chooser_, leases_,
-          ledger_, retries_,   kinds_,   &facts_.speeds};
+  return {plan_,    estimates_, chooser_, leases_,       ledger_,
+          retries_, kinds_,     settings_, &facts_.speeds};
 }
 
 void merge_core::place_trainers() {
@@ -102,12 +102,13 @@ void merge_core::choose_settings(lease& to) const {
     return chooser_.waiting_for(x, x.begin);
   };
   auto& stages = to.stages;
-  to.workload.settings = settings_.choose(waiting(stages.front()));
+  const auto& chosen = settings_for(view(), stages);
+  to.workload.settings = chosen;
   if (settings_.is_uniform())
     return;
   const auto others
     = std::find_if(stages.begin() + 1, stages.end(), [&](const stage& x) {
-        return !settings_.is_of_any(to.workload.settings, waiting(x));
+        return !settings_.is_of_any(chosen, waiting(x));
       });
   stages.erase(others, stages.end());
 }

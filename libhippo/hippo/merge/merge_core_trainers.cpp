@@ -350,10 +350,15 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   if (is_of_running(end.failure->code))
     settings_.note_failure(x.work.workload.settings);
   const auto node = x.work.stages.back().node;
-  const auto what
-    = retries_.judge(x, end, plan_, [this, node](trainer_id other) {
-        return kinds_.may_train(other, node);
-      });
+  const auto what = retries_.judge(
+    x, end, plan_,
+    [&](trainer_id other) { return kinds_.may_train(other, node); },
+    [&](const stage& where, step_t from) {
+      std::vector<settings_table::settings> result;
+      for (auto study : chooser_.waiting_for(where, from))
+        result.push_back(settings_.of(study));
+      return result;
+    });
   // What fails takes no device time, or little: it would always be next.
   if (end.failure->code != errc::cancelled
       && end.failure->code != errc::diverged)
@@ -375,7 +380,19 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
     plan_.fail(failed->node, failed->at, failed->reason);
+    failed_under_.insert_or_assign(failed->node, failed->under);
   }
+}
+
+void merge_core::forget_failures_of_others(study_no study) {
+  if (settings_.is_uniform())
+    return;
+  std::erase_if(failed_under_, [&](const auto& kvp) {
+    const bool is_of_others = kvp.second.count(settings_.of(study)) == 0;
+    if (is_of_others)
+      plan_.forget_failure(kvp.first);
+    return is_of_others;
+  });
 }
 
 void merge_core::note_progress(reported_progress& x) {

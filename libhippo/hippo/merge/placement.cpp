@@ -52,6 +52,16 @@ double speed_of(const merge_view& view, trainer_id x) {
 
 } // namespace
 
+const settings_table::settings&
+settings_for(const merge_view& view, const std::vector<stage>& stages) {
+  if (view.settings.is_uniform())
+    return view.settings.of(study_no{});
+  const auto& first = stages.front();
+  return view.settings.choose(
+    view.chooser.waiting_for(first, first.begin),
+    [&](const auto& x) { return view.retries.is_spent(first, x); });
+}
+
 double training_seconds(const merge_view& view,
                         const std::vector<stage>& stages, step_t from) {
   double result = 0;
@@ -99,12 +109,13 @@ std::optional<placement> place(const merge_view& view, const path& x) {
   // A tree that is on a kind has that kind's times.
   const bool is_free
     = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
+  const auto& settings = settings_for(view, x.stages);
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, x)
-        || view.retries.is_left_to_others(trainer, x, [&](trainer_id y) {
-             return view.kinds.may_train(y, x);
-           }))
+        || view.retries.is_left_to_others(
+          trainer, x, settings,
+          [&](trainer_id y) { return view.kinds.may_train(y, x); }))
       continue;
     const auto next
       = place_on(view, trainer, x,

@@ -7,6 +7,7 @@
 #include "hippo/merge/device_kinds.hpp"
 #include "hippo/merge/lease_table.hpp"
 #include "hippo/merge/retry_policy.hpp"
+#include "hippo/merge/settings_table.hpp"
 #include "hippo/merge/share_ledger.hpp"
 #include "hippo/merge/study_table.hpp"
 #include "hippo/schedule/placement.hpp"
@@ -25,9 +26,15 @@ struct merge_view {
   const share_ledger& ledger;
   const retry_policy& retries;
   const device_kinds& kinds;
+  const settings_table& settings;
   /// How fast steps are on each kind of device; null: it is not known.
   const kind_speeds* speeds = nullptr;
 };
+
+/// Returns the settings with which a path would be trained: of those who wait
+/// for its first stage, the first ones under which that need not have failed.
+const settings_table::settings& settings_for(const merge_view& view,
+                                             const std::vector<stage>& stages);
 
 /// Estimates how long a path, or the rest of a lease from state `from` on,
 /// takes to train, in seconds.

@@ -38,7 +38,8 @@ retry_policy::retry_policy(unsigned attempts_max)
 
 verdict retry_policy::judge(const running_lease& x, const lease_end& end,
                             const search_plan& plan,
-                            const trainer_filter& others) {
+                            const trainer_filter& others,
+                            const settings_source& waiting) {
   assert(end.failure);
   const auto& stages = x.work.stages;
   switch (end.failure->code) {
@@ -57,17 +58,18 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
       return mark_diverged{stages[stage_index(x.work, end.at)].node, end.at};
     case errc::bad_checkpoint:
       if (!x.work.start.file.empty())
-        return judge_checkpoint(x, end, plan, others);
+        return judge_checkpoint(x, end, plan, others, waiting);
       [[fallthrough]];
     default:
-      return judge_training(x, end, others);
+      return judge_training(x, end, others, waiting);
   }
 }
 
 verdict retry_policy::judge_checkpoint(const running_lease& x,
                                        const lease_end& end,
                                        const search_plan& plan,
-                                       const trainer_filter& others) {
+                                       const trainer_filter& others,
+                                       const settings_source& waiting) {
   const auto node = start_node(x.work, plan);
   const auto at = x.work.stages.front().begin;
   const auto& known = plan.node(node).checkpoints;
@@ -75,14 +77,15 @@ verdict retry_policy::judge_checkpoint(const running_lease& x,
   if (i == known.end() || i->second.file != x.work.start.file)
     return retry{}; // it has been given up since
   // It is the trainer's fault as long as others have not found it bad, too.
-  if (std::holds_alternative<retry>(judge_training(x, end, others)))
+  if (std::holds_alternative<retry>(judge_training(x, end, others, waiting)))
     return retry{};
   return forget_checkpoint{node, at};
 }
 
 verdict retry_policy::judge_training(const running_lease& x,
                                      const lease_end& end,
-                                     const trainer_filter& others) {
+                                     const trainer_filter& others,
+                                     const settings_source& waiting) {
   const auto& stages = x.work.stages;
   // The stage that could not be left.
   const auto i = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
@@ -90,26 +93,37 @@ verdict retry_policy::judge_training(const running_lease& x,
   });
   const auto& where = i == stages.end() ? stages.back() : *i;
   const auto since = std::max(x.progress.saved, where.begin);
-  const auto key = std::make_pair(where.node, since);
+  const auto& by = x.work.workload.settings;
   const auto beyond = std::min(end.at + 1, where.end);
-  auto& failed = failures_[key];
+  auto& failed = failures_[{where.node, since, by}];
   failed.trainers.insert_or_assign(
     x.trainer, std::make_pair(end.at, first_line(end.failure->message)));
   failed.passed_at = std::max(failed.passed_at, beyond);
   ++failed.attempts;
   check_invariants();
-  if (failed.trainers.size() < attempts_max_
-      && (failed.attempts < attempts_max_
-          || is_anyone_able_but(failed_at(stages, failed.passed_at), others)))
+  failed.is_spent
+    = failed.is_spent || failed.trainers.size() >= attempts_max_
+      || (failed.attempts >= attempts_max_
+          && !is_anyone_able_but(failed_at(stages, by, failed.passed_at),
+                                 others));
+  if (!failed.is_spent)
     return retry{};
-  fail_from result{where.node, beyond, *end.failure};
+  fail_from result{where.node, beyond, *end.failure, {by}};
+  for (auto& y : waiting ? waiting(where, since) : std::vector<settings>{}) {
+    const auto known = failures_.find({where.node, since, y});
+    if (known == failures_.end() || !known->second.is_spent)
+      return retry{}; // with these it may go well
+    result.under.insert(std::move(y));
+  }
   if (agrees(failed.trainers))
     result.reason.code = errc::fails_everywhere;
   if (!end.log.empty())
     result.reason.message += "\nlog of trainer "
                              + to_string(x.trainer) + ":\n"
                              + end.log;
-  failures_.erase(key); // whoever tries again begins anew
+  // Whoever tries again begins anew.
+  for (const auto& y : result.under)
+    failures_.erase({where.node, since, y});
   return result;
 }
 
@@ -122,23 +136,34 @@ bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
 
 template <class F>
 void retry_policy::for_each_failed(const std::vector<stage>& stages,
-                                   F f) const {
+                                   const settings& by, F f) const {
   const auto from = stages.front().begin;
   for (const auto& s : stages)
-    for (auto i = failures_.lower_bound({s.node, 0});
-         i != failures_.end() && i->first.first == s.node; ++i)
-      if (s.begin == s.end
-          || (i->first.second < s.end && i->second.passed_at > from))
+    for (auto i = failures_.lower_bound({s.node, 0, {}});
+         i != failures_.end() && std::get<node_id>(i->first) == s.node; ++i)
+      if (std::get<settings>(i->first) == by
+          && (s.begin == s.end
+              || (std::get<step_t>(i->first) < s.end
+                  && i->second.passed_at > from)))
         f(i->second);
 }
 
 std::set<trainer_id>
-retry_policy::failed_at(const std::vector<stage>& stages, step_t at) const {
+retry_policy::failed_at(const std::vector<stage>& stages, const settings& by,
+                        step_t at) const {
   std::set<trainer_id> result;
-  for_each_failed(stages, [&](const failed_state& x) {
+  for_each_failed(stages, by, [&](const failed_state& x) {
     if (x.passed_at == at)
       for (const auto& kvp : x.trainers)
         result.insert(kvp.first);
+  });
+  return result;
+}
+
+bool retry_policy::is_spent(const stage& x, const settings& by) const {
+  bool result = false;
+  for_each_failed({x}, by, [&](const failed_state& y) {
+    result = result || y.is_spent;
   });
   return result;
 }
@@ -152,8 +177,8 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   for (const auto& stage : x.work.stages) {
     if (stage.begin > at)
       break;
-    for (auto i = failures_.lower_bound({stage.node, 0});
-         i != failures_.end() && i->first.first == stage.node;) {
+    for (auto i = failures_.lower_bound({stage.node, 0, {}});
+         i != failures_.end() && std::get<node_id>(i->first) == stage.node;) {
       const auto& failed = i->second;
       const auto passed = failed.passed_at;
       if (passed > std::min(at, stage.end)
@@ -161,8 +186,10 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
         ++i;
         continue;
       }
-      // Where it has failed itself, this comes and goes.
-      if (failed.trainers.count(x.trainer) == 0)
+      // Where it has failed itself, this comes and goes; under other settings
+      // it may be these.
+      if (std::get<settings>(i->first) == x.work.workload.settings
+          && failed.trainers.count(x.trainer) == 0)
         for (const auto& kvp : failed.trainers)
           result.insert(kvp.first);
       i = failures_.erase(i);
@@ -172,14 +199,15 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
 }
 
 bool retry_policy::is_left_to_others(trainer_id x, const path& what,
+                                     const settings& by,
                                      const trainer_filter& others) const {
   // The first state on the way that could not be passed decides: those that
   // have failed in different places must not leave it to each other for ever.
   auto first = UINT64_MAX;
-  for_each_failed(what.stages, [&](const failed_state& y) {
+  for_each_failed(what.stages, by, [&](const failed_state& y) {
     first = std::min(first, y.passed_at);
   });
-  const auto failed = failed_at(what.stages, first);
+  const auto failed = failed_at(what.stages, by, first);
   return failed.count(x) > 0 && is_anyone_able_but(failed, others);
 }
 

@@ -5,11 +5,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "hippo/core/backoff.hpp"
 #include "hippo/merge/lease_table.hpp"
+#include "hippo/merge/settings_table.hpp"
 #include "hippo/schedule/scheduler.hpp"
 
 namespace hippo {
@@ -47,6 +50,8 @@ struct fail_from {
   /// `errc::fails_everywhere` if so many trainers have said the same that
   /// nobody need try again.
   error reason;
+  /// The settings under which it was tried.
+  std::set<settings_table::settings> under{};
 };
 
 /// What a failed lease means.
@@ -60,6 +65,11 @@ using verdict
 /// trainers have failed at it, or all that there are as often together, do the
 /// trials fail that need it. Where another trainer gets past it, those that
 /// could not are to blame.
+///
+/// Attempts count for the settings under which they were made: what one study
+/// says of how the workload is run may be why nobody got further, and no
+/// trainer is to blame for it. A state has failed when it has under the
+/// settings of all who wait for it.
 ///
 /// @invariant of each failed state at least one trainer has tried, and no more
 ///            trainers than attempts were made
@@ -83,12 +93,19 @@ public:
   /// Whether a trainer may train the path at all.
   using trainer_filter = std::function<bool(trainer_id)>;
 
+  using settings = settings_table::settings;
+  /// The settings of those who wait for what a stage reaches beyond a state.
+  using settings_source
+    = std::function<std::vector<settings>(const stage&, step_t)>;
+
   /// Takes in the failure of a lease.
   /// @param plan what its checkpoint is looked up in
   /// @param others who may try it again, of those who are able; none: all
+  /// @param waiting none: nobody has other settings than the lease
   /// REQUIRES: `end.failure` is set.
   verdict judge(const running_lease& x, const lease_end& end,
-                const search_plan& plan, const trainer_filter& others = {});
+                const search_plan& plan, const trainer_filter& others = {},
+                const settings_source& waiting = {});
 
   /// A lease has got as far as state `at`.
   /// @returns the trainers that are to blame, since they could not get as far
@@ -103,43 +120,56 @@ public:
 
   /// Whether a trainer has failed at a path, at the first state on it that
   /// somebody could not pass, which others could try.
+  /// @param by the settings with which it would be trained
   /// @param others who may, of those who are able; none: all
   /// @complexity O(failures on the path's nodes * trainers)
   [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
+                                       const settings& by = {},
                                        const trainer_filter& others = {}) const;
+
+  /// Whether a stage was tried under these settings as often as it takes to
+  /// have failed, but for others who wait with settings of their own.
+  /// @complexity O(failures on its node)
+  [[nodiscard]] bool is_spent(const stage& x, const settings& by) const;
 
   void check_invariants() const;
 
 private:
-  /// Where training has failed.
+  /// Where training has failed: on a node, from the state that was saved last,
+  /// under some settings.
+  using place = std::tuple<node_id, step_t, settings>;
   struct failed_state {
     unsigned attempts = 0;
+    bool is_spent = false; ///< whether they are enough
     step_t passed_at = 0; ///< who reports this state has got past it
     /// That have tried, with the state and the words of their last failure.
     std::map<trainer_id, std::pair<step_t, std::string>> trainers;
   };
 
   verdict judge_training(const running_lease& x, const lease_end& end,
-                         const trainer_filter& others);
+                         const trainer_filter& others,
+                         const settings_source& waiting);
   /// Whether others are to try before a checkpoint counts as bad.
   verdict judge_checkpoint(const running_lease& x, const lease_end& end,
                            const search_plan& plan,
-                           const trainer_filter& others);
-  /// Calls `f` with each failed state that is on a path and not behind where
-  /// it begins.
+                           const trainer_filter& others,
+                           const settings_source& waiting);
+  /// Calls `f` with each state that has failed under some settings, is on a
+  /// path and not behind where it begins.
   template <class F>
-  void for_each_failed(const std::vector<stage>& stages, F f) const;
+  void for_each_failed(const std::vector<stage>& stages, const settings& by,
+                       F f) const;
   /// Returns the trainers that could not pass a state of a path, wherever they
   /// started: `at` is what would show that they have.
   [[nodiscard]] std::set<trainer_id>
-  failed_at(const std::vector<stage>& stages, step_t at) const;
+  failed_at(const std::vector<stage>& stages, const settings& by,
+            step_t at) const;
   [[nodiscard]] bool is_anyone_able_but(const std::set<trainer_id>& xs,
                                         const trainer_filter& others) const;
 
   unsigned attempts_max_;
   std::set<trainer_id> able_;
-  /// By node, and the state that was saved last.
-  std::map<std::pair<node_id, step_t>, failed_state> failures_;
+  std::map<place, failed_state> failures_;
   /// Of trainers that failed last by no fault of the path.
   std::map<trainer_id, backoff> cool_downs_;
 };

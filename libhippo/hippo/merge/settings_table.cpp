@@ -15,14 +15,17 @@ void settings_table::add(const settings& x) {
 }
 
 const settings_table::settings&
-settings_table::choose(const std::vector<study_no>& waiting) const {
+settings_table::choose(
+  const std::vector<study_no>& waiting,
+  const std::function<bool(const settings&)>& is_spent) const {
   assert(!waiting.empty());
-  const auto before = [this](study_no x, study_no y) {
-    return std::tuple{distinct_[by_study_[x]].failed, x}
-           < std::tuple{distinct_[by_study_[y]].failed, y};
+  const auto rank = [&](study_no x) {
+    return std::tuple{is_spent && is_spent(of(x)),
+                      distinct_[by_study_[x]].failed, x};
   };
-  const auto first = *std::min_element(waiting.begin(), waiting.end(), before);
-  return distinct_[by_study_[first]].values;
+  return of(*std::min_element(
+    waiting.begin(), waiting.end(),
+    [&](study_no x, study_no y) { return rank(x) < rank(y); }));
 }
 
 bool settings_table::is_of_any(const settings& x,

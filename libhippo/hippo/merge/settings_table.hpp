@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,10 +30,18 @@ public:
   /// Whether all studies have the same.
   [[nodiscard]] bool is_uniform() const { return distinct_.size() < 2; }
 
+  /// The settings of a study. REQUIRES: it was added.
+  [[nodiscard]] const settings& of(study_no x) const {
+    return distinct_[by_study_[x]].values;
+  }
+
   /// Returns the settings for a lease that these studies wait for, in any
   /// order. REQUIRES: there is one, and all were added.
+  /// @param is_spent whether training under some settings need not be tried any
+  ///                 more: they come last
   [[nodiscard]] const settings&
-  choose(const std::vector<study_no>& waiting) const;
+  choose(const std::vector<study_no>& waiting,
+         const std::function<bool(const settings&)>& is_spent = {}) const;
 
   /// Whether one of these studies has such settings.
   [[nodiscard]] bool is_of_any(const settings& x,

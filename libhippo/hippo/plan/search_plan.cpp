@@ -563,6 +563,12 @@ void search_plan::forget_passing_failures() {
     troubles_of(id).failed_at.reset();
 }
 
+void search_plan::forget_failure(node_id at) {
+  if (auto* x = nodes_[at].troubles.get())
+    x->failed_at.reset();
+  passing_failures_.erase(at);
+}
+
 void search_plan::retry(trial_id id) {
   auto& trial = trials_[id];
   assert(trial.ended && trial.waits_to == 0);

@@ -187,6 +187,9 @@ public:
   /// @complexity O(failures since the last call)
   void forget_passing_failures();
 
+  /// The same of one node, whatever it has failed for.
+  void forget_failure(node_id at);
+
   /// A trial that has failed waits again for what it was asked for, after
   /// `go_on`: what has failed on its way, for whatever reason, is tried again.
   /// @complexity O(segments + states of these that have diverged)

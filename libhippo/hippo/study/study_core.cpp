@@ -172,7 +172,7 @@ study_core::effects study_core::command(study_command x, study_token from,
   // Before it is stored: what is stored says all that it comes to.
   if (x.what == verb::ask && !x.text.empty())
     x.text = with_constants(x.text);
-  return request(std::move(x), {from, std::nullopt});
+  return request(std::move(x), {from});
 }
 
 /// Adds to the values that a client gives those of which the space leaves no
@@ -282,7 +282,7 @@ void study_core::take(study_command x) {
   const auto waiting = requests_.extract(x.token);
   if (!waiting)
     return;
-  const auto& [from, trained_to] = waiting.mapped();
+  const auto& [from, trained_to, what] = waiting.mapped();
   if (!answer)
     answers_.push_back({from, answer.failure()});
   else if (!trained_to)
@@ -294,64 +294,6 @@ void study_core::take(study_command x) {
 }
 
 // -- commands: all answer with why not, and change nothing then ---------------
-
-std::optional<error> study_core::refusal_of_state(study_phase to) const {
-  const auto& stored = options_.stored;
-  if (stored.state == to || stored.state == study_phase::stopping)
-    return error{errc::invalid_argument,
-                 "study " + stored.name + " is " + to_string(stored.state)
-                   + " already"};
-  return std::nullopt;
-}
-
-/// What has ended stays as it is, unless it is tried again.
-std::optional<error> study_core::refusal_of_end(verb what) const {
-  const auto& stored = options_.stored;
-  if (!has_ended() || what == verb::retry)
-    return std::nullopt;
-  return error{errc::invalid_argument, "study " + stored.name + " has ended: "
-                                         + to_string(stored.state)};
-}
-
-std::optional<error> study_core::refusal(const study_command& x) const {
-  if (auto why = refusal_of_end(x.what))
-    return why;
-  auto parsed
-    = parse_command(x, options_.spec.max_steps, options_.workload);
-  if (!parsed)
-    return parsed.failure();
-  if (x.what == verb::ask && !full_.empty())
-    return error{errc::resource_exhausted, full_};
-  // What is being stored may make possible what is not now.
-  if (!requests_.empty())
-    return std::nullopt;
-  switch (x.what) {
-    case verb::ask:
-      return tuner_->refusal_of_ask();
-    case verb::train:
-      return tuner_->refusal_of_train(x.trial, x.at);
-    case verb::tell:
-      return tuner_->refusal_of_end(x.trial);
-    case verb::close:
-      return tuner_->refusal_of_close();
-    case verb::pause:
-      return refusal_of_state(study_phase::paused);
-    case verb::resume:
-      return refusal_of_state(study_phase::running);
-    case verb::stop:
-      return refusal_of_state(study_phase::stopping);
-    case verb::retry:
-      if (auto what = retried_by(std::get<command::retry>(*parsed)); !what)
-        return what.failure();
-      return std::nullopt;
-    case verb::cancel:
-    case verb::weight:
-    case verb::widen:
-    case verb::finish:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
 
 expected<command_answer> study_core::carry_out(const study_command& x) {
   if (auto why = refusal_of_end(x.what))
@@ -550,6 +492,7 @@ study_core::effects study_core::request(study_command x,
   if (auto why = refusal(x))
     return {study_effect::answer{from.from, std::move(*why)}};
   x.token = ++last_request_;
+  from.what = x.what;
   requests_.emplace(x.token, from);
   store(std::move(x));
   return std::exchange(effects_, {});

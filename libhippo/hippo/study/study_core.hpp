@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -172,7 +173,8 @@ private:
   /// A command that is being stored.
   struct stored_request {
     study_token from{};
-    std::optional<step_t> trained_to; ///< whoever asked waits for this state
+    std::optional<step_t> trained_to{}; ///< whoever asked waits for this state
+    verb what{};
   };
 
   // -- what it receives -------------------------------------------------------
@@ -203,6 +205,8 @@ private:
   /// Says why a command cannot be carried out now, if it cannot.
   [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
   [[nodiscard]] std::optional<error> refusal_of_state(study_phase to) const;
+  /// Whether one of these commands is being stored.
+  [[nodiscard]] bool is_storing(std::initializer_list<verb> xs) const;
   [[nodiscard]] std::optional<error> refusal_of_end(verb what) const;
   [[nodiscard]] std::optional<error> refusal_of_retry(trial_no no,
                                                       bool all) const;
