@@ -77,7 +77,7 @@ likely_trials(const accepted_study& study,
   return result;
 }
 
-struct outcome {
+struct merged_work {
   std::vector<step_figures> studies;
   step_figures all;
   std::vector<planned_stage> stages; ///< if they are wanted
@@ -97,7 +97,7 @@ void restore(search_plan& plan, const stored_plan& known) {
 }
 
 /// Adds the stages of a plan, each with what changes in it.
-void add_stages(const search_plan& plan, std::size_t most, outcome& to) {
+void add_stages(const search_plan& plan, std::size_t most, merged_work& to) {
   const auto all = overview(plan);
   const auto first = to.all_stages;
   to.all_stages += all.size();
@@ -132,7 +132,7 @@ void add_stages(const search_plan& plan, std::size_t most, outcome& to) {
 }
 
 /// Merges the trials of all studies, and with what is known.
-outcome merge(const std::vector<accepted_study>& studies,
+merged_work merge(const std::vector<accepted_study>& studies,
               const std::vector<study_trials>& trials,
               const std::map<std::string, stored_plan>* known,
               std::size_t stages_max = 0) {
@@ -159,7 +159,7 @@ outcome merge(const std::vector<accepted_study>& studies,
       plan.cover(trial, trials[i].asked[j]);
     }
   }
-  outcome result;
+  merged_work result;
   std::uint64_t sum_of_studies = 0;
   const auto add = [](step_figures& to, const merge_figures& x) {
     to.asked_steps += x.asked_steps;
@@ -191,7 +191,7 @@ outcome merge(const std::vector<accepted_study>& studies,
 /// The mean of several outcomes.
 class mean_outcome {
 public:
-  void add(const outcome& x) {
+  void add(const merged_work& x) {
     sum_.studies.resize(x.studies.size());
     for (std::size_t i = 0; i < x.studies.size(); ++i)
       add(sum_.studies[i], x.studies[i]);
@@ -200,7 +200,7 @@ public:
     ++count_;
   }
 
-  [[nodiscard]] outcome get() const {
+  [[nodiscard]] merged_work get() const {
     auto result = sum_;
     for (auto* x : all_of(result)) {
       x->asked_steps = (x->asked_steps + count_ / 2) / count_;
@@ -215,7 +215,7 @@ public:
     return result;
   }
 
-  static std::vector<step_figures*> all_of(outcome& x) {
+  static std::vector<step_figures*> all_of(merged_work& x) {
     std::vector<step_figures*> result{&x.all};
     for (auto& y : x.studies)
       result.push_back(&y);
@@ -231,7 +231,7 @@ private:
       sum.known_steps = sum.known_steps.value_or(0) + *x.known_steps;
   }
 
-  outcome sum_;
+  merged_work sum_;
   double rates_ = 0;
   std::uint64_t count_ = 0;
 };
@@ -289,7 +289,7 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
   result.full = whole.all;
   result.stages = std::move(whole.stages);
   result.all_stages = whole.all_stages;
-  outcome estimate;
+  merged_work estimate;
   if (stops_early) {
     estimate = likely.get();
     result.estimate = estimate.all;
