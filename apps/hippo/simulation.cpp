@@ -1,15 +1,22 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "engine.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/report/csv_row.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
@@ -41,11 +48,51 @@ struct virtual_config : caf::actor_system_config {
   }
 };
 
+/// A simulated engine of which somebody writes down what it measures.
+class watched_engine final : public engine {
+public:
+  watched_engine(std::shared_ptr<engine> watched,
+                 std::shared_ptr<virtual_timeline> timeline,
+                 std::vector<simulated_measurement>& out)
+    : watched_(std::move(watched)),
+      timeline_(std::move(timeline)),
+      out_(&out) {}
+
+  void start(const lease& x, engine_sink sink) override {
+    watched_->start(x, [this, workload = x.workload.name,
+                        sink = std::move(sink)](const engine_event& told) {
+      if (const auto* stop = std::get_if<stop_report>(&told);
+          stop != nullptr && !stop->values.empty())
+        out_->push_back(
+          {std::chrono::duration<double>(timeline_->now()).count(), workload,
+           stop->at, stop->values});
+      sink(told);
+    });
+  }
+
+  void add_stop(lease_id lease, const stop_point& stop) override {
+    watched_->add_stop(lease, stop);
+  }
+
+  void cancel(lease_id lease) override { watched_->cancel(lease); }
+
+  [[nodiscard]] step_t reached(lease_id lease) const override {
+    return watched_->reached(lease);
+  }
+
+private:
+  std::shared_ptr<engine> watched_;
+  std::shared_ptr<virtual_timeline> timeline_;
+  std::vector<simulated_measurement>* out_;
+};
+
 /// A service with simulated trainers.
 class simulated_service {
 public:
-  explicit simulated_service(const simulation& x)
+  simulated_service(const simulation& x,
+                    std::vector<simulated_measurement>* measured)
     : seed_(x.seed),
+      measured_(measured),
       studies_(x.studies),
       actors_(system_, options_of(x), [this] { settle(); }) {
     for (const auto& profile : x.profiles)
@@ -95,11 +142,17 @@ private:
     x.threads = 1;
     for (const auto& [name, profile] : *profiles_)
       x.workloads.emplace(name, profile.workload.version);
-    trainers_.push_back(system_.spawn(
-      trainer, caf::actor_cast<registrar_actor>(actors_.pool()), x,
-      std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-        timeline_, profiles_, store_, seed_)),
-      nullptr));
+    trainers_.push_back(
+      system_.spawn(trainer, caf::actor_cast<registrar_actor>(actors_.pool()),
+                    x, make_engine(), nullptr));
+  }
+
+  std::shared_ptr<engine> make_engine() {
+    std::shared_ptr<engine> result = std::make_shared<simulated_engine>(
+      timeline_, profiles_, store_, seed_);
+    if (measured_ != nullptr)
+      result = std::make_shared<watched_engine>(result, timeline_, *measured_);
+    return result;
   }
 
   /// What the times of all profiles stand for: a trainer is of one kind.
@@ -143,6 +196,7 @@ private:
   }
 
   std::uint64_t seed_;
+  std::vector<simulated_measurement>* measured_;
   const std::vector<accepted_study>& studies_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
@@ -158,6 +212,62 @@ private:
   std::size_t ended_ = 0;
 };
 
+/// Reads the table that a profile names, which lies where the profile says
+/// from its own folder; prints what is wrong.
+/// @returns whether the profile has what it needs
+bool load_table(const std::string& profile_file, simulation_profile& x) {
+  if (x.table_file.empty())
+    return true;
+  const auto path
+    = std::filesystem::path{profile_file}.parent_path() / x.table_file;
+  errno = 0;
+  std::ifstream in{path, std::ios::binary};
+  // One byte more than allowed tells that a file is too large.
+  std::string text(result_table_bytes_max + 1, '\0');
+  if (in)
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.gcount() == 0) {
+    print({{profile_file, 0, 0, "curve.table",
+            path.string() + " cannot be read: "
+              + (errno == 0 ? "it is empty"
+                          : std::system_category().message(errno))}},
+          "error");
+    return false;
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  auto read = read_result_table(text, path.string(), x.workload);
+  print(read.errors, "error");
+  if (!read.table)
+    return false;
+  x.table = std::make_shared<const result_table>(std::move(*read.table));
+  return true;
+}
+
+/// So many combinations of a study are looked for in a table.
+constexpr std::uint64_t looked_for_max = 10'000;
+
+/// Says what a study may train that the profile's table does not have.
+std::optional<diagnostic> missing_from_table(const study_spec& study,
+                                             const simulation_profile& x) {
+  const auto defaults = defaults_of(x.workload);
+  const auto size = study.space.size();
+  const auto count = std::min(size.value_or(looked_for_max), looked_for_max);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    // Spread over all of them where they are many.
+    auto trial = size && *size == count ? study.space.at(i)
+                                        : study.space.sample(study.seed, i);
+    auto sequences = trial.sequences;
+    sequences.insert(defaults.begin(), defaults.end());
+    if (const auto why
+        = x.table->misses(join(sequences, study.max_steps), study.max_steps,
+                          study.objective.every))
+      return diagnostic{study.file, 0, 0, "space",
+                        trial.shown.dump() + " is not in " + x.table_file
+                          + ": " + *why};
+  }
+  return std::nullopt;
+}
+
 /// What trainers do is no news here, and failures are in the report.
 void log_to_stderr() {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
@@ -168,12 +278,39 @@ void log_to_stderr() {
 
 } // namespace
 
-expected<run_record> simulate(const simulation& x) {
+expected<run_record> simulate(const simulation& x,
+                              std::vector<simulated_measurement>* measured) {
   log_to_stderr();
-  auto result = simulated_service{x}.run(x.trainers);
+  auto result = simulated_service{x, measured}.run(x.trainers);
   if (result)
     result->simulated = true;
   return result;
+}
+
+expected<std::monostate>
+write_measurements(const std::vector<simulated_measurement>& xs,
+                   const std::string& file) {
+  std::set<std::string> names;
+  for (const auto& x : xs)
+    for (const auto& kvp : x.values)
+      names.insert(kvp.first);
+  std::vector<std::string> fields{"seconds", "workload", "step"};
+  fields.insert(fields.end(), names.begin(), names.end());
+  std::ofstream out{file, std::ios::binary};
+  out << csv_row(fields);
+  for (const auto& x : xs) {
+    fields = {to_text(x.seconds), x.workload, std::to_string(x.step)};
+    for (const auto& name : names) {
+      const auto i = x.values.find(name);
+      fields.push_back(i == x.values.end() ? "" : to_text(i->second));
+    }
+    out << csv_row(fields);
+  }
+  out.close();
+  if (!out)
+    return {errc::io_failed, file + ": cannot be written: "
+                               + std::system_category().message(errno)};
+  return std::monostate{};
 }
 
 std::optional<std::vector<simulation_profile>>
@@ -190,7 +327,7 @@ load_profiles(const std::vector<std::string>& files,
     }
     auto read = read_profile(*text, file, catalogue.workloads);
     print(read.errors, "error");
-    if (!read.profile) {
+    if (!read.profile || !load_table(file, *read.profile)) {
       good = false;
       continue;
     }
@@ -219,10 +356,16 @@ bool check_profiles(const std::vector<accepted_study>& studies,
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
     const auto& name = x.spec().workload.name;
-    if (std::any_of(profiles.begin(), profiles.end(), [&](const auto& y) {
+    const auto profile
+      = std::ranges::find_if(profiles, [&](const auto& y) {
           return y.workload.name == name;
-        }))
+        });
+    if (profile != profiles.end()) {
+      if (profile->table)
+        if (auto why = missing_from_table(x.spec(), *profile))
+          errors.push_back(std::move(*why));
       continue;
+    }
     errors.push_back({x.spec().file, 0, 0, "workload",
                       "'" + name
                         + "' has no profile: give --profile with one that "

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "hippo/report/record.hpp"
@@ -11,6 +12,14 @@
 #include "studies.hpp"
 
 namespace hippo {
+
+/// What a simulated trainer measured, and when.
+struct simulated_measurement {
+  double seconds = 0; ///< virtual ones since the begin
+  std::string workload;
+  step_t step = 0;
+  metrics values;
+};
 
 /// What a simulation is made of.
 struct simulation {
@@ -26,17 +35,27 @@ struct simulation {
 
 /// Runs the service's own actors with simulated trainers in virtual time, on
 /// the calling thread. Equal simulations give equal records.
+/// @param measured if given, gets all that trainers measure, as it is told
 /// @returns the record, its times in virtual seconds, or why there is none
-expected<run_record> simulate(const simulation& x);
+expected<run_record>
+simulate(const simulation& x,
+         std::vector<simulated_measurement>* measured = nullptr);
 
-/// Reads profiles and adds the workloads that they describe to a catalogue;
-/// prints every error on stderr.
+/// Writes measurements as CSV, a column for each metric that there is.
+/// @returns `errc::io_failed` if that is not possible
+expected<std::monostate>
+write_measurements(const std::vector<simulated_measurement>& xs,
+                   const std::string& file);
+
+/// Reads profiles, with their tables, and adds the workloads that they describe
+/// to a catalogue; prints every error on stderr.
 /// @returns nothing if there was an error
 std::optional<std::vector<simulation_profile>>
 load_profiles(const std::vector<std::string>& files,
               workload_catalogue& catalogue);
 
-/// Says on stderr which studies name a workload without a profile.
+/// Says on stderr which studies name a workload without a profile, or may train
+/// what the table of its profile does not have.
 /// @returns whether there is none
 bool check_profiles(const std::vector<accepted_study>& studies,
                     const std::vector<simulation_profile>& profiles);

@@ -73,7 +73,7 @@ public:
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
     if (const auto* x = required(*root_, "curve");
-        x && is_map(*x, "sharpness, flatness and so on"))
+        x && is_map(*x, "table, or sharpness, flatness and so on"))
       read_curve(*x);
     return std::move(result_);
   }
@@ -343,7 +343,21 @@ private:
 
   // -- curve -----------------------------------------------------------------
 
+  /// A table instead of the model: nothing else is to be said of the curve.
+  void read_table(const document& curve, const document& file) {
+    known_keys(curve, "key", {"table"});
+    result_.table_file = word(file).value_or("");
+    auto& batch = result_.curve.batch_size;
+    const auto* found = find_parameter(batch.name);
+    if (found == nullptr || !is_number(*found))
+      batch = {"", 1};
+  }
+
   void read_curve(const document& x) {
+    if (const auto* file = x.find("table")) {
+      read_table(x, *file);
+      return;
+    }
     known_keys(x, "key",
                {"learning_rate", "momentum", "batch_size",
                 "learning_rate_factors", "regularisers", "samples_per_step",
