@@ -3,9 +3,9 @@
 //
 //   schedules resnet|quadratic ALGORITHM TRAINERS SEEDS TRIALS
 //
-// With merging: what was trained before, for whichever trial, costs nothing. The
-// cost is the steps that are trained, in full trainings of 120. Regret is that of
-// the trial that was measured best so far.
+// With merging: what was trained before, for whichever trial, costs nothing.
+// The cost is the steps that are trained, in full trainings of 120. Regret is
+// that of the trial that was measured best so far.
 //
 // resnet: about 20,000 ResNet-56 schedules, trained by the simulated curve of
 // examples/paper/profiles. Regret is the accuracy, without measuring noise,
@@ -13,8 +13,8 @@
 //
 // quadratic: learning rates of six pieces, each any number of a range, for a
 // noisy quadratic (Zhang et al., arXiv 1907.04164) that is computed exactly.
-// Regret is the loss against the least that six pieces come to, less 1: at .25 a
-// trial is within 1.25 times of it.
+// Regret is the loss against the least that six pieces come to, less 1: at .25
+// a trial is within 1.25 times of it.
 //
 // Prints a line of JSON: the algorithm (`auto` is one of the others), and for
 // each seed the cost at which the regret first was no more than each of the
