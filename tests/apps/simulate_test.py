@@ -272,7 +272,8 @@ class Simulations(Simulating):
                        ("1", 1, []), ("3", 3, []), ("40", 40, []),
                        ("off", 3, ["--merge", "off"]),
                        ("breadth", 3, ["--scheduler", "breadth-first"]),
-                       ("trial", 3, ["--scheduler", "trial"])]]
+                       ("trial", 3, ["--scheduler", "trial"]),
+                       ("early", 3, ["--scheduler", "early"])]]
         for x in reports[1:]:
             self.assertEqual(results(x), results(reports[0]))
         for x in reports[:3]:
