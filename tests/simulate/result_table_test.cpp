@@ -198,8 +198,8 @@ TEST(ResultTableTest, SaysWhatIsWrongWithItsColumns) {
   EXPECT_EQ(errors_of("lr,accuracy@1\n"), errors{"t.csv: has no row"});
   EXPECT_EQ(errors_of("l,accuracy@1\n1,1\n"),
             errors{"t.csv:1:1: column 'l': unknown hyper-parameter 'l', did "
-                   "you mean 'lr'? Allowed: lr, momentum, optimizer; a metric's "
-                   "column is named METRIC@STEP"});
+                   "you mean 'lr'? Allowed: lr, momentum, optimizer; a "
+                   "metric's column is named METRIC@STEP"});
   EXPECT_EQ(errors_of("lr,loss@1\n1,1\n"),
             (errors{"t.csv:1:1: column 'loss@1': unknown metric 'loss'. "
                     "Allowed: accuracy",
