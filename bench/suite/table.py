@@ -107,7 +107,7 @@ def figures(searches, space, workers):
 
 
 def hours(x):
-    return "–" if x == float("inf") else f"{x:.2f}"
+    return "∞" if x == float("inf") else f"{x:.2f}"
 
 
 def table(found):
