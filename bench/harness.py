@@ -20,7 +20,9 @@ CLIENTS = ROOT / "bench" / "clients"
 PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0",
             "optuna-dashboard==0.21.0", "syne-tune==0.16.0", "torch==2.11.0",
             "pycapnp==2.2.4", "PyYAML==6.0.3", "hatchling==1.33.0",
-            "matplotlib==3.10.8"]
+            "matplotlib==3.10.8",
+            # Which Syne Tune's simulator wants.
+            "fastparquet==2026.9.0", "h5py==3.16.0", "huggingface-hub==2.4.0"]
 
 # In an environment of its own, since it needs an older NumPy.
 DEHB_PACKAGES = ["dehb==0.1.2"]

@@ -1,20 +1,28 @@
 // What searches find among schedules, and for how much training, with the tuner
 // alone: no service, no clock.
 //
-//   schedules ALGORITHM TRAINERS SEEDS TRIALS
+//   schedules resnet|quadratic ALGORITHM TRAINERS SEEDS TRIALS
 //
-// About 20,000 ResNet-56 schedules, trained by the simulated curve of
-// examples/paper/profiles, with merging: what was trained before, for whichever
-// trial, costs nothing. The cost is the steps that are trained, in full
-// trainings of 120. Regret is the accuracy without measuring noise of the trial
-// that was measured best so far, against the best of the space.
+// With merging: what was trained before, for whichever trial, costs nothing.
+// The cost is the steps that are trained, in full trainings of 120. Regret is
+// that of the trial that was measured best so far.
+//
+// resnet: about 20,000 ResNet-56 schedules, trained by the simulated curve of
+// examples/paper/profiles. Regret is the accuracy, without measuring noise,
+// against the best of the space.
+//
+// quadratic: learning rates of six pieces, each any number of a range, for a
+// noisy quadratic (Zhang et al., arXiv 1907.04164) that is computed exactly.
+// Regret is the loss against the least that six pieces come to, less 1: at .25
+// a trial is within 1.25 times of it.
 //
 // Prints a line of JSON: the algorithm (`auto` is one of the others), and for
-// each seed the cost at which the regret first was no more than each of
-// `regrets` (null: never), and the regret at each of `costs`.
+// each seed the cost at which the regret first was no more than each of the
+// problem's regrets (null: never), and the regret at each of its costs.
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -60,8 +68,13 @@ study_spec admitted(const std::string& text,
 
 constexpr step_t epochs = 120;
 
-constexpr std::array regrets{0.01, 0.0067, 0.005, 0.002};
-constexpr std::array costs{5.0, 10.0, 20.0, 40.0}; ///< in full trainings
+/// What a trial measures, and how far from the best that is without noise.
+struct measurement {
+  double measured = 0;
+  double regret = 0;
+};
+
+// -- ResNet-56 ----------------------------------------------------------------
 
 const std::string schedules = R"(
 study: schedules
@@ -96,22 +109,187 @@ space:
   cutout: {choice: [16, 8, {piecewise: [[0, 16], [80, 8]]}]}
 )";
 
-/// Training as the curve has it: every state once, whoever asks.
+simulation_profile load_profile() {
+  std::ifstream file{PROFILE};
+  auto read = read_profile(
+    std::string{std::istreambuf_iterator<char>{file}, {}}, PROFILE);
+  if (!read.profile)
+    fail(to_text(read.errors.front()));
+  return std::move(*read.profile);
+}
+
+/// Training as the curve has it.
+class resnet {
+public:
+  using state = curve_state;
+
+  static constexpr bool maximizes = true;
+  static constexpr std::array regrets{0.01, 0.0067, 0.005, 0.002};
+  static constexpr std::array costs{5.0, 10.0, 20.0, 40.0};
+
+  resnet() : resnet(load_profile()) {}
+
+  [[nodiscard]] const workload_descriptor& workload() const {
+    return workload_;
+  }
+  [[nodiscard]] static const std::string& study() { return schedules; }
+
+  void train(state& x, const configuration& config, step_t at) const {
+    exact_.train(x, config, at);
+  }
+
+  [[nodiscard]] measurement measure(const state& x) const {
+    return {noisy_.evaluate(x).at("val_accuracy"),
+            best_ - exact_.evaluate(x).at("val_accuracy")};
+  }
+
+  /// Finds the best accuracy that any schedule comes to.
+  void find_best(const study_spec& spec);
+
+private:
+  explicit resnet(const simulation_profile& profile)
+    : workload_(profile.workload),
+      noisy_(profile.curve, 7),
+      exact_(without_noise(profile.curve)) {}
+
+  static curve_settings without_noise(curve_settings x) {
+    x.evaluation_noise = 0;
+    return x;
+  }
+
+  workload_descriptor workload_;
+  learning_curve noisy_;
+  learning_curve exact_;
+  double best_ = 0;
+};
+
+// -- the noisy quadratic ------------------------------------------------------
+
+constexpr std::size_t pieces = 6;
+constexpr double rate_min = 0.01;
+constexpr double rate_max = 2;
+
+/// Gradient descent on a sum of 100 parabolas of curvatures 1 / 1, 1 / 2, ...
+/// with noise: of each the expected squared distance from its minimum.
+class quadratic {
+public:
+  struct state {
+    state() { distance.fill(1); }
+    std::array<double, 100> distance;
+  };
+
+  static constexpr bool maximizes = false;
+  static constexpr std::array regrets{1.0, 0.5, 0.25, 0.1};
+  static constexpr std::array costs{50.0, 100.0, 200.0, 400.0};
+
+  quadratic() {
+    workload_.name = "quadratic";
+    parameter_descriptor rate;
+    rate.name = "lr";
+    rate.fallback = 0.1;
+    rate.min = 0;
+    workload_.hyper_parameters = {rate};
+    metric_descriptor loss;
+    loss.name = "loss";
+    loss.better = direction::minimize;
+    workload_.metrics = {loss};
+  }
+
+  [[nodiscard]] const workload_descriptor& workload() const {
+    return workload_;
+  }
+
+  [[nodiscard]] static std::string study() {
+    std::string result = "study: quadratic\nworkload: quadratic\n"
+                         "objective: {metric: loss, every: 20}\n"
+                         "steps: {max: 120}\nspace:\n  lr:\n    piecewise:\n";
+    for (std::size_t i = 0; i < pieces; ++i)
+      result += "      - [" + std::to_string(i * epochs / pieces)
+                + ", {log_uniform: [0.01, 2]}]\n";
+    return result;
+  }
+
+  static void train(state& x, double rate) {
+    for (std::size_t i = 0; i < x.distance.size(); ++i) {
+      const auto h = curvature(i);
+      x.distance[i] = (1 - rate * h) * (1 - rate * h) * x.distance[i]
+                      + 0.01 * rate * rate * h;
+    }
+  }
+
+  void train(state& x, const configuration& config, step_t at) const {
+    train(x, std::get<double>(config.at("lr").at(at)));
+  }
+
+  [[nodiscard]] static double loss(const state& x) {
+    double result = 0;
+    for (std::size_t i = 0; i < x.distance.size(); ++i)
+      result += curvature(i) * x.distance[i] / 2;
+    return result;
+  }
+
+  [[nodiscard]] measurement measure(const state& x) const {
+    const auto found = loss(x);
+    return {found, found / best_ - 1};
+  }
+
+  /// Finds the least loss, by compass search over the logarithms of the rates
+  /// from several begins.
+  void find_best(const study_spec&) {
+    best_ = 1e300;
+    for (const auto begin : {-4.0, -2.0, -1.0, 0.0, 0.5}) {
+      std::array<double, pieces> x;
+      x.fill(begin);
+      auto found = loss_of(x);
+      for (double hop = 1; hop > 1e-6;) {
+        bool better = false;
+        for (auto& y : x)
+          for (const auto way : {-hop, hop}) {
+            const auto before = y;
+            y = std::clamp(y + way, std::log(rate_min), std::log(rate_max));
+            if (const auto now = loss_of(x); now < found) {
+              found = now;
+              better = true;
+            } else {
+              y = before;
+            }
+          }
+        if (!better)
+          hop /= 2;
+      }
+      best_ = std::min(best_, found);
+    }
+  }
+
+private:
+  static double curvature(std::size_t i) {
+    return 1 / static_cast<double>(i + 1);
+  }
+
+  static double loss_of(const std::array<double, pieces>& log_rates) {
+    state x;
+    for (const auto y : log_rates)
+      for (step_t at = 0; at < epochs / pieces; ++at)
+        train(x, std::exp(y));
+    return loss(x);
+  }
+
+  workload_descriptor workload_;
+  double best_ = 1;
+};
+
+// -- searches -----------------------------------------------------------------
+
+/// Trains every state once, whoever asks.
+template <class Problem>
 class simulated_device {
 public:
-  explicit simulated_device(const simulation_profile& profile)
-    : noisy_(profile.curve, 7), exact_(without_noise(profile.curve)) {}
-
-  /// What a trial measures, and what it would without noise.
-  struct measurement {
-    double measured = 0;
-    double exact = 0;
-  };
+  explicit simulated_device(const Problem& problem) : problem_(&problem) {}
 
   /// Trains from where a trial is to state `to`; what was trained before, for
   /// whichever trial, costs nothing.
   measurement train(const std::vector<segment>& segments, step_t to) {
-    curve_state state;
+    typename Problem::state state;
     std::uint64_t key = 0;
     auto next = segments.begin();
     const configuration* config = nullptr;
@@ -127,16 +305,13 @@ public:
       key = hash_bytes(address, sizeof address, key);
       const auto [found, is_new] = states_.try_emplace(key);
       if (is_new) {
-        exact_.train(state, *config, at);
+        problem_->train(state, *config, at);
         found->second = state;
         ++trained_;
       }
       state = found->second;
     }
-    const auto value = [&](const learning_curve& x) {
-      return x.evaluate(state).at("val_accuracy");
-    };
-    return {value(noisy_), value(exact_)};
+    return problem_->measure(state);
   }
 
   [[nodiscard]] std::uint64_t steps() const { return trained_; }
@@ -146,16 +321,24 @@ public:
   }
 
 private:
-  static curve_settings without_noise(curve_settings x) {
-    x.evaluation_noise = 0;
-    return x;
-  }
-
-  learning_curve noisy_;
-  learning_curve exact_;
-  std::unordered_map<std::uint64_t, curve_state> states_;
+  const Problem* problem_;
+  std::unordered_map<std::uint64_t, typename Problem::state> states_;
   std::uint64_t trained_ = 0;
 };
+
+void resnet::find_best(const study_spec& spec) {
+  best_ = 0;
+  simulated_device device{*this};
+  const auto defaults = defaults_of(workload_);
+  double least = 0; // regret against 0
+  for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
+    auto sequences = spec.space.at(i).sequences;
+    sequences.insert(defaults.begin(), defaults.end());
+    least = std::min(least,
+                     device.train(join(sequences, epochs), epochs).regret);
+  }
+  best_ = -least;
+}
 
 /// How the regret falls: where a better trial was found, and how good it is.
 using trace = std::vector<std::pair<double, double>>;
@@ -177,12 +360,13 @@ nlohmann::json cost_of(const trace& x, double regret) {
 
 /// A study on some trainers, until its cost or its trials are spent. A step
 /// takes a trainer one unit of time, unless it was trained before.
+template <class Problem>
 class study_course {
 public:
-  study_course(const study_spec& spec, const simulation_profile& profile,
-               double best, std::size_t trainers)
-    : device_(profile), tuner_(spec, defaults_of(profile.workload)),
-      best_(best), trainers_(trainers) {}
+  study_course(const study_spec& spec, const Problem& problem,
+               std::size_t trainers)
+    : device_(problem), tuner_(spec, defaults_of(problem.workload())),
+      trainers_(trainers) {}
 
   trace run(double cost_max) {
     take(tuner_.start());
@@ -239,9 +423,11 @@ private:
       return;
     reached_[trial] = x.at;
     const auto found = measured_.at(trial);
-    if (found.measured > incumbent_) {
-      incumbent_ = found.measured;
-      trace_.emplace_back(device_.cost(), best_ - found.exact);
+    const auto height
+      = Problem::maximizes ? found.measured : -found.measured;
+    if (height > incumbent_) {
+      incumbent_ = height;
+      trace_.emplace_back(device_.cost(), found.regret);
     }
     if (x.at < x.what.to)
       asked_.push_front(x.what); // a trainer stays with its trial
@@ -253,9 +439,8 @@ private:
     ended_.insert(x.pruned.begin(), x.pruned.end());
   }
 
-  simulated_device device_;
+  simulated_device<Problem> device_;
   tuner tuner_;
-  double best_;
   std::size_t trainers_;
   double now_ = 0;
   std::uint64_t begun_ = 0;
@@ -263,33 +448,10 @@ private:
   std::priority_queue<way, std::vector<way>, std::greater<>> busy_;
   std::unordered_set<trial_no> ended_;
   std::unordered_map<trial_no, step_t> reached_;
-  std::unordered_map<trial_no, simulated_device::measurement> measured_;
-  double incumbent_ = -1;
+  std::unordered_map<trial_no, measurement> measured_;
+  double incumbent_ = -1e300;
   trace trace_;
 };
-
-/// The best accuracy that any schedule comes to.
-double best_of(const study_spec& spec, const simulation_profile& profile) {
-  simulated_device device{profile};
-  const auto defaults = defaults_of(profile.workload);
-  double result = 0;
-  for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
-    auto sequences = spec.space.at(i).sequences;
-    sequences.insert(defaults.begin(), defaults.end());
-    const auto segments = join(sequences, epochs);
-    result = std::max(result, device.train(segments, epochs).exact);
-  }
-  return result;
-}
-
-simulation_profile load_profile() {
-  std::ifstream file{PROFILE};
-  auto read = read_profile(
-    std::string{std::istreambuf_iterator<char>{file}, {}}, PROFILE);
-  if (!read.profile)
-    fail(to_text(read.errors.front()));
-  return std::move(*read.profile);
-}
 
 std::uint64_t whole(const std::string& text) {
   char* end = nullptr;
@@ -299,30 +461,26 @@ std::uint64_t whole(const std::string& text) {
   return result;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-  const std::vector<std::string> words{argv + 1, argv + argc};
-  if (words.size() != 4)
-    fail("usage: schedules ALGORITHM TRAINERS SEEDS TRIALS");
-  const auto profile = load_profile();
-  const auto trainers = whole(words[1]), seeds = whole(words[2]);
+template <class Problem>
+int search(const std::string& algorithm, std::uint64_t trainers,
+           std::uint64_t seeds, const std::string& trials) {
+  Problem problem;
   const auto spec_of = [&](std::uint64_t seed) {
-    return admitted(schedules + "algorithm: " + words[0]
-                      + "\nbudget: {trials: " + words[3] + "}\n",
-                    {profile.workload}, seed);
+    return admitted(problem.study() + "algorithm: " + algorithm
+                      + "\nbudget: {trials: " + trials + "}\n",
+                    {problem.workload()}, seed);
   };
-  const auto best = best_of(spec_of(0), profile);
+  problem.find_best(spec_of(0));
   auto to_regret = nlohmann::json::array();
   auto at_cost = nlohmann::json::array();
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const auto found = study_course{spec_of(seed), profile, best, trainers}
-                         .run(costs.back());
+    const auto found = study_course<Problem>{spec_of(seed), problem, trainers}
+                         .run(Problem::costs.back());
     auto& to = to_regret.emplace_back(nlohmann::json::array());
-    for (const auto x : regrets)
+    for (const auto x : Problem::regrets)
       to.push_back(cost_of(found, x));
     auto& at = at_cost.emplace_back(nlohmann::json::array());
-    for (const auto x : costs)
+    for (const auto x : Problem::costs)
       at.push_back(regret_at(found, x));
   }
   std::printf("%s\n",
@@ -331,4 +489,18 @@ int main(int argc, char** argv) {
                              {"regret_at_cost", at_cost}}
                 .dump()
                 .c_str());
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words{argv + 1, argv + argc};
+  if (words.size() != 5 || (words[0] != "resnet" && words[0] != "quadratic"))
+    fail("usage: schedules resnet|quadratic ALGORITHM TRAINERS SEEDS TRIALS");
+  const auto trainers = whole(words[2]), seeds = whole(words[3]);
+  whole(words[4]);
+  return words[0] == "resnet"
+           ? search<resnet>(words[1], trainers, seeds, words[4])
+           : search<quadratic>(words[1], trainers, seeds, words[4]);
 }

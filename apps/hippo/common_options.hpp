@@ -66,7 +66,8 @@ struct schedule_options {
       ->check(CLI::IsMember({"on", "off"}))
       ->capture_default_str();
     verb.add_option("--scheduler", scheduler, "Which path goes first")
-      ->check(CLI::IsMember({"critical-path", "breadth-first", "trial"}))
+      ->check(
+        CLI::IsMember({"critical-path", "breadth-first", "trial", "early"}))
       ->capture_default_str();
     verb
       .add_option("--placement", placement,

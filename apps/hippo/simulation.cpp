@@ -1,18 +1,25 @@
 #include "simulation.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "engine.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/report/csv_row.hpp"
 #include "hippo/simulate/draw.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
@@ -45,11 +52,51 @@ struct virtual_config : caf::actor_system_config {
   }
 };
 
+/// A simulated engine of which somebody writes down what it measures.
+class watched_engine final : public engine {
+public:
+  watched_engine(std::shared_ptr<engine> watched,
+                 std::shared_ptr<virtual_timeline> timeline,
+                 std::vector<simulated_measurement>& out)
+    : watched_(std::move(watched)),
+      timeline_(std::move(timeline)),
+      out_(&out) {}
+
+  void start(const lease& x, engine_sink sink) override {
+    watched_->start(x, [this, workload = x.workload.name,
+                        sink = std::move(sink)](const engine_event& told) {
+      if (const auto* stop = std::get_if<stop_report>(&told);
+          stop != nullptr && !stop->values.empty())
+        out_->push_back(
+          {std::chrono::duration<double>(timeline_->now()).count(), workload,
+           stop->at, stop->values});
+      sink(told);
+    });
+  }
+
+  void add_stop(lease_id lease, const stop_point& stop) override {
+    watched_->add_stop(lease, stop);
+  }
+
+  void cancel(lease_id lease) override { watched_->cancel(lease); }
+
+  [[nodiscard]] step_t reached(lease_id lease) const override {
+    return watched_->reached(lease);
+  }
+
+private:
+  std::shared_ptr<engine> watched_;
+  std::shared_ptr<virtual_timeline> timeline_;
+  std::vector<simulated_measurement>* out_;
+};
+
 /// A service with simulated trainers.
 class simulated_service {
 public:
-  explicit simulated_service(const simulation& x)
+  simulated_service(const simulation& x,
+                    std::vector<simulated_measurement>* measured)
     : what_(x),
+      measured_(measured),
       actors_(system_, options_of(x), [this] { settle(); }) {}
 
   ~simulated_service() {
@@ -207,9 +254,15 @@ private:
       result.workloads.emplace(name, profile.workload.version);
     return system_.spawn(
       trainer, caf::actor_cast<registrar_actor>(actors_.pool()), result,
-      std::shared_ptr<engine>(std::make_shared<simulated_engine>(
-        timeline_, x.profiles, store_, what_.seed)),
-      nullptr);
+      make_engine(x), nullptr);
+  }
+
+  std::shared_ptr<engine> make_engine(const machine& x) {
+    std::shared_ptr<engine> result = std::make_shared<simulated_engine>(
+      timeline_, x.profiles, store_, what_.seed);
+    if (measured_ != nullptr)
+      result = std::make_shared<watched_engine>(result, timeline_, *measured_);
+    return result;
   }
 
   /// A machine is told to go, is gone, and another one takes its place.
@@ -304,6 +357,7 @@ private:
   static constexpr std::uint64_t fruitless_max = 100;
 
   const simulation& what_;
+  std::vector<simulated_measurement>* measured_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
   std::shared_ptr<simulated_store> store_
@@ -320,6 +374,62 @@ private:
   std::uint64_t fruitless_ = 0; ///< interruptions since that has grown
 };
 
+/// Reads the table that a profile names, which lies where the profile says
+/// from its own folder; prints what is wrong.
+/// @returns whether the profile has what it needs
+bool load_table(const std::string& profile_file, simulation_profile& x) {
+  if (x.table_file.empty())
+    return true;
+  const auto path
+    = std::filesystem::path{profile_file}.parent_path() / x.table_file;
+  errno = 0;
+  std::ifstream in{path, std::ios::binary};
+  // One byte more than allowed tells that a file is too large.
+  std::string text(result_table_bytes_max + 1, '\0');
+  if (in)
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (in.gcount() == 0) {
+    print({{profile_file, 0, 0, "curve.table",
+            path.string() + " cannot be read: "
+              + (errno == 0 ? "it is empty"
+                          : std::system_category().message(errno))}},
+          "error");
+    return false;
+  }
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  auto read = read_result_table(text, path.string(), x.workload);
+  print(read.errors, "error");
+  if (!read.table)
+    return false;
+  x.table = std::make_shared<const result_table>(std::move(*read.table));
+  return true;
+}
+
+/// So many combinations of a study are looked for in a table.
+constexpr std::uint64_t looked_for_max = 10'000;
+
+/// Says what a study may train that the profile's table does not have.
+std::optional<diagnostic> missing_from_table(const study_spec& study,
+                                             const simulation_profile& x) {
+  const auto defaults = defaults_of(x.workload);
+  const auto size = study.space.size();
+  const auto count = std::min(size.value_or(looked_for_max), looked_for_max);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    // Spread over all of them where they are many.
+    auto trial = size && *size == count ? study.space.at(i)
+                                        : study.space.sample(study.seed, i);
+    auto sequences = trial.sequences;
+    sequences.insert(defaults.begin(), defaults.end());
+    if (const auto why
+        = x.table->misses(join(sequences, study.max_steps), study.max_steps,
+                          study.objective.every))
+      return diagnostic{study.file, 0, 0, "space",
+                        trial.shown.dump() + " is not in " + x.table_file
+                          + ": " + *why};
+  }
+  return std::nullopt;
+}
+
 /// What trainers do is no news here, and failures are in the report.
 void log_to_stderr() {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>(
@@ -331,15 +441,42 @@ void log_to_stderr() {
 } // namespace
 
 expected<run_record> simulate(const simulation& x,
-                              std::vector<machine_life>* lives) {
+                              std::vector<machine_life>* lives,
+                              std::vector<simulated_measurement>* measured) {
   log_to_stderr();
-  simulated_service service{x};
+  simulated_service service{x, measured};
   auto result = service.run();
   if (result)
     result->simulated = true;
   if (lives != nullptr)
     *lives = service.lives();
   return result;
+}
+
+expected<std::monostate>
+write_measurements(const std::vector<simulated_measurement>& xs,
+                   const std::string& file) {
+  std::set<std::string> names;
+  for (const auto& x : xs)
+    for (const auto& kvp : x.values)
+      names.insert(kvp.first);
+  std::vector<std::string> fields{"seconds", "workload", "step"};
+  fields.insert(fields.end(), names.begin(), names.end());
+  std::ofstream out{file, std::ios::binary};
+  out << csv_row(fields);
+  for (const auto& x : xs) {
+    fields = {to_text(x.seconds), x.workload, std::to_string(x.step)};
+    for (const auto& name : names) {
+      const auto i = x.values.find(name);
+      fields.push_back(i == x.values.end() ? "" : to_text(i->second));
+    }
+    out << csv_row(fields);
+  }
+  out.close();
+  if (!out)
+    return {errc::io_failed, file + ": cannot be written: "
+                               + std::system_category().message(errno)};
+  return std::monostate{};
 }
 
 std::optional<std::vector<simulation_profile>>
@@ -356,7 +493,7 @@ load_profiles(const std::vector<std::string>& files,
     }
     auto read = read_profile(*text, file, catalogue.workloads);
     print(read.errors, "error");
-    if (!read.profile) {
+    if (!read.profile || !load_table(file, *read.profile)) {
       good = false;
       continue;
     }
@@ -393,6 +530,10 @@ bool check_profiles(const std::vector<accepted_study>& studies,
       = std::count_if(profiles.begin(), profiles.end(), [&](const auto& y) {
           return y.workload.name == name;
         });
+    for (const auto& profile : profiles)
+      if (profile.workload.name == name && profile.table)
+        if (auto why = missing_from_table(x.spec(), profile))
+          errors.push_back(std::move(*why));
     if (found == 0)
       errors.push_back({x.spec().file, 0, 0, "workload",
                         "'" + name

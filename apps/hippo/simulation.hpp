@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "hippo/fleet/costs.hpp"
@@ -14,6 +15,14 @@
 #include "studies.hpp"
 
 namespace hippo {
+
+/// What a simulated trainer measured, and when.
+struct simulated_measurement {
+  double seconds = 0; ///< virtual ones since the begin
+  std::string workload;
+  step_t step = 0;
+  metrics values;
+};
 
 /// Machines of one kind in a simulation. All are there from its begin.
 ///
@@ -50,19 +59,29 @@ struct simulation {
 /// the calling thread. Equal simulations give equal records.
 /// @param lives is told how long each machine was there, and worked; null: it
 ///              is of no matter
+/// @param measured if given, gets all that trainers measure, as it is told
 /// @returns the record, its times in virtual seconds, or why there is none
-expected<run_record> simulate(const simulation& x,
-                              std::vector<machine_life>* lives = nullptr);
+expected<run_record>
+simulate(const simulation& x, std::vector<machine_life>* lives = nullptr,
+         std::vector<simulated_measurement>* measured = nullptr);
 
-/// Reads profiles and adds the workloads that they describe to a catalogue;
-/// prints every error on stderr. Two of one workload are of different devices.
+/// Writes measurements as CSV, a column for each metric that there is.
+/// @returns `errc::io_failed` if that is not possible
+expected<std::monostate>
+write_measurements(const std::vector<simulated_measurement>& xs,
+                   const std::string& file);
+
+/// Reads profiles, with their tables, and adds the workloads that they describe
+/// to a catalogue; prints every error on stderr. Two of one workload are of
+/// different devices.
 /// @returns nothing if there was an error
 std::optional<std::vector<simulation_profile>>
 load_profiles(const std::vector<std::string>& files,
               workload_catalogue& catalogue);
 
 /// Says on stderr which studies name a workload without a profile, or with
-/// several. @returns whether there is none
+/// several, or may train what the table of its profile does not have.
+/// @returns whether there is none
 bool check_profiles(const std::vector<accepted_study>& studies,
                     const std::vector<simulation_profile>& profiles);
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`hippo simulate`: studies in virtual time, on trainers that nobody has."""
 
+import csv
 import json
 import os
 
@@ -67,6 +68,91 @@ class Simulating(Case):
                      if x.startswith(key + ":")]
             lines[at] = value
         return self.write(name, "\n".join(lines) + "\n")
+
+
+class Playing(Simulating):
+    """A profile with a table instead of the curve."""
+
+    HEAD = "lr,val_accuracy@2,val_accuracy@4\n"
+    DECAYED = {"piecewise": [[0, 0.1], [2, 0.01]]}
+
+    def playing(self, table, name="table.csv"):
+        if table is not None:
+            self.write("table.csv", table)
+        return self.write("profile.yaml", f"""
+device: none
+workload:
+  name: resnet56-cifar10
+  hyper_parameters: {{lr: {{default: 0.1, min: 0}}}}
+  metrics: {{val_accuracy: maximize}}
+step_seconds: 1
+curve: {{table: {name}}}
+""")
+
+    def two(self, *lrs, **more):
+        x = study("two", "grid", steps=4, **more)
+        x["workload"] = "resnet56-cifar10"
+        x["space"] = {"lr": {"choice": list(lrs)}}
+        return self.write("two.yaml", json.dumps(x))
+
+    def decayed(self):
+        return '"' + json.dumps(self.DECAYED).replace('"', '""') + '"'
+
+    def test_measures_what_the_table_has(self):
+        profile = self.playing(
+            self.HEAD + f"0.1,0.5,0.6\n{self.decayed()},0.5,0.75\n")
+        report = self.simulated("out", self.two(0.1, self.DECAYED),
+                                "--measurements", self.path("measured.csv"),
+                                profile=profile, trainers=1)
+        self.assertEqual(
+            [{x["step"]: x["metrics"] for x in trial["results"]}
+             for trial in report["studies"][0]["trials"]],
+            [{2: {"val_accuracy": 0.5}, 4: {"val_accuracy": 0.6}},
+             {2: {"val_accuracy": 0.5}, 4: {"val_accuracy": 0.75}}])
+        # The first two steps are trained once.
+        self.assertEqual(report["trained_steps"], 6)
+        self.assertEqual(report["wall_seconds"], 6)
+        with open(self.path("measured.csv"), newline="") as file:
+            self.assertEqual(list(csv.reader(file)), [
+                ["seconds", "workload", "step", "val_accuracy"],
+                ["2", "resnet56-cifar10", "2", "0.5"],
+                ["4", "resnet56-cifar10", "4", "0.6"],
+                ["6", "resnet56-cifar10", "4", "0.75"]])
+
+    def test_says_where_measurements_cannot_be_written(self):
+        done = self.simulate(
+            "out", self.two(0.1), "--measurements", self.path("no", "x.csv"),
+            code=1, profile=self.playing(self.HEAD + "0.1,0.5,0.6\n"))
+        self.assertIn("x.csv: cannot be written: No such file or directory",
+                      done.err)
+
+    def test_says_what_a_study_would_train_that_is_not_there(self):
+        done = self.simulate("out", self.two(0.1, 0.2), code=2,
+                             profile=self.playing(self.HEAD + "0.1,0.5,0.6\n"))
+        self.assertIn('two.yaml: space: {"lr":0.2} is not in table.csv: no row '
+                      "goes on like it beyond step 0", done.err)
+        done = self.simulate("out", self.two(0.1), code=2,
+                             profile=self.playing(self.HEAD + "0.1,0.5,\n"))
+        self.assertIn('{"lr":0.1} is not in table.csv: it was not measured at '
+                      "step 4", done.err)
+
+    def test_says_what_is_wrong_with_a_table(self):
+        study = self.two(0.1)
+        for table, why in [
+                (None, "/table.csv cannot be read: No such file or directory"),
+                ("", "/table.csv cannot be read: it is empty"),
+                ("rate,val_accuracy@2\n1,1\n",
+                 "/table.csv:1:1: column 'rate': unknown hyper-parameter"),
+                (self.HEAD + "0.1,0.5\n",
+                 "/table.csv:2:1: has 2 fields, the first line has 3")]:
+            with self.subTest(why):
+                done = self.simulate("out", study, code=2,
+                                     profile=self.playing(table))
+                self.assertIn(why, done.err)
+        folder = self.playing(None, name=".")
+        self.assertIn("cannot be read: Is a directory",
+                      self.simulate("out", study, code=2,
+                                    profile=folder).err)
 
 
 class Simulations(Simulating):
@@ -186,7 +272,8 @@ class Simulations(Simulating):
                        ("1", 1, []), ("3", 3, []), ("40", 40, []),
                        ("off", 3, ["--merge", "off"]),
                        ("breadth", 3, ["--scheduler", "breadth-first"]),
-                       ("trial", 3, ["--scheduler", "trial"])]]
+                       ("trial", 3, ["--scheduler", "trial"]),
+                       ("early", 3, ["--scheduler", "early"])]]
         for x in reports[1:]:
             self.assertEqual(results(x), results(reports[0]))
         for x in reports[:3]:

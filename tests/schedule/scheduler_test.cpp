@@ -444,6 +444,27 @@ TEST(Scheduler, BreadthFirstTakesOneStageAtATime) {
   EXPECT_EQ(x->stages[0].end, 4u);
 }
 
+TEST(Scheduler, EarlyGoesOnFromTheFarthestState) {
+  for (const auto chosen : {policy::critical_path, policy::early}) {
+    simulation sim{chosen};
+    const auto study = sim.plan.add_study({1, {5, 20}});
+    sim.add(study, {{0, lr(.1)}});
+    sim.add(study, {{0, lr(.3)}});
+    sim.ask(0, 5);
+    ASSERT_TRUE(sim.dispatch());
+    while (!sim.jobs.empty())
+      sim.advance(lease_id{1});
+    // Trial 0 goes on; trial 1 is new, and longer if it comes to the end.
+    sim.ask(0, 20);
+    sim.ask(1, 5);
+    sim.settle();
+    const auto x = sim.chooser.choose();
+    ASSERT_TRUE(x);
+    EXPECT_EQ(x->stages[0].begin, chosen == policy::early ? 5u : 0u);
+    EXPECT_EQ(x->stages[0].end, chosen == policy::early ? 20u : 5u);
+  }
+}
+
 TEST(Scheduler, TrialOrderFollowsTheFirstRequest) {
   simulation sim{policy::trial};
   const auto study = sim.plan.add_study({1, {5, 20}});
@@ -700,7 +721,7 @@ TEST_P(SchedulerSimulation, EveryResultIsAsAloneDespiteLossAndLateTrials) {
 INSTANTIATE_TEST_SUITE_P(
   Seeds, SchedulerSimulation,
   testing::Combine(testing::Values(policy::critical_path, policy::breadth_first,
-                                   policy::trial),
+                                   policy::trial, policy::early),
                    testing::Range(0u, 60u)));
 
 // A budget of time ends a study in the midst of its trials: the first ones are

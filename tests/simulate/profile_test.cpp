@@ -311,6 +311,28 @@ TEST(ProfileTest, ChecksTheCurveAgainstTheWorkload) {
                "found 'perhaps'");
 }
 
+/// The sample with another curve.
+std::string with_curve(const std::string& curve) {
+  const std::string text = sample_profile;
+  return text.substr(0, text.find("curve:")) + "curve: " + curve + '\n';
+}
+
+TEST(ProfileTest, ATableStandsForTheCurve) {
+  const auto x = read_good_profile(with_curve("{table: results/net.csv}"));
+  EXPECT_EQ(x.table_file, "results/net.csv");
+  EXPECT_FALSE(x.table); // whoever reads the file gives it
+  EXPECT_EQ(x.curve.batch_size.name, "batch_size");
+  EXPECT_EQ(read_good_profile(sample_profile).table_file, "");
+}
+
+TEST(ProfileTest, NothingStandsBesideATable) {
+  EXPECT_EQ(errors_of(with_curve("{table: net.csv, sharpness: 1}")),
+            std::vector<std::string>{
+              "p.yaml:18:25: curve.sharpness: unknown key 'sharpness'. "
+              "Allowed: table"});
+  EXPECT_EQ(errors_of(with_curve("{table: [net.csv]}")).size(), 1u);
+}
+
 TEST(ProfileTest, RefusesWhatIsNoProfile) {
   EXPECT_EQ(errors_of("- 1"),
             (std::vector<std::string>{

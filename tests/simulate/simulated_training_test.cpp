@@ -391,5 +391,79 @@ TEST_F(SimulatedTrainingTest, AStepThatFailsFailsEvenIfCancelled) {
   EXPECT_EQ(training.reached(20s), 0u);
 }
 
+// -- a table ------------------------------------------------------------------
+
+class PlayedTrainingTest : public SimulatedTrainingTest {
+public:
+  PlayedTrainingTest() {
+    profile.table_file = "net.csv";
+    auto read = read_result_table(
+      "lr,accuracy@5,loss@5,train_loss@5,accuracy@10,loss@10,train_loss@10\n"
+      "0.1,0.5,1.5,1.25,0.75,1,0.5\n"
+      "0.2,0.25,2,2,,,\n"
+      "3,nan,nan,nan,nan,nan,nan\n"
+      "\"{piecewise: [[0, 0.1], [5, 0.01]]}\",0.5,1.5,1.25,1,0.5,0.25\n",
+      "net.csv", profile.workload);
+    for (const auto& x : read.errors)
+      ADD_FAILURE() << to_text(x);
+    profile.table = std::make_shared<const result_table>(*read.table);
+  }
+
+  /// Trains to step 10 with one learning rate.
+  history run_with(double lr) {
+    return run(make({{node_id{1}, 0, 10, config(lr)}},
+                    {{5, true, false}, {10, true, true}}));
+  }
+};
+
+TEST_F(PlayedTrainingTest, MeasuresWhatTheTableHas) {
+  const auto told = run_with(0.1);
+  ASSERT_EQ(told.reports.size(), 2u);
+  EXPECT_EQ(told.reports[0].second.values,
+            (metrics{{"accuracy", 0.5}, {"loss", 1.5}, {"train_loss", 1.25}}));
+  EXPECT_EQ(told.reports[1].second.values.at("accuracy"), 0.75);
+  EXPECT_FALSE(told.end.failure);
+  // Times are the profile's, as ever.
+  EXPECT_EQ(told.ended, 1s + 100s + 2 * 4s + 3s);
+}
+
+TEST_F(PlayedTrainingTest, GoesOnFromACheckpointOnAnotherBranch) {
+  const auto head =
+    run(make({{node_id{1}, 0, 5, config()}}, {{5, false, true}}));
+  const auto file = head.reports[0].second.saved->file;
+  EXPECT_NE(head.reports[0].second.saved->digest, 0u);
+  const auto tail = run(make({{node_id{2}, 5, 10, config(0.01)}},
+                             {{10, true, false}}, file));
+  ASSERT_EQ(tail.reports.size(), 1u);
+  EXPECT_EQ(tail.reports[0].second.values.at("accuracy"), 1);
+}
+
+TEST_F(PlayedTrainingTest, NaNIsTrainingThatHasDiverged) {
+  const auto told = run_with(3);
+  ASSERT_TRUE(told.end.failure);
+  EXPECT_EQ(told.end.failure->code, errc::diverged);
+  EXPECT_EQ(told.end.at, 5u);
+}
+
+TEST_F(PlayedTrainingTest, FailsWhereTheTableHasNoSuchTraining) {
+  const auto told = run_with(0.3);
+  EXPECT_TRUE(told.reports.empty());
+  ASSERT_TRUE(told.end.failure);
+  EXPECT_EQ(told.end.failure->code, errc::fails_everywhere);
+  EXPECT_EQ(told.end.at, 0u);
+  EXPECT_EQ(told.end.failure->message.find(
+              "net.csv has no training that goes on at step 0 with "),
+            0u);
+  EXPECT_NE(told.end.failure->message.find("lr=0.3"), std::string::npos);
+}
+
+TEST_F(PlayedTrainingTest, FailsWhereNothingWasMeasured) {
+  const auto told = run_with(0.2);
+  EXPECT_EQ(told.reports.size(), 1u);
+  ASSERT_TRUE(told.end.failure);
+  EXPECT_EQ(told.end.failure->message,
+            "net.csv has no measurement at step 10 of this training");
+}
+
 } // namespace
 } // namespace hippo

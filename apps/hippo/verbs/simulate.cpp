@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common_options.hpp"
 #include "hippo/report/report.hpp"
@@ -21,14 +22,22 @@ namespace {
 struct simulate_options {
   simulation what;
   std::string report = "hippo-simulation"; ///< folder
+  std::string measurements; ///< file for what is measured; empty: none
 };
 
 /// Simulates, writes the report and prints the summary.
 /// @returns the exit code
 int simulate_and_report(const simulate_options& options) {
-  const auto record = simulate(options.what);
+  std::vector<simulated_measurement> measured;
+  const bool watches = !options.measurements.empty();
+  const auto record
+    = simulate(options.what, nullptr, watches ? &measured : nullptr);
   if (!record)
     return fail(record.failure(), exit_failed);
+  if (watches)
+    if (auto written = write_measurements(measured, options.measurements);
+        !written)
+      return fail(written.failure(), exit_failed);
   if (auto written = write_report(*record, options.report); !written)
     return fail(written.failure(), exit_failed);
   std::cout << summary_text(*record, 5,
@@ -95,6 +104,8 @@ void add_simulate(verb_table& verbs) {
   x->schedule.add_to(*verb);
   verb->add_option("--report", x->options.report, "Folder for the report")
     ->capture_default_str();
+  verb->add_option("--measurements", x->options.measurements,
+                   "File for what trainers measure, and when: CSV");
   x->input.common.add_to(*verb);
 }
 

@@ -19,12 +19,14 @@ const char* to_string(policy x) noexcept {
     case policy::critical_path: return "critical-path";
     case policy::breadth_first: return "breadth-first";
     case policy::trial: return "trial";
+    case policy::early: return "early";
   }
   return "invalid_policy";
 }
 
 std::optional<policy> policy_from(const std::string& text) {
-  for (auto x : {policy::critical_path, policy::breadth_first, policy::trial})
+  for (auto x : {policy::critical_path, policy::breadth_first, policy::trial,
+                 policy::early})
     if (text == to_string(x))
       return x;
   return std::nullopt;
@@ -78,6 +80,11 @@ scheduler::rank scheduler::rank_of(const runnable& x) const {
       return {-x.needs.seconds, x.needs.order, x.node, x.from};
     case policy::breadth_first:
       return {static_cast<double>(x.from), x.needs.order, x.node, x.from};
+    case policy::early:
+      // A step counts for more than any time: that is less than 1 here.
+      return {-static_cast<double>(x.from)
+                - x.needs.seconds / (x.needs.seconds + 1),
+              x.needs.order, x.node, x.from};
     case policy::trial: break;
   }
   return {0, x.needs.order, x.node, x.from};
@@ -131,6 +138,7 @@ const tree_item& scheduler::pick(const stage_tree& tree, node_id id,
   };
   switch (policy_) {
     case policy::critical_path:
+    case policy::early:
       // The farthest among equals: what lies on the way is measured in passing.
       return *std::max_element(items.rbegin(), items.rend(),
                                [&](const tree_item& x, const tree_item& y) {
@@ -262,8 +270,10 @@ path scheduler::path_from(const view& among, const rank& first,
                           && item.below->order != item.order);
     if (done)
       return result;
-    id = policy_ == policy::critical_path ? tree.longest_child(id, item.at)
-                                          : tree.earliest_child(id, item.at);
+    const bool longest
+      = policy_ == policy::critical_path || policy_ == policy::early;
+    id = longest ? tree.longest_child(id, item.at)
+                 : tree.earliest_child(id, item.at);
     from = item.at;
     items = tree.items_from_begin(id);
   }

@@ -19,9 +19,11 @@ enum class policy : std::uint8_t {
   critical_path, ///< the longest by estimated time, whole
   breadth_first, ///< the stage that begins earliest, alone
   trial,         ///< the way to the trial that was asked for first
+  early,         ///< what goes on from the farthest state, of equal ones the
+                 ///< longest, whole: good values come sooner, the end may not
 };
 
-/// Returns `"critical-path"`, `"breadth-first"` or `"trial"`.
+/// Returns `"critical-path"`, `"breadth-first"`, `"trial"` or `"early"`.
 const char* to_string(policy x) noexcept;
 std::optional<policy> policy_from(const std::string& text);
 

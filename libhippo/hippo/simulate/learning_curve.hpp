@@ -73,6 +73,8 @@ struct curve_state {
   /// training has diverged.
   std::array<double, curve_directions> distance;
   double gap = 0; ///< excess that overfitting has added by now
+  /// Of training that a table plays (`result_table::state`), else 0.
+  std::uint64_t history = 0;
 
   friend bool operator==(const curve_state&, const curve_state&) = default;
 };

@@ -75,7 +75,7 @@ public:
     const auto* curve = root_->find("curve");
     if (curve == nullptr)
       draw_curve();
-    else if (is_map(*curve, "sharpness, flatness and so on"))
+    else if (is_map(*curve, "table, or sharpness, flatness and so on"))
       read_curve(*curve);
     return std::move(result_);
   }
@@ -345,20 +345,37 @@ private:
 
   // -- curve -----------------------------------------------------------------
 
+  /// No model of the curve: batches count only where the workload has any.
+  void take_batch_size() {
+    auto& batch = result_.curve.batch_size;
+    const auto* found = find_parameter(batch.name);
+    if (found == nullptr || !is_number(*found))
+      batch = {"", 1};
+  }
+
   /// Nobody has said what comes of training.
   void draw_curve() {
+    take_batch_size();
     auto& out = result_.curve;
     out.is_drawn = true;
-    const auto* batch = find_parameter(out.batch_size.name);
-    if (batch == nullptr || !is_number(*batch))
-      out.batch_size = {"", 1};
     for (const auto& x : result_.workload.metrics) {
       const double best = x.better == direction::maximize ? 1 : 0;
       out.metrics.push_back({x.name, 1 - best, best});
     }
   }
 
+  /// A table instead of the model: nothing else is to be said of the curve.
+  void read_table(const document& curve, const document& file) {
+    known_keys(curve, "key", {"table"});
+    result_.table_file = word(file).value_or("");
+    take_batch_size();
+  }
+
   void read_curve(const document& x) {
+    if (const auto* file = x.find("table")) {
+      read_table(x, *file);
+      return;
+    }
     known_keys(x, "key",
                {"learning_rate", "momentum", "batch_size",
                 "learning_rate_factors", "regularisers", "samples_per_step",

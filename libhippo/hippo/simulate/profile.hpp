@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hippo/simulate/learning_curve.hpp"
+#include "hippo/simulate/result_table.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/train/descriptor.hpp"
 
@@ -40,6 +42,10 @@ struct simulation_profile {
   std::uint64_t checkpoint_bytes = 0;
   double failure_rate = 0; ///< share of stages that fail on the way
   curve_settings curve;
+  /// The file of a table that is played instead of the curve, as the profile
+  /// names it, and the table, for whoever has read the file; none: the curve.
+  std::string table_file;
+  std::shared_ptr<const result_table> table;
 
   /// Returns how long the step from state `at` to `at + 1` takes, in seconds.
   /// REQUIRES: `config` has all hyper-parameters of the workload.

@@ -83,11 +83,7 @@ void simulated_training::plan() {
   }
   now_.stop = lease_.stops[next_stop_];
   plan_steps();
-  if (now_.last_step_fails)
-    now_.failure = error{errc::training_failed,
-                         "simulated failure while training step "
-                           + std::to_string(at_ + now_.step_ends.size() - 1)};
-  else
+  if (!now_.failure)
     plan_stop();
 }
 
@@ -108,16 +104,56 @@ void simulated_training::plan_steps() {
       now_.step_ends.push_back(now_.end);
       if (t == fails) {
         now_.last_step_fails = true;
+        now_.failure = error{errc::training_failed,
+                             "simulated failure while training step "
+                               + std::to_string(t)};
         return;
       }
-      curve_.train(now_.state, x.config, t);
+      train_step(x.config, t);
+      if (now_.failure)
+        return;
     }
   }
 }
 
+/// Goes from state `at` of the stretch to the next one.
+void simulated_training::train_step(const configuration& config, step_t at) {
+  if (!profile_->table) {
+    curve_.train(now_.state, config, at);
+    return;
+  }
+  auto& state = now_.state.history;
+  state = profile_->table->next(state, config, at);
+  if (profile_->table->find(state) != nullptr)
+    return;
+  now_.last_step_fails = true;
+  // Every trainer would say the same.
+  now_.failure = error{errc::fails_everywhere,
+                       profile_->table_file + " has no training that goes on "
+                         "at step " + std::to_string(at) + " with "
+                         + to_text(config)};
+}
+
+/// Measures the state that the stretch leads to.
+void simulated_training::measure() {
+  const auto at = now_.stop->at;
+  if (!profile_->table) {
+    now_.values = curve_.evaluate(now_.state);
+    return;
+  }
+  const auto* found = profile_->table->find(now_.state.history);
+  if (found != nullptr && !found->empty())
+    now_.values = *found;
+  else
+    now_.failure = error{errc::fails_everywhere,
+                         profile_->table_file
+                           + " has no measurement at step "
+                           + std::to_string(at) + " of this training"};
+}
+
 void simulated_training::plan_stop() {
   if (now_.stop->evaluate) {
-    now_.values = curve_.evaluate(now_.state);
+    measure();
     now_.diverged = std::ranges::any_of(
       now_.values, [](const auto& x) { return !std::isfinite(x.second); });
     now_.end += from_seconds(profile_->evaluate_seconds);

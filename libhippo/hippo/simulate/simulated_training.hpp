@@ -16,7 +16,7 @@
 namespace hippo {
 
 /// The checkpoints of simulated training, which lie in memory only, by folder
-/// and file. Those that the service gives up stay: a state is 136 bytes.
+/// and file. Those that the service gives up stay: a state is 144 bytes.
 using simulated_store = std::unordered_map<std::string, curve_state>;
 
 /// What simulated training tells next.
@@ -39,7 +39,7 @@ class simulated_training {
 public:
   using duration = std::chrono::nanoseconds;
 
-  /// @param profile outlives this
+  /// @param profile outlives this; has the table that it names, if it does
   /// @param store outlives this
   simulated_training(const simulation_profile& profile, simulated_store& store,
                      std::uint64_t seed, lease x);
@@ -86,6 +86,8 @@ private:
   void plan();
   void plan_steps();
   void plan_stop();
+  void train_step(const configuration& config, step_t at);
+  void measure();
   void end_with(error why, duration when);
   [[nodiscard]] const stage& stage_at(step_t at) const;
   [[nodiscard]] std::optional<step_t> failing_step(const stage& x) const;
