@@ -39,7 +39,8 @@ std::string back_to(int version) {
            "ALTER TABLE trials DROP COLUMN untrained;"
            "ALTER TABLE studies DROP COLUMN device_seconds;"
            "ALTER TABLE studies DROP COLUMN algorithm;"
-           "DROP TABLE timings";
+           "DROP TABLE timings;"
+           "DROP TABLE fronts";
 }
 
 template <class Record>

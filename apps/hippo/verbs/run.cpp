@@ -225,12 +225,10 @@ std::optional<error> local_service::open() {
   actors_.go();
   if (!options_.open)
     return std::nullopt;
-  page_.emplace(system_, query_sources{options_.state,
-                                       options_.state + "/hippo.log",
-                                       options_.catalogue.workloads,
-                                       actors_.coordinator(), actors_.pool(),
-                                       actors_.journal(),
-                                       options_.checkpoint_bytes_max});
+  const auto log = options_.state + "/hippo.log";
+  page_.emplace(system_, query_sources{
+    options_.state, log, options_.catalogue.workloads, actors_.coordinator(),
+    actors_.pool(), actors_.journal(), options_.checkpoint_bytes_max});
   if (auto why = page_->open())
     return why;
   show_page(page_->address(), options_.quiet);
@@ -289,8 +287,8 @@ progress_view local_service::view(double elapsed_seconds) {
     y.trials = status->trials;
     y.asked_steps = status->asked_steps;
     y.metric = status->metric;
-    if (status->best)
-      y.best = best_so_far{status->best->trial, status->best->value};
+    if (const auto& best = status->best)
+      y.best = best_so_far{best->trial, best->value};
     y.front = status->front;
     result.studies.push_back(std::move(y));
     auto& work = left.emplace_back(plans[x.workload_key]);

@@ -75,8 +75,9 @@ constexpr auto tables_sql = R"(
   CREATE INDEX events_by_study ON events (study, id);
 )";
 
-/// How long what a workload does takes, by kind of device.
-constexpr auto timings_sql = R"(
+/// What came with version 7: how long what a workload does takes, by kind of
+/// device, and what studies of several metrics have found.
+constexpr auto tables_of_version_7_sql = R"(
   CREATE TABLE timings (
     workload INTEGER NOT NULL REFERENCES workloads,
     device TEXT NOT NULL, what TEXT NOT NULL, speed TEXT NOT NULL,
@@ -84,6 +85,9 @@ constexpr auto timings_sql = R"(
     squared_log_deviations REAL NOT NULL,
     PRIMARY KEY (workload, device, what, speed)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE fronts (
+    study INTEGER PRIMARY KEY REFERENCES studies, front TEXT NOT NULL
+  ) STRICT;
 )";
 
 // Version 1 knew nothing of what studies had received: they receive it again,
@@ -202,7 +206,7 @@ double exact_real(const sql_statement& from, int column) {
 expected<std::monostate> make_tables(sql_database& database) {
   if (auto done = database.run(tables_sql); !done)
     return done;
-  return database.run(timings_sql);
+  return database.run(tables_of_version_7_sql);
 }
 
 expected<std::uint64_t> read_version(sql_database& database) {
@@ -236,9 +240,8 @@ expected<std::monostate> migrate(sql_database& database,
     done = add_shared_steps(database);
   if (done && *from > 1 && *from < 6)
     done = database.run(from_version_5_sql);
-  // Version 6 forgot how long things had taken.
   if (done && *from > 1)
-    done = database.run(timings_sql);
+    done = database.run(tables_of_version_7_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -501,21 +501,12 @@ state_reader::load_sharing(const std::string& workload_key) {
 }
 
 expected<std::optional<std::string>> state_reader::load_front(study_id study) {
-  const auto text = [](const sql_statement& row) -> expected<std::string> {
-    return std::string{row.text(0)};
-  };
-  // A folder that no writer of today has opened does not have it.
-  const auto table = read_first<std::string>(
-    database_.prepare("SELECT name FROM sqlite_master"
-                      " WHERE type = 'table' AND name = 'fronts'"),
-    [](sql_statement&) {}, text);
-  if (!table)
-    return table.failure();
-  if (!*table)
-    return std::optional<std::string>{};
   return read_first<std::string>(
     database_.prepare("SELECT front FROM fronts WHERE study = ?1"),
-    [&](sql_statement& x) { x.bind(1, study); }, text);
+    [&](sql_statement& x) { x.bind(1, study); },
+    [](const sql_statement& row) -> expected<std::string> {
+      return std::string{row.text(0)};
+    });
 }
 
 expected<std::optional<stored_trial>>

@@ -90,11 +90,7 @@ state_writer::open(const std::string& path) {
                                " workload INTEGER NOT NULL,"
                                " node INTEGER NOT NULL, step INTEGER NOT NULL,"
                                " text TEXT NOT NULL,"
-                               " UNIQUE (workload, node, step)) STRICT;"
-                               "CREATE TABLE IF NOT EXISTS fronts ("
-                               " study INTEGER PRIMARY KEY"
-                               " REFERENCES studies,"
-                               " front TEXT NOT NULL) STRICT;");
+                               " UNIQUE (workload, node, step)) STRICT;");
       !set)
     return set.failure();
   std::unique_ptr<state_writer> result{
