@@ -54,6 +54,15 @@ std::optional<fleet> load_fleet(const std::string& file) {
   return std::move(read.found);
 }
 
+bool add_workloads(const fleet& machines, const std::string& file,
+                   workload_catalogue& catalogue) {
+  return std::all_of(machines.kinds.begin(), machines.kinds.end(),
+                     [&](const auto& x) {
+                       return load_profiles(files_of(x, file), catalogue)
+                         .has_value();
+                     });
+}
+
 std::optional<std::vector<simulated_machines>>
 find_machines(const fleet& machines, const std::string& file,
               const std::vector<machine_group>& used,

@@ -13,6 +13,13 @@ namespace hippo {
 /// @returns nothing if something is
 std::optional<fleet> load_fleet(const std::string& file);
 
+/// Adds the workloads that the profiles of machines describe to a catalogue, so
+/// that studies may name them; says on stderr what is wrong.
+/// @param file of `machines`
+/// @returns whether nothing is
+bool add_workloads(const fleet& machines, const std::string& file,
+                   workload_catalogue& catalogue);
+
 /// Finds what training is like on the machines that are used, for each workload
 /// that studies name: a profile that the kind of machine names (a path is
 /// relative to the file of machines), else one of `profiles` whose device is

@@ -185,7 +185,7 @@ class Local(unittest.TestCase):
             self.optimize(train, {"lr": {"choise": [1]}}, steps=3, objective=W)
         with self.assertRaisesRegex(hippo.InvalidArgument, "@hippo.workload"):
             self.optimize(lambda ctx: 0.0, SPACE)
-        with self.assertRaisesRegex(hippo.InvalidArgument, "one metric"):
+        with self.assertRaisesRegex(hippo.InvalidStudy, r"\[1\]\.direction"):
             self.optimize(train, SPACE, objective={"a": "b", "c": "d"})
 
     def test_a_program_that_is_not_there(self):

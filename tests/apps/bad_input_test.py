@@ -106,9 +106,9 @@ class StudyFiles(Bad):
         self.check("{max: 3}", "{max: three}", ("6:14", "steps.max: "),
                    "whole number", "found 'three'")
 
-    def test_list_for_a_map(self):
+    def test_word_for_a_map(self):
         self.check("{metric: val_accuracy}", "[val_accuracy]",
-                   ("5:12", "objective: "))
+                   ("5:13", "objective[0]: "))
 
     def test_empty_choice(self):
         self.check("""

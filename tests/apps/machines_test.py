@@ -74,7 +74,7 @@ class Machines(Simulating):
         self.assertIn("machines.a.price: must be a number from 0", refused(
             machines=self.machines({"a": {"device": "x", "price": -1}})))
         said = refused(machines=self.machines(
-            {"a": {"device": "L4", "price": 1}}))
+            {**KINDS, "a": {"device": "L4", "price": 1}}))
         self.assertIn("has no profile of 'resnet56-cifar10'", said)
         self.assertIn("hippo profile", said)
         file = self.write("a.yaml", json.dumps(study("a", "grid")))

@@ -113,7 +113,7 @@ int preview(preview_arguments& x) {
     return fail(*why, exit_bad_input);
   if (!x.fleet.file.empty()) {
     auto input = load_input(x.input.common, x.input.studies.read(),
-                            x.input.profiles);
+                            x.input.profiles, x.fleet.file);
     if (!input)
       return exit_bad_input;
     x.what.catalogue = std::move(input->catalogue);

@@ -28,7 +28,8 @@ CLI::Option* study_files::add_to(CLI::App& verb) {
 std::optional<loaded_input>
 load_input(const common_options& common,
            const expected<std::vector<study_source>>& sources,
-           const std::vector<std::string>& profile_files) {
+           const std::vector<std::string>& profile_files,
+           const std::string& machines_file) {
   const auto refuse = [](const error& why) {
     fail(why, exit_bad_input);
     return std::nullopt;
@@ -41,6 +42,11 @@ load_input(const common_options& common,
   auto profiles = load_profiles(profile_files, *catalogue);
   if (!profiles)
     return std::nullopt;
+  if (!machines_file.empty()) {
+    const auto machines = load_fleet(machines_file);
+    if (!machines || !add_workloads(*machines, machines_file, *catalogue))
+      return std::nullopt;
+  }
   auto studies = load_studies(*sources, *catalogue);
   if (!studies)
     return std::nullopt;
@@ -49,7 +55,7 @@ load_input(const common_options& common,
 }
 
 bool simulated_files::load(simulation& out) const {
-  auto input = load_input(common, studies.read(), profiles);
+  auto input = load_input(common, studies.read(), profiles, machines);
   if (!input)
     return false;
   out.catalogue = std::move(input->catalogue);

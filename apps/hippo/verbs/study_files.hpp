@@ -34,11 +34,14 @@ struct loaded_input {
 };
 
 /// Loads studies and, if any are given, profiles; says on stderr what is wrong.
+/// @param machines_file whose profiles also say which workloads there are;
+///                      empty: none
 /// @returns nothing if something is
 std::optional<loaded_input>
 load_input(const common_options& common,
            const expected<std::vector<study_source>>& sources,
-           const std::vector<std::string>& profile_files = {});
+           const std::vector<std::string>& profile_files = {},
+           const std::string& machines_file = {});
 
 /// What studies are simulated with.
 struct simulated_files {
