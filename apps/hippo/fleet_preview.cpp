@@ -10,7 +10,6 @@
 #include "hippo/preview/fleet_text.hpp"
 #include "hippo/report/text.hpp"
 #include "outcome.hpp"
-#include "simulated_fleet.hpp"
 
 namespace hippo {
 
@@ -97,18 +96,16 @@ std::string limits_text(const fleet_limits& x) {
 
 } // namespace
 
-int preview_fleet(simulation what, const fleet_question& question) {
-  const auto machines = load_fleet(question.file);
-  if (!machines)
-    return exit_bad_input;
+int preview_fleet(simulation what, const known_machines& machines,
+                  const fleet_question& question) {
   std::vector<machine_group> one_of_each;
   std::vector<std::size_t> kinds;
-  for (std::size_t i = 0; i < machines->kinds.size(); ++i) {
+  for (std::size_t i = 0; i < machines.all.kinds.size(); ++i) {
     one_of_each.push_back({i, 1});
     kinds.push_back(i);
   }
-  auto found = find_machines(*machines, question.file, one_of_each,
-                             what.studies, what.profiles, what.catalogue);
+  auto found = find_machines(machines, one_of_each, what.studies,
+                             what.profiles);
   if (!found)
     return exit_bad_input;
   std::vector<kind_source> sources;
@@ -117,7 +114,7 @@ int preview_fleet(simulation what, const fleet_question& question) {
   fleet_simulation simulated{std::move(what), std::move(*found)};
   progress_line progress;
   const auto choice = choose_machines(
-    *machines, kinds, question.limits,
+    machines.all, kinds, question.limits,
     [&](const std::vector<machine_group>& groups, std::uint64_t seed) {
       return simulated.run(groups, seed);
     },
@@ -126,13 +123,14 @@ int preview_fleet(simulation what, const fleet_question& question) {
   if (!choice)
     return fail(choice.failure(), exit_failed);
   std::cout << (question.as_json
-                  ? fleet_json(*machines, *choice, question.limits, sources)
-                  : fleet_text(*machines, *choice, question.limits, sources));
+                  ? fleet_json(machines.all, *choice, question.limits, sources)
+                  : fleet_text(machines.all, *choice, question.limits,
+                               sources));
   const bool has_limits
     = question.limits.deadline_seconds || question.limits.budget;
   if (has_limits && !choice->chosen)
     return fail({errc::invalid_argument,
-                 "no machines of " + question.file + " "
+                 "no machines of " + machines.file + " "
                    + limits_text(question.limits)
                    + ": the table has what comes nearest"},
                 exit_failed);

@@ -43,7 +43,8 @@ diagnostic lacks_profile(const machine_kind& kind, const std::string& file,
 
 } // namespace
 
-std::optional<fleet> load_fleet(const std::string& file) {
+std::optional<known_machines> load_machines(const std::string& file,
+                                            workload_catalogue& catalogue) {
   const auto text = read_study_text(file);
   if (!text) {
     fail(text.failure(), exit_bad_input);
@@ -51,39 +52,36 @@ std::optional<fleet> load_fleet(const std::string& file) {
   }
   auto read = read_fleet(*text, file);
   print(read.errors, "error");
-  return std::move(read.found);
-}
-
-bool add_workloads(const fleet& machines, const std::string& file,
-                   workload_catalogue& catalogue) {
-  return std::all_of(machines.kinds.begin(), machines.kinds.end(),
-                     [&](const auto& x) {
-                       return load_profiles(files_of(x, file), catalogue)
-                         .has_value();
-                     });
+  if (!read.found)
+    return std::nullopt;
+  known_machines result{file, std::move(*read.found), {}};
+  for (const auto& kind : result.all.kinds) {
+    auto own = load_profiles(files_of(kind, file), catalogue);
+    if (!own)
+      return std::nullopt;
+    result.profiles.push_back(std::move(*own));
+  }
+  return result;
 }
 
 std::optional<std::vector<simulated_machines>>
-find_machines(const fleet& machines, const std::string& file,
+find_machines(const known_machines& machines,
               const std::vector<machine_group>& used,
               const std::vector<accepted_study>& studies,
-              const std::vector<simulation_profile>& profiles,
-              workload_catalogue& catalogue) {
+              const std::vector<simulation_profile>& profiles) {
   std::vector<simulated_machines> result;
   std::vector<diagnostic> errors;
   for (const auto& group : used) {
     simulated_machines next;
-    next.kind = machines.kinds[group.kind];
+    next.kind = machines.all.kinds[group.kind];
     next.machines = group.machines;
-    const auto own = load_profiles(files_of(next.kind, file), catalogue);
-    if (!own)
-      return std::nullopt;
     for (const auto& study : studies) {
       const auto& workload = study.spec().workload.name;
       const auto any = [](const auto&) { return true; };
       if (find_profile(next.profiles, workload, any))
         continue;
-      const auto* found = find_profile(*own, workload, any);
+      const auto* found = find_profile(machines.profiles[group.kind],
+                                       workload, any);
       if (!found)
         found = find_profile(profiles, workload, [&](const auto& x) {
           return is_device(next.kind.device, x.device);
@@ -91,7 +89,7 @@ find_machines(const fleet& machines, const std::string& file,
       if (found)
         next.profiles.push_back(*found);
       else
-        errors.push_back(lacks_profile(next.kind, file, workload));
+        errors.push_back(lacks_profile(next.kind, machines.file, workload));
     }
     result.push_back(std::move(next));
   }

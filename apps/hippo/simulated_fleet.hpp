@@ -9,28 +9,29 @@
 
 namespace hippo {
 
-/// Reads a file of machines; says on stderr what is wrong.
-/// @returns nothing if something is
-std::optional<fleet> load_fleet(const std::string& file);
+/// The machines of a file, and what training on them is like.
+struct known_machines {
+  std::string file;
+  fleet all;
+  /// Of each kind, those that it names; a path is relative to the file.
+  std::vector<std::vector<simulation_profile>> profiles;
+};
 
-/// Adds the workloads that the profiles of machines describe to a catalogue, so
-/// that studies may name them; says on stderr what is wrong.
-/// @param file of `machines`
-/// @returns whether nothing is
-bool add_workloads(const fleet& machines, const std::string& file,
-                   workload_catalogue& catalogue);
+/// Reads a file of machines and the profiles that it names, and adds the
+/// workloads that these describe to a catalogue, so that studies may name them;
+/// says on stderr what is wrong. @returns nothing if something is
+std::optional<known_machines> load_machines(const std::string& file,
+                                            workload_catalogue& catalogue);
 
 /// Finds what training is like on the machines that are used, for each workload
-/// that studies name: a profile that the kind of machine names (a path is
-/// relative to the file of machines), else one of `profiles` whose device is
-/// the kind's. Says on stderr what is wrong, e.g. which profile is missing.
-/// @param file of `machines`
+/// that studies name: a profile that the kind of machine names, else one of
+/// `profiles` whose device is the kind's. Says on stderr what is wrong, e.g.
+/// which profile is missing.
 /// @returns them in the order of `used`; nothing if something is wrong
 std::optional<std::vector<simulated_machines>>
-find_machines(const fleet& machines, const std::string& file,
+find_machines(const known_machines& machines,
               const std::vector<machine_group>& used,
               const std::vector<accepted_study>& studies,
-              const std::vector<simulation_profile>& profiles,
-              workload_catalogue& catalogue);
+              const std::vector<simulation_profile>& profiles);
 
 } // namespace hippo

@@ -51,7 +51,7 @@ struct preview_arguments {
 
 /// @returns why the options do not go together, or nothing
 std::optional<error> check_options(const preview_arguments& x) {
-  const bool by_machines = !x.fleet.file.empty();
+  const bool by_machines = !x.input.machines.empty();
   const bool has_profiles = !x.input.profiles.empty();
   if (has_profiles && !by_machines && x.trainers->count() == 0)
     return error{errc::invalid_argument,
@@ -111,9 +111,9 @@ int preview(preview_arguments& x) {
                               x.format == "json");
   if (const auto why = check_options(x))
     return fail(*why, exit_bad_input);
-  if (!x.fleet.file.empty()) {
+  if (!x.input.machines.empty()) {
     auto input = load_input(x.input.common, x.input.studies.read(),
-                            x.input.profiles, x.fleet.file);
+                            x.input.profiles, x.input.machines);
     if (!input)
       return exit_bad_input;
     x.what.catalogue = std::move(input->catalogue);
@@ -123,7 +123,7 @@ int preview(preview_arguments& x) {
     if (!x.deadline.empty())
       x.fleet.limits.deadline_seconds = *span_from(x.deadline);
     x.fleet.as_json = x.format == "json";
-    return preview_fleet(std::move(x.what), x.fleet);
+    return preview_fleet(std::move(x.what), *input->machines, x.fleet);
   }
   if (!x.input.load(x.what))
     return exit_bad_input;
@@ -165,7 +165,7 @@ void add_preview(verb_table& verbs) {
                    "with --machines, device (repeatable)");
   auto* machines
     = verb
-        ->add_option("--machines", x->fleet.file,
+        ->add_option("--machines", x->input.machines,
                      "Say which of the machines in this file to take, how "
                      "long and for how much")
         ->excludes(trainers);

@@ -4,7 +4,6 @@
 
 #include "hippo/space/lanes_override.hpp"
 #include "outcome.hpp"
-#include "simulated_fleet.hpp"
 
 namespace hippo {
 
@@ -42,16 +41,15 @@ load_input(const common_options& common,
   auto profiles = load_profiles(profile_files, *catalogue);
   if (!profiles)
     return std::nullopt;
-  if (!machines_file.empty()) {
-    const auto machines = load_fleet(machines_file);
-    if (!machines || !add_workloads(*machines, machines_file, *catalogue))
-      return std::nullopt;
-  }
+  std::optional<known_machines> machines;
+  if (!machines_file.empty()
+      && !(machines = load_machines(machines_file, *catalogue)))
+    return std::nullopt;
   auto studies = load_studies(*sources, *catalogue);
   if (!studies)
     return std::nullopt;
   return loaded_input{std::move(*catalogue), std::move(*profiles),
-                      std::move(*studies)};
+                      std::move(machines), std::move(*studies)};
 }
 
 bool simulated_files::load(simulation& out) const {
@@ -61,23 +59,20 @@ bool simulated_files::load(simulation& out) const {
   out.catalogue = std::move(input->catalogue);
   out.profiles = std::move(input->profiles);
   out.studies = std::move(input->studies);
-  if (!machines.empty())
-    return load_machines(out);
+  if (input->machines)
+    return use_machines(*input->machines, out);
   return profiles.empty() || check_profiles(out.studies, out.profiles);
 }
 
-bool simulated_files::load_machines(simulation& out) const {
-  const auto known = load_fleet(machines);
-  if (!known)
-    return false;
-  const auto groups = read_use(*known, used);
+bool simulated_files::use_machines(const known_machines& known,
+                                   simulation& out) const {
+  const auto groups = read_use(known.all, used);
   if (!groups) {
     fail({groups.failure().code, "--use: " + groups.failure().message},
          exit_bad_input);
     return false;
   }
-  auto found = find_machines(*known, machines, *groups, out.studies,
-                             out.profiles, out.catalogue);
+  auto found = find_machines(known, *groups, out.studies, out.profiles);
   if (found)
     out.machines = std::move(*found);
   return found.has_value();

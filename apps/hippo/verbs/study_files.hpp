@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common_options.hpp"
+#include "simulated_fleet.hpp"
 #include "simulation.hpp"
 #include "studies.hpp"
 
@@ -30,6 +31,7 @@ struct study_files {
 struct loaded_input {
   workload_catalogue catalogue;
   std::vector<simulation_profile> profiles;
+  std::optional<known_machines> machines; ///< if a file of them was given
   std::vector<accepted_study> studies;
 };
 
@@ -57,7 +59,7 @@ struct simulated_files {
   bool load(simulation& out) const;
 
 private:
-  bool load_machines(simulation& out) const;
+  bool use_machines(const known_machines& known, simulation& out) const;
 };
 
 } // namespace hippo
