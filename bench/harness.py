@@ -187,6 +187,20 @@ def number(x):
     return f"{x:.3g}" if abs(x) < 100 else f"{x:.0f}"
 
 
+def markdown(lines):
+    """Lines of cells as a Markdown table, columns aligned; the first is its
+    head."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+
+    def text(line):
+        return "| " + " | ".join(x.ljust(width) for x, width in
+                                 zip(line, widths)) + " |"
+
+    head, *rest = lines
+    rule = ["-" * width for width in widths]
+    return "\n".join(map(text, [head, rule, *rest]))
+
+
 def table(rows):
     """The rows as a Markdown table, columns aligned."""
     head = ["what", "unit", "Hippo", "opponent", "theirs", "ratio", "spread",
@@ -207,15 +221,7 @@ def table(rows):
             number(statistics.median(row.theirs)) if row.theirs else "",
             f"{middle:.2f}" if ratios else "", f"{100 * spread:.0f} %", aim,
             {None: "", True: "yes", False: "**no**"}[row.reached()]])
-    widths = [max(len(line[i]) for line in [head, *lines])
-              for i in range(len(head))]
-    rule = ["-" * w for w in widths]
-
-    def text(line):
-        return "| " + " | ".join(x.ljust(w) for x, w in
-                                 zip(line, widths)) + " |"
-
-    return "\n".join(map(text, [head, rule, *lines]))
+    return markdown([head, *lines])
 
 
 def plot(path, title, result):

@@ -53,12 +53,7 @@ def table(by_who):
             low, _, high = statistics.quantiles(x, method="inclusive")
             cells.append(f"{statistics.fmean(x):.3f} ({low:.2f}–{high:.2f})")
         lines.append([who, *cells, str(len(found[0]))])
-    widths = [max(len(line[i]) for line in lines)
-              for i in range(len(lines[0]))]
-    lines.insert(1, ["-" * width for width in widths])
-    return "\n".join("| " + " | ".join(x.ljust(width) for x, width in
-                                       zip(line, widths)) + " |"
-                     for line in lines)
+    return harness.markdown(lines)
 
 
 def peers(bench):

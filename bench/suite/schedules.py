@@ -6,6 +6,7 @@ six continuous pieces on a noisy quadratic; merged.
 
 import statistics
 
+import harness
 from harness import Result, Row
 
 REGRETS = [0.01, 0.0067, 0.005, 0.002]
@@ -81,12 +82,7 @@ def table(found, regrets=REGRETS, costs=COSTS):
             who,
             *(shown(cost_to(x, i)) for i in range(len(regrets))),
             *(f"{regret_at(x, i):.5f}" for i in range(len(costs)))])
-    widths = [max(len(line[i]) for line in lines)
-              for i in range(len(lines[0]))]
-    lines.insert(1, ["-" * width for width in widths])
-    return "\n".join("| " + " | ".join(x.ljust(width) for x, width in
-                                       zip(line, widths)) + " |"
-                     for line in lines)
+    return harness.markdown(lines)
 
 
 def gates(found, trainers):

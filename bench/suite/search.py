@@ -77,12 +77,7 @@ def regret_table(function, found):
         if regrets:
             lines.append([who, *(quartiles(at(regrets, mark))
                                  for mark in MARKS), str(len(regrets))])
-    widths = [max(len(line[i]) for line in lines)
-              for i in range(len(lines[0]))]
-    lines.insert(1, ["-" * width for width in widths])
-    text = "\n".join("| " + " | ".join(x.ljust(width) for x, width in
-                                       zip(line, widths)) + " |"
-                     for line in lines)
+    text = harness.markdown(lines)
     return f"{NAMES[function]}:\n\n{text}"
 
 

@@ -124,11 +124,7 @@ def table(found):
                      f"({hours(low)}–{hours(high)})",
                      "cut" if x["area"] is None else f"{x['area']:.4f}"]
         lines.append(line)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    lines.insert(1, ["-" * width for width in widths])
-    return "\n".join("| " + " | ".join(x.ljust(width) for x, width in
-                                       zip(line, widths)) + " |"
-                     for line in lines)
+    return harness.markdown(lines)
 
 
 def gate(found, space, workers):
