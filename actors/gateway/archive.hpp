@@ -36,6 +36,7 @@ struct study_view {
   /// When that value was heard of, in seconds since 1970.
   std::optional<double> improved;
   std::string front; ///< `front_saved`; empty: it wants one best value
+  std::optional<double> cost_max{}; ///< what its budget lets it cost
 };
 
 /// What the checkpoints of a workload take.
@@ -160,6 +161,7 @@ private:
     std::string workload_key;
     bool exact = true;
     step_t max_steps = 0;
+    std::optional<double> cost_max{}; ///< that its budget allows
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 

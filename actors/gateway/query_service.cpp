@@ -7,6 +7,7 @@
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
 #include "hippo/core/ratio.hpp"
+#include "hippo/keys/certificate.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/preview/sharing_notes.hpp"
 #include "hippo/report/report.hpp"
@@ -419,13 +420,17 @@ kj::Promise<journal_status> query_service::health() {
 
 // -- what changes something ---------------------------------------------------
 
+admission query_service::as_new() const {
+  return {true, {}, now_seconds(), sources_.no_prices};
+}
+
 kj::Promise<study_admission> query_service::load(std::string text,
-                                               std::string name) {
+                                                 std::string name,
+                                                 admission how) {
   return work<study_admission>(
-           [this, text = std::move(text),
-            name = std::move(name)]() -> expected<study_admission> {
-             auto result = admit_study(text, name, sources_.workloads,
-                                       {true, {}});
+           [this, text = std::move(text), name = std::move(name),
+            how = std::move(how)]() -> expected<study_admission> {
+             auto result = admit_study(text, name, sources_.workloads, how);
              if (result.study) {
                const auto& wanted = result.study->spec().workload.name;
                const auto notes = sharing_notes(
@@ -448,7 +453,7 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
                                                             std::string name) {
   if (!is_live())
     return no_service();
-  return load(std::move(text), std::move(name))
+  return load(std::move(text), std::move(name), as_new())
     .then([this](study_admission x) {
       submitted result;
       for (const auto& y : x.warnings)
@@ -467,7 +472,7 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
 kj::Promise<std::string> query_service::preview(std::string text,
                                                 std::string name,
                                                 std::size_t stages_max) {
-  return load(std::move(text), std::move(name))
+  return load(std::move(text), std::move(name), as_new())
     .then([this, stages_max](study_admission x) {
       const auto key = key_of(x.study->spec().workload);
       return read<stored_plan>([key](archive& y) { return y.plan(key); })
@@ -528,7 +533,7 @@ kj::Promise<command_answer> query_service::command(study_id study,
 
 kj::Promise<command_answer> query_service::reopen(stored_study x,
                                                   study_command what) {
-  return load(x.text, x.file)
+  return load(x.text, x.file, {true, {}})
     .then([this, x = std::move(x),
            what = std::move(what)](study_admission read) mutable {
       return asker_.request<command_answer>(

@@ -510,6 +510,7 @@ private:
   }
 
   void take(merge_effect::notify_spent& x) {
+    EXPECT_EQ(x.what, study_limit::device_time);
     ++studies[number_of(x.study)].spent;
   }
 
