@@ -21,8 +21,8 @@ std::optional<fleet> load_fleet(const std::string& file) {
 
 void machine_list::add_to(CLI::App& verb) {
   verb.add_option("--machines", file,
-                  "File of the kinds of machine that trainers are on: what they "
-                  "cost, and how often they are interrupted");
+                  "File of the kinds of machine that trainers are on: what "
+                  "they cost, and how often they are interrupted");
 }
 
 bool machine_list::load(std::optional<fleet>& out) const {

@@ -435,7 +435,7 @@ TEST(StudyCore, ADeadlineEndsItAlsoWhileItIsPaused) {
   options.deadline_left = 3; // it has been there for 2 s
   world x{options};
   ASSERT_TRUE(x.wake_);
-  EXPECT_EQ(*x.wake_, x.now_ + 3s) << "the deadline comes before the budget is spent";
+  EXPECT_EQ(*x.wake_, x.now_ + 3s) << "it comes before the time is spent";
   x.command(verb::pause);
   x.commit_all();
   x.pass(2s);

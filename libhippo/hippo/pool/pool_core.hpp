@@ -35,8 +35,8 @@ struct pool_options {
   std::chrono::milliseconds silence_max{15'000};
   /// Who gets which of several kinds of device.
   placement_rule placement = placement_rule::advantage;
-  /// The kinds of machine that trainers may be on: what they cost, and how often
-  /// they are interrupted. Nothing: there is no list of them.
+  /// The kinds of machine that trainers may be on: what they cost, and how
+  /// often they are interrupted. Nothing: there is no list of them.
   std::optional<fleet> machines{};
 };
 

@@ -273,7 +273,8 @@ private:
   [[nodiscard]] const std::string* missing_in(const metrics& values) const;
   [[nodiscard]] trial_record record_of(trial_no no) const;
   [[nodiscard]] double active_seconds(moment now) const;
-  /// What its budgets leave trainers to work for it, and to cost, if it has any.
+  /// What its budgets leave trainers to work for it, and to cost, if it has
+  /// any.
   [[nodiscard]] std::optional<double> device_seconds_left() const;
   [[nodiscard]] std::optional<double> cost_left() const;
 
