@@ -146,6 +146,10 @@ public:
   /// What checkpoints take, by workload.
   expected<std::vector<checkpoints_view>> checkpoints();
 
+  /// What has been trained of a workload.
+  expected<trained_time> trained(const std::string& workload_key) {
+    return store_->load_trained(workload_key);
+  }
   expected<stored_plan> plan(const std::string& workload_key) {
     return store_->load_plan(workload_key);
   }

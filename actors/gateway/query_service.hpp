@@ -93,6 +93,9 @@ struct trainer_view {
   }
 };
 
+/// Says to a client that nobody is there who could change something.
+kj::Exception no_service();
+
 /// Answers the questions of all clients, however they come. Nothing blocks:
 /// what is stored is read by one thread, what takes long is worked out by
 /// another, and the actors are asked. Every promise may fail with an exception
@@ -228,6 +231,9 @@ private:
                                     admission how);
   /// How a study comes in that is new.
   [[nodiscard]] admission as_new() const;
+  /// Says whether what it may cost is too little, if that can be worked out.
+  kj::Promise<std::optional<diagnostic>>
+  note_cost(const accepted_study& study);
   /// Whether there are actors to ask.
   [[nodiscard]] bool is_live() const {
     return static_cast<bool>(sources_.coordinator);

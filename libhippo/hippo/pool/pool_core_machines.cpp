@@ -56,8 +56,8 @@ void pool_core::find_machine(trainer_entry& x, const std::string& said,
                                        + kind.name});
     return;
   }
-  record.unpriced = found ? "no kind of machine of the list has its device, "
-                              + "'" + excerpt(record.device) + "'; they have "
+  record.unpriced = found ? "no kind of machine of the list has its device, '"
+                              + excerpt(record.device) + "'; they have "
                               + devices_of(*options_.machines)
                           : found.failure().message;
   out.emplace_back(log_line{true, "what trainer "
