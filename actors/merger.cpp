@@ -108,7 +108,7 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::notify_spent& x) {
-    self->send(state().studies[x.study], spent_atom::value);
+    self->send(state().studies[x.study], spent_atom::value, x.what);
   }
 
   void operator()(merge_effect::retired& x) {
@@ -220,11 +220,9 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       dispatch(self, merge_event::retiring{});
       return promise;
     },
-    [self](grant_atom, trainer_id trainer, const trainer_actor& handle,
-           const std::string& kind, double between_interruptions) {
-      self->state.trainers.insert_or_assign(trainer, handle);
-      dispatch(self,
-               merge_event::granted{trainer, kind, between_interruptions});
+    [self](grant_atom, const trainer_actor& handle, const trainer_grant& x) {
+      self->state.trainers.insert_or_assign(x.trainer, handle);
+      dispatch(self, x);
     },
     [self](lost_atom, trainer_id trainer) {
       dispatch(self, merge_event::lost{trainer});

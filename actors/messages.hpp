@@ -10,6 +10,8 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/ids.hpp"
+#include "hippo/fleet/costs.hpp"
+#include "hippo/merge/events.hpp"
 #include "hippo/merge/orders.hpp"
 #include "hippo/merge/status.hpp"
 #include "hippo/plan/search_plan.hpp"
@@ -134,6 +136,8 @@ using registrar_actor = caf::typed_actor<
 struct pool_status {
   /// In order of their numbers; of those that are gone, the last ones.
   std::vector<trainer_record> trainers;
+  /// What they have cost, by kind of machine; nothing: there is no list of them.
+  std::optional<std::vector<trainers_cost>> costs;
   std::uint64_t idle = 0;
   std::uint64_t waiting_leases = 0; ///< for which there is no trainer
   /// A workload that has something to train, which no trainer can.
@@ -146,6 +150,8 @@ struct pool_status {
 
 /// Kinds of device.
 using device_names = std::set<std::string>;
+/// A trainer that is granted, and what a merger needs to know of it.
+using trainer_grant = merge_event::granted;
 /// Kinds of device of trainers, by their numbers.
 using trainer_kinds = std::map<trainer_id, std::string>;
 
@@ -155,8 +161,8 @@ using trial_owner_actor = caf::typed_actor<
   caf::reacts_to<outcome_atom, study_news>,
   // From the merger: the study is held, and nothing of it runs any more.
   caf::reacts_to<quiesced_atom>,
-  // From the merger: trainers have worked for the study for as long as they may.
-  caf::reacts_to<spent_atom>,
+  // From the merger: the study has had all that it may have of something.
+  caf::reacts_to<spent_atom, study_limit>,
   // From the merger: so many trainers have nothing to do, and the study wants
   // room. Answered with orders.
   caf::reacts_to<capacity_atom, std::uint64_t>>;
@@ -208,10 +214,8 @@ using merger_actor = lease_owner_actor::extend<
   caf::replies_to<retire_atom>::with<std::uint64_t>,
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
-  // From the pool: trainer `number`, of that kind, is the merger's until it is
-  // released. The last is the mean time in seconds until one of its kind goes; 0:
-  // it is not known.
-  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string, double>,
+  // From the pool: a trainer is the merger's until it is released.
+  caf::reacts_to<grant_atom, trainer_actor, trainer_grant>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, trainer_id>,
   // From the pool: these could train for it, whoever holds them.
@@ -275,7 +279,8 @@ using study_actor = trial_owner_actor::extend<
   caf::replies_to<train_atom, trial_no, step_t>::with<trained_answer>,
   // No new trials may be asked for, for this reason; an empty one: they may be.
   caf::reacts_to<memory_atom, std::string>,
-  // The budget of time is spent. Sent by the study to itself.
+  // The budget of time is spent, or the deadline has come. Sent by the study to
+  // itself.
   caf::reacts_to<tick_atom>,
   caf::replies_to<status_atom>::with<study_status>,
   caf::replies_to<overview_atom>::with<study_record>>;
@@ -286,6 +291,8 @@ struct study_submission {
   std::optional<accepted_study> study;
   /// The study goes on where a stored one stands, if it is given.
   std::optional<stored_study> stored;
+  /// Seconds since it was submitted; the coordinator knows.
+  double age_seconds = 0;
 };
 
 /// The studies and mergers of a service that are in memory.
@@ -375,6 +382,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::device_names)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::placement_facts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_kinds)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::pool_status)

@@ -18,8 +18,9 @@ struct effect_sender {
   self_ptr self;
 
   void operator()(const pool_core::grant& x) const {
-    self->send(merger(x.merger), grant_atom::value, x.trainer,
-               trainer(x.trainer), x.kind, x.seconds_between_interruptions);
+    self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
+               trainer_grant{x.trainer, x.kind,
+                             x.seconds_between_interruptions, x.price});
   }
 
   void operator()(const pool_core::ask_to_yield& x) const {
@@ -226,7 +227,10 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](status_atom) {
       const auto& core = *self->state.core;
       pool_status result;
-      result.trainers = core.trainers();
+      const auto now = self->clock().now();
+      result.trainers = core.trainers(now);
+      if (core.options().machines)
+        result.costs = core.costs(now);
       result.idle = core.idle();
       result.waiting_leases = core.waiting_leases();
       for (auto& x : core.stuck())

@@ -32,6 +32,8 @@ run_record make_run_record(std::vector<reported_study> studies,
     x.record.shared_steps = figures.shared_steps;
     unique_steps_of_studies += x.record.unique_steps;
     x.record.device_seconds = merger.study_seconds[x.no];
+    if (pool.costs)
+      x.record.cost = merger.study_costs[x.no];
     result.studies.push_back(std::move(x.record));
   }
   lower_bound bound;
@@ -71,6 +73,7 @@ run_record make_run_record(std::vector<reported_study> studies,
   result.k_wise_merge_rate = rates.k_wise_merge_rate;
   result.wall_seconds = wall_seconds;
   result.trainers = pool.trainers;
+  result.costs = pool.costs;
   if (all_seen)
     result.lower_bound_seconds = bound.seconds(pool.trainers.size());
   result.idle_seconds = idle_seconds(wall_seconds, pool.trainers.size(),

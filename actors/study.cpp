@@ -123,8 +123,8 @@ study_actor::behavior_type study(self_ptr self, study_options options,
     [self](quiesced_atom) {
       perform(self, self->state.core->quiesced(now(self)));
     },
-    [self](spent_atom) {
-      perform(self, self->state.core->device_time_spent(now(self)));
+    [self](spent_atom, study_limit what) {
+      perform(self, self->state.core->spent(what, now(self)));
     },
     [self](start_atom) -> caf::result<study_no> {
       auto promise = self->make_response_promise<study_no>();

@@ -1,6 +1,7 @@
 #include "submission.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <iterator>
@@ -125,6 +126,13 @@ expected<std::vector<stored_event>> history_of(state_reader* known,
   }
 }
 
+/// In seconds since 1970.
+double seconds_now() {
+  return std::chrono::duration<double>(
+           std::chrono::system_clock::now().time_since_epoch())
+    .count();
+}
+
 void start(coordinator_self self, study_submission x,
            submission_promise promise) {
   auto& st = self->state;
@@ -156,6 +164,9 @@ void start(coordinator_self self, study_submission x,
   const auto id = stored.id;
   study_options options{spec, *find_workload(st, spec.workload.name), stored,
                         std::move(*history)};
+  if (spec.budget.deadline)
+    options.deadline_left
+      = seconds_until(*spec.budget.deadline, x.age_seconds, seconds_now());
   auto handle
     = self->spawn(study, std::move(options), (*entry)->handle, st.journal,
                   caf::actor_cast<observer_actor>(self));
@@ -216,7 +227,10 @@ void submit(coordinator_self self, study_submission x,
     stored.direction = spec.objective.direction;
     stored.weight = spec.weight;
     stored.algorithm = x.study->chosen();
+    stored.submitted = seconds_now();
     records.emplace_back(study_saved{stored});
+  } else if (x.stored->submitted > 0) {
+    x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);
   }
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.

@@ -202,6 +202,15 @@ struct StudyInfo {
     unknown @21 :Void;
     seconds @22 :Float64;
   }
+  cost    @24 :Float64;  # what trainers have cost for it, by the prices of the
+                         # time and as far as these were known
+  costMax @25 :Float64;  # what its budget lets it cost; 0 = any
+  deadline :union {  # when it ends, whatever is left
+    none    @26 :Void;
+    seconds @27 :Float64;  # from now; less than 0: it is over
+  }
+  needed @28 :Text;  # what would bring it to its end by then, an estimate, as
+                     # "3 more a100"; empty: nothing is needed, or would do
   front @23 :Text;  # JSON: what a study wants and has found that wants more than
                     # one best value (docs/http.md); else empty. `best` is of
                     # studies of one metric
@@ -290,6 +299,14 @@ struct TrainerInfo {
   computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
   sick @9 :Text;       # what it failed at that others could do, for which it
                        # rests; empty: nothing
+  machine @10 :Text;   # its kind in the service's list of machines; empty: there
+                       # is no list, or `unpriced` says why
+  unpriced @11 :Text;  # why it is not known what it costs; empty likewise
+  price    @12 :Float64;  # of the trainer and an hour; 0 = nothing or unknown
+  workCost @13 :Float64;  # of the time for which it was given work
+  idleCost @14 :Float64;  # of the rest, since it came
+  notice   @15 :Float64;  # seconds of warning before it goes; 0 = unknown, or
+                          # none
 }
 
 struct LeaseInfo {

@@ -74,6 +74,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.exact = is_exact(read.study->spec().workload);
     result.varied = read.study->spec().space.varied();
     result.max_steps = read.study->spec().max_steps;
+    result.cost_max = read.study->spec().budget.cost;
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -116,6 +117,7 @@ expected<study_view> archive::view_of(stored_study study) {
   result.study = std::move(study);
   result.algorithm = known->algorithm;
   result.workload_key = known->workload_key;
+  result.cost_max = known->cost_max;
   result.counts = *counts;
   const auto seconds = [&](std::uint64_t steps) {
     return static_cast<double>(steps) * trained->step_seconds();

@@ -36,6 +36,7 @@ struct study_view {
   /// When that value was heard of, in seconds since 1970.
   std::optional<double> improved;
   std::string front; ///< `front_saved`; empty: it wants one best value
+  std::optional<double> cost_max{}; ///< what its budget lets it cost
 };
 
 /// What the checkpoints of a workload take.
@@ -145,6 +146,10 @@ public:
   /// What checkpoints take, by workload.
   expected<std::vector<checkpoints_view>> checkpoints();
 
+  /// What has been trained of a workload.
+  expected<trained_time> trained(const std::string& workload_key) {
+    return store_->load_trained(workload_key);
+  }
   expected<stored_plan> plan(const std::string& workload_key) {
     return store_->load_plan(workload_key);
   }
@@ -160,6 +165,7 @@ private:
     std::string workload_key;
     bool exact = true;
     step_t max_steps = 0;
+    std::optional<double> cost_max{}; ///< that its budget allows
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 

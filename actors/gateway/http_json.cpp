@@ -70,6 +70,10 @@ http_json shown(const live_study_view& x) {
     {"stopped_seconds", x.stored.stopped_seconds},
     {"seconds_left",
      x.seconds_left ? http_json(*x.seconds_left) : http_json(nullptr)},
+    {"cost", study.cost},
+    {"cost_max", number_or_null(x.stored.cost_max)},
+    {"deadline_seconds_left", number_or_null(x.deadline_left)},
+    {"needed", text_or_null(x.needed)},
     {"waiting", text_or_null(x.waiting)}};
   if (!x.stored.front.empty()) // it wants more than one best value
     result["front"] = http_json::parse(x.stored.front, nullptr, false);
@@ -101,6 +105,9 @@ http_json shown(const stored_event& x) {
 }
 
 http_json shown(const trainer_view& x) {
+  const auto priced = [&](double cost) {
+    return x.trainer.machine.empty() ? http_json(nullptr) : http_json(cost);
+  };
   http_json lease = nullptr;
   auto ids = http_json::array();
   if (x.lease)
@@ -121,6 +128,14 @@ http_json shown(const trainer_view& x) {
           {"driver", text_or_null(x.trainer.driver)},
           {"compute_capability", text_or_null(x.trainer.compute_capability)},
           {"sick", text_or_null(x.trainer.sick)},
+          {"machine", text_or_null(x.trainer.machine)},
+          {"unpriced", text_or_null(x.trainer.unpriced)},
+          {"price", priced(x.trainer.price)},
+          {"work_cost", priced(cost_of(x.trainer.price,
+                                       x.trainer.work_seconds))},
+          {"idle_cost", priced(cost_of(x.trainer.price,
+                                       x.trainer.idle_seconds))},
+          {"notice_seconds", x.trainer.notice_seconds},
           {"lost", text_or_null(x.gone())},
           {"lease", std::move(lease)}};
 }

@@ -24,29 +24,86 @@ std::string why_waiting(const pool_status& pool, const std::string& key) {
   return stuck == pool.stuck.end() ? std::string{} : stuck->why;
 }
 
-/// Estimates how long a study takes yet.
-std::optional<double> time_left(const study_status& study,
-                                const std::string& key, const live_view& live) {
+/// What a study has yet to do, and with whom.
+struct outlook {
+  work_left left;
+  std::set<trainer_id> trainers; ///< that train for it
+
+  /// Estimates how long it takes yet with so many trainers.
+  [[nodiscard]] std::optional<double> seconds(std::size_t n) const {
+    return seconds_left({left}, n);
+  }
+};
+
+std::optional<outlook> outlook_of(const study_status& study,
+                                  const std::string& key,
+                                  const live_view& live) {
   const auto merger = live.merger_of.find(key);
   if (merger == live.merger_of.end())
     return std::nullopt;
   const auto& plan = live.mergers[merger->second];
-  work_left left;
+  outlook result;
+  auto& left = result.left;
   left.waiting_steps = study.waiting_steps;
   left.steps_to_come = study.to_come.steps;
   left.longest_to_come = study.to_come.longest;
   left.step_seconds = plan.step_seconds;
   left.unique_share
     = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
-  std::set<trainer_id> trainers;
   for (const auto& x : plan.running)
     if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
-      trainers.insert(x.trainer);
+      result.trainers.insert(x.trainer);
       left.running = std::max(left.running, x.to - std::min(x.at, x.to));
     }
   if (study.seconds_max)
     left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
-  return seconds_left({left}, trainers.size());
+  return result;
+}
+
+/// The kind of machine that most of these trainers are on; null: it is not
+/// known.
+const trainers_cost* kind_of_most(const std::set<trainer_id>& trainers,
+                                  const pool_status& pool) {
+  const trainers_cost* result = nullptr;
+  std::ptrdiff_t most = 0;
+  if (pool.costs)
+    for (const auto& kind : *pool.costs) {
+      const auto n = std::ranges::count_if(pool.trainers, [&](const auto& x) {
+        return x.machine == kind.kind
+               && trainers.contains(trainer_id{x.number});
+      });
+      if (n > most) {
+        result = &kind;
+        most = n;
+      }
+    }
+  return result;
+}
+
+/// Says how many machines more, of the kind that most of its trainers are on,
+/// would bring a study to its end in time; empty: none are needed, or no number
+/// would do.
+std::string needed_for(const outlook& x, double deadline_left,
+                       const pool_status& pool) {
+  constexpr std::size_t trainers_max = 100'000;
+  const auto now = x.trainers.size();
+  const auto is_in_time = [&](std::size_t n) {
+    const auto seconds = x.seconds(n);
+    return !seconds || *seconds <= deadline_left;
+  };
+  if (now == 0 || is_in_time(now) || !is_in_time(trainers_max))
+    return {};
+  auto few = now, enough = trainers_max; // more never take longer
+  while (enough - few > 1) {
+    const auto middle = few + (enough - few) / 2;
+    (is_in_time(middle) ? enough : few) = middle;
+  }
+  const auto* kind = kind_of_most(x.trainers, pool);
+  const auto more = enough - now;
+  if (kind == nullptr)
+    return std::to_string(more) + " more trainer" + (more == 1 ? "" : "s");
+  const auto machines = (more + kind->on_each - 1) / kind->on_each;
+  return std::to_string(machines) + " more " + kind->kind;
 }
 
 } // namespace
@@ -62,7 +119,13 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   result.waiting = stored.study.state == study_phase::paused
                      ? stored.study.reason // empty: somebody wants it so
                      : why_waiting(live.pool, stored.workload_key);
-  result.seconds_left = time_left(running->second, stored.workload_key, live);
+  result.deadline_left = running->second.deadline_left;
+  const auto ahead = outlook_of(running->second, stored.workload_key, live);
+  if (!ahead)
+    return result;
+  result.seconds_left = ahead->seconds(ahead->trainers.size());
+  if (result.deadline_left)
+    result.needed = needed_for(*ahead, *result.deadline_left, live.pool);
   return result;
 }
 

@@ -138,6 +138,19 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
              "could train, and have not trained since.")
     .sample(sick);
 
+  if (live.pool.costs) {
+    const auto& kinds = *live.pool.costs;
+    out.metric("work_cost_total", "counter",
+               "What trainers have cost while they had work, by kind of "
+               "machine.");
+    for (const auto& x : kinds)
+      out.sample("machine", x.kind, x.work);
+    out.metric("idle_cost_total", "counter",
+               "What they have cost while they had none.");
+    for (const auto& x : kinds)
+      out.sample("machine", x.kind, x.idle);
+  }
+
   out.metric("journal_commits_total", "counter", "Commits to the store.")
     .sample(number(live.journal.commits));
   out.metric("journal_records_total", "counter", "Records in these commits.")

@@ -7,17 +7,12 @@
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
 #include "hippo/core/ratio.hpp"
-#include "hippo/preview/preview.hpp"
-#include "hippo/preview/sharing_notes.hpp"
 #include "hippo/report/report.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
 
 namespace {
-
-/// Studies that wait to be read or previewed.
-constexpr std::size_t jobs_max = 64;
 
 /// States of trials that clients wait for, all together.
 constexpr std::size_t trainings_max = 100'000;
@@ -28,23 +23,6 @@ constexpr std::size_t live_studies_max = 1000;
 error ended_error(const stored_study& x) {
   return {errc::invalid_argument,
           "study " + x.name + " has ended: " + to_string(x.state)};
-}
-
-/// Puts all findings into one sentence for people, one a line.
-error findings_error(const std::vector<diagnostic>& findings) {
-  error result{errc::invalid_study, {}};
-  for (const auto& x : findings) {
-    if (!result.message.empty())
-      result.message += '\n';
-    result.message += to_text(x);
-  }
-  return result;
-}
-
-kj::Exception no_service() {
-  return to_exception({errc::invalid_argument,
-                       "this is a state folder that is only looked at: give "
-                       "--server, or start `hippo serve` on it"});
 }
 
 /// Reads a log from byte `after` on, in whole lines if they are not too long.
@@ -83,6 +61,12 @@ expected<query_service::log_part> read_log(const std::string& file,
 
 } // namespace
 
+kj::Exception no_service() {
+  return to_exception({errc::invalid_argument,
+                       "this is a state folder that is only looked at: give "
+                       "--server, or start `hippo serve` on it"});
+}
+
 // -- opening and closing ------------------------------------------------------
 
 query_service::query_service(caf::actor_system& system, query_sources sources,
@@ -111,16 +95,6 @@ void query_service::close() {
   asker_.close();
   reader_.close();
   worker_.close();
-}
-
-template <class T, class F>
-kj::Promise<T> query_service::work(F f) {
-  if (jobs_ >= jobs_max)
-    return to_exception({errc::resource_exhausted,
-                         std::to_string(jobs_max)
-                           + " studies wait to be read: try again later"});
-  ++jobs_;
-  return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
 }
 
 kj::TimePoint query_service::deadline(std::uint32_t wait_millis) const {
@@ -419,74 +393,6 @@ kj::Promise<journal_status> query_service::health() {
 
 // -- what changes something ---------------------------------------------------
 
-kj::Promise<study_admission> query_service::load(std::string text,
-                                               std::string name) {
-  return work<study_admission>(
-           [this, text = std::move(text),
-            name = std::move(name)]() -> expected<study_admission> {
-             auto result = admit_study(text, name, sources_.workloads,
-                                       {true, {}});
-             if (result.study) {
-               const auto& wanted = result.study->spec().workload.name;
-               const auto notes = sharing_notes(
-                 *result.study,
-                 *std::ranges::find(sources_.workloads, wanted,
-                                    &workload_descriptor::name));
-               result.warnings.insert(result.warnings.end(), notes.begin(),
-                                      notes.end());
-             }
-             return result;
-           })
-    .then([](study_admission x) -> kj::Promise<study_admission> {
-      if (!x.study)
-        return to_exception(findings_error(x.errors));
-      return x;
-    });
-}
-
-kj::Promise<query_service::submitted> query_service::submit(std::string text,
-                                                            std::string name) {
-  if (!is_live())
-    return no_service();
-  return load(std::move(text), std::move(name))
-    .then([this](study_admission x) {
-      submitted result;
-      for (const auto& y : x.warnings)
-        result.warnings.push_back(to_text(y));
-      return asker_
-        .request<study_id>(sources_.coordinator, submit_timeout,
-                           submit_atom::value,
-                           study_submission{std::move(*x.study), {}})
-        .then([result = std::move(result)](study_id id) mutable {
-          result.id = id;
-          return std::move(result);
-        });
-    });
-}
-
-kj::Promise<std::string> query_service::preview(std::string text,
-                                                std::string name,
-                                                std::size_t stages_max) {
-  return load(std::move(text), std::move(name))
-    .then([this, stages_max](study_admission x) {
-      const auto key = key_of(x.study->spec().workload);
-      return read<stored_plan>([key](archive& y) { return y.plan(key); })
-        .then([=, this, study = std::move(*x.study)](stored_plan plan) {
-          return work<std::string>(
-            [this, study, key, stages_max,
-             plan = std::move(plan)]() -> expected<std::string> {
-              const std::map<std::string, stored_plan> known{{key, plan}};
-              const auto found
-                = hippo::preview({study}, sources_.workloads, &known,
-                                 stages_max);
-              if (!found)
-                return found.failure();
-              return preview_json(*found);
-            });
-        });
-    });
-}
-
 kj::Promise<study_actor> query_service::find_live(study_id study) {
   if (const auto i = live_.find(study); i != live_.end())
     return i->second;
@@ -528,7 +434,7 @@ kj::Promise<command_answer> query_service::command(study_id study,
 
 kj::Promise<command_answer> query_service::reopen(stored_study x,
                                                   study_command what) {
-  return load(x.text, x.file)
+  return load(x.text, x.file, {true, {}})
     .then([this, x = std::move(x),
            what = std::move(what)](study_admission read) mutable {
       return asker_.request<command_answer>(

@@ -34,6 +34,7 @@ struct query_sources {
   journal_actor journal{};
   /// What checkpoints may take; nothing: no limit, or it is not known.
   std::optional<std::uint64_t> checkpoint_bytes_max{};
+  std::string no_prices{}; ///< as of `admission`
 };
 
 /// What a service keeps, and what merging has come to.
@@ -67,6 +68,11 @@ struct live_study_view {
   std::string waiting{};
   /// An estimate of how long it takes yet; nothing: there is none.
   std::optional<double> seconds_left{};
+  /// Until its deadline, less than 0 if it is over; nothing: it has none.
+  std::optional<double> deadline_left{};
+  /// What would bring it to its end by then: `3 more a100`; empty: nothing is
+  /// needed, or would do.
+  std::string needed{};
 };
 
 /// A trainer, and what it trains now.
@@ -86,6 +92,9 @@ struct trainer_view {
     return trainer.left ? "has left" : trainer.lost;
   }
 };
+
+/// Says to a client that nobody is there who could change something.
+kj::Exception no_service();
 
 /// Answers the questions of all clients, however they come. Nothing blocks:
 /// what is stored is read by one thread, what takes long is worked out by
@@ -217,7 +226,14 @@ private:
   kj::Promise<T> work(F f);
 
   /// Reads and checks a study; its workloads are known.
-  kj::Promise<study_admission> load(std::string text, std::string name);
+  /// @param how whether to refuse what it cannot have here
+  kj::Promise<study_admission> load(std::string text, std::string name,
+                                    admission how);
+  /// How a study comes in that is new.
+  [[nodiscard]] admission as_new() const;
+  /// Says whether what it may cost is too little, if that can be worked out.
+  kj::Promise<std::optional<diagnostic>>
+  note_cost(const accepted_study& study);
   /// Whether there are actors to ask.
   [[nodiscard]] bool is_live() const {
     return static_cast<bool>(sources_.coordinator);

@@ -49,6 +49,11 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   to.setStoppedSeconds(x.stored.stopped_seconds);
   if (x.seconds_left)
     to.getLeft().setSeconds(*x.seconds_left);
+  to.setCost(study.cost);
+  to.setCostMax(x.stored.cost_max.value_or(0));
+  if (x.deadline_left)
+    to.getDeadline().setSeconds(*x.deadline_left);
+  to.setNeeded(to_text(x.needed));
   to.setFront(to_text(x.stored.front));
 }
 
@@ -94,6 +99,12 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setDriver(to_text(x.trainer.driver));
   to.setComputeCapability(to_text(x.trainer.compute_capability));
   to.setSick(to_text(x.trainer.sick));
+  to.setMachine(to_text(x.trainer.machine));
+  to.setUnpriced(to_text(x.trainer.unpriced));
+  to.setPrice(x.trainer.price);
+  to.setWorkCost(cost_of(x.trainer.price, x.trainer.work_seconds));
+  to.setIdleCost(cost_of(x.trainer.price, x.trainer.idle_seconds));
+  to.setNotice(x.trainer.notice_seconds);
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

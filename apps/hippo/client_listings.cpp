@@ -14,6 +14,13 @@ json text_or_null(const std::string& x) {
   return x.empty() ? json(nullptr) : json(x);
 }
 
+json number_or_null(const std::optional<double>& x) {
+  return x ? json(*x) : json();
+}
+
+/// Whether a study's cost says anything.
+bool has_cost(const study_summary& x) { return x.cost > 0 || x.cost_max; }
+
 /// Returns the names of all parameters, in the order in which they come.
 std::vector<std::string> parameter_names(const std::vector<json>& params) {
   std::vector<std::string> result;
@@ -83,6 +90,10 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"shared", cell_look::number},
                     {"saved", cell_look::clock},
                     {"active", cell_look::clock, false},
+                    {"cost", cell_look::number, false},
+                    {"budget", cell_look::number, false},
+                    {"left", cell_look::clock, false},
+                    {"deadline", cell_look::clock, false},
                     {"metric", cell_look::text, false},
                     {"direction", cell_look::text, false},
                     {"constraints", cell_look::text, false},
@@ -128,7 +139,11 @@ listing list_studies(const std::vector<study_summary>& studies) {
     result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
                            x.finished, x.trials, value, points, volume,
                            x.delivered_steps, x.asked_steps, x.shared_steps,
-                           x.saved_seconds, x.active_seconds, names,
+                           x.saved_seconds, x.active_seconds,
+                           has_cost(x) ? json(x.cost) : json(),
+                           number_or_null(x.cost_max),
+                           number_or_null(x.seconds_left),
+                           number_or_null(x.deadline_left), names,
                            directions, text_or_null(constraints), trial, step,
                            params, x.algorithm, x.workload, x.weight,
                            text_or_null(x.reason)});
@@ -202,6 +217,12 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
   // What is the same everywhere tells nothing, and takes the room of the rest.
   const bool in_lanes = std::ranges::any_of(
     trainers, [](const auto& x) { return x.lease && x.lease->lanes > 1; });
+  const bool any_machine = std::ranges::any_of(
+    trainers, [](const auto& x) { return !x.machine.empty(); });
+  const bool any_unpriced = std::ranges::any_of(
+    trainers, [&](const auto& x) {
+      return !x.unpriced.empty() && (all || x.lost.empty());
+    });
   const bool differ = std::ranges::any_of(trainers, [&](const auto& x) {
     return x.device != trainers.front().device;
   });
@@ -220,10 +241,19 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"memory_bytes", cell_look::number, false},
                     {"driver", cell_look::text, false},
                     {"compute_capability", cell_look::text, false},
-                    {"sick", cell_look::text, false}};
+                    {"sick", cell_look::text, false},
+                    {"machine", cell_look::text, any_machine},
+                    {"price", cell_look::number, any_machine},
+                    {"work_cost", cell_look::number, any_machine},
+                    {"idle_cost", cell_look::number, any_machine},
+                    {"unpriced", cell_look::text, any_unpriced},
+                    {"notice", cell_look::number, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
+    const auto priced = [&](double cost) {
+      return x.machine.empty() ? json() : json(cost);
+    };
     const auto* const state = !x.lost.empty()   ? "gone"
                               : x.lease         ? "busy"
                               : !x.sick.empty() ? "sick"
@@ -238,7 +268,10 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            x.device, text_or_null(x.lost), x.memory_bytes,
                            text_or_null(x.driver),
                            text_or_null(x.compute_capability),
-                           text_or_null(x.sick)});
+                           text_or_null(x.sick), text_or_null(x.machine),
+                           priced(x.price), priced(x.work_cost),
+                           priced(x.idle_cost), text_or_null(x.unpriced),
+                           x.notice_seconds});
   }
   return result;
 }

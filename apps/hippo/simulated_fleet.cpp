@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "machine_list.hpp"
 #include "outcome.hpp"
 
 namespace hippo {
@@ -45,16 +46,10 @@ diagnostic lacks_profile(const machine_kind& kind, const std::string& file,
 
 std::optional<known_machines> load_machines(const std::string& file,
                                             workload_catalogue& catalogue) {
-  const auto text = read_study_text(file);
-  if (!text) {
-    fail(text.failure(), exit_bad_input);
+  auto found = load_fleet(file);
+  if (!found)
     return std::nullopt;
-  }
-  auto read = read_fleet(*text, file);
-  print(read.errors, "error");
-  if (!read.found)
-    return std::nullopt;
-  known_machines result{file, std::move(*read.found), {}};
+  known_machines result{file, std::move(*found), {}};
   for (const auto& kind : result.all.kinds) {
     auto own = load_profiles(files_of(kind, file), catalogue);
     if (!own)

@@ -142,23 +142,11 @@ private:
     result.coordinator.merge = x.merge;
     result.pool = quiet_watch();
     result.pool.placement = x.placement;
-    result.pool.interruptions = interruptions_of(x.machines);
-    return result;
-  }
-
-  /// How often trainers are interrupted in an hour, by kind of device, on
-  /// average over the machines of it.
-  static std::map<std::string, double>
-  interruptions_of(const std::vector<simulated_machines>& xs) {
-    std::map<std::string, double> result;
-    std::map<std::string, double> trainers;
-    for (const auto& x : xs) {
-      const double n = double{1} * x.machines * x.kind.trainers;
-      result[x.kind.device] += n * x.kind.interruptions;
-      trainers[x.kind.device] += n;
-    }
-    for (auto& [device, rate] : result)
-      rate /= trainers[device];
+    if (x.machines.empty())
+      return result;
+    auto& machines = result.pool.machines.emplace();
+    for (const auto& group : x.machines)
+      machines.kinds.push_back(group.kind);
     return result;
   }
 
@@ -248,6 +236,7 @@ private:
     life_of_process_.push_back(x.life);
     result.process_id = life_of_process_.size();
     result.device = x.kind.device;
+    result.machine = x.kind.name;
     result.threads = 1;
     result.notice_seconds = static_cast<std::uint32_t>(x.kind.notice_seconds);
     for (const auto& [name, profile] : *x.profiles)

@@ -53,4 +53,20 @@ find_stored_studies(const std::string& folder,
   return result;
 }
 
+expected<std::vector<study_source>>
+sources_in(const std::string& state, const std::vector<std::string>& wanted,
+           std::vector<std::string>& resumed) {
+  const auto studies = wanted.empty()
+                         ? load_stored_studies(state, continued::latest)
+                         : find_stored_studies(state, wanted);
+  if (!studies)
+    return studies.failure();
+  std::vector<study_source> result;
+  for (const auto& x : *studies) {
+    result.push_back({x.file, x.text});
+    resumed.push_back(to_string(x.id));
+  }
+  return result;
+}
+
 } // namespace hippo

@@ -5,6 +5,7 @@
 
 #include "hippo/core/error.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "studies.hpp"
 
 namespace hippo {
 
@@ -27,5 +28,12 @@ load_stored_studies(const std::string& folder, continued which);
 expected<std::vector<stored_study>>
 find_stored_studies(const std::string& folder,
                     const std::vector<std::string>& ids_or_names);
+
+/// Reads the texts of the studies that a state folder holds.
+/// @param wanted numbers or names; empty: the last of each name
+/// @param resumed gets their numbers
+expected<std::vector<study_source>>
+sources_in(const std::string& state, const std::vector<std::string>& wanted,
+           std::vector<std::string>& resumed);
 
 } // namespace hippo

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "child_process.hpp"
+#include "hippo/keys/certificate.hpp"
 #include "hippo/preview/sharing_notes.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "packing.hpp"
@@ -93,12 +94,18 @@ read_sources(const std::vector<std::string>& files) {
 
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
-             const workload_catalogue& catalogue) {
+             const workload_catalogue& catalogue, const std::string& no_prices,
+             bool are_new) {
+  admission how;
+  how.no_prices = no_prices;
+  if (are_new)
+    how.now = now_seconds();
   std::vector<accepted_study> result;
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;
   for (const auto& source : sources) {
-    auto read = admit_study(source.text, source.name, catalogue.workloads);
+    auto read = admit_study(source.text, source.name, catalogue.workloads,
+                            how);
     if (read.study) {
       const auto& spec = read.study->spec();
       const auto [first, added] = file_of.emplace(spec.name, source.name);

@@ -77,6 +77,11 @@ class Options(TypedDict, total=False):
         seconds: how long the study may take; None: any time.
         device_hours: how long trainers may work for it, added up; None: any
             time.
+        cost: what trainers may cost for it, where the service knows their
+            prices; None: anything.
+        deadline: after how long it ends, counted from its submission, pauses
+            included: ``"6h"``, ``"1h30m"`` or seconds; or a time:
+            ``"2030-01-31T18:00Z"``. None: never.
         stop_when: ``{"value": 0.93}`` ends it when its best is as good,
             ``{"no_gain": 40}`` when it did not get better in as many steps as
             40 whole trials have; None: neither.
@@ -93,6 +98,8 @@ class Options(TypedDict, total=False):
     every: int
     seconds: float | None
     device_hours: float | None
+    cost: float | None
+    deadline: str | float | None
     stop_when: Mapping[str, float] | None
     name: str | None
     seed: int
@@ -119,8 +126,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show it.
         options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
-            `every`, `seconds`, `device_hours`, `stop_when`, `name`, `seed` and
-            `on_error`, as `Options` has them.
+            `every`, `seconds`, `device_hours`, `cost`, `deadline`,
+            `stop_when`, `name`, `seed` and `on_error`, as `Options` has them.
 
     Returns:
         The study, which has ended: look at `state`, `best` and `trials`.
@@ -238,7 +245,9 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
                   ("seconds", options.get("seconds")),
-                  ("device_hours", options.get("device_hours"))]
+                  ("device_hours", options.get("device_hours")),
+                  ("cost", options.get("cost")),
+                  ("deadline", options.get("deadline"))]
               if value is not None}
     more = {key: value for key, value
             in [("constraints", options.get("constraints")),

@@ -110,6 +110,12 @@ class StudyInfo:
         waiting: why nothing of it can be trained now, and what helps; else
             empty.
         front: what it has of several metrics; None if it has one.
+        cost: what trainers have cost for it, as far as prices were known.
+        cost_max: what its budget lets it cost; None if it has no such budget.
+        deadline_left: seconds until its deadline, less than 0 if it is over;
+            None if it has none, or has ended.
+        needed: what would bring it to its end by then, an estimate such as
+            ``"3 more a100"``; empty if nothing is needed, or would do.
     """
 
     id: int
@@ -131,6 +137,10 @@ class StudyInfo:
     saved_seconds: float
     waiting: str = ""
     front: Front | None = None
+    cost: float = 0
+    cost_max: float | None = None
+    deadline_left: float | None = None
+    needed: str = ""
 
     @property
     def ended(self) -> bool:
@@ -205,6 +215,12 @@ class TrainerInfo:
         compute_capability: of its GPU, e.g. "9.0"; empty likewise.
         sick: what it failed at that others could do, for which it rests; empty
             if nothing.
+        machine: its kind in the service's list of machines; empty if there is
+            no list, or `unpriced` says why it is not known.
+        unpriced: why it is not known what it costs; empty likewise.
+        price: of the trainer and an hour; 0 if it is not known.
+        work_cost: of the time for which it was given work.
+        idle_cost: of the rest of the time for which it was there.
     """
 
     number: int
@@ -216,6 +232,11 @@ class TrainerInfo:
     driver: str = ""
     compute_capability: str = ""
     sick: str = ""
+    machine: str = ""
+    unpriced: str = ""
+    price: float = 0
+    work_cost: float = 0
+    idle_cost: float = 0
 
 
 @dataclass(frozen=True)
@@ -297,7 +318,11 @@ def study_info_of(message: Any) -> StudyInfo:
         best_trial=trial_info_of(message.best.trial) if has_best else None,
         active_seconds=message.activeSeconds,
         saved_seconds=message.savedSeconds, waiting=message.waiting,
-        front=front_of(message.front))
+        front=front_of(message.front), cost=message.cost,
+        cost_max=message.costMax or None,
+        deadline_left=(message.deadline.seconds
+                       if message.deadline.which() == "seconds" else None),
+        needed=message.needed)
 
 
 def event_of(message: Any) -> Event:
@@ -324,7 +349,9 @@ def trainer_info_of(message: Any) -> TrainerInfo:
                        device=message.device, lost=message.lost, lease=lease,
                        memory_bytes=message.memoryBytes, driver=message.driver,
                        compute_capability=message.computeCapability,
-                       sick=message.sick)
+                       sick=message.sick, machine=message.machine,
+                       unpriced=message.unpriced, price=message.price,
+                       work_cost=message.workCost, idle_cost=message.idleCost)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -44,8 +44,8 @@ class StudyFile:
         steps: how far a trial may be trained.
         space: hyper-parameters by name, of objects of `hippo_hpo.space`.
         algorithm: a word, or a map with one key.
-        budget: any of `trials`, `seconds` and `device_hours`; None: no end but
-            that of the algorithm.
+        budget: any of `trials`, `seconds`, `device_hours`, `cost` and
+            `deadline`; None: no end but that of the algorithm.
         seed: of what the algorithm draws.
         more: other keys, such as `constraints`, `stop_when`, `weight` and
             `on_error`.

@@ -470,7 +470,66 @@ machines:
     def test_machines_that_stay_are_trainers(self):
         self.simulate("trainers", *self.files)
         self.use("machines", "3xv100")
-        self.assertEqual(self.content("machines"), self.content("trainers"))
+        machines, trainers = (json.loads(
+            self.content(x).pop("report.json")) for x in
+            ["machines", "trainers"])
+        # They have prices, and are else the same.
+        self.assertAlmostEqual(machines["cost"],
+                               3 * 2 * machines["wall_seconds"] / 3600)
+        for x in [machines, trainers]:
+            del x["cost"], x["machines"]
+            for y in x["studies"]:
+                del y["cost"]
+            for y in x["trainers"]:
+                for key in ["machine", "price", "work_cost", "idle_cost"]:
+                    del y[key]
+        self.assertEqual(machines, trainers)
+
+    def test_costs_are_those_of_the_time(self):
+        x = self.use("costs", "2xv100,1xl4", "--placement", "fair")
+        kinds = x["machines"]
+        self.assertEqual({y: z["price"] for y, z in kinds.items()},
+                         {"v100": 2, "l4": 1})
+        work = sum(y["work_cost"] for y in kinds.values())
+        idle = sum(y["idle_cost"] for y in kinds.values())
+        self.assertAlmostEqual(x["cost"], work + idle)
+        self.assertAlmostEqual(x["cost"], 5 * x["wall_seconds"] / 3600)
+        # What stands idle is no study's.
+        self.assertGreater(idle, 0)
+        self.assertAlmostEqual(sum(y["cost"] for y in x["studies"]), work,
+                               delta=0.01 * work)
+
+    def test_budgets_of_cost_and_time(self):
+        def ended(name, used, **budget):
+            self.files = self.studies(study(name, "grid", budget=budget))
+            x = self.use(name, used)
+            return x, x["studies"][0]
+
+        x, late = ended("late", "1xv100", deadline="5m")
+        self.assertEqual(x["wall_seconds"], 300)
+        self.assertEqual(late["reason"],
+                         "its deadline, 5m after it was submitted, has come")
+        for used in ["2xv100", "1xv100,2xl4"]:
+            with self.subTest(used):
+                x, dear = ended("dear", used, cost=0.75)
+                self.assertEqual(dear["reason"],
+                                 "its budget.cost, 0.75, is spent")
+                self.assertGreaterEqual(dear["cost"], 0.75)
+                self.assertLess(dear["cost"], 0.85)
+                self.assertIn("CANCELLED", {y["state"]
+                                            for y in dear["trials"]})
+
+    def test_budgets_that_cannot_be_kept_to(self):
+        files = self.studies(study("s", "grid", budget={"cost": 3}))
+        self.assertIn("budget.cost: what trainers cost is not known here: say "
+                      "so with --machines and --use", self.hippo(
+                          "simulate", *files, "--profile", RESNET,
+                          "--trainers", "2", code=2).err)
+        files = self.studies(study("s", "grid", budget={
+            "deadline": "2020-01-31T18:00Z"}))
+        self.assertIn("budget.deadline: 2020-01-31T18:00Z is past",
+                      self.hippo("simulate", *files, "--profile", RESNET,
+                                 "--trainers", "2", code=2).err)
 
     def test_a_slow_kind_takes_longer_to_the_same_results(self):
         fast = self.use("fast", "2xv100")

@@ -893,10 +893,24 @@ TEST(MergeCore, AStudyIsNotifiedOnceWhenItsDeviceTimeIsSpent) {
   EXPECT_EQ(x.studies[no].spent, 1u);
 }
 
+TEST(MergeCore, AStudyIsNotifiedOnceWhenItHasCostWhatItMay) {
+  merge_world x;
+  const auto no = x.add_study({1, {9}}, 1, false, {}, {}, 20.0);
+  x.apply(merge_event::started{});
+  x.train(no, {x.constant(.1), x.constant(.2)}, 9);
+  const auto dear = x.grant({}, 3600), cheap = x.grant({}, 1800);
+  x.pass(13); // 19.5
+  x.apply(merge_event::heartbeat{dear, x.lease_of(dear), 0});
+  EXPECT_EQ(x.studies[no].spent, 0u);
+  x.pass(1);
+  x.apply(merge_event::heartbeat{cheap, x.lease_of(cheap), 0});
+  EXPECT_EQ(x.studies[no].spent, 1u);
+}
+
 TEST(MergeCore, TheDeviceTimeOfStudiesIsStored) {
   started_world x;
   x.train(0, {x.constant(.1)}, 9);
-  x.grant();
+  x.grant({}, 7200);
   x.pass(5);
   x.run_all();
   x.apply(merge_event::halted{});
@@ -906,6 +920,7 @@ TEST(MergeCore, TheDeviceTimeOfStudiesIsStored) {
     if (const auto* served = std::get_if<study_served>(&y)) {
       EXPECT_EQ(served->study, study_id{1});
       stored += served->device_seconds;
+      EXPECT_NEAR(served->cost, 2 * served->device_seconds, 1e-9);
     }
   EXPECT_NEAR(stored, x.core.overview().study_seconds[study_no{0}], 1e-9);
   EXPECT_GE(stored, 5);

@@ -107,9 +107,11 @@ public:
 
   std::size_t add_study(measuring when, double weight = 1, bool paused = false,
                         settings_table::settings settings = {},
-                        std::optional<double> device_seconds = {}) {
+                        std::optional<double> device_seconds = {},
+                        std::optional<double> cost = {}) {
     study_registration x;
     x.device_seconds = device_seconds;
+    x.cost = cost;
     x.id = study_id{studies.size() + 1};
     x.when = std::move(when);
     x.weight = weight;
@@ -197,11 +199,12 @@ public:
   }
 
   /// Grants a trainer, a new one unless its number is given.
-  trainer_id grant(std::optional<trainer_id> which = {}) {
+  /// @param price of an hour of it
+  trainer_id grant(std::optional<trainer_id> which = {}, double price = 0) {
     const auto id = which.value_or(trainer_id{++last_trainer_});
     trainers[id].granted = true;
     ++grants_made;
-    apply(merge_event::granted{id, trainers[id].kind});
+    apply(merge_event::granted{id, trainers[id].kind, 0, price});
     return id;
   }
 

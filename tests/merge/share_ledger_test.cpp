@@ -93,7 +93,8 @@ TEST(ShareLedger, ABudgetIsSpentOnceItWasHadAndIsTakenOnce) {
   EXPECT_TRUE(x.has_budgets());
   EXPECT_TRUE(x.take_spent().empty());
   x.advance(at_second(8));
-  EXPECT_EQ(x.take_spent(), std::vector{s1});
+  EXPECT_EQ(x.take_spent(),
+            (std::vector<spent_study>{{s1, study_limit::device_time}}));
   EXPECT_FALSE(x.has_budgets());
   x.advance(at_second(9));
   EXPECT_TRUE(x.take_spent().empty());
@@ -103,12 +104,56 @@ TEST(ShareLedger, WhatWasHadIsTakenOnceItIsEnough) {
   auto x = ledger_of({1, 3});
   x.begin(lease_id{1}, first_trainer, {s0, s1});
   x.advance(at_second(2)); // 0.5 and 1.5
-  using served = std::vector<std::pair<study_no, double>>;
-  EXPECT_EQ(x.take_served(1), (served{{s1, 1.5}}));
+  using served = std::vector<served_study>;
+  EXPECT_EQ(x.take_served(1), (served{{s1, 1.5, 0}}));
   EXPECT_EQ(x.take_served(1), served{});
   x.advance(at_second(4));
-  EXPECT_EQ(x.take_served(1), (served{{s0, 1}, {s1, 1.5}}));
+  EXPECT_EQ(x.take_served(1), (served{{s0, 1, 0}, {s1, 1.5, 0}}));
   EXPECT_EQ(x.take_served(0), served{}) << "nothing is no record";
+}
+
+TEST(ShareLedger, ABudgetOfCostIsSpentByThePriceOfTheTime) {
+  share_ledger x{at_second(0)};
+  x.add_study(1, 1000.0, 6.0);
+  x.set_price(first_trainer, 3600); // 1 a second
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.advance(at_second(4));
+  x.end(lease_id{1});
+  x.begin(lease_id{2}, second_trainer, {s0}); // of which no price is known
+  x.advance(at_second(90));
+  EXPECT_TRUE(x.take_spent().empty());
+  EXPECT_NEAR(x.cost(s0), 4, rounding);
+  x.end(lease_id{2});
+  x.begin(lease_id{3}, first_trainer, {s0});
+  x.advance(at_second(92.5));
+  EXPECT_EQ(x.take_spent(),
+            (std::vector<spent_study>{{s0, study_limit::cost}}));
+  EXPECT_TRUE(x.has_budgets()) << "of time there is some left";
+  x.advance(at_second(93));
+  EXPECT_TRUE(x.take_spent().empty());
+}
+
+TEST(ShareLedger, TimeWithoutALeaseCostsNoStudy) {
+  auto x = ledger_of({1});
+  x.set_price(first_trainer, 3600);
+  x.advance(at_second(10));
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.advance(at_second(12));
+  x.end(lease_id{1});
+  x.advance(at_second(20));
+  EXPECT_NEAR(x.cost(s0), 2, rounding);
+}
+
+TEST(ShareLedger, APriceHoldsFromTheNextLeaseOn) {
+  auto x = ledger_of({1});
+  x.set_price(first_trainer, 3600);
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.forget_price(first_trainer);
+  x.advance(at_second(2));
+  x.end(lease_id{1});
+  x.begin(lease_id{2}, first_trainer, {s0});
+  x.advance(at_second(3));
+  EXPECT_NEAR(x.cost(s0), 2, rounding);
 }
 
 TEST(ShareLedger, BeneficiariesKeepTheirPartsWhenATrainerIsDivided) {
@@ -201,6 +246,7 @@ struct ledger_model {
 
   by_id<study_no, double> weights;
   by_id<study_no, double> seconds;
+  by_id<study_no, double> costs;
   std::map<lease_id, entry> leases;
 
   void serve(lease_id id, const std::vector<study_no>& studies) {
@@ -215,7 +261,13 @@ struct ledger_model {
       parts.emplace_back(x, weights[x] / sum);
   }
 
-  [[nodiscard]] by_id<study_no, double> devices() const {
+  /// An hour of the trainer of that number costs as much.
+  static double price_of(trainer_id x) {
+    return static_cast<double>(number_of(x)) * 36;
+  }
+
+  /// @param priced whether each device counts as what an hour of it costs
+  [[nodiscard]] by_id<study_no, double> devices(bool priced = false) const {
     by_id<study_no, double> result{weights.size()};
     for (const auto& [id, x] : leases) {
       const auto together
@@ -223,7 +275,8 @@ struct ledger_model {
             return kvp.second.trainer == x.trainer;
           });
       for (const auto& [study, part] : x.parts)
-        result[study] += part / static_cast<double>(together);
+        result[study] += part / static_cast<double>(together)
+                         * (priced ? price_of(x.trainer) : 1);
     }
     return result;
   }
@@ -232,6 +285,9 @@ struct ledger_model {
     const auto held = devices();
     for (auto i : held.ids())
       seconds[i] += held[i] * span;
+    const auto paid = devices(true);
+    for (auto i : paid.ids())
+      costs[i] += paid[i] * span / 3600;
   }
 };
 
@@ -250,6 +306,10 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
       want.weights.add(weight);
     }
     want.seconds.resize(studies);
+    want.costs.resize(studies);
+    by_id<study_no, double> taken{studies}; // costs that were returned
+    for (std::uint64_t i = 1; i <= 3; ++i)
+      x.set_price(trainer_id{i}, ledger_model::price_of(trainer_id{i}));
     const auto some_studies = [&](bool may_be_none) {
       std::vector<study_no> result;
       for (auto i : id_range(study_no{0}, studies))
@@ -308,6 +368,9 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
           now += span;
           x.advance(at_second(now));
           want.advance(span);
+          if (rng() % 2 == 0)
+            for (const auto& y : x.take_served(0))
+              taken[y.study] += y.cost;
         }
       }
       const auto devices = want.devices();
@@ -315,11 +378,16 @@ TEST_P(ShareLedgerOfLanes, IsWhatItsLeasesAddUpTo) {
         ASSERT_NEAR(x.shares().devices(number_of(i)), devices[i], rounding);
         ASSERT_NEAR(x.shares().seconds(number_of(i)), want.seconds[i],
                     rounding);
+        ASSERT_NEAR(x.cost(i), want.costs[i], rounding);
         ASSERT_EQ(x.shares().weight(number_of(i)), want.weights[i]);
       }
       ASSERT_EQ(x.leases(), want.leases.size());
       x.check_invariants();
     }
+    for (const auto& y : x.take_served(0))
+      taken[y.study] += y.cost;
+    for (auto i : id_range(study_no{0}, studies))
+      ASSERT_NEAR(taken[i], want.costs[i], rounding);
   }
 }
 

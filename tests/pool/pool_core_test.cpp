@@ -535,23 +535,6 @@ TEST_F(PoolCoreTest, WhoRegistersAnewHasNotGone) {
   EXPECT_EQ(pool.seconds_between_interruptions("test"), 0);
 }
 
-TEST_F(PoolCoreTest, GrantSaysHowOftenTrainersGo) {
-  pool_options options{1s, 15s};
-  options.interruptions = {{"test", 2}, {"stays", 0}};
-  pool = core{options, now};
-  demand(1, 2);
-  join();
-  auto x = named();
-  x.device = "stays";
-  const auto first = all<core::grant>(last);
-  ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(first[0].seconds_between_interruptions, 1800);
-  join(x);
-  const auto second = all<core::grant>(last);
-  ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(second[0].seconds_between_interruptions, 0);
-}
-
 /// Trainers of two kinds, one of them better for the second merger.
 struct PoolPlacementTest : PoolCoreTest {
   void open(placement_rule rule) {

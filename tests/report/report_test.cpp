@@ -36,13 +36,14 @@ TEST(ReportJson, HasExactlyTheseFields) {
                        "reused_steps", "merge_rate", "k_wise_merge_rate",
                        "wall_seconds", "device_seconds",
                        "alone_device_seconds", "saved_device_seconds",
-                       "overhead", "device_kinds", "trainers", "studies"}));
+                       "overhead", "device_kinds", "cost", "machines",
+                       "trainers", "studies"}));
   const auto& study = x["studies"][0];
   EXPECT_EQ(keys(study), (std::set<std::string>{
                            "name", "algorithm", "metric", "direction",
                            "workload", "exact", "asked_steps",
                            "delivered_steps", "unique_steps", "shared_steps",
-                           "device_seconds", "reason", "best",
+                           "device_seconds", "cost", "reason", "best",
                            "trials"}));
   EXPECT_EQ(keys(study["best"]),
             (std::set<std::string>{"trial", "step", "value", "params"}));
@@ -57,7 +58,9 @@ TEST(ReportJson, HasExactlyTheseFields) {
                                    "dispatch", "idle"}));
   EXPECT_EQ(keys(x["trainers"][0]),
             (std::set<std::string>{"number", "name", "device", "memory_bytes",
-                                   "driver", "compute_capability", "lost"}));
+                                   "driver", "compute_capability", "lost",
+                                   "machine", "price", "work_cost",
+                                   "idle_cost"}));
 }
 
 TEST(ReportJson, HoldsTheRun) {
@@ -96,6 +99,31 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(trial["results"].size(), 6u);
   EXPECT_EQ(trial["results"][1]["step"], 2);
   EXPECT_EQ(x["studies"][0]["direction"], "maximize");
+}
+
+TEST(Report, JsonHasWhatMachinesCost) {
+  auto run = sample_run();
+  auto x = json::parse(report_json(run));
+  EXPECT_TRUE(x["cost"].is_null());
+  EXPECT_TRUE(x["machines"].is_null());
+  EXPECT_TRUE(x["studies"][0]["cost"].is_null());
+  EXPECT_TRUE(x["trainers"][0]["price"].is_null());
+  run.costs.emplace();
+  run.costs->push_back({"a100", 3.6, 2, 1, 7.5, 0.5});
+  run.costs->push_back({"spot", 1, 1, 1, 1, 0});
+  run.studies[0].cost = 8;
+  run.trainers[0].machine = "a100";
+  run.trainers[0].price = 3.6;
+  run.trainers[0].work_seconds = 5000;
+  run.trainers[0].idle_seconds = 500;
+  x = json::parse(report_json(run));
+  EXPECT_EQ(x["cost"], 9);
+  EXPECT_EQ(x["machines"]["a100"], json::parse(R"({
+    "price": 3.6, "trainers": 2, "work_cost": 7.5, "idle_cost": 0.5})"));
+  EXPECT_EQ(x["studies"][0]["cost"], 8);
+  EXPECT_EQ(x["trainers"][0]["machine"], "a100");
+  EXPECT_DOUBLE_EQ(x["trainers"][0]["work_cost"].get<double>(), 5);
+  EXPECT_DOUBLE_EQ(x["trainers"][0]["idle_cost"].get<double>(), .5);
 }
 
 TEST(ReportJson, KeepsAllDigits) {

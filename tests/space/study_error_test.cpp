@@ -290,6 +290,12 @@ TEST(StudyError, TheRest) {
   expect_errors(rest("budget: {device_hours: 0}\n"),
                 {"s.yaml:6:24: budget.device_hours: must be a finite number "
                  "above 0, found '0'"});
+  expect_errors(rest("budget: {cost: -1, deadline: tomorrow}\n"),
+                {"s.yaml:6:16: budget.cost: must be a finite number above 0, "
+                 "found '-1'",
+                 "s.yaml:6:30: budget.deadline: must be a span above 0 from "
+                 "the submission on, such as 6h or 1h30m, or a time such as "
+                 "2030-01-31T18:00Z, found 'tomorrow'"});
   expect_errors(rest("stop_when: {value: good, no_gain: 0, after: 3}\n"),
                 {"s.yaml:6:38: stop_when.after: unknown key 'after'. Allowed: "
                  "value, no_gain",
@@ -305,7 +311,7 @@ TEST(StudyError, TheRest) {
                  "found '0.9'"});
   expect_errors(rest("budget: {trials: 0, seconds: -1, hours: 3}\n"),
                 {"s.yaml:6:34: budget.hours: unknown key 'hours'. Allowed: "
-                 "trials, seconds, device_hours",
+                 "trials, seconds, device_hours, cost, deadline",
                  "s.yaml:6:18: budget.trials: must be a whole number from 1 to "
                  "1000000000, found '0'",
                  "s.yaml:6:30: budget.seconds: must be a finite number above "

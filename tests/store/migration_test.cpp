@@ -39,6 +39,8 @@ std::string back_to(int version) {
            "ALTER TABLE trials DROP COLUMN untrained;"
            "ALTER TABLE studies DROP COLUMN device_seconds;"
            "ALTER TABLE studies DROP COLUMN algorithm;"
+           "ALTER TABLE studies DROP COLUMN cost;"
+           "ALTER TABLE studies DROP COLUMN submitted;"
            "DROP TABLE timings;"
            "DROP TABLE fronts";
 }
@@ -104,7 +106,7 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
-                         testing::Values("2", "3", "4", "5", "6"));
+                         testing::Values("2", "3", "4", "5", "6", "7"));
 
 // -- steps that trials share, which were not kept until version 4 -------------
 

@@ -429,18 +429,81 @@ TEST(StudyCore, ASpentBudgetOfTimeEndsIt) {
   x.expect_replayed();
 }
 
+TEST(StudyCore, ADeadlineEndsItAlsoWhileItIsPaused) {
+  auto options = options_of("algorithm: grid\nbudget: {deadline: 5s, "
+                            "seconds: 60}\n");
+  options.deadline_left = 3; // it has been there for 2 s
+  world x{options};
+  ASSERT_TRUE(x.wake_);
+  EXPECT_EQ(*x.wake_, x.now_ + 3s) << "it comes before the time is spent";
+  x.command(verb::pause);
+  x.commit_all();
+  x.pass(2s);
+  x.take(x.core().time_passed(x.now_));
+  x.commit_all();
+  EXPECT_FALSE(x.end_);
+  EXPECT_EQ(*x.wake_, x.now_ + 1s);
+  EXPECT_EQ(x.core().status(x.now_).deadline_left, 1);
+  x.pass(1s);
+  x.take(x.core().time_passed(x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason,
+            "its deadline, 5s after it was submitted, has come");
+  x.expect_replayed();
+}
+
+TEST(StudyCore, ADeadlineThatIsOverEndsItAtOnce) {
+  auto options = options_of("algorithm: grid\nbudget: {deadline: "
+                            "2030-01-31T18:00Z}\n");
+  options.deadline_left = -7;
+  world x{options};
+  ASSERT_TRUE(x.wake_);
+  EXPECT_EQ(*x.wake_, x.now_);
+  x.take(x.core().time_passed(x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.core().stored().reason,
+            "its deadline, 2030-01-31T18:00Z, has come");
+}
+
+TEST(StudyCore, ADeadlineIsLaterOrOverByItsAge) {
+  const study_deadline span{10, 0, "10s"};
+  EXPECT_EQ(seconds_until(span, 0, 500), 10);
+  EXPECT_EQ(seconds_until(span, 12, 500), -2);
+  const study_deadline time{{}, 520, "then"};
+  EXPECT_EQ(seconds_until(time, 12, 500), 20);
+  EXPECT_EQ(seconds_until({{}, 9e18, "never"}, 0, 0), 1e9);
+}
+
+TEST(StudyCore, ASpentBudgetOfCostEndsIt) {
+  auto options = options_of("algorithm: grid\nbudget: {cost: 12.5}\n");
+  options.stored.cost = 10;
+  world x{options};
+  EXPECT_EQ(x.core().registration().cost, 2.5);
+  EXPECT_FALSE(x.core().registration().device_seconds);
+  x.take(x.core().spent(study_limit::cost, x.now_));
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason, "its budget.cost, 12.5, is spent");
+  options.stored.cost = 20;
+  EXPECT_EQ(world{options}.core().registration().cost, 0);
+}
+
 TEST(StudyCore, ASpentBudgetOfDeviceTimeEndsItOnce) {
   world x{options_of("algorithm: grid\nbudget: {device_hours: 0.5}\n")};
   EXPECT_EQ(x.core().registration().device_seconds, 1800);
   x.train_one(x.waiting().front());
   x.commit_all();
-  x.take(x.core().device_time_spent(x.now_));
+  x.take(x.core().spent(study_limit::device_time, x.now_));
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
   EXPECT_EQ(x.core().stored().reason, "its device time, 0.5 h, is spent");
   x.expect_replayed();
-  x.take(x.core().device_time_spent(x.now_));
+  x.take(x.core().spent(study_limit::device_time, x.now_));
   EXPECT_TRUE(x.journal_.empty());
 }
 

@@ -147,6 +147,7 @@ int preview(preview_arguments& x) {
 
 void add_preview(verb_table& verbs) {
   const auto x = std::make_shared<preview_arguments>();
+  x->input.is_preview = true;
   auto* verb = verbs.add(
     local_group, "preview",
     "Say what studies would train, before anything is spent",

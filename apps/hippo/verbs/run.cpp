@@ -23,6 +23,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
+#include "machine_list.hpp"
 #include "network/trainer_port.hpp"
 #include "outcome.hpp"
 #include "page.hpp"
@@ -55,6 +56,7 @@ struct run_options {
   std::string state = "hippo-state"; ///< folder for everything that must last
   std::string report;                ///< folder; empty: in the state folder
   local_trainer_options trainers;
+  std::optional<fleet> machines; ///< that trainers are on; nothing: not known
   hippo::policy policy = hippo::policy::critical_path;
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
@@ -98,6 +100,7 @@ private:
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
     result.pool.placement = x.placement;
+    result.pool.machines = x.machines;
     result.coordinator.merge = x.merge;
     result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
     result.store = std::move(store);
@@ -497,25 +500,6 @@ int run(run_options options) {
   return exit_done;
 }
 
-/// Reads the texts of the studies that a state folder holds.
-/// @param wanted numbers or names; empty: the last of each name
-/// @param resumed gets their numbers
-expected<std::vector<study_source>>
-sources_in(const std::string& state, const std::vector<std::string>& wanted,
-           std::vector<std::string>& resumed) {
-  const auto studies = wanted.empty()
-                         ? load_stored_studies(state, continued::latest)
-                         : find_stored_studies(state, wanted);
-  if (!studies)
-    return studies.failure();
-  std::vector<study_source> result;
-  for (const auto& x : *studies) {
-    result.push_back({x.file, x.text});
-    resumed.push_back(to_string(x.id));
-  }
-  return result;
-}
-
 struct run_arguments {
   common_options common;
   study_files studies;
@@ -524,6 +508,7 @@ struct run_arguments {
   schedule_options schedule;
   std::vector<std::string> devices{"cpu"};
   std::optional<unsigned> trainers;
+  machine_list machines;
   run_options run;
 };
 
@@ -532,6 +517,8 @@ int run(run_arguments& x) {
     return fail({errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
                 exit_bad_input);
+  if (!x.machines.load(x.run.machines))
+    return exit_bad_input;
   auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
@@ -539,7 +526,8 @@ int run(run_arguments& x) {
   auto input = load_input(
     x.common, x.resume.empty()
                 ? x.studies.read()
-                : sources_in(x.resume, x.resumed, x.run.resumed));
+                : sources_in(x.resume, x.resumed, x.run.resumed),
+    {}, {}, x.machines.why_no_prices(), x.resume.empty());
   if (!input)
     return exit_bad_input;
   if (!x.resume.empty())
@@ -588,6 +576,7 @@ void add_run(verb_table& verbs) {
   verb->add_option("--report", x->run.report,
                    "Folder for the report (default: one of its own in report/ "
                    "of the state folder)");
+  x->machines.add_to(*verb);
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");

@@ -25,6 +25,7 @@
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
+#include "machine_list.hpp"
 #include "network/trainer_port.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"
@@ -73,6 +74,8 @@ struct serve_options {
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   std::optional<std::uint64_t> memory_bytes_max; ///< of studies and plans
   object_options objects; ///< where checkpoints are
+  machine_list machine_file;
+  std::optional<fleet> machines; ///< that trainers are on; nothing: not known
   log_format log = log_format::text;
 };
 
@@ -91,6 +94,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
   result.pool.silence_max = x.trainer_timeout;
   result.pool.placement = x.placement;
+  result.pool.machines = x.machines;
   result.store = std::move(store);
   result.store_retry = store_retry;
   return result;
@@ -98,8 +102,10 @@ service_options options_of(const serve_options& x,
 
 /// Reads the studies that have not ended. One that this program cannot read any
 /// more has failed.
+/// @param priced whether it is known what trainers cost
 expected<std::vector<study_submission>>
-load_unended(state_writer& folder, const workload_catalogue& catalogue) {
+load_unended(state_writer& folder, const workload_catalogue& catalogue,
+             bool priced) {
   const auto studies
     = load_stored_studies(folder.path(), continued::unended);
   if (!studies)
@@ -109,7 +115,11 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue) {
     auto read = admit_study(x.text, x.file, catalogue.workloads,
                             {true, x.algorithm});
     if (read.study) {
-      result.push_back({std::move(*read.study), x});
+      if (read.study->spec().budget.cost && !priced)
+        say("study " + to_string(x.id) + " (" + x.name
+            + "): nothing counts for its budget.cost, as there is no "
+              "--machines");
+      result.push_back({std::move(*read.study), x, 0});
       continue;
     }
     auto failed = x;
@@ -255,7 +265,7 @@ gateway_options gateway_of(const serve_options& x, service& svc,
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
                     svc.pool(),      svc.journal(),
-                    x.checkpoint_bytes_max};
+                    x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
   result.http_host = x.people.host;
@@ -335,7 +345,8 @@ int serve(serve_options options) {
   auto token = leave_folder_token(folder->checkpoints());
   if (!token)
     return fail(token.failure(), exit_failed);
-  auto studies = load_unended(*folder, options.catalogue);
+  auto studies = load_unended(*folder, options.catalogue,
+                              options.machines.has_value());
   if (!studies)
     return fail(studies.failure(), exit_failed);
   system_config config;
@@ -458,6 +469,8 @@ int serve(serve_arguments& x) {
   const auto duration = [](double seconds) {
     return std::chrono::milliseconds{static_cast<std::int64_t>(seconds * 1000)};
   };
+  if (!x.serve.machine_file.load(x.serve.machines))
+    return exit_bad_input;
   x.serve.trainer_timeout = duration(x.trainer_timeout);
   x.serve.stall_timeout = duration(x.stall_timeout);
   x.serve.first_step_timeout = duration(x.first_step_timeout);
@@ -529,6 +542,7 @@ void add_serve(verb_table& verbs) {
                    "End when no client has been connected for so many seconds; "
                    "the next service on the folder goes on")
     ->check(CLI::Range(0.1, 86'400.0));
+  x->serve.machine_file.add_to(*verb);
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
   x->serve.objects.add_to(*verb);

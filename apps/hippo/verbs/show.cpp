@@ -54,6 +54,35 @@ std::string cost_line(const study_summary& x) {
   return result + "; about " + duration_text(*x.seconds_left) + " left";
 }
 
+/// Says in one line what a study has cost in money, and whether it will be
+/// through by its deadline; empty: it knows of neither.
+std::string budget_line(const study_summary& x) {
+  std::string result;
+  const auto add = [&result](const std::string& text, const char* between) {
+    result += (result.empty() ? "" : between) + text;
+  };
+  if (x.cost > 0 || x.cost_max)
+    add("cost " + fixed(x.cost, 2)
+          + (x.cost_max ? " of " + significant(*x.cost_max, 6) : ""),
+        "");
+  if (has_ended(x))
+    return result;
+  if (x.seconds_left && (x.cost_max || x.cost > 0 || x.deadline_left))
+    add("done in " + clock_text(*x.seconds_left), "; ");
+  if (!x.deadline_left)
+    return result;
+  if (*x.deadline_left < 0)
+    add("its deadline has come", "; ");
+  else
+    add("deadline in " + clock_text(*x.deadline_left), ", ");
+  if (x.seconds_left && *x.seconds_left > *x.deadline_left)
+    add("late by " + clock_text(*x.seconds_left - *x.deadline_left)
+          + (x.needed.empty() ? ": no number of trainers would do"
+                              : ": " + x.needed + " would do"),
+        "; ");
+  return result;
+}
+
 /// Prints with which other studies a study shares training, and why not with
 /// those of the same kind. @returns the exit code
 int print_sharing(client& service, const study_summary& x) {
@@ -88,7 +117,10 @@ int show(const show_arguments& x, client& service, study_handle& study) {
   }
   const auto all = list_studies({known->summary});
   if (x.format == "table") {
-    std::cout << cost_line(known->summary) << '\n' << render_row(all);
+    std::cout << cost_line(known->summary) << '\n';
+    if (const auto line = budget_line(known->summary); !line.empty())
+      std::cout << line << '\n';
+    std::cout << render_row(all);
     return print_sharing(service, known->summary);
   }
   auto fields = nlohmann::ordered_json::object();

@@ -28,7 +28,8 @@ std::optional<loaded_input>
 load_input(const common_options& common,
            const expected<std::vector<study_source>>& sources,
            const std::vector<std::string>& profile_files,
-           const std::string& machines_file) {
+           const std::string& machines_file, const std::string& no_prices,
+           bool are_new) {
   const auto refuse = [](const error& why) {
     fail(why, exit_bad_input);
     return std::nullopt;
@@ -45,7 +46,7 @@ load_input(const common_options& common,
   if (!machines_file.empty()
       && !(machines = load_machines(machines_file, *catalogue)))
     return std::nullopt;
-  auto studies = load_studies(*sources, *catalogue);
+  auto studies = load_studies(*sources, *catalogue, no_prices, are_new);
   if (!studies)
     return std::nullopt;
   return loaded_input{std::move(*catalogue), std::move(*profiles),
@@ -53,7 +54,11 @@ load_input(const common_options& common,
 }
 
 bool simulated_files::load(simulation& out) const {
-  auto input = load_input(common, studies.read(), profiles, machines);
+  auto input = load_input(common, studies.read(), profiles, machines,
+                          machines.empty() && !is_preview
+                            ? "what trainers cost is not known here: say so "
+                              "with --machines and --use"
+                            : "");
   if (!input)
     return false;
   out.catalogue = std::move(input->catalogue);

@@ -38,12 +38,14 @@ struct loaded_input {
 /// Loads studies and, if any are given, profiles; says on stderr what is wrong.
 /// @param machines_file whose profiles also say which workloads there are;
 ///                      empty: none
+/// @param no_prices, are_new as of `load_studies`
 /// @returns nothing if something is
 std::optional<loaded_input>
 load_input(const common_options& common,
            const expected<std::vector<study_source>>& sources,
            const std::vector<std::string>& profile_files = {},
-           const std::string& machines_file = {});
+           const std::string& machines_file = {},
+           const std::string& no_prices = {}, bool are_new = true);
 
 /// What studies are simulated with.
 struct simulated_files {
@@ -53,6 +55,7 @@ struct simulated_files {
 
   std::string machines; ///< file of them; empty: none
   std::string used;     ///< of these, as `read_use` takes it
+  bool is_preview = false; ///< whether budgets are of no matter
 
   /// Loads what is simulated; says on stderr what is wrong.
   /// @returns whether nothing is

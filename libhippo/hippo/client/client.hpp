@@ -90,6 +90,13 @@ struct study_summary {
   double cost_seconds = 0;    ///< that was spent on it
   double stopped_seconds = 0; ///< that trials given up would have taken yet
   std::optional<double> seconds_left{}; ///< until it ends, an estimate
+  double cost = 0; ///< of its device time, as far as prices were known
+  std::optional<double> cost_max{}; ///< what its budget lets it cost
+  /// Seconds until its deadline, less than 0 if it is over; nothing: none.
+  std::optional<double> deadline_left{};
+  /// What would bring it to its end by then, an estimate: `3 more a100`; empty:
+  /// nothing is needed, or would do.
+  std::string needed{};
 };
 
 /// Whether a study will never do anything again.
@@ -118,6 +125,14 @@ struct trainer_summary {
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
   /// What it failed at that others could do, so that it rests; empty: nothing.
   std::string sick{};
+  /// Kind of its machine in the service's list; empty: there is no list, or
+  /// `unpriced` says why it is not known.
+  std::string machine{};
+  std::string unpriced{};
+  double price = 0;     ///< of it and an hour, if its machine is known
+  double work_cost = 0; ///< of the time for which it was given work
+  double idle_cost = 0; ///< of the rest
+  double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client; or

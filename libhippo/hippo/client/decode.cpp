@@ -59,6 +59,12 @@ study_summary decode(schema::StudyInfo::Reader x) {
   result.stopped_seconds = x.getStoppedSeconds();
   if (x.getLeft().isSeconds())
     result.seconds_left = x.getLeft().getSeconds();
+  result.cost = x.getCost();
+  if (x.getCostMax() > 0)
+    result.cost_max = x.getCostMax();
+  if (x.getDeadline().isSeconds())
+    result.deadline_left = x.getDeadline().getSeconds();
+  result.needed = x.getNeeded();
   result.front = x.getFront();
   return result;
 }
@@ -94,6 +100,12 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.driver = x.getDriver();
   result.compute_capability = x.getComputeCapability();
   result.sick = x.getSick();
+  result.machine = x.getMachine();
+  result.unpriced = x.getUnpriced();
+  result.price = x.getPrice();
+  result.work_cost = x.getWorkCost();
+  result.idle_cost = x.getIdleCost();
+  result.notice_seconds = x.getNotice();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),

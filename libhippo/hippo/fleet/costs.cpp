@@ -4,6 +4,18 @@
 
 namespace hippo {
 
+namespace {
+
+template <class Cost>
+double sum_of(const std::vector<Cost>& xs) {
+  double result = 0;
+  for (const auto& x : xs)
+    result += x.total();
+  return result;
+}
+
+} // namespace
+
 std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
   constexpr double hour = 3600;
   std::vector<machines_cost> result;
@@ -24,10 +36,11 @@ std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
 }
 
 double total_cost(const std::vector<machines_cost>& xs) {
-  double result = 0;
-  for (const auto& x : xs)
-    result += x.total();
-  return result;
+  return sum_of(xs);
+}
+
+double total_cost(const std::vector<trainers_cost>& xs) {
+  return sum_of(xs);
 }
 
 } // namespace hippo

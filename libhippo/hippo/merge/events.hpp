@@ -82,8 +82,9 @@ struct malformed {
 struct granted {
   trainer_id trainer{};
   std::string kind{}; ///< of its device
-  /// Mean time until a trainer of that kind goes; 0: it is not known.
+  /// Mean time until it is interrupted; 0: it is not known.
   double seconds_between_interruptions = 0;
+  double price = 0; ///< of an hour of it; 0: nothing, or it is not known
 };
 /// A trainer is gone.
 struct lost {
@@ -179,9 +180,10 @@ struct offer_capacity {
 struct notify_quiesced {
   study_no study{};
 };
-/// Trainers have worked for a study for as long as they may.
+/// A study has had all that it may have of something.
 struct notify_spent {
   study_no study{};
+  study_limit what{};
 };
 /// Everything is over and stored.
 struct retired {

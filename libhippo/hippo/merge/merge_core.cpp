@@ -86,7 +86,7 @@ bool merge_core::has_study(study_no study, const char* what) {
 }
 
 void merge_core::on(merge_event::study_added& x) {
-  ledger_.add_study(x.study.weight, x.study.device_seconds);
+  ledger_.add_study(x.study.weight, x.study.device_seconds, x.study.cost);
   settings_.add(x.study.settings);
   studies_.add(x.study);
   facts_.complexity = std::max(facts_.complexity, x.study.complexity);
@@ -175,7 +175,8 @@ void merge_core::on(merge_event::granted& x) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(x.trainer);
-  between_interruptions_[x.kind] = x.seconds_between_interruptions;
+  between_interruptions_[x.trainer] = x.seconds_between_interruptions;
+  ledger_.set_price(x.trainer, x.price);
   kinds_.add_trainer(x.trainer, std::move(x.kind));
   announced_demand_.reset(); // the pool has counted one off: announce it anew
   place_trainers();
@@ -248,8 +249,8 @@ void merge_core::notify_spent() {
   if (!ledger_.has_budgets())
     return;
   ledger_.advance(now_);
-  for (auto study : ledger_.take_spent())
-    effects_.push_back(merge_effect::notify_spent{study});
+  for (const auto& [study, what] : ledger_.take_spent())
+    effects_.push_back(merge_effect::notify_spent{study, what});
 }
 
 void merge_core::evict() {
@@ -308,9 +309,9 @@ void merge_core::record_news() {
     outbox_.add(*unstored);
   for (auto& x : estimates_.take_unstored())
     outbox_.add(timing_learned{key_, std::move(x)});
-  for (const auto& [study, seconds] :
+  for (const auto& [study, seconds, cost] :
        ledger_.take_served(halted_ ? 0 : served_seconds_min))
-    outbox_.add(study_served{studies_.stored_id(study), seconds});
+    outbox_.add(study_served{studies_.stored_id(study), seconds, cost});
   for (auto& [study, news] : studies_.take_news()) {
     for (const auto& x : news)
       outbox_.add(event_added{studies_.stored_id(study), key_, x});
@@ -381,8 +382,10 @@ merger_overview merge_core::overview() const {
   result.workload_key = key_;
   result.lanes = leases_.lanes();
   result.stages = hippo::overview(plan_);
-  for (auto i : studies_.ids())
+  for (auto i : studies_.ids()) {
     result.study_seconds.add(ledger_.shares().seconds(number_of(i)));
+    result.study_costs.add(ledger_.cost(i));
+  }
   result.age_seconds = usage_.age(now_);
   return result;
 }

@@ -125,7 +125,8 @@ private:
   /// Ends a lease at state `at`, unless it ends there anyway.
   void end_early(const running_lease& x, step_t at);
   void release(trainer_id x);
-  /// Forgets a trainer of which nothing more is expected.
+  void forget_trainer(trainer_id x);
+  /// Ends what a trainer does of which nothing more is expected.
   void remove_trainer(trainer_id x);
   void cancel_all(trainer_id x);
 
@@ -205,8 +206,8 @@ private:
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
   placement_facts facts_; ///< likewise, with the next demand
   std::uint64_t facts_version_ = 0; ///< of `estimates_`
-  /// Mean times until trainers of a kind go, as far as the pool knows.
-  std::map<std::string, double> between_interruptions_;
+  /// Mean times until its trainers are interrupted, as far as the pool knows.
+  std::map<trainer_id, double> between_interruptions_;
   /// The pool grants what it has before it answers.
   std::uint64_t demands_announced_ = 0, demands_answered_ = 0;
 

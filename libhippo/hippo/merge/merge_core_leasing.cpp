@@ -260,11 +260,8 @@ void merge_core::announce_demand() {
 }
 
 double merge_core::save_seconds_apart(trainer_id x) const {
-  const auto* kind = kinds_.kind_of_trainer(x);
-  const auto i = kind ? between_interruptions_.find(*kind)
-                      : between_interruptions_.end();
-  return save_interval(estimates_.save_seconds(kind),
-                       i == between_interruptions_.end() ? 0 : i->second,
+  return save_interval(estimates_.save_seconds(kinds_.kind_of_trainer(x)),
+                       between_interruptions_.at(x),
                        options_.save_every_seconds);
 }
 
@@ -278,9 +275,16 @@ void merge_core::end_early(const running_lease& x, step_t at) {
 void merge_core::release(trainer_id x) {
   assert(leases_.trainer(x).leases == 0);
   leases_.remove(x);
+  forget_trainer(x);
+  effects_.push_back(merge_effect::release_trainer{x});
+}
+
+/// Forgets what is known of a trainer that has no lease any more.
+void merge_core::forget_trainer(trainer_id x) {
   kinds_.remove_trainer(x);
   usage_.forget(x);
-  effects_.push_back(merge_effect::release_trainer{x});
+  between_interruptions_.erase(x);
+  ledger_.forget_price(x);
 }
 
 void merge_core::remove_trainer(trainer_id x) {
@@ -297,8 +301,7 @@ void merge_core::remove_trainer(trainer_id x) {
     kinds_.end(lease.work.number);
     plan_.end_lease(lease.work.number);
   }
-  kinds_.remove_trainer(x);
-  usage_.forget(x);
+  forget_trainer(x);
   studies_.follow_ended_lease();
   reconcile();
 }

@@ -25,6 +25,14 @@ struct study_registration {
   /// For how long trainers may work for it yet, in seconds added up over them.
   std::optional<double> device_seconds{};
   double complexity = 1; ///< of its search space (`complexity_of`)
+  /// What trainers may cost for it yet.
+  std::optional<double> cost{};
+};
+
+/// Of what a study may have only so much.
+enum class study_limit : std::uint8_t {
+  device_time, ///< of trainers
+  cost,        ///< of the same time
 };
 
 /// What a study wants of its merger, carried out in this order. Trials go by

@@ -9,37 +9,46 @@ namespace hippo {
 namespace {
 
 /// What rounding may make of sums of parts.
-[[maybe_unused]] constexpr double rounding = 1e-6;
+constexpr double rounding = 1e-6;
 
 } // namespace
 
-void share_ledger::add_study(double weight, std::optional<double> budget) {
+void share_ledger::add_study(double weight, std::optional<double> seconds,
+                             std::optional<double> cost) {
   assert(weight > 0 && std::isfinite(weight));
   shares_.add(weight);
-  const auto x = taken_.add(0);
-  if (budget)
-    budgets_.emplace(x, *budget);
+  const auto x = books_.add({});
+  if (seconds)
+    budgets_.push_back({x, study_limit::device_time, *seconds});
+  if (cost)
+    budgets_.push_back({x, study_limit::cost, *cost});
 }
 
-std::vector<study_no> share_ledger::take_spent() {
-  std::vector<study_no> result;
-  for (const auto& [x, budget] : budgets_)
-    if (shares_.seconds(number_of(x)) >= budget)
-      result.push_back(x);
-  for (auto x : result)
-    budgets_.erase(x);
+std::vector<spent_study> share_ledger::take_spent() {
+  std::vector<spent_study> result;
+  std::erase_if(budgets_, [&](const budget& x) {
+    const auto had = x.what == study_limit::cost
+                       ? books_[x.study].cost
+                       : shares_.seconds(number_of(x.study));
+    if (had < x.most)
+      return false;
+    result.push_back({x.study, x.what});
+    return true;
+  });
   return result;
 }
 
-std::vector<std::pair<study_no, double>>
-share_ledger::take_served(double least) {
-  std::vector<std::pair<study_no, double>> result;
-  for (auto x : taken_.ids()) {
+std::vector<served_study> share_ledger::take_served(double least) {
+  std::vector<served_study> result;
+  for (auto x : books_.ids()) {
+    auto& known = books_[x];
     const auto had = shares_.seconds(number_of(x));
-    if (const auto more = had - taken_[x]; more > 0 && more >= least) {
-      result.emplace_back(x, more);
-      taken_[x] = had;
-    }
+    const auto more = had - known.taken_seconds;
+    if (more <= 0 || more < least)
+      continue;
+    known.taken_seconds = had;
+    result.push_back(
+      {x, more, known.cost - std::exchange(known.taken_cost, known.cost)});
   }
   return result;
 }
@@ -58,7 +67,10 @@ void share_ledger::set_waiting(study_no x, bool waiting) {
 void share_ledger::advance(moment now) {
   if (now <= advanced_to_)
     return;
-  shares_.advance(seconds_between(advanced_to_, now));
+  const auto seconds = seconds_between(advanced_to_, now);
+  shares_.advance(seconds);
+  for (auto x : books_.ids())
+    books_[x].cost += seconds * books_[x].rate;
   advanced_to_ = now;
 }
 
@@ -66,7 +78,11 @@ void share_ledger::begin(lease_id x, trainer_id trainer,
                          const std::vector<study_no>& studies) {
   assert(leases_.count(x) == 0);
   shares_.pass_turns();
-  leases_[x].trainer = trainer;
+  constexpr double hour = 3600;
+  const auto price = prices_.find(trainer);
+  auto& lease = leases_[x];
+  lease.trainer = trainer;
+  lease.price = price == prices_.end() ? 0 : price->second / hour;
   by_trainer_[trainer].push_back(x);
   serve(x, studies);
   divide(trainer);
@@ -86,7 +102,7 @@ void share_ledger::serve(lease_id x, const std::vector<study_no>& studies) {
   for (auto study : studies) {
     const auto part = lease.part * shares_.weight(number_of(study)) / sum;
     lease.beneficiaries.emplace_back(study, part);
-    shares_.hold(number_of(study), part);
+    hold(lease, study, part);
   }
 }
 
@@ -137,7 +153,7 @@ void share_ledger::divide(trainer_id x) {
     auto& lease = leases_.at(id);
     for (auto& [study, held] : lease.beneficiaries) {
       const auto now = held / lease.part * part;
-      shares_.hold(number_of(study), now - held);
+      hold(lease, study, now - held);
       held = now;
     }
     lease.part = part;
@@ -146,19 +162,30 @@ void share_ledger::divide(trainer_id x) {
 
 void share_ledger::take_back(entry& x) {
   for (const auto& [study, part] : std::exchange(x.beneficiaries, {}))
-    shares_.hold(number_of(study), -part);
+    hold(x, study, -part);
+}
+
+void share_ledger::hold(const entry& x, study_no study, double part) {
+  shares_.hold(number_of(study), part);
+  auto& rate = books_[study].rate;
+  rate += part * x.price;
+  if (shares_.devices(number_of(study)) < rounding)
+    rate = 0; // of what rounding leaves nothing is to be paid
 }
 
 void share_ledger::check_invariants() const {
 #ifndef NDEBUG
-  assert(taken_.size() == shares_.size());
-  for (auto x : taken_.ids())
-    assert(taken_[x] <= shares_.seconds(number_of(x)) + rounding);
+  assert(books_.size() == shares_.size());
+  for (auto x : books_.ids()) {
+    assert(books_[x].taken_seconds <= shares_.seconds(number_of(x)) + rounding);
+    assert(books_[x].taken_cost <= books_[x].cost + rounding);
+  }
   // A full check is O(leases): of many leases a part of the calls makes it.
   constexpr std::size_t leases_checked_max = 64;
   if (leases_.size() > leases_checked_max)
     return;
   std::vector<double> held(shares_.size());
+  std::vector<double> rates(shares_.size());
   std::size_t listed = 0;
   for (const auto& [trainer, leases] : by_trainer_) {
     double parts = 0;
@@ -171,6 +198,7 @@ void share_ledger::check_invariants() const {
       for (const auto& [study, part] : lease.beneficiaries) {
         assert(number_of(study) < shares_.size());
         held[number_of(study)] += part;
+        rates[number_of(study)] += part * lease.price;
         own += part;
       }
       assert(lease.beneficiaries.empty()
@@ -180,8 +208,11 @@ void share_ledger::check_invariants() const {
     listed += leases.size();
   }
   assert(listed == leases_.size());
-  for (fair_shares::party x = 0; x < shares_.size(); ++x)
-    assert(std::abs(held[x] - shares_.devices(x)) < rounding);
+  for (auto x : books_.ids()) {
+    const auto i = number_of(x);
+    assert(std::abs(held[i] - shares_.devices(i)) < rounding);
+    assert(std::abs(rates[i] - books_[x].rate) < rounding);
+  }
 #endif
 }
 

@@ -46,6 +46,7 @@ struct merger_overview : usage_totals {
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.
   by_id<study_no, double> study_seconds;
+  by_id<study_no, double> study_costs; ///< what that has cost
   double age_seconds = 0; ///< since the timeline began
 };
 

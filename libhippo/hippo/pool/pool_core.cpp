@@ -142,14 +142,6 @@ pool_core::merger_of(const std::string& workload_key) const {
   return i->merger;
 }
 
-std::vector<trainer_record> pool_core::trainers() const {
-  std::vector<trainer_record> result;
-  result.reserve(trainers_.size());
-  for (const auto& [number, x] : trainers_)
-    result.push_back(x.record);
-  return result;
-}
-
 std::uint64_t pool_core::idle() const {
   return static_cast<std::uint64_t>(
     std::count_if(trainers_.begin(), trainers_.end(), [](const auto& kvp) {
@@ -220,14 +212,14 @@ void pool_core::grant_idle(time_point now, effects& out) {
     shares_.pass_turns();
     auto& merger = mergers_[*first];
     assert(merger.wanted > 0);
+    count_time(x);
     x.holder = merger.id;
     x.granted = shared_until_;
     --merger.wanted; // until the merger says how many are left
     shares_.hold(*first, 1);
     shares_.set_waiting(*first, merger.wanted > 0);
-    const auto& kind = x.record.device;
-    out.emplace_back(
-      grant{merger.id, number, kind, seconds_between_interruptions(kind)});
+    out.emplace_back(grant{merger.id, number, x.record.device,
+                           between_interruptions_of(x), x.record.price});
   }
 }
 
@@ -319,6 +311,7 @@ void pool_core::share(time_point now, effects& out) {
 }
 
 void pool_core::take_back(trainer_entry& x) {
+  count_time(x);
   if (x.holder)
     shares_.hold(*place_of(*x.holder), -1);
   x.holder.reset();
@@ -334,8 +327,10 @@ void pool_core::forget_gone() {
   for (const auto& [number, x] : trainers_)
     if (x.gone)
       gone.push_back(number);
-  for (std::size_t i = 0; i + gone_trainers_max < gone.size(); ++i)
+  for (std::size_t i = 0; i + gone_trainers_max < gone.size(); ++i) {
+    keep_cost(trainers_.at(gone[i]).record);
     trainers_.erase(gone[i]);
+  }
   if (gone.size() > gone_trainers_max)
     std::erase_if(kinds_, [this](const auto& kind) {
       return std::none_of(
@@ -411,14 +406,17 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.record.memory_bytes = x.memory_bytes;
   entry.record.driver = x.driver;
   entry.record.compute_capability = x.compute_capability;
-  entry.record.machine = x.machine;
+  entry.record.notice_seconds = x.notice_seconds;
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
-  entry.last_message = now;
+  entry.last_message = entry.since = now;
   out.emplace_back(watch{number});
   out.emplace_back(
     log_line{false, "trainer " + to_string(number) + " is "
                       + entry.record.name + ", " + x.device});
+  find_machine(entry, x.machine, out);
+  if (!first_joined_)
+    first_joined_ = now;
   catch_up(now);
   auto& kind = kinds_[x.device];
   ++kind.trainers;
@@ -617,6 +615,7 @@ pool_core::effects pool_core::tick(time_point now) {
          "silent for " + std::to_string(options_.silence_max.count() / 1000)
            + " s",
          now, out);
+  look_for_listed_devices(now, out);
   checked();
   return out;
 }
@@ -693,6 +692,10 @@ void pool_core::check_invariants() const {
     assert(x.record.sick.empty() || x.blamed);
     for (const auto& [merger, rest] : x.rests)
       assert(place_of(merger));
+    assert(x.record.machine.empty() || x.record.unpriced.empty());
+    assert(x.record.machine.empty()
+           || options_.machines->find(x.record.machine)->trainer_price()
+                == x.record.price);
     assert(!x.reserved_for || x.holder);
     assert(!x.reserved_for || x.reserved_for != x.holder);
     assert(!x.reserved_for || place_of(*x.reserved_for));

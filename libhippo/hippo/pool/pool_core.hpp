@@ -12,6 +12,8 @@
 
 #include "hippo/core/backoff.hpp"
 #include "hippo/core/ids.hpp"
+#include "hippo/fleet/costs.hpp"
+#include "hippo/fleet/fleet.hpp"
 #include "hippo/pool/workload_need.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/schedule/fair_shares.hpp"
@@ -33,9 +35,9 @@ struct pool_options {
   std::chrono::milliseconds silence_max{15'000};
   /// Who gets which of several kinds of device.
   placement_rule placement = placement_rule::advantage;
-  /// How often trainers of a kind are interrupted, in an hour, where that is
-  /// known; of other kinds it is counted.
-  std::map<std::string, double> interruptions{};
+  /// The kinds of machine that trainers may be on: what they cost, and how
+  /// often they are interrupted. Nothing: there is no list of them.
+  std::optional<fleet> machines{};
 };
 
 /// Decides which merger gets which trainer, and which trainers are alive.
@@ -65,6 +67,7 @@ struct pool_options {
 /// @invariant no two needs have the same key
 /// @invariant at most `gone_trainers_max` trainers are remembered that are gone
 /// @invariant of each kind as many trainers are counted as are there
+/// @invariant a trainer's machine is one of the list, and has its price
 class pool_core {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -74,6 +77,9 @@ public:
   /// last time it begins with the first again.
   static constexpr std::chrono::milliseconds sick_first{1000};
   static constexpr std::chrono::milliseconds sick_last{600'000};
+  /// So long after the first trainer has come it is said which devices of the
+  /// list of machines none has.
+  static constexpr std::chrono::seconds listed_devices_after{60};
 
   // -- effects ----------------------------------------------------------------
 
@@ -82,8 +88,9 @@ public:
     merger_id merger = 0;
     trainer_id trainer{};
     std::string kind{}; ///< of its device
-    /// Mean time until a trainer of that kind goes; 0: none has yet.
+    /// Mean time until it is interrupted: lost, or told to go; 0: not known.
     double seconds_between_interruptions = 0;
+    double price = 0; ///< of an hour; 0: nothing, or it is not known
     friend bool operator==(const grant&, const grant&) = default;
   };
 
@@ -238,7 +245,14 @@ public:
   [[nodiscard]] std::optional<merger_id>
   merger_of(const std::string& workload_key) const;
   /// In order of their numbers; of those that are gone, the last ones.
-  [[nodiscard]] std::vector<trainer_record> trainers() const;
+  /// @param now up to when their time counts; nothing: up to the last event
+  [[nodiscard]] std::vector<trainer_record>
+  trainers(std::optional<time_point> now = std::nullopt) const;
+  /// What trainers have cost whose machines are known, by kind, in the order of
+  /// the list; those that nobody remembers included.
+  /// @param now as of `trainers`
+  [[nodiscard]] std::vector<trainers_cost>
+  costs(std::optional<time_point> now = std::nullopt) const;
   /// How many trainers are connected that no merger holds.
   [[nodiscard]] std::uint64_t idle() const;
   /// How many leases would begin at once if there were trainers for them, at
@@ -250,8 +264,8 @@ public:
   /// The merger for which a trainer was asked back, if it was.
   [[nodiscard]] std::optional<merger_id> reserved_for(trainer_id x) const;
   [[nodiscard]] const pool_options& options() const { return options_; }
-  /// Mean time until a trainer of a kind is interrupted: lost, or told to go.
-  /// As it was given, or as it was counted; 0: none has been.
+  /// Mean time until a trainer of a kind of device goes, as it was counted; 0:
+  /// none has.
   [[nodiscard]] double
   seconds_between_interruptions(const std::string& kind) const;
 
@@ -266,6 +280,8 @@ private:
     std::optional<merger_id> holder;       ///< none: idle
     std::optional<merger_id> reserved_for; ///< none: not asked back
     time_point granted;
+    time_point since; ///< when it was given work last, or has lost it
+    double interruptions = 0; ///< of its machine, an hour, if that is known
     time_point last_message;
     /// By merger, for how long it is not given to it, and why it cannot train
     /// for it; empty: it can.
@@ -374,6 +390,12 @@ private:
   void ask_back(effects& out);
   void share(time_point now, effects& out);
   void take_back(trainer_entry& x);
+  void count_time(trainer_entry& x) const;
+  void keep_cost(const trainer_record& x);
+  void find_machine(trainer_entry& x, const std::string& said,
+                    effects& out) const;
+  void look_for_listed_devices(time_point now, effects& out);
+  [[nodiscard]] double between_interruptions_of(const trainer_entry& x) const;
   void forget_gone();
   void part_from(trainer_id number, trainer_entry& x, time_point now,
                  effects& out);
@@ -393,6 +415,10 @@ private:
   std::map<std::string, kind_entry> kinds_; ///< that have ever been there
   preferences preferences_; ///< at the last change of anything
   time_point ticked_;
+  /// What trainers have cost that nobody remembers, by kind of machine.
+  std::map<std::string, trainers_cost> forgotten_costs_;
+  std::optional<time_point> first_joined_; ///< when the first trainer has
+  bool has_looked_for_devices_ = false; ///< of the list of machines
   bool review_due_ = false; ///< whether a review of the shares is to come
   bool able_changed_ = false; ///< who is able to train for whom
 };

@@ -18,10 +18,6 @@ constexpr double assigned_gain = 2;
 
 double
 pool_core::seconds_between_interruptions(const std::string& kind) const {
-  constexpr double hour = 3600;
-  if (const auto i = options_.interruptions.find(kind);
-      i != options_.interruptions.end())
-    return i->second > 0 ? hour / i->second : 0;
   const auto i = kinds_.find(kind);
   return i == kinds_.end() || i->second.interruptions == 0
            ? 0

@@ -70,12 +70,31 @@ json to_json(const study_record& x) {
                  {"unique_steps", x.unique_steps},
                  {"shared_steps", x.shared_steps},
                  {"device_seconds", x.device_seconds},
+                 {"cost", number_or_null(x.cost)},
                  {"reason", x.reason},
                  {"best", std::move(best)},
                  {"trials", std::move(trials)}};
   // Where it wants more than one best value.
   if (!x.wanted.metrics.empty() && !x.wanted.is_one())
     result["front"] = to_json(x.wanted, x.front.value_or(front_record{}));
+  return result;
+}
+
+/// What a trainer costs, or null: it is not known.
+json priced(const trainer_record& x, double cost) {
+  return x.machine.empty() ? json() : json(cost);
+}
+
+/// What machines have cost, by kind; null: there is no list of them.
+json to_json(const std::optional<std::vector<trainers_cost>>& xs) {
+  if (!xs)
+    return nullptr;
+  auto result = json::object();
+  for (const auto& x : *xs)
+    result[x.kind] = {{"price", x.price},
+                      {"trainers", x.trainers},
+                      {"work_cost", x.work},
+                      {"idle_cost", x.idle}};
   return result;
 }
 
@@ -103,7 +122,13 @@ std::string report_json(const run_record& x) {
                         {"driver", text_or_null(t.driver)},
                         {"compute_capability",
                          text_or_null(t.compute_capability)},
-                        {"lost", text_or_null(t.lost)}});
+                        {"lost", text_or_null(t.lost)},
+                        {"machine", text_or_null(t.machine)},
+                        {"price", priced(t, t.price)},
+                        {"work_cost", priced(t, cost_of(t.price,
+                                                        t.work_seconds))},
+                        {"idle_cost", priced(t, cost_of(t.price,
+                                                        t.idle_seconds))}});
   }
   const json result{{"version", format_version},
                     {"hippo", HIPPO_VERSION},
@@ -134,6 +159,8 @@ std::string report_json(const run_record& x) {
                       {"dispatch", x.dispatch_seconds},
                       {"idle", x.idle_seconds}}},
                     {"device_kinds", kinds},
+                    {"cost", x.costs ? json(total_cost(*x.costs)) : json()},
+                    {"machines", to_json(x.costs)},
                     {"trainers", std::move(trainers)},
                     {"studies", std::move(studies)}};
   return text_of(result);

@@ -9,6 +9,7 @@
 
 #include "hippo/core/choice.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/fleet/costs.hpp"
 #include "hippo/pareto/goals.hpp"
 
 namespace hippo {
@@ -82,6 +83,8 @@ struct study_record {
   /// For how long trainers worked for it, added up over them; what several
   /// studies waited for is divided among them by weight.
   double device_seconds = 0;
+  /// What that cost; nothing: there is no list of machines.
+  std::optional<double> cost{};
   std::string reason{}; ///< why it ended early, or has paused by itself
   std::optional<best_record> best;
   std::vector<trial_record> trials;
@@ -138,7 +141,14 @@ struct trainer_record {
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
-  std::string machine{}; ///< kind that it said it is on; empty: it did not
+  /// Kind of its machine in the list of machines; empty: there is no list, or
+  /// `unpriced` says why it is not known.
+  std::string machine{};
+  std::string unpriced{};
+  double price = 0; ///< of the trainer and an hour, if the machine is known
+  double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
+  double work_seconds = 0; ///< for which it was given work
+  double idle_seconds = 0; ///< of the time for which it was there, the rest
 };
 
 /// A finished (or interrupted) run: everything that the report folder shows.
@@ -171,6 +181,8 @@ struct run_record {
   std::vector<stage_record> stages;
   std::vector<busy_record> timeline;
   std::vector<trainer_record> trainers;
+  /// What they cost, by kind of machine; nothing: there is no list of them.
+  std::optional<std::vector<trainers_cost>> costs{};
   // Where the trainers' time went, in seconds, added up over them.
   double load_seconds = 0;
   double train_seconds = 0;

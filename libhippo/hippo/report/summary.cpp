@@ -227,6 +227,13 @@ void add_figures(page& out, const run_record& x) {
   row("device time saved", duration_text(x.saved_device_seconds),
       percent(x.saved_device_seconds, x.alone_device_seconds) + " of "
         + duration_text(x.alone_device_seconds) + " if trained alone");
+  if (!x.costs)
+    return;
+  double idle = 0;
+  for (const auto& kind : *x.costs)
+    idle += kind.idle;
+  row("cost", fixed(total_cost(*x.costs), 2),
+      "of the trainers; " + fixed(idle, 2) + " of it while they had no work");
 }
 
 void add_time(page& out, const run_record& x) {

@@ -11,6 +11,7 @@
 #include "hippo/core/limits.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/core/span_text.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/diagnostic.hpp"
@@ -471,9 +472,11 @@ private:
 
   void read_budget() {
     const auto* x = root_->find("budget");
-    if (x == nullptr || !is_map(*x, "trials, seconds, device_hours"))
+    if (x == nullptr
+        || !is_map(*x, "trials, seconds, device_hours, cost, deadline"))
       return;
-    known_keys(*x, "key", {"trials", "seconds", "device_hours"});
+    known_keys(*x, "key",
+               {"trials", "seconds", "device_hours", "cost", "deadline"});
     if (const auto* trials = x->find("trials"))
       study_.budget.trials = whole(*trials, 1, step_limit);
     if (const auto* seconds = x->find("seconds"))
@@ -481,6 +484,27 @@ private:
     if (const auto* hours = x->find("device_hours"))
       if (const auto value = positive(*hours))
         study_.budget.device_seconds = *value * 3600;
+    if (const auto* cost = x->find("cost"))
+      study_.budget.cost = positive(*cost);
+    if (const auto* deadline = x->find("deadline"))
+      read_deadline(*deadline);
+  }
+
+  void read_deadline(const document& x) {
+    const auto text = word(x);
+    if (!text)
+      return;
+    if (const auto span = span_from(*text)) {
+      study_.budget.deadline = study_deadline{*span, 0, *text};
+      return;
+    }
+    if (const auto time = time_from(*text)) {
+      study_.budget.deadline = study_deadline{std::nullopt, *time, *text};
+      return;
+    }
+    notes_->error(x, "must be a span above 0 from the submission on, such as "
+                     "6h or 1h30m, or a time such as 2030-01-31T18:00Z, found "
+                       + x.found());
   }
 
   void read_stop_rule() {

@@ -155,11 +155,21 @@ struct algorithm_spec {
   std::map<std::string, scalar> options;
 };
 
+/// When a study is to have ended.
+struct study_deadline {
+  /// After its submission; nothing: `time` says when.
+  std::optional<double> seconds;
+  double time = 0;  ///< in seconds since 1970
+  std::string text; ///< as the file has it
+};
+
 /// Ends a study early; whichever comes first.
 struct study_budget {
   std::optional<std::uint64_t> trials;
   std::optional<double> seconds;
   std::optional<double> device_seconds; ///< that trainers have worked for it
+  std::optional<double> cost{}; ///< of these
+  std::optional<study_deadline> deadline{};
 };
 
 /// Ends a study that is good enough, or gets no better; whichever comes first.

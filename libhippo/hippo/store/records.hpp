@@ -92,6 +92,9 @@ struct stored_study {
   /// Time that trainers have worked for it, added up over them; see
   /// `study_served`.
   double device_seconds = 0;
+  double cost = 0; ///< of that time, as far as its price was known
+  /// When it was submitted, in seconds since 1970; 0: it is not known.
+  double submitted = 0;
   std::string reason;        ///< why it ended early; empty if it did not
   std::string algorithm; ///< that was chosen for it; see `accepted_study`
   friend bool operator==(const stored_study&, const stored_study&) = default;
@@ -265,6 +268,7 @@ struct timing_learned {
 struct study_served {
   study_id study{};
   double device_seconds = 0; ///< added up over trainers
+  double cost = 0; ///< of these, by the prices of the time
 };
 
 /// What was trained, and how long trainers were at work for that.

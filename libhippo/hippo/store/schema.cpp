@@ -51,7 +51,8 @@ constexpr auto tables_sql = R"(
     text TEXT NOT NULL, metric TEXT NOT NULL, direction TEXT NOT NULL,
     state TEXT NOT NULL, weight REAL NOT NULL, active_seconds REAL NOT NULL,
     reason TEXT NOT NULL, device_seconds REAL NOT NULL DEFAULT 0,
-    algorithm TEXT NOT NULL DEFAULT ''
+    algorithm TEXT NOT NULL DEFAULT '', cost REAL NOT NULL DEFAULT 0,
+    submitted REAL NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX studies_by_name ON studies (name, id);
   CREATE TABLE trials (
@@ -175,6 +176,13 @@ constexpr auto from_version_5_sql = R"(
   ALTER TABLE studies ADD COLUMN algorithm TEXT NOT NULL DEFAULT '';
 )";
 
+// Version 7 kept neither what studies had cost nor when they were submitted.
+
+constexpr auto from_version_7_sql = R"(
+  ALTER TABLE studies ADD COLUMN cost REAL NOT NULL DEFAULT 0;
+  ALTER TABLE studies ADD COLUMN submitted REAL NOT NULL DEFAULT 0;
+)";
+
 /// Goes from version 1 to the present one at once.
 expected<std::monostate> migrate_from_1(sql_database& database) {
   if (auto done = database.run(set_version_1_aside_sql); !done)
@@ -240,8 +248,10 @@ expected<std::monostate> migrate(sql_database& database,
     done = add_shared_steps(database);
   if (done && *from > 1 && *from < 6)
     done = database.run(from_version_5_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 7)
     done = database.run(tables_of_version_7_sql);
+  if (done && *from > 1)
+    done = database.run(from_version_7_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

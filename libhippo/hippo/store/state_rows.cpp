@@ -41,6 +41,8 @@ expected<stored_study> study_in(const sql_statement& row) {
   result.reason = row.text(8);
   result.device_seconds = row.real(9);
   result.algorithm = row.text(10);
+  result.cost = row.real(11);
+  result.submitted = row.real(12);
   return result;
 }
 

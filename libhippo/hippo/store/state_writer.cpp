@@ -133,13 +133,14 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.forget_outputs,
      "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
     {&writers_.save_study,
-     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
+     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?)"
      " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
      " weight = excluded.weight, active_seconds = excluded.active_seconds,"
      " reason = excluded.reason, metric = excluded.metric,"
      " direction = excluded.direction"},
     {&writers_.add_served,
-     "UPDATE studies SET device_seconds = device_seconds + ? WHERE id = ?"},
+     "UPDATE studies SET device_seconds = device_seconds + ?1,"
+     " cost = cost + ?2 WHERE id = ?3"},
     {&writers_.save_trial,
      "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (study, trial) DO UPDATE SET state = excluded.state,"
@@ -323,6 +324,7 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
     .bind_real(9, study.active_seconds)
     .bind_text(10, study.reason)
     .bind_text(11, study.algorithm)
+    .bind_real(12, study.submitted)
     .run();
 }
 
@@ -349,7 +351,8 @@ expected<std::monostate> state_writer::write(const timing_learned& x,
 
 expected<std::monostate> state_writer::write(const study_served& x) {
   return writers_.add_served.bind_real(1, x.device_seconds)
-    .bind(2, x.study)
+    .bind_real(2, x.cost)
+    .bind(3, x.study)
     .run();
 }
 

@@ -28,6 +28,7 @@ struct study_status {
   std::uint64_t memory_bytes = 0; ///< that its books take, about
   double active_seconds = 0; ///< for how long it has been worked on
   std::optional<double> seconds_max; ///< of these, what its budget allows
+  std::optional<double> deadline_left; ///< seconds; below 0: it is over
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
   expected_work to_come; ///< beyond what its trials have been asked for
   std::optional<best_record> best;

@@ -54,6 +54,10 @@ study_core::study_core(study_options options, moment now)
     only_failed_(options_.spec.pause_on_error
                  && options_.spec.algorithm.name != "client"),
     now_(now) {
+  if (options_.deadline_left)
+    deadline_ = now
+                + std::chrono::duration_cast<moment::duration>(
+                  std::chrono::duration<double>(*options_.deadline_left));
   replay();
 }
 
@@ -91,7 +95,7 @@ study_registration study_core::registration() const {
   return {options_.stored.id, tuner_->when(), options_.stored.weight,
           phase == study_phase::paused || phase == study_phase::stopping,
           options_.spec.workload.settings, device_seconds_left(),
-          complexity_of(options_.spec.space)};
+          complexity_of(options_.spec.space), cost_left()};
 }
 
 study_orders study_core::all_orders() const {
@@ -636,6 +640,8 @@ study_status study_core::status(moment now) const {
   result.memory_bytes = memory_bytes();
   result.active_seconds = active_seconds(now);
   result.seconds_max = options_.spec.budget.seconds;
+  if (deadline_)
+    result.deadline_left = seconds_between(now, *deadline_);
   result.waiting_steps = trials_.waiting_steps();
   result.to_come = has_ended() ? expected_work{} : tuner_->to_come();
   result.best = shown_best();

@@ -30,10 +30,18 @@ struct study_options {
   stored_study stored;
   /// What it has received in earlier runs, in its order.
   std::vector<stored_event> history;
+  /// Until its deadline, less than 0 if it is over; nothing: it has none.
+  std::optional<double> deadline_left{};
 };
 
 /// By which a caller knows who waits for an answer; from 1.
 enum class study_token : std::uint64_t {};
+
+/// Returns the seconds that are left until a deadline, less than 0 if it is
+/// over.
+/// @param age of the study, in seconds since it was submitted
+/// @param now in seconds since 1970
+double seconds_until(const study_deadline& x, double age, double now);
 
 namespace study_effect {
 
@@ -133,8 +141,8 @@ public:
   /// Nothing of the paused study runs any more.
   effects quiesced(moment now);
 
-  /// Trainers have worked for it as long as they may.
-  effects device_time_spent(moment now);
+  /// It has had all that it may have of something.
+  effects spent(study_limit what, moment now);
 
   /// Somebody wants something. What cannot be done, as far as can be known
   /// before it is stored, is refused and leaves no trace.
@@ -265,8 +273,10 @@ private:
   [[nodiscard]] const std::string* missing_in(const metrics& values) const;
   [[nodiscard]] trial_record record_of(trial_no no) const;
   [[nodiscard]] double active_seconds(moment now) const;
-  /// What its budget leaves trainers to work for it, if it has one.
+  /// What its budgets leave trainers to work for it, and to cost, if it has
+  /// any.
   [[nodiscard]] std::optional<double> device_seconds_left() const;
+  [[nodiscard]] std::optional<double> cost_left() const;
 
   study_options options_;
   std::unique_ptr<tuner> tuner_;
@@ -300,6 +310,7 @@ private:
   bool was_given_up_ = false;
   /// Since when it has been worked on, if it is now.
   std::optional<moment> active_since_;
+  std::optional<moment> deadline_;
 
   std::uint64_t last_request_ = 0;
   std::map<std::uint64_t, stored_request> requests_; ///< by `token`

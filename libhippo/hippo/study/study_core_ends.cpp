@@ -10,25 +10,40 @@
 
 namespace hippo {
 
-study_core::effects study_core::time_passed(moment now) {
-  now_ = now;
-  const auto budget = options_.spec.budget.seconds;
-  if (!budget || !active_since_)
-    return {};
-  if (active_seconds(now) < *budget) {
-    watch_time();
-    return std::exchange(effects_, {});
-  }
-  return finish_for("its time, " + to_text(*budget) + " s, is spent");
+double seconds_until(const study_deadline& x, double age, double now) {
+  constexpr double most = 1e9; // farther than anything goes on
+  return std::min(x.seconds ? *x.seconds - age : x.time - now, most);
 }
 
-study_core::effects study_core::device_time_spent(moment now) {
+study_core::effects study_core::time_passed(moment now) {
   now_ = now;
-  const auto budget = options_.spec.budget.device_seconds;
-  assert(budget);
+  const auto& budget = options_.spec.budget;
   if (has_ended())
     return {};
-  return finish_for("its device time, " + to_text(*budget / 3600)
+  if (deadline_ && now >= *deadline_)
+    return finish_for("its deadline, " + budget.deadline->text
+                      + (budget.deadline->seconds ? " after it was submitted"
+                                                  : "")
+                      + ", has come");
+  if (budget.seconds && active_since_ && active_seconds(now) >= *budget.seconds)
+    return finish_for("its time, " + to_text(*budget.seconds)
+                      + " s, is spent");
+  watch_time();
+  return std::exchange(effects_, {});
+}
+
+study_core::effects study_core::spent(study_limit what, moment now) {
+  now_ = now;
+  if (has_ended())
+    return {};
+  const auto& budget = options_.spec.budget;
+  if (what == study_limit::cost) {
+    assert(budget.cost);
+    return finish_for("its budget.cost, " + to_text(*budget.cost)
+                      + ", is spent");
+  }
+  assert(budget.device_seconds);
+  return finish_for("its device time, " + to_text(*budget.device_seconds / 3600)
                     + " h, is spent");
 }
 
@@ -74,14 +89,28 @@ std::optional<double> study_core::device_seconds_left() const {
   return std::max(0.0, *budget - options_.stored.device_seconds);
 }
 
-/// Sees to it that the study ends when its time is spent.
+std::optional<double> study_core::cost_left() const {
+  const auto& budget = options_.spec.budget.cost;
+  if (!budget)
+    return std::nullopt;
+  return std::max(0.0, *budget - options_.stored.cost);
+}
+
+/// Sees to it that the study ends when its time is spent, or its deadline has
+/// come.
 void study_core::watch_time() {
   const auto budget = options_.spec.budget.seconds;
-  if (!budget || !active_since_)
+  std::optional<double> left;
+  if (budget && active_since_)
+    left = *budget - active_seconds(now_);
+  if (deadline_ && !has_ended()) {
+    const auto more = seconds_between(now_, *deadline_);
+    left = std::min(left.value_or(more), more);
+  }
+  if (!left)
     return;
-  const auto left = std::max(0.0, *budget - active_seconds(now_));
   effects_.emplace_back(study_effect::wake_after{std::chrono::milliseconds(
-    static_cast<std::int64_t>(std::ceil(left * 1000)))});
+    static_cast<std::int64_t>(std::ceil(std::max(0.0, *left) * 1000)))});
 }
 
 double study_core::active_seconds(moment now) const {

@@ -33,6 +33,18 @@ bool is_left_open(const study_spec& x) {
          || x.algorithm.name == automatic_name;
 }
 
+/// Refuses budgets that nobody could keep to.
+void check_budget(const study_spec& x, const admission& how,
+                  std::vector<diagnostic>& errors) {
+  const auto& [trials, seconds, device_seconds, cost, deadline] = x.budget;
+  if (cost && !how.no_prices.empty())
+    errors.push_back(locate(x, "budget.cost", how.no_prices));
+  if (deadline && !deadline->seconds && how.now && deadline->time <= *how.now)
+    errors.push_back(locate(x, "budget.deadline",
+                            deadline->text + " is past: say when it is to have "
+                                             "ended, or how long it may take"));
+}
+
 } // namespace
 
 std::optional<error> accepted_study::restore(const std::string& chosen) {
@@ -78,6 +90,7 @@ study_admission admit_study(const std::string& text, const std::string& name,
     result.notes.push_back(
       locate(spec, "algorithm", study.chosen_ + ", since " + why));
   }
+  check_budget(spec, how, result.errors);
   const auto found = check_algorithm(spec, how.has_clients);
   for (const auto& x : found.errors)
     result.errors.push_back(locate(spec, x.path, x.message));

@@ -18,6 +18,12 @@ struct admission {
   bool has_clients = false; ///< whether clients can decide for it
   /// Of one that was let in before: what `accepted_study::chosen` said then.
   std::optional<std::string> chosen{};
+  /// In seconds since 1970; a deadline that is over by then is refused.
+  /// Nothing: none is.
+  std::optional<double> now{};
+  /// Why a budget of costs cannot be kept to where it is to run: it is refused.
+  /// Empty: it can be, or that is of no matter.
+  std::string no_prices{};
 };
 
 /// A study that can be run: `admit_study` has let it in, and nothing else makes

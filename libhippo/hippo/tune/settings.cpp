@@ -507,6 +507,7 @@ private:
 
   [[nodiscard]] bool may_end_early() const {
     return study_.budget.seconds || study_.budget.device_seconds
+           || study_.budget.cost || study_.budget.deadline
            || study_.stop_when.value || study_.stop_when.no_gain;
   }
 

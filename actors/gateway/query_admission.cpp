@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <utility>
+
+#include "gateway/query_service.hpp"
+#include "hippo/keys/certificate.hpp"
+#include "hippo/preview/first_rung.hpp"
+#include "hippo/preview/preview.hpp"
+#include "hippo/preview/sharing_notes.hpp"
+#include "hippo/report/preview.hpp"
+
+// How studies come in, and what is said of them before they do.
+
+namespace hippo {
+
+namespace {
+
+/// Studies that wait to be read or previewed.
+constexpr std::size_t jobs_max = 64;
+
+/// Puts all findings into one sentence for people, one a line.
+error findings_error(const std::vector<diagnostic>& findings) {
+  error result{errc::invalid_study, {}};
+  for (const auto& x : findings) {
+    if (!result.message.empty())
+      result.message += '\n';
+    result.message += to_text(x);
+  }
+  return result;
+}
+
+/// The lowest price of the trainers that are there; 0: none is known.
+double lowest_price(const pool_status& pool) {
+  double result = 0;
+  for (const auto& x : pool.trainers)
+    if (!x.machine.empty() && x.lost.empty() && !x.left
+        && (result == 0 || x.price < result))
+      result = x.price;
+  return result;
+}
+
+} // namespace
+
+template <class T, class F>
+kj::Promise<T> query_service::work(F f) {
+  if (jobs_ >= jobs_max)
+    return to_exception({errc::resource_exhausted,
+                         std::to_string(jobs_max)
+                           + " studies wait to be read: try again later"});
+  ++jobs_;
+  return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
+}
+
+admission query_service::as_new() const {
+  return {true, {}, now_seconds(), sources_.no_prices};
+}
+
+kj::Promise<study_admission> query_service::load(std::string text,
+                                                 std::string name,
+                                                 admission how) {
+  return work<study_admission>(
+           [this, text = std::move(text), name = std::move(name),
+            how = std::move(how)]() -> expected<study_admission> {
+             auto result = admit_study(text, name, sources_.workloads, how);
+             if (result.study) {
+               const auto& wanted = result.study->spec().workload.name;
+               const auto notes = sharing_notes(
+                 *result.study,
+                 *std::ranges::find(sources_.workloads, wanted,
+                                    &workload_descriptor::name));
+               result.warnings.insert(result.warnings.end(), notes.begin(),
+                                      notes.end());
+             }
+             return result;
+           })
+    .then([](study_admission x) -> kj::Promise<study_admission> {
+      if (!x.study)
+        return to_exception(findings_error(x.errors));
+      return x;
+    });
+}
+
+kj::Promise<std::optional<diagnostic>>
+query_service::note_cost(const accepted_study& study) {
+  if (!study.spec().budget.cost)
+    return std::optional<diagnostic>{};
+  const auto key = key_of(study.spec().workload);
+  return read<trained_time>([key](archive& x) { return x.trained(key); })
+    .then([this, study](trained_time trained) {
+      return live().then([this, study, trained](const live_view& now) {
+        const auto price = lowest_price(now.pool);
+        return work<std::optional<diagnostic>>(
+          [this, study, trained, price]()
+            -> expected<std::optional<diagnostic>> {
+            return note_of_cost(
+              study,
+              *std::ranges::find(sources_.workloads,
+                                 study.spec().workload.name,
+                                 &workload_descriptor::name),
+              trained.step_seconds(), price);
+          });
+      });
+    });
+}
+
+kj::Promise<query_service::submitted> query_service::submit(std::string text,
+                                                            std::string name) {
+  if (!is_live())
+    return no_service();
+  return load(std::move(text), std::move(name), as_new())
+    .then([this](study_admission x) {
+      auto noted = note_cost(*x.study);
+      return noted.then([this, x = std::move(x)](
+                          std::optional<diagnostic> note) mutable {
+        submitted result;
+        for (const auto& y : x.warnings)
+          result.warnings.push_back(to_text(y));
+        if (note)
+          result.warnings.push_back(to_text(*note));
+        return asker_
+          .request<study_id>(sources_.coordinator, submit_timeout,
+                             submit_atom::value,
+                             study_submission{std::move(*x.study), {}, 0})
+          .then([result = std::move(result)](study_id id) mutable {
+            result.id = id;
+            return std::move(result);
+          });
+      });
+    });
+}
+
+kj::Promise<std::string> query_service::preview(std::string text,
+                                                std::string name,
+                                                std::size_t stages_max) {
+  return load(std::move(text), std::move(name), as_new())
+    .then([this, stages_max](study_admission x) {
+      const auto key = key_of(x.study->spec().workload);
+      return read<stored_plan>([key](archive& y) { return y.plan(key); })
+        .then([=, this, study = std::move(*x.study)](stored_plan plan) {
+          return work<std::string>(
+            [this, study, key, stages_max,
+             plan = std::move(plan)]() -> expected<std::string> {
+              const std::map<std::string, stored_plan> known{{key, plan}};
+              const auto found
+                = hippo::preview({study}, sources_.workloads, &known,
+                                 stages_max);
+              if (!found)
+                return found.failure();
+              return preview_json(*found);
+            });
+        });
+    });
+}
+
+} // namespace hippo
