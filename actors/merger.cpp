@@ -60,6 +60,10 @@ struct effect_performer {
     self->send(state().pool, blame_atom::value, x.trainer, x.why);
   }
 
+  void operator()(merge_effect::note_failure& x) {
+    self->send(state().pool, failed_atom::value, x.trainer, x.why);
+  }
+
   void operator()(merge_effect::give_back_stalled& x) {
     state().trainers.erase(x.trainer);
     self->send(state().pool, stalled_atom::value, x.trainer, x.why);
@@ -221,10 +225,12 @@ merger_actor::behavior_type merger(self_ptr self, merger_options options,
       return promise;
     },
     [self](grant_atom, trainer_id trainer, const trainer_actor& handle,
-           const std::string& kind, double between_interruptions) {
+           const std::string& kind, double between_interruptions,
+           const std::string& name) {
       self->state.trainers.insert_or_assign(trainer, handle);
       dispatch(self,
-               merge_event::granted{trainer, kind, between_interruptions});
+               merge_event::granted{trainer, kind, between_interruptions,
+                                    name});
     },
     [self](lost_atom, trainer_id trainer) {
       dispatch(self, merge_event::lost{trainer});

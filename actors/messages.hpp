@@ -46,6 +46,7 @@ using cooldown_atom = caf::atom_constant<caf::atom("cooldown")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
 using depot_atom = caf::atom_constant<caf::atom("depot")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
+using failed_atom = caf::atom_constant<caf::atom("failed")>;
 using find_atom = caf::atom_constant<caf::atom("find")>;
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
 using go_atom = caf::atom_constant<caf::atom("go")>;
@@ -209,9 +210,10 @@ using merger_actor = lease_owner_actor::extend<
   // Its checkpoints may take so many bytes from now on.
   caf::reacts_to<budget_atom, std::uint64_t>,
   // From the pool: trainer `number`, of that kind, is the merger's until it is
-  // released. The last is the mean time in seconds until one of its kind goes; 0:
-  // it is not known.
-  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string, double>,
+  // released. Then come the mean time in seconds until one of its kind goes (0:
+  // it is not known), and its name.
+  caf::reacts_to<grant_atom, trainer_id, trainer_actor, std::string, double,
+                 std::string>,
   // From the pool: trainer `number` is gone.
   caf::reacts_to<lost_atom, trainer_id>,
   // From the pool: these could train for it, whoever holds them.
@@ -242,6 +244,8 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t, std::string>,
   // The trainer of that number has failed at what another one could do.
   caf::reacts_to<blame_atom, trainer_id, std::string>,
+  // A lease has failed on the trainer of that number, whoever is to blame.
+  caf::reacts_to<failed_atom, trainer_id, std::string>,
   // A merger is done with the trainer of that number, which makes no progress;
   // it is given work again once it says that it is idle.
   caf::reacts_to<stalled_atom, trainer_id, std::string>,

@@ -122,6 +122,8 @@ http_json shown(const trainer_view& x) {
           {"compute_capability", text_or_null(x.trainer.compute_capability)},
           {"sick", text_or_null(x.trainer.sick)},
           {"lost", text_or_null(x.gone())},
+          {"failures", x.trainer.failures},
+          {"failed", text_or_null(x.trainer.failed)},
           {"lease", std::move(lease)}};
 }
 

@@ -6,6 +6,8 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
+#include "gateway/running_ends.hpp"
+#include "gateway/trainer_views.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/preview/sharing_notes.hpp"
@@ -243,10 +245,10 @@ kj::Promise<std::string> query_service::checkpoint_part(study_id study,
   });
 }
 
-kj::Promise<std::string> query_service::importance(study_id study,
-                                                   step_t step) {
+kj::Promise<std::string>
+query_service::importance(study_id study, step_t step, std::string metric) {
   return read<std::string>(
-    [=](archive& x) { return x.importance(study, step); });
+    [=](archive& x) { return x.importance(study, step, metric); });
 }
 
 kj::Promise<packed_body> query_service::columns(study_id study,
@@ -267,40 +269,7 @@ kj::Promise<archive::totals> query_service::count() {
 
 // -- what runs ----------------------------------------------------------------
 
-void trainer_view::add(const merger_status::running_lease& x) {
-  const auto speed = lease ? lease->steps_per_second : 0;
-  if (!lease || x.at < lease->at)
-    lease = x;
-  lease->steps_per_second = speed + x.steps_per_second;
-  ++lanes;
-}
-
 namespace {
-
-/// @param varied the hyper-parameters to tell of what is trained
-std::vector<trainer_view> trainer_views(const live_view& now,
-                                        const std::set<std::string>& varied) {
-  std::vector<trainer_view> result;
-  for (const auto& x : now.pool.trainers)
-    result.emplace_back().trainer = x;
-  for (const auto& merger : now.mergers)
-    for (const auto& lease : merger.running)
-      for (auto& x : result)
-        if (x.trainer.number == number_of(lease.trainer))
-          x.add(lease);
-  for (auto& x : result) {
-    if (!x.lease)
-      continue;
-    auto config = x.lease->config;
-    std::erase_if(config,
-                  [&](const auto& y) { return !varied.contains(y.first); });
-    x.what = to_text(config);
-    for (const auto id : x.lease->studies)
-      if (const auto study = now.studies.find(id); study != now.studies.end())
-        x.studies.push_back(study->second.name);
-  }
-  return result;
-}
 
 /// Takes an answer, or does without it: what was asked may be gone by now.
 template <class T, class F>
@@ -468,22 +437,59 @@ kj::Promise<std::string> query_service::preview(std::string text,
                                                 std::string name,
                                                 std::size_t stages_max) {
   return load(std::move(text), std::move(name))
-    .then([this, stages_max](study_admission x) {
-      const auto key = key_of(x.study->spec().workload);
-      return read<stored_plan>([key](archive& y) { return y.plan(key); })
-        .then([=, this, study = std::move(*x.study)](stored_plan plan) {
-          return work<std::string>(
-            [this, study, key, stages_max,
-             plan = std::move(plan)]() -> expected<std::string> {
-              const std::map<std::string, stored_plan> known{{key, plan}};
-              const auto found
-                = hippo::preview({study}, sources_.workloads, &known,
-                                 stages_max);
-              if (!found)
-                return found.failure();
-              return preview_json(*found);
-            });
-        });
+    .then([=, this](study_admission x) {
+      using trees_of = std::vector<merger_overview>;
+      auto all = stages_max > 0 ? trees() : kj::Promise<trees_of>{trees_of{}};
+      return all.then([=, this, study = std::move(*x.study)](
+                        std::vector<merger_overview> plans) {
+        std::optional<std::vector<overview_stage>> running;
+        for (auto& y : plans)
+          if (y.workload_key == key_of(study.spec().workload))
+            running = std::move(y.stages);
+        return preview_beside(study, stages_max, std::move(running));
+      });
+    });
+}
+
+kj::Promise<std::string> query_service::preview_beside(
+  accepted_study study, std::size_t stages_max,
+  std::optional<std::vector<overview_stage>> running) {
+  struct known {
+    stored_plan plan;
+    std::vector<stored_end> ends;
+  };
+  const auto key = key_of(study.spec().workload);
+  const bool runs = running.has_value();
+  return read<known>([=](archive& x) -> expected<known> {
+           auto plan = x.plan(key);
+           if (!plan)
+             return plan.failure();
+           known result{std::move(*plan), {}};
+           if (stages_max == 0)
+             return result;
+           // Of studies that run, more is known where they do.
+           auto ends = x.ends(key, runs);
+           if (!ends)
+             return ends.failure();
+           result.ends = std::move(*ends);
+           return result;
+         })
+    .then([=, this, study = std::move(study),
+           running = std::move(running)](known there) mutable {
+      if (running)
+        there.ends = with_running(there.ends, *running);
+      return work<std::string>([this, study = std::move(study), key, stages_max,
+                                there = std::move(
+                                  there)]() -> expected<std::string> {
+        const std::map<std::string, stored_plan> plans{{key, there.plan}};
+        const std::map<std::string, std::vector<stored_end>> others{
+          {key, there.ends}};
+        const auto found = hippo::preview({study}, sources_.workloads, &plans,
+                                          stages_max, &others);
+        if (!found)
+          return found.failure();
+        return preview_json(*found);
+      });
     });
 }
 

@@ -39,7 +39,7 @@ struct PoolTest : test::actor_test {
         [](budget_atom, std::uint64_t) {},
         [](retire_atom) { return std::uint64_t{0}; },
         [count](grant_atom, trainer_id, const trainer_actor&,
-                const std::string&, double) { ++*count; },
+                const std::string&, double, const std::string&) { ++*count; },
         [count](lost_atom, trainer_id) { --*count; },
         [](able_atom, const trainer_kinds&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},

@@ -279,6 +279,7 @@ void merge_core::release(trainer_id x) {
   assert(leases_.trainer(x).leases == 0);
   leases_.remove(x);
   kinds_.remove_trainer(x);
+  names_.erase(x);
   usage_.forget(x);
   effects_.push_back(merge_effect::release_trainer{x});
 }
@@ -298,6 +299,7 @@ void merge_core::remove_trainer(trainer_id x) {
     plan_.end_lease(lease.work.number);
   }
   kinds_.remove_trainer(x);
+  names_.erase(x);
   usage_.forget(x);
   studies_.follow_ended_lease();
   reconcile();

@@ -227,7 +227,8 @@ void pool_core::grant_idle(time_point now, effects& out) {
     shares_.set_waiting(*first, merger.wanted > 0);
     const auto& kind = x.record.device;
     out.emplace_back(
-      grant{merger.id, number, kind, seconds_between_interruptions(kind)});
+      grant{merger.id, number, kind, seconds_between_interruptions(kind),
+            x.record.name});
   }
 }
 
@@ -590,6 +591,14 @@ pool_core::effects pool_core::blame(trainer_id number, const std::string& why,
   share(now, out);
   checked();
   return out;
+}
+
+void pool_core::note_failure(trainer_id number, const std::string& why) {
+  auto* x = find_connected(number);
+  if (!x)
+    return;
+  ++x->record.failures;
+  x->record.failed = why;
 }
 
 pool_core::effects pool_core::review(bool ends_cool_down, time_point now) {

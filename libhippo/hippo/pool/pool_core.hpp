@@ -84,6 +84,7 @@ public:
     std::string kind{}; ///< of its device
     /// Mean time until a trainer of that kind goes; 0: none has yet.
     double seconds_between_interruptions = 0;
+    std::string name{}; ///< of the trainer: host and process
     friend bool operator==(const grant&, const grant&) = default;
   };
 
@@ -215,6 +216,9 @@ public:
   /// The trainer has failed at what another one could do: it is sick, and is
   /// given no work for a while, longer each time.
   effects blame(trainer_id x, const std::string& why, time_point now);
+
+  /// A lease has failed on the trainer, whoever is to blame: it is counted.
+  void note_failure(trainer_id x, const std::string& why);
 
   /// A review that was asked for is due.
   /// @param ends_cool_down as it was asked for
