@@ -55,8 +55,8 @@ export function bestPanel() {
       device: "seconds of device time"}[over.value], yLabel: study.metric,
     logY: log.on, xShown: over.value === "seconds" || estimate ? span
       : shown}, now);
-    card.note([...study.front ? [`${study.metric} alone, whatever else it wants`]
-      : [], ...estimate ? ["by the mean time of a step"] : []].join("; "));
+    card.note([...study.front ? [`${study.metric} alone, whatever it wants else`
+    ] : [], ...estimate ? ["by the mean time of a step"] : []].join("; "));
     card.refresh();
   }
   return {node: card.node, set(next) {

@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "curves": (("table", "curves"), 420),
     "parallel": (("table", "curves"), 560),
     "importance": (("importance",), 400),
-    "tree": (("table", "curves", "tree", "sharing", "timeline"), 620),
+    "tree": (("table", "curves", "tree", "work", "sharing", "timeline"), 620),
     "schedules": (("table", "curves", "schedules"), 420),
     "timeline": (("timeline",), 360),
     "front": (("table", "curves", "front"), 420),

@@ -669,6 +669,12 @@ class Browser(unittest.TestCase):
         region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
         expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
                ).to_be_visible()
+        # And in every other view.
+        for view, title in (("study/1/trial/9", "Trial 9"),
+                            ("trainers", "Trainers"), ("", "Studies")):
+            page.goto(f"{service.url}#/{view}")
+            expect(page).to_have_title(f"{title} · Hippo")
+            self.assert_drawn(page, may_be_empty=True)
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -696,6 +702,23 @@ class Browser(unittest.TestCase):
         trials.scroll_into_view_if_needed()
         expect(trials.get_by_role("cell", name="88", exact=True)
                ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    def test_a_view_says_that_it_loads_and_why_it_cannot(self):
+        service = self.serve()
+        page = self.open(service)
+        held = []
+        page.route("**/api/trainers", held.append)
+        page.get_by_role("link", name="Trainers").click()
+        expect(page.get_by_text("Loading …")).to_be_visible()
+        # Playwright hands requests over while it is asked something.
+        wait_for("the question", lambda: page.evaluate("1") and held)
+        held[0].fulfill(status=503, json={"error": "too much at a time"})
+        expect(page.get_by_role("alert")).to_have_text("too much at a time")
+        expect(page.get_by_text("Loading …")).to_have_count(0)
+        page.unroute_all()
+        page.get_by_role("link", name="Studies").click()
+        expect(page.get_by_text("There is no study yet")).to_be_visible()
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -869,10 +892,15 @@ class Visitors(unittest.TestCase):
             page.set_default_timeout(1000 * PATIENCE)
             page.goto(f"http://127.0.0.1:{self.port}/")
             expect(page.get_by_role("alert")).to_contain_text("needs a token")
-            page.goto(f"http://127.0.0.1:{self.port}/{self.token()[1]}")
+            name, link, _ = self.token()
+            page.goto(f"http://127.0.0.1:{self.port}/{link}")
             expect(page.get_by_text("There is no study yet")).to_be_visible()
             self.assertNotIn("token", page.url)
             expect(page.get_by_text("Submit a study")).to_be_hidden()
+            # One that is revoked ends what is open, at the next question.
+            self.hippo("rm", name)
+            page.get_by_role("link", name="Trainers").click()
+            expect(page.get_by_role("alert")).to_contain_text("needs a token")
             browser.close()
 
 
