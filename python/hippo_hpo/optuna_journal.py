@@ -272,17 +272,24 @@ class _Journal:
         """A trial's values where its best was measured, one for each goal."""
         if not self._has_several:
             return None if x.value is None else [x.value]
-        found = self._measured.get(x.number, {}).get(x.step or 0)
-        if found is None or any(math.isnan(found.get(name, math.nan))
-                                for name in self._goals):
+        found = self._outcome(x)
+        if any(math.isnan(found.get(name, math.nan)) for name in self._goals):
             return None
         return [found[name] for name in self._goals]
+
+    def _outcome(self, x: TrialInfo) -> dict[str, float]:
+        """What a trial has measured at its best, or last if nothing that it
+        has keeps the constraints."""
+        known = self._measured.get(x.number)
+        if not known:
+            return {}
+        return known[max(known) if x.step is None else x.step]
 
     def _constraints(self, x: TrialInfo) -> dict[str, list[float]]:
         """How far it is beyond what the study demands, as Optuna has it: above
         0 is not allowed."""
-        found = self._measured.get(x.number, {}).get(x.step or 0)
-        if found is None or not self._limits:
+        found = self._outcome(x)
+        if not found or not self._limits:
             return {}
         return {"constraints": [
             sign * (found.get(metric, sign * math.inf) - limit)

@@ -540,10 +540,9 @@ class Browser(unittest.TestCase):
         page.goto(service.url + "#/")
         name = page.get_by_role("link", name="small")
         name.focus()
-        with page.expect_response(lambda x: x.url.endswith("/api/studies")
-                                  and x.status == 200):
-            self.change("UPDATE trials SET steps = 5 WHERE trial = 0;")
-        page.wait_for_timeout(500)
+        self.change("UPDATE studies SET weight = 77;")
+        expect(page.get_by_role("cell", name="77", exact=True)
+               ).to_be_visible()
         expect(name).to_be_focused()
         self.assertEqual([], page.troubles)
 
