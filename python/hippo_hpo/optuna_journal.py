@@ -114,9 +114,9 @@ class _Journal:
         if name in self._optuna.get_all_study_names(storage):
             to = self._optuna.load_study(study_name=name, storage=storage)
         else:
+            directions: list[Any] = list(self._goals.values())
             to = self._optuna.create_study(
-                study_name=name, storage=storage,
-                directions=list(self._goals.values()))
+                study_name=name, storage=storage, directions=directions)
         digest = hashlib.sha256(self._study.text.encode()).hexdigest()
         mine = {"study": self._study.id, "digest": digest[:16]}
         known = to.user_attrs.get("hippo")
