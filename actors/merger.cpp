@@ -60,6 +60,10 @@ struct effect_performer {
     self->send(state().pool, blame_atom::value, x.trainer, x.why);
   }
 
+  void operator()(merge_effect::note_failure& x) {
+    self->send(state().pool, failed_atom::value, x.trainer, x.why);
+  }
+
   void operator()(merge_effect::give_back_stalled& x) {
     state().trainers.erase(x.trainer);
     self->send(state().pool, stalled_atom::value, x.trainer, x.why);

@@ -48,6 +48,7 @@ using cooldown_atom = caf::atom_constant<caf::atom("cooldown")>;
 using demand_atom = caf::atom_constant<caf::atom("demand")>;
 using depot_atom = caf::atom_constant<caf::atom("depot")>;
 using ended_atom = caf::atom_constant<caf::atom("ended")>;
+using failed_atom = caf::atom_constant<caf::atom("failed")>;
 using find_atom = caf::atom_constant<caf::atom("find")>;
 using flush_atom = caf::atom_constant<caf::atom("flush")>;
 using go_atom = caf::atom_constant<caf::atom("go")>;
@@ -246,6 +247,8 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t, std::string>,
   // The trainer of that number has failed at what another one could do.
   caf::reacts_to<blame_atom, trainer_id, std::string>,
+  // A lease has failed on the trainer of that number, whoever is to blame.
+  caf::reacts_to<failed_atom, trainer_id, std::string>,
   // A merger is done with the trainer of that number, which makes no progress;
   // it is given work again once it says that it is idle.
   caf::reacts_to<stalled_atom, trainer_id, std::string>,

@@ -19,8 +19,8 @@ struct effect_sender {
 
   void operator()(const pool_core::grant& x) const {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
-               trainer_grant{x.trainer, x.kind,
-                             x.seconds_between_interruptions, x.price});
+               trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
+                             x.price, x.name});
   }
 
   void operator()(const pool_core::ask_to_yield& x) const {
@@ -204,6 +204,9 @@ pool_actor::behavior_type pool(self_ptr self, pool_options options) {
     [self](blame_atom, trainer_id number, const std::string& why) {
       apply_effects(self,
                     self->state.core->blame(number, why, self->clock().now()));
+    },
+    [self](failed_atom, trainer_id number, const std::string& why) {
+      self->state.core->note_failure(number, why);
     },
     [self](cooldown_atom) {
       apply_effects(self, self->state.core->review(true, self->clock().now()));

@@ -151,11 +151,12 @@ interface Study {
   # the same step with the same words. Answers with how many are tried again.
   # Fails with invalid_argument if that is none, and says why.
 
-  importance @19 (step :UInt64) -> (json :Text);
+  importance @19 (step :UInt64, metric :Text) -> (json :Text);
   # What the best tenth of the trials that were measured at a step have in
   # common, by hyper-parameter: docs/http.md. 0 = the last step at which nine
-  # tenths of the trials were. Fails with invalid_argument if fewer than ten
-  # were measured there.
+  # tenths of the trials were. The best by a metric of the study's goals; empty
+  # = by the first one. Fails with invalid_argument if it is none of them, or if
+  # fewer than ten were measured there.
 
   columns @20 (what :Text, after :UInt64) -> (json :Text);
   # What the page shows of the study, by columns, as HTTP answers it:

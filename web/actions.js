@@ -1,7 +1,7 @@
 // What may be done with the service here, by who looks.
 import {element, shown} from "./base.js";
 import {ask, order, Refused} from "./data.js";
-import {planTree} from "./tree.js";
+import {planTree} from "./planned.js";
 
 const sentence = why => why.message.replace(/^\w+: /, "");
 

@@ -10,6 +10,47 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
+/** Gives a node children, and leaves alone what is there already and stays as
+ * it is: who is on it, or has marked its text, loses nothing. What somebody
+ * listens to has to be the same node each time. */
+export function renew(parent, ...children) {
+  const next = children.filter(x => x !== null && x !== undefined)
+    .map(x => x instanceof Node ? x : document.createTextNode(x));
+  const same = new Set(next);
+  let at = parent.firstChild;
+  for (const child of next) {
+    while (at && at !== child && same.has(at)) at = at.nextSibling;
+    if (at === child) at = at.nextSibling;
+    else if (at && at.nodeName === child.nodeName && !child.parentNode) {
+      const old = at;
+      at = at.nextSibling;
+      alike(old, child);
+    } else parent.insertBefore(child, at);
+  }
+  while (at) {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  }
+}
+
+/** Makes a node like another one of its kind. */
+function alike(node, other) {
+  if (node.nodeType !== Node.ELEMENT_NODE) {
+    if (node.data !== other.data) node.data = other.data;
+    return;
+  }
+  if (node.isEqualNode(other)) return;
+  for (const {name} of [...node.attributes])
+    if (!other.hasAttribute(name)) node.removeAttribute(name);
+  for (const {name, value} of other.attributes)
+    if (name === "style") node.style.cssText = value; // as the policy lets
+    else if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  const children = [...other.childNodes];
+  other.replaceChildren();
+  renew(node, ...children);
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 export function drawn(name, attributes, text) {
   const node = document.createElementNS(SVG, name);

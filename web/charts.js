@@ -112,7 +112,8 @@ export function lines(label, {onPick, xWord, tall} = {}) {
 }
 
 /** Points. @param onPick is told the row of one
- * set({x, y, colours, words(i), front: [rows], field: [values]}, options) */
+ * set({x, y, colours, words(i), front: [rows] and whether it is `loose`: no
+ * line, field: [values]}, options) */
 export function points(label, {onPick, small, tall} = {}) {
   let data = null, options = {}, scales = null, near = null;
   // Where a row is; those of one value lie side by side, each time alike.
@@ -150,7 +151,7 @@ export function points(label, {onPick, small, tall} = {}) {
     context.globalAlpha = 1;
     if (data.front?.length) {
       context.beginPath();
-      data.front.forEach((i, k) => {
+      if (!data.loose) data.front.forEach((i, k) => {
         const px = xOf(i), py = yOf(i);
         if (k) context.lineTo(px, py);
         else context.moveTo(px, py);

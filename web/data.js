@@ -115,6 +115,9 @@ export class History {
     const [state, value, step, steps, asked, shared] = ["state", "value",
       "step", "steps", "asked_steps", "shared_steps"].map(x =>
       column(table[x]));
+    // How values were chosen it says only if some were.
+    const [chosen, predicted, untrained] = ["chosen", "predicted", "untrained"]
+      .map(x => table[x] ? column(table[x]) : []);
     const params = Object.entries(table.params).map(([name, x]) =>
       [name, column(x)]);
     trial.forEach((no, i) => {
@@ -130,6 +133,9 @@ export class History {
       row.steps = steps[i];
       row.asked = asked[i];
       row.shared = shared[i];
+      row.chosen = chosen[i] ?? null;
+      row.predicted = predicted[i] ?? null;
+      row.untrained = untrained[i] ?? null;
       row.failure = table.failures[no];
       for (const [name, values] of params) row.params[name] = values[i];
     });

@@ -13,8 +13,9 @@ const number = (name, label = name) => ({name, label, number: true});
 
 /** The columns of a table of trials.
  * @param courses the Schedules that are drawn in it, if any
- * @param failed whether it says why trials have failed */
-export function trialColumns(id, names, courses, failed = false) {
+ * @param failed whether it says why trials have failed
+ * @param chosen and how their values were chosen */
+export function trialColumns(id, names, {courses, failed, chosen} = {}) {
   return [
     {...number("trial"), cell: x => element("a",
       {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
@@ -25,6 +26,9 @@ export function trialColumns(id, names, courses, failed = false) {
     number("shared"), ...names.map(name => ({name: `param ${name}`, label: name,
       key: x => x.params[name], cell: x => courses?.picture(name, x.trial,
         String(x.params[name])) ?? shown(x.params[name])})),
+    ...chosen ? [{name: "chosen", label: "chosen", cell: x => x.chosen ?? ""},
+      {...number("predicted"), cell: x => shown(x.predicted, 6)},
+      number("untrained")] : [],
     ...failed ? [{name: "failure", label: "why it failed", cell: x =>
       x.failure?.trim().split("\n").at(-1) ?? ""}] : []];
 }

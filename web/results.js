@@ -1,9 +1,10 @@
 // What came out: the best value over time, learning curves, how values are
 // spread, and metrics against each other.
-import {colour, element, ranks, scale, shown, sorted, span} from "./base.js";
+import {colour, element, KINDS, ranks, scale, shown, sorted, span} from
+  "./base.js";
 import {check, choice, lines, points} from "./charts.js";
 import {column, Refused} from "./data.js";
-import {panel} from "./panel.js";
+import {legend, panel} from "./panel.js";
 
 const CURVES_MAX = 1000; // that are drawn
 
@@ -54,7 +55,8 @@ export function bestPanel() {
       device: "seconds of device time"}[over.value], yLabel: study.metric,
     logY: log.on, xShown: over.value === "seconds" || estimate ? span
       : shown}, now);
-    card.note(estimate ? "by the mean time of a step" : "");
+    card.note([...study.front ? [`${study.metric} alone, whatever it wants else`
+    ] : [], ...estimate ? ["by the mean time of a step"] : []].join("; "));
     card.refresh();
   }
   return {node: card.node, set(next) {
@@ -179,61 +181,127 @@ export function spreadPanel() {
 
 const small = /loss|error|time|seconds|latency|size|bytes|params|cost/i;
 
-/** Metrics against each other, and those trials that none beats in both. */
+/** What a study wants of its metrics: its own directions and constraints, and a
+ * guess by the name of what it does not speak of. */
+function wishes(study) {
+  const goals = new Map((study.front?.goals ?? [study]).map(x =>
+    [x.metric, x.direction]));
+  const limits = (study.front?.constraints ?? []).map(text => {
+    const [, metric, sign, limit] = /^(.*) (<=|>=) (.+)$/.exec(text);
+    return {metric, text, least: sign === ">=", limit: Number(limit)};
+  });
+  return {
+    goals: [...goals.keys()], limits,
+    knows: name => goals.has(name) || limits.some(x => x.metric === name),
+    /** Whether more of a metric is better. */
+    up: name => goals.has(name) ? goals.get(name) === "maximize"
+      : limits.find(x => x.metric === name)?.least ?? !small.test(name),
+    /** Whether values keep the constraints. */
+    keeps: valueOf => limits.every(x => {
+      const v = valueOf(x.metric);
+      return Number.isFinite(v) && (x.least ? v >= x.limit : v <= x.limit);
+    }),
+  };
+}
+
+/** Metrics against each other, and the study's own front: the results that
+ * none beats in all of its goals. Of metrics that are no goals, those that none
+ * beats in both. */
 export function frontPanel(id, go) {
   let last = null, found = null, shape = null;
-  const chart = points("Pareto front", {onPick: i => go(shape.trials[i])});
+  const chart = points("Pareto front", {onPick: i => go(shape.rows[i].trial)});
   const redraw = () => draw(true);
   const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
+  const colours = legend();
   const columns = () => [number("trial"), number("step"),
     ...Object.keys(found.values).map(name => ({...number(name),
-      key: x => x[name], cell: x => shown(x[name])})),
-    {name: "front", label: "on the front"}];
+      key: x => x.values[name], cell: x => shown(x.values[name])})),
+    {name: "front", label: "on the front", cell: x => x.front ? "yes" : ""},
+    ...found.front?.constraints.length ? [{name: "keeps",
+      label: "keeps the constraints", cell: x => x.keeps ? "yes" : "no"}] : []];
   const card = panel("Pareto front", {chart: chart.node, wide: true,
-    tools: [xs.node, ys.node], columns,
-    rows: () => found.trial.map((trial, i) => ({trial, step: found.step[i],
-      front: shape?.on.has(trial) ? "yes" : "",
-    ...Object.fromEntries(Object.entries(found.values).map(([name, v]) =>
-      [name, v[i]]))}))});
+    tools: [xs.node, ys.node, colours.node], columns,
+    rows: () => shape?.rows ?? []});
   card.node.hidden = true;
+
+  /** All results that are shown: each trial's best, and those of the front. */
+  function rowsOf(study, kept, want) {
+    const names = Object.keys(found.values);
+    const rows = found.trial.map((trial, i) => ({trial, step: found.step[i],
+      values: Object.fromEntries(names.map(name => [name,
+        found.values[name][i]])), front: false}));
+    const place = new Map(rows.map((x, i) => [`${x.trial} ${x.step}`, i]));
+    // A trial may have several in the front, and its last one is its best.
+    for (const {trial, step, values} of study.front?.points ?? []) {
+      const key = `${trial} ${step}`;
+      if (!place.has(key)) place.set(key, rows.push({trial, step, values}) - 1);
+      rows[place.get(key)].front = true;
+    }
+    for (const x of rows) x.keeps = want.keeps(name => x.values[name]);
+    return rows.filter(x => !kept || kept.has(x.trial));
+  }
+  /** Of two metrics that are not the goals: those that none beats in both. */
+  function beatenByNone(rows, a, b, want) {
+    const [sa, sb] = [want.up(a) ? 1 : -1, want.up(b) ? 1 : -1];
+    const order = rows.filter(x => x.keeps && Number.isFinite(x.values[a])
+      && Number.isFinite(x.values[b])).sort((x, y) =>
+      sa * (y.values[a] - x.values[a]) || sb * (y.values[b] - x.values[b]));
+    let most = -Infinity;
+    for (const x of order) {
+      x.front = sb * x.values[b] > most;
+      most = Math.max(most, sb * x.values[b]);
+    }
+  }
   function draw(now = false) {
-    const {study, kept} = last;
-    const up = name => name === study.metric ? study.direction === "maximize"
-      : !small.test(name);
-    const a = found.values[xs.value], b = found.values[ys.value];
-    const at = found.trial.map((_, i) => i).filter(i => !kept
-      || kept.has(found.trial[i]));
-    const [sa, sb] = [up(xs.value) ? 1 : -1, up(ys.value) ? 1 : -1];
-    const order = at.filter(i => Number.isFinite(a[i])
-      && Number.isFinite(b[i])).sort((i, j) => sa * (a[j] - a[i])
-      || sb * (b[j] - b[i]));
-    const front = [];
-    for (const i of order)
-      if (!front.length || sb * b[i] > sb * b[front.at(-1)]) front.push(i);
-    const place = new Map(at.map((i, k) => [i, k]));
-    shape = {trials: at.map(i => found.trial[i]),
-      on: new Set(front.map(i => found.trial[i]))};
-    chart.set({x: at.map(i => a[i]), y: at.map(i => b[i]),
-      colours: new Array(at.length).fill(colour("--quiet")),
-      front: front.map(i => place.get(i)), words: k => `trial ${
-        shape.trials[k]}\n${xs.value} ${shown(a[at[k]])}, ${ys.value} ${
-        shown(b[at[k]])}`},
-    {xLabel: `${xs.value} (${sa > 0 ? "more" : "less"} is better)`,
-      yLabel: `${ys.value} (${sb > 0 ? "more" : "less"} is better)`,
+    const {kept} = last, study = {...last.study, front: found.front};
+    const want = wishes(study), a = xs.value, b = ys.value;
+    const rows = rowsOf(study, kept, want);
+    const own = want.goals.length > 1 && want.goals.includes(a)
+      && want.goals.includes(b);
+    if (!own) {
+      for (const x of rows) x.front = false;
+      beatenByNone(rows, a, b, want);
+    }
+    shape = {rows};
+    // Of more than two goals the front is no line between two of them.
+    const front = rows.map((_, i) => i).filter(i => rows[i].front)
+      .sort((i, j) => rows[i].values[a] - rows[j].values[a]);
+    const breaks = rows.some(x => !x.keeps);
+    const shades = [colour("--quiet"), KINDS[7]];
+    chart.set({x: rows.map(x => x.values[a]), y: rows.map(x => x.values[b]),
+      colours: rows.map(x => shades[x.keeps ? 0 : 1]), front,
+      loose: own && want.goals.length > 2, words: k => `trial ${
+        rows[k].trial}, step ${rows[k].step}\n${Object.entries(rows[k].values)
+        .map(([name, v]) => `${name} ${shown(v)}`).join(", ")}${
+        rows[k].front ? "\non the front" : ""}${
+        rows[k].keeps ? "" : `\nbreaks ${want.limits.map(x => x.text)
+          .join(", ")}`}`},
+    {xLabel: `${a} (${says(want, a)})`, yLabel: `${b} (${says(want, b)})`,
       logX: false}, now);
-    const all = shown(at.length);
-    card.note(`${front.length} of ${all} trials are beaten by none`);
+    colours.show([{colour: "var(--accent)", text: own ? "the study's front"
+      : "beaten by none"}, {colour: "var(--quiet)", text: "the best of others"},
+    ...breaks ? [{colour: KINDS[7], text: `breaks ${want.limits.map(x =>
+      x.text).join(", ")}`}] : []]);
+    const volume = own ? study.front.hypervolume : null;
+    card.note(`${shown(front.length)} of ${shown(rows.length)} results are ${
+      own && want.goals.length > 2 ? `beaten by none in ${
+        want.goals.join(", ")}` : "beaten by none"}${volume === null ? ""
+      : `, hypervolume ${shown(volume, 6)}`}`);
     card.refresh();
   }
+  const says = (want, name) => `${want.up(name) ? "more" : "less"} is ${
+    want.knows(name) ? "better" : "taken as better"}`;
   function set(next, now = false) {
     last = next;
     const names = Object.keys(found?.values ?? {});
     card.node.hidden = names.length < 2;
     if (names.length < 2) return;
-    const {metric} = next.study;
-    ys.offer(names.map(x => [x, x]), names.includes(metric) ? metric
-      : names[0]);
-    xs.offer(names.map(x => [x, x]), names.find(x => x !== ys.value));
+    // Its goals first, then what it has constraints on.
+    const want = wishes({...next.study, front: found.front});
+    const first = [...new Set([...want.goals, ...want.limits.map(x =>
+      x.metric), ...names])].filter(x => names.includes(x));
+    ys.offer(names.map(x => [x, x]), first[0]);
+    xs.offer(names.map(x => [x, x]), first.find(x => x !== ys.value));
     draw(now);
   }
   return {node: card.node, set, async read(next, ask) {

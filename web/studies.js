@@ -1,5 +1,5 @@
 // All studies: how they are, what they cost, who waits for whom.
-import {ago, clock, element, moment, shown, span} from "./base.js";
+import {ago, clock, element, moment, renew, shown, span} from "./base.js";
 import {table} from "./table.js";
 
 const ENDED = ["COMPLETE", "FAILED", "CANCELLED"];
@@ -34,6 +34,13 @@ export function costs(x) {
   return `Cost ${span(x.cost_seconds)} of device time; merging saved ${
     part(x.saved_seconds)}, stopping ${part(x.stopped_seconds)}; ${when}`;
 }
+
+/** Whether a study wants several metrics: then no one value is the best. */
+export const isOfSeveral = x => (x.front?.goals.length ?? 1) > 1;
+
+/** What a study wants, in words. */
+export const wanted = x => [...(x.front?.goals ?? [x]).map(y =>
+  `${y.direction} ${y.metric}`), ...x.front?.constraints ?? []].join(", ");
 
 /** A study's trials by state: a bar with a part for each, and its words. */
 function byState(x) {
@@ -84,8 +91,12 @@ export function studiesView(act) {
       {href: `#/study/${x.id}`}, x.name)},
     {name: "state", label: "state", cell: x => state(x.state)},
     {name: "best", label: "best", number: true, key: x => x.best?.best?.value,
-      cell: x => x.best ? element("span", {}, shown(x.best.best?.value),
-        element("small", {}, ` ${x.metric}`)) : "–"},
+      cell: x => isOfSeveral(x) ? element("span", {title: wanted(x)},
+        `front of ${shown(x.front.points.length)}`, element("small", {},
+          x.front.hypervolume === null ? "" : ` hypervolume ${
+            shown(x.front.hypervolume)}`))
+        : x.best ? element("span", {}, shown(x.best.best?.value),
+          element("small", {}, ` ${x.metric}`)) : "–"},
     {name: "improved", label: "improved", cell: x => x.improved === null ? ""
       : element("span", {title: moment(x.improved)}, ago(x.improved))},
     {name: "trials", label: "trials", key: x => x.trials, cell: byState},
@@ -106,7 +117,7 @@ export function studiesView(act) {
       cell: x => workFor(x, trainers)},
     {name: "weight", label: "weight", number: true},
     {name: "algorithm", label: "algorithm"},
-  ], {label: "Studies"});
+  ], {label: "Studies", id: "id"});
   const top = element("div");
   const notes = element("div");
   const list = element("section", {class: "card"}, rows.node);
@@ -126,7 +137,7 @@ export function studiesView(act) {
       const delivered = sum(x => x.delivered_steps);
       const shared = sum(x => x.shared_steps);
       const unique = delivered - shared;
-      top.replaceChildren(all.length ? figures([
+      renew(top, all.length ? figures([
         ["studies", shown(all.length), `${all.filter(x =>
           x.state === "RUNNING").length} running`],
         ["trials", shown(sum(x => x.trials)), `${shown(sum(x =>
@@ -141,7 +152,7 @@ export function studiesView(act) {
         ["saved", span(sum(x => x.saved_seconds + x.stopped_seconds)),
           "by merging and stopping"],
       ]) : empty);
-      notes.replaceChildren(...all.filter(x => x.waiting && !ENDED.includes(
+      renew(notes, ...all.filter(x => x.waiting && !ENDED.includes(
         x.state)).slice(0, 5).map(x => element("p", {class: "note"},
         element("a", {href: `#/study/${x.id}`}, x.name),
         ` waits: ${x.waiting}`)));

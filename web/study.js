@@ -1,13 +1,13 @@
 // A study: its results, hyper-parameters, tree and trials.
-import {ago, element, ranks, shown, span} from "./base.js";
+import {ago, element, ranks, renew, shown, span} from "./base.js";
 import {History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
 import {paced, whileSeen} from "./panel.js";
 import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
-import {costs, figures, mergeRate, percent, progress, state, workFor} from
-  "./studies.js";
+import {costs, figures, isOfSeveral, mergeRate, percent, progress, state,
+  wanted, workFor} from "./studies.js";
 import {table} from "./table.js";
 import {treePanel} from "./tree.js";
 
@@ -50,6 +50,7 @@ export function look(study, history, seen) {
     `${name}=${shown(x.params[name], 4)}`).join(" ");
   return {id: study.id, study, history, seen, kept, what,
     failed: history.rows.some(x => x.failure),
+    chosen: history.rows.some(x => x.chosen !== null),
     rank: ranks(history.rows.map(x => x.value),
       study.direction === "maximize")};
 }
@@ -116,11 +117,12 @@ export function studyView(id, act) {
     }],
     [trials, async () => {
       await readCourses();
-      const some = [...history.varying, last.it.failed ? 1 : 0].join("\n");
+      const some = [...history.varying, last.it.failed, last.it.chosen]
+        .join("\n");
       if (shape !== some) {
         shape = some;
-        rows = table(trialColumns(id, history.varying, courses,
-          last.it.failed), {label: "Trials"});
+        rows = table(trialColumns(id, history.varying, {courses, ...last.it}),
+          {label: "Trials", id: "trial"});
         grid.replaceChildren(rows.node);
       }
       rows.set(last.it.seen);
@@ -175,17 +177,21 @@ export function studyView(id, act) {
       trainers = there;
       const done = study.delivered_steps, rate = mergeRate(study);
       const work = workFor(study, trainers);
-      head.replaceChildren(
+      renew(head,
         element("h1", {}, study.name, " ", state(study.state)),
         element("p", {class: "sub"}, `study ${study.id}, ${study.algorithm}, ${
-          study.direction} ${study.metric}, weight ${shown(study.weight)}`),
+          wanted(study)}, weight ${shown(study.weight)}`),
         study.reason ? element("p", {class: "note bad"}, study.reason)
           : study.waiting ? element("p", {class: "note"},
             `waits: ${study.waiting}`) : "",
         figures([
-          ["best", shown(study.best?.best?.value, 6), study.best
-            ? `trial ${study.best.trial}, step ${study.best.best?.step}, ${
-              study.improved === null ? "" : ago(study.improved)}` : ""],
+          ...isOfSeveral(study) ? [["front",
+            shown(study.front.points.length),
+            `results that none beats${study.front.hypervolume === null ? ""
+            : `, hypervolume ${shown(study.front.hypervolume, 6)}`}`]]
+            : [["best", shown(study.best?.best?.value, 6), study.best
+              ? `trial ${study.best.trial}, step ${study.best.best?.step}, ${
+                study.improved === null ? "" : ago(study.improved)}` : ""]],
           ["trials", `${shown(study.finished)} / ${shown(study.trials)}`,
             Object.entries(study.trials_by_state).filter(([x]) =>
               x !== "COMPLETE").map(([x, count]) => `${shown(count)} ${

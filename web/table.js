@@ -1,11 +1,14 @@
 // Tables that can be sorted, and of which only what is seen is made.
-import {element, shown} from "./base.js";
+import {element, renew, shown} from "./base.js";
 
 const ROW = 32; // pixels of a row
 
-/** @param columns [{name, label, number, cell(row) -> text or node, key(row)}]
+/** Rows stay as they are where nothing in them has changed: who is on a link,
+ * or has marked a text, loses nothing by news.
+ * @param columns [{name, label, number, cell(row) -> text or node, key(row)}]
+ * @param id what tells a row from others; without it, its place does
  * @returns {node, set(rows)} */
-export function table(columns, {label, limit = 60} = {}) {
+export function table(columns, {label, limit = 60, id} = {}) {
   const body = element("tbody");
   const top = element("tr", {"aria-hidden": "true"});
   const bottom = element("tr", {"aria-hidden": "true"});
@@ -24,6 +27,7 @@ export function table(columns, {label, limit = 60} = {}) {
   let rows = [];
   let sorted = null;
   let down = false;
+  let made = new Map(); // what tells a row -> its node
 
   function sort(column) {
     down = sorted === column ? !down : Boolean(column.number);
@@ -54,14 +58,36 @@ export function table(columns, {label, limit = 60} = {}) {
     const some = rows.slice(first, first + limit);
     top.style.height = `${first * ROW}px`;
     bottom.style.height = `${(rows.length - first - some.length) * ROW}px`;
-    body.replaceChildren(top, ...some.map(row => element("tr", {},
-      ...columns.map(column => {
-        const cell = column.cell ? column.cell(row) : shown(row[column.name]);
-        const td = element("td",
-          {class: column.number ? "number" : "long"}, cell ?? "");
-        if (typeof cell === "string" && cell.length > 40) td.title = cell;
-        return td;
-      }))), bottom);
+    const before = made;
+    made = new Map();
+    some.forEach((row, i) => {
+      const name = id ? row[id] : first + i;
+      made.set(name, fill(before.get(name), row));
+    });
+    const here = document.activeElement;
+    // Those that go first: then those that stay need not move.
+    for (const [name, tr] of before) if (!made.has(name)) tr.remove();
+    let at = top;
+    if (top.parentNode !== body) body.append(top, bottom);
+    for (const tr of made.values()) {
+      if (at.nextSibling !== tr) at.after(tr);
+      at = tr;
+    }
+    // What was moved has lost the focus.
+    if (here !== document.activeElement && body.contains(here))
+      here.focus({preventScroll: true});
+  }
+  function fill(tr, row) {
+    tr ??= element("tr", {}, ...columns.map(column => element("td",
+      {class: column.number ? "number" : "long"})));
+    columns.forEach((column, i) => {
+      const td = tr.children[i];
+      const cell = column.cell ? column.cell(row) : shown(row[column.name]);
+      renew(td, cell ?? "");
+      if (typeof cell === "string" && cell.length > 40) td.title = cell;
+      else if (td.title) td.removeAttribute("title");
+    });
+    return tr;
   }
   node.addEventListener("scroll", () => {
     if (rows.length > limit) requestAnimationFrame(draw);

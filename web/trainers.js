@@ -1,5 +1,6 @@
 // What each trainer does.
-import {bytes, clock, colour, element, KINDS, range, shown} from "./base.js";
+import {bytes, clock, colour, element, KINDS, range, renew, shown} from
+  "./base.js";
 import {times} from "./charts.js";
 import {legend, panel} from "./panel.js";
 import {figures, percent} from "./studies.js";
@@ -128,9 +129,11 @@ export function trainersView() {
     {name: "memory_bytes", label: "device memory", number: true,
       cell: x => x.memory_bytes ? bytes(x.memory_bytes) : "–"},
     {name: "device", label: "kind of device"},
-    {name: "why", label: "why", cell: x => x.lost ?? x.sick ?? "",
-      key: x => x.lost ?? x.sick},
-  ], {label: "Trainers"});
+    {name: "failures", label: "errors", number: true, cell: x => x.failures
+      ? element("span", {title: x.failed}, shown(x.failures)) : "0"},
+    {name: "why", label: "why, or the last error", cell: x => x.lost ?? x.sick
+      ?? x.failed ?? "", key: x => x.lost ?? x.sick ?? x.failed},
+  ], {label: "Trainers", id: "number"});
   const top = element("div");
   const card = timesPanel();
   const list = element("section", {class: "card"}, rows.node);
@@ -159,10 +162,12 @@ export function trainersView() {
       if (all.length) await drawTimes(ask, all);
       const there = all.filter(x => !x.lost);
       const busy = there.filter(x => x.lease);
-      top.replaceChildren(all.length ? figures([
+      renew(top, all.length ? figures([
         ["there", shown(there.length)], ["training", shown(busy.length)],
         ["steps/s", shown(busy.reduce((a, x) => a
           + x.lease.steps_per_second, 0), 3)],
+        ["errors", shown(all.reduce((a, x) => a + x.failures, 0)),
+          "training that failed"],
         ["sick", shown(there.filter(x => x.sick).length)],
         ["gone", shown(all.length - there.length)],
         ...kept(service)]) : element("div", {}, empty,

@@ -17,7 +17,7 @@ const LETTER = 6; // pixels that a letter takes, about
 /** @returns {node, set({tree, look, words, live, marked}), fit()}; look(i) is
  * how a stage looks: shade or kindOf
  * @param onPick is told the node that was clicked */
-function stageTree(label, onPick) {
+export function stageTree(label, onPick) {
   let data = null, boxes = [], rows = 1, last = 1;
   let view = {x: 0, y: 0, w: 1, h: 1}; // the part that is seen, of 1 by 1
   let moved = false, drag = null, stage = -1;
@@ -262,6 +262,19 @@ function atWorkOn(tree, place, trainers, i) {
       (values.get(name) ?? value) === value));
 }
 
+const UNKNOWN = "not known";
+
+/** Who has trained stages, by the stage. @param work docs/http.md#columns */
+export function workOf(work) {
+  const result = new Map();
+  work.node.forEach((node, i) => {
+    if (!result.has(node)) result.set(node, []);
+    result.get(node).push({trainer: work.trainer[i], from: work.from[i],
+      to: work.to[i], begin: work.begin[i], end: work.end[i]});
+  });
+  return result;
+}
+
 const LEFT = new Set(["PRUNED", "FAILED", "CANCELLED"]);
 
 /** The part of a tree that trials pass which were not left on their way. */
@@ -374,17 +387,14 @@ export function treePanel(id) {
   }
   /** Asks who trained the stages, or which studies pass them. */
   async function know() {
-    const {study, nodes, ask, trainers} = last;
+    const {study, nodes, ask} = last;
     const what = by.value;
     kinds = {by: what, nodes, names: [], at: () => null, words: () => ""};
     const found = new Map(); // stage -> its kind, or several
     try {
       if (what === "trainer") {
-        const done = await ask("api/timeline");
-        done.node.forEach((node, i) => {
-          if (done.workload[i] === study.workload)
-            found.set(node, [done.trainer[i]]);
-        });
+        for (const [node, all] of workOf(await ask(`api/studies/${id}/work`)))
+          found.set(node, [...new Set(all.map(x => x.trainer ?? UNKNOWN))]);
       } else {
         const passed = await ask(`api/studies/${id}/sharing`);
         passed.node.forEach((node, i) => {
@@ -395,10 +405,9 @@ export function treePanel(id) {
       if (why.name === "AbortError") throw why;
       return; // the page says already that nobody answers
     }
-    const of = x => what === "trainer"
-      ? trainers.find(y => y.number === x)?.name ?? `trainer ${x}`
-      : `study ${x}`;
-    const text = list => list.length > 1 ? "several others"
+    const of = x => what === "trainer" ? x : `study ${x}`;
+    const text = list => list.length > 1 ? what === "study" ? "several others"
+      : "several, one after the other"
       : list.length ? `${what === "study" ? "and " : ""}${of(list[0])}`
         : "this one alone";
     const names = [...new Set(nodes.id.filter(x => found.has(x)).map(x =>
@@ -419,7 +428,7 @@ export function treePanel(id) {
       colours.show([...kinds.names.map((text, i) => ({text,
         colour: kindOf(i).colour})).slice(0, KINDS.length),
       ...at.includes(null) ? [{text: by.value === "trainer"
-        ? "not in the last hour" : "…", colour: "var(--line)"}] : []]);
+        ? "not measured" : "…", colour: "var(--line)"}] : []]);
       return i => at[i] === null ? null : kindOf(at[i]);
     }
     const isValue = by.value === "best" || by.value === "value";
@@ -537,30 +546,4 @@ export function wayTree() {
       end: depth + 1 < way.length ? nodes.begin[way[depth + 1]]
         : nodes.at.step[at], label: nodes.label[k], others: others[depth]}));
   }};
-}
-
-/** The stages that a study would have, before it is submitted. */
-export function planTree() {
-  const chart = stageTree("Stage tree that the study would make", () => {});
-  const note = element("p", {class: "quiet"});
-  const colours = legend();
-  const known = KINDS[2], part = KINDS[4], fresh = KINDS[0];
-  colours.show([{colour: known, text: "trained already"},
-    {colour: part, text: "in part"}, {colour: fresh, text: "new"}]);
-  return {node: element("div", {}, colours.node, chart.node, note),
-    /** @param tree of a preview: docs/http.md */
-    set(tree) {
-      const of = i => tree.known_to[i] >= tree.end[i] ? known
-        : tree.known_to[i] > tree.begin[i] ? part : fresh;
-      chart.set({tree, live: new Set(), marked: null,
-        look: i => ({colour: of(i), words: "#10141b"}),
-        words: i => `\n${shown(tree.known_to[i] - tree.begin[i])} of ${
-          shown(tree.end[i] - tree.begin[i])} steps are trained already`},
-      true);
-      const all = shown(tree.all_nodes);
-      note.textContent = tree.all_nodes > tree.id.length
-        ? `the first ${shown(tree.id.length)} of ${all} stages`
-        : `${all} stages`;
-      note.textContent += ", each trial trained to its end";
-    }};
 }

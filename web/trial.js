@@ -1,12 +1,12 @@
 // A trial: its values, its way through the stage tree, what happened to it.
-import {clock, colour, element, moment, shown, span} from "./base.js";
+import {colour, element, moment, renew, shown, span} from "./base.js";
 import {choice, lines} from "./charts.js";
 import {History} from "./data.js";
 import {panel} from "./panel.js";
 import {Schedules, schedulesOfTrial} from "./schedules.js";
 import {figures, state} from "./studies.js";
 import {table} from "./table.js";
-import {wayTree} from "./tree.js";
+import {wayTree, workOf} from "./tree.js";
 
 const OUTPUT_PARTS = 20; // that are asked for
 const EVENT_PARTS = 20;
@@ -44,6 +44,13 @@ function heardOf(id, no) {
 
 // Of what people want, what they want of a trial; the rest is of the study.
 const OF_TRIAL = new Set(["ask", "train", "tell", "retry"]);
+
+/** Who has trained a stage, how far, and when. */
+const workWords = x => x.work.map(y => `${y.trainer ?? "not known"}: ${
+  y.from === y.to ? `step ${shown(y.to)}`
+    : `steps ${shown(y.from)} to ${shown(y.to)}`}${y.begin === null ? ""
+    : `, ${moment(y.begin)}${y.end > y.begin ? ` to ${moment(y.end)}` : ""}`}`)
+  .join("; ");
 
 const inWords = x => x.measured ? Object.entries(x.measured).map(([name, v]) =>
   `${name} ${shown(v, 6)}`).join(", ")
@@ -95,12 +102,11 @@ export function trialView(id, no) {
     {name: "others", label: "trials that share it", key: x => x.others.length,
       cell: sharers},
     number("value", "at its end"),
-    {...number("seconds", "trained at"), cell: x => x.seconds === null ? ""
-      : clock(x.seconds)},
+    {name: "work", label: "trained by, and when it was measured",
+      key: x => x.work[0]?.begin ?? null, cell: workWords},
     {...number("device", "device time"), cell: x => x.device
       ? span(x.device) : ""},
-    {name: "trainer", label: "trainer, if in the last hour"},
-  ], {label: "Stages of the trial"});
+  ], {label: "Stages of the trial", id: "id"});
   const tree = wayTree();
 
   const failure = element("div");
@@ -125,19 +131,19 @@ export function trialView(id, no) {
     node,
     title: `Trial ${no}`,
     async update(ask) {
-      const [of, nodes, exact, went, done, trainers, said, heard]
+      const [of, nodes, exact, went, done, said, heard]
         = await Promise.all([
           ask(`api/studies/${id}`), ask(`api/studies/${id}/tree`),
           ask(`api/studies/${id}/trials?first=${no}&most=1`),
-          ask(`api/studies/${id}/schedules`), ask("api/timeline"),
-          ask("api/trainers"), printedBy(ask, id, no), hear(ask),
+          ask(`api/studies/${id}/schedules`),
+          ask(`api/studies/${id}/work`), printedBy(ask, id, no), hear(ask),
           history.refresh(ask)]);
       study = of;
       events = heard;
       const trial = exact[0];
       if (trial?.trial !== no)
         throw new Error(`study ${study.name} has no trial ${no}`);
-      head.replaceChildren(
+      renew(head,
         element("h1", {}, `Trial ${no} `, state(trial.state)),
         element("p", {class: "sub"}, "of ", element("a",
           {href: `#/study/${id}`}, study.name), trial.chosen
@@ -148,12 +154,12 @@ export function trialView(id, no) {
         ["shared", shown(trial.shared_steps), "trained for others before"],
         ...trial.predicted === null ? [] : [["expected",
           shown(trial.predicted, 6), "by the model that chose it"]]]));
-      failure.replaceChildren(...(trial.failure ? [element("section",
+      renew(failure, ...(trial.failure ? [element("section",
         {class: "card"}, element("h2", {}, "Why it failed"),
         element("pre", {tabindex: "0"}, trial.failure))] : []));
       // The table's are in short, these are all of their digits.
       const brief = history.rows[history.place.get(no)]?.params ?? {};
-      params.replaceChildren(...Object.entries(trial.params)
+      renew(params, ...Object.entries(trial.params)
         .map(([name, x]) => element("div", {}, element("dt", {}, name),
           element("dd", {}, element("small", {}, typeof x === "number"
             ? shown(x, 12) : String(brief[name] ?? JSON.stringify(x)))))));
@@ -164,16 +170,10 @@ export function trialView(id, no) {
       output.hidden = !said;
       happened.hidden = !events.length;
       log.set(events);
-      const by = new Map(); // stage -> who trained it
-      done.node.forEach((x, i) => {
-        if (done.workload[i] !== study.workload) return;
-        if (!by.has(x)) by.set(x, new Set());
-        by.get(x).add(done.trainer[i]);
-      });
+      const by = workOf(done);
       path.set(tree.set(nodes, no).map(x => ({...x,
         device: (x.end - x.begin) * study.step_seconds,
-        trainer: [...by.get(x.id) ?? []].map(y => trainers.find(z =>
-          z.number === y)?.name ?? `trainer ${y}`).join(", ")})));
+        work: (by.get(x.id) ?? []).filter(y => y.from <= x.end)})));
     },
   };
 }

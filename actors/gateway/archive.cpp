@@ -437,10 +437,30 @@ expected<std::string> archive::columns(study_id id,
   return result;
 }
 
-expected<std::string> archive::importance(study_id id, step_t step) {
-  const auto study = store_->load_study(id);
+expected<std::string> archive::importance(study_id id, step_t step,
+                                          const std::string& metric) {
+  auto study = store_->load_study(id);
   if (!study)
     return study.failure();
+  if (!metric.empty() && metric != study->metric) {
+    const auto front = store_->load_front(id);
+    if (!front)
+      return front.failure();
+    const auto told = *front ? front_from_json(**front) : told_front{};
+    if (!told)
+      return told.failure();
+    const auto& goals = told->wanted.metrics;
+    const auto goal = std::ranges::find(goals, metric, &metric_goal::metric);
+    if (goal == goals.end()) {
+      auto known = study->metric;
+      for (const auto& x : goals)
+        known += x.metric == study->metric ? "" : ", " + x.metric;
+      return {errc::invalid_argument, "'" + metric + "' is no goal of study '"
+                                        + study->name + "': " + known};
+    }
+    study->metric = metric;
+    study->direction = goal->direction;
+  }
   return importance_text(*store_, *study, step);
 }
 

@@ -134,7 +134,10 @@ public:
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  expected<std::string> importance(study_id study, step_t step);
+  /// @param metric of the study's goals, by which they are the best; empty: the
+  ///               first one
+  expected<std::string> importance(study_id study, step_t step,
+                                   const std::string& metric);
 
   /// What is counted for /metrics.
   struct totals {
@@ -152,6 +155,13 @@ public:
   }
   expected<stored_plan> plan(const std::string& workload_key) {
     return store_->load_plan(workload_key);
+  }
+
+  /// How far trials get in the plan of a workload key.
+  /// @param ended whether only those of studies that have ended are wanted
+  expected<std::vector<stored_end>> ends(const std::string& workload_key,
+                                         bool ended) {
+    return store_->load_ends(workload_key, ended);
   }
 
   [[nodiscard]] const std::vector<workload_descriptor>& workloads() const {

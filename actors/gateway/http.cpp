@@ -27,7 +27,6 @@ namespace {
 using json = http_json;
 
 constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
-
 constexpr auto stream_type = "text/event-stream";
 
 /// How long a page's stream is silent at most, in which nothing was stored.
@@ -449,19 +448,20 @@ private:
     }
     if (what == "importance") {
       const auto at = take_number(x, "at", 0);
+      const auto metric = take_text(x, "metric");
       if (!at)
         return to_exception(at.failure());
       return only(x, [&] {
         return keep(how, nullptr, [=, this] {
           return of_study([=, this](auto y) {
-            return queries_.importance(y, *at).then(
+            return queries_.importance(y, *at, metric).then(
               [](std::string text) { return pack_body(std::move(text)); });
           });
         });
       });
     }
     return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
-                        "/front, /sharing, /schedules, /output and "
+                        "/front, /sharing, /schedules, /work, /output and "
                         "/importance");
   }
 

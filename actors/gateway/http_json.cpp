@@ -137,6 +137,8 @@ http_json shown(const trainer_view& x) {
                                        x.trainer.idle_seconds))},
           {"notice_seconds", x.trainer.notice_seconds},
           {"lost", text_or_null(x.gone())},
+          {"failures", x.trainer.failures},
+          {"failed", text_or_null(x.trainer.failed)},
           {"lease", std::move(lease)}};
 }
 

@@ -48,4 +48,9 @@ expected<std::uint64_t> take_number(http_target& from, const std::string& name,
   return result;
 }
 
+std::string take_text(http_target& from, const std::string& name) {
+  const auto x = from.query.extract(name);
+  return x ? x.mapped() : std::string{};
+}
+
 } // namespace hippo

@@ -26,4 +26,7 @@ http_target read_http_target(std::string_view url);
 expected<std::uint64_t> take_number(http_target& from, const std::string& name,
                                     std::uint64_t fallback);
 
+/// Takes a text out of the query, empty if it is not there.
+std::string take_text(http_target& from, const std::string& name);
+
 } // namespace hippo

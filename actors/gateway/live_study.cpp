@@ -1,11 +1,9 @@
 #include "gateway/live_study.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "hippo/core/ratio.hpp"
-#include "hippo/report/run_figures.hpp"
+#include "gateway/outlook.hpp"
 
 namespace hippo {
 
@@ -22,42 +20,6 @@ std::string why_waiting(const pool_status& pool, const std::string& key) {
   const auto stuck
     = std::ranges::find(pool.stuck, key, &pool_status::stuck_workload::key);
   return stuck == pool.stuck.end() ? std::string{} : stuck->why;
-}
-
-/// What a study has yet to do, and with whom.
-struct outlook {
-  work_left left;
-  std::set<trainer_id> trainers; ///< that train for it
-
-  /// Estimates how long it takes yet with so many trainers.
-  [[nodiscard]] std::optional<double> seconds(std::size_t n) const {
-    return seconds_left({left}, n);
-  }
-};
-
-std::optional<outlook> outlook_of(const study_status& study,
-                                  const std::string& key,
-                                  const live_view& live) {
-  const auto merger = live.merger_of.find(key);
-  if (merger == live.merger_of.end())
-    return std::nullopt;
-  const auto& plan = live.mergers[merger->second];
-  outlook result;
-  auto& left = result.left;
-  left.waiting_steps = study.waiting_steps;
-  left.steps_to_come = study.to_come.steps;
-  left.longest_to_come = study.to_come.longest;
-  left.step_seconds = plan.step_seconds;
-  left.unique_share
-    = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
-  for (const auto& x : plan.running)
-    if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
-      result.trainers.insert(x.trainer);
-      left.running = std::max(left.running, x.to - std::min(x.at, x.to));
-    }
-  if (study.seconds_max)
-    left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
-  return result;
 }
 
 /// The kind of machine that most of these trainers are on; null: it is not
@@ -120,12 +82,14 @@ live_study_view live_view_of(study_view x, const live_view& live) {
                      ? stored.study.reason // empty: somebody wants it so
                      : why_waiting(live.pool, stored.workload_key);
   result.deadline_left = running->second.deadline_left;
-  const auto ahead = outlook_of(running->second, stored.workload_key, live);
-  if (!ahead)
+  const auto merger = live.merger_of.find(stored.workload_key);
+  if (merger == live.merger_of.end())
     return result;
-  result.seconds_left = ahead->seconds(ahead->trainers.size());
+  const auto ahead
+    = outlook_of(running->second, live.mergers[merger->second]);
+  result.seconds_left = ahead.seconds(ahead.trainers.size());
   if (result.deadline_left)
-    result.needed = needed_for(*ahead, *result.deadline_left, live.pool);
+    result.needed = needed_for(ahead, *result.deadline_left, live.pool);
   return result;
 }
 

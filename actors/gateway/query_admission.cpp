@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "gateway/query_service.hpp"
+#include "gateway/running_ends.hpp"
 #include "hippo/keys/certificate.hpp"
 #include "hippo/preview/first_rung.hpp"
 #include "hippo/preview/preview.hpp"
@@ -132,22 +133,59 @@ kj::Promise<std::string> query_service::preview(std::string text,
                                                 std::string name,
                                                 std::size_t stages_max) {
   return load(std::move(text), std::move(name), as_new())
-    .then([this, stages_max](study_admission x) {
-      const auto key = key_of(x.study->spec().workload);
-      return read<stored_plan>([key](archive& y) { return y.plan(key); })
-        .then([=, this, study = std::move(*x.study)](stored_plan plan) {
-          return work<std::string>(
-            [this, study, key, stages_max,
-             plan = std::move(plan)]() -> expected<std::string> {
-              const std::map<std::string, stored_plan> known{{key, plan}};
-              const auto found
-                = hippo::preview({study}, sources_.workloads, &known,
-                                 stages_max);
-              if (!found)
-                return found.failure();
-              return preview_json(*found);
-            });
-        });
+    .then([=, this](study_admission x) {
+      using trees_of = std::vector<merger_overview>;
+      auto all = stages_max > 0 ? trees() : kj::Promise<trees_of>{trees_of{}};
+      return all.then([=, this, study = std::move(*x.study)](
+                        std::vector<merger_overview> plans) {
+        std::optional<std::vector<overview_stage>> running;
+        for (auto& y : plans)
+          if (y.workload_key == key_of(study.spec().workload))
+            running = std::move(y.stages);
+        return preview_beside(study, stages_max, std::move(running));
+      });
+    });
+}
+
+kj::Promise<std::string> query_service::preview_beside(
+  accepted_study study, std::size_t stages_max,
+  std::optional<std::vector<overview_stage>> running) {
+  struct known {
+    stored_plan plan;
+    std::vector<stored_end> ends;
+  };
+  const auto key = key_of(study.spec().workload);
+  const bool runs = running.has_value();
+  return read<known>([=](archive& x) -> expected<known> {
+           auto plan = x.plan(key);
+           if (!plan)
+             return plan.failure();
+           known result{std::move(*plan), {}};
+           if (stages_max == 0)
+             return result;
+           // Of studies that run, more is known where they do.
+           auto ends = x.ends(key, runs);
+           if (!ends)
+             return ends.failure();
+           result.ends = std::move(*ends);
+           return result;
+         })
+    .then([=, this, study = std::move(study),
+           running = std::move(running)](known there) mutable {
+      if (running)
+        there.ends = with_running(there.ends, *running);
+      return work<std::string>([this, study = std::move(study), key, stages_max,
+                                there = std::move(
+                                  there)]() -> expected<std::string> {
+        const std::map<std::string, stored_plan> plans{{key, there.plan}};
+        const std::map<std::string, std::vector<stored_end>> others{
+          {key, there.ends}};
+        const auto found = hippo::preview({study}, sources_.workloads, &plans,
+                                          stages_max, &others);
+        if (!found)
+          return found.failure();
+        return preview_json(*found);
+      });
     });
 }
 

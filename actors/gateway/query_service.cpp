@@ -6,6 +6,7 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
+#include "gateway/trainer_views.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
 #include "log_format.hpp"
@@ -217,10 +218,10 @@ kj::Promise<std::string> query_service::checkpoint_part(study_id study,
   });
 }
 
-kj::Promise<std::string> query_service::importance(study_id study,
-                                                   step_t step) {
+kj::Promise<std::string>
+query_service::importance(study_id study, step_t step, std::string metric) {
   return read<std::string>(
-    [=](archive& x) { return x.importance(study, step); });
+    [=](archive& x) { return x.importance(study, step, metric); });
 }
 
 kj::Promise<packed_body> query_service::columns(study_id study,
@@ -241,40 +242,7 @@ kj::Promise<archive::totals> query_service::count() {
 
 // -- what runs ----------------------------------------------------------------
 
-void trainer_view::add(const merger_status::running_lease& x) {
-  const auto speed = lease ? lease->steps_per_second : 0;
-  if (!lease || x.at < lease->at)
-    lease = x;
-  lease->steps_per_second = speed + x.steps_per_second;
-  ++lanes;
-}
-
 namespace {
-
-/// @param varied the hyper-parameters to tell of what is trained
-std::vector<trainer_view> trainer_views(const live_view& now,
-                                        const std::set<std::string>& varied) {
-  std::vector<trainer_view> result;
-  for (const auto& x : now.pool.trainers)
-    result.emplace_back().trainer = x;
-  for (const auto& merger : now.mergers)
-    for (const auto& lease : merger.running)
-      for (auto& x : result)
-        if (x.trainer.number == number_of(lease.trainer))
-          x.add(lease);
-  for (auto& x : result) {
-    if (!x.lease)
-      continue;
-    auto config = x.lease->config;
-    std::erase_if(config,
-                  [&](const auto& y) { return !varied.contains(y.first); });
-    x.what = to_text(config);
-    for (const auto id : x.lease->studies)
-      if (const auto study = now.studies.find(id); study != now.studies.end())
-        x.studies.push_back(study->second.name);
-  }
-  return result;
-}
 
 /// Takes an answer, or does without it: what was asked may be gone by now.
 template <class T, class F>

@@ -149,13 +149,14 @@ public:
                                            std::uint64_t offset);
 
   /// What a page shows of a study: `table`, `curves`, `tree`,
-  /// `front`, `sharing` or `schedules` of study_history.hpp.
+  /// `front`, `sharing`, `schedules` or `work` of study_history.hpp.
   kj::Promise<packed_body> columns(study_id study, std::string what,
                                    std::uint64_t after);
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  kj::Promise<std::string> importance(study_id study, step_t step);
+  kj::Promise<std::string> importance(study_id study, step_t step,
+                                      std::string metric);
 
   /// Returns a number that changes whenever something was stored.
   std::uint64_t news() { return watch_.version(); }
@@ -238,6 +239,11 @@ private:
   [[nodiscard]] bool is_live() const {
     return static_cast<bool>(sources_.coordinator);
   }
+  /// Previews a study in the tree of those that are there.
+  /// @param running the stages of the plan in memory, if there is one
+  kj::Promise<std::string>
+  preview_beside(accepted_study study, std::size_t stages_max,
+                 std::optional<std::vector<overview_stage>> running);
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(study_id study);
   /// Gives a command to a study that has ended.

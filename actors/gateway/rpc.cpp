@@ -179,7 +179,8 @@ public:
 
   kj::Promise<void> importance(ImportanceContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
-      return queries_.importance(id_, context.getParams().getStep())
+      const auto x = context.getParams();
+      return queries_.importance(id_, x.getStep(), x.getMetric())
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
         });

@@ -91,11 +91,32 @@ private:
   std::string text_;
 };
 
+/// Adds how the values of trials were chosen, if any were: a table of many
+/// trials has no room for what says nothing.
+/// @param why the reason of a row
+template <class F>
+void add_choices(columns& to, const std::vector<std::size_t>& rows, F why) {
+  if (std::ranges::none_of(rows, [&](auto i) { return !why(i).how.empty(); }))
+    return; // nothing was chosen: a table of many trials has no room for that
+  cell_column how, predicted, untrained;
+  for (const auto i : rows) {
+    how.set(i, why(i).how.empty() ? "null" : text_of(why(i).how));
+    predicted.set(i, why(i).predicted.value_or(std::nan("")));
+    if (why(i).untrained)
+      untrained.set(i, static_cast<double>(*why(i).untrained));
+    else
+      untrained.set(i, std::nan(""));
+  }
+  how.add_to(to.add("chosen"), rows);
+  predicted.add_to(to.add("predicted"), rows);
+  untrained.add_to(to.add("untrained"), rows);
+}
+
 } // namespace
 
 bool is_columns(const std::string& what) {
   static const std::set<std::string> all{"table", "curves", "tree", "front",
-                                         "sharing", "schedules"};
+                                         "sharing", "schedules", "work"};
   return all.contains(what);
 }
 
@@ -128,6 +149,11 @@ expected<std::string> study_history::answer(state_reader& store,
     return front(store);
   if (auto done = read_stages(store); !done)
     return done.failure();
+  if (what == "work") {
+    if (auto done = read_work(store); !done)
+      return done.failure();
+    return work();
+  }
   return what == "sharing"     ? sharing(store)
          : what == "schedules" ? schedules()
                                : tree();
@@ -154,6 +180,7 @@ expected<std::monostate> study_history::read_values(state_reader& store) {
       }
       if (x.step >= i->second.last.step)
         i->second.last = x;
+      worked_on_.insert(x.node);
     }
     if (part->size() < rows_per_read)
       return std::monostate{};
@@ -187,6 +214,21 @@ expected<std::monostate> study_history::read_stages(state_reader& store) {
     text_bytes_ += x.label.size() + x.config.size() * entry_bytes;
   }
   unlabelled_.clear();
+  return std::monostate{};
+}
+
+expected<std::monostate> study_history::read_work(state_reader& store) {
+  const std::vector<node_id> wanted{worked_on_.begin(), worked_on_.end()};
+  const auto all = store.load_work(workload_key_, wanted);
+  if (!all)
+    return all.failure();
+  for (const auto id : wanted)
+    stages_[id].work.clear();
+  for (const auto& x : *all) {
+    stages_[x.node].work.push_back(x);
+    text_bytes_ += sizeof x + x.trainer.size();
+  }
+  worked_on_.clear();
   return std::monostate{};
 }
 
@@ -263,6 +305,9 @@ std::string study_history::table(std::uint64_t since) const {
                   [&](auto i) { return trial(i).asked_to; });
   result.add_list("shared_steps", rows,
                   [&](auto i) { return trial(i).shared; });
+  add_choices(result, rows, [&](auto i) -> const choice_reason& {
+    return trial(i).why;
+  });
   columns params;
   for (const auto& [name, column] : params_) {
     // A name is a text, and written like one.
@@ -408,8 +453,12 @@ expected<std::string> study_history::front(state_reader& store) const {
       by_name.try_emplace(name, states.size(), std::nan(""))
         .first->second[i]
         = value;
+  const auto told = store.load_front(study_.id);
+  if (!told)
+    return told.failure();
   columns result;
   result.add("metric") += text_of(study_.metric);
+  result.add("front") += told->value_or("null");
   result.add_list("trial", states, [](const auto& x) { return x.trial; });
   result.add_list("step", states, [](const auto& x) { return x.step; });
   columns values;
@@ -434,6 +483,27 @@ expected<std::string> study_history::sharing(state_reader& store) const {
   columns result;
   result.add_list("node", passed, [](const auto& x) { return x.first; });
   result.add_list("studies", passed, [](const auto& x) { return x.second; });
+  return result.take();
+}
+
+std::string study_history::work() const {
+  std::vector<const stored_work*> rows;
+  for (const auto& kvp : stages_)
+    for (const auto& x : kvp.second.work)
+      if (rows.size() < shown_stages_max)
+        rows.push_back(&x);
+  const auto rounded = [](const std::optional<double>& x) {
+    return x ? std::round(*x * 1000) / 1000 : std::nan("");
+  };
+  columns result;
+  result.add_list("node", rows, [](auto x) { return number_of(x->node); });
+  result.add_list("trainer", rows, [](auto x) {
+    return x->trainer.empty() ? json{} : json(x->trainer);
+  });
+  result.add_list("from", rows, [](auto x) { return x->first; });
+  result.add_list("to", rows, [](auto x) { return x->last; });
+  result.add_list("begin", rows, [&](auto x) { return rounded(x->begin); });
+  result.add_list("end", rows, [&](auto x) { return rounded(x->end); });
   return result.take();
 }
 

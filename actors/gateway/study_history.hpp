@@ -16,7 +16,7 @@
 namespace hippo {
 
 /// Whether there are columns of this name: `table`, `curves`, `tree`, `front`,
-/// `sharing`, `schedules`.
+/// `sharing`, `schedules`, `work`.
 bool is_columns(const std::string& what);
 
 /// What a page shows of a study, as far as it was read: its trials, what was
@@ -59,6 +59,7 @@ private:
     std::string label;    ///< what changes in it
     configuration config; ///< those after it are compared with it
     stored_value last{};  ///< of it for this study
+    std::vector<stored_work> work{}; ///< who has trained it
   };
 
   /// Returns the trials and their hyper-parameters: those that have changed
@@ -77,14 +78,19 @@ private:
   /// measured: `schedule_curves`.
   [[nodiscard]] std::string schedules() const;
 
-  /// Returns all metrics of each trial where its best value was measured.
+  /// Returns all metrics of each trial where its best value was measured, and
+  /// the study's front, if it has one.
   [[nodiscard]] expected<std::string> front(state_reader& store) const;
 
   /// Returns which studies pass the stages of `tree`, for each stage those that
   /// have got results on it or below it.
   [[nodiscard]] expected<std::string> sharing(state_reader& store) const;
 
+  /// Returns who has trained the stages of `tree`, and when.
+  [[nodiscard]] std::string work() const;
+
   expected<std::monostate> read_values(state_reader& store);
+  expected<std::monostate> read_work(state_reader& store);
   expected<std::monostate> read_trials(state_reader& store);
   expected<std::monostate> read_stages(state_reader& store);
   void put(std::size_t row, const stored_trial& x);
@@ -104,6 +110,7 @@ private:
   std::map<node_id, stage> stages_; ///< by node
   std::set<node_id> unknown_;       ///< nodes that are yet to be read
   std::vector<node_id> unlabelled_; ///< nodes that were read
+  std::set<node_id> worked_on_; ///< since it was read who did
   std::size_t text_bytes_ = 0;            ///< of trials and stages
 };
 

@@ -94,9 +94,11 @@ private:
 class simulated_service {
 public:
   simulated_service(const simulation& x,
-                    std::vector<simulated_measurement>* measured)
+                    std::vector<simulated_measurement>* measured,
+                    estimate_watch* estimates)
     : what_(x),
       measured_(measured),
+      estimates_(estimates),
       actors_(system_, options_of(x), [this] { settle(); }) {}
 
   ~simulated_service() {
@@ -118,8 +120,13 @@ public:
     settle();
     actors_.go();
     // Nothing that matters to a simulation waits for a timeout alone.
-    const bool happens
-      = clock_.run_until([this] { return all_ended() || is_hopeless(); }, 0s);
+    const bool happens = clock_.run_until(
+      [this] {
+        if (estimates_ != nullptr)
+          estimates_->look(actors_, seconds_now());
+        return all_ended() || is_hopeless();
+      },
+      0s);
     if (!happens || is_hopeless())
       return why_stuck();
     auto result
@@ -347,6 +354,7 @@ private:
 
   const simulation& what_;
   std::vector<simulated_measurement>* measured_;
+  estimate_watch* estimates_;
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
   std::shared_ptr<simulated_store> store_
@@ -431,9 +439,10 @@ void log_to_stderr() {
 
 expected<run_record> simulate(const simulation& x,
                               std::vector<machine_life>* lives,
-                              std::vector<simulated_measurement>* measured) {
+                              std::vector<simulated_measurement>* measured,
+                              estimate_watch* estimates) {
   log_to_stderr();
-  simulated_service service{x, measured};
+  simulated_service service{x, measured, estimates};
   auto result = service.run();
   if (result)
     result->simulated = true;

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "estimate_watch.hpp"
 #include "hippo/fleet/costs.hpp"
 #include "hippo/fleet/fleet.hpp"
 #include "hippo/report/record.hpp"
@@ -60,10 +61,12 @@ struct simulation {
 /// @param lives is told how long each machine was there, and worked; null: it
 ///              is of no matter
 /// @param measured if given, gets all that trainers measure, as it is told
+/// @param estimates if given, asks when studies will end
 /// @returns the record, its times in virtual seconds, or why there is none
 expected<run_record>
 simulate(const simulation& x, std::vector<machine_life>* lives = nullptr,
-         std::vector<simulated_measurement>* measured = nullptr);
+         std::vector<simulated_measurement>* measured = nullptr,
+         estimate_watch* estimates = nullptr);
 
 /// Writes measurements as CSV, a column for each metric that there is.
 /// @returns `errc::io_failed` if that is not possible

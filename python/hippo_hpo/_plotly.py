@@ -138,14 +138,24 @@ def _timeline(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
 
 def _front(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
     front = answers["front"]
-    ours = study["metric"]
-    other = next(x for x in front["values"] if x != ours)
+    told = front["front"]
+    goals = [x["metric"] for x in told["goals"]] if told else []
+    # The study's goals first.
+    ours, other = list(dict.fromkeys(
+        [*goals, study["metric"], *front["values"]]))[:2]
     x, y = (column(front["values"][name]) for name in (other, ours))
-    return go.Figure(
-        go.Scatter(x=[math.nan if v is None else v for v in x],
-                   y=[math.nan if v is None else v for v in y],
-                   mode="markers", text=[f"trial {t}" for t in front["trial"]]),
-        {"xaxis_title": other, "yaxis_title": ours})
+    drawn = [go.Scatter(
+        x=[math.nan if v is None else v for v in x],
+        y=[math.nan if v is None else v for v in y], mode="markers",
+        name="trials", text=[f"trial {t}" for t in front["trial"]])]
+    if len(goals) > 1:  # of more than two no line between two of them
+        points = sorted(told["points"], key=lambda p: p["values"][other])
+        drawn.append(go.Scatter(
+            x=[p["values"][other] for p in points],
+            y=[p["values"][ours] for p in points], name="front",
+            mode="lines+markers" if len(goals) == 2 else "markers",
+            text=[f"trial {p['trial']}, step {p['step']}" for p in points]))
+    return go.Figure(drawn, {"xaxis_title": other, "yaxis_title": ours})
 
 
 _DRAWN: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {

@@ -42,9 +42,11 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
     info = study.info()
     sign = -1 if info.direction == "maximize" else 1
     trials = study.trials
+    # Of several metrics, those of the front before all others.
+    front = {x.trial for x in info.front.points} if info.front else set()
     ranked = sorted((x for x in trials if x.state in _STATUS),
-                    key=lambda x: (x.value is None, sign * (x.value or 0),
-                                   x.number))[:best]
+                    key=lambda x: (x.number not in front, x.value is None,
+                                   sign * (x.value or 0), x.number))[:best]
     flat = dict(zip((x.number for x in ranked), Flattener(
         yaml.safe_load(study.text).get("space") or {}).add(
             x.params for x in ranked)))
@@ -79,6 +81,9 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
                   for name, value in flat[x.number].items()]
         tags = [RunTag("hippo.study", mine), RunTag("hippo.state", x.state),
                 RunTag("hippo.shared_steps", str(x.shared_steps))]
+        if info.front:
+            tags.append(RunTag("hippo.front",
+                               "yes" if x.number in front else "no"))
         if x.failure:
             tags.append(RunTag("hippo.failure", x.failure[:TAG_MAX]))
         if x.value is not None and x.step is not None and metrics:

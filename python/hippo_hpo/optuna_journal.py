@@ -70,6 +70,14 @@ class _Journal:
         self._study = study
         info = study.info()
         self._metric = info.metric
+        self._goals: dict[str, str] = (
+            info.front.goals if info.front else
+            {info.metric: info.direction})
+        self._limits = [_limit_of(x) for x in (
+            info.front.constraints if info.front else ())]
+        # Of several metrics, which Optuna takes at a trial's end alone: what
+        # was measured, by trial and step.
+        self._measured: dict[int, dict[int, dict[str, float]]] = {}
         self._storage: Any = None
         self._flat = Flattener(yaml.safe_load(study.text).get("space") or {})
         self._event = 0
@@ -82,8 +90,7 @@ class _Journal:
         known = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         try:
-            self._to = self._create(info.name, info.direction,
-                                    os.fspath(file))
+            self._to = self._create(info.name, os.fspath(file))
         finally:
             optuna.logging.set_verbosity(known)
         self._take_up()
@@ -92,8 +99,11 @@ class _Journal:
     def trials(self) -> int:
         return len(self._open) + len(self._ended)
 
-    def _create(self, name: str, direction: Any,
-                file: str) -> optuna.study.Study:
+    @property
+    def _has_several(self) -> bool:
+        return len(self._goals) > 1
+
+    def _create(self, name: str, file: str) -> optuna.study.Study:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
@@ -104,8 +114,9 @@ class _Journal:
         if name in self._optuna.get_all_study_names(storage):
             to = self._optuna.load_study(study_name=name, storage=storage)
         else:
+            directions: list[Any] = list(self._goals.values())
             to = self._optuna.create_study(
-                study_name=name, storage=storage, direction=direction)
+                study_name=name, storage=storage, directions=directions)
         digest = hashlib.sha256(self._study.text.encode()).hexdigest()
         mine = {"study": self._study.id, "digest": digest[:16]}
         known = to.user_attrs.get("hippo")
@@ -113,7 +124,7 @@ class _Journal:
             to.set_user_attr("hippo", mine)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # it may change, says Optuna
-                to.set_metric_names([self._metric])
+                to.set_metric_names(list(self._goals))
         elif known != mine:
             raise InvalidArgument(
                 f"{file} has another study that is called {name}: give a new "
@@ -148,7 +159,10 @@ class _Journal:
         times: dict[int, list[float]] = {}
         for event in self._study.events(after=self._event):
             self._event = event.id
-            if event.metrics is not None:
+            if event.metrics is not None and self._has_several:
+                self._measured.setdefault(event.trial, {})[
+                    event.step] = event.metrics
+            elif event.metrics is not None:
                 value = event.metrics.get(self._metric, math.nan)
                 values.setdefault(event.trial, {})[event.step] = value
             elif event.failure is not None:
@@ -205,19 +219,21 @@ class _Journal:
         to = self._optuna.trial.TrialState
         attrs: dict[str, Any] = {"hippo_trial": number}
         how = _state_of(to, state)
-        value = None
+        best = None
+        system: dict[str, Any] = {}
         if x is not None:
             attrs.update(shared_steps=x.shared_steps)
             if x.failure:
                 attrs["failure"] = x.failure
             if how == to.COMPLETE:
-                value = x.value
-        if how == to.COMPLETE and value is None:
+                best = self._best(x)
+                system = self._constraints(x)
+        if how == to.COMPLETE and best is None:
             how = to.FAIL
         frozen = self._optuna.trial.create_trial(
-            state=how, value=value, params=params,
+            state=how, values=best, params=params,
             distributions=distributions, user_attrs=attrs,
-            intermediate_values=values)
+            system_attrs=system, intermediate_values=values)
         if times:
             frozen.datetime_start = datetime.datetime.fromtimestamp(times[0])
             if how.is_finished():
@@ -245,10 +261,39 @@ class _Journal:
         trial.set_user_attr("shared_steps", now.shared_steps)
         if failure or now.failure:
             trial.set_user_attr("failure", failure or now.failure)
-        value = now.value if how == to.COMPLETE else None
-        if how == to.COMPLETE and value is None:
+        best = self._best(now) if how == to.COMPLETE else None
+        if how == to.COMPLETE and best is None:
             how = to.FAIL
-        self._keep(number, self._to.tell(trial, value, how))
+        for name, broken in self._constraints(now).items():
+            self._storage.set_trial_system_attr(trial._trial_id, name, broken)
+        self._keep(number, self._to.tell(trial, best, how))
+
+    def _best(self, x: TrialInfo) -> list[float] | None:
+        """A trial's values where its best was measured, one for each goal."""
+        if not self._has_several:
+            return None if x.value is None else [x.value]
+        found = self._outcome(x)
+        if any(math.isnan(found.get(name, math.nan)) for name in self._goals):
+            return None
+        return [found[name] for name in self._goals]
+
+    def _outcome(self, x: TrialInfo) -> dict[str, float]:
+        """What a trial has measured at its best, or last if nothing that it
+        has keeps the constraints."""
+        known = self._measured.get(x.number)
+        if not known:
+            return {}
+        return known[max(known) if x.step is None else x.step]
+
+    def _constraints(self, x: TrialInfo) -> dict[str, list[float]]:
+        """How far it is beyond what the study demands, as Optuna has it: above
+        0 is not allowed."""
+        found = self._outcome(x)
+        if not found or not self._limits:
+            return {}
+        return {"constraints": [
+            sign * (found.get(metric, sign * math.inf) - limit)
+            for metric, sign, limit in self._limits]}
 
     def _distribution(self, x: Domain) -> Any:
         to = self._optuna.distributions
@@ -258,6 +303,12 @@ class _Journal:
         if x.whole:
             return to.IntDistribution(int(x.low), int(x.high), log=x.log)
         return to.FloatDistribution(x.low, x.high, log=x.log)
+
+
+def _limit_of(text: str) -> tuple[str, int, float]:
+    """Reads ``ms <= 5``: the metric, 1 (at most) or -1, and the number."""
+    metric, sign, limit = text.rsplit(" ", 2)
+    return metric, 1 if sign == "<=" else -1, float(limit)
 
 
 _OVER = ("COMPLETE", "PRUNED", "FAILED", "CANCELLED")

@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "curves": (("table", "curves"), 420),
     "parallel": (("table", "curves"), 560),
     "importance": (("importance",), 400),
-    "tree": (("table", "curves", "tree", "sharing", "timeline"), 620),
+    "tree": (("table", "curves", "tree", "work", "sharing", "timeline"), 620),
     "schedules": (("table", "curves", "schedules"), 420),
     "timeline": (("timeline",), 360),
     "front": (("table", "curves", "front"), 420),
@@ -95,13 +95,16 @@ class Figure:
         return draw(self.kind, self._study, self._answers)
 
 
-def figure_of(study: Study, kind: str, at: int = 0) -> Figure:
+def figure_of(study: Study, kind: str, at: int = 0,
+              metric: str = "") -> Figure:
     """Asks a service for what a figure of a study shows.
 
     Args:
         kind: one of `KINDS`.
         at: for ``"importance"``, the step at which trials are compared; 0: the
             last one at which nine tenths of them were measured.
+        metric: for ``"importance"``, the goal by which trials are the best;
+            empty: the study's first one.
 
     Raises:
         InvalidArgument: the study has nothing that such a figure could show.
@@ -115,7 +118,7 @@ def figure_of(study: Study, kind: str, at: int = 0) -> Figure:
     answers: dict[str, Any] = {}
     for what in KINDS[kind][0]:
         if what == "importance":
-            answers[what] = study.importance(at)
+            answers[what] = study.importance(at, metric)
         elif what == "timeline":
             answers[what] = _timeline(study, known.workload)
             answers["trainers"] = [

@@ -291,7 +291,7 @@ class Study:
         return self._call("export", lambda x: x.export(),
                           lambda x: params_of(x.json))
 
-    def importance(self, at: int = 0) -> dict[str, Any]:
+    def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
         """Compares the best tenth of the trials with all of them, by
         conditional PED-ANOVA (arXiv 2304.10255, 2601.20800): in which
         hyper-parameters they differ. Not what a value does.
@@ -299,6 +299,8 @@ class Study:
         Args:
             at: step at which the trials are compared; 0: the last one at which
                 nine tenths of them were measured.
+            metric: of the study's goals, by which trials are the best; empty:
+                the first one.
 
         Returns:
             What ``/api/studies/STUDY/importance`` answers: docs/http.md.
@@ -306,9 +308,11 @@ class Study:
             ``importance`` and ``share``.
 
         Raises:
-            InvalidArgument: fewer than 10 trials were measured there.
+            InvalidArgument: fewer than 10 trials were measured there, or
+                `metric` is no goal.
         """
-        return self._call("importance of", lambda x: x.importance(step=at),
+        return self._call("importance of",
+                          lambda x: x.importance(step=at, metric=metric),
                           lambda x: params_of(x.json))
 
     # -- figures, drawn by the page's own code; a notebook shows what they
@@ -326,9 +330,9 @@ class Study:
         """Trials as lines from hyper-parameter to hyper-parameter."""
         return figure_of(self, "parallel")
 
-    def plot_importance(self, at: int = 0) -> Figure:
+    def plot_importance(self, at: int = 0, metric: str = "") -> Figure:
         """What the best trials have in common; raises as `importance`."""
-        return figure_of(self, "importance", at)
+        return figure_of(self, "importance", at, metric)
 
     def plot_tree(self) -> Figure:
         """The stage tree: what was trained once for how many trials."""
@@ -369,7 +373,8 @@ class Study:
         Args:
             uri: of MLflow's tracking server, such as
                 ``"http://127.0.0.1:5000"``.
-            best: so many trials, those with the best values; None: all.
+            best: so many trials, those with the best values, of several
+                metrics first those in the front; None: all.
 
         Returns:
             How many runs were written.

@@ -57,6 +57,10 @@ STUDY = {
 }
 
 
+SEVERAL = [{"metric": "value", "direction": "maximize"},
+           {"metric": "size", "direction": "minimize"}]
+
+
 def needs(module):
     there = importlib.util.find_spec(module) is not None
     return unittest.skipUnless(there, f"{module} is not installed")
@@ -219,7 +223,8 @@ class ScriptedStudy:
 
     def info(self):
         return types.SimpleNamespace(
-            name="small", metric="value", direction="maximize", ended=False)
+            name="small", metric="value", direction="maximize", ended=False,
+            front=None)
 
     def events(self, after=0):
         return [x for x in self.heard if x.id > after]
@@ -351,6 +356,34 @@ class Optuna(Viewed):
                              check=False)
         self.assertIn("no study 'none'", missing.stderr)
         self.assertFalse((self.path / "x.log").exists())
+
+    def test_several_metrics_are_all_there(self):
+        study = self.submitted(objective=SEVERAL,
+                               constraints=["size <= 2", "value >= 0.5"])
+        study.wait(progress=False, timeout=PATIENCE)
+        hippo.mirror(study, self.path / "journal.log")
+        there = read_journal(self.path / "journal.log")
+        self.assertEqual(["MAXIMIZE", "MINIMIZE"],
+                         [x.name for x in there.directions])
+        self.assertEqual(["value", "size"], there.metric_names)
+        measured = {(x.trial, x.step): x.metrics for x in study.events()
+                    if x.metrics is not None}
+        for ours, theirs in zip(study.trials, there.trials):
+            if ours.state != "COMPLETE":
+                self.assertFalse(theirs.values)
+                continue
+            # Without a result that keeps the constraints: the last one.
+            metrics = measured[ours.number, ours.step or ours.steps]
+            self.assertEqual([metrics["value"], metrics["size"]],
+                             theirs.values)
+            self.assertEqual(
+                [metrics["size"] - 2, 0.5 - metrics["value"]],
+                theirs.system_attrs["constraints"])
+        # What its front says is what ours does, but for equal results.
+        front = {(x.values["value"], x.values["size"])
+                 for x in study.front.points}
+        self.assertTrue(front)
+        self.assertEqual(front, {tuple(x.values) for x in there.best_trials})
 
     def test_a_running_study_is_followed(self):
         study = self.submitted(algorithm={"client": {"interval": 1}})
@@ -570,6 +603,21 @@ class Plotly(Viewed):
         self.assertEqual([0.5] * 3 + [0.25] * 3, list(halved.y))
         self.assertTrue(drawn["timeline"].data[0].x)
         self.assertEqual(len(study.trials), len(drawn["front"].data[0].x))
+
+    def test_a_front_is_that_of_the_goals(self):
+        study = self.submitted(objective=SEVERAL, constraints=["size <= 2"])
+        study.wait(progress=False, timeout=PATIENCE)
+        drawn = study.plot_front().to_plotly()
+        self.assertEqual("size", drawn.layout.xaxis.title.text)
+        self.assertEqual({(x.values["size"], x.values["value"])
+                          for x in study.front.points},
+                         set(zip(drawn.data[1].x, drawn.data[1].y)))
+        found = [study.importance(2, metric)["direction"]
+                 for metric in ("value", "size")]
+        self.assertEqual(["maximize", "minimize"], found)
+        with self.assertRaisesRegex(hippo.InvalidArgument,
+                                    "no goal of study 'small': value, size"):
+            study.importance(2, "speed")
 
 
 if __name__ == "__main__":

@@ -298,6 +298,29 @@ algorithm: grid
   EXPECT_EQ(studies, (std::vector<json>{{1}, {1}, {1, 2}}));
 }
 
+TEST_F(PageTest, StagesKeepWhoTrainedThemAndWhen) {
+  open();
+  train(grid_text);
+  const auto ids = columns("/api/studies/1/tree").at("id");
+  const auto names = columns("/api/trainers");
+  const auto x = columns("/api/studies/1/work");
+  std::set<std::uint64_t> nodes;
+  for (std::size_t i = 0; i < x.at("node").size(); ++i) {
+    nodes.insert(x.at("node")[i].get<std::uint64_t>());
+    EXPECT_LE(x.at("from")[i], x.at("to")[i]);
+    EXPECT_GT(x.at("begin")[i], 1.6e9);
+    EXPECT_LE(x.at("begin")[i], x.at("end")[i]);
+    EXPECT_TRUE(std::ranges::any_of(names, [&](const json& y) {
+      return y.at("name") == x.at("trainer")[i];
+    })) << x.at("trainer")[i];
+  }
+  EXPECT_EQ(nodes, ids.get<std::set<std::uint64_t>>());
+  for (const auto& y : names) {
+    EXPECT_EQ(y.at("failures"), 0);
+    EXPECT_TRUE(y.at("failed").is_null());
+  }
+}
+
 TEST_F(PageTest, SchedulesAreThoseThatTrialsWereTrainedWith) {
   open();
   train(grid_text);
@@ -349,6 +372,35 @@ TEST_F(PageTest, APreviewHasATreeThatSaysWhatIsKnown) {
   EXPECT_EQ(steps, found.at("unique_steps"));
   EXPECT_EQ(steps_known, found.at("known_steps"));
   EXPECT_EQ(steps_known, 10u);
+  // It is drawn among what the other study has, which passes all of that.
+  EXPECT_EQ(known.at("others"), known.at("trials"));
+  auto other = grid_text;
+  other.replace(other.find("- 0.2"), 5, "- 0.3");
+  const auto beside = preview(other).at("tree");
+  std::multiset<std::pair<int, int>> trials; // of it, and of others
+  for (std::size_t i = 0; i < beside.at("id").size(); ++i)
+    trials.emplace(beside.at("trials")[i], beside.at("others")[i]);
+  EXPECT_EQ(trials, (std::multiset<std::pair<int, int>>{
+                      {2, 2}, {1, 1}, {1, 1}, {0, 1}, {1, 0}}));
+}
+
+TEST_F(PageTest, APreviewHasWhatStudiesThatRunAskFor) {
+  open();
+  gate.open(false);
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  const auto body = json{{"text", grid_text}, {"name", "x.yaml"}}.dump();
+  const auto answer
+    = http("POST /api/preview HTTP/1.1\r\nHost: localhost\r\n"
+           "Content-Type: application/json\r\nHippo-Page: 1\r\n"
+           "Connection: close\r\nContent-Length: "
+           + std::to_string(body.size()) + "\r\n\r\n" + body);
+  ASSERT_EQ(status_of(answer), 200) << answer;
+  const auto found = json::parse(body_of(answer));
+  EXPECT_EQ(found.at("known_steps"), 0);
+  EXPECT_EQ(found.at("tree").at("others"), found.at("tree").at("trials"));
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
 }
 
 TEST_F(PageTest, OfNothingThereAreEmptyColumns) {
@@ -384,6 +436,12 @@ TEST_F(PageTest, ImportanceComparesTrialsAtAStep) {
     << nobody;
   EXPECT_EQ(status_of(get("/api/studies/1/importance?at=x")), 400);
   EXPECT_EQ(status_of(get("/api/studies/1/importance?step=1")), 400);
+  EXPECT_EQ(columns("/api/studies/1/importance?metric=sum"), x);
+  const auto other = get("/api/studies/1/importance?metric=loss");
+  EXPECT_EQ(status_of(other), 400);
+  EXPECT_NE(other.find("'loss' is no goal of study 'dozen': sum"),
+            std::string::npos)
+    << other;
 }
 
 TEST_F(PageTest, TooFewTrialsHaveNoImportance) {

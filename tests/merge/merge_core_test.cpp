@@ -357,6 +357,8 @@ TEST(MergeCore, ASickTrainerFailsNoTrialWhileAHealthyOneExists) {
     EXPECT_TRUE(x.studies[0].failed.empty());
     EXPECT_LE(x.blamed.size(), 1u);
     EXPECT_EQ(x.blamed.count(healthy), 0u);
+    EXPECT_GT(x.failures[sick], 0u);
+    EXPECT_EQ(x.failures.count(healthy), 0u);
     blamed += x.blamed.size();
     x.expect_all_as_alone();
   }

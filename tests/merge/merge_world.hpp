@@ -76,6 +76,7 @@ public:
   std::uint64_t grants_made = 0;
   std::vector<merge_effect::cool_down_trainer> cool_downs;
   std::set<trainer_id> blamed;
+  std::map<trainer_id, std::uint64_t> failures; ///< of leases
   std::vector<merge_effect::give_back_stalled> stalled;
   std::vector<merge_effect::log_line> log;
   std::vector<std::uint64_t> retired;
@@ -479,6 +480,7 @@ private:
   void take(merge_effect::cool_down_trainer& x) { cool_downs.push_back(x); }
 
   void take(merge_effect::blame_trainer& x) { blamed.insert(x.trainer); }
+  void take(merge_effect::note_failure& x) { ++failures[x.trainer]; }
 
   void take(merge_effect::give_back_stalled& x) {
     stalled.push_back(x);

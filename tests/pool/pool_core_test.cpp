@@ -302,6 +302,17 @@ TEST_F(PoolCoreTest, SickTrainerRestsForAllLongerEachTime) {
             (std::vector<core::review_after>{{1000ms, true}}));
 }
 
+TEST_F(PoolCoreTest, FailuresAreCountedWhoeverIsToBlame) {
+  const auto x = join();
+  EXPECT_EQ(pool.trainers()[0].failures, 0u);
+  pool.note_failure(x, "no such file");
+  pool.note_failure(x, "no room");
+  pool.note_failure(trainer_id{99}, "nobody");
+  EXPECT_EQ(pool.trainers()[0].failures, 2u);
+  EXPECT_EQ(pool.trainers()[0].failed, "no room");
+  EXPECT_EQ(pool.trainers()[0].sick, "") << "it may be nobody's fault";
+}
+
 TEST_F(PoolCoreTest, MergersAreToldWhoCanTrainForThem) {
   using told = std::vector<core::tell_able>;
   pool.introduce(1, {"key", "mlp", ""});

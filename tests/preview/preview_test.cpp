@@ -93,6 +93,50 @@ TEST(Preview, ItsTreeHasEachStepOnce) {
   EXPECT_EQ(few->all_stages, stages.size());
 }
 
+// The trials of others are drawn, and nothing else changes by them.
+TEST(Preview, ItsTreeHasTheTrialsOfOthersToo) {
+  const auto study = accepted(late, "grid");
+  stored_plan plan;
+  const auto config = [](double x) {
+    return configuration{{"x", form::constant(x)}, {"y", form::constant(1)}};
+  };
+  // As x=1, y=1 begins, until 4; then its own way; and one far from all.
+  plan.nodes = {{node_id{1}, root_node, 0, 0, config(1)},
+                {node_id{2}, node_id{1}, 4, 0, config(7)},
+                {node_id{3}, root_node, 0, 0, config(9)}};
+  plan.results = {{node_id{1}, 3, {{"acc", 1}}, ""},
+                  {node_id{2}, 8, {{"acc", 1}}, ""}};
+  const auto key = key_of(study.spec().workload);
+  const std::map<std::string, stored_plan> known{{key, plan}};
+  const std::map<std::string, std::vector<stored_end>> others{
+    {key, {{node_id{1}, 3, 2}, {node_id{2}, 8, 1}, {node_id{3}, 12, 5},
+           {node_id{77}, 1, 1}}}};
+  const auto found = preview({study}, workloads(), &known, 1000, &others);
+  ASSERT_TRUE(found) << found.failure().message;
+  const auto alone = preview({study}, workloads(), &known, 1000);
+  EXPECT_EQ(found->full.unique_steps, alone->full.unique_steps);
+  EXPECT_EQ(found->full.known_steps, alone->full.known_steps);
+  // Steps by how many of it and of others pass them: a step each, from values.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> steps;
+  std::uint64_t mine = 0;
+  for (const auto& x : found->stages) {
+    steps[{x.trials, x.others}] += x.end - x.begin;
+    mine += x.trials > 0 ? x.end - x.begin : 0;
+    EXPECT_LE(x.begin, x.known_to);
+  }
+  EXPECT_EQ(mine, alone->full.unique_steps);
+  EXPECT_EQ((steps[{3, 3}]), 3u); // all begin so, two others end there
+  EXPECT_EQ((steps[{3, 1}]), 1u); // up to where it goes its own way
+  EXPECT_EQ((steps[{0, 1}]), 4u);
+  EXPECT_EQ((steps[{0, 5}]), 12u);
+  // Of too many stages those that the study passes come first.
+  const auto few = preview({study}, workloads(), &known, 4, &others);
+  ASSERT_EQ(few->stages.size(), 4u);
+  for (const auto& x : few->stages)
+    EXPECT_GT(x.trials, 0u);
+  EXPECT_EQ(few->all_stages, found->all_stages);
+}
+
 // Trials that median stopping ends on their way were asked for to the end.
 TEST(Preview, WhatIsAskedForAndNeverTrainedIsNotInTheRate) {
   const auto study = accepted("{y: {uniform: [0, 1]}}",

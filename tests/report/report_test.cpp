@@ -268,6 +268,25 @@ TEST(TrialsCsv, BestFollowsTheDirectionAndIgnoresNaN) {
   EXPECT_EQ(rows[2][6], "");
 }
 
+TEST(TrialsCsv, OfSeveralMetricsEachIsThereWhereTheFirstIsBest) {
+  auto run = sample_run();
+  auto& study = run.studies[0];
+  study.metric = "acc";
+  study.direction = direction::maximize;
+  study.wanted.metrics = {{"acc", direction::maximize},
+                          {"ms", direction::minimize}};
+  study.trials[0].results = {{1, {{"acc", 0.5}, {"ms", 3}}},
+                             {2, {{"acc", 0.75}, {"ms", 4}}}};
+  study.trials[1].results = {};
+  const auto rows = parse_csv(trials_csv(run));
+  EXPECT_EQ(rows[0][7], "best_acc");
+  EXPECT_EQ(rows[0][8], "best_ms");
+  EXPECT_EQ(rows[1][6], "0.75");
+  EXPECT_EQ(rows[1][7], "0.75");
+  EXPECT_EQ(rows[1][8], "4");
+  EXPECT_EQ(rows[2][8], "");
+}
+
 TEST(TrialsCsv, AnEmptyRunHasAHeader) {
   EXPECT_EQ(parse_csv(trials_csv({})).size(), 1u);
 }

@@ -34,6 +34,8 @@ std::string back_to(int version) {
            "ALTER TABLE events DROP COLUMN shared;"
            "ALTER TABLE trials DROP COLUMN shared;"
            "ALTER TABLE checkpoints DROP COLUMN device;"
+           "ALTER TABLE results DROP COLUMN trainer;"
+           "ALTER TABLE results DROP COLUMN time;"
            "ALTER TABLE trials DROP COLUMN chosen;"
            "ALTER TABLE trials DROP COLUMN predicted;"
            "ALTER TABLE trials DROP COLUMN untrained;"
@@ -84,6 +86,10 @@ TEST_P(MigrationTest, AnOldVersionBecomesThePresentWithNothingLost) {
               "a line\n");
     EXPECT_EQ(folder->load_trained(sample_key)->step_seconds(), 0.075);
     EXPECT_EQ(*folder->last_lease_epoch(), 3u);
+    // Who had measured it, and when, nobody knew.
+    EXPECT_EQ(*folder->load_work(sample_key, {node_id{1}}),
+              (std::vector<stored_work>{
+                {node_id{1}, "", 10, 10, std::nullopt, std::nullopt}}));
   }
 }
 

@@ -130,6 +130,63 @@ TEST_F(StateFolderTest, CheckpointsCanBeReplacedAfterRemoval) {
                          stored_checkpoint{node_id{1}, 6, first}}));
 }
 
+TEST_F(StateFolderTest, WorkIsWhoMeasuredWhatAndWhen) {
+  const auto result = [](std::uint64_t id, step_t step, const char* trainer) {
+    return result_added{key, {node_id{id}, step, {{"acc", 1}}, "", trainer}};
+  };
+  commit(*open(), {node_added{key, node(1)}, node_added{key, node(2, 1)},
+                   result(1, 1, "a"), result(1, 2, "a"), result(1, 4, "b"),
+                   result(2, 9, ""),
+                   result(1, 1, "late")}); // the first one counts
+  const auto all = *open()->load_work(key, {node_id{2}, node_id{1}});
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].trainer, "a");
+  EXPECT_EQ(all[0].first, 1u);
+  EXPECT_EQ(all[0].last, 2u);
+  EXPECT_GT(all[0].begin.value(), 1.6e9);
+  EXPECT_LE(*all[0].begin, *all[0].end);
+  EXPECT_EQ(all[1].trainer, "b");
+  EXPECT_EQ(all[1].last, 4u);
+  EXPECT_EQ(all[2].node, node_id{2});
+  EXPECT_EQ(all[2].trainer, "");
+  EXPECT_EQ(open()->load_work(key, {node_id{2}})->size(), 1u);
+  EXPECT_TRUE(open()->load_work("unknown", {node_id{1}})->empty());
+  // Version 7 did not know when.
+  run_sql("UPDATE results SET time = NULL");
+  EXPECT_FALSE(open()->load_work(key, {node_id{1}})->front().begin);
+}
+
+TEST_F(StateFolderTest, EndsAreHowFarTrialsHaveGot) {
+  const auto measured = [](std::uint64_t study, trial_no trial,
+                           std::uint64_t id, step_t at) {
+    return event_added{study_id{study}, key,
+                       trial_measured{trial, node_id{id}, at, {}}};
+  };
+  const auto result = [](std::uint64_t id, step_t step) {
+    return result_added{key, {node_id{id}, step, {{"acc", 1}}, ""}};
+  };
+  const auto of = [](std::uint64_t id, study_phase state) {
+    stored_study x;
+    x.id = study_id{id};
+    x.name = x.metric = "m";
+    x.state = state;
+    return study_saved{x};
+  };
+  commit(*open(), {of(1, study_phase::complete), of(2, study_phase::running),
+                   node_added{key, node(1)}, node_added{key, node(2, 1)},
+                   result(1, 3), result(1, 6), result(2, 9),
+                   measured(1, 0, 1, 3), measured(1, 0, 2, 9),
+                   measured(1, 1, 1, 3), measured(1, 2, 1, 3),
+                   measured(2, 0, 1, 3), measured(2, 1, 1, 6)});
+  EXPECT_EQ(*open()->load_ends(key, false),
+            (std::vector<stored_end>{{node_id{1}, 3, 3},
+                                     {node_id{1}, 6, 1},
+                                     {node_id{2}, 9, 1}}));
+  EXPECT_EQ(*open()->load_ends(key, true),
+            (std::vector<stored_end>{{node_id{1}, 3, 2}, {node_id{2}, 9, 1}}));
+  EXPECT_TRUE(open()->load_ends("unknown", false)->empty());
+}
+
 // -- studies ------------------------------------------------------------------
 
 stored_study some_study(std::uint64_t id, const std::string& name) {
@@ -537,7 +594,8 @@ constexpr auto version_1_sql = R"(
   CREATE TABLE results (workload INTEGER NOT NULL, node INTEGER NOT NULL,
     step INTEGER NOT NULL, device TEXT NOT NULL,
     PRIMARY KEY (workload, node, step)) STRICT, WITHOUT ROWID;
-  INSERT INTO results VALUES (3, 1, 5, 'cpu'), (3, 0, 0, 'cpu');
+  INSERT INTO results (workload, node, step, device)
+    VALUES (3, 1, 5, 'cpu'), (3, 0, 0, 'cpu');
   CREATE TABLE metrics (workload INTEGER NOT NULL, node INTEGER NOT NULL,
     step INTEGER NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (workload, node, step, name)) STRICT, WITHOUT ROWID;

@@ -80,6 +80,20 @@ space: {lr: {choice: [0.5]}}
 algorithm: grid
 """
 
+# One that wants two metrics, and a third to keep within bounds; its sampler
+# says how it came to its values.
+SEVERAL = """
+study: several
+workload: {python: 'train.py:train', python_executable: PYTHON}
+objective: [{metric: value, direction: maximize},
+            {metric: size, direction: minimize}]
+constraints: ['value <= 1.2']
+steps: {max: 2}
+space: {lr: {uniform: [0.1, 0.9]}, width: {choice: [1, 2, 4]}}
+algorithm: tpe
+budget: {trials: 24}
+"""
+
 # One that is only looked at: 9 + 5 + 3 steps, in five stages.
 PLANNED = """
 study: planned
@@ -202,18 +216,22 @@ class Browser(unittest.TestCase):
         cls.trained = pathlib.Path(folder.name)
         if TRAINER:
             write_study(cls.trained, "train.py", CODE, "study.yaml", STUDY)
-            subprocess.run([HIPPO, "run", "study.yaml", "--quiet", "--state",
-                            "state", "--trainers", "2"], cwd=cls.trained,
-                           check=True, capture_output=True)
+            write_study(cls.trained, "train.py", CODE, "several.yaml", SEVERAL)
+            # The one of several metrics in a folder of its own.
+            for name, state in ("study", "state"), ("several", "several"):
+                subprocess.run([HIPPO, "run", f"{name}.yaml", "--quiet",
+                                "--state", state, "--trainers", "2"],
+                               cwd=cls.trained, check=True,
+                               capture_output=True)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_study(self):
+    def run_study(self, which="state"):
         """A state folder in which a study was run."""
-        shutil.copytree(self.trained / "state", self.folder / "state")
+        shutil.copytree(self.trained / which, self.folder / "state")
 
     def change(self, script):
         """Changes what is stored, by SQL."""
@@ -273,8 +291,9 @@ class Browser(unittest.TestCase):
         page.get_by_label("Study file", exact=True).fill(PLANNED)
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_text("unique steps: 17")).to_be_visible()
-        expect(page.get_by_text("5 stages, each trial trained to its end")
-               ).to_be_visible()
+        expect(page.get_by_text("5 stages, 5 of them of this study, each "
+                                "trial of it trained to its end: 17 steps are "
+                                "new, 0 shared")).to_be_visible()
         self.assert_drawn(page)
         self.assert_accessible(page)
         page.get_by_label("Study file", exact=True).fill(PLANNED + "steps: 3")
@@ -326,7 +345,7 @@ class Browser(unittest.TestCase):
             ".legend")
         for kind, words in (
                 ("value", "worst"), ("trials", "2"), ("seconds", "0:0"),
-                ("device", " s"), ("trainer", "not in the last hour"),
+                ("device", " s"), ("trainer", ":"),
                 ("study", "this one alone"), ("best", "best")):
             page.get_by_label("colour").select_option(kind)
             expect(colours).to_contain_text(words)
@@ -383,6 +402,8 @@ class Browser(unittest.TestCase):
                ).to_be_visible()
         way = page.get_by_role("region", name="Stages of the trial")
         expect(way).to_contain_text("width=3")
+        # Who trained it and when is known long after.
+        expect(way).to_contain_text(re.compile(r":\d+: steps? 1.*, \d"))
         expect(page.locator("section").filter(has_text="What it printed")
                .locator("pre")).to_contain_text("at 1 with 3")
         happened = page.get_by_role("region", name="What happened").get_by_role(
@@ -412,6 +433,137 @@ class Browser(unittest.TestCase):
         page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("heading", name="small CANCELLED")
                ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_several_metrics(self):
+        self.run_study("several")
+        service = self.serve()
+        with urllib.request.urlopen(service.url + "api/studies/1") as answer:
+            front = json.load(answer)["front"]
+        points = len(front["points"])
+        self.assertGreater(points, 1)
+        page = self.open(service)
+        studies = page.get_by_role("region", name="Studies")
+        expect(studies).to_contain_text(re.compile(
+            f"front of {points} hypervolume [0-9.]+"))
+        page.get_by_role("link", name="several").click()
+        expect(page.get_by_text("maximize value, minimize size, value <= 1.2")
+               ).to_be_visible()
+        card = page.locator("section").filter(has=page.get_by_role(
+            "heading", name="Pareto front"))
+        # Its goals are the axes, and their directions its own.
+        card.scroll_into_view_if_needed()
+        expect(card.locator("svg")).to_contain_text(
+            "size (less is better)")
+        expect(card.locator("svg")).to_contain_text(
+            "value (more is better)")
+        expect(card).to_contain_text(re.compile(
+            rf"{points} of \d+ results are beaten by none, hypervolume"))
+        expect(card.locator(".legend")).to_contain_text("the study's front")
+        expect(card.locator(".legend")).to_contain_text("breaks value <= 1.2")
+        card.get_by_text("As a table").click()
+        table = page.get_by_role("region", name="Pareto front, as a table")
+        expect(table).to_contain_text("keeps the constraints")
+        shown = {tuple(row.split("\t")[:2]) for row in
+                 table.locator("tbody").inner_text().splitlines()
+                 if row.split("\t")[4:5] == ["yes"]}
+        self.assertEqual({(str(x["trial"]), str(x["step"]))
+                          for x in front["points"]}, shown)
+        # How its sampler came to its values, as `hippo trials` has it.
+        heads = page.get_by_role("region", name="Trials", exact=True
+                                 ).get_by_role("columnheader")
+        self.assertEqual(["chosen", "predicted", "untrained"],
+                         heads.all_inner_texts()[-3:])
+        expect(page.get_by_role("region", name="Trials", exact=True)
+               ).to_contain_text("model")
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_preview_is_drawn_among_what_is_there(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service)
+        page.get_by_text("Submit a study").click()
+        # Six of nine trials are there; those of another width begin anew.
+        text = self.stored_text().replace("[1, 2, 3]", "[1, 2, 5]")
+        self.assertIn("[1, 2, 5]", text)
+        page.get_by_label("Study file", exact=True).fill(text)
+        page.get_by_role("button", name="Preview").click()
+        submit = page.locator("details").filter(has_text="Submit a study")
+        colours = submit.locator(".legend")
+        expect(colours).to_contain_text("of other studies alone: ")
+        expect(colours).to_contain_text("shared, trained already: 30 steps")
+        expect(colours).to_contain_text("new: 15 steps")
+        expect(submit).to_contain_text("15 steps are new, 30 shared with what")
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        submit.get_by_label("without other studies").check()
+        expect(colours).not_to_contain_text("of other studies alone")
+        self.assert_drawn(page)
+        self.assertEqual([], page.troubles)
+
+    def stored_text(self):
+        """The study file of the study that was run, with its code."""
+        base = sqlite3.connect(self.folder / "state/hippo.db")
+        (text,) = base.execute("SELECT text FROM studies").fetchone()
+        base.close()
+        return text
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_news_take_nothing_from_who_reads(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        expect(trials.get_by_role("row")).to_have_count(10)
+        link = trials.get_by_role("link", name="4", exact=True)
+        link.focus()
+        page.evaluate("""() => getSelection().selectAllChildren(
+            document.querySelector("h1").nextSibling)""")
+        marked = page.evaluate("String(getSelection())")
+        self.assertIn("study 1", marked)
+        self.change("UPDATE trials SET best_value = 77 WHERE trial = 0;")
+        expect(trials.get_by_role("cell", name="77", exact=True)
+               ).to_be_visible()
+        expect(link).to_be_focused()
+        self.assertEqual(marked, page.evaluate("String(getSelection())"))
+        # Nor does a row that goes to another place.
+        trials.get_by_role("button", name="best", exact=True).click()
+        link.focus()
+        self.change("UPDATE trials SET best_value = 99 WHERE trial = 4;")
+        expect(trials.get_by_role("cell", name="99", exact=True)
+               ).to_be_visible()
+        expect(link).to_be_focused()
+        page.goto(service.url + "#/")
+        name = page.get_by_role("link", name="small")
+        name.focus()
+        self.change("UPDATE studies SET weight = 77;")
+        expect(page.get_by_role("cell", name="77", exact=True)
+               ).to_be_visible()
+        expect(name).to_be_focused()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_errors_of_trainers_are_counted(self):
+        write_study(self.folder, "train.py", CODE, "study.yaml", STUDY)
+        service = self.serve()
+        trainer = subprocess.Popen(
+            [TRAINER, "--connect", service.door("trainers")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        subprocess.run([HIPPO, "submit", "study.yaml", "--server",
+                        service.door("clients")], cwd=self.folder, check=True,
+                       capture_output=True)
+        page = self.open(service, "#/trainers")
+        does = page.get_by_role("region", name="Trainers")
+        expect(does).to_contain_text("width 3 is one too many")
+        errors = does.locator("tbody tr").nth(1).locator("td:nth-last-child(2)")
+        expect(errors).to_have_text(re.compile(r"^[1-9]\d*$"))
+        self.assert_accessible(page)
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -516,6 +668,12 @@ class Browser(unittest.TestCase):
         region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
         expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
                ).to_be_visible()
+        # And in every other view.
+        for view, title in (("study/1/trial/9", "Trial 9"),
+                            ("trainers", "Trainers"), ("", "Studies")):
+            page.goto(f"{service.url}#/{view}")
+            expect(page).to_have_title(f"{title} · Hippo")
+            self.assert_drawn(page, may_be_empty=True)
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -543,6 +701,23 @@ class Browser(unittest.TestCase):
         trials.scroll_into_view_if_needed()
         expect(trials.get_by_role("cell", name="88", exact=True)
                ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    def test_a_view_says_that_it_loads_and_why_it_cannot(self):
+        service = self.serve()
+        page = self.open(service)
+        held = []
+        page.route("**/api/trainers", held.append)
+        page.get_by_role("link", name="Trainers").click()
+        expect(page.get_by_text("Loading …")).to_be_visible()
+        # Playwright hands requests over while it is asked something.
+        wait_for("the question", lambda: page.evaluate("1") and held)
+        held[0].fulfill(status=503, json={"error": "too much at a time"})
+        expect(page.get_by_role("alert")).to_have_text("too much at a time")
+        expect(page.get_by_text("Loading …")).to_have_count(0)
+        page.unroute_all()
+        page.get_by_role("link", name="Studies").click()
+        expect(page.get_by_text("There is no study yet")).to_be_visible()
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
@@ -716,10 +891,15 @@ class Visitors(unittest.TestCase):
             page.set_default_timeout(1000 * PATIENCE)
             page.goto(f"http://127.0.0.1:{self.port}/")
             expect(page.get_by_role("alert")).to_contain_text("needs a token")
-            page.goto(f"http://127.0.0.1:{self.port}/{self.token()[1]}")
+            name, link, _ = self.token()
+            page.goto(f"http://127.0.0.1:{self.port}/{link}")
             expect(page.get_by_text("There is no study yet")).to_be_visible()
             self.assertNotIn("token", page.url)
             expect(page.get_by_text("Submit a study")).to_be_hidden()
+            # One that is revoked ends what is open, at the next question.
+            self.hippo("rm", name)
+            page.get_by_role("link", name="Trainers").click()
+            expect(page.get_by_role("alert")).to_contain_text("needs a token")
             browser.close()
 
 

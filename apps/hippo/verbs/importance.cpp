@@ -14,6 +14,7 @@ namespace {
 struct importance_arguments {
   study_argument of;
   step_t at = 0;
+  std::string metric;
   listing_options listing;
 };
 
@@ -40,7 +41,7 @@ std::string question(const nlohmann::ordered_json& x) {
 
 int importance(importance_arguments& x) {
   return with_study(x.of, [&](client&, study_handle& study) {
-    const auto text = study.importance(x.at);
+    const auto text = study.importance(x.at, x.metric);
     if (!text)
       return refuse(text.failure());
     const auto found = read_json(*text);
@@ -64,6 +65,9 @@ void add_importance(verb_table& verbs) {
                  "Compare trials as they were measured at this step (default: "
                  "the last one at which nine tenths of them were)")
     ->check(CLI::PositiveNumber);
+  verb->add_option("--metric", x->metric,
+                   "Which trials are the best by this metric of the study's "
+                   "goals (default: the first one)");
   x->listing.add_to(*verb);
 }
 

@@ -23,6 +23,7 @@ struct simulate_options {
   simulation what;
   std::string report = "hippo-simulation"; ///< folder
   std::string measurements; ///< file for what is measured; empty: none
+  std::string estimates;    ///< file for when studies were to end; empty: none
 };
 
 /// Simulates, writes the report and prints the summary.
@@ -30,12 +31,18 @@ struct simulate_options {
 int simulate_and_report(const simulate_options& options) {
   std::vector<simulated_measurement> measured;
   const bool watches = !options.measurements.empty();
+  estimate_watch estimates;
   const auto record
-    = simulate(options.what, nullptr, watches ? &measured : nullptr);
+    = simulate(options.what, nullptr, watches ? &measured : nullptr,
+               options.estimates.empty() ? nullptr : &estimates);
   if (!record)
     return fail(record.failure(), exit_failed);
   if (watches)
     if (auto written = write_measurements(measured, options.measurements);
+        !written)
+      return fail(written.failure(), exit_failed);
+  if (!options.estimates.empty())
+    if (auto written = write_estimates(estimates.told(), options.estimates);
         !written)
       return fail(written.failure(), exit_failed);
   if (auto written = write_report(*record, options.report); !written)
@@ -106,6 +113,9 @@ void add_simulate(verb_table& verbs) {
     ->capture_default_str();
   verb->add_option("--measurements", x->options.measurements,
                    "File for what trainers measure, and when: CSV");
+  verb->add_option("--estimates", x->options.estimates,
+                   "File for how long studies would take yet, as `hippo show` "
+                   "would have said meanwhile: CSV");
   x->input.common.add_to(*verb);
 }
 

@@ -368,10 +368,12 @@ expected<std::string> study_handle::export_json() {
   });
 }
 
-expected<std::string> study_handle::importance(step_t step) {
-  return impl_->call<std::string>(repeating::yes, [this, step](session& x) {
+expected<std::string> study_handle::importance(step_t step,
+                                               const std::string& metric) {
+  return impl_->call<std::string>(repeating::yes, [&, this](session& x) {
     auto request = x.study(id_).importanceRequest();
     request.setStep(step);
+    request.setMetric(metric);
     return request.send().then(
       [](auto&& answer) -> std::string { return answer.getJson(); });
   });

@@ -318,7 +318,9 @@ public:
   /// hyper-parameter, as JSON: see docs/http.md.
   /// @param step those measured there; 0: at the last one at which nine tenths
   ///             of the trials were
-  expected<std::string> importance(step_t step = 0);
+  /// @param metric of the study's goals that is looked at; empty: the first
+  expected<std::string> importance(step_t step = 0,
+                                   const std::string& metric = {});
 
   /// Returns what the page shows of the study, by columns, as JSON.
   /// @param what `table`, `curves`, `tree`, `front`, ...: see docs/http.md

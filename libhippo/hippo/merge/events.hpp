@@ -85,6 +85,7 @@ struct granted {
   /// Mean time until it is interrupted; 0: it is not known.
   double seconds_between_interruptions = 0;
   double price = 0; ///< of an hour of it; 0: nothing, or it is not known
+  std::string name{}; ///< by which people know the trainer
 };
 /// A trainer is gone.
 struct lost {
@@ -146,6 +147,11 @@ struct cool_down_trainer {
 struct blame_trainer {
   trainer_id trainer{};
   std::string why;
+};
+/// A lease has failed on the trainer, whoever is to blame.
+struct note_failure {
+  trainer_id trainer{};
+  std::string why; ///< a line
 };
 /// The trainer makes no progress; it is not the merger's any more.
 struct give_back_stalled {
@@ -214,7 +220,7 @@ using any_merge_effect = std::variant<
   merge_effect::send_lease, merge_effect::send_stop, merge_effect::send_cancel,
   merge_effect::send_ack, merge_effect::release_trainer,
   merge_effect::cool_down_trainer, merge_effect::blame_trainer,
-  merge_effect::give_back_stalled,
+  merge_effect::note_failure, merge_effect::give_back_stalled,
   merge_effect::note_alive, merge_effect::announce_demand,
   merge_effect::commit, merge_effect::offer_capacity,
   merge_effect::notify_quiesced, merge_effect::notify_spent,

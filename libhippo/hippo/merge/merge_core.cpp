@@ -175,6 +175,7 @@ void merge_core::on(merge_event::granted& x) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(x.trainer);
+  names_[x.trainer] = std::move(x.name);
   between_interruptions_[x.trainer] = x.seconds_between_interruptions;
   ledger_.set_price(x.trainer, x.price);
   kinds_.add_trainer(x.trainer, std::move(x.kind));

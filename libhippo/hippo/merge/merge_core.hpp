@@ -149,7 +149,9 @@ private:
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.
-  void keep(const stop_report& x, const std::optional<recorded>& news);
+  /// @param trainer whose name is known that made it; null: it is not
+  void keep(const stop_report& x, const std::optional<recorded>& news,
+            const std::string* trainer = nullptr);
   void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
   /// What has failed under others' settings is tried again under the study's.
@@ -206,6 +208,7 @@ private:
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
   placement_facts facts_; ///< likewise, with the next demand
   std::uint64_t facts_version_ = 0; ///< of `estimates_`
+  std::map<trainer_id, std::string> names_; ///< of trainers that are here
   /// Mean times until its trainers are interrupted, as far as the pool knows.
   std::map<trainer_id, double> between_interruptions_;
   /// The pool grants what it has before it answers.

@@ -282,6 +282,7 @@ void merge_core::release(trainer_id x) {
 /// Forgets what is known of a trainer that has no lease any more.
 void merge_core::forget_trainer(trainer_id x) {
   kinds_.remove_trainer(x);
+  names_.erase(x);
   usage_.forget(x);
   between_interruptions_.erase(x);
   ledger_.forget_price(x);

@@ -222,14 +222,17 @@ void merge_core::compare_kinds() {
 }
 
 void merge_core::keep(const stop_report& x,
-                      const std::optional<recorded>& news) {
+                      const std::optional<recorded>& news,
+                      const std::string* trainer) {
   assert(names_its_own_file(x) && (!news || news->node == x.node));
   if (news && (news->measured || news->saved))
     kinds_.keep(news->node, x.device);
   if (news && !x.output.empty())
     outbox_.add(output_added{key_, {news->node, x.at, x.output}});
   if (news && news->measured)
-    outbox_.add(result_added{key_, {news->node, x.at, x.values, x.device}});
+    outbox_.add(result_added{key_,
+                             {news->node, x.at, x.values, x.device,
+                              trainer ? *trainer : std::string{}}});
   if (!x.saved)
     return;
   if (news && news->saved) {
@@ -323,7 +326,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   const auto news = plan_.record(x);
   if (news && x.saved)
     progress.saved = x.at;
-  keep(x, news);
+  keep(x, news, &names_[lease.trainer]);
   outbox_.acknowledge(from, ack{x.lease, x.at});
   reconcile();
   const auto& next = lease.work.stages[stage_index(lease.work, x.at + 1)];
@@ -361,8 +364,11 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     });
   // What fails takes no device time, or little: it would always be next.
   if (end.failure->code != errc::cancelled
-      && end.failure->code != errc::diverged)
+      && end.failure->code != errc::diverged) {
     ledger_.charge(x.id(), fair_shares::quantum_seconds);
+    effects_.push_back(merge_effect::note_failure{
+      x.trainer, first_line(end.failure->message)});
+  }
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);

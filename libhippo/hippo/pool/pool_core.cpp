@@ -219,7 +219,8 @@ void pool_core::grant_idle(time_point now, effects& out) {
     shares_.hold(*first, 1);
     shares_.set_waiting(*first, merger.wanted > 0);
     out.emplace_back(grant{merger.id, number, x.record.device,
-                           between_interruptions_of(x), x.record.price});
+                           between_interruptions_of(x), x.record.price,
+                           x.record.name});
   }
 }
 
@@ -588,6 +589,14 @@ pool_core::effects pool_core::blame(trainer_id number, const std::string& why,
   share(now, out);
   checked();
   return out;
+}
+
+void pool_core::note_failure(trainer_id number, const std::string& why) {
+  auto* x = find_connected(number);
+  if (!x)
+    return;
+  ++x->record.failures;
+  x->record.failed = why;
 }
 
 pool_core::effects pool_core::review(bool ends_cool_down, time_point now) {

@@ -90,7 +90,8 @@ public:
     std::string kind{}; ///< of its device
     /// Mean time until it is interrupted: lost, or told to go; 0: not known.
     double seconds_between_interruptions = 0;
-    double price = 0; ///< of an hour; 0: nothing, or it is not known
+    double price = 0;   ///< of an hour; 0: nothing, or it is not known
+    std::string name{}; ///< of the trainer: host and process
     friend bool operator==(const grant&, const grant&) = default;
   };
 
@@ -222,6 +223,9 @@ public:
   /// The trainer has failed at what another one could do: it is sick, and is
   /// given no work for a while, longer each time.
   effects blame(trainer_id x, const std::string& why, time_point now);
+
+  /// A lease has failed on the trainer, whoever is to blame: it is counted.
+  void note_failure(trainer_id x, const std::string& why);
 
   /// A review that was asked for is due.
   /// @param ends_cool_down as it was asked for

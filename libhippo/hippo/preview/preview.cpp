@@ -96,11 +96,49 @@ void restore(search_plan& plan, const stored_plan& known) {
     plan.restore_result(x.node, x.step, x.values);
 }
 
-/// Adds the stages of a plan, each with what changes in it.
-void add_stages(const search_plan& plan, std::size_t most, merged_work& to) {
+/// Returns the values on the way to a node, and to the state it is left at.
+std::vector<segment> way_to(const search_plan& plan, node_id id) {
+  std::vector<segment> result;
+  for (plan_node room; id != root_node; id = plan.peek(id, room).parent)
+    result.push_back({plan.peek(id, room).begin, plan.config_of(id)});
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+/// Adds the trials of other studies, of which it is known how far they get.
+/// @returns their study
+study_no add_others(search_plan& plan, const std::vector<stored_end>& ends) {
+  const auto study = plan.add_study({1, {1}});
+  for (const auto& x : ends) {
+    if (x.node == root_node || !plan.has_node(x.node))
+      continue;
+    const auto way = way_to(plan, x.node);
+    const auto strand = plan.node(x.node).strand;
+    for (std::uint64_t i = 0; i < x.trials; ++i)
+      plan.cover(plan.add_trial(study, way, strand), x.step);
+  }
+  return study;
+}
+
+/// Adds the stages of a plan, each with what changes in it: of too many first
+/// those that the studies pass.
+/// @param others the study that stands for all others, if it is there
+void add_stages(const search_plan& plan, std::optional<study_no> others,
+                std::size_t most, merged_work& to) {
   const auto all = overview(plan);
   const auto first = to.all_stages;
   to.all_stages += all.size();
+  const auto of_others = [&](const overview_stage& x) {
+    return others && x.studies.back() == *others ? x.trials_of.back() : 0;
+  };
+  std::vector<bool> shown(all.size());
+  auto room_left = most - std::min(most, to.stages.size());
+  for (const bool is_new : {true, false})
+    for (const auto& x : all)
+      if (room_left > 0 && (x.trials > of_others(x)) == is_new) {
+        shown[x.id - 1] = true;
+        --room_left;
+      }
   configuration seen; // each hyper-parameter as it was met first
   std::set<std::string> varied;
   for (const auto& x : all)
@@ -118,16 +156,17 @@ void add_stages(const search_plan& plan, std::size_t most, merged_work& to) {
       known[x.parent] = std::max(known[x.parent], x.begin);
   }
   for (const auto& x : all) {
-    if (to.stages.size() >= most)
-      return;
+    if (!shown[x.id - 1])
+      continue;
     configuration before;
     if (x.parent != 0)
       before = plan.config_of(all[x.parent - 1].node);
     to.stages.push_back(
       {first + x.id, x.parent == 0 ? 0 : first + x.parent, x.begin, x.end,
-       std::clamp(known[x.node], x.begin, x.end), x.trials,
+       std::clamp(known[x.node], x.begin, x.end), x.trials - of_others(x),
        stage_label(plan.config_of(x.node), x.parent == 0 ? nullptr : &before,
-                   varied)});
+                   varied),
+       of_others(x)});
   }
 }
 
@@ -135,7 +174,9 @@ void add_stages(const search_plan& plan, std::size_t most, merged_work& to) {
 merged_work merge(const std::vector<accepted_study>& studies,
               const std::vector<study_trials>& trials,
               const std::map<std::string, stored_plan>* known,
-              std::size_t stages_max = 0) {
+              std::size_t stages_max = 0,
+              const std::map<std::string, std::vector<stored_end>>* others
+              = nullptr) {
   std::map<std::string, search_plan> plans; // by workload key
   for (const auto& x : studies) {
     const auto key = key_of(x.spec().workload);
@@ -172,13 +213,18 @@ merged_work merge(const std::vector<accepted_study>& studies,
     sum_of_studies += x.unique_steps;
     set_rate(x);
   }
-  for (const auto& [key, plan] : plans) {
+  for (auto& [key, plan] : plans) {
     add(result.all, plan.figures());
     if (known != nullptr)
       result.all.known_steps
         = result.all.known_steps.value_or(0) + plan.restored_steps();
-    if (stages_max > 0)
-      add_stages(plan, stages_max, result);
+    if (stages_max == 0)
+      continue;
+    std::optional<study_no> of_others; // after all figures: it is in none
+    if (const auto i = others ? others->find(key) : decltype(others->end()){};
+        others && i != others->end())
+      of_others = add_others(plan, i->second);
+    add_stages(plan, of_others, stages_max, result);
   }
   result.all.k_wise_merge_rate
     = rates_of(result.all.delivered_steps, result.all.unique_steps,
@@ -241,7 +287,9 @@ private:
 expected<preview_record> preview(const std::vector<accepted_study>& studies,
                        const std::vector<workload_descriptor>& workloads,
                        const std::map<std::string, stored_plan>* known,
-                       std::size_t stages_max) {
+                       std::size_t stages_max,
+                       const std::map<std::string, std::vector<stored_end>>*
+                         others) {
   const error too_much{errc::resource_exhausted,
                        "too much to preview: more than "
                          + std::to_string(preview_events_max)
@@ -270,7 +318,7 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
       std::fill(ends.begin(), ends.end(), last);
     asked = ends;
   }
-  auto whole = merge(studies, full, known, stages_max);
+  auto whole = merge(studies, full, known, stages_max, others);
   const bool stops_early
     = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;

@@ -24,6 +24,8 @@ inline constexpr std::uint64_t preview_events_max = 2'000'000;
 /// @param known what has been trained, by workload key; null: nobody knows, and
 ///              no known steps are said
 /// @param stages_max so many stages of their tree are wanted at most
+/// @param others how far trials of other studies get, by workload key, in the
+///               nodes of `known`: the tree has them too; null: it has not
 /// @returns `errc::resource_exhausted` if that takes more than
 ///          `preview_events_max`
 /// @complexity O(trials * segments + size of `known`)
@@ -31,6 +33,8 @@ expected<preview_record>
 preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr,
-        std::size_t stages_max = 0);
+        std::size_t stages_max = 0,
+        const std::map<std::string, std::vector<stored_end>>* others
+        = nullptr);
 
 } // namespace hippo

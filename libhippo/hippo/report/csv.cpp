@@ -28,6 +28,16 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// What a trial has measured of a metric at a step, empty if nothing.
+std::string value_at(const trial_record& trial, step_t step,
+                     const std::string& metric) {
+  for (const auto& x : trial.results)
+    if (x.step == step)
+      if (const auto i = x.values.find(metric); i != x.values.end())
+        return to_text(i->second);
+  return {};
+}
+
 } // namespace
 
 std::string csv_row(const std::vector<std::string>& fields) {
@@ -49,6 +59,14 @@ std::string trials_csv(const run_record& x) {
   std::vector<std::string> header{"study",     "trial",        "state",
                                   "steps",     "shared_steps", "best_step",
                                   "best_value"};
+  std::vector<std::string> goals; // of studies that have several
+  for (const auto& study : x.studies)
+    if (study.wanted.metrics.size() > 1)
+      for (const auto& goal : study.wanted.metrics)
+        if (!has(goals, goal.metric))
+          goals.push_back(goal.metric);
+  for (const auto& name : goals)
+    header.push_back("best_" + name);
   for (auto name : params) {
     // Two columns of one name would be useless to most readers.
     while (has(header, name))
@@ -66,6 +84,8 @@ std::string trials_csv(const run_record& x) {
                                       std::to_string(trial.shared_steps),
                                       best ? std::to_string(best->step) : "",
                                       best ? to_text(best->value) : ""};
+      for (const auto& name : goals)
+        fields.push_back(best ? value_at(trial, best->step, name) : "");
       for (const auto& name : params)
         fields.push_back(trial.params.is_object() && trial.params.contains(name)
                            ? plain_text(trial.params[name])

@@ -60,6 +60,7 @@ json to_json(const std::vector<planned_stage>& x, std::uint64_t all) {
           {"begin", column(x, &planned_stage::begin)},
           {"end", column(x, &planned_stage::end)},
           {"known_to", column(x, &planned_stage::known_to)},
+          {"others", column(x, &planned_stage::others)},
           {"trials", column(x, &planned_stage::trials)},
           {"label", column(x, &planned_stage::label)}};
 }

@@ -50,8 +50,9 @@ struct planned_stage {
   step_t begin = 0;
   step_t end = 0;
   step_t known_to = 0; ///< up to here it is trained already
-  std::uint64_t trials = 0; ///< that pass it
+  std::uint64_t trials = 0; ///< of the studies that pass it; 0: only others do
   std::string label;        ///< what changes in it
+  std::uint64_t others = 0; ///< trials of other studies that pass it
 };
 
 /// What `hippo preview` shows, before anything is spent.
@@ -74,8 +75,8 @@ struct preview_record {
 /// simulated, `times` with `trainers`, `merged` and `alone`, each with
 /// `wall_seconds`, `device_seconds` and `lower_bound_seconds` (null if not
 /// known); where there are stages, `tree` with `all_nodes` and, by columns,
-/// `id`, `parent`, `begin`, `end`, `known_to`, `trials` and `label`. Two-space
-/// indented.
+/// `id`, `parent`, `begin`, `end`, `known_to`, `trials`, `others` and `label`.
+/// Two-space indented.
 std::string preview_json(const preview_record& x);
 
 /// A table of the same, at most 80 columns wide.

@@ -138,6 +138,8 @@ struct trainer_record {
   bool left = false;  ///< it ended in good order before the end
   std::string stalled; ///< why it is given no work; empty if it is
   std::string sick; ///< what it failed at that others could do; empty: nothing
+  std::uint64_t failures = 0; ///< leases that failed on it, for whatever reason
+  std::string failed{};       ///< why the last of them did; empty: none has
   std::uint64_t memory_bytes = 0; ///< of its device; 0: unknown
   std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
   std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none

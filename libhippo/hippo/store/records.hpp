@@ -33,6 +33,26 @@ struct stored_result {
   step_t step = 0;
   metrics values;     ///< kept bit for bit, NaN too
   std::string device; ///< kind of device that measured it
+  std::string trainer{}; ///< that trained and measured it; empty: unknown
+};
+
+/// What a trainer has done on a node of a plan: measurements that it made.
+struct stored_work {
+  node_id node{};
+  std::string trainer; ///< empty: nobody knows
+  step_t first = 0;    ///< the first state that it measured
+  step_t last = 0;
+  std::optional<double> begin; ///< when, in seconds since 1970, if it is known
+  std::optional<double> end;
+  friend bool operator==(const stored_work&, const stored_work&) = default;
+};
+
+/// A state of a plan at which trials have got no further by now.
+struct stored_end {
+  node_id node{};
+  step_t step = 0;
+  std::uint64_t trials = 0; ///< of all the studies that were asked for
+  friend bool operator==(const stored_end&, const stored_end&) = default;
 };
 
 /// What a study has heard of one metric at one state of a trial.

@@ -28,7 +28,7 @@ constexpr auto tables_sql = R"(
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE results (
     workload INTEGER NOT NULL, node INTEGER NOT NULL, step INTEGER NOT NULL,
-    device TEXT NOT NULL,
+    device TEXT NOT NULL, trainer TEXT NOT NULL DEFAULT '', time REAL,
     PRIMARY KEY (workload, node, step),
     FOREIGN KEY (workload, node) REFERENCES nodes
   ) STRICT, WITHOUT ROWID;
@@ -108,7 +108,8 @@ constexpr auto from_version_1_sql = R"(
   INSERT INTO nodes SELECT id, 0, NULL, 0, 0, x'' FROM old_workloads;
   INSERT INTO nodes SELECT workload, node, parent, begin, root_tag,
     configuration FROM old_nodes ORDER BY workload, node;
-  INSERT INTO results SELECT * FROM old_results;
+  INSERT INTO results (workload, node, step, device)
+    SELECT * FROM old_results;
   INSERT INTO checkpoints (workload, node, step, file, bytes, digest)
     SELECT * FROM old_checkpoints;
   INSERT INTO studies (name, file, text, metric, direction, state, weight,
@@ -176,11 +177,14 @@ constexpr auto from_version_5_sql = R"(
   ALTER TABLE studies ADD COLUMN algorithm TEXT NOT NULL DEFAULT '';
 )";
 
-// Version 7 kept neither what studies had cost nor when they were submitted.
+// Version 7 kept neither what studies had cost nor when they were submitted,
+// and not which trainer had measured a state, and when.
 
 constexpr auto from_version_7_sql = R"(
   ALTER TABLE studies ADD COLUMN cost REAL NOT NULL DEFAULT 0;
   ALTER TABLE studies ADD COLUMN submitted REAL NOT NULL DEFAULT 0;
+  ALTER TABLE results ADD COLUMN trainer TEXT NOT NULL DEFAULT '';
+  ALTER TABLE results ADD COLUMN time REAL;
 )";
 
 /// Goes from version 1 to the present one at once.

@@ -23,45 +23,6 @@ constexpr std::size_t listed_names_max = 10;
 
 namespace fs = std::filesystem;
 
-/// Reads all rows of a query.
-template <class T, class Bind, class Read>
-expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
-                                  Read&& read) {
-  if (!query)
-    return query.failure();
-  bind(*query);
-  std::vector<T> result;
-  for (;;) {
-    auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    auto row = read(*query);
-    if (!row)
-      return row.failure();
-    result.push_back(std::move(*row));
-  }
-}
-
-/// Reads the first row of a query, if there is one.
-template <class T, class Bind, class Read>
-expected<std::optional<T>> read_first(expected<sql_statement> query,
-                                      Bind&& bind, Read&& read) {
-  if (!query)
-    return query.failure();
-  bind(*query);
-  const auto found = query->step();
-  if (!found)
-    return found.failure();
-  if (!*found)
-    return std::optional<T>{};
-  expected<T> row = read(*query);
-  if (!row)
-    return row.failure();
-  return std::optional<T>{std::move(*row)};
-}
-
 expected<std::uint64_t> first_number(const sql_statement& row) {
   return row.number(0);
 }
@@ -475,29 +436,6 @@ state_reader::find_nodes(const std::string& workload_key,
     result.push_back(std::move(*node));
   }
   return result;
-}
-
-expected<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
-state_reader::load_sharing(const std::string& workload_key) {
-  using pair = std::pair<std::uint64_t, std::uint64_t>;
-  const auto workload = find_workload(workload_key);
-  if (!workload)
-    return workload.failure();
-  if (!*workload)
-    return std::vector<pair>{};
-  return read_all<pair>(
-    database_.prepare(
-      "WITH RECURSIVE passed(node, study) AS ("
-      " SELECT node, study FROM events WHERE workload = ?1 AND kind = ?2"
-      " UNION SELECT n.parent, p.study FROM passed p JOIN nodes n"
-      "  ON n.workload = ?1 AND n.node = p.node WHERE n.parent > 0)"
-      " SELECT node, study FROM passed ORDER BY node, study"),
-    [&](sql_statement& x) {
-      x.bind(1, **workload).bind_text(2, measured_kind);
-    },
-    [](const sql_statement& row) -> expected<pair> {
-      return pair{row.number(0), row.number(1)};
-    });
 }
 
 expected<std::optional<std::string>> state_reader::load_front(study_id study) {

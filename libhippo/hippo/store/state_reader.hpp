@@ -87,6 +87,19 @@ public:
   expected<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
   load_sharing(const std::string& workload_key);
 
+  /// Returns who has trained these nodes of a workload's plan, by what they
+  /// measured: in the order of the nodes, and on each of the first states.
+  /// @complexity O(results on the nodes)
+  expected<std::vector<stored_work>>
+  load_work(const std::string& workload_key, const std::vector<node_id>& ids);
+
+  /// Returns how far the trials of studies have got in a workload's plan, by
+  /// node and step.
+  /// @param ended whether only those of studies that have ended are wanted
+  /// @complexity O(events)
+  expected<std::vector<stored_end>>
+  load_ends(const std::string& workload_key, bool ended);
+
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.
   expected<std::optional<stored_trial>> load_best(const stored_study& study);

@@ -120,7 +120,8 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
     {&writers_.add_result,
-     "INSERT INTO results VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+     "INSERT INTO results VALUES (?, ?, ?, ?, ?,"
+     " (julianday('now') - 2440587.5) * 86400.0) ON CONFLICT DO NOTHING"},
     {&writers_.add_metric, add_metric_sql},
     {&writers_.add_checkpoint,
      "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -263,6 +264,7 @@ expected<std::monostate> state_writer::write(const result_added& x,
                 .bind(2, result.node)
                 .bind(3, result.step)
                 .bind_text(4, result.device)
+                .bind_text(5, result.trainer)
                 .run();
   // The first one counts, metrics and all.
   if (!done || database_.changes() == 0)

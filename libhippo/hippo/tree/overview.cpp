@@ -43,6 +43,7 @@ std::vector<overview_stage> overview(const search_plan& plan) {
                                                     : std::next(i)->first;
       for (const auto& [study, trials] : passing) {
         stage.studies.push_back(study);
+        stage.trials_of.push_back(trials);
         stage.trials += trials;
       }
       stages.push_back(std::move(stage));

@@ -17,6 +17,7 @@ struct overview_stage {
   std::string config;            ///< as text
   std::uint64_t trials = 0;      ///< that pass it
   std::vector<study_no> studies; ///< of those trials, sorted
+  std::vector<std::uint64_t> trials_of{}; ///< the trials, by study
 };
 
 /// Returns the stages that all requests so far make together: each node cut

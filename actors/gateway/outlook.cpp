@@ -1,0 +1,28 @@
+#include "gateway/outlook.hpp"
+
+#include <algorithm>
+
+#include "hippo/core/ratio.hpp"
+
+namespace hippo {
+
+outlook outlook_of(const study_status& study, const merger_status& plan) {
+  outlook result;
+  auto& left = result.left;
+  left.waiting_steps = study.waiting_steps;
+  left.steps_to_come = study.to_come.steps;
+  left.longest_to_come = study.to_come.longest;
+  left.step_seconds = plan.step_seconds;
+  left.unique_share
+    = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
+  for (const auto& x : plan.running)
+    if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
+      result.trainers.insert(x.trainer);
+      left.running = std::max(left.running, x.to - std::min(x.at, x.to));
+    }
+  if (study.seconds_max)
+    left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,67 @@
+#include "estimate_watch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <system_error>
+
+#include "gateway/outlook.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/report/csv_row.hpp"
+
+namespace hippo {
+
+void estimate_watch::look(service& actors, double now) {
+  if (!moments_.empty() && now < moments_.back() + apart_)
+    return;
+  if (moments_.size() == moments_max) {
+    // Every other one is enough from here on.
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < moments_.size(); i += 2)
+      kept.push_back(moments_[i]);
+    moments_ = std::move(kept);
+    std::erase_if(told_, [&](const told_estimate& x) {
+      return x.left > 0
+             && !std::binary_search(moments_.begin(), moments_.end(),
+                                    x.seconds);
+    });
+    apart_ *= 2;
+    return;
+  }
+  moments_.push_back(now);
+  const auto known = actors.status();
+  std::map<std::string, merger_status> plans;
+  for (const auto& x : known.mergers)
+    if (auto plan = actors.ask<merger_status>(x.handle, status_atom::value))
+      plans.emplace(x.workload_key, std::move(*plan));
+  for (const auto& x : known.studies) {
+    if (x.ended && ended_.insert(x.name).second)
+      told_.push_back({now, x.name, 0});
+    const auto plan = plans.find(x.workload_key);
+    if (x.ended || plan == plans.end())
+      continue;
+    const auto study = actors.ask<study_status>(x.handle, status_atom::value);
+    if (!study)
+      continue;
+    const auto ahead = outlook_of(*study, plan->second);
+    if (const auto left = ahead.seconds(ahead.trainers.size()))
+      told_.push_back({now, x.name, *left});
+  }
+}
+
+expected<std::monostate>
+write_estimates(const std::vector<told_estimate>& xs,
+                const std::string& file) {
+  std::ofstream out{file, std::ios::binary};
+  out << csv_row({"seconds", "study", "left"});
+  for (const auto& x : xs)
+    out << csv_row({to_text(x.seconds), x.study, to_text(x.left)});
+  out.close();
+  if (!out)
+    return {errc::io_failed, file + ": cannot be written: "
+                               + std::system_category().message(errno)};
+  return std::monostate{};
+}
+
+} // namespace hippo
