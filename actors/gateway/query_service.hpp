@@ -34,6 +34,8 @@ struct query_sources {
   journal_actor journal{};
   /// What checkpoints may take; nothing: no limit, or it is not known.
   std::optional<std::uint64_t> checkpoint_bytes_max{};
+  /// Where in an object store checkpoints are; empty: in the state folder.
+  std::string objects{};
 };
 
 /// What a service keeps, and what merging has come to.

@@ -108,7 +108,8 @@ class Moto(Store):
 
     def start(self, venv, folder):
         self.launch(os.path.join(venv, "bin", "moto_server"), "-H", "127.0.0.1",
-                    "-p", str(self.port), INITIAL_NO_AUTH_ACTION_COUNT=str(self.unsigned))
+                    "-p", str(self.port),
+                    INITIAL_NO_AUTH_ACTION_COUNT=str(self.unsigned))
 
     def prepare(self, venv):
         said = subprocess.run(
