@@ -23,25 +23,27 @@ std::uint64_t now_ns() {
       .count());
 }
 
-/// A store that one thread at a time uses.
+/// A store that lanes share.
 class locked_store final : public checkpoint_store {
 public:
-  locked_store(std::mutex& mutex, std::unique_ptr<checkpoint_store> store)
-    : mutex_(mutex), store_(std::move(store)) {}
+  locked_store(std::mutex& reads, std::mutex& writes,
+               std::unique_ptr<checkpoint_store> store)
+    : reads_(reads), writes_(writes), store_(std::move(store)) {}
 
   expected<std::string> read(const checkpoint& x) override {
-    const std::lock_guard guard{mutex_};
+    const std::lock_guard guard{reads_};
     return store_->read(x);
   }
 
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how) override {
-    const std::lock_guard guard{mutex_};
+    const std::lock_guard guard{writes_};
     return store_->write(name, bytes, how);
   }
 
 private:
-  std::mutex& mutex_;
+  std::mutex& reads_;
+  std::mutex& writes_;
   std::unique_ptr<checkpoint_store> store_;
 };
 
@@ -63,8 +65,8 @@ public:
       kept_(kept_bytes_max) {}
 
   std::unique_ptr<checkpoint_store> store_of(const lease& x) {
-    const std::lock_guard guard{store_mutex_};
-    return std::make_unique<locked_store>(store_mutex_, stores_(x));
+    const std::lock_guard guard{choice_};
+    return std::make_unique<locked_store>(reads_, writes_, stores_(x));
   }
 
   /// Returns the lane of a lease, for its thread alone until the lease has
@@ -102,7 +104,9 @@ public:
 private:
   const workload_registry registry_;
   const checkpoint_store_factory stores_;
-  std::mutex store_mutex_;
+  std::mutex choice_; ///< of a store
+  std::mutex reads_;
+  std::mutex writes_;
 
   std::mutex mutex_; ///< guards what follows
   std::optional<unpacked_code> code_; ///< what the lanes run: gone after them

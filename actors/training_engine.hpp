@@ -19,8 +19,9 @@ namespace hippo {
 class training_engine final : public engine {
 public:
   /// @param device the kind of device, as reports name it
-  /// @param stores chooses where a lease's checkpoints are; called, and what it
-  ///        returns used, on the engine's threads, one at a time
+  /// @param stores chooses where a lease's checkpoints are; called on the
+  ///        engine's threads, one at a time. Of what it returns, one reads and
+  ///        one writes at a time, all lanes together
   /// @param kept_bytes_max how much memory may hold states that leases have
   ///        saved, so that others start from them without reading
   training_engine(workload_registry registry, std::string device,

@@ -279,12 +279,16 @@ archive::weights(study_id study, trial_no trial, step_t step,
   const auto plan = store_->load_plan(key);
   if (!plan)
     return plan.failure();
-  return make_weights_recipe(
+  auto result = make_weights_recipe(
     *plan, **last, step, std::move(spec->workload), std::move(spec->code),
     [&](const checkpoint& x) {
       return !without.contains(x.file)
-             && checkpoint_reader::open(checkpoints_of(key), x);
+             && (!objects_.empty()
+                 || checkpoint_reader::open(checkpoints_of(key), x));
     });
+  if (!objects_.empty())
+    result.path.folder = objects_ + '/' + hash_text(key);
+  return result;
 }
 
 expected<std::string> archive::checkpoint_part(study_id study,

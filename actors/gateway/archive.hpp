@@ -56,9 +56,12 @@ struct events_view {
 class archive {
 public:
   /// @param workloads that studies may name
+  /// @param objects where in an object store checkpoints are; empty: in the
+  ///        state folder
   archive(std::unique_ptr<state_reader> store,
-          std::vector<workload_descriptor> workloads)
-    : store_(std::move(store)), workloads_(std::move(workloads)) {}
+          std::vector<workload_descriptor> workloads, std::string objects)
+    : store_(std::move(store)), workloads_(std::move(workloads)),
+      objects_(std::move(objects)) {}
 
   /// @param id_or_name as of `state_reader::load_study`
   expected<stored_study> find(const std::string& id_or_name) {
@@ -107,7 +110,9 @@ public:
     return read_output(*store_, study, trial, first, outputs_per_call_max);
   }
 
-  /// What it takes to have the state that a trial had at a step.
+  /// What it takes to have the state that a trial had at a step. In an object
+  /// store, which its folder names then, nobody has looked: whoever reads it
+  /// says by `without` what is not there.
   /// @param without checkpoints that are not to be used
   /// @returns `errc::invalid_argument` if it was not measured there, or if the
   ///          study's workload is unknown here
@@ -194,6 +199,7 @@ private:
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
+  std::string objects_;
   std::map<study_id, facts> facts_; ///< by study
   /// What pages look at, the last one first; together about
   /// `kept_history_bytes`.

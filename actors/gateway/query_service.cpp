@@ -87,7 +87,8 @@ query_service::open(caf::actor_system& system, query_sources sources,
   auto watched = state_reader::open(sources.state);
   if (!watched)
     return watched.failure();
-  auto stored = std::make_unique<archive>(std::move(*read), sources.workloads);
+  auto stored = std::make_unique<archive>(std::move(*read), sources.workloads,
+                                          sources.objects);
   return std::unique_ptr<query_service>{new query_service{
     system, std::move(sources), timer, std::move(stored), std::move(*watched)}};
 }

@@ -35,6 +35,8 @@ struct query_sources {
   /// What checkpoints may take; nothing: no limit, or it is not known.
   std::optional<std::uint64_t> checkpoint_bytes_max{};
   std::string no_prices{}; ///< as of `admission`
+  /// Where in an object store checkpoints are; empty: in the state folder.
+  std::string objects{};
 };
 
 /// What a service keeps, and what merging has come to.

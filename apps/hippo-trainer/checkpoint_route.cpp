@@ -47,13 +47,15 @@ checkpoint_route::objects_of(const lease& x) {
     spdlog::error("trainer: {}", where.failure().message);
     return result;
   }
-  if (!objects_ || objects_->where() != *where) {
+  if (!objects_ || objects_->reads.where() != *where) {
     spdlog::info("trainer: checkpoints are in an object store, {}",
                  to_text(*where));
-    objects_ = std::make_unique<object_client>(std::move(*where));
+    objects_.reset(new object_clients{object_client{*where},
+                                      object_client{std::move(*where)}});
   }
   return recent_.over(name, std::make_unique<object_checkpoints>(
-                              *objects_, name, std::move(result)));
+                              objects_->reads, objects_->writes, name,
+                              std::move(result)));
 }
 
 depot_client& checkpoint_route::client_of(std::uint16_t port) {

@@ -36,7 +36,12 @@ private:
   recent_checkpoints recent_;
   std::uint16_t port_ = 0;
   std::unique_ptr<depot_client> client_;
-  std::unique_ptr<object_client> objects_;
+  /// For reads and for writes: neither waits for the other.
+  struct object_clients {
+    object_client reads;
+    object_client writes;
+  };
+  std::unique_ptr<object_clients> objects_;
 };
 
 } // namespace hippo

@@ -7,6 +7,7 @@
 
 #include "gateway/gateway.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "object_place.hpp"
 #include "private_folder.hpp"
 #include "system_config.hpp"
 
@@ -49,6 +50,10 @@ folder_service::open(const std::string& state,
   options.sources.state = state;
   options.sources.log_file = state + "/hippo.log";
   options.sources.workloads = std::move(workloads);
+  auto objects = find_object_place(state, {});
+  if (!objects)
+    return objects.failure();
+  options.sources.objects = text_of(*objects);
   options.rpc_host = result->address();
   if (!http_host.empty()) {
     options.http_host = http_host;

@@ -104,6 +104,18 @@ leave_object_place(const std::string& state,
   return write_private_file(path_of(state), text.dump(1) + '\n', true);
 }
 
+std::string text_of(const std::optional<object_location>& x) {
+  return x ? to_text(*x) : std::string{};
+}
+
+void keep_in_objects(service_options& to, const object_location& where,
+                     const std::string& checkpoints) {
+  to.coordinator.objects = to_text(where);
+  to.remove_elsewhere
+    = [cleaner = std::make_shared<object_cleaner>(where, checkpoints)](
+        const std::string& path) { cleaner->remove(path); };
+}
+
 object_cleaner::object_cleaner(object_location where, std::string checkpoints)
   : base_(to_text(where) + '/'),
     checkpoints_(std::move(checkpoints)),

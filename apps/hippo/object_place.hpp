@@ -8,6 +8,7 @@
 
 #include "hippo/object_store/object_client.hpp"
 #include "hippo/object_store/object_remover.hpp"
+#include "service.hpp"
 
 namespace hippo {
 
@@ -33,6 +34,14 @@ find_object_place(const std::string& state, const object_options& x);
 std::optional<error>
 leave_object_place(const std::string& state,
                    const std::optional<object_location>& x);
+
+/// Returns the location as text; empty: there is none.
+std::string text_of(const std::optional<object_location>& x);
+
+/// Has a service keep checkpoints in a place, and delete there what it gives up.
+/// @param checkpoints the folder with a folder for each workload
+void keep_in_objects(service_options& to, const object_location& where,
+                     const std::string& checkpoints);
 
 /// Deletes checkpoints that a service gives up: in the store, and those of
 /// before in the folder.

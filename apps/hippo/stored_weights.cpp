@@ -11,6 +11,8 @@
 #include "child_process.hpp"
 #include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
+#include "hippo/object_store/object_client.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "hippo/wire/codec.hpp"
 #include "private_folder.hpp"
@@ -42,6 +44,33 @@ std::optional<error> fetch(study_handle& study, const checkpoint& x,
   return file->commit(durability::cached);
 }
 
+/// Reads a checkpoint into a folder: from the object store, with this program's
+/// own credentials, or else from what the service has.
+/// @param folder where it is, `LOCATION/WORKLOAD`
+/// @returns as `fetch`, or `errc::io_failed`
+std::optional<error> fetch_object(study_handle& study, const checkpoint& x,
+                                  const std::string& from,
+                                  const std::string& folder) {
+  const auto slash = from.rfind('/');
+  auto where = parse_location(from.substr(0, slash));
+  if (!where)
+    return where.failure();
+  object_client objects{std::move(*where)};
+  const auto bytes
+    = objects.get(from.substr(slash + 1) + '/' + stored_name(from, x), x.bytes);
+  if (!bytes)
+    return bytes.failure();
+  if (!*bytes) // it may have been written before there was a store
+    return fetch(study, x, folder);
+  const auto& found = **bytes;
+  if (found.size() != x.bytes
+      || hash_bytes(found.data(), found.size()) != x.digest)
+    return error{errc::bad_checkpoint, "checkpoint " + x.file + " is damaged"};
+  const auto left
+    = write_checkpoint(folder, x.file, found, durability::cached);
+  return left ? std::nullopt : std::optional{left.failure()};
+}
+
 /// Has a trainer carry out a recipe.
 std::optional<error> run_recipe(const std::string& recipe,
                                 const std::string& kind,
@@ -69,7 +98,9 @@ std::optional<error> export_in(const std::string& folder, study_handle& study,
                                const std::string& path,
                                const weights_options& how) {
   if (!recipe.start.file.empty())
-    if (auto why = fetch(study, recipe.start, folder))
+    if (auto why = is_in_object_store(recipe.folder)
+                     ? fetch_object(study, recipe.start, recipe.folder, folder)
+                     : fetch(study, recipe.start, folder))
       return why;
   recipe.folder = folder;
   if (!what.code.empty()) {

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+import tempfile
 import unittest
 
 import hippo_hpo as hippo
@@ -11,6 +12,7 @@ from hippo_hpo import space as forms
 from hippo_hpo.space import from_plain, plain
 
 HIPPO = os.environ.get("HIPPO", "")
+TRAINER = os.environ.get("HIPPO_TRAINER", "")
 
 
 def number(rng):
@@ -64,7 +66,54 @@ def space(rng):
                 forms.option("adamw"))}
 
 
+def study_file(rng):
+    """A study of any of the forms that docs/study-file.md has."""
+    loss = {"metric": "val_loss", "direction": "minimize"}
+    accuracy = {"metric": "val_accuracy", "every": rng.randint(1, 3)}
+    several = rng.random() < 0.5
+    more = {key: value for key, value in {
+        "constraints": ["val_loss <= 2.5", "val_accuracy >= 0.25"],
+        "stop_when": {"no_gain": 40} if several
+        else rng.choice([{"value": 0.75, "no_gain": 4}, {"no_gain": 1}]),
+        "weight": 2, "on_error": "continue", "devices": "any",
+    }.items() if rng.random() < 0.5}
+    ordering = ["auto", "random", {"nsga2": {"population": 8}},
+                {"tpe": {"prefer_shared": rng.choice(["off", "ties"])}},
+                {"asha": {"eta": 3, "min": 1, "sampler": "tpe"}},
+                {"bohb": {"eta": 3, "min": 1}}]
+    numbers = ["grid", {"gp": {"prefer_shared": "price"}},
+               {"dehb": {"min": 1, "promote": "first-round"}},
+               {"hyperband": {"min": 1}}, {"pbt": {"interval": 3}}]
+    one = not several and "constraints" not in more
+    return hippo.StudyFile(
+        "s", rng.choice(["fashion-mlp", {"name": "fashion-mlp", "seed": 3,
+                                         "data": {"train": 640}}]),
+        [accuracy, loss] if several else rng.choice([accuracy, loss]), 9,
+        {"lr": forms.choice(0.125, forms.cosine(9, 0.125),
+                            forms.log_uniform(0.001, 0.1, points=3))},
+        rng.choice(ordering + numbers if one else ordering),
+        rng.choice([{"trials": 6}, {"trials": 6, "seconds": 60},
+                    {"trials": 6, "device_hours": 0.5}]),
+        rng.randint(0, 2), more)
+
+
 class Spaces(unittest.TestCase):
+    @unittest.skipUnless(HIPPO and TRAINER, "there are no programs")
+    def test_whole_files_there_and_back_and_taken(self):
+        """What comes back is the same, and the programs take all of it."""
+        with tempfile.TemporaryDirectory() as folder:
+            for seed in range(40):
+                x = study_file(random.Random(seed))
+                again = hippo.StudyFile.from_yaml(x.to_yaml())
+                self.assertEqual(again, x)
+                self.assertEqual(again.to_yaml(), x.to_yaml())
+                with open(os.path.join(folder, f"{seed:02}.yaml"), "w") as out:
+                    out.write(x.to_yaml().replace("study: s", f"study: s{seed}"))
+            done = subprocess.run(
+                [HIPPO, "preview", *sorted(os.listdir(folder)),
+                 "--trainer-program", TRAINER], cwd=folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_there_and_back(self):
         for seed in range(300):
             x = space(random.Random(seed))

@@ -206,6 +206,74 @@ class Checkpoints(Case):
         self.stop(service)
         self.assert_as_alone()
 
+    def test_of_hippo_run_are_in_the_store_and_used_again(self):
+        env = self.store.environment()
+        run = self.launch(HIPPO, "run", *self.files, "--state",
+                          self.path("state"), "--trainers", "1", *self.place())
+        self.assertEqual(run.wait(PATIENCE), 0, self.said(run))
+        self.assertEqual(self.files_in_state(), [])
+        self.assertEqual({x.split("/")[-1] for x in self.objects()},
+                         self.known())
+        self.assertEqual(results(self.report("state")),
+                         results(self.reference))
+        # Studies that come later start from what is there.
+        more = self.studies(study("more", SHA, every=1, train=TRAIN))
+        self.hippo("run", *more, "--state", self.path("state"),
+                   "--trainers", 1, env=env)
+        self.assertEqual(self.files_in_state(), [])
+        self.assertLessEqual({x.split("/")[-1] for x in self.objects()},
+                             self.known())
+
+        # Weights are read with the credentials of whoever wants them.
+        weights = self.path("model.pt")
+        best = ("best", "sha", "--state", self.path("state"), "--export",
+                weights)
+        self.hippo(*best, env=env)
+        with open(weights, "rb") as file:
+            there = file.read()
+        said = self.hippo(*best, code=1, env=self.store.environment(
+            AWS_SECRET_ACCESS_KEY="wrong-secret")).err
+        self.assertIn("status 403", said)
+        # A lost object costs training from the one before.
+        for x in self.objects():
+            os.remove(self.path("store", "objects", BUCKET, x))
+        os.remove(weights)
+        self.hippo(*best, env=env)
+        with open(weights, "rb") as file:
+            self.assertEqual(file.read(), there)
+
+    def test_a_backup_names_the_store_and_what_is_there(self):
+        env = self.store.environment()
+        run = self.launch(HIPPO, "run", *self.files, "--state",
+                          self.path("state"), "--trainers", "1", *self.place())
+        self.assertEqual(run.wait(PATIENCE), 0, self.said(run))
+        known = self.known()
+        lost = self.objects()[0]
+        os.remove(self.path("store", "objects", BUCKET, lost))
+
+        def backup():  # rclone looks again after a second
+            said = self.hippo("backup", "--state", self.path("state"),
+                              self.path("copy"), env=env).out
+            return said if "are missing" in said else None
+
+        said = wait_for("what is lost", backup)
+        self.assertIn(f"{len(known) - 1} checkpoints are in s3+http://", said)
+        self.assertIn("1 checkpoints are missing", said)
+        os.rename(self.path("state"), self.path("before"))
+        self.hippo("restore", self.path("copy"), "--state", self.path("state"),
+                   env=env)
+        self.assertEqual(self.known(), known - {lost.split("/")[-1]})
+        self.hippo("run", "--resume", self.path("state"), "--trainers", 1,
+                   env=env)
+        self.assertEqual(results(self.report("state")),
+                         results(self.reference))
+        self.assertEqual(self.files_in_state(), [])
+        said = self.hippo("backup", "--state", self.path("state"),
+                          self.path("other"), code=1,
+                          env=self.store.environment(
+                              AWS_SECRET_ACCESS_KEY="wrong-secret")).err
+        self.assertIn("status 403", said)
+
     def test_are_in_the_folder_again_if_somebody_says_so(self):
         service = self.serve(*self.place())
         self.stop(service)

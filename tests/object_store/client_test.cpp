@@ -231,7 +231,7 @@ struct folder_behind final : checkpoint_store {
 class ObjectCheckpoints : public ObjectClient {
 protected:
   int reads_behind = 0;
-  object_checkpoints store{client, "key",
+  object_checkpoints store{client, client, "key",
                            std::make_unique<folder_behind>(reads_behind)};
 };
 

@@ -52,6 +52,31 @@ TEST(CredentialSources, FollowTheVariables) {
   EXPECT_EQ(relative[1].where, "http://169.254.170.2/v2/x");
 }
 
+TEST(CredentialSources, AWebIdentityComesBeforeTheFile) {
+  std::map<std::string, std::string> values{
+    {"HOME", "/home/ada"},
+    {"AWS_WEB_IDENTITY_TOKEN_FILE", "/run/identity"},
+    {"AWS_EC2_METADATA_DISABLED", "true"}};
+  EXPECT_EQ(find_sources(with(values)).size(), 2u) << "a role is missing";
+  values["AWS_ROLE_ARN"] = "arn:aws:iam::1:role/hippo";
+  const auto found = find_sources(with(values));
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[1],
+            (credential_source{kind::identity, "https://sts.amazonaws.com", "",
+                               "", "/run/identity",
+                               "arn:aws:iam::1:role/hippo", "hippo"}));
+  EXPECT_EQ(found[2].from, kind::file);
+  values["AWS_REGION"] = "eu-central-1";
+  EXPECT_EQ(find_sources(with(values))[1].where,
+            "https://sts.eu-central-1.amazonaws.com");
+  values["AWS_ENDPOINT_URL"] = "https://minio.lab:9000/";
+  values["AWS_ROLE_SESSION_NAME"] = "night";
+  EXPECT_EQ(find_sources(with(values))[1].where, "https://minio.lab:9000");
+  EXPECT_EQ(find_sources(with(values))[1].name, "night");
+  values["AWS_ENDPOINT_URL_STS"] = "http://sts.lab";
+  EXPECT_EQ(find_sources(with(values))[1].where, "http://sts.lab");
+}
+
 TEST(Credentials, OfAProfile) {
   const std::string text = "# shared\n"
                            "[default]\r\n"
@@ -159,6 +184,76 @@ TEST(CredentialProvider, ShowsTheTokenThatTheFileHasNow) {
   EXPECT_EQ(net.asked[1].headers,
             std::vector<std::string>{"Authorization: second"});
   std::filesystem::remove(path);
+}
+
+std::string sts_answer(const std::string& id, const std::string& time) {
+  return "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult>"
+         "<Credentials><AccessKeyId>"
+         + id + "</AccessKeyId><SecretAccessKey>s/&amp;</SecretAccessKey>"
+         + "<SessionToken>t==</SessionToken><Expiration>" + time
+         + "</Expiration></Credentials></AssumeRoleWithWebIdentityResult>"
+           "</AssumeRoleWithWebIdentityResponse>";
+}
+
+TEST(CredentialProvider, ShowsAWebIdentityAndTheNewOneBeforeTheyEnd) {
+  const auto path = std::filesystem::temp_directory_path()
+                    / ("hippo-identity-" + std::to_string(::getpid()));
+  std::ofstream{path} << "first+token\n";
+  scripted_http net;
+  std::int64_t now = 1769860800 - 3600;
+  credential_provider x{
+    net,
+    with({{"AWS_WEB_IDENTITY_TOKEN_FILE", path.string()},
+          {"AWS_ROLE_ARN", "arn:aws:iam::1:role/hippo"},
+          {"AWS_REGION", "eu-central-1"},
+          {"AWS_EC2_METADATA_DISABLED", "true"}}),
+    [&] { return now; }};
+  net.answers = {ok(sts_answer("A", "2026-01-31T12:00:00Z"))};
+  const auto got = x.get();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(*got, (aws_credentials{"A", "s/&", "t==", 1769860800}));
+  ASSERT_EQ(net.asked.size(), 1u);
+  const auto& asked = net.asked[0];
+  EXPECT_EQ(asked.method, "POST");
+  EXPECT_EQ(asked.url, "https://sts.eu-central-1.amazonaws.com/");
+  EXPECT_EQ(net.bodies[0],
+            "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3A"
+            "aws%3Aiam%3A%3A1%3Arole%2Fhippo&RoleSessionName=hippo"
+            "&WebIdentityToken=first%2Btoken");
+  EXPECT_FALSE(asked.sign);
+  std::ofstream{path} << "second";
+  ASSERT_TRUE(x.get());
+  EXPECT_EQ(net.asked.size(), 1u) << "they are known";
+  now += 3600 - 300;
+  net.answers = {ok(sts_answer("B", "2026-01-31T13:00:00Z"))};
+  EXPECT_EQ(x.get()->id, "B");
+  EXPECT_TRUE(net.bodies[1].ends_with("WebIdentityToken=second"));
+  std::filesystem::remove(path);
+}
+
+TEST(CredentialProvider, SaysWhyAnIdentityIsRefusedAndNotItsToken) {
+  const auto path = std::filesystem::temp_directory_path()
+                    / ("hippo-refused-" + std::to_string(::getpid()));
+  std::ofstream{path} << "hush";
+  scripted_http net;
+  credential_provider x{net,
+                        with({{"AWS_WEB_IDENTITY_TOKEN_FILE", path.string()},
+                              {"AWS_ROLE_ARN", "arn:aws:iam::1:role/hippo"},
+                              {"AWS_EC2_METADATA_DISABLED", "true"}}),
+                        [] { return 0; }};
+  net.answers = {{400, "", {}, "<Error><Code>ExpiredTokenException</Code>"
+                               "<Message>it ended</Message></Error>"}};
+  auto why = x.get().failure().message;
+  EXPECT_NE(why.find("status 400, ExpiredTokenException, it ended"),
+            std::string::npos)
+    << why;
+  net.answers = {ok("<Credentials><AccessKeyId>A</AccessKeyId></Credentials>")};
+  why = x.get().failure().message;
+  EXPECT_NE(why.find("no credentials"), std::string::npos) << why;
+  EXPECT_EQ(why.find("hush"), std::string::npos);
+  std::filesystem::remove(path);
+  EXPECT_NE(x.get().failure().message.find("cannot read " + path.string()),
+            std::string::npos);
 }
 
 TEST(CredentialProvider, SaysWhereNoneAre) {

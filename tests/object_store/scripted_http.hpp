@@ -13,8 +13,10 @@ namespace hippo {
 struct scripted_http final : http {
   std::deque<http_answer> answers;
   std::vector<http_request> asked;
+  std::vector<std::string> bodies; ///< of what was asked
   http_answer perform(const http_request& x) override {
     asked.push_back(x);
+    bodies.emplace_back(x.body);
     if (answers.empty())
       return {0, "no route", {}, {}};
     auto result = answers.front();

@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from stores import BUCKET, PATIENCE, Link, Moto, Rclone, wait_for
+from stores import BUCKET, PATIENCE, Link, Moto, MotoOnce, Rclone, wait_for
 
 TOOL = os.environ["OBJECT_TOOL"]
 VENV = os.environ["OBJECT_VENV"]
@@ -154,6 +154,33 @@ class RcloneStore(Objects, unittest.TestCase):
                      "there is no moto: run scripts/setup")
 class MotoStore(Objects, unittest.TestCase):
     make = Moto
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(VENV, "bin", "moto_server")),
+                     "there is no moto: run scripts/setup")
+class WebIdentity(unittest.TestCase):
+    def test_gets_credentials_that_the_store_takes(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder, True)
+        store = MotoOnce(VENV, folder)
+        self.addCleanup(store.end)
+        token = os.path.join(folder, "token")
+        with open(token, "w") as out:
+            out.write("a.web.identity")
+        url = f"http://127.0.0.1:{store.port}"
+        env = store.environment(
+            AWS_WEB_IDENTITY_TOKEN_FILE=token, AWS_ROLE_ARN=store.role,
+            AWS_ENDPOINT_URL_STS=url)
+        del env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]
+        tool = [TOOL, f"s3://{BUCKET}/p", url, str(PART), "20"]
+        # One process asks for credentials once, and signs all parts with them.
+        data = os.urandom(2 * PART)
+        done = subprocess.run([*tool, "put", "a"], input=data, env=env,
+                              stderr=subprocess.PIPE, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        read = subprocess.run([*tool, "get", "a"], env=store.environment(),
+                              stdout=subprocess.PIPE, timeout=PATIENCE)
+        self.assertEqual(read.stdout, data)
 
 
 if __name__ == "__main__":

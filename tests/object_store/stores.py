@@ -88,27 +88,41 @@ def client(name):
                         aws_access_key_id="x", aws_secret_access_key="y")
 client("s3").create_bucket(Bucket=bucket)
 iam = client("iam")
+everything = json.dumps(
+    {"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]})
+role = iam.create_role(RoleName="trainer", AssumeRolePolicyDocument="{}")
+iam.put_role_policy(RoleName="trainer", PolicyName="all",
+                    PolicyDocument=everything)
 iam.create_user(UserName="hippo")
 iam.put_user_policy(
-    UserName="hippo", PolicyName="all", PolicyDocument=json.dumps(
-        {"Version": "2012-10-17", "Statement": [
-            {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}))
+    UserName="hippo", PolicyName="all", PolicyDocument=everything)
 key = iam.create_access_key(UserName="hippo")["AccessKey"]
-print(json.dumps([key["AccessKeyId"], key["SecretAccessKey"]]))
+print(json.dumps([key["AccessKeyId"], key["SecretAccessKey"],
+                  role["Role"]["Arn"]]))
 """
 
 
 class Moto(Store):
+    unsigned = 6  # calls that come first, those of PREPARE
+
     def start(self, venv, folder):
         self.launch(os.path.join(venv, "bin", "moto_server"), "-H", "127.0.0.1",
-                    "-p", str(self.port), INITIAL_NO_AUTH_ACTION_COUNT="4")
+                    "-p", str(self.port),
+                    INITIAL_NO_AUTH_ACTION_COUNT=str(self.unsigned))
 
     def prepare(self, venv):
         said = subprocess.run(
             [os.path.join(venv, "bin", "python"), "-c", PREPARE,
              f"http://127.0.0.1:{self.port}", BUCKET],
             stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
-        self.id, self.secret = json.loads(said.stdout)
+        self.id, self.secret, self.role = json.loads(said.stdout)
+
+
+class MotoOnce(Moto):
+    """Takes one more call without a signature."""
+
+    unsigned = 7
 
 
 class Link:

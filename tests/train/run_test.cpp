@@ -166,7 +166,7 @@ TEST_F(Run, TrainsOnWhileACheckpointIsWritten) {
   EXPECT_EQ(reports[1].at, 5u);
 }
 
-TEST_F(Run, TheNextStopWaitsForACheckpointThatIsBeingWritten) {
+TEST_F(Run, StopsAreReportedInTheirOrderHoweverLongTheirCheckpointsTake) {
   x.stops = {{1, true, true}, {2, true, false}, {3, false, true}, {5, true, true}};
   store.on_write = [] { std::this_thread::sleep_for(5ms); };
   ASSERT_FALSE(run_lease().failure);
@@ -177,6 +177,40 @@ TEST_F(Run, TheNextStopWaitsForACheckpointThatIsBeingWritten) {
   }
   EXPECT_EQ(order, (std::vector<step_t>{1, 2, 3, 5}));
   EXPECT_EQ(present, reports.back().saved);
+}
+
+TEST_F(Run, TrainsOnPastStopsWhileACheckpointIsWritten) {
+  make_steps_long();
+  x.stops = {{1, false, true}, {2, true, true}, {3, true, true}, {4, true, false}, {5, true, false}};
+  bool trained_on = false;
+  auto until_step_4 = waits_for_step_4(trained_on);
+  int writes = 0;
+  store.on_write = [&] {
+    if (++writes == 2) // how large they are is known from the first one
+      until_step_4();
+  };
+  ASSERT_FALSE(run_lease().failure);
+  EXPECT_TRUE(trained_on) << "past two stops, one of which saves";
+  std::vector<step_t> order;
+  for (const auto& report : reports)
+    order.push_back(report.at);
+  EXPECT_EQ(order, (std::vector<step_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(Run, NothingIsReportedAfterACheckpointThatCannotBeWritten) {
+  make_steps_long();
+  x.stops = {{1, true, true}, {2, true, true}, {3, true, false}, {5, true, true}};
+  int writes = 0;
+  store.on_write = [&] {
+    if (++writes == 2)
+      std::filesystem::remove_all(folder.path);
+  };
+  const auto end = run_lease();
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::io_failed);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].at, 1u);
+  EXPECT_FALSE(present);
 }
 
 TEST_F(Run, ACheckpointBeingWrittenWhenTrainingFailsIsReported) {

@@ -1,8 +1,15 @@
+#include <cstdint>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
+#include "hippo/object_store/object_client.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/store/state_copy.hpp"
+#include "object_place.hpp"
 #include "outcome.hpp"
 #include "verbs/verbs.hpp"
 
@@ -15,10 +22,45 @@ struct copy_arguments {
   std::string backup;
 };
 
+/// Finds checkpoints in an object store, by their names, which hold their
+/// digests, and their sizes.
+class object_finder {
+public:
+  explicit object_finder(object_location where) : client_(std::move(where)) {}
+
+  expected<bool> find(const std::string& folder, const checkpoint& x) {
+    if (looked_.insert(folder).second) {
+      auto listed = client_.list(folder + '/');
+      if (!listed)
+        return listed.failure();
+      for (auto& y : *listed)
+        bytes_.emplace(std::move(y.key), y.bytes);
+    }
+    const auto place = to_text(client_.where());
+    const auto i = bytes_.find(
+      key_of(client_.where(), folder + '/' + stored_name(place, x)));
+    return i != bytes_.end() && i->second == x.bytes;
+  }
+
+private:
+  object_client client_;
+  std::set<std::string> looked_; ///< folders of workloads
+  std::map<std::string, std::uint64_t> bytes_; ///< by key
+};
+
 /// Copies a state, and says what that came to.
 /// @returns the exit code
 int copy(const std::string& from, const std::string& to, copy_target target) {
-  const auto done = copy_state(from, to, target);
+  const auto place = find_object_place(from, {});
+  if (!place)
+    return fail(place.failure(), exit_bad_input);
+  checkpoint_finder elsewhere;
+  if (*place)
+    elsewhere = [finder = std::make_shared<object_finder>(**place)](
+                  const std::string& folder, const checkpoint& x) {
+      return finder->find(folder, x);
+    };
+  const auto done = copy_state(from, to, target, std::move(elsewhere));
   if (!done)
     return fail(done.failure(),
                 done.failure().code == errc::io_failed ? exit_failed
@@ -27,6 +69,11 @@ int copy(const std::string& from, const std::string& to, copy_target target) {
             << done->copied + done->there << " checkpoints (" << done->copied
             << " copied, " << (done->copied_bytes + 500'000) / 1'000'000
             << " MB; " << done->removed << " removed)\n";
+  if (auto why = leave_object_place(to, *place))
+    return fail(*why, exit_failed);
+  if (*place)
+    std::cout << done->elsewhere << " checkpoints are in " << to_text(**place)
+              << " and stay there: the copy names that place\n";
   if (done->missing > 0)
     std::cout << done->missing
               << " checkpoints are missing or damaged in " << from

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <ctime>
@@ -25,8 +23,10 @@
 #include "log_format.hpp"
 #include "machine_list.hpp"
 #include "network/trainer_port.hpp"
+#include "object_place.hpp"
 #include "outcome.hpp"
 #include "page.hpp"
+#include "run_console.hpp"
 #include "service.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
@@ -61,6 +61,7 @@ struct run_options {
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
+  object_options objects; ///< where checkpoints are
   bool quiet = false;
   bool open = false; ///< whether to show the page
   /// The studies' numbers in the state folder, where they go on, ended or not;
@@ -75,10 +76,13 @@ double seconds_since(clock::time_point begin) {
 /// A service and the trainer processes that it has started on this machine.
 class local_service {
 public:
-  local_service(run_options& options, std::shared_ptr<state_writer> store)
+  /// @param objects where checkpoints are; nothing: in the state folder
+  local_service(run_options& options, std::shared_ptr<state_writer> store,
+                std::optional<object_location> objects)
     : options_(options),
       store_(std::move(store)),
-      actors_(system_, options_of(options, store_)) {}
+      objects_(std::move(objects)),
+      actors_(system_, options_of(options, store_, objects_)) {}
 
   ~local_service() { close(); }
 
@@ -95,7 +99,8 @@ public:
 
 private:
   static service_options
-  options_of(const run_options& x, std::shared_ptr<state_writer> store) {
+  options_of(const run_options& x, std::shared_ptr<state_writer> store,
+             const std::optional<object_location>& objects) {
     service_options result;
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
@@ -103,9 +108,13 @@ private:
     result.pool.machines = x.machines;
     result.coordinator.merge = x.merge;
     result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
+    if (objects)
+      keep_in_objects(result, *objects, store->checkpoints());
     result.store = std::move(store);
     return result;
   }
+
+  [[nodiscard]] query_sources sources() const;
 
   std::optional<error> submit_all();
   std::optional<error> tell_left_alone(const std::set<study_id>& mine);
@@ -113,9 +122,11 @@ private:
 
   run_options& options_;
   std::shared_ptr<state_writer> store_;
+  std::optional<object_location> objects_;
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
+  std::optional<gateway> depot_; ///< for what is in no object store
   std::optional<own_page> page_;
   std::optional<trainer_port> door_; ///< once it is open
   local_trainers trainers_;
@@ -204,6 +215,15 @@ std::optional<error> local_service::open() {
     known_results += x.results;
   if (auto why = actors_.open())
     return why;
+  if (objects_) {
+    gateway_options nearby;
+    nearby.sources = sources();
+    depot_.emplace(system_, std::move(nearby));
+    if (auto why = depot_->open())
+      return why;
+    actors_.self()->send(actors_.coordinator(), depot_atom::value,
+                         std::uint16_t{depot_->rpc_port()});
+  }
   door_.emplace(system_, caf::actor_cast<registrar_actor>(actors_.pool()),
                 trainer_port_options{});
   const auto port = door_->open();
@@ -228,20 +248,25 @@ std::optional<error> local_service::open() {
   actors_.go();
   if (!options_.open)
     return std::nullopt;
-  const auto log = options_.state + "/hippo.log";
-  page_.emplace(system_, query_sources{
-    options_.state, log, options_.catalogue.workloads, actors_.coordinator(),
-    actors_.pool(), actors_.journal(), options_.checkpoint_bytes_max});
+  page_.emplace(system_, sources());
   if (auto why = page_->open())
     return why;
   show_page(page_->address(), options_.quiet);
   return std::nullopt;
 }
 
+query_sources local_service::sources() const {
+  return {options_.state,        options_.state + "/hippo.log",
+          options_.catalogue.workloads, actors_.coordinator(),
+          actors_.pool(),        actors_.journal(),
+          options_.checkpoint_bytes_max, text_of(objects_)};
+}
+
 void local_service::close() {
   if (std::exchange(closed_, true))
     return;
   page_.reset();
+  depot_.reset();
   actors_.close();
   trainers_.wait();
 }
@@ -308,51 +333,6 @@ progress_view local_service::view(double elapsed_seconds) {
   return result;
 }
 
-/// Shows how the run goes: in place on a terminal, line by line elsewhere.
-class console {
-public:
-  explicit console(const run_options& options)
-    : quiet_(options.quiet),
-      terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
-      colour_(terminal_ && has_colour(STDERR_FILENO)),
-      one_study_(options.studies.size() == 1) {}
-
-  [[nodiscard]] bool colour() const noexcept { return colour_; }
-  [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
-
-  void show(const progress_view& x) {
-    display_.show(render_progress(
-      x, size_of_terminal(STDERR_FILENO).columns, colour_));
-  }
-
-  void clear() {
-    if (terminal_)
-      display_.clear();
-  }
-
-  void tell(trial_event x) {
-    if (quiet_ || terminal_)
-      return;
-    if (one_study_)
-      x.study.clear();
-    std::cerr << trial_line(x) << std::endl;
-  }
-
-  void say(const std::string& text) {
-    if (terminal_)
-      display_.print(text);
-    else
-      std::cerr << text << std::endl;
-  }
-
-private:
-  bool quiet_;
-  bool terminal_;
-  bool colour_;
-  bool one_study_;
-  live_display display_{std::cerr};
-};
-
 /// Says why something can be trained by none of the trainers that are there;
 /// empty: all can.
 std::string why_stuck(service& actors) {
@@ -384,7 +364,7 @@ std::string why_paused(service& actors) {
 /// Follows the run until every study has ended or paused, it is interrupted, or
 /// nobody is left who could train.
 /// @param failed set to the name of a study that has failed, if one has
-std::optional<error> follow(local_service& svc, console& out,
+std::optional<error> follow(local_service& svc, run_console& out,
                             std::size_t studies, clock::time_point begin,
                             std::string& failed) {
   auto left = studies;
@@ -449,12 +429,18 @@ int run(run_options options) {
   log_to(make_log_files(options.state + "/hippo.log"), "hippo",
          log_format::text);
   const interrupt_guard guard;
+  auto objects = find_object_place(options.state, options.objects);
+  if (!objects)
+    return fail(objects.failure(), exit_bad_input);
+  if (auto why = leave_object_place(options.state, *objects))
+    return fail(*why, exit_failed);
   const auto default_report = (*store)->report();
-  local_service svc{options, std::shared_ptr<state_writer>(std::move(*store))};
+  local_service svc{options, std::shared_ptr<state_writer>(std::move(*store)),
+                    std::move(*objects)};
   const auto begin = clock::now();
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  console out{options};
+  run_console out{options.quiet, options.studies.size() == 1};
   std::string failed;
   const auto broken
     = follow(svc, out, options.studies.size(), begin, failed);
@@ -579,6 +565,7 @@ void add_run(verb_table& verbs) {
   x->machines.add_to(*verb);
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
+  x->run.objects.add_to(*verb);
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
   verb->add_flag("--open", x->run.open,
                  "Show the page while it runs; with --quiet, say where it is");

@@ -354,17 +354,15 @@ int serve(serve_options options) {
   auto setup = options_of(options, folder);
   setup.coordinator.folder_token = *token;
   if (*objects) {
-    setup.coordinator.objects = to_text(**objects);
-    const auto cleaner = std::make_shared<object_cleaner>(
-      **objects, folder->checkpoints());
-    setup.remove_elsewhere
-      = [cleaner](const std::string& path) { cleaner->remove(path); };
+    keep_in_objects(setup, **objects, folder->checkpoints());
     say("checkpoints are in " + setup.coordinator.objects);
   }
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  gateway entry{system, gateway_of(options, svc, keys)};
+  auto entrances = gateway_of(options, svc, keys);
+  entrances.sources.objects = text_of(*objects);
+  gateway entry{system, std::move(entrances)};
   if (auto why = entry.open())
     return fail(*why, exit_failed);
   options.clients.port = entry.rpc_port();

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "hippo/object_store/answer.hpp"
+
 namespace hippo {
 
 namespace {
@@ -73,6 +75,8 @@ credential_provider::ask(const credential_source& x) {
         return *found;
       return {errc::io_failed,
               "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"};
+    case credential_source::kind::identity:
+      return ask_identity(x);
     case credential_source::kind::file: {
       const auto text = read_file(x.where);
       if (!text)
@@ -98,6 +102,25 @@ credential_provider::ask(const credential_source& x) {
       return ask_machine(x.where);
   }
   return {errc::io_failed, "no such place"};
+}
+
+/// Whoever has the token is let in: nothing is signed.
+expected<aws_credentials>
+credential_provider::ask_identity(const credential_source& x) {
+  const auto token = first_line(read_file(x.token_file).value_or(""));
+  if (token.empty())
+    return {errc::io_failed, "cannot read " + x.token_file};
+  const auto form = identity_form(x, token);
+  http_request request;
+  request.method = "POST";
+  request.url = x.where + '/';
+  request.headers = {"Content-Type: application/x-www-form-urlencoded"};
+  request.body = form;
+  request.answer_bytes_max = 64 << 10;
+  const auto answer = carrier_.perform(request);
+  if (answer.status != 200)
+    return {errc::io_failed, x.where + ": " + describe(answer)};
+  return read_sts_answer(answer.body);
 }
 
 /// Version 2 of the protocol: a token first.

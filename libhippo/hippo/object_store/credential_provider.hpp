@@ -29,6 +29,7 @@ public:
 
 private:
   expected<aws_credentials> ask(const credential_source& x);
+  expected<aws_credentials> ask_identity(const credential_source& x);
   expected<aws_credentials> ask_machine(const std::string& where);
 
   http& carrier_;

@@ -3,11 +3,15 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <initializer_list>
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "hippo/object_store/answer.hpp"
 
 namespace hippo {
 
@@ -30,11 +34,49 @@ std::string value_of(const environment& env, const std::string& name) {
   return env(name).value_or("");
 }
 
+/// Returns the first of these variables that has a value.
+std::string first_value(const environment& env,
+                        std::initializer_list<const char*> names) {
+  std::string result;
+  for (const char* name : names)
+    if (result.empty())
+      result = value_of(env, name);
+  return result;
+}
+
+std::string without_slashes(std::string x) {
+  while (x.ends_with('/'))
+    x.pop_back();
+  return x;
+}
+
+/// What EKS sets, and whoever else gives a pod a token of its own.
+std::optional<credential_source> find_identity(const environment& env) {
+  credential_source result{credential_source::kind::identity};
+  result.token_file = value_of(env, "AWS_WEB_IDENTITY_TOKEN_FILE");
+  result.role = value_of(env, "AWS_ROLE_ARN");
+  if (result.token_file.empty() || result.role.empty())
+    return std::nullopt;
+  result.name = first_value(env, {"AWS_ROLE_SESSION_NAME"});
+  if (result.name.empty())
+    result.name = "hippo";
+  result.where = without_slashes(
+    first_value(env, {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"}));
+  if (!result.where.empty())
+    return result;
+  const auto region = first_value(env, {"AWS_REGION", "AWS_DEFAULT_REGION"});
+  result.where = "https://sts." + (region.empty() ? "" : region + '.')
+                 + "amazonaws.com";
+  return result;
+}
+
 } // namespace
 
 std::vector<credential_source> find_sources(const environment& env) {
   using kind = credential_source::kind;
   std::vector<credential_source> result{{kind::variables}};
+  if (auto identity = find_identity(env))
+    result.push_back(std::move(*identity));
   auto file = value_of(env, "AWS_SHARED_CREDENTIALS_FILE");
   if (const auto home = value_of(env, "HOME"); file.empty() && !home.empty())
     file = home + "/.aws/credentials";
@@ -52,9 +94,8 @@ std::vector<credential_source> find_sources(const environment& env) {
                       value_of(env, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")});
   if (value_of(env, "AWS_EC2_METADATA_DISABLED") == "true")
     return result;
-  auto machine = value_of(env, "AWS_EC2_METADATA_SERVICE_ENDPOINT");
-  while (machine.ends_with('/'))
-    machine.pop_back();
+  const auto machine
+    = without_slashes(value_of(env, "AWS_EC2_METADATA_SERVICE_ENDPOINT"));
   result.push_back({kind::machine, machine.empty() ? machine_host : machine});
   return result;
 }
@@ -107,6 +148,25 @@ expected<aws_credentials> read_answer(const std::string& json) {
   if (result.id.empty() || result.secret.empty())
     return {errc::io_failed, "the answer holds no credentials"};
   return result;
+}
+
+expected<aws_credentials> read_sts_answer(const std::string& xml) {
+  const auto text = [&xml](const char* tag) {
+    const auto all = texts_of(xml, tag);
+    return all.size() == 1 ? all.front() : std::string{};
+  };
+  aws_credentials result{text("AccessKeyId"), text("SecretAccessKey"),
+                         text("SessionToken"), parse_time(text("Expiration"))};
+  if (result.id.empty() || result.secret.empty() || result.session.empty())
+    return {errc::io_failed, "the answer holds no credentials"};
+  return result;
+}
+
+std::string identity_form(const credential_source& x,
+                          const std::string& token) {
+  return "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn="
+         + encode_query(x.role) + "&RoleSessionName=" + encode_query(x.name)
+         + "&WebIdentityToken=" + encode_query(token);
 }
 
 std::optional<std::int64_t> parse_time(const std::string& text) {

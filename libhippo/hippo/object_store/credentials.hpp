@@ -30,6 +30,7 @@ using environment
 struct credential_source {
   enum class kind {
     variables, ///< AWS_ACCESS_KEY_ID and what belongs to it
+    identity,  ///< a token that a security token service (STS) at `where` takes
     file,      ///< a profile of the file that tools share
     container, ///< what runs the container answers at `where`
     machine    ///< what runs the virtual machine does
@@ -39,6 +40,8 @@ struct credential_source {
   std::string profile{};    ///< of a file
   std::string token{};      ///< what to show to `where`, if anything
   std::string token_file{}; ///< or the file that has it
+  std::string role{};       ///< to ask an STS for
+  std::string name{};       ///< of the session, which the STS's log has
   friend bool operator==(const credential_source&,
                          const credential_source&) = default;
 };
@@ -59,6 +62,13 @@ std::optional<aws_credentials> read_profile(const std::string& text,
 /// @returns the credentials, or `errc::io_failed`; the message has nothing of
 ///          what was answered, which may be secret
 expected<aws_credentials> read_answer(const std::string& json);
+
+/// Reads what an STS answers (XML).
+/// @returns as `read_answer`
+expected<aws_credentials> read_sts_answer(const std::string& xml);
+
+/// The form that asks an STS for a role by a web identity's token.
+std::string identity_form(const credential_source& x, const std::string& token);
 
 /// Reads `2026-01-31T12:00:00Z`. @returns seconds since 1970
 std::optional<std::int64_t> parse_time(const std::string& text);

@@ -7,19 +7,21 @@
 
 namespace hippo {
 
-object_checkpoints::object_checkpoints(object_client& client,
+object_checkpoints::object_checkpoints(object_client& reads,
+                                       object_client& writes,
                                        std::string folder,
                                        std::unique_ptr<checkpoint_store> behind)
-  : client_(client), folder_(std::move(folder)), behind_(std::move(behind)) {}
+  : reads_(reads), writes_(writes), folder_(std::move(folder)),
+    behind_(std::move(behind)) {}
 
 expected<std::string> object_checkpoints::read(const checkpoint& x) {
   if (!x.file.ends_with(".ckpt"))
     return behind_->read(x); // of the service, and no trainer's
   const auto name
-    = folder_ + '/' + stored_name(to_text(client_.where()), x);
+    = folder_ + '/' + stored_name(to_text(reads_.where()), x);
   // What is wrong twice is so in the store; once, on the way.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    auto bytes = client_.get(name, x.bytes);
+    auto bytes = reads_.get(name, x.bytes);
     if (!bytes)
       return bytes.failure();
     if (!*bytes)
@@ -41,8 +43,8 @@ expected<checkpoint> object_checkpoints::write(const std::string& name,
   checkpoint result{name, bytes.size(),
                     hash_bytes(bytes.data(), bytes.size())};
   const auto object
-    = folder_ + '/' + stored_name(to_text(client_.where()), result);
-  if (auto why = client_.put(object, bytes))
+    = folder_ + '/' + stored_name(to_text(writes_.where()), result);
+  if (auto why = writes_.put(object, bytes))
     return *why;
   return result;
 }

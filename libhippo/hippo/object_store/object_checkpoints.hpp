@@ -13,10 +13,12 @@ namespace hippo {
 /// before there was one, are behind it.
 class object_checkpoints final : public checkpoint_store {
 public:
-  /// @param client of the service's place in the store
+  /// @param reads of the service's place in the store
+  /// @param writes of the same place
   /// @param folder name of the workload's folder there
-  /// REQUIRES: `client` outlives `*this`.
-  object_checkpoints(object_client& client, std::string folder,
+  /// REQUIRES: `reads` and `writes` outlive `*this`.
+  object_checkpoints(object_client& reads, object_client& writes,
+                     std::string folder,
                      std::unique_ptr<checkpoint_store> behind);
 
   /// @returns as of `checkpoint_store`; a store that cannot be reached, refuses
@@ -27,7 +29,8 @@ public:
                              durability how = durability::synced) override;
 
 private:
-  object_client& client_;
+  object_client& reads_;
+  object_client& writes_;
   const std::string folder_;
   const std::unique_ptr<checkpoint_store> behind_;
 };

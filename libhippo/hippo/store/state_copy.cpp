@@ -106,9 +106,10 @@ std::optional<error> copy_file(const std::string& from, const std::string& to,
 
 class state_copy {
 public:
-  state_copy(std::string from, std::string to, copy_target target)
+  state_copy(std::string from, std::string to, copy_target target,
+             checkpoint_finder elsewhere)
     : from_(std::move(from)), to_(std::move(to)), target_(target),
-      part_(unfinished_copy_of(to_)) {}
+      elsewhere_(std::move(elsewhere)), part_(unfinished_copy_of(to_)) {}
 
   expected<copy_outcome> run() {
     auto source = state_reader::open(from_);
@@ -234,6 +235,15 @@ private:
 
   /// Makes sure that the copy has a checkpoint.
   std::optional<error> provide(const known_checkpoint& x) {
+    if (elsewhere_) {
+      const auto found = elsewhere_(x.where.folder, x.what);
+      if (!found)
+        return found.failure();
+      if (*found) {
+        ++outcome_.elsewhere;
+        return std::nullopt;
+      }
+    }
     const auto folder
       = state_reader::checkpoints_of(to_) + '/' + x.where.folder;
     std::error_code failed;
@@ -307,6 +317,7 @@ private:
   std::string from_;
   std::string to_;
   copy_target target_;
+  checkpoint_finder elsewhere_;
   std::string part_; ///< path of the new database until it is whole
   sql_database copy_;
   std::map<place, checkpoint> earlier_;
@@ -317,8 +328,9 @@ private:
 } // namespace
 
 expected<copy_outcome> copy_state(const std::string& from,
-                                  const std::string& to, copy_target target) {
-  return state_copy{from, to, target}.run();
+                                  const std::string& to, copy_target target,
+                                  checkpoint_finder elsewhere) {
+  return state_copy{from, to, target, std::move(elsewhere)}.run();
 }
 
 } // namespace hippo

@@ -13,7 +13,8 @@ namespace hippo {
 /// What it takes to have the state that a trial had at a step.
 struct weights_recipe {
   /// From the last state on the way that is kept to the one that is wanted. Its
-  /// folder and the file of the code are left out: who trains it knows better.
+  /// folder, unless that is in an object store, and the file of the code are
+  /// left out: who trains it knows better.
   lease path;
   std::string code; ///< `study_code` as JSON; empty: the study brings none
   std::string kind; ///< of the device that measured the state

@@ -11,7 +11,8 @@
 namespace hippo {
 
 /// Where a lease reads and writes checkpoints: the folder that it names, or
-/// whatever stands for it. Calls block until they are done. Not thread-safe.
+/// whatever stands for it. Calls block until they are done. One thread may read
+/// while another one writes: a slow upload is in nobody's way.
 class checkpoint_store {
 public:
   virtual ~checkpoint_store() = default;

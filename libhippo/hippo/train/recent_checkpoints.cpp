@@ -12,8 +12,8 @@ public:
     : recent_(recent), folder_(std::move(folder)), behind_(std::move(behind)) {}
 
   expected<std::string> read(const checkpoint& x) override {
-    if (const auto* bytes = recent_.find(folder_, x))
-      return *bytes;
+    if (auto bytes = recent_.find(folder_, x))
+      return std::move(*bytes);
     auto result = behind_->read(x);
     if (result)
       recent_.keep(folder_, x, *result);
@@ -43,19 +43,21 @@ recent_checkpoints::over(std::string folder,
   return std::make_unique<store>(*this, std::move(folder), std::move(behind));
 }
 
-const std::string* recent_checkpoints::find(const std::string& folder,
-                                            const checkpoint& x) {
+std::optional<std::string>
+recent_checkpoints::find(const std::string& folder, const checkpoint& x) {
+  const std::lock_guard guard{mutex_};
   const auto i = std::ranges::find_if(entries_, [&](const entry& y) {
     return y.folder == folder && y.name == x;
   });
   if (i == entries_.end())
-    return nullptr;
+    return std::nullopt;
   entries_.splice(entries_.begin(), entries_, i);
-  return &i->bytes;
+  return i->bytes;
 }
 
 void recent_checkpoints::keep(const std::string& folder, const checkpoint& x,
                               const std::string& bytes) {
+  const std::lock_guard guard{mutex_};
   const auto same = std::ranges::find_if(entries_, [&](const entry& y) {
     return y.folder == folder && y.name.file == x.file;
   });
@@ -69,6 +71,7 @@ void recent_checkpoints::keep(const std::string& folder, const checkpoint& x,
   bytes_ += bytes.size();
 }
 
+/// REQUIRES: the mutex is held.
 void recent_checkpoints::drop(std::list<entry>::iterator x) {
   bytes_ -= x->bytes.size();
   entries_.erase(x);

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "hippo/train/checkpoint_store.hpp"
@@ -13,8 +15,7 @@ namespace hippo {
 inline constexpr std::uint64_t recent_checkpoint_bytes_max = 1ull << 30;
 
 /// The checkpoints that a trainer has read or written last, in memory: a path
-/// that goes on from one of them needs neither disk nor network. Not
-/// thread-safe.
+/// that goes on from one of them needs neither disk nor network. Thread-safe.
 /// @invariant they have at most `bytes_max` bytes together
 class recent_checkpoints {
 public:
@@ -38,12 +39,14 @@ private:
     std::string bytes;
   };
 
-  const std::string* find(const std::string& folder, const checkpoint& x);
+  std::optional<std::string> find(const std::string& folder,
+                                  const checkpoint& x);
   void keep(const std::string& folder, const checkpoint& x,
             const std::string& bytes);
   void drop(std::list<entry>::iterator x);
 
   const std::uint64_t bytes_max_;
+  std::mutex mutex_; ///< guards what follows
   std::uint64_t bytes_ = 0;
   std::list<entry> entries_; ///< the last used one first
 };

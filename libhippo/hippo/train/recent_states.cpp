@@ -1,6 +1,7 @@
 #include "hippo/train/recent_states.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace hippo {
@@ -16,8 +17,8 @@ void recent_states::keep(const checkpoint& x,
   const auto same = std::ranges::find(entries_, x, &entry::name);
   if (same != entries_.end())
     drop(same);
-  while (bytes_ + size > bytes_max_)
-    drop(std::prev(entries_.end()));
+  if (!make_room(size))
+    return;
   entries_.push_front({x, std::move(state)});
   bytes_ += size;
 }
@@ -36,6 +37,30 @@ void recent_states::clear() {
   const std::lock_guard guard{mutex_};
   entries_.clear();
   bytes_ = 0;
+}
+
+bool recent_states::hold(std::uint64_t bytes) {
+  const std::lock_guard guard{mutex_};
+  if (!make_room(bytes))
+    return false;
+  held_ += bytes;
+  return true;
+}
+
+void recent_states::release(std::uint64_t bytes) {
+  const std::lock_guard guard{mutex_};
+  assert(held_ >= bytes);
+  held_ -= bytes;
+}
+
+/// Lets go of what is in the way of `bytes` more.
+/// REQUIRES: the mutex is held.
+bool recent_states::make_room(std::uint64_t bytes) {
+  if (bytes > bytes_max_ - held_)
+    return false;
+  while (bytes_ > bytes_max_ - held_ - bytes)
+    drop(std::prev(entries_.end()));
+  return true;
 }
 
 void recent_states::drop(std::list<entry>::iterator x) {

@@ -16,8 +16,8 @@ inline constexpr std::uint64_t recent_state_bytes_max = 256ull << 20;
 /// States of one workload, or of the lanes of one launch, by the checkpoints
 /// that they were saved as: what branches off there restores them, and reads
 /// nothing. Thread-safe.
-/// @invariant they take at most `bytes_max` together, as `workload_state::size`
-///            tells
+/// @invariant they and what is held take at most `bytes_max` together, as
+///            `workload_state::size` tells
 class recent_states {
 public:
   explicit recent_states(std::uint64_t bytes_max);
@@ -32,6 +32,12 @@ public:
   /// Lets go of all of them.
   void clear();
 
+  /// Leaves `bytes` of the room to states that somebody has who is to write
+  /// them, until `release`. @returns whether that much can be left
+  bool hold(std::uint64_t bytes);
+  /// REQUIRES: as much is held
+  void release(std::uint64_t bytes);
+
 private:
   struct entry {
     checkpoint name;
@@ -39,10 +45,12 @@ private:
   };
 
   void drop(std::list<entry>::iterator x);
+  bool make_room(std::uint64_t bytes);
 
   const std::uint64_t bytes_max_;
   std::mutex mutex_; ///< guards what follows
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bytes_ = 0; ///< of the entries
+  std::uint64_t held_ = 0;
   std::list<entry> entries_; ///< the last used one first
 };
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <future>
 #include <new>
 #include <utility>
 
 #include "hippo/core/limits.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
+#include "hippo/train/stop_queue.hpp"
 
 namespace hippo {
 
@@ -69,7 +69,9 @@ public:
          const std::function<void(const stop_report&)>& report)
     : work_(work), present_(present), kept_(kept), lease_(x), store_(store),
       control_(control), progress_(progress), now_ns_(now_ns), report_(report),
-      at_(x.stages.front().begin) {
+      at_(x.stages.front().begin),
+      untold_([this](passed_stop& stop) { return write_and_report(stop); },
+              kept) {
     next_.lease = x.number;
     next_.device = kind_made(x, device);
   }
@@ -103,7 +105,7 @@ private:
 
   std::optional<error> pass_through() {
     auto failure = pass_stages();
-    if (auto unwritten = finish_writing()) {
+    if (auto unwritten = finish_telling()) {
       failed_in_long_call_ = false; // to train again would not help
       return unwritten;
     }
@@ -267,12 +269,13 @@ private:
     std::optional<error> failure;
     if (stop->evaluate)
       failure = evaluate();
-    if (auto unwritten = finish_writing())
-      return unwritten;
+    if (control_.done())
+      if (auto unwritten = finish_telling())
+        return unwritten;
     // Nobody is to start from a state that has diverged.
-    std::optional<image> unsaved;
+    passed_stop passed;
     if (stop->save && !failure)
-      failure = save(x, unsaved);
+      failure = save(x, passed);
     if (failure && failure->code != errc::diverged)
       return failure;
     if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
@@ -281,12 +284,9 @@ private:
     stop_report fresh;
     fresh.lease = next_.lease;
     fresh.device = next_.device;
-    auto passed = std::exchange(next_, std::move(fresh));
-    if (unsaved)
-      write_behind(std::move(*unsaved), std::move(passed));
-    else
-      report_(passed);
-    return failure;
+    passed.report = std::exchange(next_, std::move(fresh));
+    const auto untold = tell(std::move(passed));
+    return untold ? untold : failure;
   }
 
   std::optional<error> evaluate() {
@@ -324,13 +324,6 @@ private:
     return error{errc::training_failed, "the workload measured " + why};
   }
 
-  /// A state that is to be written.
-  struct image {
-    std::string name;
-    std::shared_ptr<const workload_state> state;
-    durability how = durability::cached;
-  };
-
   /// Returns the present state, whether or not there is room for a copy of it.
   std::shared_ptr<const workload_state> snapshot() {
     try {
@@ -341,8 +334,8 @@ private:
     }
   }
 
-  /// Writes a state, and says in a report that it is there.
-  std::optional<error> write(image x, stop_report& to) {
+  /// Writes a stop's state, and says in its report that it is there.
+  std::optional<error> write(passed_stop& x) {
     std::optional<error> unwritten;
     auto failure = guarded([&] {
       const auto saved = store_.write(x.name, x.state->bytes(), x.how);
@@ -350,55 +343,69 @@ private:
         unwritten = saved.failure();
         return;
       }
-      to.saved = *saved;
+      x.report.saved = *saved;
       if (lease_.workload.any_device)
-        to.saved->device = to.device;
-      kept_.keep(*to.saved, std::move(x.state));
+        x.report.saved->device = x.report.device;
+      kept_.keep(*x.report.saved, std::move(x.state));
     });
     return failure ? failure : unwritten;
   }
 
-  /// Saves the present state. @param unsaved is given it if it is to be written
+  std::optional<error> write_and_report(passed_stop& x) {
+    auto failure = x.state ? write(x) : std::nullopt;
+    return failure ? failure : guarded([&] { report_(x.report); });
+  }
+
+  /// Saves the present state. @param to is given it if it is to be written
   /// while training goes on
-  std::optional<error> save(const stage& x, std::optional<image>& unsaved) {
+  std::optional<error> save(const stage& x, passed_stop& to) {
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      unsaved =
-        image{checkpoint_name(x.node, at_, lease_.number), snapshot()};
+      to.name = checkpoint_name(x.node, at_, lease_.number);
+      to.state = snapshot();
       if (unsynced_ns_ >= sync_after_ns) {
-        unsaved->how = durability::synced;
+        to.how = durability::synced;
         unsynced_ns_ = 0;
       }
       if (!control_.done())
         return;
       work_.rest();
-      unwritten = write(std::move(*unsaved), next_);
-      present_ = next_.saved;
-      unsaved.reset();
+      to.report.device = next_.device;
+      unwritten = write(to);
+      next_.saved = present_ = to.report.saved;
+      to.state.reset();
     });
     return failure ? failure : unwritten;
   }
 
-  /// Writes a state and reports its stop then. Training goes on meanwhile.
-  void write_behind(image x, stop_report passed) {
-    writing_ = std::async(std::launch::async,
-                          [this, x = std::move(x),
-                           passed = std::move(passed)]() mutable {
-                            auto failure = write(std::move(x), passed);
-                            if (!failure)
-                              report_(passed);
-                            return failure;
-                          });
+  /// Reports a stop, once its state and the stops before are written. Training
+  /// goes on meanwhile.
+  std::optional<error> tell(passed_stop x) {
+    if (!x.state && !is_behind_) {
+      report_(x.report);
+      return std::nullopt;
+    }
+    is_behind_ = true;
+    std::optional<error> unwritten;
+    auto failure = guarded([&] {
+      if (untold_.try_add(x))
+        return;
+      const auto begin = now_ns_();
+      work_.rest();
+      unwritten = untold_.add(x);
+      next_.save_ns += now_ns_() - begin;
+    });
+    return failure ? failure : unwritten;
   }
 
-  /// Waits until the stop before has been reported. @returns why it was not
-  std::optional<error> finish_writing() {
-    if (!writing_.valid())
+  /// Waits until all stops have been reported. @returns why one was not
+  std::optional<error> finish_telling() {
+    if (!std::exchange(is_behind_, false))
       return std::nullopt;
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
       work_.rest();
-      unwritten = writing_.get();
+      unwritten = untold_.finish();
     });
     return failure ? failure : unwritten;
   }
@@ -423,7 +430,8 @@ private:
   bool failed_in_long_call_ = false;
   bool step_by_step_ = false; ///< whatever they take
   stop_report next_;        ///< of the stop that comes next
-  std::future<std::optional<error>> writing_; ///< what the stop before saved
+  bool is_behind_ = false; ///< whether stops may be in the queue
+  stop_queue untold_; ///< last: its thread uses all of the above
 };
 
 } // namespace

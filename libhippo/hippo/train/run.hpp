@@ -69,9 +69,9 @@ struct lease_progress {
 /// is not finite is the failure `errc::diverged`; such a stop is reported
 /// without values and saves nothing. A failure among several steps is tried
 /// again step by step, so that it is placed at the right one.
-/// Checkpoints are named by `checkpoint_name`. While one is written, training
-/// goes on up to the next stop; its own stop is reported, and its state kept,
-/// once it is there.
+/// Checkpoints are named by `checkpoint_name`. While they are written, training
+/// goes on, up to the last stop or until several states wait (`stop_queue`);
+/// a stop is reported, and its state kept, once its checkpoint is there.
 /// @param present the checkpoint whose state `work` is in, if there is one, now
 ///        and when this returns. A lease that starts from it loads nothing.
 /// @param kept states that `work` can restore: a lease that starts from one of

@@ -220,6 +220,7 @@ outcome depot_client::converse(
   const std::string& purpose,
   const std::function<kj::Promise<outcome>(std::shared_ptr<conversation>)>&
     talk) {
+  const std::lock_guard guard{mutex_};
   const auto attempt = [&](kj::AsyncIoContext& io) {
     const auto depot = std::make_shared<conversation>(io.provider->getTimer(),
                                                       address_.silence_max);

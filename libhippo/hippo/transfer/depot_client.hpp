@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -44,8 +45,8 @@ struct depot_address {
 /// A trainer's way to the checkpoints of a service that it shares no folder
 /// with. Has a connection and a thread of its own. It connects when it is first
 /// used, and again when it is used after the connection was lost. Calls block
-/// until they are done; a peer that is silent for too long ends them. Not
-/// thread-safe.
+/// until they are done; a peer that is silent for too long ends them.
+/// Thread-safe: one talks at a time.
 class depot_client {
 public:
   /// Throws `kj::Exception` if the system has no resources for a thread.
@@ -83,6 +84,7 @@ private:
   void disconnect();
 
   const depot_address address_;
+  std::mutex mutex_; ///< who has it talks
   event_thread thread_;
   std::unique_ptr<connection>
     connection_; ///< the thread's; null: there is none

@@ -1,0 +1,94 @@
+#include "hippo/train/stop_queue.hpp"
+
+#include <utility>
+
+namespace hippo {
+
+stop_queue::stop_queue(teller tell, recent_states& room)
+  : tell_(std::move(tell)), room_(room) {}
+
+stop_queue::~stop_queue() {
+  {
+    const std::lock_guard guard{mutex_};
+    closing_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+bool stop_queue::try_add(passed_stop& x) {
+  const std::lock_guard guard{mutex_};
+  std::uint64_t held = 0;
+  if (failure_ || !make_room(x, held))
+    return false;
+  push(x, held);
+  return true;
+}
+
+std::optional<error> stop_queue::add(passed_stop& x) {
+  std::unique_lock guard{mutex_};
+  std::uint64_t held = 0;
+  changed_.wait(guard, [&] { return failure_ || make_room(x, held); });
+  if (!failure_)
+    push(x, held);
+  return failure_;
+}
+
+std::optional<error> stop_queue::finish() {
+  std::unique_lock guard{mutex_};
+  changed_.wait(guard, [this] { return stops_.empty(); });
+  return failure_;
+}
+
+/// REQUIRES: the mutex is held.
+bool stop_queue::make_room(const passed_stop& x, std::uint64_t& held) {
+  if (stops_.size() >= untold_stops_max)
+    return false;
+  if (!x.state || states_ == 0)
+    return true;
+  if (states_ >= unwritten_states_max || bytes_each_ == 0
+      || bytes_each_ > unwritten_bytes_max / (states_ + 1)
+      || !room_.hold(x.state->size()))
+    return false;
+  held = x.state->size();
+  return true;
+}
+
+/// REQUIRES: the mutex is held.
+void stop_queue::push(passed_stop& x, std::uint64_t held) {
+  if (!thread_.joinable())
+    thread_ = std::thread{[this] { loop(); }};
+  states_ += x.state != nullptr;
+  stops_.push_back({std::move(x), held});
+  changed_.notify_all();
+}
+
+void stop_queue::loop() {
+  std::unique_lock guard{mutex_};
+  for (;;) {
+    changed_.wait(guard, [this] { return closing_ || !stops_.empty(); });
+    if (stops_.empty())
+      return;
+    auto& [stop, held] = stops_.front();
+    room_.release(std::exchange(held, 0));
+    const bool has_state = stop.state != nullptr;
+    guard.unlock();
+    auto failure = tell_(stop);
+    guard.lock();
+    if (has_state && stop.report.saved)
+      bytes_each_ = stop.report.saved->bytes;
+    states_ -= has_state;
+    stops_.pop_front();
+    if (failure) {
+      for (const auto& x : stops_)
+        room_.release(x.held);
+      stops_.clear();
+      states_ = 0;
+      failure_ = std::move(failure);
+    }
+    changed_.notify_all();
+  }
+}
+
+} // namespace hippo
