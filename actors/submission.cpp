@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/hash.hpp"
+#include "hippo/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "memory_space.hpp"
@@ -60,9 +61,7 @@ expected<merger_options> options_for(coordinator_state& st,
   result.unmeasured_stall_max = st.options.unmeasured_stall_max;
   const auto& known = *find_workload(st, workload.name);
   result.workload_version = known.version;
-  for (const auto& p : known.hyper_parameters)
-    if (p.affects_speed)
-      result.speed_names.push_back(p.name);
+  result.speed_names = speed_names_of(known);
   result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
@@ -86,6 +85,11 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!trained)
     return trained.failure();
   result.trained = *trained;
+  auto times = st.options.known->load_timings();
+  if (!times)
+    return times.failure();
+  result.other_steps = step_profiles_of_others(*times, key,
+                                               st.options.workloads);
   return result;
 }
 

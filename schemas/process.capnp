@@ -101,6 +101,9 @@ struct Answer $Cxx.name("ProcessAnswer") {
       }
     }
   }
+  size @8 :Workload.WorkloadSize;
+  # Beside done, where the process knows it by then: how much there is to
+  # compute. The last one told counts; unset = as before.
 }
 
 struct Description {

@@ -64,6 +64,11 @@ interface Service {
   timeline @6 () -> (json :Text);
   # What trainers did in the last hour, by columns, as HTTP answers it:
   # docs/http.md.
+
+  timings @7 () -> (json :Text);
+  # How long steps and the rest were measured to take: JSON, a list with the
+  # `workload` key of each that was trained and its `timings`, which have the
+  # columns of the table of that name (docs/state.md) but `workload`.
 }
 
 interface Study {

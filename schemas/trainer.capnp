@@ -143,6 +143,7 @@ struct StopReport {
   identity      @11 :UInt64;       # the stage's; 0 = unknown
   output        @12 :Text;         # that the workload has printed since the
                                    # stop before; empty = none
+  size          @13 :Workload.WorkloadSize;  # of the workload; unset = unknown
 }
 
 struct Ack {

@@ -17,6 +17,14 @@ struct Option {
   value @1 :Scalar;  # unset = the number 0
 }
 
+struct WorkloadSize {
+  # How much there is to compute; decides no result. What is negative or not
+  # finite counts as 0: unknown.
+  operations @0 :Float64;  # floating-point, to train on a sample; 0 = unknown
+  parameters @1 :Float64;  # that are trained; 0 = unknown
+  samples    @2 :Float64;  # in a step; 0 = a step is one iteration
+}
+
 struct WorkloadSpec {
   name    @0 :Text;          # as the registry of workloads knows it; empty =
                              # malformed

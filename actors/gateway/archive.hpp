@@ -15,6 +15,7 @@
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
+#include "hippo/store/timings_json.hpp"
 #include "hippo/store/trial_output.hpp"
 #include "hippo/store/weights_recipe.hpp"
 #include "hippo/train/descriptor.hpp"
@@ -70,6 +71,12 @@ public:
 
   /// Returns a study with its text.
   expected<study_view> describe(study_id id);
+
+  /// Measured times, as `timings_json` has them.
+  expected<std::string> timings() {
+    const auto all = store_->load_timings();
+    return all ? expected<std::string>{timings_json(*all)} : all.failure();
+  }
 
   /// Returns all studies by their ids.
   expected<std::vector<study_view>> list();

@@ -290,6 +290,10 @@ kj::Promise<live_view> query_service::live() {
     });
 }
 
+kj::Promise<std::string> query_service::timings() {
+  return read<std::string>([](archive& x) { return x.timings(); });
+}
+
 kj::Promise<service_view> query_service::keeps() {
   return live().then([this](live_view now) {
     service_view result;

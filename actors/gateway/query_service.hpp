@@ -122,6 +122,8 @@ public:
   trials(study_id study, std::uint64_t first, std::size_t most);
   kj::Promise<stored_trial> best(study_id study);
   kj::Promise<std::string> export_json(study_id study);
+  /// Measured times, as `timings_json` has them.
+  kj::Promise<std::string> timings();
 
   /// Waits for events, if there are none, until `deadline`.
   kj::Promise<events_view> events(study_id study, std::uint64_t after,

@@ -405,6 +405,15 @@ public:
     });
   }
 
+  kj::Promise<void> timings(TimingsContext context) override {
+    context.allowCancellation();
+    return calls_->admit(listing_bytes_guess, context, [this, context] {
+      return queries_.timings().then([context](std::string x) mutable {
+        context.getResults().setJson(to_text(x));
+      });
+    });
+  }
+
   kj::Promise<void> logs(LogsContext context) override {
     context.allowCancellation();
     const auto params = context.getParams();

@@ -39,9 +39,12 @@ public:
     fleet_run result;
     result.seconds = start + record->wall_seconds;
     result.cost = total_cost(costs_of(lives));
-    const auto trained = static_cast<double>(record->trained_steps);
-    const auto unique = static_cast<double>(record->unique_steps);
-    result.lost_share = trained > unique ? 1 - unique / trained : 0;
+    double busy = 0, lost = 0;
+    for (const auto& x : lives) {
+      busy += x.busy_seconds + x.lost_seconds;
+      lost += x.lost_seconds;
+    }
+    result.lost_share = busy > 0 ? lost / busy : 0;
     result.least_seconds = record->lower_bound_seconds;
     result.work_seconds = record->train_seconds + record->evaluate_seconds;
     return result;
@@ -74,20 +77,10 @@ private:
   bool shown_ = false;
 };
 
-/// Where the times of a kind come from.
-std::string source_of(const simulated_machines& x) {
-  if (x.kind.profiles.empty())
-    return "from --profile";
-  std::string result;
-  for (const auto& file : x.kind.profiles)
-    result += (result.empty() ? "from " : " and ") + file;
-  return result;
-}
-
 std::string limits_text(const fleet_limits& x) {
   std::string result;
   if (x.deadline_seconds)
-    result += "take at most " + clock_text(*x.deadline_seconds);
+    result += "take at most " + fleet_time_text(*x.deadline_seconds);
   if (x.budget)
     result += (result.empty() ? "" : " and ")
               + ("cost at most " + significant(*x.budget, 6));
@@ -104,13 +97,14 @@ int preview_fleet(simulation what, const known_machines& machines,
     one_of_each.push_back({i, 1});
     kinds.push_back(i);
   }
-  auto found = find_machines(machines, one_of_each, what.studies,
-                             what.profiles);
+  auto found = find_machines(
+    machines, one_of_each, what.studies,
+    {what.profiles, what.catalogue.workloads, question.measured});
   if (!found)
     return exit_bad_input;
   std::vector<kind_source> sources;
   for (std::size_t i = 0; i < found->size(); ++i)
-    sources.push_back({i, source_of((*found)[i])});
+    sources.push_back({i, (*found)[i].source});
   fleet_simulation simulated{std::move(what), std::move(*found)};
   progress_line progress;
   const auto choice = choose_machines(

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "hippo/preview/fleet_choice.hpp"
 #include "simulated_fleet.hpp"
 #include "simulation.hpp"
@@ -10,6 +12,7 @@ namespace hippo {
 struct fleet_question {
   fleet_limits limits;
   bool as_json = false;
+  std::vector<workload_timings> measured{}; ///< by a service; may be empty
 };
 
 /// Simulates studies on numbers of machines, and prints which to take. Says

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "known_times.hpp"
 #include "machine_list.hpp"
 #include "outcome.hpp"
 
@@ -32,14 +33,31 @@ std::vector<std::string> files_of(const machine_kind& kind,
   return result;
 }
 
-/// What is said of machines without a profile.
-diagnostic lacks_profile(const machine_kind& kind, const std::string& file,
-                         const std::string& workload) {
+/// What is said of machines of which nothing is known.
+diagnostic lacks_times(const machine_kind& kind, const std::string& file,
+                       const std::string& workload) {
   return {file, 0, 0, "machines." + kind.name,
           "has no profile of '" + workload
-            + "': make one there (`hippo profile`) and name it by 'profile', "
-              "or give --profile with one of device: "
-            + kind.device};
+            + "', and nothing that was measured says how long it takes there: "
+              "make one on such a machine (`hippo profile STUDY -o "
+            + kind.name + ".yaml`) and name it by 'profile', give --profile "
+                          "with one of device: "
+            + kind.device
+            + ", or --server with a service that has trained it there"};
+}
+
+/// Where the times of a kind's profile come from.
+std::string source_of(const machine_kind& kind) {
+  std::string result;
+  for (const auto& file : kind.profiles)
+    result += (result.empty() ? "from " : " and ") + file;
+  return result;
+}
+
+/// Adds where further times of a kind come from.
+void add_source(simulated_machines& to, const std::string& source) {
+  if (to.source.find(source) == to.source.npos)
+    to.source += (to.source.empty() ? "" : " and ") + source;
 }
 
 } // namespace
@@ -63,9 +81,13 @@ std::optional<std::vector<simulated_machines>>
 find_machines(const known_machines& machines,
               const std::vector<machine_group>& used,
               const std::vector<accepted_study>& studies,
-              const std::vector<simulation_profile>& profiles) {
+              const time_sources& sources) {
   std::vector<simulated_machines> result;
   std::vector<diagnostic> errors;
+  auto all = sources.profiles;
+  for (const auto& xs : machines.profiles)
+    all.insert(all.end(), xs.begin(), xs.end());
+  const known_times times{all, sources.measured, sources.workloads};
   for (const auto& group : used) {
     simulated_machines next;
     next.kind = machines.all.kinds[group.kind];
@@ -77,14 +99,23 @@ find_machines(const known_machines& machines,
         continue;
       const auto* found = find_profile(machines.profiles[group.kind],
                                        workload, any);
-      if (!found)
-        found = find_profile(profiles, workload, [&](const auto& x) {
-          return is_device(next.kind.device, x.device);
-        });
       if (found)
+        add_source(next, source_of(next.kind));
+      else if ((found = find_profile(sources.profiles, workload,
+                                     [&](const auto& x) {
+                                       return is_device(next.kind.device,
+                                                        x.device);
+                                     })))
+        add_source(next, "from --profile");
+      if (found) {
         next.profiles.push_back(*found);
-      else
-        errors.push_back(lacks_profile(next.kind, machines.file, workload));
+      } else if (auto known
+                 = times.find(next.kind, study.spec().workload)) {
+        next.profiles.push_back(std::move(known->profile));
+        add_source(next, known->source);
+      } else {
+        errors.push_back(lacks_times(next.kind, machines.file, workload));
+      }
     }
     result.push_back(std::move(next));
   }

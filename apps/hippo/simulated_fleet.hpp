@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hippo/fleet/fleet.hpp"
+#include "hippo/store/records.hpp"
 #include "simulation.hpp"
 
 namespace hippo {
@@ -23,15 +24,23 @@ struct known_machines {
 std::optional<known_machines> load_machines(const std::string& file,
                                             workload_catalogue& catalogue);
 
+/// What there is to find out what training is like.
+struct time_sources {
+  const std::vector<simulation_profile>& profiles; ///< of any kinds
+  const std::vector<workload_descriptor>& workloads; ///< that there are
+  std::vector<workload_timings> measured{}; ///< by a service; may be empty
+};
+
 /// Finds what training is like on the machines that are used, for each workload
-/// that studies name: a profile that the kind of machine names, else one of
-/// `profiles` whose device is the kind's. Says on stderr what is wrong, e.g.
-/// which profile is missing.
+/// that studies name: a profile that the kind of machine names, else one of the
+/// given ones whose device is the kind's, else what a service has measured
+/// there, else what follows from all that was measured anywhere. Says on stderr
+/// what is wrong, e.g. of which kind nothing is known.
 /// @returns them in the order of `used`; nothing if something is wrong
 std::optional<std::vector<simulated_machines>>
 find_machines(const known_machines& machines,
               const std::vector<machine_group>& used,
               const std::vector<accepted_study>& studies,
-              const std::vector<simulation_profile>& profiles);
+              const time_sources& sources);
 
 } // namespace hippo

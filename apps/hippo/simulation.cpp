@@ -26,6 +26,7 @@
 #include "simulated_engine.hpp"
 #include "trainer.hpp"
 #include "virtual_time.hpp"
+#include "watched_engine.hpp"
 
 namespace hippo {
 
@@ -50,44 +51,6 @@ struct virtual_config : caf::actor_system_config {
     set("logger.file-verbosity", caf::atom("quiet"));
     set("logger.console-verbosity", caf::atom("quiet"));
   }
-};
-
-/// A simulated engine of which somebody writes down what it measures.
-class watched_engine final : public engine {
-public:
-  watched_engine(std::shared_ptr<engine> watched,
-                 std::shared_ptr<virtual_timeline> timeline,
-                 std::vector<simulated_measurement>& out)
-    : watched_(std::move(watched)),
-      timeline_(std::move(timeline)),
-      out_(&out) {}
-
-  void start(const lease& x, engine_sink sink) override {
-    watched_->start(x, [this, workload = x.workload.name,
-                        sink = std::move(sink)](const engine_event& told) {
-      if (const auto* stop = std::get_if<stop_report>(&told);
-          stop != nullptr && !stop->values.empty())
-        out_->push_back(
-          {std::chrono::duration<double>(timeline_->now()).count(), workload,
-           stop->at, stop->values});
-      sink(told);
-    });
-  }
-
-  void add_stop(lease_id lease, const stop_point& stop) override {
-    watched_->add_stop(lease, stop);
-  }
-
-  void cancel(lease_id lease) override { watched_->cancel(lease); }
-
-  [[nodiscard]] step_t reached(lease_id lease) const override {
-    return watched_->reached(lease);
-  }
-
-private:
-  std::shared_ptr<engine> watched_;
-  std::shared_ptr<virtual_timeline> timeline_;
-  std::vector<simulated_measurement>* out_;
 };
 
 /// A service with simulated trainers.
@@ -164,6 +127,7 @@ private:
     std::shared_ptr<simulation_profiles> profiles;
     std::uint64_t lives = 0; ///< that have begun
     std::vector<training_actor> trainers; ///< of the present life
+    std::vector<std::shared_ptr<watched_engine>> engines; ///< likewise
     std::size_t life = 0; ///< of `lives_`
   };
 
@@ -224,6 +188,7 @@ private:
   /// Lets a machine begin a life.
   void start(machine& x) {
     x.trainers.clear();
+    x.engines.clear();
     lives_.push_back({x.kind, seconds_now(), {}, {}, 0});
     x.life = lives_.size() - 1;
     for (unsigned i = 0; i < x.kind.trainers; ++i)
@@ -237,7 +202,7 @@ private:
     in_seconds(hours * 3600, [this, &x] { interrupt(x); });
   }
 
-  training_actor new_trainer(const machine& x) {
+  training_actor new_trainer(machine& x) {
     hello result;
     result.host = "simulated";
     life_of_process_.push_back(x.life);
@@ -253,12 +218,11 @@ private:
       make_engine(x), nullptr);
   }
 
-  std::shared_ptr<engine> make_engine(const machine& x) {
-    std::shared_ptr<engine> result = std::make_shared<simulated_engine>(
-      timeline_, x.profiles, store_, what_.seed);
-    if (measured_ != nullptr)
-      result = std::make_shared<watched_engine>(result, timeline_, *measured_);
-    return result;
+  std::shared_ptr<engine> make_engine(machine& x) {
+    return x.engines.emplace_back(std::make_shared<watched_engine>(
+      std::make_shared<simulated_engine>(timeline_, x.profiles, store_,
+                                         what_.seed),
+      timeline_, measured_));
   }
 
   /// A machine is told to go, is gone, and another one takes its place.
@@ -268,6 +232,8 @@ private:
       for (const auto& y : x.trainers)
         actors_.self()->send(y, leave_atom::value);
     in_seconds(x.kind.notice_seconds, [this, &x] {
+      for (const auto& y : x.engines)
+        lives_[x.life].lost_seconds += y->unkept_seconds();
       end(x, caf::exit_reason::kill);
       lives_[x.life].end = seconds_now();
       const auto left = x.kind.start_seconds - x.kind.notice_seconds;

@@ -14,16 +14,9 @@
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/simulate/profile.hpp"
 #include "studies.hpp"
+#include "watched_engine.hpp"
 
 namespace hippo {
-
-/// What a simulated trainer measured, and when.
-struct simulated_measurement {
-  double seconds = 0; ///< virtual ones since the begin
-  std::string workload;
-  step_t step = 0;
-  metrics values;
-};
 
 /// Machines of one kind in a simulation. All are there from its begin.
 ///
@@ -38,6 +31,7 @@ struct simulated_machines {
   /// Of training on one of its trainers: one for each workload that the studies
   /// name.
   std::vector<simulation_profile> profiles;
+  std::string source{}; ///< of its times, for people
 };
 
 /// What a simulation is made of.

@@ -146,6 +146,17 @@ class Workload(abc.ABC):
     def load_state_dict(self, state: Any) -> None:
         """Restores a state that `state_dict` gave, perhaps elsewhere."""
 
+    def size(self) -> Mapping[str, float]:
+        """Says how much there is to compute, if you like: how long steps take
+        on machines where nobody has measured it follows from that.
+
+        Returns:
+            `operations` (floating-point, to train on a sample), `parameters`
+            (that are trained) and `samples` (in a step; without it a step is
+            one iteration of `batch_size` samples). Nothing: nobody knows.
+        """
+        return {}
+
     def save(self, path: str) -> None:
         """Writes the present state to a file: `state_dict`, pickled."""
         with open(path, "wb") as file:

@@ -122,6 +122,7 @@ class Server:
 
     def _init(self, request: Any, answer: Any) -> None:
         self._workload.init()
+        self._tell_size(answer)
         answer.done = None
 
     def _train(self, request: Any, answer: Any) -> None:
@@ -146,7 +147,18 @@ class Server:
 
     def _load(self, request: Any, answer: Any) -> None:
         self._workload.load(request.load)
+        self._tell_size(answer)
         answer.done = None
+
+    def _tell_size(self, answer: Any) -> None:
+        if told := self._workload.size():
+            if unknown := set(told) - {"operations", "parameters", "samples"}:
+                raise BadWorkload(
+                    f"size() has {', '.join(sorted(unknown))}; it may have "
+                    f"operations, parameters and samples")
+            size = answer.init("size")
+            for name, value in told.items():
+                setattr(size, name, float(value))
 
     def _compare(self, request: Any, answer: Any) -> None:
         x = request.compare

@@ -30,6 +30,9 @@ SUM = """
             return {"total": self.total, "scaled":
                     self.total * self.args["scale"]}
 
+        def size(self):
+            return {"operations": 4.0, "samples": 3} if self.args else {"x": 1}
+
         def state_dict(self):
             return {"total": self.total}
 
@@ -75,6 +78,16 @@ class Processes(unittest.TestCase):
         self.assertEqual(trainer.train(0, 3, lr=[1, 2, 4]).which(), "done")
         self.assertEqual(trainer.train(3, 5, lr=[0.5]).which(), "done")
         self.assertEqual(trainer.metrics(), {"total": 8.0, "scaled": 80.0})
+
+    def test_tells_how_much_there_is_to_compute(self):
+        size = self.ready().ask("init").size
+        self.assertEqual((size.operations, size.parameters, size.samples),
+                         (4, 0, 3))
+        trainer = self.start()
+        trainer.ask("describe", process.processProtocolVersion)
+        trainer.setup()
+        self.assertIn("size() has x; it may have operations",
+                      trainer.ask("init").failed.message)
 
     def test_goes_on_in_another_process(self):
         first, other = self.ready(), self.ready()

@@ -4,9 +4,13 @@
 
 #include <cmath>
 #include <map>
+#include <random>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
+
+#include "hippo/schedule/step_profiles.hpp"
 
 namespace hippo {
 namespace {
@@ -110,6 +114,103 @@ TEST(TimeEstimates, AKindThatBecomesSlowerIsAnnouncedWithinTenStages) {
   EXPECT_GT(x.version(), version);
   EXPECT_GT(x.step_seconds("32;", &slow), 1.5);
   EXPECT_EQ(x.step_seconds("32;", &fast), 1);
+}
+
+TEST(TimeEstimates, AKindThatDriftsIsToldAndEstimatedAnewWithinTenStages) {
+  std::mt19937 random{7};
+  std::normal_distribution<> noise{0, 0.03};
+  for (const double factor : {2.0, 1.4, 1 / 1.4, 0.5}) {
+    time_estimates x;
+    const auto learn = [&](double seconds) {
+      x.learn_step("32;", 3, 3 * seconds * std::exp(noise(random)), slow);
+      x.learn_step("32;", 3, 3 * std::exp(noise(random)), fast);
+    };
+    for (int i = 0; i < 100; ++i)
+      learn(1);
+    EXPECT_TRUE(x.take_drifts().empty());
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_TRUE(x.take_drifts().empty()) << i;
+      learn(factor);
+    }
+    const auto told = x.take_drifts();
+    ASSERT_EQ(told.size(), 1u) << factor;
+    EXPECT_EQ(told[0].kind, slow);
+    EXPECT_EQ(told[0].speed_key, "32;");
+    EXPECT_NEAR(told[0].before, 1, 0.05);
+    EXPECT_NEAR(told[0].now, factor, 0.05 * factor);
+    EXPECT_NEAR(x.step_seconds("32;", &slow), factor, 0.05 * factor);
+    EXPECT_NEAR(x.step_seconds("32;", &fast), 1, 0.05);
+    for (int i = 0; i < 50; ++i)
+      learn(factor);
+    EXPECT_TRUE(x.take_drifts().empty()); // once
+  }
+}
+
+TEST(TimeEstimates, WhatOnlySpreadsOrIsOffForAWhileIsNoDrift) {
+  time_estimates x;
+  for (int i = 0; i < 200; ++i)
+    x.learn_step("", 1, i % 2 == 0 ? 1 : 2, slow);
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("64;", 1, 1, fast);
+  for (int i = 0; i < 9; ++i)
+    x.learn_step("64;", 1, 2, fast);
+  x.learn_step("64;", 1, 1, fast);
+  for (int i = 0; i < 30; ++i)
+    x.learn_step("64;", 1, 1.15, fast);
+  EXPECT_TRUE(x.take_drifts().empty());
+}
+
+/// A step of 6,000 samples in a made-up world.
+double made_up_seconds(double speed, double batch, const workload_size& size) {
+  return size.samples / batch
+         * (1e-3 + batch * size.operations / speed
+            + 20 * size.parameters / speed);
+}
+
+TEST(TimeEstimates, WhatWasNeverMeasuredIsPredictedOfAllWorkloads) {
+  const workload_size small{1e6, 1e5, 6000}, large{2e7, 3e5, 6000};
+  std::vector<timing> of_others;
+  for (const auto& [kind, speed] :
+       {std::pair{slow, 1e9}, std::pair{fast, 1e10}})
+    for (const double batch : {32, 64, 128})
+      for (const auto& size : {small, workload_size{5e6, 1e6, 6000}})
+        of_others.push_back({kind, timed::step,
+                             std::to_string(static_cast<int>(batch)) + ';', 9,
+                             9, 9 * made_up_seconds(speed, batch, size), 0,
+                             size});
+  const std::vector<std::string> names{"batch_size"};
+  time_estimates x{names, "w", step_profiles_of("other", names, of_others)};
+  EXPECT_EQ(x.step_seconds("256;", &slow), 1); // of how large a workload?
+  x.learn_size(large);
+  x.learn_step("64;", 1, made_up_seconds(1e9, 64, large), slow);
+  using source = time_estimates::step_estimate::source;
+  for (const auto& [kind, speed] :
+       {std::pair{slow, 1e9}, std::pair{fast, 1e10}}) {
+    const auto found = x.estimate("256;", kind);
+    EXPECT_EQ(found.from, source::predicted);
+    EXPECT_NEAR(found.seconds, made_up_seconds(speed, 256, large),
+                0.1 * found.seconds)
+      << kind;
+  }
+  EXPECT_NEAR(x.step_seconds("256;"), made_up_seconds(1e9, 256, large),
+              0.1 * x.step_seconds("256;")); // as on the kinds that train it
+  EXPECT_EQ(x.estimate("64;", slow).from, source::measured);
+  EXPECT_EQ(x.estimate("64;", other).from, source::unknown);
+}
+
+TEST(StepProfiles, TakeASpeedKeyApart) {
+  const workload_size size{1, 1, 1000};
+  const auto x = makeup_of("w", {"batch_size", "optimizer"}, "300;sgd;", size);
+  EXPECT_EQ(x.batch, 300);
+  EXPECT_EQ(x.iterations, 4);
+  EXPECT_EQ(x.workload, makeup_of("w", {"batch_size", "optimizer"},
+                                  "10;sgd;", size).workload);
+  EXPECT_NE(x.workload, makeup_of("w", {"batch_size", "optimizer"},
+                                  "300;adamw;", size).workload);
+  // Without a batch a step is one iteration of all that is in it.
+  EXPECT_EQ(makeup_of("w", {}, "", size).batch, 1000);
+  EXPECT_EQ(makeup_of("w", {}, "", size).iterations, 1);
+  EXPECT_EQ(makeup_of("w", {}, "", {}).batch, 1);
 }
 
 TEST(TimeEstimates, WhatIsStoredIsWhereTheyGoOn) {

@@ -114,6 +114,18 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
                          testing::Values("2", "3", "4", "5", "6", "7"));
 
+class TimingsMigrationTest : public MigrationTest {};
+
+TEST_F(TimingsMigrationTest, WhatVersion7HasMeasuredStays) {
+  load_sample("7");
+  const auto all = *open()->load_timings();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].workload_key, sample_key);
+  EXPECT_EQ(all[0].timings,
+            (std::vector<timing>{
+              {"cpu x", timed::step, "64;", 3, 12.5, 50, 0.25, {}}}));
+}
+
 // -- steps that trials share, which were not kept until version 4 -------------
 
 class SharedStepsTest : public folder_test {};

@@ -11,6 +11,7 @@
 
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
+#include "hippo/store/timings_json.hpp"
 #include "hippo/wire/codec.hpp"
 #include "store/folder_fixture.hpp"
 
@@ -532,7 +533,8 @@ TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
 }
 
 TEST_F(StateFolderTest, OfATimeTheLastThatIsKnownIsKept) {
-  const timing slow{"slow", timed::step, "32;", 3, 12.5, 50, 0.25};
+  const timing slow{"slow", timed::step, "32;", 3, 12.5, 50, 0.25,
+                    {1e9, 1e6, 6000}};
   const timing fast{"fast", timed::step, "32;", 3, 12.5, 10, 0.25};
   auto more = slow;
   more.stages = 4;
@@ -546,6 +548,19 @@ TEST_F(StateFolderTest, OfATimeTheLastThatIsKnownIsKept) {
   const auto plan = open()->load_plan("w");
   ASSERT_TRUE(plan) << plan.failure().message;
   EXPECT_EQ(plan->timings, (std::vector{fast, saved, more}));
+  const auto all = *open()->load_timings();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].workload_key, "w");
+  EXPECT_EQ(all[0].timings, plan->timings);
+  EXPECT_EQ(all[1].timings, std::vector{fast});
+  // And so they are told to clients.
+  const auto told = timings_from_json(timings_json(all));
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ((*told)[i].workload_key, all[i].workload_key);
+    EXPECT_EQ((*told)[i].timings, all[i].timings);
+  }
 }
 
 TEST_F(StateFolderTest, GenerationsAndUsageAreKept) {

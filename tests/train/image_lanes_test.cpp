@@ -260,6 +260,21 @@ INSTANTIATE_TEST_SUITE_P(Workloads, LargeImageLanes,
                            return name;
                          });
 
+TEST(ImageLanesOf, KnowHowMuchThereIsToComputeForOneOfThem) {
+  const auto mlp = make("fashion-mlp")->size();
+  const double weights = 784 * 128 + 128 * 128 + 128 * 10;
+  EXPECT_EQ(mlp.operations, 3 * 2 * weights);
+  EXPECT_EQ(mlp.parameters, weights + 128 + 128 + 10);
+  EXPECT_EQ(mlp.samples, 65);
+  const auto cnn = make("fashion-cnn", 1)->size();
+  EXPECT_EQ(cnn.operations,
+            3 * 2
+              * (9. * 16 * 28 * 28 + 9. * 16 * 32 * 14 * 14 + 1568 * 10));
+  // He et al. (2016) count 40.8 million multiplications for 32 x 32 pixels.
+  const auto resnet = make("fashion-resnet", 1)->size();
+  EXPECT_NEAR(resnet.operations / 6, 40.8e6 * 28 * 28 / (32 * 32), 1e6);
+}
+
 TEST(ImageLanesOf, EqualBatchSizesFit) {
   const auto work = make("fashion-mlp");
   auto one = values("fashion-mlp", 0), other = values("fashion-mlp", 2);

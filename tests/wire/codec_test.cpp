@@ -85,6 +85,13 @@ TEST(Codec, StopAndCancelRoundTrip) {
             cancel_request{lease_id{7}});
 }
 
+TEST(Codec, ASizeThatIsNoneIsUnknown) {
+  auto x = samples::report();
+  x.size = {-1, std::numeric_limits<double>::quiet_NaN(),
+            std::numeric_limits<double>::infinity()};
+  EXPECT_EQ(round_trip(x).size, workload_size{});
+}
+
 TEST(Codec, StopReportRoundTripsBitForBit) {
   const auto x = samples::report();
   const auto y = round_trip(x);
@@ -100,6 +107,7 @@ TEST(Codec, StopReportRoundTripsBitForBit) {
   EXPECT_EQ(y.identity, x.identity);
   EXPECT_EQ(y.trained_steps, 2u);
   EXPECT_EQ(y.output, x.output);
+  EXPECT_EQ(y.size, x.size);
   ASSERT_EQ(y.values.size(), x.values.size());
   for (const auto& [name, value] : x.values)
     EXPECT_EQ(std::bit_cast<std::uint64_t>(y.values.at(name)),

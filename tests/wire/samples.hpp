@@ -79,6 +79,7 @@ inline stop_report report() {
   x.node = node_id{5};
   x.identity = 0xfeedfacefeedface;
   x.output = "epoch 12\n";
+  x.size = {7e9, 2.5e7, 50000};
   return x;
 }
 

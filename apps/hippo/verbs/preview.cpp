@@ -1,6 +1,8 @@
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,8 @@
 #include "fleet_preview.hpp"
 #include "hippo/core/span_text.hpp"
 #include "hippo/preview/preview.hpp"
+#include "hippo/space/lanes_override.hpp"
+#include "hippo/store/timings_json.hpp"
 #include "outcome.hpp"
 #include "simulation.hpp"
 #include "studies.hpp"
@@ -53,6 +57,9 @@ struct preview_arguments {
 std::optional<error> check_options(const preview_arguments& x) {
   const bool by_machines = !x.input.machines.empty();
   const bool has_profiles = !x.input.profiles.empty();
+  if (!x.server.empty() && x.input.studies.lanes > 0)
+    return error{errc::invalid_argument,
+                 "--lanes with --server requires --machines"};
   if (has_profiles && !by_machines && x.trainers->count() == 0)
     return error{errc::invalid_argument,
                  "--profile requires --trainers or --machines"};
@@ -105,26 +112,80 @@ int preview_by_service(const std::string& address,
   });
 }
 
+/// Says which machines to take for studies.
+/// @returns the exit code
+int preview_machines(preview_arguments& x,
+                     const expected<std::vector<study_source>>& sources) {
+  auto input = load_input(x.input.common, sources, x.input.profiles,
+                          x.input.machines);
+  if (!input)
+    return exit_bad_input;
+  x.what.catalogue = std::move(input->catalogue);
+  x.what.profiles = std::move(input->profiles);
+  x.what.studies = std::move(input->studies);
+  warn_of_sharing(x.what.studies, x.what.catalogue);
+  if (!x.deadline.empty())
+    x.fleet.limits.deadline_seconds = *span_from(x.deadline);
+  x.fleet.as_json = x.format == "json";
+  return preview_fleet(std::move(x.what), *input->machines, x.fleet);
+}
+
+/// Reads studies from files; those of which there is no file from a service.
+expected<std::vector<study_source>>
+read_or_ask(const std::vector<std::string>& files, client& service) {
+  std::vector<study_source> result;
+  for (const auto& file : files) {
+    std::error_code unknown;
+    if (std::filesystem::exists(file, unknown)) {
+      auto read = read_sources({file});
+      if (!read)
+        return read.failure();
+      result.push_back(std::move(read->front()));
+      continue;
+    }
+    auto study = service.study(file);
+    if (!study)
+      return error{study.failure().code,
+                   file + " is no file, and the service says: "
+                     + study.failure().message};
+    auto known = study->describe();
+    if (!known)
+      return known.failure();
+    result.push_back({file, std::move(known->text)});
+  }
+  return result;
+}
+
+/// The same with the times that a service has measured.
+int preview_machines_of_service(preview_arguments& x) {
+  service_address where;
+  where.text = x.server;
+  return with_service(where, [&](client& service) {
+    const auto text = service.timings();
+    if (!text)
+      return refuse(text.failure());
+    auto measured = timings_from_json(*text);
+    if (!measured)
+      return refuse(measured.failure());
+    x.fleet.measured = std::move(*measured);
+    auto sources = read_or_ask(x.input.studies.files, service);
+    if (sources && x.input.studies.lanes > 0)
+      for (auto& source : *sources)
+        source.text = with_lanes(source.text, x.input.studies.lanes);
+    return preview_machines(x, sources);
+  });
+}
+
 int preview(preview_arguments& x) {
+  if (!x.server.empty() && !x.input.machines.empty())
+    return preview_machines_of_service(x);
+  if (const auto why = check_options(x))
+    return fail(*why, exit_bad_input);
   if (!x.server.empty())
     return preview_by_service(x.server, x.input.studies.files,
                               x.format == "json");
-  if (const auto why = check_options(x))
-    return fail(*why, exit_bad_input);
-  if (!x.input.machines.empty()) {
-    auto input = load_input(x.input.common, x.input.studies.read(),
-                            x.input.profiles, x.input.machines);
-    if (!input)
-      return exit_bad_input;
-    x.what.catalogue = std::move(input->catalogue);
-    x.what.profiles = std::move(input->profiles);
-    x.what.studies = std::move(input->studies);
-    warn_of_sharing(x.what.studies, x.what.catalogue);
-    if (!x.deadline.empty())
-      x.fleet.limits.deadline_seconds = *span_from(x.deadline);
-    x.fleet.as_json = x.format == "json";
-    return preview_fleet(std::move(x.what), *input->machines, x.fleet);
-  }
+  if (!x.input.machines.empty())
+    return preview_machines(x, x.input.studies.read());
   if (!x.input.load(x.what))
     return exit_bad_input;
   warn_of_sharing(x.what.studies, x.what.catalogue);
@@ -188,11 +249,10 @@ void add_preview(verb_table& verbs) {
     ->needs(machines);
   verb
     ->add_option("--server", x->server,
-                 "Ask the service at HOST:PORT, which knows what is trained "
-                 "already; each study by itself")
-    ->excludes(trainers)
-    ->excludes(machines)
-    ->excludes("--lanes");
+                 "Ask the service at HOST:PORT what it would train, given what "
+                 "is trained already; each study by itself. With --machines, "
+                 "use the times that it has measured")
+    ->excludes(trainers);
   x->input.common.add_to(*verb);
 }
 

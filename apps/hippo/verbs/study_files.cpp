@@ -77,7 +77,8 @@ bool simulated_files::use_machines(const known_machines& known,
          exit_bad_input);
     return false;
   }
-  auto found = find_machines(known, *groups, out.studies, out.profiles);
+  auto found = find_machines(known, *groups, out.studies,
+                             {out.profiles, out.catalogue.workloads});
   if (found)
     out.machines = std::move(*found);
   return found.has_value();

@@ -206,6 +206,13 @@ expected<std::string> client::preview(const std::string& text,
   });
 }
 
+expected<std::string> client::timings() {
+  return impl_->call<std::string>(repeating::yes, [](session& x) {
+    return x.service().timingsRequest().send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
 expected<log_part> client::logs(std::uint64_t after) {
   return impl_->call<log_part>(repeating::yes, [after](session& x) {
     auto request = x.service().logsRequest();

@@ -255,6 +255,10 @@ public:
   expected<std::string> preview(const std::string& text,
                                 const std::string& name);
 
+  /// Returns how long things were measured to take, of all workloads: JSON, as
+  /// `timings_from_json` reads it.
+  expected<std::string> timings();
+
   /// Returns what the service has logged from byte `after` on.
   expected<log_part> logs(std::uint64_t after);
 

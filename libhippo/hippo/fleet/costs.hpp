@@ -17,6 +17,9 @@ struct machine_life {
   std::optional<double> end; ///< when it was taken away; nothing: it was not
   std::optional<double> last_lease_end; ///< of its trainers; nothing: no lease
   double busy_seconds = 0; ///< in which its trainers had a lease, added up
+  /// In which they trained what was lost with the machine, likewise; no part of
+  /// the former.
+  double lost_seconds = 0;
 };
 
 /// What machines of one kind cost.

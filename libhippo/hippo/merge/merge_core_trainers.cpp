@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/report/text.hpp"
 
 // What trainers say: reports, ends of leases, heartbeats.
 
@@ -192,8 +193,16 @@ void merge_core::learn(const running_lease& lease, const stop_report& x,
                        double span) {
   if (x.trained_steps > 0) {
     const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
+    estimates_.learn_size(x.size);
     estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
                           x.device);
+    for (const auto& y : estimates_.take_drifts())
+      log(level::warning,
+          y.kind + " trains " + (y.now > y.before ? "slower" : "faster")
+            + " than before: a step of " + options_.workload.name
+            + (y.speed_key.empty() ? "" : " (" + y.speed_key + ')') + " takes "
+            + significant(y.now, 3) + " s, not " + significant(y.before, 3)
+            + " s");
     compare_kinds();
   }
   if (x.evaluate_ns > 0)

@@ -24,6 +24,8 @@ struct merger_options {
   bool merge = true; ///< false: every trial is trained alone
   /// The hyper-parameters that affect a step's time.
   std::vector<std::string> speed_names;
+  /// What was measured of steps of other workloads.
+  std::vector<step_profile> other_steps{};
   /// A long stage leaves a checkpoint about this often.
   double save_every_seconds = 120;
   /// Checkpoints beyond this are evicted, the cheapest to train again first.

@@ -9,6 +9,7 @@
 #include "hippo/core/error.hpp"
 #include "hippo/core/ids.hpp"
 #include "hippo/core/types.hpp"
+#include "hippo/plan/workload_size.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
 
@@ -88,6 +89,8 @@ struct stop_report {
   /// What the workload has printed since the stop before, of the end of it at
   /// most `output_bytes_max`.
   std::string output{};
+  /// How much there is to compute in the workload, as far as it knows.
+  workload_size size{};
 };
 
 /// How a lease ended, from the trainer's side; its last message on it.

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "hippo/plan/workload_size.hpp"
+
 namespace hippo {
 
 /// What trainers tell the time of.
@@ -32,6 +34,8 @@ struct timing {
   /// Of the measurements, how far the logarithm of each lay from that of the
   /// mean before it, squared and summed.
   double squared_log_deviations = 0;
+  /// Of steps, how much there is to compute in the workload.
+  workload_size size{};
 
   /// The mean time, in seconds. REQUIRES: `count > 0`
   [[nodiscard]] double mean() const { return seconds / count; }

@@ -46,6 +46,10 @@ std::map<std::string, std::string> parts_of(const std::string& key) {
 
 } // namespace
 
+std::string workload_name_of(const std::string& key) {
+  return parts_of(key).at("");
+}
+
 std::vector<std::string> key_differences(const std::string& x,
                                          const std::string& y) {
   const auto ours = parts_of(x);

@@ -42,6 +42,9 @@ std::uint32_t lanes_of(const workload_spec& x);
 /// it has no such option.
 std::string numerics_of(const workload_spec& x);
 
+/// The name of the workload that a key is of.
+std::string workload_name_of(const std::string& key);
+
 /// Says in what two workload keys differ, a few words for each option
 /// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are
 /// of different workloads.

@@ -16,7 +16,9 @@ namespace hippo {
 struct fleet_run {
   double seconds = 0; ///< from asking for the machines to the last result
   double cost = 0;    ///< of all machines, idling included
-  double lost_share = 0; ///< of the steps trained, those trained again; 0 to 1
+  /// Of the time in which trainers were at work, that of which nothing was kept
+  /// since their machine was taken away; 0 to 1.
+  double lost_share = 0;
   /// No number of these machines takes less: the longest path of the stage
   /// tree, or all of its training and measuring divided by the trainers.
   double least_seconds = 0;

@@ -17,7 +17,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-
 /// `16 a100-spot + 4 l4`.
 std::string name_of(const fleet& machines, const fleet_candidate& x) {
   std::string result;
@@ -25,16 +24,6 @@ std::string name_of(const fleet& machines, const fleet_candidate& x) {
     result += (result.empty() ? "" : " + ") + std::to_string(group.machines)
               + ' ' + machines.kinds[group.kind].name;
   return result;
-}
-
-/// Hours and minutes; below an hour, minutes and seconds.
-std::string span_text(double seconds) {
-  if (seconds < 3600)
-    return clock_text(seconds) + " min";
-  const auto minutes = static_cast<std::uint64_t>(std::llround(seconds / 60));
-  const auto rest = std::to_string(minutes % 60);
-  return std::to_string(minutes / 60) + ':' + (rest.size() < 2 ? "0" : "")
-         + rest;
 }
 
 bool may_be_interrupted(const fleet& machines, const fleet_candidate& x) {
@@ -54,7 +43,7 @@ std::string mark_of(std::size_t i, const fleet_choice& x,
   };
   if (is(x.cheapest))
     add(limits.deadline_seconds
-          ? "cheapest by " + span_text(*limits.deadline_seconds)
+          ? "cheapest by " + fleet_time_text(*limits.deadline_seconds)
           : std::string{"cheapest"});
   if (is(x.soonest))
     add(limits.budget ? "soonest for " + significant(*limits.budget, 6)
@@ -121,7 +110,7 @@ std::string missed_text(const fleet& machines, const fleet_choice& x,
   std::string result;
   for (const auto* y : missed) {
     const auto& value = fate == candidate_fate::late
-                          ? span_text(y->simulations > 0 ? y->seconds.mean
+                          ? fleet_time_text(y->simulations > 0 ? y->seconds.mean
                                                          : y->seconds_bound)
                           : fixed(y->simulations > 0 ? y->cost.mean
                                                      : y->cost_bound,
@@ -165,17 +154,22 @@ json to_json(const fleet_spread& x) {
   return {{"mean", x.mean}, {"low", x.low}, {"high", x.high}};
 }
 
-json to_json(const fleet& machines, const fleet_candidate& x) {
-  json numbers = json::object();
-  for (const auto& group : x.machines)
-    numbers[machines.kinds[group.kind].name] = group.machines;
+json to_json(const fleet& machines, const fleet_candidate& x,
+             const json& sources) {
+  json numbers = json::object(), times = json::object();
+  for (const auto& group : x.machines) {
+    const auto& name = machines.kinds[group.kind].name;
+    numbers[name] = group.machines;
+    times[name] = sources.value(name, json());
+  }
   json result{{"machines", std::move(numbers)},
               {"use", to_text(machines, x.machines)},
               {"trainers", x.trainers},
               {"fate", to_string(x.fate)},
               {"seconds_bound", x.seconds_bound},
               {"cost_bound", x.cost_bound},
-              {"simulations", x.simulations}};
+              {"simulations", x.simulations},
+              {"step_times", std::move(times)}};
   if (x.simulations > 0) {
     result["seconds"] = to_json(x.seconds);
     result["cost"] = to_json(x.cost);
@@ -185,6 +179,15 @@ json to_json(const fleet& machines, const fleet_candidate& x) {
 }
 
 } // namespace
+
+std::string fleet_time_text(double seconds) {
+  const bool known = std::isfinite(seconds) && seconds >= 0 && seconds < 1e15;
+  const auto minutes
+    = known ? static_cast<std::uint64_t>(std::llround(seconds / 60)) : 0;
+  const auto rest = std::to_string(minutes % 60);
+  return std::to_string(minutes / 60) + ':' + (rest.size() < 2 ? "0" : "")
+         + rest;
+}
 
 std::string fleet_text(const fleet& machines, const fleet_choice& x,
                        const fleet_limits& limits,
@@ -198,8 +201,8 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
     const auto& y = x.candidates[i];
     rows.push_back(
       {{name_of(machines, y), std::to_string(y.trainers),
-        span_text(y.seconds.mean) + " (" + span_text(y.seconds.low) + '-'
-          + span_text(y.seconds.high) + ')',
+        fleet_time_text(y.seconds.mean) + " (" + fleet_time_text(y.seconds.low) + '-'
+          + fleet_time_text(y.seconds.high) + ')',
         fixed(y.cost.mean, 2),
         may_be_interrupted(machines, y) ? percent(y.lost_share, 1)
                                         : std::string{"-"}},
@@ -208,7 +211,7 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
   auto result = lines_of(rows);
   if (limits.deadline_seconds)
     result += missed_text(machines, x, candidate_fate::late,
-                          "not by " + span_text(*limits.deadline_seconds)
+                          "not by " + fleet_time_text(*limits.deadline_seconds)
                             + ": ");
   if (limits.budget)
     result += missed_text(machines, x, candidate_fate::dear,
@@ -225,7 +228,7 @@ std::string fleet_json(const fleet& machines, const fleet_choice& x,
       = y.text.empty() ? json() : json(y.text);
   json candidates = json::array();
   for (const auto& y : x.candidates)
-    candidates.push_back(to_json(machines, y));
+    candidates.push_back(to_json(machines, y, origins));
   const json result{
     {"deadline_seconds",
      limits.deadline_seconds ? json(*limits.deadline_seconds) : json()},

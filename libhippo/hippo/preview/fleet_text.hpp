@@ -13,6 +13,9 @@ struct kind_source {
   std::string text; ///< e.g. `from l4.yaml`; empty: nothing is known of it
 };
 
+/// A stretch of time in hours and minutes: `2:05`, `0:42`.
+std::string fleet_time_text(double seconds);
+
 /// A table of the machines that are worth taking, and which one to take; then
 /// what was left out, and where the times come from. At most 120 columns wide.
 std::string fleet_text(const fleet& machines, const fleet_choice& x,
@@ -24,7 +27,8 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
 /// `budget` (or null), `front` (indices), `sources` (by the name of the kind),
 /// and `candidates`: `machines` (numbers by the name of the kind), `use` (as
 /// `hippo simulate --use` takes it), `trainers`, `fate`, `seconds_bound`,
-/// `cost_bound`, `simulations` and, if there are any, `seconds` and `cost`
+/// `cost_bound`, `simulations`, `step_times` (where they come from, by the name
+/// of the kind) and, if there are any, `seconds` and `cost`
 /// (`mean`, `low`, `high`) and `lost_share`. Two-space indented.
 std::string fleet_json(const fleet& machines, const fleet_choice& x,
                        const fleet_limits& limits,

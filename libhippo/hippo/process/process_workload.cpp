@@ -44,6 +44,10 @@ public:
 
   metrics evaluate() override { return process_->evaluate(); }
 
+  [[nodiscard]] workload_size size() const override {
+    return process_->size();
+  }
+
   std::string save() override {
     const auto path = folder_.file("state");
     fs::remove(path);

@@ -19,6 +19,7 @@
 #include "hippo/core/utf8.hpp"
 #include "hippo/process/descriptor.hpp"
 #include "hippo/wire/codec.hpp"
+#include "hippo/wire/workload_size.hpp"
 #include "process.capnp.h"
 #include "sequence.capnp.h"
 
@@ -85,6 +86,8 @@ public:
         fail(result->getFailed());
       if (result->which() != expected)
         owner_.give_up("gave an answer of another kind than was asked for");
+      if (result->hasSize())
+        owner_.size_ = size_in(result->getSize());
       return *result;
     }
   }

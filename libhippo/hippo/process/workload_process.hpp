@@ -53,6 +53,9 @@ public:
   std::optional<std::vector<std::string>> compare(const std::string& path,
                                                   const std::string& other);
 
+  /// How much there is to compute, as far as it has told.
+  [[nodiscard]] workload_size size() const noexcept { return size_; }
+
   /// Ends it at once.
   void kill() noexcept { child_->kill(); }
 
@@ -74,6 +77,7 @@ private:
   int socket_ = -1;
   answer_buffer answers_;    ///< what has come of them
   std::uint64_t number_ = 0; ///< of the last request
+  workload_size size_;
 };
 
 } // namespace hippo

@@ -139,6 +139,7 @@ private:
     begin = now_();
     work_.load(state);
     result_.load_seconds = now_() - begin;
+    result_.size = work_.size();
   }
 
   step_t steps_;
@@ -225,6 +226,10 @@ std::string profile_text(const measured_training& x,
             + "\nevaluate_seconds: " + seconds_text(x.evaluate_seconds)
             + "\ncheckpoint_bytes: " + std::to_string(x.checkpoint_bytes)
             + '\n';
+  if (x.size.is_known())
+    result += "size: {operations: " + to_text(x.size.operations)
+              + ", parameters: " + to_text(x.size.parameters)
+              + ", samples: " + to_text(x.size.samples) + "}\n";
   return result;
 }
 

@@ -30,6 +30,7 @@ struct measured_training {
   double save_seconds = 0;
   double evaluate_seconds = 0;
   std::uint64_t checkpoint_bytes = 0;
+  workload_size size; ///< how much there is to compute, if it is known
   metrics values; ///< of the last evaluation
   std::map<std::string, scalar> hyper_parameters; ///< that were trained with
 };

@@ -23,9 +23,6 @@ constexpr int rounds = 30;
 /// Of a normal distribution, 95 of 100 lie within so many deviations.
 constexpr double normal_95 = 1.96;
 
-/// How far off a ratio may be that was seen once.
-constexpr double deviation_of_one_ratio = 0.2;
-
 coefficients features(double batch, const workload_size& size) {
   return {1, batch * size.operations, size.parameters};
 }
@@ -82,16 +79,15 @@ coefficients solve(const std::vector<coefficients>& xs,
   return result;
 }
 
-/// How far off is told as a share of the time.
-double margin_of(double deviation) {
-  return std::expm1(normal_95 * deviation);
-}
-
 double deviation_of(double squares, double freedom) {
   return std::sqrt(squares / std::max(1.0, freedom));
 }
 
 } // namespace
+
+double margin_of(double deviation) {
+  return std::expm1(normal_95 * deviation);
+}
 
 step_model::step_model(std::vector<step_profile> known)
   : known_(std::move(known)) {

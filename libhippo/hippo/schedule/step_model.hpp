@@ -7,17 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "hippo/plan/workload_size.hpp"
+
 namespace hippo {
-
-/// How much there is to compute in a workload.
-struct workload_size {
-  double operations = 0; ///< floating-point, to train on a sample; 0: unknown
-  double parameters = 0; ///< that are trained; 0: unknown
-
-  [[nodiscard]] bool is_known() const {
-    return operations > 0 && parameters > 0;
-  }
-};
 
 /// The measured time of steps of one workload at one batch size on one kind of
 /// device.
@@ -36,6 +28,13 @@ struct predicted_time {
   /// 95 of 100 times lie within a factor of 1 + this.
   double margin = 0;
 };
+
+/// The margin of what has a logarithm with this standard deviation.
+double margin_of(double deviation);
+
+/// How far off a ratio of two kinds may be that was seen once, as a standard
+/// deviation of its logarithm.
+inline constexpr double deviation_of_one_ratio = 0.2;
 
 /// Predicts how long a step takes on a kind of device where it was not
 /// measured.

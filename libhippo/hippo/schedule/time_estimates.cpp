@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/schedule/step_profiles.hpp"
 
 namespace hippo {
 
@@ -15,7 +17,7 @@ namespace {
 constexpr double memory = 0.9;
 
 /// An estimate that moves by more than this share is announced.
-constexpr double drift = 0.2;
+constexpr double moved_share = 0.2;
 
 /// One that has moved by this share since it was stored is stored again.
 constexpr double stored_drift = 0.05;
@@ -27,6 +29,13 @@ constexpr std::uint64_t stored_part = 8;
 /// over takes longer, and how long they take says more of the clock than of
 /// them.
 constexpr double shortest_step = 1e-3;
+
+/// So many measurements beside what is usual are no chance, nor is what is usual
+/// known before there were as many.
+constexpr std::uint64_t streak_stages = 10;
+
+/// Beside it is what is off by more than this share.
+constexpr double beside = 0.1;
 
 /// What is shorter has no logarithm that says anything.
 constexpr double shortest = 1e-9;
@@ -61,6 +70,12 @@ bool time_estimates::mean::is_unstored() const {
                   > stored_drift * stored_value_);
 }
 
+void time_estimates::mean::restart(const mean& x) {
+  total_ = x.total_;
+  weight_ = x.weight_;
+  squared_log_deviations_ = x.squared_log_deviations_;
+}
+
 void time_estimates::mean::note_stored() {
   stored_stages_ = stages_;
   stored_value_ = value(0);
@@ -75,8 +90,11 @@ void time_estimates::mean::write_to(timing& x) const {
 
 // -- learning -----------------------------------------------------------------
 
-time_estimates::time_estimates(std::vector<std::string> speed_names)
-  : speed_names_(std::move(speed_names)) {}
+time_estimates::time_estimates(std::vector<std::string> speed_names,
+                               std::string workload,
+                               std::vector<step_profile> others)
+  : speed_names_(std::move(speed_names)), workload_(std::move(workload)),
+    others_(std::move(others)) {}
 
 std::string time_estimates::speed_key(const configuration& config,
                                       step_t at) const {
@@ -93,7 +111,7 @@ bool time_estimates::times::learn_step(const std::string& speed_key,
   auto& x = steps[speed_key];
   x.seconds.learn(total, count);
   const auto now = std::max(x.seconds.value(0), shortest_step);
-  if (std::abs(now - x.announced) <= drift * x.announced)
+  if (std::abs(now - x.announced) <= moved_share * x.announced)
     return false;
   x.announced = now;
   return true;
@@ -105,10 +123,52 @@ void time_estimates::learn_step(const std::string& speed_key,
   has_learned_ = true;
   const auto count = static_cast<double>(steps);
   bool moved = pool_.learn_step(speed_key, count, seconds);
-  if (!kind.empty())
+  if (!kind.empty()) {
+    follow_drift(kind, speed_key, count, seconds);
     moved |= kinds_[kind].learn_step(speed_key, count, seconds);
+  }
   if (moved)
     announce();
+}
+
+void time_estimates::follow_drift(const std::string& kind,
+                                  const std::string& speed_key, double steps,
+                                  double seconds) {
+  auto& x = kinds_[kind].steps[speed_key];
+  const auto off_by = [&x](double now) {
+    return std::max(now, shortest_step) / std::max(x.usual, shortest_step);
+  };
+  const auto is_beside = [](double off, double share) {
+    return off > 1 + share || off < 1 / (1 + share);
+  };
+  if (!x.streak.has_value())
+    x.usual = x.seconds.value(0);
+  const auto off = off_by(seconds / steps);
+  if (x.seconds.stages() < streak_stages || !is_beside(off, beside)
+      || (x.streak.has_value()
+          && (off_by(x.streak.value(0)) > 1) != (off > 1))) {
+    x.streak = {};
+    return;
+  }
+  x.streak.learn(seconds, steps);
+  const auto now = x.streak.value(0);
+  if (x.streak.stages() < streak_stages
+      || !is_beside(off_by(now), moved_share))
+    return;
+  drifts_.push_back({kind, speed_key, x.usual, now});
+  x.seconds.restart(x.streak);
+  x.streak = {};
+}
+
+std::vector<time_estimates::drift> time_estimates::take_drifts() {
+  return std::exchange(drifts_, {});
+}
+
+void time_estimates::learn_size(const workload_size& x) {
+  if (!x.is_known() || x == size_)
+    return;
+  size_ = x;
+  announce();
 }
 
 void time_estimates::learn(timed what, double seconds,
@@ -130,6 +190,8 @@ void time_estimates::begin_with(const std::vector<timing>& known) {
         continue;
       }
       of->any_step.add(x);
+      if (x.size.is_known())
+        size_ = x.size;
       auto& step = of->steps[x.speed_key];
       step.seconds.add(x);
       step.announced = std::max(step.seconds.value(0), shortest_step);
@@ -150,8 +212,11 @@ std::vector<timing> time_estimates::take_unstored() {
     result.push_back(std::move(x));
   };
   for (auto& [kind, all] : kinds_) {
-    for (auto& [key, step] : all.steps)
-      take({kind, timed::step, key}, step.seconds);
+    for (auto& [key, step] : all.steps) {
+      timing x{kind, timed::step, key};
+      x.size = size_;
+      take(std::move(x), step.seconds);
+    }
     for (const auto what :
          {timed::evaluate, timed::save, timed::load, timed::dispatch})
       take({kind, what}, all.at(what));
@@ -160,8 +225,8 @@ std::vector<timing> time_estimates::take_unstored() {
 }
 
 void time_estimates::announce() {
-  for (const auto& kvp : kinds_)
-    kvp.second.inferred.clear();
+  inferred_.clear();
+  model_.reset();
   ++version_;
 }
 
@@ -191,45 +256,120 @@ std::optional<double> time_estimates::seconds(timed what,
 double time_estimates::step_seconds(const std::string& speed_key,
                                     const std::string* kind) const {
   // One kind has all that was measured.
-  if (kind != nullptr && kinds_.size() > 1) {
-    if (const auto i = kinds_.find(*kind); i != kinds_.end()) {
-      const auto found = i->second.steps.find(speed_key);
-      if (found != i->second.steps.end())
-        return found->second.seconds.value(0);
-      const auto [entry, is_new] = i->second.inferred.emplace(speed_key, 0);
-      if (is_new)
-        entry->second = inferred_seconds(i->second, speed_key);
-      return entry->second;
-    }
-  }
+  if (kind != nullptr && (kinds_.size() > 1 || !kinds_.contains(*kind)))
+    return estimate(speed_key, *kind).seconds;
   const auto i = pool_.steps.find(speed_key);
-  return i == pool_.steps.end() ? pool_.any_step.value(1)
+  return i == pool_.steps.end() ? inferred({}, speed_key).seconds
                                 : i->second.seconds.value(0);
 }
 
-double time_estimates::inferred_seconds(const times& kind,
-                                        const std::string& speed_key) const {
+time_estimates::step_estimate
+time_estimates::estimate(const std::string& speed_key,
+                         const std::string& kind) const {
+  if (const auto i = kinds_.find(kind); i != kinds_.end())
+    if (const auto found = i->second.steps.find(speed_key);
+        found != i->second.steps.end() && found->second.seconds.has_value())
+      return {found->second.seconds.value(0), step_estimate::source::measured,
+              0};
+  return inferred(kind, speed_key);
+}
+
+const time_estimates::step_estimate&
+time_estimates::inferred(const std::string& kind,
+                         const std::string& speed_key) const {
+  const auto [entry, is_new] = inferred_[kind].emplace(speed_key,
+                                                       step_estimate{});
+  auto& result = entry->second;
+  if (!is_new)
+    return result;
+  std::optional<predicted_time> found;
+  if (const auto i = kinds_.find(kind); i != kinds_.end())
+    found = by_other_kinds(i->second, speed_key);
+  if (!found)
+    found = by_model(kind, speed_key);
+  if (found)
+    result = {found->seconds, step_estimate::source::predicted, found->margin};
+  else if (const auto i = pool_.steps.find(speed_key); i != pool_.steps.end())
+    result.seconds = i->second.seconds.value(0);
+  else if (!kind.empty())
+    result.seconds = step_seconds(speed_key);
+  else
+    result.seconds = pool_.any_step.value(1);
+  return result;
+}
+
+std::optional<predicted_time>
+time_estimates::by_other_kinds(const times& kind,
+                               const std::string& speed_key) const {
   const auto log_of = [](const mean& x) {
     return std::log(std::max(x.value(0), shortest));
   };
-  double sum = 0, count = 0;
+  double sum = 0, deviations = 0, count = 0;
   for (const auto& kvp : kinds_) {
     const auto& other = kvp.second;
     const auto there = other.steps.find(speed_key);
     if (there == other.steps.end())
       continue;
-    double ratio = 0, common = 0;
+    double ratios = 0, squares = 0, common = 0;
     for (const auto& [key, step] : kind.steps)
       if (const auto i = other.steps.find(key); i != other.steps.end()) {
-        ratio += log_of(step.seconds) - log_of(i->second.seconds);
+        const auto ratio = log_of(step.seconds) - log_of(i->second.seconds);
+        ratios += ratio;
+        squares += ratio * ratio;
         common += 1;
       }
     if (common == 0)
       continue;
-    sum += log_of(there->second.seconds) + ratio / common;
+    sum += log_of(there->second.seconds) + ratios / common;
+    // Of few ratios nobody knows how far they spread.
+    deviations += std::max(
+      std::sqrt(std::max(0.0, squares - ratios * ratios / common)
+                / std::max(1.0, common - 1)),
+      deviation_of_one_ratio / std::sqrt(common));
     count += 1;
   }
-  return count > 0 ? std::exp(sum / count) : step_seconds(speed_key);
+  if (count == 0)
+    return {};
+  return predicted_time{std::exp(sum / count), margin_of(deviations / count)};
+}
+
+std::optional<predicted_time>
+time_estimates::by_model(const std::string& kind,
+                         const std::string& speed_key) const {
+  if (!model_) {
+    auto profiles = others_;
+    for (const auto& [name, known] : kinds_)
+      for (const auto& [key, step] : known.steps) {
+        timing x{name, timed::step, key};
+        step.seconds.write_to(x);
+        x.size = size_;
+        std::ranges::move(step_profiles_of(workload_, speed_names_, {x}),
+                          std::back_inserter(profiles));
+      }
+    model_.emplace(std::move(profiles));
+  }
+  const auto step = makeup_of(workload_, speed_names_, speed_key, size_);
+  const auto predict = [&](const std::string& on) {
+    auto result = model_->predict(on, step.workload, step.batch, size_);
+    if (result)
+      result->seconds *= step.iterations;
+    return result;
+  };
+  if (!kind.empty())
+    return predict(kind);
+  // Of any: the mean of those that there are.
+  predicted_time all;
+  double count = 0;
+  for (const auto& kvp : kinds_)
+    if (const auto found = predict(kvp.first)) {
+      all.seconds += found->seconds;
+      all.margin = std::max(all.margin, found->margin);
+      ++count;
+    }
+  if (count == 0)
+    return {};
+  all.seconds /= count;
+  return all;
 }
 
 } // namespace hippo

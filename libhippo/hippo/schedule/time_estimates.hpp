@@ -11,6 +11,7 @@
 
 #include "hippo/plan/timing.hpp"
 #include "hippo/schedule/placement.hpp"
+#include "hippo/schedule/step_model.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
@@ -21,12 +22,17 @@ namespace hippo {
 /// A step's time is learned for each combination of the hyper-parameters that
 /// affect it, on each kind of device and on all of them together. What was
 /// never measured on a kind is what other kinds took, as much longer or shorter
-/// as what was measured on both; what was measured on none is taken to be the
-/// mean of all steps, and before anything was, one second.
+/// as what was measured on both; else what a `step_model` predicts of all that
+/// was measured, of other workloads too. What nothing says anything of is taken
+/// to be the mean of all steps, and before anything was, one second.
 class time_estimates {
 public:
   /// @param speed_names the hyper-parameters that affect a step's time
-  explicit time_estimates(std::vector<std::string> speed_names = {});
+  /// @param workload its key
+  /// @param others what was measured of other workloads
+  explicit time_estimates(std::vector<std::string> speed_names = {},
+                          std::string workload = {},
+                          std::vector<step_profile> others = {});
 
   /// Returns the speed-affecting values of `config` at step `at`, as text.
   [[nodiscard]] std::string speed_key(const configuration& config,
@@ -42,6 +48,8 @@ public:
   /// The same of what is no step.
   /// REQUIRES: `what` is not `timed::step`
   void learn(timed what, double seconds, const std::string& kind = {});
+  /// Takes in how much there is to compute; what is unknown is no news.
+  void learn_size(const workload_size& x);
   /// A lease has been silent for so long before it made its first step.
   void learn_first_step(double seconds) {
     first_step_ = std::max(first_step_.value_or(0), seconds);
@@ -57,7 +65,32 @@ public:
   /// more was measured, the rarer.
   [[nodiscard]] std::vector<timing> take_unstored();
 
+  /// A kind of device that has become slower, or faster.
+  struct drift {
+    std::string kind;
+    std::string speed_key;
+    double before = 0; ///< seconds of a step
+    double now = 0;    ///< likewise
+  };
+
+  /// Returns where the last ten measurements, or more, were all beside what was
+  /// usual before, by more than a fifth together. The estimate is that of these
+  /// now. Each is returned once.
+  [[nodiscard]] std::vector<drift> take_drifts();
+
   // -- looking ----------------------------------------------------------------
+
+  /// The time of a step, and where it comes from.
+  struct step_estimate {
+    enum class source { measured, predicted, unknown };
+    double seconds = 1;
+    source from = source::unknown;
+    double margin = 0; ///< if it is predicted, as of `predicted_time`
+  };
+
+  /// @param kind of a device
+  [[nodiscard]] step_estimate estimate(const std::string& speed_key,
+                                       const std::string& kind) const;
 
   /// How many kinds of device are known.
   [[nodiscard]] std::size_t kinds() const noexcept { return kinds_.size(); }
@@ -111,9 +144,12 @@ private:
     /// Adds what was measured in earlier runs.
     void add(const timing& x);
     [[nodiscard]] bool has_value() const { return weight_ > 0; }
+    [[nodiscard]] std::uint64_t stages() const { return stages_; }
     [[nodiscard]] double value(double fallback) const {
       return has_value() ? total_ / weight_ : fallback;
     }
+    /// From now on it is the mean of the last measurements alone.
+    void restart(const mean& of_the_last);
     /// Whether what is stored of it says too little.
     [[nodiscard]] bool is_unstored() const;
     /// It is as it is now in what is stored.
@@ -132,6 +168,8 @@ private:
   struct step_time {
     mean seconds;
     double announced = 0; ///< the estimate at the last growth of `version_`
+    mean streak; ///< of the last measurements if all are beside `usual`
+    double usual = 0; ///< the estimate before these
   };
 
   /// What was measured on one kind of device, or on all.
@@ -139,8 +177,6 @@ private:
     std::unordered_map<std::string, step_time> steps;
     mean any_step;
     std::array<mean, 5> others; ///< by `timed`; that of steps is not used
-    /// Of steps that were never measured there, as of `version_`.
-    mutable std::unordered_map<std::string, double> inferred{};
 
     [[nodiscard]] const mean& at(timed x) const {
       return others[static_cast<std::size_t>(x)];
@@ -155,16 +191,33 @@ private:
                                               const std::string* kind) const;
   /// The estimates have moved by much.
   void announce();
-  /// Works out what a step takes on a kind from what other kinds took.
-  [[nodiscard]] double inferred_seconds(const times& kind,
-                                        const std::string& speed_key) const;
+  /// Follows whether a kind has become slower or faster, before a measurement
+  /// is taken in.
+  void follow_drift(const std::string& kind, const std::string& speed_key,
+                    double steps, double seconds);
+  /// Works out what a step takes on a kind where it was not measured.
+  [[nodiscard]] const step_estimate&
+  inferred(const std::string& kind, const std::string& speed_key) const;
+  [[nodiscard]] std::optional<predicted_time>
+  by_other_kinds(const times& kind, const std::string& speed_key) const;
+  [[nodiscard]] std::optional<predicted_time>
+  by_model(const std::string& kind, const std::string& speed_key) const;
 
   std::vector<std::string> speed_names_;
+  std::string workload_;
+  std::vector<step_profile> others_; ///< of other workloads
+  workload_size size_;
   times pool_;
   std::map<std::string, times> kinds_;
   std::optional<double> first_step_;
   std::uint64_t version_ = 0;
   bool has_learned_ = false; ///< since `take_unstored`
+  std::vector<drift> drifts_;
+  // As of `version_`, as far as it was asked for.
+  mutable std::optional<step_model> model_;
+  /// Of steps that were never measured there, by kind; of all kinds: "".
+  mutable std::map<std::string, std::unordered_map<std::string, step_estimate>>
+    inferred_;
 };
 
 } // namespace hippo

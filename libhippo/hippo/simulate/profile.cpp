@@ -56,7 +56,7 @@ public:
                {"device", "workload", "step_seconds", "spread",
                 "dispatch_seconds", "load_seconds", "save_seconds",
                 "evaluate_seconds", "checkpoint_bytes", "failure_rate",
-                "curve"});
+                "size", "curve"});
     if (const auto* x = required(*root_, "device"))
       result_.device = word(*x).value_or("");
     read_workload();
@@ -72,6 +72,12 @@ public:
          bytes);
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
+    if (const auto* size = root_->find("size")) {
+      known_keys(*size, "key", {"operations", "parameters", "samples"});
+      take(*size, "operations", at_least_0, result_.size.operations);
+      take(*size, "parameters", at_least_0, result_.size.parameters);
+      take(*size, "samples", at_least_0, result_.size.samples);
+    }
     const auto* curve = root_->find("curve");
     if (curve == nullptr)
       draw_curve();
@@ -527,6 +533,8 @@ double step_time_table::at(const scalar& value) const {
 
 double simulation_profile::step_time(const configuration& config,
                                      step_t at) const {
+  if (known_step_seconds)
+    return known_step_seconds(config, at);
   double result = 1;
   for (const auto& x : step_seconds)
     result *= x.at(x.by.empty() ? scalar{} : config.at(x.by).at(at));

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "hippo/plan/workload_size.hpp"
 #include "hippo/simulate/learning_curve.hpp"
 #include "hippo/simulate/result_table.hpp"
 #include "hippo/space/study.hpp"
@@ -34,6 +36,10 @@ struct simulation_profile {
   workload_descriptor workload;
   /// The time of a step is the product of all of these.
   std::vector<step_time_table> step_seconds;
+  /// Says it instead, if it is there: of what a service has measured.
+  std::function<double(const configuration&, step_t)> known_step_seconds;
+  /// How much there is to compute; unknown unless the profile says so.
+  workload_size size;
   double spread = 0; ///< standard deviation of a stretch's time, as a share
   double dispatch_seconds = 0; ///< from a lease until its training starts
   double load_seconds = 0;

@@ -233,6 +233,7 @@ stop_report simulated_training::report() {
   if (!now_.step_ends.empty())
     result.train_ns = ns(now_.step_ends.back() - begin_);
   result.trained_steps = stop.at - at_;
+  result.size = profile_->size;
   if (stop.evaluate)
     result.evaluate_ns = ns(from_seconds(profile_->evaluate_seconds));
   if (stop.save && !now_.diverged) {

@@ -324,4 +324,10 @@ struct stored_plan {
   std::vector<timing> timings{}; ///< by device, what it is, and speed key
 };
 
+/// How long what a workload does takes.
+struct workload_timings {
+  std::string workload_key;
+  std::vector<timing> timings; ///< by device, what it is, and speed key
+};
+
 } // namespace hippo

@@ -91,6 +91,14 @@ constexpr auto tables_of_version_7_sql = R"(
   ) STRICT;
 )";
 
+/// What came with version 8: how much there is to compute in the workload of a
+/// step's time; 0: unknown.
+constexpr auto columns_of_version_8_sql = R"(
+  ALTER TABLE timings ADD COLUMN operations REAL NOT NULL DEFAULT 0;
+  ALTER TABLE timings ADD COLUMN parameters REAL NOT NULL DEFAULT 0;
+  ALTER TABLE timings ADD COLUMN samples REAL NOT NULL DEFAULT 0;
+)";
+
 // Version 1 knew nothing of what studies had received: they receive it again,
 // from the plan.
 
@@ -218,7 +226,9 @@ double exact_real(const sql_statement& from, int column) {
 expected<std::monostate> make_tables(sql_database& database) {
   if (auto done = database.run(tables_sql); !done)
     return done;
-  return database.run(tables_of_version_7_sql);
+  if (auto done = database.run(tables_of_version_7_sql); !done)
+    return done;
+  return database.run(columns_of_version_8_sql);
 }
 
 expected<std::uint64_t> read_version(sql_database& database) {
@@ -256,6 +266,8 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(tables_of_version_7_sql);
   if (done && *from > 1)
     done = database.run(from_version_7_sql);
+  if (done && *from > 1)
+    done = database.run(columns_of_version_8_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

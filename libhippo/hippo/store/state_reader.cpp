@@ -10,6 +10,7 @@
 
 #include "hippo/core/nearest.hpp"
 #include "hippo/store/schema.hpp"
+#include "hippo/store/sql_rows.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
 #include "hippo/wire/codec.hpp"
@@ -151,33 +152,13 @@ read_delivered(sql_database& database, std::uint64_t workload) {
     });
 }
 
-/// A timing, in the columns of the table from the first of its own on.
-expected<timing> timing_in(const sql_statement& row, int first) {
-  timing result;
-  const auto what = timed_from(row.text(first + 1));
-  if (!what)
-    return {errc::io_failed, "a time is of nothing that is known"};
-  result.device = row.text(first);
-  result.what = *what;
-  result.speed_key = row.text(first + 2);
-  result.stages = row.number(first + 3);
-  result.count = row.real(first + 4);
-  result.seconds = row.real(first + 5);
-  result.squared_log_deviations = row.real(first + 6);
-  return result;
-}
-
-const std::string timing_columns
-  = "device, what, speed, stages, count, seconds, squared_log_deviations";
-
 expected<std::vector<timing>> read_timings(sql_database& database,
                                            std::uint64_t workload) {
   return read_all<timing>(
     database.prepare("SELECT " + timing_columns
                      + " FROM timings WHERE workload = ?"
                        " ORDER BY device, what, speed"),
-    binds(workload),
-    [](const sql_statement& row) { return timing_in(row, 0); });
+    binds(workload), timing_in);
 }
 
 /// Whether each node's parent comes before it, and whether results and
@@ -662,6 +643,30 @@ state_reader::load_trained(const std::string& workload_key) {
   if (!found)
     return found.failure();
   return found->value_or(trained_time{});
+}
+
+expected<std::vector<workload_timings>> state_reader::load_timings() {
+  using row = std::pair<std::string, timing>;
+  auto rows = read_all<row>(
+    database_.prepare("SELECT " + timing_columns
+                      + ", key FROM timings t JOIN workloads w"
+                        " ON t.workload = w.id"
+                        " ORDER BY w.id, device, what, speed"),
+    [](sql_statement&) {}, [](const sql_statement& x) -> expected<row> {
+      auto found = timing_in(x);
+      if (!found)
+        return found.failure();
+      return row{std::string{x.text(10)}, std::move(*found)};
+    });
+  if (!rows)
+    return rows.failure();
+  std::vector<workload_timings> result;
+  for (auto& [key, x] : *rows) {
+    if (result.empty() || result.back().workload_key != key)
+      result.push_back({key, {}});
+    result.back().timings.push_back(std::move(x));
+  }
+  return result;
 }
 
 expected<std::uint64_t> state_reader::read_number(const char* sql) {

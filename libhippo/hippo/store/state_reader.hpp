@@ -183,6 +183,10 @@ public:
   /// state folder.
   expected<trained_time> load_trained(const std::string& workload_key);
 
+  /// Returns the times that were measured, of all workloads that have any, in
+  /// the order in which these came.
+  expected<std::vector<workload_timings>> load_timings();
+
   /// Returns the last id that a study has, and the last generation of leases.
   expected<study_id> last_study();
   expected<std::uint64_t> last_lease_epoch();

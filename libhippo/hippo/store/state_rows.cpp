@@ -98,4 +98,20 @@ expected<stored_event> event_in(const sql_statement& row) {
   return result;
 }
 
+expected<timing> timing_in(const sql_statement& row) {
+  timing result;
+  const auto what = timed_from(row.text(1));
+  if (!what)
+    return {errc::io_failed, "a time is of nothing that is known"};
+  result.device = row.text(0);
+  result.what = *what;
+  result.speed_key = row.text(2);
+  result.stages = row.number(3);
+  result.count = row.real(4);
+  result.seconds = row.real(5);
+  result.squared_log_deviations = row.real(6);
+  result.size = {row.real(7), row.real(8), row.real(9)};
+  return result;
+}
+
 } // namespace hippo

@@ -67,4 +67,12 @@ expected<stored_trial> trial_in(const sql_statement& row);
 /// measurement without its values.
 expected<stored_event> event_in(const sql_statement& row);
 
+/// The columns that `timing_in` reads, in its order.
+inline const std::string timing_columns
+  = "device, what, speed, stages, count, seconds, squared_log_deviations,"
+    " operations, parameters, samples";
+
+/// Reads what was measured of a time.
+expected<timing> timing_in(const sql_statement& row);
+
 } // namespace hippo

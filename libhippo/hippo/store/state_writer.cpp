@@ -115,7 +115,8 @@ expected<std::monostate> state_writer::prepare_writers() {
      " trained_steps + min(?2, 9223372036854775807 - trained_steps),"
      " device_seconds = device_seconds + ?3 WHERE id = ?1"},
     {&writers_.save_timing,
-     "INSERT OR REPLACE INTO timings VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+     "INSERT OR REPLACE INTO timings"
+     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
@@ -348,6 +349,9 @@ expected<std::monostate> state_writer::write(const timing_learned& x,
     .bind_real(6, x.what.count)
     .bind_real(7, x.what.seconds)
     .bind_real(8, x.what.squared_log_deviations)
+    .bind_real(9, x.what.size.operations)
+    .bind_real(10, x.what.size.parameters)
+    .bind_real(11, x.what.size.samples)
     .run();
 }
 

@@ -172,6 +172,14 @@ workload_descriptor limited_by(workload_descriptor x,
   return x;
 }
 
+std::vector<std::string> speed_names_of(const workload_descriptor& x) {
+  std::vector<std::string> result;
+  for (const auto& p : x.hyper_parameters)
+    if (p.affects_speed)
+      result.push_back(p.name);
+  return result;
+}
+
 std::string to_json(const std::vector<workload_descriptor>& xs) {
   auto result = json::array();
   for (const auto& x : xs)

@@ -59,6 +59,9 @@ struct workload_descriptor {
 workload_descriptor limited_by(workload_descriptor x,
                                const workload_spec& spec);
 
+/// The names of the hyper-parameters that affect a step's time.
+std::vector<std::string> speed_names_of(const workload_descriptor& x);
+
 /// How a study brings its own code; also the names of the workloads.
 inline constexpr const char* python_workload = "python";   ///< a class
 inline constexpr const char* command_workload = "command"; ///< a program

@@ -21,6 +21,9 @@ public:
 
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
 
+  /// For what is `const`.
+  [[nodiscard]] const laned_workload& work() const { return *work_; }
+
   /// Trains a step together with whoever wants a step that fits.
   void train(const part& x) {
     work_->check(x);
@@ -196,6 +199,10 @@ public:
 
   void restore(const workload_state& state) override {
     group_->alone(lane_, [&](auto& x) { x.restore(lane_, state); });
+  }
+
+  [[nodiscard]] workload_size size() const override {
+    return group_->work().size();
   }
 
   void rest() override { group_->rest(lane_); }

@@ -34,6 +34,9 @@ public:
   /// How many there are: at least 1, and always as many.
   [[nodiscard]] virtual std::size_t lanes() const = 0;
 
+  /// As `workload::size`, of one lane.
+  [[nodiscard]] virtual workload_size size() const { return {}; }
+
   /// Throws if the values of a step are not allowed.
   virtual void check(const part& x) const = 0;
 

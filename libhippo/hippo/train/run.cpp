@@ -266,6 +266,7 @@ private:
     if (!stop)
       return std::nullopt;
     next_.at = at_;
+    next_.size = work_.size();
     std::optional<error> failure;
     if (stop->evaluate)
       failure = evaluate();

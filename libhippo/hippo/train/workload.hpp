@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/workload_size.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/descriptor.hpp"
 
@@ -99,6 +100,10 @@ public:
   /// REQUIRES: `x` is a snapshot of such a one.
   virtual void restore(const workload_state& x);
 
+  /// How much there is to compute, as far as it is known by now: how long steps
+  /// take where nobody has measured it follows from that. Decides no result.
+  [[nodiscard]] virtual workload_size size() const { return {}; }
+
   /// Whether each call of `train` costs much beside its steps, so that as many
   /// of them as may be are to be trained in one.
   [[nodiscard]] virtual bool trains_in_one_go() const { return false; }
@@ -158,7 +163,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 5
+#define HIPPO_WORKLOAD_ABI 6
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

@@ -9,6 +9,7 @@
 
 #include "hippo/core/utf8.hpp"
 #include "hippo/wire/complaint.hpp"
+#include "hippo/wire/workload_size.hpp"
 
 namespace hippo {
 
@@ -47,25 +48,21 @@ void put(schema::Form::Builder out, const form& x) {
 
 void put(schema::Configuration::Builder out, const configuration& x) {
   auto list = out.initParameters(count(x.size()));
-  unsigned i = 0;
-  for (const auto& [name, shape] : x) {
+  for (unsigned i = 0; const auto& [name, shape] : x) {
     list[i].setName(name);
-    put(list[i].initForm(), shape);
-    ++i;
+    put(list[i++].initForm(), shape);
   }
 }
 
 void put(capnp::List<schema::Option>::Builder out,
          const std::map<std::string, scalar>& x) {
-  unsigned i = 0;
-  for (const auto& [name, value] : x) {
+  for (unsigned i = 0; const auto& [name, value] : x) {
     out[i].setName(name);
-    auto to = out[i].initValue();
+    auto to = out[i++].initValue();
     if (auto* number = std::get_if<double>(&value))
       to.setNumber(*number);
     else
       to.setWord(std::get<std::string>(value));
-    ++i;
   }
 }
 
@@ -116,6 +113,7 @@ void put(schema::StopReport::Builder out, const stop_report& x) {
   out.setIdentity(x.identity);
   if (!x.output.empty())
     out.setOutput(x.output);
+  put(out.initSize(), x.size);
 }
 
 /// Makes a message by letting `fill` write its root.
@@ -482,6 +480,7 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
   };
   out.node = node_id{in.getNode()};
   out.identity = in.getIdentity();
+  out.size = size_in(in.getSize());
   return get_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the stop", why)
          && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,

@@ -136,6 +136,11 @@ public:
 
   [[nodiscard]] std::size_t lanes() const override { return model_->lanes(); }
 
+  [[nodiscard]] workload_size size() const override {
+    return {model_->operations(), model_->parameter_count(),
+            static_cast<double>(data_.training.labels.size())};
+  }
+
   void check(const part& x) const override {
     check_batch_size(*x.config, x.step, data_.training.labels.size());
   }

@@ -135,6 +135,14 @@ public:
 
   [[nodiscard]] std::size_t lanes() const override { return 1; }
 
+  [[nodiscard]] workload_size size() const override {
+    double parameters = 0;
+    for (const auto& [name, x] : network_.parameters())
+      parameters += static_cast<double>(x.numel());
+    return {network_.operations(static_cast<std::int64_t>(length_)),
+            parameters, static_cast<double>(data_.training.windows.size())};
+  }
+
   void check(const part& x) const override {
     check_batch_size(*x.config, x.step, data_.training.windows.size());
   }

@@ -229,6 +229,8 @@ public:
 
   [[nodiscard]] std::size_t lanes() const override { return work_->lanes(); }
 
+  [[nodiscard]] workload_size size() const override { return work_->size(); }
+
   void check(const part& x) const override { work_->check(x); }
 
   [[nodiscard]] bool fit(const part& x, const part& y) const override {

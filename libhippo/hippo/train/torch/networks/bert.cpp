@@ -103,6 +103,17 @@ bert::layer_norm bert::add_layer_norm(const std::string& name) {
           add_parameter(name + ".bias", {sizes_.hidden})};
 }
 
+double bert::operations(std::int64_t tokens) const {
+  const auto number = [](std::int64_t x) { return static_cast<double>(x); };
+  const auto hidden = number(sizes_.hidden), length = number(tokens);
+  const auto linear = 4 * hidden * hidden
+                      + 2 * hidden * number(sizes_.intermediate);
+  // Each token looks at all others, and takes from them what it has seen.
+  const auto attention = 2 * length * hidden;
+  const auto layers = number(sizes_.layers) * (linear + attention);
+  return 3 * 2 * length * (layers + 2 * hidden);
+}
+
 void bert::init(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   std::uint64_t index = 0;

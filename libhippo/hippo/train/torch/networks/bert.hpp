@@ -54,6 +54,10 @@ public:
   [[nodiscard]] span_scores forward(const bert_inputs& inputs,
                                     const lane_table* rows) const;
 
+  /// Floating-point operations to train on an input of so many tokens: those of
+  /// linear layers and attention, and twice as many to go back.
+  [[nodiscard]] double operations(std::int64_t tokens) const;
+
   /// What is trained, named as in the reference's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/train/torch/networks/network_families.hpp"
@@ -30,7 +31,7 @@ constexpr std::array<stage, 7> stages{{{1, 16, 1, 1},
 class mobilenet final : public model {
 public:
   mobilenet(const image_form& form, at::Device device, std::size_t lanes)
-    : model(device, lanes),
+    : model(device, lanes), images_(sides_of(form)),
       first_(add_unit("features.0.0", "features.0.1",
                       static_cast<std::int64_t>(form.channels), 32, 3, 1, 1)) {
     std::int64_t in = 32;
@@ -81,7 +82,8 @@ private:
   unit add_unit(const std::string& conv, const std::string& bn, std::int64_t in,
                 std::int64_t out, std::int64_t size, std::int64_t stride,
                 std::int64_t groups) {
-    return {add_convolution(conv, in, out, size, stride, groups),
+    const auto given = std::exchange(images_, images_.after(stride));
+    return {add_convolution(conv, given, in, out, size, stride, groups),
             add_batch_norm(bn, out)};
   }
 
@@ -110,6 +112,7 @@ private:
     return normalise(u.conv(x), u.bn, {.last = activation::relu6}, training);
   }
 
+  sides images_; ///< that the next layer gets
   unit first_;
   std::vector<block> blocks_;
   unit last_;

@@ -32,15 +32,21 @@ at::Tensor model::add_tensor(named_tensors& to, const std::string& name,
 
 model::linear_layer model::add_linear(const std::string& name, std::int64_t in,
                                       std::int64_t out) {
+  forward_operations_ += 2.0 * static_cast<double>(in * out);
   return {add_tensor(parameters_, name + ".weight", {out, in}),
           add_tensor(parameters_, name + ".bias", {out}),
           static_cast<std::int64_t>(lanes_)};
 }
 
 model::convolution
-model::add_convolution(const std::string& name, std::int64_t in,
-                       std::int64_t out, std::int64_t size,
+model::add_convolution(const std::string& name, sides images,
+                       std::int64_t in, std::int64_t out, std::int64_t size,
                        std::int64_t stride, std::int64_t groups) {
+  const auto made = images.after(stride);
+  forward_operations_
+    += 2.0
+       * static_cast<double>(out * (in / groups) * size * size * made.height
+                             * made.width);
   return {add_tensor(parameters_, name + ".weight",
                      {out, in / groups, size, size},
                      at::MemoryFormat::ChannelsLast),
@@ -61,6 +67,13 @@ at::Tensor model::by_lane(const at::Tensor& x) const {
     .transpose(0, 1)
     .flatten(2)
     .contiguous();
+}
+
+double model::parameter_count() const {
+  double result = 0;
+  for (const auto& [name, x] : parameters_)
+    result += static_cast<double>(x.numel());
+  return result / static_cast<double>(lanes_);
 }
 
 void model::init(std::size_t lane, std::uint64_t seed) {

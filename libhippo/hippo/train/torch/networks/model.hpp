@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/train/torch/data/image_data.hpp"
 #include "hippo/train/torch/networks/dropout.hpp"
 #include "hippo/train/torch/networks/normalisation.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
@@ -40,12 +41,33 @@ public:
   /// What is trained, named as in a PyTorch module's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 
+  /// How many weights a lane has.
+  [[nodiscard]] double parameter_count() const;
+
+  /// Floating-point operations that a lane takes to train on an image: those of
+  /// linear layers and convolutions, beside which all others are few, and twice
+  /// as many to go back.
+  [[nodiscard]] double operations() const { return 3 * forward_operations_; }
+
   /// Normalisation statistics, named alike.
   [[nodiscard]] const named_tensors& buffers() const { return buffers_; }
 
 protected:
   model(at::Device device, std::size_t lanes)
     : device_(device), lanes_(lanes) {}
+
+  /// The sides of images, in pixels.
+  struct sides {
+    std::int64_t height, width;
+    /// Those after a convolution or pooling of a stride.
+    [[nodiscard]] sides after(std::int64_t stride) const {
+      return {(height + stride - 1) / stride, (width + stride - 1) / stride};
+    }
+  };
+  static sides sides_of(const image_form& form) {
+    return {static_cast<std::int64_t>(form.height),
+            static_cast<std::int64_t>(form.width)};
+  }
 
   struct linear_layer {
     at::Tensor weight, bias;
@@ -64,9 +86,11 @@ protected:
 
   linear_layer add_linear(const std::string& name, std::int64_t in,
                           std::int64_t out);
-  convolution add_convolution(const std::string& name, std::int64_t in,
-                              std::int64_t out, std::int64_t size,
-                              std::int64_t stride, std::int64_t groups = 1);
+  /// @param images that it gets
+  convolution add_convolution(const std::string& name, sides images,
+                              std::int64_t in, std::int64_t out,
+                              std::int64_t size, std::int64_t stride,
+                              std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
   /// Returns channels, with or without pixels, as lanes x images x features: a
@@ -81,6 +105,7 @@ private:
 
   at::Device device_;
   std::size_t lanes_;
+  double forward_operations_ = 0; ///< of a lane's image
   named_tensors parameters_;
   named_tensors buffers_;
 };

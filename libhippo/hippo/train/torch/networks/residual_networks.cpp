@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/train/torch/networks/network_families.hpp"
@@ -19,14 +20,16 @@ public:
   residual_network(int depth, const image_form& form, at::Device device,
                    std::size_t lanes)
     : model(device, lanes),
-      conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
-                             16, 3, 1)),
+      conv1_(add_convolution("conv1", sides_of(form),
+                             static_cast<std::int64_t>(form.channels), 16, 3,
+                             1)),
       bn1_(add_batch_norm("bn1", 16)) {
+    auto images = sides_of(form);
     std::int64_t in = 16;
     for (int layer = 1; layer <= 3; ++layer) {
       const auto out = std::int64_t{8} << layer;
       for (int i = 0; i < (depth - 2) / 6; ++i) {
-        blocks_.push_back(add_block(block_name(layer, i), in, out));
+        blocks_.push_back(add_block(block_name(layer, i), images, in, out));
         in = out;
       }
     }
@@ -58,16 +61,20 @@ private:
     batch_norm shortcut_bn;
   };
 
-  block add_block(const std::string& name, std::int64_t in, std::int64_t out) {
+  /// @param images that it gets; then those that it gives
+  block add_block(const std::string& name, sides& images, std::int64_t in,
+                  std::int64_t out) {
     const std::int64_t stride = in == out ? 1 : 2;
-    block b{add_convolution(name + ".conv1", in, out, 3, stride),
+    const auto given = std::exchange(images, images.after(stride));
+    block b{add_convolution(name + ".conv1", given, in, out, 3, stride),
             add_batch_norm(name + ".bn1", out),
-            add_convolution(name + ".conv2", out, out, 3, 1),
+            add_convolution(name + ".conv2", images, out, out, 3, 1),
             add_batch_norm(name + ".bn2", out),
             std::nullopt,
             {}};
     if (in != out) {
-      b.shortcut = add_convolution(name + ".downsample.0", in, out, 1, stride);
+      b.shortcut
+        = add_convolution(name + ".downsample.0", given, in, out, 1, stride);
       b.shortcut_bn = add_batch_norm(name + ".downsample.1", out);
     }
     return b;
@@ -86,14 +93,17 @@ public:
   wide_residual_network(int depth, int width, const image_form& form,
                         at::Device device, std::size_t lanes)
     : model(device, lanes),
-      conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
-                             16, 3, 1)) {
+      conv1_(add_convolution("conv1", sides_of(form),
+                             static_cast<std::int64_t>(form.channels), 16, 3,
+                             1)) {
+    auto images = sides_of(form);
     std::int64_t in = 16;
     for (int layer = 1; layer <= 3; ++layer) {
       const auto out = (std::int64_t{8} << layer) * width;
       for (int i = 0; i < (depth - 4) / 6; ++i) {
         const std::int64_t stride = layer > 1 && i == 0 ? 2 : 1;
-        blocks_.push_back(add_block(block_name(layer, i), in, out, stride));
+        blocks_.push_back(
+          add_block(block_name(layer, i), images, in, out, stride));
         in = out;
       }
     }
@@ -123,14 +133,18 @@ private:
     std::optional<convolution> shortcut; ///< where the shape changes
   };
 
-  block add_block(const std::string& name, std::int64_t in, std::int64_t out,
-                  std::int64_t stride) {
+  /// @param images that it gets; then those that it gives
+  block add_block(const std::string& name, sides& images, std::int64_t in,
+                  std::int64_t out, std::int64_t stride) {
+    const auto given = std::exchange(images, images.after(stride));
     block b{add_batch_norm(name + ".bn1", in),
-            add_convolution(name + ".conv1", in, out, 3, stride),
+            add_convolution(name + ".conv1", given, in, out, 3, stride),
             add_batch_norm(name + ".bn2", out),
-            add_convolution(name + ".conv2", out, out, 3, 1), std::nullopt};
+            add_convolution(name + ".conv2", images, out, out, 3, 1),
+            std::nullopt};
     if (in != out)
-      b.shortcut = add_convolution(name + ".shortcut", in, out, 1, stride);
+      b.shortcut
+        = add_convolution(name + ".shortcut", given, in, out, 1, stride);
     return b;
   }
 

@@ -29,10 +29,11 @@ class cnn final : public model {
 public:
   cnn(const image_form& form, at::Device device, std::size_t lanes)
     : model(device, lanes),
-      conv1_(add_convolution("conv1", static_cast<std::int64_t>(form.channels),
-                             16, 3, 1)),
+      conv1_(add_convolution("conv1", sides_of(form),
+                             static_cast<std::int64_t>(form.channels), 16, 3,
+                             1)),
       bn1_(add_batch_norm("bn1", 16)),
-      conv2_(add_convolution("conv2", 16, 32, 3, 1)),
+      conv2_(add_convolution("conv2", sides_of(form).after(2), 16, 32, 3, 1)),
       bn2_(add_batch_norm("bn2", 32)),
       fc_(add_linear(
         "fc",
