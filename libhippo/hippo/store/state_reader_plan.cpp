@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/store/schema.hpp"
+#include "hippo/store/sql_rows.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
 
