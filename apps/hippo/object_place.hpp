@@ -38,7 +38,8 @@ leave_object_place(const std::string& state,
 /// Returns the location as text; empty: there is none.
 std::string text_of(const std::optional<object_location>& x);
 
-/// Has a service keep checkpoints in a place, and delete there what it gives up.
+/// Has a service keep checkpoints in a place, and delete what it gives up
+/// there.
 /// @param checkpoints the folder with a folder for each workload
 void keep_in_objects(service_options& to, const object_location& where,
                      const std::string& checkpoints);

@@ -107,11 +107,12 @@ class Spaces(unittest.TestCase):
                 again = hippo.StudyFile.from_yaml(x.to_yaml())
                 self.assertEqual(again, x)
                 self.assertEqual(again.to_yaml(), x.to_yaml())
-                with open(os.path.join(folder, f"{seed:02}.yaml"), "w") as out:
-                    out.write(x.to_yaml().replace("study: s", f"study: s{seed}"))
+                x.study = f"s{seed}"
+                with open(os.path.join(folder, f"{x.study}.yaml"), "w") as out:
+                    out.write(x.to_yaml())
             done = subprocess.run(
-                [HIPPO, "preview", *sorted(os.listdir(folder)),
-                 "--trainer-program", TRAINER], cwd=folder, capture_output=True, text=True)
+                [HIPPO, "preview", *os.listdir(folder), "--trainer-program",
+                 TRAINER], cwd=folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_there_and_back(self):

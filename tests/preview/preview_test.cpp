@@ -37,6 +37,29 @@ struct counted_steps {
   }
 };
 
+TEST(Preview, StudiesOfSeveralMetricsAndConstraints) {
+  const auto read = [](const std::string& more) {
+    return admit_study("study: s\nworkload: toy\nsteps: {max: 12}\nspace: "
+                         + std::string{late} + "\n" + more,
+                       "s.yaml", workloads());
+  };
+  for (const auto* more :
+       {"objective: [{metric: acc}, {metric: ms, direction: minimize}]\n"
+        "algorithm: {asha: {eta: 2}}",
+        "objective: {metric: acc}\nconstraints: ['acc >= 0.5', 'ms <= 5']\n"
+        "algorithm: sha",
+        "objective: {metric: acc}\nconstraints: ['ms <= 5']\n"
+        "algorithm: {asha: {sampler: tpe}}\nbudget: {trials: 6}"}) {
+    const auto study = read(more);
+    ASSERT_TRUE(study.study) << to_text(study.errors.front());
+    const auto found = preview({*study.study}, workloads());
+    ASSERT_TRUE(found) << found.failure().message;
+    ASSERT_TRUE(found->estimate) << more;
+    EXPECT_LE(found->estimate->asked_steps, found->full.asked_steps) << more;
+    EXPECT_GT(found->estimate->asked_steps, 0u) << more;
+  }
+}
+
 TEST(Preview, FiguresAreThoseOfTheTrialsParameters) {
   for (const auto* algorithm :
        {"grid", "random", "sha", "{asha: {eta: 2}}", "hyperband", "median"}) {

@@ -13,7 +13,8 @@ inline const std::vector<workload_descriptor>& workloads() {
   static const std::vector<workload_descriptor> result = [] {
     workload_descriptor toy;
     toy.name = "toy";
-    toy.metrics = {{"acc", direction::maximize, "quality"}};
+    toy.metrics = {{"acc", direction::maximize, "quality"},
+                   {"ms", direction::minimize, "time"}};
     for (const auto* name : {"x", "y"}) {
       parameter_descriptor parameter;
       parameter.name = name;

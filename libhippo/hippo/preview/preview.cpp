@@ -29,6 +29,22 @@ struct study_trials {
   bool forks = false;
 };
 
+/// What a trial of random quality measures: each goal has a quality of its own,
+/// from 0 to 1, and constraints on other metrics are kept.
+metrics drawn_values(const goals& wanted, std::uint64_t run,
+                     std::uint64_t seed, trial_no trial) {
+  metrics result;
+  for (const auto& x : wanted.constraints)
+    result.emplace(x.metric, x.limit);
+  for (std::size_t i = 0; i < wanted.metrics.size(); ++i) {
+    const std::uint64_t key[]{run, seed, trial, i};
+    const auto hash = hash_bytes(key, sizeof(key) - (i == 0 ? sizeof(i) : 0));
+    result[wanted.metrics[i].metric]
+      = static_cast<double>(hash >> 11) * 0x1p-53;
+  }
+  return result;
+}
+
 /// Lets a study decide on trials of random quality.
 /// @param events what may be looked at yet, which is counted down
 /// @returns nothing if it would take more
@@ -59,15 +75,14 @@ likely_trials(const accepted_study& study,
   // First asked, first trained, as on a service with few trainers.
   for (std::size_t i = 0; i < todo.size(); ++i) {
     const auto [trial, to] = todo[i];
-    const std::uint64_t key[]{run, spec.seed, trial};
-    const auto quality
-      = static_cast<double>(hash_bytes(key, sizeof(key)) >> 11) * 0x1p-53;
+    const auto values
+      = drawn_values(spec.objective.all(), run, spec.seed, trial);
     for (auto at = when.next(result.ends[trial]);
          at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
       if (events-- == 0)
         return std::nullopt;
       result.ends[trial] = at;
-      take(decisions.on_result(trial, at, quality));
+      take(decisions.on_result(trial, at, values));
     }
   }
   for (trial_no trial = 0; trial < result.ends.size(); ++trial) {

@@ -46,8 +46,8 @@ using checkpoint_finder
 ///          holds something else than `target` says,
 ///          `errc::incompatible_version` if `from` is of another version,
 ///          `errc::in_use` if another process holds `to`,
-///          `errc::io_failed` if the operating system or SQLite refuses, or what
-///          `elsewhere` says
+///          `errc::io_failed` if the operating system or SQLite refuses, or
+///          what `elsewhere` says
 expected<copy_outcome> copy_state(const std::string& from,
                                   const std::string& to, copy_target target,
                                   checkpoint_finder elsewhere = nullptr);
