@@ -38,7 +38,8 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (const auto merger = live.merger_of.find(stored.workload_key);
       merger != live.merger_of.end())
     result.seconds_left
-      = time_left(running->second, live.mergers[merger->second]);
+      = time_left(running->second, live.mergers[merger->second],
+                  idle_trainers(live.pool.trainers, live.mergers));
   return result;
 }
 

@@ -86,7 +86,7 @@ SEVERAL = """
 study: several
 workload: {python: 'train.py:train', python_executable: PYTHON}
 objective: [{metric: value, direction: maximize},
-            {metric: size, direction: minimize}]
+            {metric: size, direction: maximize}]
 constraints: ['value <= 1.2']
 steps: {max: 2}
 space: {lr: {uniform: [0.1, 0.9]}, width: {choice: [1, 2, 4]}}
@@ -448,14 +448,15 @@ class Browser(unittest.TestCase):
         expect(studies).to_contain_text(re.compile(
             f"front of {points} hypervolume [0-9.]+"))
         page.get_by_role("link", name="several").click()
-        expect(page.get_by_text("maximize value, minimize size, value <= 1.2")
+        expect(page.get_by_text("maximize value, maximize size, value <= 1.2")
                ).to_be_visible()
         card = page.locator("section").filter(has=page.get_by_role(
             "heading", name="Pareto front"))
-        # Its goals are the axes, and their directions its own.
+        # Its goals are the axes, and their directions its own: of its name
+        # a size had better be small.
         card.scroll_into_view_if_needed()
         expect(card.locator("svg")).to_contain_text(
-            "size (less is better)")
+            "size (more is better)")
         expect(card.locator("svg")).to_contain_text(
             "value (more is better)")
         expect(card).to_contain_text(re.compile(
@@ -707,7 +708,7 @@ class Browser(unittest.TestCase):
         service = self.serve()
         page = self.open(service)
         held = []
-        page.route("**/api/trainers", held.append)
+        page.route("**/api/trainers", lambda x: held.append(x))
         page.get_by_role("link", name="Trainers").click()
         expect(page.get_by_text("Loading …")).to_be_visible()
         # Playwright hands requests over while it is asked something.
