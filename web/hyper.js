@@ -30,7 +30,7 @@ export function trialColumns(id, names, {courses, failed, chosen} = {}) {
       {...number("predicted"), cell: x => shown(x.predicted, 6)},
       number("untrained")] : [],
     ...failed ? [{name: "failure", label: "why it failed", cell: x =>
-      x.failure?.trim().split("\n").at(-1) ?? ""}] : []];
+      x.failure?.trim().split("\n")[0] ?? ""}] : []];
 }
 
 const words = (x, metric, names) => `trial ${x.trial}\n${metric} ${

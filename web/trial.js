@@ -54,7 +54,7 @@ const workWords = x => x.work.map(y => `${y.trainer ?? "not known"}: ${
 
 const inWords = x => x.measured ? Object.entries(x.measured).map(([name, v]) =>
   `${name} ${shown(v, 6)}`).join(", ")
-  : x.failed ? `failed: ${x.failed.trim().split("\n").at(-1)}`
+  : x.failed ? `failed: ${x.failed.trim().split("\n")[0]}`
     : x.chosen ? `its values were chosen: ${x.chosen}`
       : `${x.command}${x.text ? `: ${x.text}` : ""}`;
 
@@ -120,7 +120,8 @@ export function trialView(id, no) {
   const printed = element("pre", {tabindex: "0"});
   const output = element("section", {class: "card wide", hidden: true},
     element("h2", {}, "What it printed"), printed);
-  const node = element("div", {}, head, failure, element("div", {class: "grid"},
+  const node = element("div", {class: "stack"}, head, failure, element("div",
+    {class: "grid"},
     values.node, element("section", {class: "card"}, element("h2", {},
       "Hyper-parameters"), params), schedules.node,
     element("section", {class: "card wide"}, element("h2", {},

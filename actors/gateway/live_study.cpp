@@ -48,7 +48,7 @@ const trainers_cost* kind_of_most(const std::set<trainer_id>& trainers,
 std::string needed_for(const outlook& x, double deadline_left,
                        const pool_status& pool) {
   constexpr std::size_t trainers_max = 100'000;
-  const auto now = x.trainers.size();
+  const auto now = x.at_hand();
   const auto is_in_time = [&](std::size_t n) {
     const auto seconds = x.seconds(n);
     return !seconds || *seconds <= deadline_left;
@@ -86,8 +86,9 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (merger == live.merger_of.end())
     return result;
   const auto ahead
-    = outlook_of(running->second, live.mergers[merger->second]);
-  result.seconds_left = ahead.seconds(ahead.trainers.size());
+    = outlook_of(running->second, live.mergers[merger->second],
+                 idle_trainers(live.pool.trainers, live.mergers));
+  result.seconds_left = ahead.seconds(ahead.at_hand());
   if (result.deadline_left)
     result.needed = needed_for(ahead, *result.deadline_left, live.pool);
   return result;

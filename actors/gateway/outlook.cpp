@@ -6,8 +6,10 @@
 
 namespace hippo {
 
-outlook outlook_of(const study_status& study, const merger_status& plan) {
+outlook outlook_of(const study_status& study, const merger_status& plan,
+                   std::size_t idle) {
   outlook result;
+  result.idle = idle;
   auto& left = result.left;
   left.waiting_steps = study.waiting_steps;
   left.steps_to_come = study.to_come.steps;
@@ -23,6 +25,18 @@ outlook outlook_of(const study_status& study, const merger_status& plan) {
   if (study.seconds_max)
     left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
   return result;
+}
+
+std::size_t idle_trainers(const std::vector<trainer_record>& all,
+                          const std::vector<merger_status>& plans) {
+  std::set<std::uint64_t> idle;
+  for (const auto& x : all)
+    if (x.lost.empty() && !x.left)
+      idle.insert(x.number);
+  for (const auto& plan : plans)
+    for (const auto& x : plan.running)
+      idle.erase(number_of(x.trainer));
+  return idle.size();
 }
 
 } // namespace hippo

@@ -179,8 +179,9 @@ public:
 
   kj::Promise<void> importance(ImportanceContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
-      const auto x = context.getParams();
-      return queries_.importance(id_, x.getStep(), x.getMetric())
+      const auto asked = context.getParams();
+      return queries_.importance(id_, asked.getStep(),
+                                 to_string(asked.getMetric()))
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
         });

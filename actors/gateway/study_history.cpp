@@ -431,13 +431,24 @@ expected<std::string> study_history::front(state_reader& store) const {
     trial_no trial = 0;
     auto operator<=>(const state&) const = default;
   };
+  const auto told = store.load_front(study_.id);
+  if (!told)
+    return told.failure();
+  // Where it was best; what breaks the study's constraints never was: last.
+  const auto shown = [&](const stored_trial& x) -> std::optional<step_t> {
+    if (x.best)
+      return x.best->step;
+    const auto last = places_.find(x.trial);
+    return *told && last != places_.end() ? std::optional{last->second.step}
+                                          : std::nullopt;
+  };
   std::vector<state> states;
   for (const auto& x : values_) {
     const auto i = std::lower_bound(
       trials_.begin(), trials_.end(), x.trial,
       [](const trial_row& y, trial_no no) { return y.trial.trial < no; });
-    if (i != trials_.end() && i->trial.trial == x.trial && i->trial.best
-        && i->trial.best->step == x.step)
+    if (i != trials_.end() && i->trial.trial == x.trial
+        && shown(i->trial) == x.step)
       states.push_back({x.node, x.step, x.trial});
   }
   std::sort(states.begin(), states.end());
@@ -453,9 +464,6 @@ expected<std::string> study_history::front(state_reader& store) const {
       by_name.try_emplace(name, states.size(), std::nan(""))
         .first->second[i]
         = value;
-  const auto told = store.load_front(study_.id);
-  if (!told)
-    return told.failure();
   columns result;
   result.add("metric") += text_of(study_.metric);
   result.add("front") += told->value_or("null");

@@ -35,6 +35,13 @@ void estimate_watch::look(service& actors, double now) {
   for (const auto& x : known.mergers)
     if (auto plan = actors.ask<merger_status>(x.handle, status_atom::value))
       plans.emplace(x.workload_key, std::move(*plan));
+  const auto pool = actors.ask<pool_status>(actors.pool(), status_atom::value);
+  if (!pool)
+    return;
+  std::vector<merger_status> all;
+  for (const auto& kvp : plans)
+    all.push_back(kvp.second);
+  const auto idle = idle_trainers(pool->trainers, all);
   for (const auto& x : known.studies) {
     if (x.ended && ended_.insert(x.name).second)
       told_.push_back({now, x.name, 0});
@@ -44,8 +51,8 @@ void estimate_watch::look(service& actors, double now) {
     const auto study = actors.ask<study_status>(x.handle, status_atom::value);
     if (!study)
       continue;
-    const auto ahead = outlook_of(*study, plan->second);
-    if (const auto left = ahead.seconds(ahead.trainers.size()))
+    const auto ahead = outlook_of(*study, plan->second, idle);
+    if (const auto left = ahead.seconds(ahead.at_hand()))
       told_.push_back({now, x.name, *left});
   }
 }
