@@ -68,6 +68,13 @@ struct PoolCoreTest : testing::Test {
 };
 
 using grants = std::vector<core::grant>;
+
+/// A trainer of `named` is a merger's.
+core::grant granted(core::merger_id merger, trainer_id x,
+                    const std::string& kind = "test") {
+  return {merger, x, kind, 0, "node:7"};
+}
+
 using kinds = std::set<std::string>;
 
 TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
@@ -80,7 +87,7 @@ TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
 TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
   demand(1, 1);
   const auto x = admit();
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
   EXPECT_EQ(pool.holder_of(x), 1u);
   EXPECT_EQ(pool.idle(), 0u);
 }
@@ -89,7 +96,7 @@ TEST_F(PoolCoreTest, DemandIsAnsweredWithWhatIsIdle) {
   const auto x = join();
   const auto y = join();
   EXPECT_EQ(all<core::grant>(demand(4, 5)),
-            (grants{{4, x, "test"}, {4, y, "test"}}));
+            (grants{granted(4, x), granted(4, y)}));
 }
 
 TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
@@ -160,7 +167,7 @@ TEST_F(PoolCoreTest, ReleasedTrainerGoesToTheNextMerger) {
   demand(1, 1);
   const auto x = join();
   demand(2, 1);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{granted(2, x)}));
 }
 
 TEST_F(PoolCoreTest, ReleaseOfAnUnknownTrainerDoesNothing) {
@@ -236,7 +243,7 @@ TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
   EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
   now += 500ms;
-  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{{1, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{granted(1, x)}));
 }
 
 TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
@@ -246,7 +253,7 @@ TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
   pool.release(x, now);
   demand(1, 1);
   EXPECT_EQ(pool.holder_of(x), std::nullopt);
-  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{{2, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{granted(2, x)}));
 }
 
 /// One merger's leases end at once, and so use no time; another's take five
@@ -364,10 +371,10 @@ TEST_F(PoolCoreTest, MergerThatWaitsForAKindGetsNoOtherAndSaysWhy) {
   auto gpu = named({"mlp"});
   gpu.device = "gpu";
   const auto x = join(gpu);
-  EXPECT_EQ(all<core::grant>(last), (grants{{1, x, "gpu"}}));
+  EXPECT_EQ(all<core::grant>(last), (grants{granted(1, x, "gpu")}));
   EXPECT_TRUE(pool.stuck().empty());
   EXPECT_EQ(all<core::grant>(pool.demand(1, 1, 2, {}, now)),
-            (grants{{1, other, "test"}}));
+            (grants{granted(1, other)}));
 }
 
 TEST_F(PoolCoreTest, NobodyIsAskedForATrainerOfAKindThatIsOfNoUse) {
@@ -395,7 +402,7 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
   EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
   EXPECT_TRUE(all<core::grant>(heartbeat_of(x, lease_id{3})).empty());
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{{1, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
@@ -438,7 +445,7 @@ TEST_F(PoolCoreTest, TrainersOfAMergerThatEndsGoToOthers) {
   const auto x = join();
   demand(2, 1);
   EXPECT_EQ(all<core::grant>(pool.forget_merger(1, now)),
-            (grants{{2, x, "test"}}));
+            (grants{granted(2, x)}));
 }
 
 TEST_F(PoolCoreTest, TrainerOfNoUseIsNotGranted) {
@@ -501,7 +508,7 @@ TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {
   EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
   EXPECT_EQ(pool.reserved_for(x), 2u);
   EXPECT_EQ(pool.reserved_for(y), std::nullopt);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{{2, x, "test"}}));
+  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{granted(2, x)}));
   EXPECT_EQ(pool.reserved_for(x), std::nullopt);
 }
 

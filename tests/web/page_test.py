@@ -318,7 +318,7 @@ class Browser(unittest.TestCase):
         expect(first.get_by_role("img", name="6 COMPLETE, 3 FAILED")
                ).to_be_visible()
         expect(first).to_contain_text(re.compile(
-            r"3 value.* (just now|ago).*9 / 9"))
+            r"3 value.*(just now| ago).*9 / 9"))
         page.get_by_role("link", name="small").click()
         expect(page.get_by_role("heading", name="small")).to_be_visible()
         trials = page.get_by_role("region", name="Trials", exact=True)
