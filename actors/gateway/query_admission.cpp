@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gateway/limits.hpp"
 #include "gateway/query_service.hpp"
 #include "gateway/running_ends.hpp"
 #include "hippo/keys/certificate.hpp"
@@ -52,7 +53,8 @@ kj::Promise<T> query_service::work(F f) {
 }
 
 admission query_service::as_new() const {
-  return {true, {}, now_seconds(), sources_.no_prices};
+  return {true, {}, static_cast<double>(now_seconds()),
+          sources_.no_prices};
 }
 
 kj::Promise<study_admission> query_service::load(std::string text,

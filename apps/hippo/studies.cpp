@@ -99,7 +99,7 @@ load_studies(const std::vector<study_source>& sources,
   admission how;
   how.no_prices = no_prices;
   if (are_new)
-    how.now = now_seconds();
+    how.now = static_cast<double>(now_seconds());
   std::vector<accepted_study> result;
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;

@@ -289,6 +289,16 @@ class Reading(Case):
                          (second.direction, second.best_trial, second.reason,
                           second.ended))
 
+    def test_tells_of_costs_and_deadlines(self):
+        fake = self.start(studies=[
+            study(cost=12.5, costMax=40.0, deadline={"seconds": -60.0},
+                  needed="3 more a100"),
+            study()])
+        self.assertEqual(
+            [(12.5, 40, -60, "3 more a100"), (0, None, None, "")],
+            [(x.cost, x.cost_max, x.deadline_left, x.needed)
+             for x in self.connect(fake).studies()])
+
     def test_finds_studies_by_number_and_name(self):
         client = self.connect(self.start(studies=[
             study(), study(name="other", text="study: other\n"), study()]))

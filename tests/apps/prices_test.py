@@ -83,8 +83,8 @@ class Prices(Case):
         why = sorted(x["unpriced"] for x in top if not x["machine"])
         self.assertIn("could be of 'dear' and 'cheap'", why[0])
         self.assertIn("--machine", why[0])
-        self.assertEqual(why[1], "there is no kind of machine 'gqu'. "
-                                 "Did you mean 'gpu'?")
+        self.assertEqual(why[1], "there is no kind of machine 'gqu', "
+                                 "did you mean 'gpu'?")
         for x in why:
             self.assertIn("costs is not known: " + x, self.log())
         # It ends by its cost.

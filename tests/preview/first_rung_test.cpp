@@ -10,9 +10,8 @@ namespace {
 using test::accepted;
 using test::workloads;
 
-const auto space = "{x: {choice: [1, 2, {multi_step: {initial: 1, "
-                   "milestones: [2], gamma: 0.5}}]}, "
-                   "y: {choice: [1, 2]}}";
+const auto* const space = "{x: {choice: [1, 2, {piecewise: [[0, 1], "
+                          "[2, 0.5]]}]}, y: {choice: [1, 2]}}";
 
 TEST(FirstRung, IsWhatIsAskedForBeforeThereIsAResult) {
   // Six trials to step 4, of which those of x = 1 share two steps.

@@ -101,7 +101,7 @@ TEST(ReportJson, HoldsTheRun) {
   EXPECT_EQ(x["studies"][0]["direction"], "maximize");
 }
 
-TEST(Report, JsonHasWhatMachinesCost) {
+TEST(ReportJson, HasWhatMachinesCost) {
   auto run = sample_run();
   auto x = json::parse(report_json(run));
   EXPECT_TRUE(x["cost"].is_null());
