@@ -30,8 +30,8 @@ constexpr std::uint64_t stored_part = 8;
 /// them.
 constexpr double shortest_step = 1e-3;
 
-/// So many measurements beside what is usual are no chance, nor is what is usual
-/// known before there were as many.
+/// So many measurements beside what is usual are no chance, nor is what is
+/// usual known before there were as many.
 constexpr std::uint64_t streak_stages = 10;
 
 /// Beside it is what is off by more than this share.
