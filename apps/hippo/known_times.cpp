@@ -201,7 +201,21 @@ known_times::find(const machine_kind& kind,
   profile.evaluate_seconds
     = mean_of(own, timed::evaluate, device)
       * (stages == 0 ? std::exp(ratios / predicted) : 1); // as steps are
+  // Metrics are the same on all kinds.
   profile.curve.is_drawn = true;
+  if (std::ranges::find(descriptor->hyper_parameters, "batch_size",
+                        &parameter_descriptor::name)
+      == descriptor->hyper_parameters.end())
+    profile.curve.batch_size = {"", 1};
+  for (const auto& x : descriptor->metrics) {
+    const double best = x.better == direction::maximize ? 1 : 0;
+    profile.curve.metrics.push_back({x.name, 1 - best, best});
+  }
+  for (const auto& x : profiles_)
+    if (x.workload.name == workload.name) {
+      profile.curve = x.curve;
+      profile.table = x.table;
+    }
   result.source
     = stages > 0 ? "measured (" + counted(stages, "stage") + ')'
                  : "predicted (+-" + percent(margin, 1) + ')';

@@ -46,6 +46,33 @@ diagnostic lacks_times(const machine_kind& kind, const std::string& file,
             + ", or --server with a service that has trained it there"};
 }
 
+/// All that is known of times anywhere. What is on a kind of machine goes by
+/// the words of its device, however it was told there.
+known_times times_of(const known_machines& machines,
+                     const time_sources& sources) {
+  const auto& kinds = machines.all.kinds;
+  const auto rename = [&](std::string& device) {
+    for (const auto& kind : kinds)
+      if (is_device(kind.device, device)) {
+        device = kind.device;
+        return;
+      }
+  };
+  auto profiles = sources.profiles;
+  for (auto& x : profiles)
+    rename(x.device);
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    for (auto x : machines.profiles[i]) {
+      x.device = kinds[i].device;
+      profiles.push_back(std::move(x));
+    }
+  auto measured = sources.measured;
+  for (auto& x : measured)
+    for (auto& y : x.timings)
+      rename(y.device);
+  return {profiles, std::move(measured), sources.workloads};
+}
+
 /// Where the times of a kind's profile come from.
 std::string source_of(const machine_kind& kind) {
   std::string result;
@@ -84,10 +111,7 @@ find_machines(const known_machines& machines,
               const time_sources& sources) {
   std::vector<simulated_machines> result;
   std::vector<diagnostic> errors;
-  auto all = sources.profiles;
-  for (const auto& xs : machines.profiles)
-    all.insert(all.end(), xs.begin(), xs.end());
-  const known_times times{all, sources.measured, sources.workloads};
+  const auto times = times_of(machines, sources);
   for (const auto& group : used) {
     simulated_machines next;
     next.kind = machines.all.kinds[group.kind];

@@ -127,7 +127,7 @@ private:
     std::shared_ptr<simulation_profiles> profiles;
     std::uint64_t lives = 0; ///< that have begun
     std::vector<training_actor> trainers; ///< of the present life
-    std::vector<std::shared_ptr<watched_engine>> engines; ///< likewise
+    std::vector<std::shared_ptr<watched_engine>> engines{}; ///< likewise
     std::size_t life = 0; ///< of `lives_`
   };
 

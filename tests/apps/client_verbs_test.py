@@ -406,6 +406,33 @@ class Service(Asking):
         again = self.json("preview", file, "--server", self.address)
         self.assertEqual(again[0]["known_steps"] + again[0]["new_steps"],
                          again[0]["unique_steps"])
+        self.preview_with_its_times(file)
+
+    def preview_with_its_times(self, file):
+        def machines(**kinds):
+            return self.write("machines.yaml", json.dumps({"machines": {
+                name: {"device": device, "price": 1, "count": 2}
+                for name, device in kinds.items()}}))
+
+        here = machines(here="cpu")
+        other = json.loads(open(file).read())
+        other["workload"]["seed"] = 2  # makes no step longer
+        for what in (file, "with-sha",
+                     self.write("other.yaml", json.dumps(other))):
+            found = self.json("preview", what, "--server", self.address,
+                              "--machines", here)
+            self.assertRegex(found["sources"]["here"],
+                             r"^measured \([0-9]+ stages?\)$")
+            best = found["candidates"][found["cheapest"]]
+            self.assertEqual(best["step_times"], found["sources"])
+            self.assertGreater(best["seconds"]["mean"], 0)
+        done = self.ask("preview", file, "--server", self.address,
+                        "--machines", machines(here="cpu", l4="L4"), code=2)
+        self.assertIn("machines.l4: has no profile of 'fashion-mlp'", done.err)
+        self.assertIn("hippo profile STUDY -o l4.yaml", done.err)
+        done = self.ask("preview", "nothing", "--server", self.address,
+                        "--machines", here, code=2)
+        self.assertIn("nothing is no file, and the service says", done.err)
 
     def test_how_trials_were_chosen(self):
         file, = self.studies(study(

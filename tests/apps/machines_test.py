@@ -58,11 +58,32 @@ class Machines(Simulating):
         done = self.preview("--deadline", "5m", "--budget", "0.01", code=1)
         self.assertIn("nearest in time", done.out)
         self.assertIn("nearest in cost", done.out)
-        self.assertIn("take at most 5:00 and cost at most 0.01", done.err)
+        self.assertIn("take at most 0:05 and cost at most 0.01", done.err)
         table = self.preview("--budget", "1000").out
         self.assertIn("<- cheapest", table)
         self.assertIn("soonest for 1000", table)
         self.assertIn("step times: big from", table)
+
+    def test_what_nobody_measured_is_predicted(self):
+        def profile(device, factor):
+            return self.write(f"{device}.yaml", json.dumps({
+                "device": device, "workload": "fashion-mlp",
+                "step_seconds": {"by": "batch_size", "values": {
+                    "64": 2 * factor, "128": factor}}}))
+
+        found = json.loads(self.preview(
+            "-f", "json", machines=self.machines({
+                "big": {**KINDS["big"],
+                        "profile": [RESNET, profile("V100-like", 1)]},
+                "l4": {"device": "L4", "price": 1, "count": 4, "start": 100,
+                       "profile": [profile("L4", 2)]}})).out)
+        self.assertIn("from ", found["sources"]["big"])
+        self.assertRegex(found["sources"]["l4"],
+                         r"^predicted \(\+-[0-9]+ %\)$")
+        by_use = {x["use"]: x for x in found["candidates"]}
+        slow, fast = (by_use[x]["seconds"]["mean"] - 100
+                      for x in ("4xl4", "4xbig"))
+        self.assertAlmostEqual(slow / fast, 2, delta=0.3)
 
     def test_bad_input(self):
         def refused(*args, machines=None):
@@ -75,7 +96,8 @@ class Machines(Simulating):
             machines=self.machines({"a": {"device": "x", "price": -1}})))
         said = refused(machines=self.machines(
             {**KINDS, "a": {"device": "L4", "price": 1}}))
-        self.assertIn("has no profile of 'resnet56-cifar10'", said)
+        self.assertIn("has no profile of 'resnet56-cifar10', and nothing",
+                      said)
         self.assertIn("hippo profile", said)
         file = self.write("a.yaml", json.dumps(study("a", "grid")))
         self.assertIn("--machines", self.hippo(

@@ -201,7 +201,8 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
     const auto& y = x.candidates[i];
     rows.push_back(
       {{name_of(machines, y), std::to_string(y.trainers),
-        fleet_time_text(y.seconds.mean) + " (" + fleet_time_text(y.seconds.low) + '-'
+        fleet_time_text(y.seconds.mean) + " ("
+          + fleet_time_text(y.seconds.low) + '-'
           + fleet_time_text(y.seconds.high) + ')',
         fixed(y.cost.mean, 2),
         may_be_interrupted(machines, y) ? percent(y.lost_share, 1)

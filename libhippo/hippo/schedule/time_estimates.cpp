@@ -30,8 +30,8 @@ constexpr std::uint64_t stored_part = 8;
 /// them.
 constexpr double shortest_step = 1e-3;
 
-/// So many measurements beside what is usual are no chance, nor is what is usual
-/// known before there were as many.
+/// So many measurements beside what is usual are no chance, nor is what is
+/// usual known before there were as many.
 constexpr std::uint64_t streak_stages = 10;
 
 /// Beside it is what is off by more than this share.
@@ -141,12 +141,16 @@ void time_estimates::follow_drift(const std::string& kind,
   const auto is_beside = [](double off, double share) {
     return off > 1 + share || off < 1 / (1 + share);
   };
-  if (!x.streak.has_value())
+  if (x.seconds.stages() < streak_stages || !(x.usual > 0))
     x.usual = x.seconds.value(0);
   const auto off = off_by(seconds / steps);
-  if (x.seconds.stages() < streak_stages || !is_beside(off, beside)
+  const bool is_usual = !is_beside(off, beside);
+  if (x.seconds.stages() < streak_stages || is_usual
       || (x.streak.has_value()
           && (off_by(x.streak.value(0)) > 1) != (off > 1))) {
+    // What was beside it for a while, and is no more, does not change it.
+    if (is_usual)
+      x.usual = memory * x.usual + (1 - memory) * seconds / steps;
     x.streak = {};
     return;
   }
@@ -158,6 +162,7 @@ void time_estimates::follow_drift(const std::string& kind,
   drifts_.push_back({kind, speed_key, x.usual, now});
   x.seconds.restart(x.streak);
   x.streak = {};
+  x.usual = now;
 }
 
 std::vector<time_estimates::drift> time_estimates::take_drifts() {

@@ -11,7 +11,9 @@ void put(schema::WorkloadSize::Builder out, const workload_size& x) {
 }
 
 workload_size size_in(schema::WorkloadSize::Reader in) {
-  const auto number = [](double x) { return std::isfinite(x) && x > 0 ? x : 0; };
+  const auto number = [](double x) {
+    return std::isfinite(x) && x > 0 ? x : 0;
+  };
   return {number(in.getOperations()), number(in.getParameters()),
           number(in.getSamples())};
 }
