@@ -34,7 +34,7 @@ TEST(Costs, AreFromWhenAMachineIsAskedForUntilItsLastLeaseEnds) {
 
 TEST(Costs, OfNoMachinesAreNothing) {
   EXPECT_TRUE(costs_of({}).empty());
-  EXPECT_EQ(total_cost({}), 0);
+  EXPECT_EQ(total_cost(std::vector<machines_cost>{}), 0);
 }
 
 } // namespace

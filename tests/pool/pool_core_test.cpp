@@ -72,7 +72,7 @@ using grants = std::vector<core::grant>;
 /// A trainer of `named` is a merger's.
 core::grant granted(core::merger_id merger, trainer_id x,
                     const std::string& kind = "test") {
-  return {merger, x, kind, 0, "node:7"};
+  return {merger, x, kind, 0, 0, "node:7"};
 }
 
 using kinds = std::set<std::string>;

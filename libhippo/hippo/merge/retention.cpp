@@ -14,7 +14,7 @@ std::uint64_t restore(search_plan& plan, stored_plan known) {
   for (auto& x : known.nodes)
     plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
   for (auto& x : known.results)
-    plan.restore_result(x.node, x.step, std::move(x.values));
+    plan.restore_result(x.node, x.step, x.values);
   for (const auto& [node, step] : known.delivered)
     plan.restore_delivered(node, step);
   for (auto& x : known.checkpoints) {

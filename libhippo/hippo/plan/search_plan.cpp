@@ -56,7 +56,7 @@ study_no search_plan::add_study(measuring when) {
   assert(!when.rungs.empty() && when.every > 0);
   study_state study;
   study.measuring = intern(std::move(when));
-  return studies_.add(std::move(study));
+  return studies_.add(study);
 }
 
 std::uint32_t search_plan::intern(measuring x) {

@@ -59,7 +59,7 @@ struct pool_core::projected_shares {
 };
 
 pool_core::pool_core(pool_options options, time_point now)
-  : options_(options), shared_until_(now), ticked_(now) {}
+  : options_(std::move(options)), shared_until_(now), ticked_(now) {}
 
 // -- what is known ------------------------------------------------------------
 

@@ -69,6 +69,7 @@ std::vector<std::string> pool_core::kinds_by_strength() const {
   }
   std::sort(all.begin(), all.end());
   std::vector<std::string> result;
+  result.reserve(all.size());
   for (auto& x : all)
     result.push_back(std::move(std::get<2>(x)));
   return result;
