@@ -54,6 +54,7 @@ install(DIRECTORY
   PATTERN torch EXCLUDE)
 install(FILES
   ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/lease.hpp
+  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/workload_size.hpp
   ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/workload_spec.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/plan)
 

@@ -43,7 +43,8 @@ diagnostic lacks_times(const machine_kind& kind, const std::string& file,
             + kind.name + ".yaml`) and name it by 'profile', give --profile "
                           "with one of device: "
             + kind.device
-            + ", or --server with a service that has trained it there"};
+            + ", or preview with --server, of a service that has trained it "
+              "there"};
 }
 
 /// All that is known of times anywhere. What is on a kind of machine goes by

@@ -572,10 +572,12 @@ machines:
 
     def test_bad_input(self):
         for used, why in {
-                "1xtpu": "machines.tpu: has no profile of 'resnet56-cifar10': "
-                         "make one there (`hippo profile`) and name it by "
-                         "'profile', or give --profile with one of device: "
-                         "TPU",
+                "1xtpu": "machines.tpu: has no profile of 'resnet56-cifar10', "
+                         "and nothing that was measured says how long it takes "
+                         "there: make one on such a machine (`hippo profile "
+                         "STUDY -o tpu.yaml`) and name it by 'profile', give "
+                         "--profile with one of device: TPU, or preview with "
+                         "--server,",
                 "1xv10": "--use: there is no kind of machine 'v10', did you "
                          "mean 'v100'?",
                 "99xv100": "--use: there are 9 of 'v100', and 99 are asked for",

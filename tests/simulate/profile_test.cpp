@@ -210,7 +210,7 @@ TEST(ProfileTest, SaysWhereAnErrorIs) {
             "p.yaml:14:1: load_secnods: unknown key 'load_secnods', did you "
             "mean 'load_seconds'? Allowed: device, workload, step_seconds, "
             "spread, dispatch_seconds, load_seconds, save_seconds, "
-            "evaluate_seconds, checkpoint_bytes, failure_rate, curve");
+            "evaluate_seconds, checkpoint_bytes, failure_rate, size, curve");
   EXPECT_EQ(errors_of(changed("min: 0, max: 1,", "min: 0, max: one,"))[0],
             "p.yaml:7:43: workload.hyper_parameters.momentum.max: must be a "
             "number, found 'one'");
