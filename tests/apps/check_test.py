@@ -293,7 +293,7 @@ class WithMistakes(Examples):
             with self.subTest(mistake):
                 self.copy(name)
                 self.change(old, new)
-                found = self.broken("study.yaml")
+                found = self.broken("study.yaml", "--steps", 2)
                 self.assertIn(expected[mistake], found)
 
 
