@@ -256,10 +256,12 @@ std::optional<error> local_service::open() {
 }
 
 query_sources local_service::sources() const {
-  return {options_.state,        options_.state + "/hippo.log",
-          options_.catalogue.workloads, actors_.coordinator(),
-          actors_.pool(),        actors_.journal(),
-          options_.checkpoint_bytes_max, text_of(objects_)};
+  query_sources result{options_.state,        options_.state + "/hippo.log",
+                       options_.catalogue.workloads, actors_.coordinator(),
+                       actors_.pool(),        actors_.journal(),
+                       options_.checkpoint_bytes_max};
+  result.objects = text_of(objects_);
+  return result;
 }
 
 void local_service::close() {
