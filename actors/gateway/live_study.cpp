@@ -11,10 +11,7 @@ namespace {
 
 /// Why no trainer can train a workload now; empty: one can.
 std::string why_waiting(const pool_status& pool, const std::string& key) {
-  const auto is_there = [](const trainer_record& x) {
-    return x.lost.empty() && !x.left;
-  };
-  if (std::ranges::none_of(pool.trainers, is_there))
+  if (std::ranges::none_of(pool.trainers, &trainer_record::is_there))
     return "no trainer is connected: start one with hippo-trainer --connect "
            "HOST:PORT";
   const auto stuck
@@ -86,8 +83,7 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (merger == live.merger_of.end())
     return result;
   const auto ahead
-    = outlook_of(running->second, live.mergers[merger->second],
-                 idle_trainers(live.pool.trainers, live.mergers));
+    = outlook_of(running->second, live.mergers[merger->second], live.idle);
   result.seconds_left = ahead.seconds(ahead.at_hand());
   if (result.deadline_left)
     result.needed = needed_for(ahead, *result.deadline_left, live.pool);

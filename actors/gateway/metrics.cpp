@@ -125,7 +125,7 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   for (const auto& x : live.pool.trainers) {
     lost += x.lost.empty() ? 0 : 1;
     left += x.left ? 1 : 0;
-    sick += !x.sick.empty() && x.lost.empty() && !x.left ? 1 : 0;
+    sick += !x.sick.empty() && x.is_there() ? 1 : 0;
   }
   out.metric("trainers", "gauge", "Trainers by state, all that ever joined.")
     .sample("state", "busy",

@@ -31,7 +31,7 @@ std::size_t idle_trainers(const std::vector<trainer_record>& all,
                           const std::vector<merger_status>& plans) {
   std::set<std::uint64_t> idle;
   for (const auto& x : all)
-    if (x.lost.empty() && !x.left)
+    if (x.is_there())
       idle.insert(x.number);
   for (const auto& plan : plans)
     for (const auto& x : plan.running)

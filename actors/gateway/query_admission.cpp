@@ -34,10 +34,18 @@ error findings_error(const std::vector<diagnostic>& findings) {
 double lowest_price(const pool_status& pool) {
   double result = 0;
   for (const auto& x : pool.trainers)
-    if (!x.machine.empty() && x.lost.empty() && !x.left
+    if (!x.machine.empty() && x.is_there()
         && (result == 0 || x.price < result))
       result = x.price;
   return result;
+}
+
+/// Finds what a study names. REQUIRES: it has been accepted with `known`.
+const workload_descriptor&
+workload_of(const accepted_study& study,
+            const std::vector<workload_descriptor>& known) {
+  return *std::ranges::find(known, study.spec().workload.name,
+                            &workload_descriptor::name);
 }
 
 } // namespace
@@ -65,11 +73,9 @@ kj::Promise<study_admission> query_service::load(std::string text,
             how = std::move(how)]() -> expected<study_admission> {
              auto result = admit_study(text, name, sources_.workloads, how);
              if (result.study) {
-               const auto& wanted = result.study->spec().workload.name;
                const auto notes = sharing_notes(
                  *result.study,
-                 *std::ranges::find(sources_.workloads, wanted,
-                                    &workload_descriptor::name));
+                 workload_of(*result.study, sources_.workloads));
                result.warnings.insert(result.warnings.end(), notes.begin(),
                                       notes.end());
              }
@@ -94,12 +100,8 @@ query_service::note_cost(const accepted_study& study) {
         return work<std::optional<diagnostic>>(
           [this, study, trained, price]()
             -> expected<std::optional<diagnostic>> {
-            return note_of_cost(
-              study,
-              *std::ranges::find(sources_.workloads,
-                                 study.spec().workload.name,
-                                 &workload_descriptor::name),
-              trained.step_seconds(), price);
+            return note_of_cost(study, workload_of(study, sources_.workloads),
+                                trained.step_seconds(), price);
           });
       });
     });

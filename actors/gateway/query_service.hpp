@@ -58,6 +58,7 @@ struct live_view {
   std::map<study_id, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
+  std::size_t idle = 0; ///< trainers that train nothing
   /// What studies and plans may take in memory; nothing: no limit.
   std::optional<std::uint64_t> memory_bytes_max;
 };

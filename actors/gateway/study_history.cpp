@@ -97,7 +97,7 @@ private:
 template <class F>
 void add_choices(columns& to, const std::vector<std::size_t>& rows, F why) {
   if (std::ranges::none_of(rows, [&](auto i) { return !why(i).how.empty(); }))
-    return; // nothing was chosen: a table of many trials has no room for that
+    return;
   cell_column how, predicted, untrained;
   for (const auto i : rows) {
     how.set(i, why(i).how.empty() ? "null" : text_of(why(i).how));
@@ -222,11 +222,18 @@ expected<std::monostate> study_history::read_work(state_reader& store) {
   const auto all = store.load_work(workload_key_, wanted);
   if (!all)
     return all.failure();
-  for (const auto id : wanted)
-    stages_[id].work.clear();
+  const auto bytes_of = [](const stored_work& x) {
+    return sizeof x + x.trainer.size();
+  };
+  for (const auto id : wanted) {
+    auto& known = stages_[id].work;
+    for (const auto& x : known)
+      text_bytes_ -= bytes_of(x);
+    known.clear();
+  }
   for (const auto& x : *all) {
     stages_[x.node].work.push_back(x);
-    text_bytes_ += sizeof x + x.trainer.size();
+    text_bytes_ += bytes_of(x);
   }
   worked_on_.clear();
   return std::monostate{};

@@ -1,10 +1,8 @@
 #include "estimate_watch.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <map>
-#include <system_error>
+#include <ostream>
 
 #include "gateway/outlook.hpp"
 #include "hippo/core/number.hpp"
@@ -60,15 +58,11 @@ void estimate_watch::look(service& actors, double now) {
 expected<std::monostate>
 write_estimates(const std::vector<told_estimate>& xs,
                 const std::string& file) {
-  std::ofstream out{file, std::ios::binary};
-  out << csv_row({"seconds", "study", "left"});
-  for (const auto& x : xs)
-    out << csv_row({to_text(x.seconds), x.study, to_text(x.left)});
-  out.close();
-  if (!out)
-    return {errc::io_failed, file + ": cannot be written: "
-                               + std::system_category().message(errno)};
-  return std::monostate{};
+  return write_csv(file, [&xs](std::ostream& out) {
+    out << csv_row({"seconds", "study", "left"});
+    for (const auto& x : xs)
+      out << csv_row({to_text(x.seconds), x.study, to_text(x.left)});
+  });
 }
 
 } // namespace hippo

@@ -426,21 +426,17 @@ write_measurements(const std::vector<simulated_measurement>& xs,
       names.insert(kvp.first);
   std::vector<std::string> fields{"seconds", "workload", "step"};
   fields.insert(fields.end(), names.begin(), names.end());
-  std::ofstream out{file, std::ios::binary};
-  out << csv_row(fields);
-  for (const auto& x : xs) {
-    fields = {to_text(x.seconds), x.workload, std::to_string(x.step)};
-    for (const auto& name : names) {
-      const auto i = x.values.find(name);
-      fields.push_back(i == x.values.end() ? "" : to_text(i->second));
-    }
+  return write_csv(file, [&](std::ostream& out) {
     out << csv_row(fields);
-  }
-  out.close();
-  if (!out)
-    return {errc::io_failed, file + ": cannot be written: "
-                               + std::system_category().message(errno)};
-  return std::monostate{};
+    for (const auto& x : xs) {
+      fields = {to_text(x.seconds), x.workload, std::to_string(x.step)};
+      for (const auto& name : names) {
+        const auto i = x.values.find(name);
+        fields.push_back(i == x.values.end() ? "" : to_text(i->second));
+      }
+      out << csv_row(fields);
+    }
+  });
 }
 
 std::optional<std::vector<simulation_profile>>

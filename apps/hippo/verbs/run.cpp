@@ -280,7 +280,7 @@ progress_view local_service::view(double elapsed_seconds) {
   std::map<std::uint64_t, trainer_progress> trainers;
   if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
     for (const auto& x : pool->trainers)
-      if (x.lost.empty() && !x.left)
+      if (x.is_there())
         trainers[x.number].number = x.number;
   std::map<std::string, work_left> plans; // what their studies have in common
   for (const auto& x : known.mergers) {
@@ -340,10 +340,8 @@ progress_view local_service::view(double elapsed_seconds) {
 std::string why_stuck(service& actors) {
   const auto status
     = actors.ask<pool_status>(actors.pool(), status_atom::value);
-  const auto is_there
-    = [](const trainer_record& x) { return x.lost.empty() && !x.left; };
   if (!status || status->stuck.empty()
-      || std::ranges::none_of(status->trainers, is_there))
+      || std::ranges::none_of(status->trainers, &trainer_record::is_there))
     return {};
   return status->stuck.front().why;
 }

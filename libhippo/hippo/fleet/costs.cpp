@@ -17,7 +17,6 @@ double sum_of(const std::vector<Cost>& xs) {
 } // namespace
 
 std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
-  constexpr double hour = 3600;
   std::vector<machines_cost> result;
   for (const auto& x : lives) {
     auto i = std::ranges::find(result, x.kind.name, &machines_cost::kind);
@@ -27,10 +26,10 @@ std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
     }
     const auto until = x.end ? *x.end : x.last_lease_end.value_or(x.begin);
     const auto paid = x.kind.start_seconds + std::max(0.0, until - x.begin);
-    const auto work = x.busy_seconds / hour * x.kind.trainer_price();
+    const auto work = cost_of(x.kind.trainer_price(), x.busy_seconds);
     ++i->machines;
     i->work += work;
-    i->idle += std::max(0.0, paid / hour * x.kind.price - work);
+    i->idle += std::max(0.0, cost_of(x.kind.price, paid) - work);
   }
   return result;
 }

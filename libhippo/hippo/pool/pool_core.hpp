@@ -301,6 +301,7 @@ private:
     bool leaving = false; ///< whether it has taken leave
     bool gone = false;
 
+    void add_time(time_point until, trainer_record& to) const;
     /// Whether it may be given work, now or later.
     [[nodiscard]] bool is_there() const { return !gone && !leaving; }
     [[nodiscard]] bool is_idle(time_point now) const {

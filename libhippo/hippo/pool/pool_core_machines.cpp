@@ -19,11 +19,15 @@ void list(std::string& to, const std::string& x) {
   to += (to.empty() ? "" : ", ") + x;
 }
 
+void list_device(std::string& to, const machine_kind& x) {
+  list(to, "'" + x.device + "' (" + x.name + ')');
+}
+
 /// Says what devices the kinds of a list have.
 std::string devices_of(const fleet& x) {
   std::string result;
   for (const auto& kind : x.kinds)
-    list(result, "'" + kind.device + "' (" + kind.name + ')');
+    list_device(result, kind);
   return result;
 }
 
@@ -82,7 +86,7 @@ void pool_core::look_for_listed_devices(time_point now, effects& out) {
     if (std::ranges::none_of(reported, [&](const auto& device) {
           return is_device(kind.device, device);
         }))
-      list(missing, "'" + kind.device + "' (" + kind.name + ')');
+      list_device(missing, kind);
   if (missing.empty())
     return;
   for (const auto& device : reported)
@@ -101,12 +105,19 @@ double pool_core::between_interruptions_of(const trainer_entry& x) const {
   return x.interruptions > 0 ? hour / x.interruptions : 0;
 }
 
-/// Counts the time since a trainer was given work, or has lost it. Whatever
-/// changes whether it has some begins with this.
+/// Adds the time since the trainer was given work, or has lost it, to what is
+/// counted of it.
+void pool_core::trainer_entry::add_time(time_point until,
+                                        trainer_record& to) const {
+  assert(since <= until);
+  (holder ? to.work_seconds : to.idle_seconds)
+    += std::chrono::duration<double>(until - since).count();
+}
+
+/// Counts a trainer's time up to now. Whatever changes whether it has work
+/// begins with this.
 void pool_core::count_time(trainer_entry& x) const {
-  assert(x.since <= shared_until_);
-  auto& counted = x.holder ? x.record.work_seconds : x.record.idle_seconds;
-  counted += std::chrono::duration<double>(shared_until_ - x.since).count();
+  x.add_time(shared_until_, x.record);
   x.since = shared_until_;
 }
 
@@ -119,8 +130,7 @@ pool_core::trainers(std::optional<time_point> now) const {
   for (const auto& [number, x] : trainers_) {
     auto& record = result.emplace_back(x.record);
     if (!x.gone)
-      (x.holder ? record.work_seconds : record.idle_seconds)
-        += std::chrono::duration<double>(until - x.since).count();
+      x.add_time(until, record);
   }
   return result;
 }

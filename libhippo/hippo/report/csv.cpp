@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
 #include <vector>
 
 #include "hippo/core/number.hpp"
@@ -94,6 +97,18 @@ std::string trials_csv(const run_record& x) {
     }
   }
   return result;
+}
+
+expected<std::monostate>
+write_csv(const std::string& file,
+          const std::function<void(std::ostream&)>& rows) {
+  std::ofstream out{file, std::ios::binary};
+  rows(out);
+  out.close();
+  if (!out)
+    return {errc::io_failed, file + ": cannot be written: "
+                               + std::system_category().message(errno)};
+  return std::monostate{};
 }
 
 } // namespace hippo

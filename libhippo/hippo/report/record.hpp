@@ -151,6 +151,9 @@ struct trainer_record {
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
   double work_seconds = 0; ///< for which it was given work
   double idle_seconds = 0; ///< of the time for which it was there, the rest
+
+  /// Whether it has neither been lost nor ended.
+  [[nodiscard]] bool is_there() const { return lost.empty() && !left; }
 };
 
 /// A finished (or interrupted) run: everything that the report folder shows.

@@ -473,23 +473,22 @@ state_reader::load_time(study_id study, trial_no trial, step_t step) {
 
 expected<metrics> state_reader::load_metrics(study_id study,
                                              trial_no trial, step_t step) {
-  auto query = database_.prepare(
-    "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
-    " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
-    " WHERE e.study = ? AND e.trial = ? AND e.step = ? AND e.kind = ?");
-  if (!query)
-    return query.failure();
-  query->bind(1, study).bind(2, trial).bind(3, step);
-  query->bind_text(4, measured_kind);
-  metrics result;
-  for (;;) {
-    auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    result.emplace(query->text(0), exact_real(*query, 1));
-  }
+  using row = std::pair<std::string, double>;
+  const auto rows = read_all<row>(
+    database_.prepare(
+      "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
+      " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
+      " WHERE e.study = ? AND e.trial = ? AND e.step = ? AND e.kind = ?"),
+    [&](sql_statement& query) {
+      query.bind(1, study).bind(2, trial).bind(3, step);
+      query.bind_text(4, measured_kind);
+    },
+    [](const sql_statement& x) -> expected<row> {
+      return row{x.text(0), exact_real(x, 1)};
+    });
+  if (!rows)
+    return rows.failure();
+  return metrics(rows->begin(), rows->end());
 }
 
 expected<std::vector<metrics>> state_reader::load_metrics(
