@@ -104,6 +104,15 @@ await(self_ptr self) {
 
 } // namespace
 
+study_state::~study_state() {
+  for (auto& kvp : waiting)
+    std::visit(
+      [](auto& to) {
+        to.deliver(caf::make_error(caf::sec::request_receiver_down));
+      },
+      kvp.second);
+}
+
 study_actor::behavior_type study(self_ptr self, study_options options,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {

@@ -12,6 +12,9 @@ namespace hippo {
 
 /// State of a study: its decisions, and whom they concern.
 struct study_state {
+  /// The actor goes away: whoever waits for an answer is told that none comes.
+  ~study_state();
+
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.study";
 

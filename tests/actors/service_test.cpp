@@ -619,6 +619,23 @@ TEST_F(ServiceTest, AClientDecidesAndStillShares) {
   EXPECT_EQ(phase_of(0), study_phase::complete);
 }
 
+// A client waits for as long as training takes: it must hear that none comes.
+TEST_F(ServiceTest, WhoWaitsForAStudyThatGoesAwayIsTold) {
+  open();
+  add_study(client_study);
+  go();
+  ASSERT_TRUE(command(0, verb::ask));
+  auto pending = self->request(studies[0], caf::infinite, train_atom::value,
+                               trial_no{0}, step_t{4});
+  run();
+  ASSERT_FALSE(self->has_next_message()) << "there is no trainer";
+  caf::anon_send_exit(studies[0], caf::exit_reason::user_shutdown);
+  run();
+  ASSERT_TRUE(self->has_next_message());
+  pending.receive([](trained_answer&) { ADD_FAILURE() << "it was trained"; },
+                  [](caf::error&) {});
+}
+
 TEST_F(ServiceTest, SaysWhatAClientMayNotDo) {
   open();
   add_study(client_study);

@@ -112,6 +112,22 @@ TEST(ShareLedger, WhatWasHadIsTakenOnceItIsEnough) {
   EXPECT_EQ(x.take_served(0), served{}) << "nothing is no record";
 }
 
+TEST(ShareLedger, WhatSpentABudgetIsTakenAtOnce) {
+  share_ledger x{at_second(0)};
+  x.add_study(1, {}, 4.5);
+  x.set_price(first_trainer, 3600); // 1 a second
+  x.begin(lease_id{1}, first_trainer, {s0});
+  x.advance(at_second(4));
+  using served = std::vector<served_study>;
+  EXPECT_EQ(x.take_served(1), (served{{s0, 4, 4}}));
+  x.advance(at_second(4.5));
+  EXPECT_EQ(x.take_served(1), served{});
+  EXPECT_EQ(x.take_spent().size(), 1u);
+  EXPECT_EQ(x.take_served(1), (served{{s0, 0.5, 0.5}}));
+  x.advance(at_second(5));
+  EXPECT_EQ(x.take_served(1), served{}) << "once";
+}
+
 TEST(ShareLedger, ABudgetOfCostIsSpentByThePriceOfTheTime) {
   share_ledger x{at_second(0)};
   x.add_study(1, 1000.0, 6.0);

@@ -33,6 +33,7 @@ std::vector<spent_study> share_ledger::take_spent() {
     if (had < x.most)
       return false;
     result.push_back({x.study, x.what});
+    books_[x.study].is_due = true;
     return true;
   });
   return result;
@@ -44,8 +45,9 @@ std::vector<served_study> share_ledger::take_served(double least) {
     auto& known = books_[x];
     const auto had = shares_.seconds(number_of(x));
     const auto more = had - known.taken_seconds;
-    if (more <= 0 || more < least)
+    if (more <= 0 || (more < least && !known.is_due))
       continue;
+    known.is_due = false;
     known.taken_seconds = had;
     result.push_back(
       {x, more, known.cost - std::exchange(known.taken_cost, known.cost)});

@@ -84,7 +84,7 @@ public:
   std::vector<spent_study> take_spent();
 
   /// Returns what each study has had since it was returned last, of those that
-  /// have had at least `least` seconds since.
+  /// have had at least `least` seconds since, or have had a budget.
   std::vector<served_study> take_served(double least);
 
   // -- looking ----------------------------------------------------------------
@@ -128,6 +128,7 @@ private:
     // Of seconds and cost, what was returned:
     double taken_seconds = 0;
     double taken_cost = 0;
+    bool is_due = false; ///< to be returned, however little it is
   };
   struct budget {
     study_no study{};
