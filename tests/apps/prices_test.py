@@ -100,7 +100,8 @@ class Prices(Case):
             self.get("metrics"), re.M)}
         self.assertEqual(len(metrics), 4)
         self.assertGreaterEqual(
-            sum(y for x, y in metrics.items() if x.startswith("work")), 20 - 1e-6)
+            sum(y for x, y in metrics.items() if x.startswith("work")),
+            20 - 1e-6)
         trainers = json.loads(self.get("api/trainers"))
         dear, = (x for x in trainers if x["machine"] == "dear")
         self.assertGreater(dear["idle_cost"], 0)
