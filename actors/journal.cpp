@@ -13,7 +13,7 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = journal_actor::stateful_pointer<journal_state>;
+using journal_self = journal_actor::stateful_pointer<journal_state>;
 
 /// Writes what waits. @returns why that is not possible
 std::optional<error> write(journal_state& st) {
@@ -45,7 +45,7 @@ void delete_files(const journal_state& st,
   }
 }
 
-void flush(self_ptr self) {
+void flush(journal_self self) {
   auto& st = self->state;
   const auto trouble = write(st);
   if (trouble && st.retry.count() > 0) {
@@ -77,7 +77,7 @@ void flush(self_ptr self) {
 
 } // namespace
 
-journal_actor::behavior_type journal(self_ptr self,
+journal_actor::behavior_type journal(journal_self self,
                                      std::shared_ptr<state_writer> store,
                                      std::chrono::milliseconds retry,
                                      file_remover remove_elsewhere) {

@@ -11,15 +11,15 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = merger_actor::stateful_pointer<merger_state>;
+using merger_self = merger_actor::stateful_pointer<merger_state>;
 
-void dispatch(self_ptr self, any_merge_event event);
+void dispatch(merger_self self, any_merge_event event);
 
 // -- effects ------------------------------------------------------------------
 
 /// Does what the merger has decided.
 struct effect_performer {
-  self_ptr self;
+  merger_self self;
 
   merger_state& state() { return self->state; }
 
@@ -130,7 +130,7 @@ struct effect_performer {
 };
 
 /// Tells the core what has happened, and does what it has decided.
-void dispatch(self_ptr self, any_merge_event event) {
+void dispatch(merger_self self, any_merge_event event) {
   auto effects
     = self->state.core->apply(std::move(event), self->clock().now());
   effect_performer performer{self};
@@ -148,11 +148,11 @@ reply_address address_of(merger_state& st, trainer_actor from) {
 }
 
 /// The trainer that has sent the present message.
-trainer_actor sender_of(self_ptr self) {
+trainer_actor sender_of(merger_self self) {
   return caf::actor_cast<trainer_actor>(self->current_sender());
 }
 
-void take_report(self_ptr self, stop_report x) {
+void take_report(merger_self self, stop_report x) {
   auto& st = self->state;
   const auto* lease = st.core->leases().find(x.lease);
   auto from = lease ? st.trainers.at(lease->trainer) : sender_of(self);
@@ -161,7 +161,7 @@ void take_report(self_ptr self, stop_report x) {
 }
 
 /// A trainer that speaks nonsense gets no further than its present step.
-void distrust(self_ptr self, const error& why) {
+void distrust(merger_self self, const error& why) {
   const auto sender = sender_of(self);
   for (const auto& [id, handle] : self->state.trainers)
     if (sender == handle) {
@@ -172,7 +172,7 @@ void distrust(self_ptr self, const error& why) {
 
 } // namespace
 
-merger_actor::behavior_type merger(self_ptr self, merger_options options,
+merger_actor::behavior_type merger(merger_self self, merger_options options,
                                    pool_actor pool, journal_actor journal) {
   self->set_exception_handler(fault_of);
   auto& state = self->state;

@@ -11,11 +11,11 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = pool_actor::stateful_pointer<pool_state>;
+using pool_self = pool_actor::stateful_pointer<pool_state>;
 
 /// Carries out one effect after the other.
 struct effect_sender {
-  self_ptr self;
+  pool_self self;
 
   void operator()(const pool_core::grant& x) const {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
@@ -77,7 +77,7 @@ private:
   }
 };
 
-void apply_effects(self_ptr self, const pool_core::effects& xs) {
+void apply_effects(pool_self self, const pool_core::effects& xs) {
   for (const auto& x : xs)
     std::visit(effect_sender{self}, x);
 }
@@ -92,7 +92,7 @@ std::uint64_t id_of(pool_state& st, const merger_actor& x) {
 }
 
 /// Passes on what came before the merger did.
-void forward_reports(self_ptr self, const std::string& key,
+void forward_reports(pool_self self, const std::string& key,
                      const merger_actor& merger) {
   std::erase_if(self->state.reports, [&](const auto& x) {
     if (x.workload_key != key)
@@ -102,7 +102,7 @@ void forward_reports(self_ptr self, const std::string& key,
   });
 }
 
-void take_resent(self_ptr self, resent x, const trainer_actor& from) {
+void take_resent(pool_self self, resent x, const trainer_actor& from) {
   auto& st = self->state;
   if (const auto merger = st.core->merger_of(x.workload_key)) {
     self->send(st.mergers.at(*merger), resent_atom::value, std::move(x.report),
@@ -114,7 +114,7 @@ void take_resent(self_ptr self, resent x, const trainer_actor& from) {
     st.reports.pop_front();
 }
 
-welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
+welcome admit(pool_self self, const hello& x, const trainer_actor& handle) {
   auto& st = self->state;
   std::optional<trainer_id> known;
   for (const auto& [number, trainer] : st.trainers)
@@ -129,7 +129,7 @@ welcome admit(self_ptr self, const hello& x, const trainer_actor& handle) {
 }
 
 /// A merger or a trainer has ended.
-void note_down(self_ptr self, const caf::down_msg& msg) {
+void note_down(pool_self self, const caf::down_msg& msg) {
   auto& st = self->state;
   const auto now = self->clock().now();
   const auto is_source
@@ -151,7 +151,7 @@ void note_down(self_ptr self, const caf::down_msg& msg) {
 
 } // namespace
 
-pool_actor::behavior_type pool(self_ptr self, pool_options options) {
+pool_actor::behavior_type pool(pool_self self, pool_options options) {
   self->state.core.emplace(options, self->clock().now());
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });

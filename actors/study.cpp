@@ -9,7 +9,7 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = study_actor::stateful_pointer<study_state>;
+using study_self = study_actor::stateful_pointer<study_state>;
 
 /// How long the merger may take to register a study's trials.
 constexpr auto register_timeout = std::chrono::minutes(10);
@@ -35,7 +35,7 @@ void deliver(study_state& st, study_effect::answer& x) {
 
 /// Does what the study has decided.
 struct study_effect_performer {
-  self_ptr self;
+  study_self self;
 
   study_state& state() { return self->state; }
 
@@ -83,18 +83,20 @@ struct study_effect_performer {
   }
 };
 
-void perform(self_ptr self, study_core::effects effects) {
+void perform(study_self self, study_core::effects effects) {
   study_effect_performer performer{self};
   for (auto& x : effects)
     std::visit(performer, x);
 }
 
-moment now(self_ptr self) { return self->clock().now(); }
+moment now(study_self self) {
+  return self->clock().now();
+}
 
 /// Makes a promise that is kept once the core answers its token.
 template <class Answer>
 std::pair<study_token, caf::typed_response_promise<Answer>>
-await(self_ptr self) {
+await(study_self self) {
   auto& st = self->state;
   auto promise = self->template make_response_promise<Answer>();
   const study_token token{++st.last_token};
@@ -113,7 +115,7 @@ study_state::~study_state() {
       kvp.second);
 }
 
-study_actor::behavior_type study(self_ptr self, study_options options,
+study_actor::behavior_type study(study_self self, study_options options,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {
   self->set_exception_handler(fault_of);

@@ -13,12 +13,12 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = training_actor::stateful_pointer<trainer_state>;
+using trainer_self = training_actor::stateful_pointer<trainer_state>;
 
 /// How long the pool may take to answer.
 constexpr auto answer_timeout = std::chrono::seconds(10);
 
-trainer_actor handle_of(self_ptr self) {
+trainer_actor handle_of(trainer_self self) {
   return caf::actor_cast<trainer_actor>(self);
 }
 
@@ -27,7 +27,7 @@ bool exclude(const lease& x, const lease& y) {
   return x.lane == y.lane || x.workload != y.workload;
 }
 
-void start(self_ptr self, trainer_state::task x) {
+void start(trainer_self self, trainer_state::task x) {
   auto& st = self->state;
   auto me = caf::actor_cast<caf::actor>(self->ctrl());
   st.device->start(x.work, [me](engine_event event) {
@@ -39,7 +39,7 @@ void start(self_ptr self, trainer_state::task x) {
 }
 
 /// Starts what is waiting and has nothing in its way any more.
-void start_waiting(self_ptr self) {
+void start_waiting(trainer_self self) {
   auto& st = self->state;
   for (auto& x : std::exchange(st.waiting, {}))
     if (std::any_of(st.running.begin(), st.running.end(), [&](const auto& y) {
@@ -51,7 +51,7 @@ void start_waiting(self_ptr self) {
 }
 
 /// Hands a lease back that has not begun.
-void hand_back(self_ptr self, const trainer_state::task& x) {
+void hand_back(trainer_self self, const trainer_state::task& x) {
   lease_end end;
   end.lease = x.work.number;
   end.at = x.work.stages.front().begin;
@@ -61,7 +61,7 @@ void hand_back(self_ptr self, const trainer_state::task& x) {
 
 /// Ends a lease that says nothing this trainer could do: whoever sent it must
 /// not wait for it, nor take this trainer for idle.
-void refuse(self_ptr self, const lease_wire& msg,
+void refuse(trainer_self self, const lease_wire& msg,
             const lease_owner_actor& owner, const error& why) {
   spdlog::error("trainer: refused a lease: {}", why.message);
   lease_end end;
@@ -74,7 +74,7 @@ void refuse(self_ptr self, const lease_wire& msg,
 }
 
 /// Lets the running leases end after their present steps, with checkpoints.
-void wind_down(self_ptr self) {
+void wind_down(trainer_self self) {
   auto& st = self->state;
   for (const auto& x : std::exchange(st.waiting, {}))
     hand_back(self, x);
@@ -90,7 +90,7 @@ void wind_down(self_ptr self) {
 }
 
 /// Notes that the registration, if there was one, is over.
-void be_away(self_ptr self) {
+void be_away(trainer_self self) {
   auto& st = self->state;
   st.number = {};
   ++st.registrations; // what comes of the one before counts no more
@@ -98,13 +98,13 @@ void be_away(self_ptr self) {
   wind_down(self);
 }
 
-void send_heartbeat(self_ptr self, lease_id lease, step_t at) {
+void send_heartbeat(trainer_self self, lease_id lease, step_t at) {
   auto& st = self->state;
   self->send(st.pool, heartbeat_atom::value,
              encode(heartbeat{st.number, lease, at, st.heartbeats++}));
 }
 
-void heartbeat_now(self_ptr self) {
+void heartbeat_now(trainer_self self) {
   auto& st = self->state;
   if (st.running.empty())
     send_heartbeat(self, {}, 0);
@@ -112,12 +112,12 @@ void heartbeat_now(self_ptr self) {
     send_heartbeat(self, kvp.first, st.device->reached(kvp.first));
 }
 
-void send_again(self_ptr self, const resent& x) {
+void send_again(trainer_self self, const resent& x) {
   self->send(self->state.pool, resent_atom::value, encode(x), handle_of(self));
 }
 
 /// Takes leave of the pool; ends once that has received everything.
-void say_goodbye(self_ptr self) {
+void say_goodbye(trainer_self self) {
   auto& st = self->state;
   const bool last = st.running.empty();
   const auto done = [self, last] {
@@ -132,7 +132,7 @@ void say_goodbye(self_ptr self) {
 
 /// Goes as far as it can now: a pool that knows this trainer, or is about to,
 /// must hear of it, or would take it for lost.
-void go(self_ptr self) {
+void go(trainer_self self) {
   auto& st = self->state;
   if (st.number != trainer_id{})
     say_goodbye(self);
@@ -140,7 +140,7 @@ void go(self_ptr self) {
     self->quit();
 }
 
-void be_welcome(self_ptr self, const welcome& x) {
+void be_welcome(trainer_self self, const welcome& x) {
   auto& st = self->state;
   st.greeting.reset();
   st.number = x.trainer;
@@ -157,7 +157,7 @@ void be_welcome(self_ptr self, const welcome& x) {
   self->send(self, tick_atom::value, st.registrations);
 }
 
-void greet(self_ptr self) {
+void greet(trainer_self self) {
   auto& st = self->state;
   const auto registration = ++st.registrations;
   st.greets = true;
@@ -192,7 +192,7 @@ void greet(self_ptr self) {
       });
 }
 
-void connect(self_ptr self, registrar_actor pool) {
+void connect(trainer_self self, registrar_actor pool) {
   auto& st = self->state;
   if (st.number != trainer_id{} && st.pool == pool)
     return;
@@ -204,7 +204,8 @@ void connect(self_ptr self, registrar_actor pool) {
 }
 
 /// Passes a report on, and keeps it until it is acknowledged.
-void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
+void pass_on(trainer_self self, const trainer_state::task& from,
+             stop_report x) {
   // A trainer is of one kind, that of its hello, whatever it trains.
   x.device = kind_made(from.work, self->state.self_description.device);
   if (x.saved && from.work.workload.any_device)
@@ -225,7 +226,7 @@ void pass_on(self_ptr self, const trainer_state::task& from, stop_report x) {
     send_again(self, st.unacknowledged.back());
 }
 
-void take_end(self_ptr self, lease_end x) {
+void take_end(trainer_self self, lease_end x) {
   auto& st = self->state;
   const auto from = st.running.extract(x.lease).mapped();
   if (x.failure && x.failure->code != errc::cancelled)
@@ -253,7 +254,7 @@ trainer_state::~trainer_state() {
     device->cancel(kvp.first);
 }
 
-training_actor::behavior_type trainer(self_ptr self, registrar_actor pool,
+training_actor::behavior_type trainer(trainer_self self, registrar_actor pool,
                                       hello self_description,
                                       std::shared_ptr<engine> device,
                                       std::function<std::string()> log_tail) {

@@ -47,18 +47,18 @@ private:
   std::unique_ptr<checkpoint_store> store_;
 };
 
-/// A lane of a workload.
-struct lane {
-  std::unique_ptr<workload> work;
-  std::optional<checkpoint> present; ///< the state that it is in
-};
-
 } // namespace
 
 /// What the threads share: the workload of the last lease, and the way to
 /// checkpoints. Thread-safe.
 class training_engine::workload_cache {
 public:
+  /// A lane of a workload.
+  struct lane {
+    std::unique_ptr<workload> work;
+    std::optional<checkpoint> present; ///< the state that it is in
+  };
+
   workload_cache(workload_registry registry, checkpoint_store_factory stores,
          std::uint64_t kept_bytes_max)
     : registry_(std::move(registry)), stores_(std::move(stores)),

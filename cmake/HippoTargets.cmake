@@ -21,6 +21,16 @@ if(HIPPO_FUZZ)
   target_compile_options(hippo_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Few sources are as long as what they include: eight are compiled as one. Two
+# of a target must not name two things alike, then, in unnamed namespaces
+# either. -DHIPPO_UNITY=OFF compiles each by itself, for tools that read
+# compile_commands.json.
+option(HIPPO_UNITY "Compile eight sources of a target as one" ON)
+function(hippo_unite)
+  set_target_properties(${ARGN} PROPERTIES
+    UNITY_BUILD ${HIPPO_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
 # hippo_module(NAME SOURCES a.cpp ... LINK targets ...)
 # A static library of libhippo: pure logic, no CAF and no LibTorch.
 function(hippo_module name)
@@ -29,6 +39,7 @@ function(hippo_module name)
   add_library(hippo::${name} ALIAS hippo_${name})
   set_target_properties(hippo_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  hippo_unite(hippo_${name})
   target_include_directories(hippo_${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libhippo>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -6,15 +6,16 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = remote_service_actor::stateful_pointer<remote_service_state>;
+using remote_service_self =
+  remote_service_actor::stateful_pointer<remote_service_state>;
 
 template <class Schema>
-void send(self_ptr self, frame_type type, const wire<Schema>& x) {
+void send(remote_service_self self, frame_type type, const wire<Schema>& x) {
   self->state.link.send(make_frame(type, x));
 }
 
 /// Takes what the decoder lets a service send.
-void take(self_ptr self, const frame& x) {
+void take(remote_service_self self, const frame& x) {
   auto& st = self->state;
   switch (x.type) {
     case frame_type::welcome:
@@ -51,7 +52,7 @@ void take(self_ptr self, const frame& x) {
 
 } // namespace
 
-remote_service_actor::behavior_type remote_service(self_ptr self,
+remote_service_actor::behavior_type remote_service(remote_service_self self,
                                                    const link_handle& link,
                                                    trainer_actor trainer) {
   self->state.link = link;

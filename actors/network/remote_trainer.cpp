@@ -9,18 +9,19 @@ namespace hippo {
 
 namespace {
 
-using self_ptr = remote_trainer_actor::stateful_pointer<remote_trainer_state>;
+using remote_trainer_self =
+  remote_trainer_actor::stateful_pointer<remote_trainer_state>;
 
 /// The connection is told in portions what it may read on for.
 constexpr std::size_t portion_frames = 16;
 constexpr std::size_t portion_bytes = std::size_t{256} << 10;
 
-trainer_actor handle_of(self_ptr self) {
+trainer_actor handle_of(remote_trainer_self self) {
   return caf::actor_cast<trainer_actor>(self);
 }
 
 /// The service is done with so many bytes of one frame.
-void give_back(self_ptr self, std::size_t bytes) {
+void give_back(remote_trainer_self self, std::size_t bytes) {
   auto& st = self->state;
   ++st.done_frames;
   st.done_bytes += bytes;
@@ -33,7 +34,8 @@ void give_back(self_ptr self, std::size_t bytes) {
 /// Passes a message on. It is done with once its receiver is: who sends more
 /// than that takes is not read any further.
 template <class Handle, class... Ts>
-void pass_on(self_ptr self, const Handle& to, std::size_t bytes, Ts... xs) {
+void pass_on(remote_trainer_self self, const Handle& to, std::size_t bytes,
+             Ts... xs) {
   self->request(to, caf::infinite, std::move(xs)...)
     .then([self, bytes] { give_back(self, bytes); },
           [self, bytes](const caf::error&) { give_back(self, bytes); });
@@ -42,7 +44,8 @@ void pass_on(self_ptr self, const Handle& to, std::size_t bytes, Ts... xs) {
 /// Reads an id from a message.
 /// @returns nothing if it is malformed; the trainer is let go then
 template <class Id, class Schema, class F>
-std::optional<Id> id_in(self_ptr self, const wire<Schema>& x, F get) {
+std::optional<Id> id_in(remote_trainer_self self, const wire<Schema>& x,
+                        F get) {
   try {
     return Id{x.read(get)};
   } catch (const kj::Exception&) {
@@ -52,21 +55,23 @@ std::optional<Id> id_in(self_ptr self, const wire<Schema>& x, F get) {
 }
 
 template <class Schema>
-std::optional<lease_id> lease_in(self_ptr self, const wire<Schema>& x) {
+std::optional<lease_id> lease_in(remote_trainer_self self,
+                                 const wire<Schema>& x) {
   return id_in<lease_id>(self, x, [](auto in) { return in.getLease(); });
 }
 
 template <class Schema>
-std::optional<trainer_id> trainer_in(self_ptr self, const wire<Schema>& x) {
+std::optional<trainer_id> trainer_in(remote_trainer_self self,
+                                     const wire<Schema>& x) {
   return id_in<trainer_id>(self, x, [](auto in) { return in.getTrainer(); });
 }
 
 template <class Schema>
-void send(self_ptr self, frame_type type, const wire<Schema>& x) {
+void send(remote_trainer_self self, frame_type type, const wire<Schema>& x) {
   self->state.link.send(make_frame(type, x));
 }
 
-void take_welcome(self_ptr self, const welcome& x) {
+void take_welcome(remote_trainer_self self, const welcome& x) {
   auto& st = self->state;
   send(self, frame_type::welcome, encode(x));
   st.number = x.trainer;
@@ -74,7 +79,7 @@ void take_welcome(self_ptr self, const welcome& x) {
     self->quit(); // which ends the connection after that
 }
 
-void take_hello(self_ptr self, const frame& x) {
+void take_hello(remote_trainer_self self, const frame& x) {
   const auto bytes = x.bytes();
   self->state.has_left = false;
   self
@@ -95,7 +100,7 @@ void take_hello(self_ptr self, const frame& x) {
       });
 }
 
-void take_goodbye(self_ptr self, const frame& x) {
+void take_goodbye(remote_trainer_self self, const frame& x) {
   auto& st = self->state;
   const auto message = x.as<schema::Goodbye>();
   const auto from = trainer_in(self, message);
@@ -115,7 +120,7 @@ void take_goodbye(self_ptr self, const frame& x) {
 
 /// Ends a lease that has come too late: a trainer that has taken leave may be
 /// gone before it could give it back.
-void hand_back(self_ptr self, const lease_wire& msg,
+void hand_back(remote_trainer_self self, const lease_wire& msg,
                const lease_owner_actor& owner) {
   lease_end end;
   msg.read([&end](schema::Lease::Reader in) {
@@ -129,7 +134,7 @@ void hand_back(self_ptr self, const lease_wire& msg,
 /// Passes a message of a lease on to its owner.
 /// @returns the lease, if it is one of this trainer's
 template <class Atom, class Schema>
-std::optional<lease_id> take_of_lease(self_ptr self, Atom atom,
+std::optional<lease_id> take_of_lease(remote_trainer_self self, Atom atom,
                                       const wire<Schema>& message,
                                       std::size_t bytes) {
   auto& st = self->state;
@@ -144,7 +149,7 @@ std::optional<lease_id> take_of_lease(self_ptr self, Atom atom,
 }
 
 /// Takes what the decoder lets a trainer send.
-void take(self_ptr self, const frame& x) {
+void take(remote_trainer_self self, const frame& x) {
   auto& st = self->state;
   switch (x.type) {
     case frame_type::hello: take_hello(self, x); return;
@@ -178,7 +183,7 @@ void take(self_ptr self, const frame& x) {
 
 } // namespace
 
-remote_trainer_actor::behavior_type remote_trainer(self_ptr self,
+remote_trainer_actor::behavior_type remote_trainer(remote_trainer_self self,
                                                    const link_handle& link,
                                                    registrar_actor pool) {
   self->state.link = link;

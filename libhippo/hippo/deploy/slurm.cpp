@@ -5,7 +5,7 @@ namespace hippo {
 
 namespace {
 
-constexpr auto script = R"sh(#!/bin/bash
+constexpr auto batch_script = R"sh(#!/bin/bash
 # Trainers of the service at {{SERVICE}}, as a job array. They leave when their
 # time is up; those whose node is wanted for others are queued again.
 # The service does not run under Slurm: it outlives every job.
@@ -60,16 +60,15 @@ std::string slurm_script(const machines& x, const trainer_group& group) {
   const auto command
     = trainer_command(group, service, x.keys.empty() ? "" : "\"$key\"");
   return filled(
-    script,
+    batch_script,
     {{"SERVICE", service},
      {"NAME", group.name},
      {"COUNT", std::to_string(group.count)},
      {"OPTIONS", options_of(group)},
      {"NOTICE", std::to_string(group.notice_seconds)},
-     {"CHECK_KEY",
-      x.keys.empty()
-        ? ""
-        : filled(check_key, {{"NAME", group.name}, {"KEYS", x.keys}})},
+     {"CHECK_KEY", x.keys.empty() ? ""
+                                  : filled(check_key, {{"NAME", group.name},
+                                                       {"KEYS", x.keys}})},
      {"COMMAND", lines_of(command)}});
 }
 

@@ -5,7 +5,7 @@ namespace hippo {
 
 namespace {
 
-constexpr auto script = R"sh(#!/usr/bin/env bash
+constexpr auto start_script = R"sh(#!/usr/bin/env bash
 # Trainers of the service at {{SERVICE}}, on machines that ssh reaches.
 #
 #   bash trainers.sh start|stop|status [HOST...]
@@ -172,7 +172,7 @@ std::string ssh_script(const machines& x) {
   }
   const bool open = x.keys.empty();
   return filled(
-    script,
+    start_script,
     {{"SERVICE", service},
      {"CHECK_KEYS",
       open ? "" : filled(check_keys, {{"NAMES", names}, {"KEYS", x.keys}})},

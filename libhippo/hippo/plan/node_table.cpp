@@ -10,9 +10,6 @@ namespace hippo {
 
 namespace {
 
-/// What a block of memory takes beyond what is in it.
-constexpr std::uint64_t block_bytes = 16;
-
 /// A node with more than so much on it is not packed: to unpack it would take
 /// long.
 constexpr std::size_t packed_items_max = 64;

@@ -10,6 +10,9 @@
 
 namespace hippo {
 
+/// What a block of memory takes beyond what is in it.
+inline constexpr std::uint64_t block_bytes = 16;
+
 /// The nodes of a plan. Those that are idle can be *packed*: they take a
 /// quarter of the memory then, and are unpacked, as they were, by whoever looks
 /// at them. So a plan takes memory for what is in flight, and little for what

@@ -20,9 +20,6 @@ bool insert_sorted(Vector& xs, const typename Vector::value_type& x) {
   return true;
 }
 
-/// What a block of memory takes beyond what is in it.
-constexpr std::uint64_t block_bytes = 16;
-
 std::uint64_t key_of(node_id parent, step_t begin, std::uint64_t strand,
                      const configuration_pool::compact& config) {
   const std::uint64_t head[]{number_of(parent), begin, strand};

@@ -13,6 +13,9 @@
 
 namespace hippo {
 
+/// How long a program may take to end once it has said its last.
+inline constexpr std::chrono::milliseconds last_breath{1000};
+
 /// How a program that trains is started.
 struct process_options {
   std::vector<std::string> command; ///< program and arguments

@@ -30,9 +30,6 @@ constexpr std::uint64_t state_file_bytes_max = (1ull << 29) - 1;
 /// Of an answer: metrics and a traceback, nothing large.
 constexpr std::uint64_t answer_bytes_max = 64ull << 20;
 
-/// How long a program may take to end once it has closed its output.
-constexpr std::chrono::milliseconds last_breath{1000};
-
 json to_json(const scalar& x) {
   const auto* number = std::get_if<double>(&x);
   return number != nullptr ? json(*number) : json(std::get<std::string>(x));

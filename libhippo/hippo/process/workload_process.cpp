@@ -30,9 +30,6 @@ namespace {
 /// How long a process may take to end once it is told to.
 constexpr std::chrono::milliseconds farewell_patience{2000};
 
-/// How long what a process said last may take to become its end.
-constexpr std::chrono::milliseconds last_breath{1000};
-
 /// Of an answer, in bytes: metrics and tracebacks, nothing large.
 constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 

@@ -20,13 +20,13 @@ namespace {
 
 /// How many trials are drawn to find out what values there are, and with how
 /// many of them steps are measured.
-constexpr std::uint64_t draws_max = 256;
-constexpr std::size_t values_max = 12;
+constexpr std::uint64_t drawn_max = 256;
+constexpr std::size_t shown_values_max = 12;
 
 /// Less says more of the clock than of what was measured.
 constexpr double shortest_seconds = 1e-6;
 
-using values = std::map<std::string, scalar>;
+using parameter_values = std::map<std::string, scalar>;
 
 /// Adds what values a sequence has: where its pieces begin, and between.
 void add_values(const sequence& x, step_t end, std::set<scalar>& to) {
@@ -40,15 +40,15 @@ void add_values(const sequence& x, step_t end, std::set<scalar>& to) {
 /// Returns some of the values that lie evenly among all, both ends included.
 std::vector<scalar> some_of(const std::set<scalar>& all) {
   const std::vector<scalar> sorted(all.begin(), all.end());
-  if (sorted.size() <= values_max)
+  if (sorted.size() <= shown_values_max)
     return sorted;
   std::vector<scalar> result;
-  for (std::size_t i = 0; i < values_max; ++i)
-    result.push_back(sorted[i * (sorted.size() - 1) / (values_max - 1)]);
+  for (std::size_t i = 0; i < shown_values_max; ++i)
+    result.push_back(sorted[i * (sorted.size() - 1) / (shown_values_max - 1)]);
   return result;
 }
 
-configuration constant(const values& xs) {
+configuration constant(const parameter_values& xs) {
   configuration result;
   for (const auto& [name, value] : xs) {
     const auto* number = std::get_if<double>(&value);
@@ -96,7 +96,7 @@ private:
     for (const auto& x : descriptor.hyper_parameters)
       base_[x.name] = x.fallback;
     std::map<std::string, std::set<scalar>> found;
-    for (std::uint64_t i = 0; i < draws_max; ++i)
+    for (std::uint64_t i = 0; i < drawn_max; ++i)
       for (const auto& [name, x] : study.space.sample(0, i).sequences) {
         if (i == 0)
           base_[name] = x.at(0);
@@ -113,7 +113,7 @@ private:
     }
   }
 
-  double step_seconds(const values& xs, const std::string& what) {
+  double step_seconds(const parameter_values& xs, const std::string& what) {
     tell_(what);
     const auto config = constant(xs);
     work_.prepare();
@@ -146,7 +146,7 @@ private:
   workload& work_;
   const std::function<double()>& now_;
   const std::function<void(const std::string&)>& tell_;
-  values base_; ///< of all hyper-parameters
+  parameter_values base_; ///< of all hyper-parameters
   /// The values of those that affect the time of a step.
   std::vector<std::pair<std::string, std::vector<scalar>>> domains_;
   measured_training result_;

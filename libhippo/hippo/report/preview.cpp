@@ -12,7 +12,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t columns_max = 80;
 constexpr std::size_t name_columns = 22;
 constexpr std::size_t number_columns = 12;
 
@@ -79,7 +78,7 @@ std::string row(const std::string& name, std::uint64_t trials,
 }
 
 void add_line(std::string& to, const std::string& line) {
-  to += text_line{}.add(line).str(columns_max, false);
+  to += text_line{}.add(line).str(printed_columns_max, false);
 }
 
 void add_table(std::string& to, const char* heading, const preview_record& x,

@@ -11,7 +11,6 @@ namespace hippo {
 
 namespace {
 
-constexpr std::size_t columns_max = 80;
 constexpr std::size_t name_columns_max = 18;
 constexpr std::size_t bar_columns_min = 6;
 constexpr std::size_t bar_columns_max = 18;
@@ -174,7 +173,7 @@ std::string spaced(const nlohmann::ordered_json& x) {
 
 std::string render_progress(const progress_view& x, std::size_t columns,
                             bool colour) {
-  columns = std::min(columns, columns_max);
+  columns = std::min(columns, printed_columns_max);
   text_line clock;
   clock.add("hippo", style::bold);
   clock.add("  " + clock_text(x.elapsed_seconds) + " elapsed");

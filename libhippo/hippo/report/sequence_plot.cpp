@@ -143,10 +143,10 @@ namespace {
 
 constexpr double picture_width = 640;
 constexpr double picture_height = 260;
-constexpr double left = 70;
-constexpr double right = 20;
-constexpr double top = 40;
-constexpr double bottom = 36;
+constexpr double frame_left = 70;
+constexpr double frame_right = 20;
+constexpr double frame_top = 40;
+constexpr double frame_bottom = 36;
 constexpr double label_px = 12;
 constexpr double title_px = 14;
 constexpr std::size_t points_max = 500; ///< steps drawn one by one
@@ -165,13 +165,14 @@ struct frame {
   double steps = 1;
 
   [[nodiscard]] double x(double step) const {
-    return left + step / steps * (picture_width - left - right);
+    return frame_left
+           + step / steps * (picture_width - frame_left - frame_right);
   }
   [[nodiscard]] double y(double value) const {
     const auto share = (value / 2 - values.low / 2)
                        / (values.high / 2 - values.low / 2);
-    return picture_height - bottom
-           - share * (picture_height - top - bottom);
+    return picture_height - frame_bottom
+           - share * (picture_height - frame_top - frame_bottom);
   }
 };
 
@@ -182,15 +183,17 @@ std::string axes(const frame& at) {
     if (x > 0)
       ticks.push_back(-x);
   for (auto value : ticks)
-    result += line(left, at.y(value), picture_width - right, at.y(value),
-                   "#eeeeee")
-              + svg_text(left - 8, at.y(value) + 4, significant(value, 3),
+    result += line(frame_left, at.y(value), picture_width - frame_right,
+                   at.y(value), "#eeeeee")
+              + svg_text(frame_left - 8, at.y(value) + 4, significant(value, 3),
                          label_px, "text-anchor=\"end\"");
   for (auto step : round_ticks(at.steps, 8))
-    result += svg_text(at.x(step), picture_height - bottom + 18,
-                       significant(step, 9), label_px,
-                       "text-anchor=\"middle\"");
-  return result + line(left, top, left, picture_height - bottom, "#888888");
+    result +=
+      svg_text(at.x(step), picture_height - frame_bottom + 18,
+               significant(step, 9), label_px, "text-anchor=\"middle\"");
+  return result
+         + line(frame_left, frame_top, frame_left,
+                picture_height - frame_bottom, "#888888");
 }
 
 std::string polyline(const sequence_curve& x, const frame& at,
@@ -232,20 +235,21 @@ std::string plot_svg(const std::vector<sequence_curve>& xs,
   auto result = svg_open(picture_width, picture_height, title) + axes(at);
   if (xs.size() == 1 && xs[0].cuts.size() <= cuts_max)
     for (auto cut : xs[0].cuts)
-      result += line(at.x(static_cast<double>(cut)), top,
-                     at.x(static_cast<double>(cut)), picture_height - bottom,
-                     grey);
-  result += svg_text(left, 24,
-                     fit_pixels(title, picture_width - left - right, title_px),
-                     title_px);
+      result += line(at.x(static_cast<double>(cut)), frame_top,
+                     at.x(static_cast<double>(cut)),
+                     picture_height - frame_bottom, grey);
+  result += svg_text(
+    frame_left, 24,
+    fit_pixels(title, picture_width - frame_left - frame_right, title_px),
+    title_px);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     result += polyline(xs[i], at, palette_colour(i));
     if (xs.size() > 1)
-      result += svg_text(
-        picture_width - right,
-        top + 12 + 14 * static_cast<double>(i),
-        fit_pixels(xs[i].name, picture_width / 2, label_px), label_px,
-        "text-anchor=\"end\" style=\"fill:" + palette_colour(i) + '"');
+      result +=
+        svg_text(picture_width - frame_right,
+                 frame_top + 12 + 14 * static_cast<double>(i),
+                 fit_pixels(xs[i].name, picture_width / 2, label_px), label_px,
+                 "text-anchor=\"end\" style=\"fill:" + palette_colour(i) + '"');
   }
   return result + "</svg>\n";
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double margin = 28;
 constexpr double plot_width = 1144;
-constexpr double label_px = 10;
+constexpr double stage_label_px = 10;
 constexpr double line_px = 12; ///< between the lines of a label
 /// Lower bars carry no label.
 constexpr double label_height_min = 11;
@@ -126,13 +126,13 @@ std::string tooltip(const run_record& x, const stage_record& stage,
 /// Cuts `name value` so that rather the name is lost than the value.
 std::string fit_change(const std::string& text, double room) {
   const auto columns =
-    static_cast<std::size_t>(room / text_pixels("x", label_px));
+    static_cast<std::size_t>(room / text_pixels("x", stage_label_px));
   const auto space = text.find(' ');
   const auto value = text.substr(std::min(space, text.size()));
   const auto value_columns = display_width(value);
   if (display_width(text) > columns && value_columns + 3 <= columns)
     return fit(text.substr(0, space), columns - value_columns) + value;
-  return fit_pixels(text, room, label_px);
+  return fit_pixels(text, room, stage_label_px);
 }
 
 /// What stands in a bar.
@@ -152,7 +152,8 @@ bar_label label(const stage_box& box, const std::vector<std::string>& parts) {
   std::vector<std::string> lines{joined};
   const double room = box.width - 8;
   const auto lines_max = static_cast<std::size_t>(box.height / line_px);
-  const bool stacked = text_pixels(joined, label_px) > room && lines_max > 1;
+  const bool stacked =
+    text_pixels(joined, stage_label_px) > room && lines_max > 1;
   if (stacked) {
     lines = parts;
     if (lines.size() > lines_max) {
@@ -161,15 +162,15 @@ bar_label label(const stage_box& box, const std::vector<std::string>& parts) {
       result.whole = false;
     }
   }
-  double y = box.y + box.height / 2 + label_px * 0.35
+  double y = box.y + box.height / 2 + stage_label_px * 0.35
              - line_px * (static_cast<double>(lines.size()) - 1) / 2;
   for (const auto& line : lines) {
     const auto cut = stacked || parts.size() == 1
                        ? fit_change(line, room)
-                       : fit_pixels(line, room, label_px);
+                       : fit_pixels(line, room, stage_label_px);
     result.whole = result.whole && cut == line;
     if (!cut.empty())
-      result.svg += svg_text(box.x + 4, y, cut, label_px, "class=\"l\"");
+      result.svg += svg_text(box.x + 4, y, cut, stage_label_px, "class=\"l\"");
     y += line_px;
   }
   return result;

@@ -14,16 +14,17 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::size_t columns_max = 80;
 constexpr std::size_t failures_max = 20; ///< more are counted, not listed
 constexpr std::size_t reason_lines_max = 4;
 
-/// Collects lines that are never wider than `columns_max`.
+/// Collects lines that are never wider than `printed_columns_max`.
 class page {
 public:
   explicit page(bool colour) : colour_(colour) {}
 
-  void add(const text_line& line) { text_ += line.str(columns_max, colour_); }
+  void add(const text_line& line) {
+    text_ += line.str(printed_columns_max, colour_);
+  }
   void add(std::string_view line, style look = style::plain) {
     add(text_line{}.add(line, look));
   }
@@ -137,7 +138,8 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
   out.add(heading);
   out.add("  " + counts_text(study), style::dim);
   if (!study.reason.empty())
-    for (const auto& line : wrap(printable(study.reason), columns_max - 2))
+    for (const auto& line :
+         wrap(printable(study.reason), printed_columns_max - 2))
       out.add("  " + line);
   if (study.front) {
     add_front(out, study, rows);
@@ -286,7 +288,7 @@ void add_failures(page& out, const run_record& x) {
     out.add("  " + printable(study) + ' ' + trials);
     const auto first = reason.substr(0, reason.find('\n'));
     const auto lines = wrap(first.empty() ? "unknown" : printable(first),
-                            columns_max - 4);
+                            printed_columns_max - 4);
     for (std::size_t j = 0; j < std::min(lines.size(), reason_lines_max); ++j)
       out.add("    " + lines[j]);
   }

@@ -10,6 +10,9 @@
 
 namespace hippo {
 
+/// How wide is what is printed, at most.
+inline constexpr std::size_t printed_columns_max = 80;
+
 /// Reads the code point at `text[at]` and moves `at` behind it. A byte that is
 /// no UTF-8 gives U+FFFD and counts as one.
 /// REQUIRES: `at < text.size()`

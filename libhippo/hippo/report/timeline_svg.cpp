@@ -19,7 +19,7 @@ constexpr double plot_width = 900;
 constexpr double head = 104;
 constexpr double row_pixels = 38;
 constexpr double bar_pixels = 26;
-constexpr double label_px = 10;
+constexpr double bar_label_px = 10;
 constexpr std::size_t bars_max = 3000;    ///< the longest are drawn
 constexpr std::size_t rows_max = 200;     ///< the first are drawn
 
@@ -148,10 +148,11 @@ std::string draw(const busy_record& x, double y, double scale,
       changed += (changed.empty() ? ": " : ", ") + change;
   const auto steps = std::to_string(x.from) + '-' + std::to_string(x.to);
   const double room = width - 8;
-  const bool some = text_pixels(steps + ": lr 0.1…", label_px) <= room;
-  const auto label = fit_pixels(some ? steps + changed : steps, room, label_px);
+  const bool some = text_pixels(steps + ": lr 0.1…", bar_label_px) <= room;
+  const auto label =
+    fit_pixels(some ? steps + changed : steps, room, bar_label_px);
   if (!label.empty())
-    result += svg_text(left + 4, y + bar_pixels / 2 + 3.5, label, label_px);
+    result += svg_text(left + 4, y + bar_pixels / 2 + 3.5, label, bar_label_px);
   return result + "</g>\n";
 }
 

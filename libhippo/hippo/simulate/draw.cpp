@@ -1,7 +1,10 @@
 #include "hippo/simulate/draw.hpp"
 
+#include <bit>
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <variant>
 
 #include "hippo/core/hash.hpp"
 
@@ -9,6 +12,12 @@ namespace hippo {
 
 std::uint64_t hash_numbers(std::initializer_list<std::uint64_t> xs) noexcept {
   return hash_bytes(xs.begin(), xs.size() * sizeof(std::uint64_t));
+}
+
+std::uint64_t hash_scalar(const scalar& x) {
+  if (const auto* word = std::get_if<std::string>(&x))
+    return hash_bytes(word->data(), word->size());
+  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(x))});
 }
 
 double uniform_at(std::uint64_t address) noexcept {

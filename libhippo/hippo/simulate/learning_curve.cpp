@@ -48,12 +48,6 @@ double regularisation(const curve_settings& settings,
 /// steps.
 constexpr double drawn_steps = 5;
 
-std::uint64_t hash_of(const scalar& x) {
-  if (const auto* word = std::get_if<std::string>(&x))
-    return hash_bytes(word->data(), word->size());
-  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(x))});
-}
-
 /// Returns 1 + r + r^2 + ... of `n` terms, `power` being r^n.
 double geometric_sum(double r, double n, double power) {
   return r == 1 ? n : (1 - power) / (1 - r);
@@ -120,7 +114,7 @@ void learning_curve::draw_step(curve_state& x, const configuration& config,
   auto address = salt_;
   for (const auto& [name, values] : config)
     address = hash_numbers({address, hash_bytes(name.data(), name.size()),
-                            hash_of(values.at(at))});
+                            hash_scalar(values.at(at))});
   x.distance[0] += 1; // one more than the steps
   x.gap += uniform_at(address);
 }

@@ -1,7 +1,6 @@
 #include "hippo/simulate/result_table.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -68,12 +67,6 @@ std::optional<Number> number_from(const std::string& text) {
   if (error != std::errc{} || stop != end)
     return std::nullopt;
   return result;
-}
-
-std::uint64_t hash_of(const scalar& x) {
-  if (const auto* word = std::get_if<std::string>(&x))
-    return hash_bytes(word->data(), word->size());
-  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(x))});
 }
 
 bool same(double x, double y) {
@@ -278,7 +271,7 @@ result_table::state result_table::next(state x, const configuration& config,
                                        step_t at) const {
   auto result = hash_numbers({x, at});
   for (const auto& name : columns_)
-    result = hash_numbers({result, hash_of(config.at(name).at(at))});
+    result = hash_numbers({result, hash_scalar(config.at(name).at(at))});
   return result;
 }
 

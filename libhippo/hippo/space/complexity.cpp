@@ -14,7 +14,7 @@ namespace {
 constexpr double central_share = 0.999;
 
 /// Of a choice, so many alternatives are looked into.
-constexpr std::uint64_t alternatives_max = 64;
+constexpr std::uint64_t ways_max = 64;
 
 bool is_whole(double x) { return std::abs(x - std::round(x)) < 1e-9; }
 
@@ -48,7 +48,7 @@ double product(const search_space& x, const alternatives& taken,
     if (!leaf.is_choice())
       return 0;
     if (met)
-      (*met)[leaf.path()] = std::min(leaf.ways(), alternatives_max);
+      (*met)[leaf.path()] = std::min(leaf.ways(), ways_max);
     const auto i = taken.find(leaf.path());
     return i == taken.end() ? 0 : i->second;
   });

@@ -14,7 +14,7 @@ namespace hippo {
 namespace {
 
 /// A workload and a node of its plan, or a study and a trial of it.
-using place = std::pair<std::uint64_t, std::uint64_t>;
+using row_key = std::pair<std::uint64_t, std::uint64_t>;
 
 struct node_state {
   std::uint64_t parent = 0;
@@ -62,7 +62,7 @@ public:
 private:
   /// Notes that a trial has got a state.
   /// @returns the steps on its way that none had got
-  std::uint64_t take(place where, step_t step) {
+  std::uint64_t take(row_key where, step_t step) {
     std::uint64_t fresh = 0;
     for (auto end = step; where.second != 0;) {
       const auto i = nodes_.find(where);
@@ -104,8 +104,8 @@ private:
   }
 
   sql_database& database_;
-  std::map<place, node_state> nodes_;
-  std::map<place, trial_progress> trials_;
+  std::map<row_key, node_state> nodes_;
+  std::map<row_key, trial_progress> trials_;
   std::vector<std::pair<std::uint64_t, step_t>> events_; ///< id, shared
 };
 

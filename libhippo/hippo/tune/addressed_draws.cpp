@@ -37,4 +37,8 @@ std::uint64_t addressed_draws::below(std::uint64_t n) {
   return n >> 31 != 0 ? next() % n : ((next() >> 32) * n) >> 32;
 }
 
+std::uint64_t addressed_draws::decision(std::uint64_t ways) {
+  return ways == 0 ? next() >> 11 : below(ways);
+}
+
 } // namespace hippo

@@ -24,6 +24,10 @@ public:
   /// Returns a number below `n`. REQUIRES: `0 < n`
   std::uint64_t below(std::uint64_t n);
 
+  /// Returns a decision of a leaf of a space with so many ways; 0 of them stand
+  /// for a range, which has 2^53.
+  std::uint64_t decision(std::uint64_t ways);
+
 private:
   std::uint64_t key_;
   std::uint64_t count_ = 0;

@@ -24,7 +24,7 @@ using json = nlohmann::ordered_json;
 constexpr std::uint64_t eta = 3;
 
 /// So few combinations are trained, each of them.
-constexpr std::uint64_t grid_max = 9;
+constexpr std::uint64_t trials_of_grid_max = 9;
 
 /// With no more measurements of a trial there is not much to end early.
 constexpr step_t few_measurements = eta;
@@ -93,7 +93,7 @@ step_t first_rung(const study_spec& study, const sample& trials) {
 automatic_algorithm choose_algorithm(const study_spec& study) {
   const auto trials = trials_of(study);
   const auto number = static_cast<double>(eta);
-  if (trials <= grid_max && study.space.size() == trials)
+  if (trials <= trials_of_grid_max && study.space.size() == trials)
     return {{"grid", {}},
             "the space has " + std::to_string(trials)
               + (trials == 1 ? " combination" : " combinations, and each")

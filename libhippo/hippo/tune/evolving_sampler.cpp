@@ -12,10 +12,10 @@ namespace hippo {
 namespace {
 
 constexpr double mutation_factor = 0.5; ///< F
-constexpr double crossover_probability = 0.5; ///< Cr
+constexpr double component_probability = 0.5; ///< Cr
 
 /// How often a cross is made anew that was tried.
-constexpr std::uint64_t attempts_max = 16;
+constexpr std::uint64_t crosses_max = 16;
 
 /// Where in its bin a drawn decision may lie: so far from its ends that no
 /// rounding takes it out of there.
@@ -57,7 +57,7 @@ trial_parameters evolving_sampler::draw(trial_no trial) {
 
 trial_parameters evolving_sampler::cross(const hippo::cross& x) {
   assert(x.parents.size() == 3);
-  for (std::uint64_t attempt = 0; attempt < attempts_max; ++attempt) {
+  for (std::uint64_t attempt = 0; attempt < crosses_max; ++attempt) {
     auto made = offspring(x, attempt);
     if (was_tried(made))
       continue;
@@ -172,7 +172,7 @@ evolving_sampler::offspring(const hippo::cross& x, std::uint64_t attempt) {
     addressed_draws draws{{seed_, x.trial, attempt}, leaf.path()};
     if (leaf.ways() != 1)
       changeable.push_back(number);
-    if (draws.unit() >= crossover_probability)
+    if (draws.unit() >= component_probability)
       return coordinate_of(x.target, leaf, number);
     has_changed = has_changed || leaf.ways() != 1;
     return mutated(leaf, number, draws);

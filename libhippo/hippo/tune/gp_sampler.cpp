@@ -41,17 +41,13 @@ double quantile(std::vector<double>& xs, double q) {
   return xs[static_cast<std::size_t>(i)];
 }
 
-std::uint64_t drawn(const space_leaf& leaf, addressed_draws& draws) {
-  return leaf.ways() == 0 ? draws.next() >> 11 : draws.below(leaf.ways());
-}
-
 /// Decides a leaf otherwise: near by, where there is an order, or anywhere.
 std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
                     addressed_draws& draws) {
   const auto ways = leaf.ways();
   const bool is_ordered = !leaf.is_choice() || leaf.is_ordered_choice();
   if (ways == 1 || !is_ordered || draws.below(2) == 0)
-    return drawn(leaf, draws);
+    return draws.decision(leaf.ways());
   if (ways > 0 && draws.below(2) == 0)
     return std::min(decision + 1, ways - 1);
   if (ways > 0)
@@ -262,7 +258,7 @@ learning_sampler::combination
 gp_sampler::random_candidate(trial_no trial, std::uint64_t number) {
   return record([&](const space_leaf& leaf) {
     addressed_draws draws{{seed(), trial, number}, leaf.path()};
-    return drawn(leaf, draws);
+    return draws.decision(leaf.ways());
   });
 }
 
@@ -280,7 +276,7 @@ gp_sampler::near_candidate(const combination& from, trial_no trial,
                      [own](const auto& x) { return x.first == own; });
     addressed_draws draws{{seed(), trial, number}, leaf.path()};
     if (before == from.end()) // comes with another alternative
-      return drawn(leaf, draws);
+      return draws.decision(leaf.ways());
     return changed.contains(own) ? moved(leaf, before->second, draws)
                                  : before->second;
   });

@@ -11,7 +11,7 @@ namespace {
 
 /// How often a draw off the range is repeated before it is moved to its end. A
 /// kernel lies on the range for at least a third.
-constexpr int attempts_max = 64;
+constexpr int draws_max = 64;
 
 /// In widths of a kernel: beyond, it adds nothing that shows beside the kernel
 /// of the whole range.
@@ -103,7 +103,7 @@ std::uint64_t leaf_density::draw(addressed_draws& draws) const {
   }
   const auto& k = kernels_[draws.below(kernels_.size())];
   double x = k.middle;
-  for (int i = 0; i < attempts_max; ++i) {
+  for (int i = 0; i < draws_max; ++i) {
     // Box and Muller's method; 1 - unit() is above 0.
     x = k.middle
         + k.width * std::sqrt(-2 * std::log(1 - draws.unit()))

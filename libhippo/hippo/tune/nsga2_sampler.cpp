@@ -13,7 +13,7 @@ constexpr double crossover_probability = 0.9;
 constexpr double distribution_index = 20; ///< of crossover and of mutation
 
 /// How often a trial is made anew whose combination was tried.
-constexpr std::uint64_t attempts_max = 16;
+constexpr std::uint64_t children_max = 16;
 
 std::optional<std::uint64_t>
 decision_of(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& x,
@@ -92,7 +92,7 @@ nsga2_sampler::propose(trial_no trial) {
   const auto& board = boards_.at(model_step_);
   const auto parents = outcomes_.survivors_of({board.begin(), board.end()},
                                               model_step_, population_);
-  for (std::uint64_t attempt = 0; attempt < attempts_max; ++attempt) {
+  for (std::uint64_t attempt = 0; attempt < children_max; ++attempt) {
     addressed_draws draws{{seed(), trial, attempt}, "parents"};
     const auto better_of_two = [&]() -> const survivor& {
       const auto& a = parents[draws.below(parents.size())];

@@ -14,10 +14,6 @@ namespace {
 constexpr double shrink = 0.8;
 constexpr double grow = 1.2;
 
-std::uint64_t drawn(const space_leaf& leaf, addressed_draws& draws) {
-  return leaf.ways() == 0 ? draws.next() >> 11 : draws.below(leaf.ways());
-}
-
 /// Moves to one of the neighbours. REQUIRES: there are at least two ways.
 std::uint64_t neighbour(std::uint64_t decision, std::uint64_t ways, bool up) {
   if (decision == 0)
@@ -80,7 +76,7 @@ trial_parameters perturbing_sampler::branch(const fork& x) {
     const auto before = parent.taken.find(leaf.path());
     if (before == parent.taken.end()) { // comes with another alternative
       addressed_draws draws{{seed_, x.trial}, leaf.path()};
-      return drawn(leaf, draws);
+      return draws.decision(leaf.ways());
     }
     if (leaf.ways() != 1 && !leaf.brings())
       changeable.push_back(leaf.path());
@@ -93,11 +89,11 @@ trial_parameters perturbing_sampler::branch(const fork& x) {
     const auto change_one = [&](const space_leaf& leaf) {
       const auto before = parent.taken.find(leaf.path());
       if (before == parent.taken.end())
-        return drawn(leaf, draws);
+        return draws.decision(leaf.ways());
       const auto ways = leaf.ways();
       if (leaf.path() != changed)
         return before->second;
-      return ways == 0 ? draws.next() >> 11
+      return ways == 0 ? draws.decision(0)
                        : (before->second + 1 + draws.below(ways - 1)) % ways;
     };
     taken.clear();
@@ -128,7 +124,7 @@ std::uint64_t perturbing_sampler::perturbed(const space_leaf& leaf,
     return decision;
   addressed_draws draws{{seed_, trial}, leaf.path()};
   if (draws.unit() < resample_)
-    return drawn(leaf, draws);
+    return draws.decision(leaf.ways());
   const bool up = draws.below(2) == 1;
   if (ways == 0)
     return scaled(leaf, decision, up ? grow : shrink);

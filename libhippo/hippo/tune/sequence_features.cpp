@@ -11,13 +11,13 @@ namespace hippo {
 namespace {
 
 constexpr std::uint64_t sampled_combinations = 256;
-constexpr step_t grid_max = 16;
+constexpr step_t points_max = 16;
 
 /// What spans as much is seen by its logarithm.
 constexpr double decade = 10;
 
 std::vector<step_t> even_steps(step_t max) {
-  const auto count = std::min(grid_max, max);
+  const auto count = std::min(points_max, max);
   std::vector<step_t> result;
   for (step_t i = 0; i < count; ++i)
     result.push_back(i * max / count);
