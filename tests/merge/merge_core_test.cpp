@@ -640,6 +640,43 @@ TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
   }
 }
 
+/// Also where it was asked for that before, but waits for other measurements
+/// first.
+TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedByWhoComesThereLater) {
+  merger_options options;
+  options.waits = {1, 1, 1 << 18};
+  merge_world x{options};
+  measuring at_the_end;
+  at_the_end.every = 9;
+  at_the_end.rungs = {9};
+  x.add_study(at_the_end, 1, false, interpreter("bad"));
+  x.add_study(each_three, 1, false, interpreter("good"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 9);
+  const auto first = x.grant();
+  x.step(first, x.lease_of(first)); // state 6 is kept now
+  x.commit_all();
+  x.train(1, {x.change(.1, 6, .01)}, 9);
+  for (int i = 0; i < 3; ++i)
+    x.grant();
+  for (int i = 0; i < 20 && x.studies[0].failed.empty(); ++i) {
+    for (const auto& [id, y] : std::map{x.trainers})
+      if (!y.jobs.empty()
+          && y.jobs.begin()->second.work.workload.settings
+               == interpreter("bad"))
+        x.end(id, x.lease_of(id),
+              error{errc::training_failed, "no such program"});
+    x.pass(1);
+    x.grant_for_demand();
+    x.commit_all();
+  }
+  ASSERT_EQ(x.studies[0].failed.size(), 1u);
+  ASSERT_TRUE(x.studies[1].failed.empty());
+  x.run_all();
+  EXPECT_TRUE(x.studies[1].failed.empty());
+  x.expect_results_as_alone(1, each_three);
+}
+
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;
   options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};

@@ -147,7 +147,7 @@ void hash_engine::go_on(lease_id number) {
     const auto found = where_.folder->find(path);
     if (file.empty() || sick.cannot_load || found == where_.folder->end()
         || !std::filesystem::exists(path)) {
-      if (!sick.cannot_load && where_.is_wanted(number))
+      if (!sick.cannot_load && where_.is_wanted(x.work))
         where_.complain("a lease starts from " + path
                         + ", which is not there");
       end(number, error{errc::bad_checkpoint, "cannot read " + path});

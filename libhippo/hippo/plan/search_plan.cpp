@@ -241,11 +241,15 @@ void search_plan::wait_further(trial_id id) {
 }
 
 std::optional<trial_failure>
-search_plan::failure_before(trial_id id, step_t to) const {
+search_plan::failure_before(trial_id id, step_t to) {
   for (const auto& [at, end] : passages(id, to)) {
-    const auto* x = nodes_[at].troubles.get();
-    if (x != nullptr && x->failed_at && *x->failed_at <= end)
+    auto* x = nodes_[at].troubles.get();
+    if (x == nullptr || !x->failed_at || *x->failed_at > end)
+      continue;
+    if (!failure_holds_ || failure_holds_(at, study_of(id)))
       return trial_failure{id, *x->failed_at, x->failure};
+    x->failed_at.reset();
+    passing_failures_.erase(at);
   }
   return std::nullopt;
 }
@@ -561,12 +565,6 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
 void search_plan::forget_passing_failures() {
   for (auto id : std::exchange(passing_failures_, {}))
     troubles_of(id).failed_at.reset();
-}
-
-void search_plan::forget_failure(node_id at) {
-  if (auto* x = nodes_[at].troubles.get())
-    x->failed_at.reset();
-  passing_failures_.erase(at);
 }
 
 void search_plan::retry(trial_id id) {
