@@ -640,6 +640,34 @@ TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
   }
 }
 
+/// A state that is kept, and that nobody can measure.
+TEST(MergeCore, MeasuringThatFailsAlwaysFailsTheTrial) {
+  merge_world x;
+  measuring at_the_end;
+  at_the_end.every = 9;
+  at_the_end.rungs = {9};
+  x.add_study(at_the_end);
+  x.add_study({6, {6}});
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 9);
+  x.grant();
+  x.run_all(); // state 6 is kept
+  x.train(1, {x.constant(.1)}, 6);
+  int failed = 0;
+  for (; failed < 20 && x.studies[1].failed.empty(); ++failed) {
+    x.pass(2);
+    x.grant_for_demand();
+    for (const auto& [id, y] : std::map{x.trainers})
+      if (!y.jobs.empty())
+        x.end(id, x.lease_of(id),
+              error{errc::training_failed, "cannot evaluate"});
+    x.commit_all();
+  }
+  EXPECT_EQ(x.studies[1].failed.size(), 1u);
+  EXPECT_EQ(failed, 3);
+  EXPECT_TRUE(x.studies[0].failed.empty());
+}
+
 /// Also where it was asked for that before, but waits for other measurements
 /// first.
 TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedByWhoComesThereLater) {

@@ -145,7 +145,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
     // did it.
     // What it measures before, it was told.
     const auto until = when.next(state.at);
-    bool is_its_own = false;
+    bool is_its_own = !may_run(spec.workload);
     while (what_.poison != 0 && state.at < until) {
       state.step(hash_at(state.at));
       is_its_own

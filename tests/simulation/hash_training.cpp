@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hippo/core/hash.hpp"
+#include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {
 
@@ -136,6 +137,10 @@ void hash_engine::schedule(job& x) {
 void hash_engine::go_on(lease_id number) {
   auto& x = jobs_.at(number);
   x.next.reset();
+  if (!may_run(x.work.workload)) {
+    end(number, error{errc::training_failed, "it was silent for too long"});
+    return;
+  }
   if (sick.cannot_train) {
     end(number, error{errc::training_failed, "no module named 'torch'"});
     return;

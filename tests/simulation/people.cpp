@@ -52,6 +52,7 @@ void world::add_trainer() {
   self.process_id = x.number;
   self.device = "sim";
   self.workloads["model"];
+  self.workloads["command"];
   x.handle = system_.spawn(trainer, registrar_actor{}, self,
                            std::static_pointer_cast<engine>(x.device),
                            [] { return std::string{"the last words"}; });

@@ -187,6 +187,8 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   for (const auto& stage : x.work.stages) {
     if (stage.begin > at)
       break;
+    if (stage.begin == stage.end && !x.progress.has_reported)
+      continue; // it began with that state, and has not measured it
     for (auto i = failures_.lower_bound({stage.node, 0, {}});
          i != failures_.end() && std::get<node_id>(i->first) == stage.node;) {
       const auto& failed = i->second;
