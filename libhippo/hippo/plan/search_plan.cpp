@@ -240,13 +240,17 @@ void search_plan::wait_further(trial_id id) {
   }
 }
 
+bool search_plan::holds(node_id failed, trial_id trial) const {
+  return !failure_holds_ || failure_holds_(failed, study_of(trial));
+}
+
 std::optional<trial_failure>
 search_plan::failure_before(trial_id id, step_t to) {
   for (const auto& [at, end] : passages(id, to)) {
     auto* x = nodes_[at].troubles.get();
     if (x == nullptr || !x->failed_at || *x->failed_at > end)
       continue;
-    if (!failure_holds_ || failure_holds_(at, study_of(id)))
+    if (holds(at, id))
       return trial_failure{id, *x->failed_at, x->failure};
     x->failed_at.reset();
     passing_failures_.erase(at);
@@ -540,7 +544,7 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
   const auto collect = [&](const plan_node& y, step_t first) {
     for (auto i = y.wants.lower_bound(first); i != y.wants.end(); ++i)
       for (auto trial : i->second.waiters)
-        if (!trials_[trial].ended)
+        if (!trials_[trial].ended && holds(at, trial))
           lost.insert(trial);
   };
   std::vector<node_id> below;

@@ -349,6 +349,8 @@ private:
   /// is known against it. O(segments).
   [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
                                                             step_t to);
+  /// Whether the failure of a node is one for a trial.
+  [[nodiscard]] bool holds(node_id failed, trial_id trial) const;
   /// Keeps what was measured, unless something was. @returns whether it does
   bool put_result(plan_node& x, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.
