@@ -545,14 +545,22 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   std::mt19937 rng{GetParam()};
   const auto below
     = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
-  merge_world x;
+  merger_options options;
+  if (GetParam() > 100) // they come to where others are one by one
+    options.waits = {1, 1, 1 << 18};
+  merge_world x{options};
   const auto studies = 2 + below(4);
+  std::vector<measuring> when(studies, each_three);
+  if (GetParam() > 100)
+    for (auto& y : when)
+      if (below(2) == 0)
+        y = {9, {9}};
   std::vector<bool> is_bad(studies);
   for (unsigned i = 0; i < studies; ++i)
     is_bad[i] = below(2) == 0;
   is_bad[below(studies)] = true;
   for (unsigned i = 0; i < studies; ++i)
-    x.add_study(each_three, 1, false,
+    x.add_study(when[i], 1, false,
                 interpreter(is_bad[i] ? "bad" + std::to_string(i) : "good"));
   x.apply(merge_event::started{});
   for (unsigned i = 0; i < 3; ++i)
@@ -599,11 +607,11 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   EXPECT_TRUE(x.blamed.empty()) << "a study's settings are no trainer's fault";
   for (unsigned i = 0; i < studies; ++i) {
     EXPECT_TRUE(is_bad[i] || x.studies[i].failed.empty()) << "study " << i;
-    x.expect_results_as_alone(i, each_three);
+    x.expect_results_as_alone(i, when[i]);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
+INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 201u));
 
 /// Whether at once or after a pause.
 TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
