@@ -500,6 +500,19 @@ TEST(MergeCore, TrainingThatDivergesInItsFirstStepFailsItsTrials) {
   EXPECT_EQ(x.studies[0].failed.size(), 1u);
 }
 
+TEST(MergeCore, AReportOfOtherTrainingDoesNotCount) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  auto& job = x.trainers.at(id).jobs.begin()->second;
+  auto report = x.train_to(job, job.work.stops.front());
+  ++report.identity;
+  x.report(report);
+  x.commit_all();
+  EXPECT_EQ(x.studies[0].received, 0u);
+  EXPECT_EQ(x.cancelled.size(), 1u);
+}
+
 settings_table::settings interpreter(const std::string& name) {
   return {{"python_executable", name}};
 }
@@ -711,6 +724,32 @@ TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedByWhoComesThereLater) {
   x.run_all();
   EXPECT_TRUE(x.studies[1].failed.empty());
   x.expect_results_as_alone(1, each_three);
+}
+
+/// What cannot be trained for another reason than before fails everybody.
+TEST(MergeCore, WhatDivergesUnderTheStudysOwnSettingsFails) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("bad"));
+  x.add_study(each_three, 1, false, interpreter("good"));
+  x.apply(merge_event::started{});
+  x.grant();
+  const auto end_all = [&](std::size_t study, const error& why) {
+    for (int i = 0; i < 20 && x.studies[study].failed.empty(); ++i) {
+      for (const auto& [id, y] : std::map{x.trainers})
+        if (!y.jobs.empty())
+          x.end(id, x.lease_of(id), why);
+      x.pass(2);
+      x.grant_for_demand();
+      x.commit_all();
+    }
+    EXPECT_EQ(x.studies[study].failed.size(), 1u);
+  };
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant_for_demand();
+  end_all(0, error{errc::training_failed, "no such program"});
+  x.train(1, {x.constant(.1)}, 9);
+  x.grant_for_demand();
+  end_all(1, error{errc::diverged, "loss is nan"});
 }
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
