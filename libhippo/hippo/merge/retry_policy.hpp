@@ -152,7 +152,8 @@ private:
 
     /// How many different ones that is: who comes again counts once.
     [[nodiscard]] std::size_t different() const;
-    /// Whether enough of these have failed at the same step with the same words.
+    /// Whether enough of these have failed at the same step with the same
+    /// words.
     [[nodiscard]] bool agree() const;
   };
 
