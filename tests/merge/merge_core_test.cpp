@@ -500,6 +500,19 @@ TEST(MergeCore, TrainingThatDivergesInItsFirstStepFailsItsTrials) {
   EXPECT_EQ(x.studies[0].failed.size(), 1u);
 }
 
+TEST(MergeCore, AReportOfOtherTrainingDoesNotCount) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  auto& job = x.trainers.at(id).jobs.begin()->second;
+  auto report = x.train_to(job, job.work.stops.front());
+  ++report.identity;
+  x.report(report);
+  x.commit_all();
+  EXPECT_EQ(x.studies[0].received, 0u);
+  EXPECT_EQ(x.cancelled.size(), 1u);
+}
+
 settings_table::settings interpreter(const std::string& name) {
   return {{"python_executable", name}};
 }
@@ -545,14 +558,22 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   std::mt19937 rng{GetParam()};
   const auto below
     = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
-  merge_world x;
+  merger_options options;
+  if (GetParam() > 100) // they come to where others are one by one
+    options.waits = {1, 1, 1 << 18};
+  merge_world x{options};
   const auto studies = 2 + below(4);
+  std::vector<measuring> when(studies, each_three);
+  if (GetParam() > 100)
+    for (auto& y : when)
+      if (below(2) == 0)
+        y = {9, {9}};
   std::vector<bool> is_bad(studies);
   for (unsigned i = 0; i < studies; ++i)
     is_bad[i] = below(2) == 0;
   is_bad[below(studies)] = true;
   for (unsigned i = 0; i < studies; ++i)
-    x.add_study(each_three, 1, false,
+    x.add_study(when[i], 1, false,
                 interpreter(is_bad[i] ? "bad" + std::to_string(i) : "good"));
   x.apply(merge_event::started{});
   for (unsigned i = 0; i < 3; ++i)
@@ -599,11 +620,11 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
   EXPECT_TRUE(x.blamed.empty()) << "a study's settings are no trainer's fault";
   for (unsigned i = 0; i < studies; ++i) {
     EXPECT_TRUE(is_bad[i] || x.studies[i].failed.empty()) << "study " << i;
-    x.expect_results_as_alone(i, each_three);
+    x.expect_results_as_alone(i, when[i]);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 101u));
+INSTANTIATE_TEST_SUITE_P(Seeds, MergeCoreBadSettings, testing::Range(1u, 201u));
 
 /// Whether at once or after a pause.
 TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
@@ -638,6 +659,97 @@ TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedUnderTheStudysOwn) {
     EXPECT_TRUE(x.studies[1].failed.empty());
     x.expect_results_as_alone(1, each_three);
   }
+}
+
+/// A state that is kept, and that nobody can measure.
+TEST(MergeCore, MeasuringThatFailsAlwaysFailsTheTrial) {
+  merge_world x;
+  measuring at_the_end;
+  at_the_end.every = 9;
+  at_the_end.rungs = {9};
+  x.add_study(at_the_end);
+  x.add_study({6, {6}});
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 9);
+  x.grant();
+  x.run_all(); // state 6 is kept
+  x.train(1, {x.constant(.1)}, 6);
+  int failed = 0;
+  for (; failed < 20 && x.studies[1].failed.empty(); ++failed) {
+    x.pass(2);
+    x.grant_for_demand();
+    for (const auto& [id, y] : std::map{x.trainers})
+      if (!y.jobs.empty())
+        x.end(id, x.lease_of(id),
+              error{errc::training_failed, "cannot evaluate"});
+    x.commit_all();
+  }
+  EXPECT_EQ(x.studies[1].failed.size(), 1u);
+  EXPECT_EQ(failed, 3);
+  EXPECT_TRUE(x.studies[0].failed.empty());
+}
+
+/// Also where it was asked for that before, but waits for other measurements
+/// first.
+TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedByWhoComesThereLater) {
+  merger_options options;
+  options.waits = {1, 1, 1 << 18};
+  merge_world x{options};
+  measuring at_the_end;
+  at_the_end.every = 9;
+  at_the_end.rungs = {9};
+  x.add_study(at_the_end, 1, false, interpreter("bad"));
+  x.add_study(each_three, 1, false, interpreter("good"));
+  x.apply(merge_event::started{});
+  x.train(0, {x.change(.1, 6, .01)}, 9);
+  const auto first = x.grant();
+  x.step(first, x.lease_of(first)); // state 6 is kept now
+  x.commit_all();
+  x.train(1, {x.change(.1, 6, .01)}, 9);
+  for (int i = 0; i < 3; ++i)
+    x.grant();
+  for (int i = 0; i < 20 && x.studies[0].failed.empty(); ++i) {
+    for (const auto& [id, y] : std::map{x.trainers})
+      if (!y.jobs.empty()
+          && y.jobs.begin()->second.work.workload.settings
+               == interpreter("bad"))
+        x.end(id, x.lease_of(id),
+              error{errc::training_failed, "no such program"});
+    x.pass(1);
+    x.grant_for_demand();
+    x.commit_all();
+  }
+  ASSERT_EQ(x.studies[0].failed.size(), 1u);
+  ASSERT_TRUE(x.studies[1].failed.empty());
+  x.run_all();
+  EXPECT_TRUE(x.studies[1].failed.empty());
+  x.expect_results_as_alone(1, each_three);
+}
+
+/// What cannot be trained for another reason than before fails everybody.
+TEST(MergeCore, WhatDivergesUnderTheStudysOwnSettingsFails) {
+  merge_world x;
+  x.add_study(each_three, 1, false, interpreter("bad"));
+  x.add_study(each_three, 1, false, interpreter("good"));
+  x.apply(merge_event::started{});
+  x.grant();
+  const auto end_all = [&](std::size_t study, const error& why) {
+    for (int i = 0; i < 20 && x.studies[study].failed.empty(); ++i) {
+      for (const auto& [id, y] : std::map{x.trainers})
+        if (!y.jobs.empty())
+          x.end(id, x.lease_of(id), why);
+      x.pass(2);
+      x.grant_for_demand();
+      x.commit_all();
+    }
+    EXPECT_EQ(x.studies[study].failed.size(), 1u);
+  };
+  x.train(0, {x.constant(.1)}, 9);
+  x.grant_for_demand();
+  end_all(0, error{errc::training_failed, "no such program"});
+  x.train(1, {x.constant(.1)}, 9);
+  x.grant_for_demand();
+  end_all(1, error{errc::diverged, "loss is nan"});
 }
 
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {

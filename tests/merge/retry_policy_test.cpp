@@ -375,10 +375,43 @@ TEST_F(RetryPolicy, NobodyIsToBlameForWhatComesAndGoes) {
 TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
   judge(lease_of(lease_id{1}, first_trainer, 0, {{node_id{1}, 10, 10, {}}}),
         failed_at(10, errc::training_failed));
-  EXPECT_EQ(
-    policy.note_progress(
-      lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 10, 10, {}}}), 10),
-    (std::set<trainer_id>{first_trainer}));
+  auto other
+    = lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 10, 10, {}}});
+  EXPECT_TRUE(policy.note_progress(other, 10).empty()) << "it begins there";
+  other.progress.has_reported = true;
+  EXPECT_EQ(policy.note_progress(other, 10), std::set{first_trainer});
+}
+
+/// A trainer that was lost and comes again is still the one that has tried.
+TEST_F(RetryPolicy, TrainerThatComesAgainIsNoOther) {
+  policy.set_able({trainer_id{1}, trainer_id{2}, trainer_id{3}, trainer_id{4},
+                   trainer_id{5}});
+  const auto judge_by = [&](std::uint64_t number, const std::string& name) {
+    auto lease = lease_of_both(trainer_id{number});
+    lease.trainer_name = name;
+    return judge(lease, failed_at(4, errc::training_failed));
+  };
+  EXPECT_TRUE(std::holds_alternative<retry>(judge_by(1, "host1:7")));
+  EXPECT_TRUE(std::holds_alternative<retry>(judge_by(2, "host2:7")));
+  EXPECT_TRUE(std::holds_alternative<retry>(judge_by(3, "host2:7")));
+  EXPECT_TRUE(std::holds_alternative<retry>(judge_by(4, "host1:7")));
+  const auto x = judge_by(5, "host3:7");
+  ASSERT_TRUE(std::holds_alternative<fail_from>(x));
+  EXPECT_EQ(std::get<fail_from>(x).reason.code, errc::fails_everywhere);
+}
+
+/// Nor are three that agree three, if one of them has come again.
+TEST_F(RetryPolicy, TrainerThatComesAgainAgreesOnlyOnce) {
+  policy.set_able({trainer_id{1}, trainer_id{2}, trainer_id{3}});
+  for (const std::uint64_t number : {1, 2, 3}) {
+    auto lease = lease_of_both(trainer_id{number});
+    lease.trainer_name = number == 1 ? "host1:7" : "host2:7";
+    const auto x = judge(lease, failed_at(4, errc::training_failed));
+    EXPECT_EQ(std::holds_alternative<fail_from>(x), number == 3);
+    if (number == 3) {
+      EXPECT_EQ(std::get<fail_from>(x).reason.code, errc::training_failed);
+    }
+  }
 }
 
 /// The same lease, run as a study of its own says.

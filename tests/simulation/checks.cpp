@@ -145,7 +145,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
     // did it.
     // What it measures before, it was told.
     const auto until = when.next(state.at);
-    bool is_its_own = false;
+    bool is_its_own = !may_run(spec.workload);
     while (what_.poison != 0 && state.at < until) {
       state.step(hash_at(state.at));
       is_its_own
@@ -160,7 +160,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
                 + what_.hang + what_.slow + what_.nonsense
               > 0
             && (!had_healthy_ || life_ > 1
-                || ever_sick_.size() >= merger_options{}.attempts_max
+                || ever_sick_.size() >= std::min<std::uint64_t>(
+                     merger_options{}.attempts_max, what_.trainers)
                 || what_.death + what_.leave + what_.cut + what_.delay > 0));
     if (!is_its_own && !is_excused)
       return fail(label + std::to_string(row.trial) + " failed, and training "

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 void world::plan_faults() {
   for (const auto& x : scenario::fields())
     if (x.is_fault && x.value != &scenario::messages
-        && x.value != &scenario::budget && x.value != &scenario::poison)
+        && x.value != &scenario::budget && x.value != &scenario::poison
+        && x.value != &scenario::settings)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hippo/core/hash.hpp"
+#include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {
 
@@ -136,6 +137,10 @@ void hash_engine::schedule(job& x) {
 void hash_engine::go_on(lease_id number) {
   auto& x = jobs_.at(number);
   x.next.reset();
+  if (!may_run(x.work.workload)) {
+    end(number, error{errc::training_failed, "it was silent for too long"});
+    return;
+  }
   if (sick.cannot_train) {
     end(number, error{errc::training_failed, "no module named 'torch'"});
     return;
@@ -147,7 +152,7 @@ void hash_engine::go_on(lease_id number) {
     const auto found = where_.folder->find(path);
     if (file.empty() || sick.cannot_load || found == where_.folder->end()
         || !std::filesystem::exists(path)) {
-      if (!sick.cannot_load && where_.is_wanted(number))
+      if (!sick.cannot_load && where_.is_wanted(x.work))
         where_.complain("a lease starts from " + path
                         + ", which is not there");
       end(number, error{errc::bad_checkpoint, "cannot read " + path});

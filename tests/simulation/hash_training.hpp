@@ -67,8 +67,8 @@ public:
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
     std::function<void(std::string)> complain;
-    /// Whether the service still counts on a lease.
-    std::function<bool(lease_id)> is_wanted;
+    /// Whether the service still counts on a lease, and on what it starts from.
+    std::function<bool(const lease&)> is_wanted;
     std::function<void()> note_failure; ///< called with each
   };
 

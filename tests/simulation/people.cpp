@@ -12,6 +12,21 @@ namespace hippo::simulation {
 using namespace std::chrono_literals;
 using verb = study_command::verb;
 
+namespace {
+
+/// Whether a plan still knows the checkpoint that a lease starts from.
+bool has_checkpoint(const search_plan& plan, const lease& x) {
+  const auto& first = x.stages.front();
+  const auto& node = plan.node(first.node);
+  const auto& known
+    = plan.node(first.begin > node.begin ? first.node : node.parent)
+        .checkpoints;
+  const auto i = known.find(first.begin);
+  return i != known.end() && i->second.file == x.start.file;
+}
+
+} // namespace
+
 // -- trainers -----------------------------------------------------------------
 
 void world::add_trainer() {
@@ -23,10 +38,11 @@ void world::add_trainer() {
   where.has_poison = what_.poison != 0;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
-  where.is_wanted = [this](lease_id lease) {
+  where.is_wanted = [this](const lease& work) {
     for (const auto* y : states<merger_state, merger_actor>())
-      if (y->core->leases().find(lease))
-        return true;
+      if (y->core->leases().find(work.number))
+        // So many that cannot load may have said that it is bad.
+        return what_.sick_load == 0 || has_checkpoint(y->core->plan(), work);
     return false;
   };
   where.note_failure = [this] { note_health(); };
@@ -36,6 +52,7 @@ void world::add_trainer() {
   self.process_id = x.number;
   self.device = "sim";
   self.workloads["model"];
+  self.workloads["command"];
   x.handle = system_.spawn(trainer, registrar_actor{}, self,
                            std::static_pointer_cast<engine>(x.device),
                            [] { return std::string{"the last words"}; });

@@ -42,6 +42,7 @@ const std::vector<scenario::field>& scenario::fields() {
     {"io_failed", &s::io_failed, "a trainer can save nothing", true},
     {"actor_death", &s::actor_death, "an actor of the service throws", true},
     {"poison", &s::poison, "some configurations always fail", true},
+    {"settings", &s::settings, "studies differ in how a key is run", true},
   };
   return result;
 }
@@ -67,10 +68,12 @@ scenario scenario::draw(std::uint64_t seed) {
   for (const auto& field : fields())
     if (field.is_fault && field.value != &scenario::budget
         && field.value != &scenario::messages
-        && field.value != &scenario::poison && below(5) == 0)
+        && field.value != &scenario::poison
+        && field.value != &scenario::settings && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
+  x.settings = below(4) == 0;
   return x;
 }
 

@@ -50,6 +50,8 @@ struct scenario {
   std::uint64_t io_failed = 0;  ///< it can save nothing
   std::uint64_t actor_death = 0; ///< an actor of the service throws
   std::uint64_t poison = 0; ///< 1: some configurations fail wherever trained
+  /// 1: studies of a key say differently how it is run, some as it cannot be
+  std::uint64_t settings = 0;
 
   std::uint64_t messages = 0; ///< whether the trace shows each
 

@@ -29,7 +29,11 @@ std::vector<workload_descriptor> simulated_workloads() {
   lanes.min = 1;
   lanes.max = 8;
   result.options = {seed, lanes};
-  return {result};
+  auto own = result;
+  own.name = "command";
+  own.options = {};
+  own.open = true;
+  return {result, own};
 }
 
 std::string random_study(std::mt19937_64& random, const scenario& x,
@@ -108,7 +112,22 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     default:
       break;
   }
+  if (x.settings != 0) {
+    // Of the same keys: what a study says of its silence is in none.
+    static const std::vector<std::string> spans{"0.5", "30", "60"};
+    const auto begin = result.find("name: model, seed: ");
+    result.replace(begin, 11, "command: [model], packages: {model: v1}, "
+                              "silence_seconds: "
+                                + spans[more() % spans.size()]);
+    const auto lanes = result.find(", lanes: ");
+    result.erase(lanes, result.find('}', lanes) - lanes);
+  }
   return result;
+}
+
+bool may_run(const workload_spec& x) {
+  const auto i = x.settings.find("silence_seconds");
+  return i == x.settings.end() || i->second != scalar{0.5};
 }
 
 } // namespace hippo::simulation

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/plan/workload_spec.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "simulation/scenario.hpp"
 
@@ -15,5 +16,8 @@ std::vector<workload_descriptor> simulated_workloads();
 /// A random study: of any algorithm, over a space whose trials share much.
 std::string random_study(std::mt19937_64& random, const scenario& x,
                          std::uint64_t number);
+
+/// Whether a workload can be trained as its study says that it is to be run.
+bool may_run(const workload_spec& x);
 
 } // namespace hippo::simulation

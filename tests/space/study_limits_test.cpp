@@ -57,6 +57,22 @@ TEST(StudyLimits, ANameIsAsLongAsOneThatTravels) {
                  "their values, found an empty map"});
 }
 
+TEST(StudyLimits, AMetricsNameIsAsLongAsOneThatTravels) {
+  const auto measured = [](std::size_t size) {
+    return read_study("study: s\n"
+                      "workload: {command: [sleep], packages: {a: '1'}}\n"
+                      "objective: {metric: "
+                        + quoted(size) + ", direction: minimize}\n"
+                      "steps: {max: 2}\n"
+                      "space: {a: 1}\n",
+                      "s.yaml", built_in_workloads());
+  };
+  expect_errors(measured(max_name_bytes), {});
+  expect_errors(measured(max_name_bytes + 1),
+                {"s.yaml:3:21: objective.metric: is too long (more than 1024 "
+                 "bytes)"});
+}
+
 TEST(StudyLimits, ZeroBytesAreRefusedHoweverTheyAreSpelt) {
   expect_errors(read_any(R"(a: {choice: ["x\0y", z]})"),
                 {"s.yaml:6:16: space.a.choice[0]: holds a zero byte"});

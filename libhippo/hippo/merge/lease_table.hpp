@@ -35,6 +35,9 @@ struct reported_progress {
 /// A lease that a trainer works on.
 struct running_lease {
   trainer_id trainer{};
+  /// By which people know the trainer: it stays when one that was lost comes
+  /// again with another number. Empty: it is not known.
+  std::string trainer_name{};
   lease work;
   std::vector<std::string> speed_keys; ///< of the stages
   reported_progress progress;

@@ -60,6 +60,9 @@ merge_core::merge_core(merger_options options, moment begun)
   else if (const auto known = options_.trained.step_seconds(); known > 0)
     estimates_.begin_with(known);
   compare_kinds();
+  plan_.set_failure_filter([this](node_id failed, study_no study) {
+    return holds_for(failed, study);
+  });
   plan_.set_unpacked_max(options_.unpacked_nodes_max);
   plan_.pack_idle();
   check_invariants();
@@ -97,8 +100,6 @@ void merge_core::on(merge_event::study_added& x) {
 void merge_core::on(merge_event::orders_given& x) {
   if (!has_study(x.study, "orders"))
     return;
-  if (!x.orders.asked.empty())
-    forget_failures_of_others(x.study);
   if (const auto why = studies_.apply(x.study, x.orders, options_.merge))
     log(level::error, "ignored orders of study " + to_string(x.study)
                         + ": " + why->message);
@@ -124,8 +125,6 @@ void merge_core::on(merge_event::weight_set& x) {
 void merge_core::on(merge_event::paused_set& x) {
   if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
     return;
-  if (!x.paused)
-    forget_failures_of_others(x.study);
   studies_.set_paused(x.study, x.paused);
   recheck_all();
   reconcile();

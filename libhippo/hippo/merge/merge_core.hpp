@@ -154,8 +154,9 @@ private:
             const std::string* trainer = nullptr);
   void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
-  /// What has failed under others' settings is tried again under the study's.
-  void forget_failures_of_others(study_no study);
+  /// Whether a failure counts for a study: what has failed under others'
+  /// settings alone is tried again under its own.
+  [[nodiscard]] bool holds_for(node_id failed, study_no study) const;
   /// Takes a checkpoint out of the plan; its file goes once that is stored.
   void evict_checkpoint(node_id node, step_t at);
   void recheck_all();

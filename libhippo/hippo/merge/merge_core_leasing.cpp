@@ -116,6 +116,8 @@ void merge_core::choose_settings(lease& to) const {
 running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   running_lease result;
   result.trainer = trainer;
+  if (const auto i = names_.find(trainer); i != names_.end())
+    result.trainer_name = i->second;
   auto& work = result.work;
   work.lane = lane_for(leases_.trainer(trainer), chosen);
   work.number = leases_.next_id();

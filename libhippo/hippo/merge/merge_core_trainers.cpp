@@ -388,26 +388,23 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
     // What is said of one state twice is not about measuring it. The initial
     // one is there: what cannot be reached is the next.
-    if (!plan_.diverge(diverged->node, diverged->at, *end.failure))
+    if (!plan_.diverge(diverged->node, diverged->at, *end.failure)) {
+      failed_under_.erase(diverged->node); // under any
       plan_.fail(diverged->node, std::max<step_t>(diverged->at, 1),
                  *end.failure);
+    }
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
-    plan_.fail(failed->node, failed->at, failed->reason);
     failed_under_.insert_or_assign(failed->node, failed->under);
+    plan_.fail(failed->node, failed->at, failed->reason);
   }
 }
 
-void merge_core::forget_failures_of_others(study_no study) {
-  if (settings_.is_uniform())
-    return;
-  std::erase_if(failed_under_, [&](const auto& kvp) {
-    const bool is_of_others = kvp.second.count(settings_.of(study)) == 0;
-    if (is_of_others)
-      plan_.forget_failure(kvp.first);
-    return is_of_others;
-  });
+bool merge_core::holds_for(node_id failed, study_no study) const {
+  const auto i = failed_under_.find(failed);
+  return settings_.is_uniform() || i == failed_under_.end()
+         || i->second.count(settings_.of(study)) > 0;
 }
 
 void merge_core::note_progress(reported_progress& x) {

@@ -20,16 +20,24 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-/// Whether enough trainers have failed at the same step with the same words.
-bool agrees(
-  const std::map<trainer_id, std::pair<step_t, std::string>>& trainers) {
-  std::map<std::pair<step_t, std::string>, std::size_t> counts;
-  return std::any_of(trainers.begin(), trainers.end(), [&](const auto& kvp) {
-    return ++counts[kvp.second] >= retry_policy::agreeing_trainers;
-  });
+} // namespace
+
+std::size_t retry_policy::failed_state::different() const {
+  std::set<std::string> names;
+  for (const auto& kvp : trainers)
+    names.insert(kvp.second.name);
+  return names.size();
 }
 
-} // namespace
+bool retry_policy::failed_state::agree() const {
+  std::map<std::pair<step_t, std::string>, std::set<std::string>> names;
+  return std::any_of(trainers.begin(), trainers.end(), [&](const auto& kvp) {
+    const auto& [name, at, words] = kvp.second;
+    auto& those = names[{at, words}];
+    those.insert(name);
+    return those.size() >= agreeing_trainers;
+  });
+}
 
 retry_policy::retry_policy(unsigned attempts_max)
   : attempts_max_(attempts_max) {
@@ -97,12 +105,14 @@ verdict retry_policy::judge_training(const running_lease& x,
   const auto beyond = std::min(end.at + 1, where.end);
   auto& failed = failures_[{where.node, since, by}];
   failed.trainers.insert_or_assign(
-    x.trainer, std::make_pair(end.at, first_line(end.failure->message)));
+    x.trainer,
+    attempt{x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name,
+            end.at, first_line(end.failure->message)});
   failed.passed_at = std::max(failed.passed_at, beyond);
   ++failed.attempts;
   check_invariants();
   failed.is_spent
-    = failed.is_spent || failed.trainers.size() >= attempts_max_
+    = failed.is_spent || failed.different() >= attempts_max_
       || (failed.attempts >= attempts_max_
           && !is_anyone_able_but(failed_at(stages, by, failed.passed_at),
                                  others));
@@ -115,7 +125,7 @@ verdict retry_policy::judge_training(const running_lease& x,
       return retry{}; // with these it may go well
     result.under.insert(std::move(y));
   }
-  if (agrees(failed.trainers))
+  if (failed.agree())
     result.reason.code = errc::fails_everywhere;
   if (!end.log.empty())
     result.reason.message += "\nlog of trainer "
@@ -177,6 +187,8 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   for (const auto& stage : x.work.stages) {
     if (stage.begin > at)
       break;
+    if (stage.begin == stage.end && !x.progress.has_reported)
+      continue; // it began with that state, and has not measured it
     for (auto i = failures_.lower_bound({stage.node, 0, {}});
          i != failures_.end() && std::get<node_id>(i->first) == stage.node;) {
       const auto& failed = i->second;

@@ -138,12 +138,23 @@ private:
   /// Where training has failed: on a node, from the state that was saved last,
   /// under some settings.
   using place = std::tuple<node_id, step_t, settings>;
+  struct attempt {
+    std::string name; ///< of the trainer, or its number
+    step_t at = 0;
+    std::string words;
+  };
   struct failed_state {
     unsigned attempts = 0;
     bool is_spent = false; ///< whether they are enough
     step_t passed_at = 0; ///< who reports this state has got past it
     /// That have tried, with the state and the words of their last failure.
-    std::map<trainer_id, std::pair<step_t, std::string>> trainers;
+    std::map<trainer_id, attempt> trainers;
+
+    /// How many different ones that is: who comes again counts once.
+    [[nodiscard]] std::size_t different() const;
+    /// Whether enough of these have failed at the same step with the same
+    /// words.
+    [[nodiscard]] bool agree() const;
   };
 
   verdict judge_training(const running_lease& x, const lease_end& end,

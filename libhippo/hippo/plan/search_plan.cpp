@@ -237,12 +237,20 @@ void search_plan::wait_further(trial_id id) {
   }
 }
 
+bool search_plan::holds(node_id failed, trial_id trial) const {
+  return !failure_holds_ || failure_holds_(failed, study_of(trial));
+}
+
 std::optional<trial_failure>
-search_plan::failure_before(trial_id id, step_t to) const {
+search_plan::failure_before(trial_id id, step_t to) {
   for (const auto& [at, end] : passages(id, to)) {
-    const auto* x = nodes_[at].troubles.get();
-    if (x != nullptr && x->failed_at && *x->failed_at <= end)
+    auto* x = nodes_[at].troubles.get();
+    if (x == nullptr || !x->failed_at || *x->failed_at > end)
+      continue;
+    if (holds(at, id))
       return trial_failure{id, *x->failed_at, x->failure};
+    x->failed_at.reset();
+    passing_failures_.erase(at);
   }
   return std::nullopt;
 }
@@ -533,7 +541,7 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
   const auto collect = [&](const plan_node& y, step_t first) {
     for (auto i = y.wants.lower_bound(first); i != y.wants.end(); ++i)
       for (auto trial : i->second.waiters)
-        if (!trials_[trial].ended)
+        if (!trials_[trial].ended && holds(at, trial))
           lost.insert(trial);
   };
   std::vector<node_id> below;
@@ -558,12 +566,6 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
 void search_plan::forget_passing_failures() {
   for (auto id : std::exchange(passing_failures_, {}))
     troubles_of(id).failed_at.reset();
-}
-
-void search_plan::forget_failure(node_id at) {
-  if (auto* x = nodes_[at].troubles.get())
-    x->failed_at.reset();
-  passing_failures_.erase(at);
 }
 
 void search_plan::retry(trial_id id) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -187,8 +188,10 @@ public:
   /// @complexity O(failures since the last call)
   void forget_passing_failures();
 
-  /// The same of one node, whatever it has failed for.
-  void forget_failure(node_id at);
+  /// Whether the failure of a node holds for the trials of a study. Where it
+  /// does not, it is forgotten once one of them is to pass there.
+  using failure_filter = std::function<bool(node_id, study_no)>;
+  void set_failure_filter(failure_filter x) { failure_holds_ = std::move(x); }
 
   /// A trial that has failed waits again for what it was asked for, after
   /// `go_on`: what has failed on its way, for whatever reason, is tried again.
@@ -345,7 +348,9 @@ private:
   /// Why a trial cannot get to state `to`, and from where on; nothing: nothing
   /// is known against it. O(segments).
   [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
-                                                            step_t to) const;
+                                                            step_t to);
+  /// Whether the failure of a node is one for a trial.
+  [[nodiscard]] bool holds(node_id failed, trial_id trial) const;
   /// Keeps what was measured, unless something was. @returns whether it does
   bool put_result(plan_node& x, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.
@@ -409,6 +414,7 @@ private:
   std::vector<delivery> deliveries_;
   std::vector<trial_failure> failures_;
   std::set<node_id> passing_failures_; ///< nodes with one that may pass
+  failure_filter failure_holds_;       ///< none: all hold for all
   std::vector<added_stop> added_stops_;
   std::set<node_id> changed_;
   std::vector<node_id> made_;
