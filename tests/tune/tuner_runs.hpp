@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,9 +67,22 @@ public:
   void fail(trial_no trial) {
     if (!trials_.contains(trial) || !ended_.insert(trial).second)
       return;
-    running_.erase(trial);
+    if (running_.erase(trial) > 0)
+      failed_.insert(trial);
     unsettled_.erase(trial);
     tell({trial, std::nullopt, 0});
+  }
+
+  /// Tries again whatever has failed on its way.
+  /// @returns how many
+  std::size_t retry() {
+    const auto failed = std::exchange(failed_, {});
+    for (auto trial : failed) {
+      ended_.erase(trial);
+      running_.insert(trial);
+      tuner_.retry(trial, trials_.at(trial).asked);
+    }
+    return failed.size();
   }
 
   /// Tells it what another one was told.
@@ -195,6 +209,7 @@ private:
   std::map<trial_no, trial_entry> trials_;
   std::set<trial_no> running_;
   std::set<trial_no> ended_;
+  std::set<trial_no> failed_; ///< on their way, and not tried again
   std::vector<turn> turns_;
   std::vector<tuning_event> events_;
 };

@@ -70,6 +70,16 @@ TEST_P(EveryTunedStudy, EndsWhateverFails) {
   }
 }
 
+TEST_P(EveryTunedStudy, EndsHoweverOftenWhatHasFailedIsTriedAgain) {
+  for (std::uint64_t seed = 0; seed < 9; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    tuner_run x{make(seed)};
+    x.run(seed, 10);
+    for (std::uint64_t i = 0; i < 4 && x.retry() > 0; ++i)
+      x.run(seed + i, 2);
+  }
+}
+
 TEST_P(EveryTunedStudy, EndsWhenEverythingFailsAtOnce) {
   tuner_run x{make(1)};
   for (trial_no trial = 0; trial < x.decisions().trials(); ++trial)
@@ -136,6 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "{sha: {sampler: tpe, startup: 3}}",
                     "{asha: {concurrent: 4}}",
                     "{asha: {concurrent: 4, mode: stopping}}",
+                    "{asha: {concurrent: 2, eta: 2}}",
                     "{asha: {sampler: tpe, startup: 4}}",
                     "{hyperband: {min: 3, max: 27}}",
                     "{gp: {startup: 3}}",
@@ -182,6 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "{sha: {sampler: tpe, startup: 3}}", "asha",
                     "{asha: {concurrent: 0}}",
                     "{asha: {concurrent: 4, mode: stopping}}",
+                    "{asha: {concurrent: 2, eta: 2}}",
                     "{asha: {sampler: tpe, startup: 4}}",
                     "{hyperband: {min: 3, max: 27}}",
                     "{hyperband: {min: 3, max: 27, order: in-turn}}",

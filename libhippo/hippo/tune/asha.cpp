@@ -133,6 +133,7 @@ void asha::proceed(std::vector<action>& out) {
   for (trial_no trial = 0; trial < trials_.size(); ++trial)
     if (trials_[trial].phase == trial_phase::resting)
       end(trial, out);
+  on_done();
   done_ = true;
 }
 
@@ -186,6 +187,11 @@ void asha_promotion::on_lost(trial_no trial, trial_phase before) {
 void asha_promotion::on_taken_back(trial_no trial) {
   if (const auto rung = state(trial).rung; rung != last_rung())
     --boards_[rung].failed;
+}
+
+void asha_promotion::on_done() {
+  for (auto& board : boards_)
+    board.resting.clear();
 }
 
 trial_no asha_promotion::choose_equal(std::size_t rung) const {

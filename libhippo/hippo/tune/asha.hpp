@@ -65,6 +65,9 @@ protected:
   /// Trial `trial`, which was lost in training, is on its way again.
   virtual void on_taken_back(trial_no /*trial*/) {}
 
+  /// Those at rest have ended: none of them goes on, whatever is taken back.
+  virtual void on_done() {}
+
   /// Lets a trial at rest go on, if one may.
   virtual bool resume(std::vector<action>& out) = 0;
 
@@ -152,6 +155,7 @@ private:
   void on_rung(trial_no trial, std::vector<action>& out) override;
   void on_lost(trial_no trial, trial_phase before) override;
   void on_taken_back(trial_no trial) override;
+  void on_done() override;
   bool resume(std::vector<action>& out) override;
   bool resume_last(std::vector<action>& out) override;
 
