@@ -52,10 +52,33 @@ void note_end(coordinator_self self, study_id id) {
   auto& entry = st.mergers.at(key);
   --entry.live_studies;
   entry.idle_since = self->clock().now();
-  if (st.options.keep_ended)
+  if (!st.options.keep_ended)
+    st.studies.erase(id);
+}
+
+/// Lets go of a study that has ended, unless it is kept. One that was told to
+/// go on since then does, and has not ended.
+/// @param ended called once nothing can let it go on any more
+template <class F>
+void let_go(coordinator_self self, study_id id, F ended) {
+  auto& st = self->state;
+  const auto i = st.studies.find(id);
+  if (i == st.studies.end())
     return;
-  self->send_exit(x.handle, caf::exit_reason::user_shutdown);
-  st.studies.erase(id);
+  if (st.options.keep_ended) {
+    note_end(self, id);
+    ended();
+    return;
+  }
+  self->request(i->second.handle, caf::infinite, retire_atom::value)
+    .then(
+      [self, id, ended](bool goes) {
+        if (!goes)
+          return;
+        note_end(self, id);
+        ended();
+      },
+      [](const caf::error&) {}); // it is down: the down handler knows
 }
 
 caf::error not_running(study_id study) {
@@ -64,20 +87,6 @@ caf::error not_running(study_id study) {
 }
 
 using command_promise = caf::typed_response_promise<command_answer>;
-
-/// Lets go again of a study that a command was to open, unless it goes on.
-void close_again(coordinator_self self, study_id id) {
-  const auto i = self->state.studies.find(id);
-  if (i == self->state.studies.end())
-    return;
-  self->request(i->second.handle, caf::infinite, status_atom::value)
-    .then(
-      [self, id](const study_status& x) {
-        if (has_ended(x.state))
-          note_end(self, id);
-      },
-      [](const caf::error&) {}); // it is down: the down handler knows
-}
 
 /// Gives a command to a study in memory.
 void command_open(coordinator_self self, study_id id,
@@ -96,7 +105,7 @@ void command_open(coordinator_self self, study_id id,
       },
       [self, id, promise](caf::error& why) mutable {
         self->state.reopening.erase(id);
-        close_again(self, id);
+        let_go(self, id, [] {}); // unless it goes on
         promise.deliver(std::move(why));
       });
 }
@@ -184,10 +193,11 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     [self](notify_atom, const study_end& x) {
       if (self->state.reopening.count(x.id) > 0)
         return; // as it says when it starts, before it hears the command
-      spdlog::info("coordinator: study {} ({}) has ended: {}", number_of(x.id),
-                   x.name, to_string(x.state));
-      note_end(self, x.id);
-      self->send(self->state.observer, notify_atom::value, x);
+      let_go(self, x.id, [self, x] {
+        spdlog::info("coordinator: study {} ({}) has ended: {}",
+                     number_of(x.id), x.name, to_string(x.state));
+        self->send(self->state.observer, notify_atom::value, x);
+      });
     },
     [self](submit_atom,
            const study_submission& x) -> caf::result<study_id> {

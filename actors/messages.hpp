@@ -285,6 +285,9 @@ using study_actor = trial_owner_actor::extend<
   // The budget of time is spent, or the deadline has come. Sent by the study to
   // itself.
   caf::reacts_to<tick_atom>,
+  // Its actor ends if the study has ended and that is stored. Replies with
+  // whether it does: a study that goes on again stays.
+  caf::replies_to<retire_atom>::with<bool>,
   caf::replies_to<status_atom>::with<study_status>,
   caf::replies_to<overview_atom>::with<study_record>>;
 

@@ -47,6 +47,7 @@ struct study_effect_performer {
     if (!x.news.empty())
       entry.news.emplace_back(caf::actor_cast<trial_owner_actor>(self),
                               std::move(x.news));
+    state().unstored_ends += x.end.has_value();
     self
       ->request(state().journal, caf::infinite, commit_atom::value,
                 std::move(entry))
@@ -55,8 +56,10 @@ struct study_effect_performer {
          end = std::move(x.end)](std::uint64_t) mutable {
           for (auto& y : answers)
             deliver(self->state, y);
-          if (end)
-            self->send(self->state.observer, notify_atom::value, *end);
+          if (!end)
+            return;
+          --self->state.unstored_ends;
+          self->send(self->state.observer, notify_atom::value, *end);
         },
         [self = self](caf::error& err) { self->quit(std::move(err)); });
   }
@@ -171,6 +174,14 @@ study_actor::behavior_type study(study_self self, study_options options,
     },
     [self](tick_atom) {
       perform(self, self->state.core->time_passed(now(self)));
+    },
+    [self](retire_atom) {
+      const auto& st = self->state;
+      const bool goes
+        = has_ended(st.core->stored().state) && st.unstored_ends == 0;
+      if (goes)
+        self->quit(caf::exit_reason::user_shutdown);
+      return goes;
     },
     [self](status_atom) { return self->state.core->status(now(self)); },
     [self](overview_atom) { return self->state.core->record(); },

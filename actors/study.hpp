@@ -24,6 +24,8 @@ struct study_state {
   observer_actor observer;
   study_no number{}; ///< the merger's of this study
 
+  std::uint64_t unstored_ends = 0; ///< that it has come to and not announced
+
   /// Who waits for an answer.
   using promise = std::variant<caf::typed_response_promise<command_answer>,
                                caf::typed_response_promise<trained_answer>>;
