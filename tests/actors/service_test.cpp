@@ -636,6 +636,24 @@ TEST_F(ServiceTest, WhoWaitsForAStudyThatGoesAwayIsTold) {
                   [](caf::error&) {});
 }
 
+TEST_F(ServiceTest, AStudyGoesAwayOnlyOnceItHasEndedAndThatIsStored) {
+  open();
+  add_study(client_study);
+  go();
+  EXPECT_EQ(ask<bool>(studies[0], retire_atom::value), false);
+  // In one go: what follows from the first is not stored yet.
+  self->send(studies[0], command_atom::value,
+             study_command{verb::close, 0, 0, "", 0});
+  auto early
+    = self->request(studies[0], caf::infinite, retire_atom::value);
+  run();
+  bool went = true;
+  early.receive([&](bool goes) { went = goes; }, [](caf::error&) {});
+  EXPECT_FALSE(went);
+  EXPECT_EQ(ask<bool>(studies[0], retire_atom::value), true);
+  EXPECT_FALSE(ask<study_status>(studies[0], status_atom::value));
+}
+
 TEST_F(ServiceTest, SaysWhatAClientMayNotDo) {
   open();
   add_study(client_study);
