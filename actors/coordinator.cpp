@@ -65,18 +65,19 @@ void let_go(coordinator_self self, study_id id, F ended) {
   const auto i = st.studies.find(id);
   if (i == st.studies.end())
     return;
-  if (st.options.keep_ended) {
+  const auto end = [self, id, ended] {
     note_end(self, id);
     ended();
+  };
+  if (st.options.keep_ended) {
+    end();
     return;
   }
   self->request(i->second.handle, caf::infinite, retire_atom::value)
     .then(
-      [self, id, ended](bool goes) {
-        if (!goes)
-          return;
-        note_end(self, id);
-        ended();
+      [end](bool goes) {
+        if (goes)
+          end();
       },
       [](const caf::error&) {}); // it is down: the down handler knows
 }
@@ -104,8 +105,8 @@ void command_open(coordinator_self self, study_id id,
         promise.deliver(std::move(x));
       },
       [self, id, promise](caf::error& why) mutable {
-        self->state.reopening.erase(id);
-        let_go(self, id, [] {}); // unless it goes on
+        if (self->state.reopening.erase(id) > 0)
+          let_go(self, id, [] {}); // it was opened for nothing else
         promise.deliver(std::move(why));
       });
 }

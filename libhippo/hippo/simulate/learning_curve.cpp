@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <variant>
 
 #include "hippo/core/hash.hpp"
 #include "hippo/simulate/draw.hpp"

@@ -11,7 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/simulate/draw.hpp"
