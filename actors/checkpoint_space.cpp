@@ -30,7 +30,8 @@ void evict_idle(coordinator_self self, const std::string& key,
   }
   journal_entry entry;
   for (const auto& x : collect_idle(std::move(*known), bytes)) {
-    entry.records.emplace_back(checkpoint_removed{key, x.what.node, x.what.at});
+    entry.records.emplace_back(
+      checkpoint_removed{key, x.what.node, x.what.at, x.what.file.file});
     entry.files.push_back(
       checkpoint_path(checkpoint_folder(st, key), x.what.file));
   }

@@ -81,6 +81,10 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!stored)
     return stored.failure();
   result.known = std::move(*stored);
+  auto evicted = st.options.known->load_evicted(key);
+  if (!evicted)
+    return evicted.failure();
+  result.evicted = std::move(*evicted);
   const auto trained = st.options.known->load_trained(key);
   if (!trained)
     return trained.failure();

@@ -474,6 +474,77 @@ TEST(MergeCore, AnUnusableCheckpointIsEvictedAndTrainedAgain) {
   x.expect_all_as_alone();
 }
 
+/// A service may end when it has deleted a file, and before its trainer has
+/// heard that the report of it is stored.
+TEST(MergeCore, AFileThatAnEarlierRunHasEvictedDoesNotComeBack) {
+  std::string file;
+  for (const bool evicted : {false, true}) {
+    merger_options options;
+    if (evicted)
+      options.evicted = {file};
+    started_world x{std::move(options)};
+    x.train(0, {x.change(.1, 5, .01), x.change(.1, 5, .02)}, 6);
+    const auto first = x.grant();
+    auto job = x.trainers.at(first).jobs.begin()->second;
+    std::optional<stop_report> late;
+    for (const auto& stop : job.work.stops)
+      if (stop.at <= 5)
+        late = x.train_to(job, stop);
+    ASSERT_TRUE(late && late->saved && late->values.empty());
+    file = late->saved->file;
+    x.lose(first);
+    x.report(*late, true);
+    x.commit_all();
+    EXPECT_EQ(x.core.plan().node(late->node).checkpoints.count(5),
+              evicted ? 0u : 1u);
+    EXPECT_EQ(x.deleted.count("folder/" + file), evicted ? 1u : 0u);
+    x.grant();
+    x.run_all();
+    x.expect_all_as_alone();
+  }
+}
+
+/// What is evicted is stored along with its file's name, and so is the file of
+/// a state that had a checkpoint already.
+TEST(MergeCore, WhatIsEvictedIsStoredByItsFile) {
+  merger_options options;
+  options.checkpoint_bytes_max = 0;
+  started_world x{std::move(options)};
+  x.train(0, {x.change(.1, 5, .01), x.change(.1, 5, .02)}, 6);
+  x.grant();
+  x.run_all();
+  x.expect_all_as_alone();
+  std::set<std::string> removed;
+  for (const auto& record : x.stored)
+    if (const auto* y = std::get_if<checkpoint_removed>(&record))
+      removed.insert("folder/" + y->file);
+  EXPECT_FALSE(removed.empty());
+  EXPECT_EQ(removed, x.deleted);
+}
+
+TEST(MergeCore, AKindThatBecomesSlowerIsToldOfOnce) {
+  const measuring each_step{1, {81}};
+  merge_world x;
+  x.add_study(each_step);
+  x.apply(merge_event::started{});
+  x.train(0, {x.constant(.1)}, 81);
+  const auto id = x.grant();
+  const auto told = [&] {
+    return std::count_if(x.log.begin(), x.log.end(), [](const auto& line) {
+      return line.text.find("model trains slower than before: a step of model")
+               != line.text.npos
+             && line.text.find("takes 2 s, not 1 s") != line.text.npos;
+    });
+  };
+  for (int i = 0; i < 80; ++i) {
+    EXPECT_EQ(told(), i < 50 ? 0 : 1) << i;
+    x.step(id, x.lease_of(id), i < 40 ? 1 : 2);
+    x.commit_all();
+  }
+  x.run_all();
+  x.expect_results_as_alone(0, each_step);
+}
+
 TEST(MergeCore, WhatIsNotFiniteFailsItsTrialsAlone) {
   started_world x;
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);

@@ -14,7 +14,7 @@ namespace hippo {
 namespace {
 
 journal_record removal_of(step_t step) {
-  return checkpoint_removed{"key", node_id{1}, step};
+  return checkpoint_removed{"key", node_id{1}, step, "file"};
 }
 
 step_t step_of(const journal_record& x) {

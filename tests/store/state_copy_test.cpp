@@ -99,7 +99,8 @@ TEST_F(StateCopyTest, ASecondCopyTakesOnlyWhatIsNew) {
     add(*state, static_cast<std::uint64_t>(id));
   copy();
   add(*state, 4);
-  ASSERT_TRUE(state->commit({checkpoint_removed{key, node_id{2}, 20}}));
+  ASSERT_TRUE(
+    state->commit({checkpoint_removed{key, node_id{2}, 20, "2.ckpt"}}));
   // What is there is not read again, nor what it was copied from.
   std::ofstream{folder_in(path()) + "/1.ckpt"} << "other";
   const auto done = copy();
@@ -131,7 +132,8 @@ TEST_F(StateCopyTest, IsOfOneMomentWhileAServiceWrites) {
       add(*state, id);
       if (id % 3 == 0) { // evicted: first in the database, then the file
         ASSERT_TRUE(
-          state->commit({checkpoint_removed{key, node_id{id}, 10 * id}}));
+          state->commit({checkpoint_removed{key, node_id{id}, 10 * id,
+                                            std::to_string(id) + ".ckpt"}}));
         std::filesystem::remove(folder_in(path()) + '/' + std::to_string(id)
                                 + ".ckpt");
       }

@@ -120,15 +120,36 @@ TEST_F(StateFolderTest, CheckpointsCanBeReplacedAfterRemoval) {
   commit(*folder, {node_added{key, node(1)},
                    checkpoint_added{key, {node_id{1}, 5, first}},
                    checkpoint_added{key, {node_id{1}, 6, first}}});
-  commit(*folder, {checkpoint_removed{key, node_id{1}, 5},
-                   checkpoint_removed{key, node_id{1}, 7},
-                   checkpoint_removed{"unknown", node_id{1}, 6}});
+  commit(*folder, {checkpoint_removed{key, node_id{1}, 5, "first"},
+                   checkpoint_removed{key, node_id{1}, 6, "second"},
+                   checkpoint_removed{key, node_id{1}, 7, "first"},
+                   checkpoint_removed{"unknown", node_id{1}, 6, "first"}});
   EXPECT_EQ(load(*folder).checkpoints,
             (std::vector{stored_checkpoint{node_id{1}, 6, first}}));
   commit(*folder, {checkpoint_added{key, {node_id{1}, 5, second}}});
   EXPECT_EQ(load(*folder).checkpoints,
             (std::vector{stored_checkpoint{node_id{1}, 5, second},
                          stored_checkpoint{node_id{1}, 6, first}}));
+}
+
+TEST_F(StateFolderTest, EvictedFilesOfUnmeasuredStatesAreRemembered) {
+  const auto removed = [](step_t step, const std::string& file) {
+    return checkpoint_removed{key, node_id{1}, step, file};
+  };
+  commit(*open(), {node_added{key, node(1)},
+                   result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}},
+                   removed(6, "b"), removed(5, "measured"), removed(7, "a"),
+                   checkpoint_removed{"other", node_id{1}, 6, "c"}});
+  auto folder = open();
+  EXPECT_EQ(*folder->load_evicted(key), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(*folder->load_evicted("other"), std::vector<std::string>{"c"});
+  EXPECT_TRUE(folder->load_evicted("unknown")->empty());
+  std::vector<journal_record> more;
+  for (std::size_t i = 0; i + 1 < evicted_max; ++i)
+    more.emplace_back(removed(6, "more"));
+  commit(*folder, more);
+  EXPECT_EQ(folder->load_evicted(key)->size(), evicted_max - 1);
+  EXPECT_EQ(folder->load_evicted("other")->size(), 1u);
 }
 
 TEST_F(StateFolderTest, WorkIsWhoMeasuredWhatAndWhen) {

@@ -204,7 +204,8 @@ std::optional<error> apply_plan(const workload_plan& x, state_writer& store,
   const auto& key = x.usage.workload_key;
   std::vector<journal_record> records;
   for (const auto& y : x.victims)
-    records.emplace_back(checkpoint_removed{key, y.what.node, y.what.at});
+    records.emplace_back(
+      checkpoint_removed{key, y.what.node, y.what.at, y.what.file.file});
   if (auto done = store.commit(records); !done)
     return done.failure();
   std::vector<std::string> paths;

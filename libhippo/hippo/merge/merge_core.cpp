@@ -53,6 +53,7 @@ merge_core::merge_core(merger_options options, moment begun)
     ledger_(begun),
     retries_(options_.attempts_max),
     usage_(begun, options_.trained),
+    given_up_(options_.evicted.begin(), options_.evicted.end()),
     now_(begun) {
   if (const auto timings = std::exchange(options_.known, {}).timings;
       !timings.empty())
@@ -273,8 +274,7 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   const auto file = i->second;
   plan_.forget_checkpoint(node, at);
   retention_.remove(file);
-  outbox_.add(checkpoint_removed{key_, node, at});
-  give_up(file);
+  give_up(node, at, file);
 }
 
 bool merge_core::is_waited_for(const running_lease& x) const {

@@ -139,7 +139,7 @@ private:
   /// given up since: its file is gone.
   void leave_out_given_up(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
-  void give_up(const checkpoint& x);
+  void give_up(node_id node, step_t at, const checkpoint& x);
   /// @param span since the report before, or since the lease was handed over
   void learn(const running_lease& lease, const stop_report& x, double span);
   /// Follows how fast kinds of device are, as far as it was measured.

@@ -23,9 +23,6 @@ constexpr double stall_factor = 10;
 /// may have stood still.
 constexpr double heartbeat_gap_max = 10;
 
-/// How many files of checkpoints that were given up are remembered.
-constexpr std::size_t given_up_max = 10'000;
-
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 bool all_finite(const metrics& xs) {
@@ -256,13 +253,14 @@ void merge_core::keep(const stop_report& x,
         i != known.end() && i->second.file == x.saved->file)
       return;
   }
-  give_up(*x.saved);
+  give_up(x.node, x.at, *x.saved);
 }
 
-void merge_core::give_up(const checkpoint& x) {
+void merge_core::give_up(node_id node, step_t at, const checkpoint& x) {
   given_up_.push_back(x.file);
-  if (given_up_.size() > given_up_max)
+  if (given_up_.size() > evicted_max)
     given_up_.pop_front();
+  outbox_.add(checkpoint_removed{key_, node, at, x.file});
   outbox_.delete_file(checkpoint_path(options_.folder, x));
 }
 

@@ -52,6 +52,8 @@ struct merger_options {
   lease_id first_lease{1};
   /// What earlier runs left.
   stored_plan known;
+  /// Files that earlier runs have evicted, the oldest first.
+  std::vector<std::string> evicted;
 };
 
 } // namespace hippo

@@ -226,11 +226,16 @@ struct checkpoint_added {
   stored_checkpoint checkpoint;
 };
 
-/// Nothing happens if there is none.
+/// How many files that were evicted are remembered, the last ones.
+inline constexpr std::size_t evicted_max = 10'000;
+
+/// A file is evicted, whether it is the checkpoint of that state or another one
+/// of it that came later. No report that is sent again brings it back.
 struct checkpoint_removed {
   std::string workload_key;
   node_id node{};
   step_t step = 0;
+  std::string file;
 };
 
 /// Of all that is printed only the last is kept (`outputs_max`).

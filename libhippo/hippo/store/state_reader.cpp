@@ -245,6 +245,17 @@ state_reader::read_plan(const std::string& workload_key) {
   return plan;
 }
 
+expected<std::vector<std::string>>
+state_reader::load_evicted(const std::string& workload_key) {
+  return read_all<std::string>(
+    database_.prepare("SELECT file FROM evicted WHERE workload ="
+                      " (SELECT id FROM workloads WHERE key = ?) ORDER BY id"),
+    [&](sql_statement& x) { x.bind_text(1, workload_key); },
+    [](const sql_statement& row) -> expected<std::string> {
+      return std::string{row.text(0)};
+    });
+}
+
 template <class F>
 auto state_reader::in_transaction(F f) -> decltype(f()) {
   if (auto begun = database_.run("BEGIN"); !begun)

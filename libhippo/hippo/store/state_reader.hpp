@@ -46,6 +46,12 @@ public:
   /// Returns what is stored of a workload key, empty if it is unknown.
   expected<stored_plan> load_plan(const std::string& workload_key);
 
+  /// Returns files of a workload key that were evicted before their states were
+  /// measured, the oldest first and no more than `evicted_max`.
+  /// REQUIRES: this is a `state_writer`.
+  expected<std::vector<std::string>>
+  load_evicted(const std::string& workload_key);
+
   /// @param id_or_name of several studies of a name, the last one is meant
   /// @returns the study, or `errc::unknown_study` with the nearest name
   expected<stored_study> load_study(const std::string& id_or_name);

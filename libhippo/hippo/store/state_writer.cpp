@@ -90,7 +90,11 @@ state_writer::open(const std::string& path) {
                                " workload INTEGER NOT NULL,"
                                " node INTEGER NOT NULL, step INTEGER NOT NULL,"
                                " text TEXT NOT NULL,"
-                               " UNIQUE (workload, node, step)) STRICT;");
+                               " UNIQUE (workload, node, step)) STRICT;"
+                               "CREATE TABLE IF NOT EXISTS evicted ("
+                               " id INTEGER PRIMARY KEY,"
+                               " workload INTEGER NOT NULL,"
+                               " file TEXT NOT NULL) STRICT;");
       !set)
     return set.failure();
   std::unique_ptr<state_writer> result{
@@ -128,7 +132,12 @@ expected<std::monostate> state_writer::prepare_writers() {
      "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
-                                  " AND node = ? AND step = ?"},
+                                  " AND node = ? AND step = ? AND file = ?"},
+    {&writers_.add_evicted,
+     "INSERT INTO evicted (workload, file) SELECT ?1, ?4 WHERE NOT EXISTS ("
+     " SELECT 1 FROM results WHERE workload = ?1 AND node = ?2 AND step = ?3)"},
+    {&writers_.forget_evicted,
+     "DELETE FROM evicted WHERE id <= (SELECT max(id) FROM evicted) - ?"},
     {&writers_.add_output,
      "INSERT INTO outputs (workload, node, step, text) VALUES (?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
@@ -295,10 +304,15 @@ expected<std::monostate> state_writer::write(const checkpoint_added& x,
 
 expected<std::monostate> state_writer::write(const checkpoint_removed& x,
                                             std::uint64_t workload) {
-  return writers_.remove_checkpoint.bind(1, workload)
-    .bind(2, x.node)
-    .bind(3, x.step)
-    .run();
+  for (auto* how : {&writers_.remove_checkpoint, &writers_.add_evicted})
+    if (auto done = how->bind(1, workload)
+                      .bind(2, x.node)
+                      .bind(3, x.step)
+                      .bind_text(4, x.file)
+                      .run();
+        !done)
+      return done;
+  return writers_.forget_evicted.bind(1, evicted_max).run();
 }
 
 expected<std::monostate> state_writer::write(const output_added& x,
