@@ -70,6 +70,13 @@ export function column(x) {
     : Number(v.toPrecision(7)));
 }
 
+function addTo(curves, trial, step, value) {
+  let curve = curves.get(trial);
+  if (!curve) curves.set(trial, curve = {step: [], value: []});
+  curve.step.push(step);
+  curve.value.push(value ?? NaN);
+}
+
 /** A study's trials and results, kept and added to. `rows[i]` is a trial. */
 export class History {
   constructor(id) {
@@ -86,6 +93,8 @@ export class History {
     this.varying = [];         // of these, those that vary
     this.results = {trial: [], step: [], value: [], seconds: [], shared: []};
     this.curves = new Map();   // trial -> {step: [], value: []}
+    this.metrics = [];         // that are measured
+    this.others = new Map();   // of these, those that somebody looks at
     this.changes = 0;          // grows with each
   }
 
@@ -106,6 +115,38 @@ export class History {
     }
     if (changed) ++this.changes;
     return changed;
+  }
+
+  /** Reads what was measured of a metric beside the objective, up to the last
+   * result that is known. */
+  async readMetric(ask, name) {
+    if (!this.others.has(name))
+      this.others.set(name, {next: 0, value: [], curves: new Map(),
+        reading: null});
+    const to = this.others.get(name);
+    to.reading ??= this.#readOther(ask, name, to).finally(() => {
+      to.reading = null;
+    });
+    await to.reading;
+  }
+
+  async #readOther(ask, name, to) {
+    const {trial, step} = this.results;
+    while (to.value.length < trial.length) {
+      const part = await ask(`${this.path}/curves?metric=${
+        encodeURIComponent(name)}&after=${to.next}`);
+      if (!part.trial.length) break;
+      to.next = part.next;
+      for (const value of column(part.value)) {
+        const i = to.value.push(value) - 1;
+        addTo(to.curves, trial[i], step[i], value);
+      }
+    }
+  }
+
+  /** @returns trial -> {step: [], value: []}, as far as it was read */
+  curvesOf(name) {
+    return this.others.get(name)?.curves ?? this.curves;
   }
 
   #trials(table) {
@@ -156,6 +197,7 @@ export class History {
   #values(part) {
     this.next = part.next;
     this.start = part.start;
+    this.metrics = part.metrics;
     if (!part.trial.length) return false;
     const value = column(part.value), seconds = column(part.seconds);
     const to = this.results;
@@ -165,10 +207,7 @@ export class History {
       to.value.push(value[i]);
       to.seconds.push(seconds[i]);
       to.shared.push(part.shared[i]);
-      let curve = this.curves.get(trial);
-      if (!curve) this.curves.set(trial, curve = {step: [], value: []});
-      curve.step.push(part.step[i]);
-      curve.value.push(value[i] ?? NaN);
+      addTo(this.curves, trial, part.step[i], value[i]);
     });
     return true;
   }

@@ -105,8 +105,8 @@ export function studyView(id, act) {
 
   /** How each card is drawn; `now`: somebody has asked for it. */
   const draws = new Map([
-    ...[best, curves, spread, many, alone].map(x =>
-      [x, now => x.set(last.it, now)]),
+    ...[best, spread, many, alone].map(x => [x, now => x.set(last.it, now)]),
+    [curves, now => curves.set(last.it, now, last.ask)],
     [pair, async now => {
       await readCommon();
       pair.set({...last.it, important}, now);

@@ -424,12 +424,13 @@ expected<study_history*> archive::history_of(study_id id) {
 
 expected<std::string> archive::columns(study_id id,
                                        const std::string& what,
-                                       std::uint64_t after) {
+                                       std::uint64_t after,
+                                       const std::string& metric) {
   const auto known = history_of(id);
   if (!known)
     return known.failure();
-  auto result = (*known)->answer(*store_, what, after);
-  if (!result)
+  auto result = (*known)->answer(*store_, what, after, metric);
+  if (!result && result.failure().code != errc::invalid_argument)
     histories_.pop_front(); // what is half read is read again
   std::size_t bytes = 0;
   for (auto i = histories_.begin(); i != histories_.end();) {

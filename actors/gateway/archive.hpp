@@ -142,7 +142,7 @@ public:
   /// What a page shows of a study: `study_history::answer`.
   /// @param after what an earlier answer said: only what came since is wanted
   expected<std::string> columns(study_id study, const std::string& what,
-                                std::uint64_t after);
+                                std::uint64_t after, const std::string& metric);
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.

@@ -393,9 +393,8 @@ private:
         return to_exception(!first ? first.failure() : most.failure());
       return only(x, [&] {
         return of_study([=, this](auto y) {
-          return queries_.trials(y, *first, *most).then([](auto z) {
-            return json_reply(shown(z));
-          });
+          return queries_.trials(y, *first, *most)
+            .then([](auto z) { return json_reply(shown(z)); });
         });
       });
     }
@@ -418,15 +417,16 @@ private:
     }
     if (is_columns(what)) {
       // Of the others, what is new changes what was there.
-      const auto after = what == "table" || what == "curves"
-                           ? take_number(x, "after", 0)
-                           : expected<std::uint64_t>{0};
+      const bool curves = what == "curves";
+      const auto metric = curves ? take_text(x, "metric") : std::string{};
+      const auto after = curves || what == "table" ? take_number(x, "after", 0)
+                                                   : 0;
       if (!after)
         return to_exception(after.failure());
       return only(x, [&] {
         return keep(how, nullptr, [=, this] {
           return of_study([=, this](auto y) {
-            return queries_.columns(y, what, *after);
+            return queries_.columns(y, what, *after, metric);
           });
         });
       });

@@ -228,10 +228,12 @@ query_service::importance(study_id study, step_t step, std::string metric) {
 
 kj::Promise<packed_body> query_service::columns(study_id study,
                                                 std::string what,
-                                                std::uint64_t after) {
+                                                std::uint64_t after,
+                                                std::string metric) {
   return read<packed_body>(
-    [=, what = std::move(what)](archive& x) -> expected<packed_body> {
-      auto text = x.columns(study, what, after);
+    [=, what = std::move(what), metric = std::move(metric)](
+      archive& x) -> expected<packed_body> {
+      auto text = x.columns(study, what, after, metric);
       if (!text)
         return text.failure();
       return pack_body(std::move(*text));

@@ -156,7 +156,8 @@ public:
   /// What a page shows of a study: `table`, `curves`, `tree`,
   /// `front`, `sharing`, `schedules` or `work` of study_history.hpp.
   kj::Promise<packed_body> columns(study_id study, std::string what,
-                                   std::uint64_t after);
+                                   std::uint64_t after,
+                                   std::string metric = {});
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.

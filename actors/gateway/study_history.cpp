@@ -11,6 +11,7 @@
 #include "gateway/limits.hpp"
 #include "gateway/schedule_curves.hpp"
 #include "hippo/report/text.hpp"
+#include "hippo/sequence/family.hpp"
 #include "hippo/tree/stage_label.hpp"
 
 namespace hippo {
@@ -127,7 +128,8 @@ study_history::study_history(stored_study study, std::string workload_key,
 
 expected<std::string> study_history::answer(state_reader& store,
                                             const std::string& what,
-                                            std::uint64_t after) {
+                                            std::uint64_t after,
+                                            const std::string& metric) {
   const auto now = store.data_version();
   if (!now)
     return now.failure();
@@ -144,7 +146,7 @@ expected<std::string> study_history::answer(state_reader& store,
     values_as_of_ = *now;
   }
   if (what == "curves")
-    return curves(after);
+    return metric.empty() ? curves(after) : curves_of(store, after, metric);
   if (what == "front")
     return front(store);
   if (auto done = read_stages(store); !done)
@@ -171,6 +173,13 @@ expected<std::monostate> study_history::read_values(state_reader& store) {
         values_.push_back(x);
       if (x.node == root_node)
         continue;
+      if (metrics_.empty()) {
+        const auto all = store.load_metrics(workload_key_, {{x.node, x.step}});
+        if (!all)
+          return all.failure();
+        for (const auto& [name, value] : all->front())
+          metrics_.push_back(name);
+      }
       if (auto& known = places_[x.trial]; x.step >= known.step)
         known = {x.node, x.step};
       auto i = stages_.find(x.node);
@@ -336,10 +345,33 @@ std::string study_history::curves(std::uint64_t after) const {
   auto from = std::upper_bound(
     values_.begin(), values_.end(), after,
     [](std::uint64_t x, const stored_value& y) { return x < y.event; });
-  const std::vector<stored_value> rows{
-    from, from + std::min<std::ptrdiff_t>(
-            values_.end() - from,
-            static_cast<std::ptrdiff_t>(exported_results_max))};
+  return curves_text(
+    study_.metric,
+    {from, from + std::min<std::ptrdiff_t>(
+             values_.end() - from,
+             static_cast<std::ptrdiff_t>(exported_results_max))},
+    after);
+}
+
+expected<std::string>
+study_history::curves_of(state_reader& store, std::uint64_t after,
+                         const std::string& metric) const {
+  if (!values_.empty() && std::ranges::find(metrics_, metric) == metrics_.end())
+    return {errc::invalid_argument, unknown_text("metric", metric, metrics_)};
+  auto rows = store.load_values(study_.id, metric, after, exported_results_max);
+  if (!rows)
+    return rows.failure();
+  if (!values_.empty())
+    std::erase_if(*rows, [&](const auto& x) { // as `curves` has them
+      return x.event > values_.back().event;
+    });
+  return curves_text(metric, *rows, after);
+}
+
+std::string
+study_history::curves_text(const std::string& metric,
+                           const std::vector<stored_value>& rows,
+                           std::uint64_t after) const {
   const auto start = values_.empty() ? 0 : values_.front().time;
   std::vector<double> value, seconds;
   for (const auto& x : rows) {
@@ -347,7 +379,8 @@ std::string study_history::curves(std::uint64_t after) const {
     seconds.push_back(std::round((x.time - start) * 1000) / 1000);
   }
   columns result;
-  result.add("metric") += text_of(study_.metric);
+  result.add("metric") += text_of(metric);
+  result.add("metrics") += text_of(metrics_);
   const auto next = rows.empty() ? after : rows.back().event;
   result.add("whole")
     += values_.empty() || next >= values_.back().event ? "true" : "false";

@@ -37,8 +37,10 @@ public:
   /// since that was read last. One store for all times.
   /// @param what a name that `is_columns` knows
   /// @param after of `table` and `curves`: what came after it
+  /// @param metric of `curves`: which one; empty: the objective
   expected<std::string> answer(state_reader& store, const std::string& what,
-                               std::uint64_t after);
+                               std::uint64_t after,
+                               const std::string& metric = {});
 
   /// Returns about how much memory it takes.
   [[nodiscard]] std::size_t bytes() const;
@@ -69,6 +71,16 @@ private:
   /// Returns what was measured of the objective after event `after`, in the
   /// order in which it came: at most `exported_results_max` rows.
   [[nodiscard]] std::string curves(std::uint64_t after) const;
+
+  /// Returns the same rows with the values of another metric, which are not
+  /// kept: few look at them.
+  [[nodiscard]] expected<std::string>
+  curves_of(state_reader& store, std::uint64_t after,
+            const std::string& metric) const;
+
+  [[nodiscard]] std::string curves_text(const std::string& metric,
+                                        const std::vector<stored_value>& rows,
+                                        std::uint64_t after) const;
 
   /// Returns the stages that the trials pass, by number, parents first; of more
   /// than `shown_stages_max` the first ones.
@@ -106,6 +118,7 @@ private:
   std::map<std::string, cell_column> params_;
   std::vector<stored_value> values_; ///< in the order in which they came
   std::uint64_t last_event_ = 0;
+  std::vector<std::string> metrics_; ///< that came with the first of them
   std::map<trial_no, place> places_; ///< by trial
   std::map<node_id, stage> stages_; ///< by node
   std::set<node_id> unknown_;       ///< nodes that are yet to be read

@@ -209,6 +209,29 @@ TEST_F(PageTest, CurvesHaveARowForEachResult) {
   }
 }
 
+TEST_F(PageTest, CurvesAreOfAnyMetricThatIsMeasured) {
+  open();
+  EXPECT_EQ(status_of(get("/api/studies/1/curves?metric=sum")), 404);
+  train(grid_text);
+  const auto objective = columns("/api/studies/1/curves");
+  EXPECT_EQ(objective.at("metrics"), (json{"other", "sum"}));
+  EXPECT_EQ(columns("/api/studies/1/curves?metric=sum"), objective);
+  auto other = columns("/api/studies/1/curves?metric=other");
+  EXPECT_NE(other.at("value"), objective.at("value"));
+  EXPECT_EQ(other.at("metric"), "other");
+  other["metric"] = "sum";
+  other["value"] = objective.at("value");
+  EXPECT_EQ(other, objective); // in all else
+  const auto next = objective.at("next").get<std::uint64_t>();
+  EXPECT_EQ(columns("/api/studies/1/curves?metric=sum&after="
+                    + std::to_string(next - 1)),
+            columns("/api/studies/1/curves?after=" + std::to_string(next - 1)));
+  const auto refused = get("/api/studies/1/curves?metric=summ");
+  EXPECT_EQ(status_of(refused), 400);
+  EXPECT_NE(refused.find("did you mean 'sum'?"), std::string::npos) << refused;
+  EXPECT_EQ(status_of(get("/api/studies/1/tree?metric=sum")), 400);
+}
+
 TEST_F(PageTest, WhatAPageHasIsNotToldAgain) {
   open();
   gate.open(false);

@@ -471,6 +471,25 @@ class Browser(unittest.TestCase):
                  if row.split("\t")[4:5] == ["yes"]}
         self.assertEqual({(str(x["trial"]), str(x["step"]))
                           for x in front["points"]}, shown)
+        # Another metric's curves, if somebody wants to see them.
+        card = page.locator("section").filter(has=page.get_by_role(
+            "heading", name="Learning curves"))
+        card.scroll_into_view_if_needed()
+        expect(card.locator("svg")).to_contain_text("value")
+        card.get_by_label("metric").select_option("size")
+        expect(card.locator("svg")).to_contain_text("size")
+        expect(card).to_contain_text("coloured by value")
+        card.get_by_text("As a table").click()
+        rows = page.get_by_role("region", name="Learning curves, as a table")
+        heads = rows.get_by_role("columnheader")
+        expect(heads.nth(2)).to_have_text("size")
+        with urllib.request.urlopen(
+                service.url + "api/studies/1/curves?metric=size") as answer:
+            curves = json.load(answer)
+        trial, step, size = (float(x) for x in rows.get_by_role(
+            "row").nth(1).inner_text().split("\t"))
+        i = list(zip(curves["trial"], curves["step"])).index((trial, step))
+        self.assertAlmostEqual(curves["value"][i], size, 3)
         # How its sampler came to its values, as `hippo trials` has it.
         heads = page.get_by_role("region", name="Trials", exact=True
                                  ).get_by_role("columnheader")
