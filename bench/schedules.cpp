@@ -1,7 +1,7 @@
 // What searches find among schedules, and for how much training, with the tuner
 // alone: no service, no clock.
 //
-//   schedules resnet|quadratic ALGORITHM TRAINERS SEEDS TRIALS
+//   schedules resnet|ranges|quadratic ALGORITHM TRAINERS SEEDS TRIALS
 //
 // With merging: what was trained before, for whichever trial, costs nothing.
 // The cost is the steps that are trained, in full trainings of 120. Regret is
@@ -10,6 +10,9 @@
 // resnet: about 20,000 ResNet-56 schedules, trained by the simulated curve of
 // examples/paper/profiles. Regret is the accuracy, without measuring noise,
 // against the best of the space.
+//
+// ranges: such schedules whose numbers are drawn of ranges, so that no two
+// begin alike by themselves. Regret is against the best of 20,000 of them.
 //
 // quadratic: learning rates of six pieces, each any number of a range, for a
 // noisy quadratic (Zhang et al., arXiv 1907.04164) that is computed exactly.
@@ -109,6 +112,31 @@ space:
   cutout: {choice: [16, 8, {piecewise: [[0, 16], [80, 8]]}]}
 )";
 
+const std::string ranges = R"(
+study: ranges
+workload: {name: resnet56-cifar10, seed: 1}
+objective: {metric: val_accuracy, direction: maximize, every: 15}
+steps: {max: 120}
+space:
+  lr:
+    choice:
+      - multistep: {initial: {log_uniform: [0.005, 1]},
+                    gamma: {log_uniform: [0.05, 0.5]},
+                    milestones: [{choice: [30, 45, 60]},
+                                 {choice: [75, 90, 105]}]}
+      - cosine: {initial: {log_uniform: [0.005, 1]},
+                 horizon: {choice: [90, 105, 120]},
+                 end: {log_uniform: [0.0001, 0.01]}}
+      - step: {initial: {log_uniform: [0.005, 1]},
+               size: {choice: [20, 30, 40]}, gamma: {uniform: [0.1, 0.5]}}
+  momentum: {piecewise: [[0, {uniform: [0.8, 0.95]}],
+                         [60, {uniform: [0.8, 0.97]}]]}
+  batch_size: 128
+  weight_decay: {piecewise: [[0, {log_uniform: [0.00001, 0.005]}],
+                             [60, {log_uniform: [0.00001, 0.005]}]]}
+  cutout: {choice: [16, 8]}
+)";
+
 simulation_profile load_profile() {
   std::ifstream file{PROFILE};
   auto read = read_profile(
@@ -118,7 +146,7 @@ simulation_profile load_profile() {
   return std::move(*read.profile);
 }
 
-/// Training as the curve has it.
+/// Training as the curve has it, of `schedules` or of `ranges`.
 class resnet {
 public:
   using state = curve_state;
@@ -127,12 +155,13 @@ public:
   static constexpr std::array regrets{0.01, 0.0067, 0.005, 0.002};
   static constexpr std::array costs{5.0, 10.0, 20.0, 40.0};
 
-  resnet() : resnet(load_profile()) {}
+  explicit resnet(std::string study)
+    : resnet(load_profile(), std::move(study)) {}
 
   [[nodiscard]] const workload_descriptor& workload() const {
     return workload_;
   }
-  [[nodiscard]] static const std::string& study() { return schedules; }
+  [[nodiscard]] const std::string& study() const { return study_; }
 
   void train(state& x, const configuration& config, step_t at) const {
     exact_.train(x, config, at);
@@ -143,12 +172,14 @@ public:
             best_ - exact_.evaluate(x).at("val_accuracy")};
   }
 
-  /// Finds the best accuracy that any schedule comes to.
+  /// Finds the best accuracy that any schedule comes to, or any of some if they
+  /// cannot be counted.
   void find_best(const study_spec& spec);
 
 private:
-  explicit resnet(const simulation_profile& profile)
+  resnet(const simulation_profile& profile, std::string study)
     : workload_(profile.workload),
+      study_(std::move(study)),
       noisy_(profile.curve, 7),
       exact_(without_noise(profile.curve)) {}
 
@@ -158,6 +189,7 @@ private:
   }
 
   workload_descriptor workload_;
+  std::string study_;
   learning_curve noisy_;
   learning_curve exact_;
   double best_ = 0;
@@ -331,8 +363,10 @@ void resnet::find_best(const study_spec& spec) {
   simulated_device device{*this};
   const auto defaults = defaults_of(workload_);
   double least = 0; // regret against 0
-  for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
-    auto sequences = spec.space.at(i).sequences;
+  const auto size = spec.space.size();
+  for (std::uint64_t i = 0; i < size.value_or(20'000); ++i) {
+    auto sequences = (size ? spec.space.at(i) : spec.space.sample(1, i))
+                       .sequences;
     sequences.insert(defaults.begin(), defaults.end());
     least = std::min(least,
                      device.train(join(sequences, epochs), epochs).regret);
@@ -462,9 +496,9 @@ std::uint64_t whole(const std::string& text) {
 }
 
 template <class Problem>
-int search(const std::string& algorithm, std::uint64_t trainers,
-           std::uint64_t seeds, const std::string& trials) {
-  Problem problem;
+int search(Problem problem, const std::string& algorithm,
+           std::uint64_t trainers, std::uint64_t seeds,
+           const std::string& trials) {
   const auto spec_of = [&](std::uint64_t seed) {
     return admitted(problem.study() + "algorithm: " + algorithm
                       + "\nbudget: {trials: " + trials + "}\n",
@@ -496,11 +530,17 @@ int search(const std::string& algorithm, std::uint64_t trainers,
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words{argv + 1, argv + argc};
-  if (words.size() != 5 || (words[0] != "resnet" && words[0] != "quadratic"))
-    fail("usage: schedules resnet|quadratic ALGORITHM TRAINERS SEEDS TRIALS");
+  const auto what = words.empty() ? std::string{} : words[0];
+  if (words.size() != 5
+      || (what != "resnet" && what != "ranges" && what != "quadratic"))
+    fail("usage: schedules resnet|ranges|quadratic ALGORITHM TRAINERS SEEDS"
+         " TRIALS");
   const auto trainers = whole(words[2]), seeds = whole(words[3]);
   whole(words[4]);
-  return words[0] == "resnet"
-           ? search<resnet>(words[1], trainers, seeds, words[4])
-           : search<quadratic>(words[1], trainers, seeds, words[4]);
+  const auto run = [&](auto problem) {
+    return search(std::move(problem), words[1], trainers, seeds, words[4]);
+  };
+  return what == "quadratic" ? run(quadratic{})
+         : what == "ranges"  ? run(resnet{ranges})
+                             : run(resnet{schedules});
 }

@@ -24,8 +24,9 @@ class Machines(Simulating):
         return self.hippo("preview", file, "--machines",
                           machines or self.machines(), *args, code=code)
 
-    def found(self, *args, code=0):
-        return json.loads(self.preview(*args, "-f", "json", code=code).out)
+    def found(self, *args, code=0, machines=None):
+        return json.loads(self.preview(*args, "-f", "json", code=code,
+                                       machines=machines).out)
 
     def test_says_what_each_takes_and_costs(self):
         x = self.found()
@@ -62,7 +63,27 @@ class Machines(Simulating):
         table = self.preview("--budget", "1000").out
         self.assertIn("<- cheapest", table)
         self.assertIn("soonest for 1000", table)
-        self.assertIn("step times: big from", table)
+        self.assertIn("step times: big and many from", table)
+
+    def test_says_what_interruptions_take(self):
+        def lost(**more):
+            kinds = {"safe": KINDS["many"], "spot": {
+                **KINDS["many"], "interruptions": 6, "count": 2,
+                "price": 0.1, **more}}
+            x = self.found(machines=self.machines(kinds))
+            return {y["use"]: y["lost_share"] for y in x["candidates"]
+                    if y["simulations"] > 0}, self.preview(
+                        machines=self.machines(kinds)).out
+        without, said = lost()
+        self.assertGreater(without["2xspot"], 0)
+        self.assertLess(without["2xspot"], 0.5)
+        self.assertEqual(without["8xsafe"], 0)
+        self.assertRegex(said, r"(?m)^2 spot .* [1-9] %$")
+        self.assertRegex(said, r"(?m)^8 safe .* -( |$)")
+        self.assertIn(f"step times: safe and spot from {RESNET}\n", said)
+        # Who is told in time keeps what it has.
+        noticed, _ = lost(notice=120)
+        self.assertLess(noticed["2xspot"], without["2xspot"])
 
     def test_what_nobody_measured_is_predicted(self):
         def profile(device, factor):

@@ -57,6 +57,7 @@ struct run_options {
   std::string report;                ///< folder; empty: in the state folder
   local_trainer_options trainers;
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
+  std::string no_prices;         ///< as of `admission`
   hippo::policy policy = hippo::policy::critical_path;
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
@@ -259,7 +260,7 @@ query_sources local_service::sources() const {
   query_sources result{options_.state,        options_.state + "/hippo.log",
                        options_.catalogue.workloads, actors_.coordinator(),
                        actors_.pool(),        actors_.journal(),
-                       options_.checkpoint_bytes_max};
+                       options_.checkpoint_bytes_max, options_.no_prices};
   result.objects = text_of(objects_);
   return result;
 }
@@ -505,6 +506,7 @@ int run(run_arguments& x) {
                 exit_bad_input);
   if (!x.machines.load(x.run.machines))
     return exit_bad_input;
+  x.run.no_prices = x.machines.why_no_prices();
   auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
@@ -513,7 +515,7 @@ int run(run_arguments& x) {
     x.common, x.resume.empty()
                 ? x.studies.read()
                 : sources_in(x.resume, x.resumed, x.run.resumed),
-    {}, {}, x.machines.why_no_prices(), x.resume.empty());
+    {}, {}, x.run.no_prices, x.resume.empty());
   if (!input)
     return exit_bad_input;
   if (!x.resume.empty())

@@ -123,11 +123,20 @@ std::string missed_text(const fleet& machines, const fleet_choice& x,
 
 std::string sources_text(const fleet& machines,
                          const std::vector<kind_source>& sources) {
+  std::vector<std::pair<std::string, std::string>> said; // kinds, and of what
+  for (const auto& x : sources) {
+    const auto& name = machines.kinds[x.kind].name;
+    const auto same = std::ranges::find(said, x.text, [](const auto& y) {
+      return y.second;
+    });
+    if (same != said.end())
+      same->first += " and " + name;
+    else if (!x.text.empty())
+      said.emplace_back(name, x.text);
+  }
   std::string result;
-  for (const auto& x : sources)
-    if (!x.text.empty())
-      result += (result.empty() ? "step times: " : ", ")
-                + machines.kinds[x.kind].name + ' ' + x.text;
+  for (const auto& [kinds, text] : said)
+    result += (result.empty() ? "step times: " : ", ") + kinds + ' ' + text;
   return result.empty() ? "" : result + '\n';
 }
 
