@@ -3,8 +3,8 @@
 //   step_times PROFILE...
 //
 // The files are what `hippo profile` writes. Leaves out each batch size of each
-// of them in turn and has `step_model` predict it of all the rest, and then each
-// whole profile likewise. Prints JSON: for both, a list of predictions.
+// of them in turn and has `step_model` predict it of all the rest, and then
+// each whole profile likewise. Prints JSON: for both, a list of predictions.
 
 #include <cmath>
 #include <fstream>

@@ -18,7 +18,10 @@ NETWORKS = ["mlp", "cnn", "resnet"]
 THREADS = [1, 2]
 STUDY = """\
 study: {name}
-workload: {{name: fashion-{name}, seed: 1, data: {{train: 2048, validation: 256}}}}
+workload:
+  name: fashion-{name}
+  seed: 1
+  data: {{train: 2048, validation: 256}}
 objective: {{metric: val_accuracy, every: 1}}
 steps: {{max: 2}}
 space:

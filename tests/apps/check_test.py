@@ -273,7 +273,7 @@ class Examples(Checking):
 class ExactExamples(Examples):
     def check_example(self, name):
         self.copy(name)
-        self.assertIn("exact: ", self.check("study.yaml").out)
+        self.assertIn("exact: ", self.check("study.yaml", "--steps", 3).out)
 
     def test_pytorch(self):
         self.check_example("pytorch-cnn")

@@ -13,7 +13,7 @@ const std::string flat = "  lr: {log_uniform: [0.001, 1]}\n"
                          "  momentum: {uniform: [0.1, 0.9]}\n";
 const std::string schedules
   = "  lr: {multistep: {initial: {uniform: [0.1, 1], points: 5},"
-    " milestones: [{choice: [9, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
+    " milestones: [{choice: [8, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
     "  momentum: {choice: [0.8, 0.9]}\n";
 
 /// The text of a study of up to 27 steps.
@@ -56,12 +56,32 @@ TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
 TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
   EXPECT_EQ(chosen(schedules, ""),
             R"({"asha":{"eta":3.0,"min":9.0,"sampler":"gp"}})");
-  // Where half of them differ at once, from the first step on.
-  EXPECT_EQ(chosen("  lr: {uniform: [0.1, 1], points: 9}\n"
-                   "  weight_decay: {piecewise: [[0, 0],"
-                   " [{choice: [5, 9]}, 0.1]]}\n",
-                   ""),
-            R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+  // Where most of what is decided counts from the first step on, at once; it
+  // does not matter that no two begin alike by themselves.
+  for (const auto* range :
+       {"uniform: [0.1, 1], points: 9", "uniform: [0.1, 1]"})
+    EXPECT_EQ(chosen("  lr: {" + std::string{range} + "}\n"
+                     "  momentum: {choice: [0.8, 0.9]}\n"
+                     "  weight_decay: {piecewise: [[0, 0],"
+                     " [{choice: [5, 9]}, 0.1]]}\n",
+                     ""),
+              R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+}
+
+TEST(Automatic, TrialsThatAreDecidedLateAreTrainedInFull) {
+  const std::string late = "  lr: {piecewise: [[0, {log_uniform: [0.01, 1]}],"
+                           " [7, {log_uniform: [0.01, 1]}],"
+                           " [14, {log_uniform: [0.01, 1]}],"
+                           " [21, {log_uniform: [0.01, 1]}]]}\n";
+  EXPECT_EQ(chosen(late, "budget: {trials: 40}\n"), R"({"gp":{}})");
+  EXPECT_EQ(chosen(late, "budget: {trials: 20000}\n"), R"({"tpe":{}})");
+  EXPECT_NE(choice(late, "").why.find("only after step 9:"), std::string::npos);
+  // What differs after a few steps of a warm-up is none of it.
+  EXPECT_EQ(chosen("  lr: {warmup: {steps: 20, from: 0.01, to:"
+                   " {log_uniform: [0.1, 1]}}}\n"
+                   "  momentum: {uniform: [0.1, 0.9]}\n",
+                   "budget: {trials: 40}\n"),
+            R"({"dehb":{"eta":3.0,"min":3.0}})");
 }
 
 TEST(Automatic, ValuesThatHoldThroughoutAreEvolved) {

@@ -1,11 +1,10 @@
 #include "hippo/tune/automatic.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
+#include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -44,46 +43,73 @@ std::uint64_t trials_of(const study_spec& study) {
   return budget ? std::min(*size, *budget) : *size;
 }
 
-/// The states of some combinations at steps, as texts of all before.
-class sample {
+/// From which step on what is to be decided makes a difference: found by
+/// deciding it in another way, one thing at a time, in some combinations.
+class effects {
 public:
-  explicit sample(const study_spec& study) {
-    for (std::uint64_t i = 0; i < looked_at; ++i)
-      trials_.push_back(
-        join(study.space.sample(study.seed, i).sequences, study.max_steps));
-  }
-
-  /// Whether some differ only after their first step.
-  [[nodiscard]] bool parts_on_the_way() const {
-    return states_at(1) < states_at(max_step);
-  }
-
-  /// How many different states they have at `step`.
-  [[nodiscard]] std::size_t states_at(step_t step) const {
-    std::set<std::string> result;
-    for (const auto& segments : trials_) {
-      std::string text;
-      for (const auto& x : segments)
-        if (x.begin < step)
-          text += std::to_string(x.begin) + ' ' + to_text(x.config) + '\n';
-      result.insert(std::move(text));
+  explicit effects(const study_spec& study) : steps_(study.max_steps) {
+    for (std::uint64_t i = 0; i < looked_at; ++i) {
+      std::map<std::string, std::uint64_t> decided;
+      const auto draw = search_space::decider_of(study.seed, i);
+      const auto trial = segments_of(study, [&](const space_leaf& x) {
+        return decided[x.path()] = draw(x);
+      });
+      // Of a large space some, others in each combination.
+      const auto part = decided.size() / leaves_max + 1;
+      std::size_t place = 0;
+      for (const auto& [path, before] : decided)
+        if (++place % part == i % part)
+          look_at(study, trial, decided, path, i);
     }
-    return result.size();
   }
 
-  static constexpr auto max_step = std::numeric_limits<step_t>::max();
+  /// Whether anything does so only after the first tenth of the steps.
+  [[nodiscard]] bool are_on_the_way() const {
+    return share_at(steps_ / 10 + 1) < 1;
+  }
+
+  /// The share of what is decided that makes a difference to state `at`.
+  [[nodiscard]] double share_at(step_t at) const {
+    const auto there
+      = std::ranges::count_if(begins_, [at](step_t x) { return x < at; });
+    return begins_.empty() ? 1
+                           : static_cast<double>(there)
+                               / static_cast<double>(begins_.size());
+  }
 
 private:
-  std::vector<std::vector<segment>> trials_;
+  static constexpr std::size_t leaves_max = 16;
+
+  static std::vector<segment> segments_of(const study_spec& study,
+                                          const leaf_decider& pick) {
+    return join(study.space.decide(pick).sequences, study.max_steps);
+  }
+
+  void look_at(const study_spec& study, const std::vector<segment>& trial,
+               const std::map<std::string, std::uint64_t>& decided,
+               const std::string& path, std::uint64_t i) {
+    const auto anew = search_space::decider_of(study.seed, looked_at + i);
+    const auto other = segments_of(study, [&](const space_leaf& x) {
+      const auto known = decided.find(x.path());
+      return x.path() == path || known == decided.end() ? anew(x)
+                                                        : known->second;
+    });
+    const auto [x, y] = std::ranges::mismatch(trial, other);
+    if (x != trial.end() || y != other.end())
+      begins_.push_back(x == trial.end()   ? y->begin
+                        : y == other.end() ? x->begin
+                                           : std::min(x->begin, y->begin));
+  }
+
+  step_t steps_;
+  std::vector<step_t> begins_;
 };
 
-/// The first step at which trials are compared: at least half of what differs
-/// in the end differs by then, and there is a rung above.
-step_t first_rung(const study_spec& study, const sample& trials) {
+/// The first step at which trials are compared: two thirds of what is decided
+/// make a difference by then, and there is a rung above.
+step_t first_rung(const study_spec& study, const effects& x) {
   auto result = study.objective.every;
-  while (result * eta < study.max_steps
-         && 2 * trials.states_at(result)
-              < trials.states_at(sample::max_step))
+  while (result * eta < study.max_steps && 3 * x.share_at(result) < 2)
     result *= eta;
   return result;
 }
@@ -107,13 +133,22 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
             "with " + std::to_string(few_measurements)
               + " measurements or fewer there is little to gain by ending"
                 " trials early"};
-  const sample some{study};
-  const auto first = static_cast<double>(first_rung(study, some));
+  const effects some{study};
+  const auto first = first_rung(study, some);
+  if (some.share_at(first) <= 0.5)
+    return {{learning, {}},
+            "half of what is decided, or more, makes a difference only after"
+            " step "
+              + std::to_string(first)
+              + ": how trials begin says little of how they end"};
   const algorithm_spec halving{
-    "asha", {{"eta", number}, {"min", first}, {"sampler", learning}}};
-  if (some.parts_on_the_way())
-    return {halving, "trials have their beginnings in common, and " + learning
-                       + " weighs what is trained already"};
+    "asha",
+    {{"eta", number},
+     {"min", static_cast<double>(first)},
+     {"sampler", learning}}};
+  if (some.are_on_the_way())
+    return {halving, "trials can have their beginnings in common, and "
+                       + learning + " weighs what is trained already"};
   if (!has_one)
     return {halving, "of the algorithms that end trials early it takes several"
                      " metrics and constraints"};
@@ -122,7 +157,7 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])
     return {halving, std::to_string(trials)
                        + " trials are too few for a bracket of dehb"};
-  return {{"dehb", {{"eta", number}, {"min", first}}},
+  return {{"dehb", {{"eta", number}, {"min", static_cast<double>(first)}}},
           "values hold from the first step, and bad ones show early"};
 }
 
