@@ -282,8 +282,7 @@ time_estimates::estimate(const std::string& speed_key,
 const time_estimates::step_estimate&
 time_estimates::inferred(const std::string& kind,
                          const std::string& speed_key) const {
-  const auto [entry, is_new] = inferred_[kind].emplace(speed_key,
-                                                       step_estimate{});
+  const auto [entry, is_new] = inferred_[kind].try_emplace(speed_key);
   auto& result = entry->second;
   if (!is_new)
     return result;
