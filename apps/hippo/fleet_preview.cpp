@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/preview/first_rung.hpp"
 #include "hippo/preview/fleet_text.hpp"
 #include "hippo/report/text.hpp"
+#include "hippo/sequence/configuration.hpp"
 #include "outcome.hpp"
+#include "studies.hpp"
 
 namespace hippo {
 
@@ -87,6 +90,37 @@ std::string limits_text(const fleet_limits& x) {
   return result;
 }
 
+/// Warns of studies whose budgets of cost do not cover their first rungs,
+/// wherever they are trained.
+void note_costs(const std::vector<accepted_study>& studies,
+                const std::vector<simulated_machines>& kinds) {
+  std::vector<diagnostic> notes;
+  for (const auto& study : studies) {
+    // Of the kind on which a step costs the least.
+    const simulation_profile* profile = nullptr;
+    double least = 0, seconds = 0, price = 0;
+    for (const auto& x : kinds)
+      for (const auto& y : x.profiles) {
+        if (y.workload.name != study.spec().workload.name)
+          continue;
+        const auto takes = y.step_time(
+          join(defaults_of(y.workload), study.spec().max_steps)[0].config, 0);
+        const auto cost = takes * x.kind.trainer_price();
+        if (profile != nullptr && cost >= least)
+          continue;
+        profile = &y;
+        least = cost;
+        seconds = takes;
+        price = x.kind.trainer_price();
+      }
+    if (profile == nullptr)
+      continue;
+    if (auto x = note_of_cost(study, profile->workload, seconds, price))
+      notes.push_back(std::move(*x));
+  }
+  print(notes, "warning");
+}
+
 } // namespace
 
 int preview_fleet(simulation what, const known_machines& machines,
@@ -102,6 +136,7 @@ int preview_fleet(simulation what, const known_machines& machines,
     {what.profiles, what.catalogue.workloads, question.measured});
   if (!found)
     return exit_bad_input;
+  note_costs(what.studies, *found);
   std::vector<kind_source> sources;
   for (std::size_t i = 0; i < found->size(); ++i)
     sources.push_back({i, (*found)[i].source});

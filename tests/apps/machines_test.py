@@ -65,6 +65,17 @@ class Machines(Simulating):
         self.assertIn("soonest for 1000", table)
         self.assertIn("step times: big and many from", table)
 
+    def test_warns_of_a_budget_that_the_first_rung_exceeds(self):
+        def said(cost):
+            file = self.write("b.yaml", json.dumps(
+                {**study("b", "asha"), "budget": {"trials": 9, "cost": cost}}))
+            return self.hippo("preview", file, "--machines",
+                              self.machines()).err
+        self.assertRegex(said(1e-6), r"warning: .*b.yaml:1:\d+: budget.cost: "
+                         r"is spent before the first rung is done, .* on "
+                         r"trainers of 1 an hour\n")
+        self.assertNotIn("budget.cost", said(1e6))
+
     def test_says_what_interruptions_take(self):
         def lost(**more):
             kinds = {"safe": KINDS["many"], "spot": {
