@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gateway/outlook.hpp"
 
 namespace hippo {
 
@@ -67,6 +66,16 @@ std::string needed_for(const outlook& x, double deadline_left,
 
 } // namespace
 
+void look_ahead(live_view& x) {
+  std::vector<study_status> studies;
+  for (const auto& kvp : x.studies)
+    studies.push_back(kvp.second);
+  std::map<std::string, const merger_status*> plans;
+  for (const auto& [key, place] : x.merger_of)
+    plans.emplace(key, &x.mergers[place]);
+  x.ahead = outlooks_of(studies, plans, x.pool.trainers);
+}
+
 live_study_view live_view_of(study_view x, const live_view& live) {
   live_study_view result{std::move(x), 0};
   const auto& stored = result.stored;
@@ -79,11 +88,10 @@ live_study_view live_view_of(study_view x, const live_view& live) {
                      ? stored.study.reason // empty: somebody wants it so
                      : why_waiting(live.pool, stored.workload_key);
   result.deadline_left = running->second.deadline_left;
-  const auto merger = live.merger_of.find(stored.workload_key);
-  if (merger == live.merger_of.end())
+  const auto found = live.ahead.find(stored.study.id);
+  if (found == live.ahead.end())
     return result;
-  const auto ahead
-    = outlook_of(running->second, live.mergers[merger->second], live.idle);
+  const auto& ahead = found->second;
   result.seconds_left = ahead.seconds(ahead.at_hand());
   if (result.deadline_left)
     result.needed = needed_for(ahead, *result.deadline_left, live.pool);

@@ -4,6 +4,9 @@
 
 namespace hippo {
 
+/// Works out what is before the studies that run.
+void look_ahead(live_view& x);
+
 /// Adds to a study what is known only while it runs.
 live_study_view live_view_of(study_view x, const live_view& live);
 

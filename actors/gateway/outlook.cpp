@@ -2,21 +2,19 @@
 
 #include <algorithm>
 
-#include "hippo/core/ratio.hpp"
-
 namespace hippo {
 
-outlook outlook_of(const study_status& study, const merger_status& plan,
-                   std::size_t idle) {
+namespace {
+
+/// What is before a study, whoever else is there.
+outlook outlook_of(const study_status& study, const merger_status& plan) {
   outlook result;
-  result.idle = idle;
   auto& left = result.left;
   left.waiting_steps = study.waiting_steps;
   left.steps_to_come = study.to_come.steps;
   left.longest_to_come = study.to_come.longest;
   left.step_seconds = plan.step_seconds;
-  left.unique_share
-    = 1 / ratio(plan.figures.asked_steps, plan.figures.unique_steps);
+  left.set_shares(plan.figures);
   for (const auto& x : plan.running)
     if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
       result.trainers.insert(x.trainer);
@@ -27,16 +25,38 @@ outlook outlook_of(const study_status& study, const merger_status& plan,
   return result;
 }
 
-std::size_t idle_trainers(const std::vector<trainer_record>& all,
-                          const std::vector<merger_status>& plans) {
-  std::set<std::uint64_t> idle;
-  for (const auto& x : all)
-    if (x.is_there())
-      idle.insert(x.number);
-  for (const auto& plan : plans)
-    for (const auto& x : plan.running)
-      idle.erase(number_of(x.trainer));
-  return idle.size();
+} // namespace
+
+std::map<study_id, outlook>
+outlooks_of(const std::vector<study_status>& studies,
+            const std::map<std::string, const merger_status*>& plans,
+            const std::vector<trainer_record>& trainers) {
+  struct share {
+    outlook* of;
+    double work; ///< seconds of a trainer
+    double weight;
+  };
+  std::map<study_id, outlook> result;
+  std::vector<share> shares;
+  for (const auto& x : studies) {
+    const auto plan = plans.find(x.workload_key);
+    if (x.state != study_phase::running || plan == plans.end())
+      continue;
+    auto& ahead = result[x.id] = outlook_of(x, *plan->second);
+    shares.push_back({&ahead, ahead.left.trainer_seconds(), x.weight});
+  }
+  const auto there = std::ranges::count_if(trainers, [](const auto& x) {
+    return x.is_there() && x.stalled.empty();
+  });
+  for (auto& x : shares) {
+    x.of->all_trainers = static_cast<std::size_t>(there);
+    double done = 0; // of all of them, until it has its own
+    for (const auto& y : shares)
+      done += std::min(y.work, x.work * y.weight / x.weight);
+    if (x.work > 0)
+      x.of->crowd = done / x.work;
+  }
+  return result;
 }
 
 } // namespace hippo

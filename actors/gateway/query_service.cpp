@@ -6,7 +6,6 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
-#include "gateway/outlook.hpp"
 #include "gateway/trainer_views.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
@@ -288,7 +287,7 @@ kj::Promise<live_view> query_service::live() {
                            result->mergers.push_back(std::move(y));
                          }));
       return kj::joinPromises(answers.releaseAsArray()).then([result] {
-        result->idle = idle_trainers(result->pool.trainers, result->mergers);
+        look_ahead(*result);
         return std::move(*result);
       });
     });

@@ -17,6 +17,7 @@
 #include "gateway/bridge.hpp"
 #include "gateway/http_body.hpp"
 #include "gateway/news_watch.hpp"
+#include "gateway/outlook.hpp"
 #include "hippo/tune/accepted_study.hpp"
 #include "messages.hpp"
 
@@ -58,7 +59,7 @@ struct live_view {
   std::map<study_id, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
-  std::size_t idle = 0; ///< trainers that train nothing
+  std::map<study_id, outlook> ahead; ///< of `studies`
   /// What studies and plans may take in memory; nothing: no limit.
   std::optional<std::uint64_t> memory_bytes_max;
 };

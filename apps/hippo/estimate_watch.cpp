@@ -36,23 +36,23 @@ void estimate_watch::look(service& actors, double now) {
   const auto pool = actors.ask<pool_status>(actors.pool(), status_atom::value);
   if (!pool)
     return;
-  std::vector<merger_status> all;
-  for (const auto& kvp : plans)
-    all.push_back(kvp.second);
-  const auto idle = idle_trainers(pool->trainers, all);
+  std::map<std::string, const merger_status*> by_key;
+  for (const auto& [key, plan] : plans)
+    by_key.emplace(key, &plan);
+  std::vector<study_status> studies;
   for (const auto& x : known.studies) {
     if (x.ended && ended_.insert(x.name).second)
       told_.push_back({now, x.name, 0});
-    const auto plan = plans.find(x.workload_key);
-    if (x.ended || plan == plans.end())
+    if (x.ended)
       continue;
-    const auto study = actors.ask<study_status>(x.handle, status_atom::value);
-    if (!study)
-      continue;
-    const auto ahead = outlook_of(*study, plan->second, idle);
-    if (const auto left = ahead.seconds(ahead.at_hand()))
-      told_.push_back({now, x.name, *left});
+    if (auto study = actors.ask<study_status>(x.handle, status_atom::value))
+      studies.push_back(std::move(*study));
   }
+  const auto ahead = outlooks_of(studies, by_key, pool->trainers);
+  for (const auto& x : studies)
+    if (const auto i = ahead.find(x.id); i != ahead.end())
+      if (const auto left = i->second.seconds(i->second.at_hand()))
+        told_.push_back({now, x.name, *left});
 }
 
 expected<std::monostate>

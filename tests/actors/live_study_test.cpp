@@ -1,5 +1,8 @@
 // What is added to a stored study of what is known only while it runs.
 
+#include <map>
+#include <random>
+
 #include <gtest/gtest.h>
 
 #include "gateway/live_study.hpp"
@@ -21,6 +24,7 @@ struct LiveStudyTest : ::testing::Test {
     stored.workload_key = key;
     auto& study = now.studies[study_id{1}];
     study.id = study_id{1};
+    study.workload_key = key;
     study.waiting_steps = 1000;
     study.deadline_left = 100;
     merger_status plan;
@@ -34,9 +38,23 @@ struct LiveStudyTest : ::testing::Test {
                             .to = 10});
     now.mergers.push_back(plan);
     now.merger_of[key] = 0;
-    trainer_record trainer;
-    trainer.number = 1;
-    now.pool.trainers.push_back(trainer);
+    set_trainers(1);
+  }
+
+  /// Of which one trains for the study.
+  void set_trainers(std::uint64_t count) {
+    now.pool.trainers.resize(count);
+    for (std::uint64_t i = 0; i < count; ++i)
+      now.pool.trainers[i].number = i + 1;
+  }
+
+  /// Another study that runs, with so many steps before it.
+  void add_rival(std::uint64_t steps, double weight) {
+    auto& study = now.studies[study_id{now.studies.size() + 1}];
+    study = now.studies[study_id{1}];
+    study.id = study_id{now.studies.size()};
+    study.waiting_steps = steps;
+    study.weight = weight;
   }
 
   /// Says what machines cost, of which each has two trainers.
@@ -46,28 +64,84 @@ struct LiveStudyTest : ::testing::Test {
     now.pool.costs->push_back({.kind = kind, .on_each = 2});
   }
 
-  live_study_view seen() { return live_view_of(stored, now); }
+  live_study_view seen() {
+    look_ahead(now);
+    return live_view_of(stored, now);
+  }
 };
 
 TEST_F(LiveStudyTest, HowLongItTakesFollowsFromItsTrainers) {
   EXPECT_EQ(seen().seconds_left, 1000);
   EXPECT_EQ(seen().deadline_left, 100);
-  now.idle = 4;
+  set_trainers(5);
   EXPECT_EQ(seen().seconds_left, 200);
+  now.pool.trainers[3].lost = "silent";
+  EXPECT_EQ(seen().seconds_left, 250);
+  now.pool.trainers[4].stalled = "it makes no step";
+  EXPECT_EQ(seen().seconds_left, 1000.0 / 3);
+}
+
+TEST_F(LiveStudyTest, OthersHaveTheirSharesAsLongAsTheyHaveWork) {
+  set_trainers(10);
+  add_rival(5000, 1); // has half of them until the end, and more
+  EXPECT_EQ(seen().seconds_left, 200);
+  now.studies[study_id{2}].waiting_steps = 400; // it is through before
+  EXPECT_DOUBLE_EQ(*seen().seconds_left, 140);
+  now.studies[study_id{2}].waiting_steps = 5000;
+  now.studies[study_id{2}].weight = 3;
+  EXPECT_EQ(seen().seconds_left, 400);
+  add_rival(1000, 1);
+  EXPECT_EQ(seen().seconds_left, 500);
+  now.studies[study_id{2}].state = study_phase::paused;
+  EXPECT_EQ(seen().seconds_left, 200);
+}
+
+TEST_F(LiveStudyTest, SharesAreThoseOfAFluidModel) {
+  std::mt19937_64 random{11};
+  const auto below = [&](std::uint64_t n) { return 1 + random() % n; };
+  for (int round = 0; round < 20; ++round) {
+    set_trainers(below(40));
+    now.studies.erase(std::next(now.studies.begin()), now.studies.end());
+    for (auto n = below(6); n > 0; --n)
+      add_rival(below(5000), static_cast<double>(below(8)) / 2);
+    std::map<study_id, double> left, ends;
+    for (const auto& [id, x] : now.studies)
+      left[id] = static_cast<double>(x.waiting_steps);
+    double at = 0;
+    while (!left.empty()) { // until the next one has all that it wants
+      double weights = 0, next = 1e300;
+      for (const auto& kvp : left)
+        weights += now.studies[kvp.first].weight;
+      const auto rate = static_cast<double>(now.pool.trainers.size()) / weights;
+      for (const auto& [id, work] : left)
+        next = std::min(next, work / (rate * now.studies[id].weight));
+      at += next;
+      for (auto i = left.begin(); i != left.end();) {
+        i->second -= next * rate * now.studies[i->first].weight;
+        if (i->second < 1e-6)
+          ends[i->first] = at;
+        i = i->second < 1e-6 ? left.erase(i) : std::next(i);
+      }
+    }
+    EXPECT_NEAR(*seen().seconds_left, std::max(ends[study_id{1}], 10.0), 1e-3);
+  }
 }
 
 TEST_F(LiveStudyTest, WhoIsLateIsToldHowManyTrainersMoreWouldDo) {
   EXPECT_EQ(seen().needed, "9 more trainers");
-  now.idle = 8;
+  set_trainers(9);
   EXPECT_EQ(seen().needed, "1 more trainer");
-  now.idle = 9;
+  set_trainers(10);
   EXPECT_EQ(seen().needed, "");
+  add_rival(500, 1);
+  EXPECT_EQ(seen().needed, "5 more trainers");
 }
 
 TEST_F(LiveStudyTest, MachinesAreCountedWhereTheirKindIsKnown) {
   price("a100");
   EXPECT_EQ(seen().needed, "5 more a100"); // nine trainers
-  now.idle = 8;
+  set_trainers(9);
+  price("a100");
   EXPECT_EQ(seen().needed, "1 more a100");
 }
 
@@ -79,7 +153,7 @@ TEST_F(LiveStudyTest, NoNumberHelpsWhereOnePathTakesTooLong) {
 
 TEST_F(LiveStudyTest, WhoHasNoTrainerYetIsToldNothing) {
   now.mergers[0].running.clear();
-  now.idle = 4;
+  set_trainers(4);
   EXPECT_EQ(seen().seconds_left, std::nullopt);
   EXPECT_EQ(seen().needed, "");
 }

@@ -208,6 +208,23 @@ TEST(SecondsLeft, WorkOfAllStudiesIsDividedAmongTrainers) {
   EXPECT_EQ(seconds_left({shared, some_work(4, .5)}, 4), 2);
 }
 
+TEST(SecondsLeft, WhatIsWaitedForIsSharedAsMuchAsThePlanHasIt) {
+  auto x = some_work(30, 1);
+  x.steps_to_come = 40;
+  merge_figures plan;
+  plan.asked_steps = 120;
+  plan.unique_steps = 60;
+  plan.delivered_steps = 90; // and 30 that are not shared at all
+  plan.unique_delivered_steps = 30;
+  x.set_shares(plan);
+  EXPECT_EQ(x.trainer_seconds(), 30 + 40 * .5);
+  EXPECT_EQ(seconds_left({x}, 5), 10);
+  plan.delivered_steps = 120; // nothing is waited for
+  plan.unique_delivered_steps = 60;
+  x.set_shares(plan);
+  EXPECT_EQ(x.trainer_seconds(), 35);
+}
+
 TEST(SecondsLeft, WhatIsToComeCounts) {
   auto x = some_work(4, 1);
   x.steps_to_come = 20;

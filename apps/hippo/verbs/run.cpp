@@ -13,7 +13,6 @@
 
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
-#include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -295,7 +294,7 @@ progress_view local_service::view(double elapsed_seconds) {
     result.saved_device_seconds += status->saved_seconds;
     auto& plan = plans[x.workload_key];
     plan.step_seconds = status->step_seconds;
-    plan.unique_share = 1 / ratio(figures.asked_steps, figures.unique_steps);
+    plan.set_shares(figures);
     for (const auto& y : status->running) {
       auto& trainer = trainers[number_of(y.trainer)];
       trainer.number = number_of(y.trainer);
@@ -332,7 +331,8 @@ progress_view local_service::view(double elapsed_seconds) {
   }
   for (const auto& [number, x] : trainers)
     result.trainers.push_back(x);
-  result.seconds_left = seconds_left(left, trainers.size());
+  result.seconds_left
+    = seconds_left(left, static_cast<double>(trainers.size()));
   return result;
 }
 

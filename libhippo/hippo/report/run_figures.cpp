@@ -94,8 +94,17 @@ double idle_seconds(double wall_seconds, std::size_t trainers,
                          - device_seconds);
 }
 
+void work_left::set_shares(const merge_figures& x) {
+  unique_share_to_come = 1 / ratio(x.asked_steps, x.unique_steps);
+  const auto asked = x.asked_steps - std::min(x.delivered_steps, x.asked_steps);
+  const auto unique
+    = x.unique_steps - std::min(x.unique_delivered_steps, x.unique_steps);
+  unique_share
+    = asked > 0 && unique > 0 ? 1 / ratio(asked, unique) : unique_share_to_come;
+}
+
 std::optional<double> seconds_left(const std::vector<work_left>& studies,
-                                   std::size_t trainers) {
+                                   double trainers) {
   double now = 0; // of what is asked for, in seconds of a trainer
   double all = 0;
   double running = 0;
@@ -103,10 +112,8 @@ std::optional<double> seconds_left(const std::vector<work_left>& studies,
   double budget = 0;
   for (const auto& x : studies) {
     const auto waiting = static_cast<double>(x.waiting_steps);
-    const auto to_come = static_cast<double>(x.steps_to_come);
-    const auto unique_seconds = x.unique_share * x.step_seconds;
-    now += waiting * unique_seconds;
-    all += (waiting + to_come) * unique_seconds;
+    now += waiting * x.unique_share * x.step_seconds;
+    all += x.trainer_seconds();
     if (x.waiting_steps > 0)
       running = std::max(running,
                          static_cast<double>(x.running) * x.step_seconds);
@@ -115,9 +122,9 @@ std::optional<double> seconds_left(const std::vector<work_left>& studies,
     budget = std::max(budget, x.seconds_max.value_or(
                                 std::numeric_limits<double>::infinity()));
   }
-  if (all <= 0 || trainers == 0)
+  if (all <= 0 || trainers <= 0)
     return std::nullopt;
-  const auto each = 1 / static_cast<double>(trainers);
+  const auto each = 1 / trainers;
   return std::min(
     budget, std::max(all * each, std::max(now * each, running) + longest));
 }

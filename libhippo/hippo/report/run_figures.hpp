@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/plan/search_plan.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/tree/overview.hpp"
 
@@ -93,18 +94,31 @@ struct work_left {
   std::uint64_t steps_to_come = 0;
   step_t longest_to_come = 0;
   double unique_share = 1; ///< of what is asked for, what merging leaves
+  double unique_share_to_come = 1; ///< of what is expected, likewise
   step_t running = 0;      ///< the longest rest of what is being trained
   double step_seconds = 0; ///< mean time of a step; 0: unknown
   std::optional<double> seconds_max{}; ///< that its budget leaves it
+
+  /// What all of it takes one trainer.
+  [[nodiscard]] double trainer_seconds() const {
+    return (static_cast<double>(waiting_steps) * unique_share
+            + static_cast<double>(steps_to_come) * unique_share_to_come)
+           * step_seconds;
+  }
+
+  /// Sets what merging leaves, from what is known of the plan. Of what trials
+  /// wait for less is shared than of what they have: they part on their way.
+  void set_shares(const merge_figures& x);
 };
 
 /// Estimates how long the rest takes: that of all the work if all trainers have
 /// some to the end, but no less than what comes one after the other, and no
 /// more than the budgets leave.
+/// @param trainers how many they have on the mean
 /// @returns seconds; nothing if there is nothing left that is known, or nobody
 ///          to train it
 std::optional<double> seconds_left(const std::vector<work_left>& studies,
-                                   std::size_t trainers);
+                                   double trainers);
 
 /// Says which study has nothing to show because all of its trials failed.
 /// @returns nothing if every study has something, `errc::training_failed` else

@@ -18,6 +18,7 @@ namespace hippo {
 struct study_status {
   study_id id{};
   std::string name;
+  std::string workload_key;
   study_phase state = study_phase::running;
   std::string reason; ///< why it is in that state; empty: nothing is odd
   double weight = 1;

@@ -630,6 +630,7 @@ study_status study_core::status(moment now) const {
   study_status result;
   result.id = stored.id;
   result.name = stored.name;
+  result.workload_key = key_of(options_.spec.workload);
   result.state = stored.state;
   result.reason = stored.reason;
   result.weight = stored.weight;
