@@ -98,6 +98,31 @@ TEST(Measure, CoversEveryValueThatAffectsTheTimeOfAStep) {
   EXPECT_EQ(x->checkpoint_bytes, 5u);
 }
 
+/// Takes 10 ms for a step, and 5 s for every fourth call.
+class disturbed final : public workload {
+public:
+  double time = 0;
+  int calls = 0;
+
+  void init() override {}
+  void train(const configuration&, step_t from, step_t to) override {
+    time += static_cast<double>(to - from) * 0.01 + (++calls % 4 == 0 ? 5 : 0);
+  }
+  metrics evaluate() override { return {{"accuracy", 0.5}}; }
+  std::string save() override { return "1"; }
+  void load(const std::string&) override {}
+};
+
+TEST(Measure, WhatDisturbsShortStepsDoesNotMatter) {
+  disturbed work;
+  work.calls = 1; // the first part that is counted is undisturbed
+  const auto x = measure(study_with("  lr: 0.1\n"), described(), 2, work,
+                         [&work] { return work.time; },
+                         [](const std::string&) {});
+  ASSERT_TRUE(x) << x.failure().message;
+  EXPECT_NEAR(x->steps[0].times.at(0).second, 0.01, 1e-9);
+}
+
 TEST(Measure, OfManyValuesItTakesSome) {
   toy work;
   const auto x

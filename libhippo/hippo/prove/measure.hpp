@@ -40,7 +40,8 @@ struct measured_training {
 /// evenly among them), all others being as in its first trial; evaluates, saves
 /// and loads once more than is counted.
 /// @param descriptor of the study's workload
-/// @param steps that are counted each time, at least 1; one more goes before
+/// @param steps that are counted each time, at least 1, and more of short ones;
+///              one more goes before
 /// @param now the time in seconds, from any beginning
 /// @param tell is called with what is measured next
 /// @returns the times, or what the workload threw as `errc::training_failed`
