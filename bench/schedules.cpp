@@ -79,7 +79,8 @@ struct measurement {
 
 // -- ResNet-56 ----------------------------------------------------------------
 
-const std::string schedules = R"(
+/// What both spaces of schedules begin with.
+const std::string head_of_study = R"(
 study: schedules
 workload: {name: resnet56-cifar10, seed: 1}
 objective: {metric: val_accuracy, direction: maximize, every: 15}
@@ -87,6 +88,9 @@ steps: {max: 120}
 space:
   lr:
     choice:
+)";
+
+const std::string schedules = head_of_study + R"(
       - constant: {choice: &rates [0.2, 0.1, 0.05, 0.02]}
       - multistep: {initial: {choice: *rates}, gamma: {choice: [0.1, 0.2, 0.3]},
                     milestones: [{choice: [30, 45, 60]},
@@ -112,14 +116,7 @@ space:
   cutout: {choice: [16, 8, {piecewise: [[0, 16], [80, 8]]}]}
 )";
 
-const std::string ranges = R"(
-study: ranges
-workload: {name: resnet56-cifar10, seed: 1}
-objective: {metric: val_accuracy, direction: maximize, every: 15}
-steps: {max: 120}
-space:
-  lr:
-    choice:
+const std::string ranges = head_of_study + R"(
       - multistep: {initial: {log_uniform: [0.005, 1]},
                     gamma: {log_uniform: [0.05, 0.5]},
                     milestones: [{choice: [30, 45, 60]},

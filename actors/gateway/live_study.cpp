@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-
 namespace hippo {
 
 namespace {
@@ -67,13 +66,10 @@ std::string needed_for(const outlook& x, double deadline_left,
 } // namespace
 
 void look_ahead(live_view& x) {
-  std::vector<study_status> studies;
-  for (const auto& kvp : x.studies)
-    studies.push_back(kvp.second);
   std::map<std::string, const merger_status*> plans;
   for (const auto& [key, place] : x.merger_of)
     plans.emplace(key, &x.mergers[place]);
-  x.ahead = outlooks_of(studies, plans, x.pool.trainers);
+  x.ahead = outlooks_of(x.studies, plans, x.pool.trainers);
 }
 
 live_study_view live_view_of(study_view x, const live_view& live) {

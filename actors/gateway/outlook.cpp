@@ -28,7 +28,7 @@ outlook outlook_of(const study_status& study, const merger_status& plan) {
 } // namespace
 
 std::map<study_id, outlook>
-outlooks_of(const std::vector<study_status>& studies,
+outlooks_of(const std::map<study_id, study_status>& studies,
             const std::map<std::string, const merger_status*>& plans,
             const std::vector<trainer_record>& trainers) {
   struct share {
@@ -38,11 +38,11 @@ outlooks_of(const std::vector<study_status>& studies,
   };
   std::map<study_id, outlook> result;
   std::vector<share> shares;
-  for (const auto& x : studies) {
+  for (const auto& [id, x] : studies) {
     const auto plan = plans.find(x.workload_key);
     if (x.state != study_phase::running || plan == plans.end())
       continue;
-    auto& ahead = result[x.id] = outlook_of(x, *plan->second);
+    auto& ahead = result[id] = outlook_of(x, *plan->second);
     shares.push_back({&ahead, ahead.left.trainer_seconds(), x.weight});
   }
   const auto there = std::ranges::count_if(trainers, [](const auto& x) {

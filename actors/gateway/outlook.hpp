@@ -46,7 +46,7 @@ struct outlook {
 /// @param plans by workload key; of a study without one nothing is known
 /// @complexity O(studies^2 + studies * leases)
 std::map<study_id, outlook>
-outlooks_of(const std::vector<study_status>& studies,
+outlooks_of(const std::map<study_id, study_status>& studies,
             const std::map<std::string, const merger_status*>& plans,
             const std::vector<trainer_record>& trainers);
 

@@ -39,20 +39,18 @@ void estimate_watch::look(service& actors, double now) {
   std::map<std::string, const merger_status*> by_key;
   for (const auto& [key, plan] : plans)
     by_key.emplace(key, &plan);
-  std::vector<study_status> studies;
+  std::map<study_id, study_status> studies;
   for (const auto& x : known.studies) {
     if (x.ended && ended_.insert(x.name).second)
       told_.push_back({now, x.name, 0});
     if (x.ended)
       continue;
     if (auto study = actors.ask<study_status>(x.handle, status_atom::value))
-      studies.push_back(std::move(*study));
+      studies.emplace(x.id, std::move(*study));
   }
-  const auto ahead = outlooks_of(studies, by_key, pool->trainers);
-  for (const auto& x : studies)
-    if (const auto i = ahead.find(x.id); i != ahead.end())
-      if (const auto left = i->second.seconds(i->second.at_hand()))
-        told_.push_back({now, x.name, *left});
+  for (const auto& [id, x] : outlooks_of(studies, by_key, pool->trainers))
+    if (const auto left = x.seconds(x.at_hand()))
+      told_.push_back({now, studies.at(id).name, *left});
 }
 
 expected<std::monostate>

@@ -12,8 +12,7 @@ import statistics
 from harness import ROOT, Result, Row
 from suite import studies
 
-DEMO = [ROOT / "examples" / "fashion-mnist" / name
-        for name in ("lr-schedules.yaml", "lr-and-batch.yaml")]
+DEMO = ["lr-schedules.yaml", "lr-and-batch.yaml"]
 NETWORKS = ["mlp", "cnn", "resnet"]
 THREADS = [1, 2]
 STUDY = """\
@@ -26,12 +25,12 @@ objective: {{metric: val_accuracy, every: 1}}
 steps: {{max: 2}}
 space:
   lr: 0.1
-  batch_size: {{choice: {sizes}}}
+  batch_size: {{choice: [32, 64, 128, 256]}}
 """
 
 
 def run(bench):
-    paths = small_demo(bench) if bench.quick else DEMO
+    paths = studies.files(bench, DEMO, ROOT / "examples" / "fashion-mnist")
     pairs = [previewed(bench, paths) for _ in range(bench.rounds)]
     rows = [error_row(f"the demo: {what}", [error(x[key], y[key])
                                             for x, y in pairs], aim)
@@ -40,9 +39,11 @@ def run(bench):
     found = bench.json([bench.program("step_times"), *profiles(bench)])
     batches = errors(found["batches"])
     whole = errors(found["profiles"])
-    rows += [error_row("a batch size left out: mean", [mean(batches)], 20),
+    rows += [error_row("a batch size left out: mean",
+                       [statistics.fmean(batches)], 20),
              error_row("a batch size left out: largest", [max(batches)]),
-             error_row("a workload left out on a kind: mean", [mean(whole)]),
+             error_row("a workload left out on a kind: mean",
+                       [statistics.fmean(whole)]),
              error_row("a workload left out on a kind: largest", [max(whole)])]
     notes = ["What was previewed and what the run then took, in seconds: "
              + "; ".join(f"{what} {x[key]:.1f} and {y[key]:.1f}"
@@ -67,23 +68,9 @@ def errors(predictions):
     return [error(x["predicted"], x["measured"]) for x in predictions]
 
 
-def mean(values):
-    return statistics.fmean(values)
-
-
 def inside(predictions):
     return sum(1 / (1 + x["margin"]) <= x["measured"] / x["predicted"]
                <= 1 + x["margin"] for x in predictions)
-
-
-def small_demo(bench):
-    result = []
-    for path in DEMO:
-        text = path.read_text().replace("train: 8000", "train: 1000")
-        small = bench.scratch / path.name
-        small.write_text(text.replace("validation: 2000", "validation: 500"))
-        result.append(small)
-    return result
 
 
 def previewed(bench, paths):
@@ -105,7 +92,7 @@ def profiles(bench):
     result = []
     for name in NETWORKS[:2] if bench.quick else NETWORKS:
         study = bench.scratch / f"{name}.yaml"
-        study.write_text(STUDY.format(name=name, sizes=[32, 64, 128, 256]))
+        study.write_text(STUDY.format(name=name))
         for threads in THREADS:
             result.append(bench.scratch / f"{name}-{threads}.yaml")
             bench.output([bench.program("hippo"), "profile", study, "--threads",

@@ -52,12 +52,12 @@ class Outcome:
                        self.epochs + other.epochs, self.improvements + later)
 
 
-def files(bench, names):
-    """Returns the paths of studies of bench/studies, small ones if quick."""
+def files(bench, names, folder=STUDIES):
+    """Returns the paths of studies of a folder, small ones if quick."""
     if not bench.quick:
-        return [STUDIES / name for name in names]
+        return [folder / name for name in names]
     for name in names:
-        text = (STUDIES / name).read_text()
+        text = (folder / name).read_text()
         text = re.sub(r"train: \d+", "train: 1000", text)
         text = re.sub(r"validation: \d+", "validation: 500", text)
         text = re.sub(r"trials: \d+", "trials: 6", text)

@@ -46,9 +46,9 @@ private:
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, add_checkpoint, remove_checkpoint, add_evicted,
-      forget_evicted, add_output,
-      forget_outputs, save_study, save_trial, save_front, add_event,
-      add_trained, save_timing, add_served, set_generation;
+      forget_evicted, add_output, forget_outputs, save_study, save_trial,
+      save_front, add_event, add_trained, save_timing, add_served,
+      set_generation;
   };
 
   state_writer(const std::string& path, sql_database database,
