@@ -65,6 +65,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   auto* measure_study = app.add_option(
     "--measure", opts.measure,
     "Print how long training of this study takes, as a profile, and exit");
+  app.add_flag("--repeat", opts.repeat,
+               "With --measure: again and again until this is ended, as load "
+               "beside one that measures")
+    ->needs(measure_study);
   app.add_option("--steps", opts.proof.steps,
                  "How far to train for --prove and --measure")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))

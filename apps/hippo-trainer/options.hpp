@@ -30,6 +30,7 @@ struct trainer_options {
   std::string check; ///< file of a study, perhaps with its code
   std::string prove; ///< likewise
   std::string measure; ///< likewise
+  bool repeat = false; ///< measure until somebody ends this
   proof_options proof;
   std::string python = "python3"; ///< for studies that name none
   bool no_code = false;           ///< run nothing that studies bring

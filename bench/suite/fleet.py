@@ -77,8 +77,8 @@ def previewed(bench, paths):
     """Returns what the run of these studies is said to take, and what it does.
     """
     profile = bench.scratch / "profile.yaml"
-    bench.output([bench.program("hippo"), "profile", paths[0], "--out",
-                  profile])
+    bench.output([bench.program("hippo"), "profile", paths[0], "--trainers",
+                  "2", "--out", profile])
     told = json.loads(bench.output(
         [bench.program("hippo"), "preview", *paths, "--trainers", "2",
          "--profile", profile, "--format", "json"]))

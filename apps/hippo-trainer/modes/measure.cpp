@@ -25,10 +25,17 @@ int measure_study(const trainer_options& opts, const device_entry& device) {
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
   };
-  const auto found = measure(*study, descriptor, opts.proof.steps, *made->work,
-                             now, [](const std::string& what) {
-                               std::cerr << "measures " << what << '\n';
-                             });
+  bool told = false;
+  const auto tell = [&](const std::string& what) {
+    if (!opts.repeat || !told)
+      std::cerr << "measures " << what << '\n';
+    told = true;
+  };
+  auto found = measure(*study, descriptor, opts.proof.steps, *made->work, now,
+                       tell);
+  while (found && opts.repeat)
+    found = measure(*study, descriptor, opts.proof.steps, *made->work, now,
+                    tell);
   if (!found)
     return fail(found.failure(), exit_failed);
   std::cout << profile_text(*found, descriptor, device.info.kind)

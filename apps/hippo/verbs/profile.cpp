@@ -1,8 +1,15 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "child_process.hpp"
 #include "common_options.hpp"
@@ -24,7 +31,43 @@ struct profile_arguments {
   std::string out; ///< file; empty: stdout
   std::string device = "cpu";
   unsigned threads = 1;
+  unsigned trainers = 1;
   step_t steps = 2;
+};
+
+/// A trainer that trains, until this ends, beside the one that measures: on a
+/// machine that they share, each takes longer.
+class companion {
+public:
+  explicit companion(unsigned number)
+    : log_("hippo-companion-" + std::to_string(number)) {}
+
+  /// Starts it and waits until it trains.
+  std::optional<error> start(std::vector<std::string> command) {
+    command.insert(command.end(),
+                   {"--repeat", "--parent", std::to_string(::getpid())});
+    auto started = child_process::start(command, log_.path());
+    if (!started)
+      return started.failure();
+    trainer_.emplace(std::move(*started));
+    while (trainer_->last_words(1).empty() && !trainer_->ended())
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    return trouble();
+  }
+
+  /// Returns why what was measured beside it counts for nothing, if so.
+  std::optional<error> trouble() {
+    const auto end = trainer_->ended();
+    if (!end)
+      return std::nullopt;
+    return error{errc::training_failed,
+                 "a trainer beside the one that measures has ended (" + *end
+                   + "):\n" + trainer_->last_words(5)};
+  }
+
+private:
+  temporary_file log_;
+  std::optional<child_process> trainer_;
 };
 
 /// Lets a trainer measure how long a study's training takes here.
@@ -40,6 +83,10 @@ expected<std::string> measured(const profile_arguments& x,
                  {"--measure", text.path(), "--steps", std::to_string(x.steps),
                   "--device", x.device, "--threads",
                   std::to_string(x.threads)});
+  std::deque<companion> others;
+  for (unsigned i = 1; i < x.trainers; ++i)
+    if (const auto why = others.emplace_back(i).start(command))
+      return *why;
   const auto done = run_program(command);
   if (!done)
     return done.failure();
@@ -48,11 +95,21 @@ expected<std::string> measured(const profile_arguments& x,
     return {errc::training_failed, done->exit_code < 0
                                      ? "the trainer program crashed"
                                      : "nothing could be measured"};
+  for (auto& other : others)
+    if (const auto why = other.trouble())
+      return *why;
   return done->out;
 }
 
 /// @returns the exit code
 int profile(const profile_arguments& x) {
+  if (x.trainers > 1 && x.device != "cpu")
+    return fail({errc::invalid_argument,
+                 "--trainers " + std::to_string(x.trainers) + " with --device "
+                   + x.device
+                   + ": trainers share a CPU, but each has a GPU of its own; "
+                     "leave --trainers out"},
+                exit_bad_input);
   const auto sources = read_sources({x.file});
   if (!sources)
     return fail(sources.failure(), exit_bad_input);
@@ -93,6 +150,11 @@ void add_profile(verb_table& verbs) {
     ->check(check_device_name)
     ->capture_default_str();
   verb->add_option("--threads", x->threads, "Threads that a CPU trains with")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+  verb->add_option("--trainers", x->trainers,
+                   "How many trainers will share the CPU: so many train while "
+                   "one measures")
     ->check(CLI::Range(1u, trainers_max))
     ->capture_default_str();
   verb
