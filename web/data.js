@@ -117,20 +117,24 @@ export class History {
     return changed;
   }
 
-  /** Reads what was measured of a metric beside the objective, up to the last
-   * result that is known. */
-  async readMetric(ask, name) {
+  /** The same trials by a metric beside the objective, of which it reads what
+   * was measured. @returns what panels look at of a History */
+  async by(ask, name, maximize) {
     if (!this.others.has(name))
       this.others.set(name, {next: 0, value: [], curves: new Map(),
-        reading: null});
+        best: new Map(), reading: null});
     const to = this.others.get(name);
-    to.reading ??= this.#readOther(ask, name, to).finally(() => {
+    to.reading ??= this.#readOther(ask, name, maximize, to).finally(() => {
       to.reading = null;
     });
     await to.reading;
+    return {varying: this.varying, curves: to.curves,
+      results: {...this.results, value: to.value},
+      rows: this.rows.map(x => ({...x, value: null, step: null,
+        ...to.best.get(x.trial)}))};
   }
 
-  async #readOther(ask, name, to) {
+  async #readOther(ask, name, maximize, to) {
     const {trial, step} = this.results;
     while (to.value.length < trial.length) {
       const part = await ask(`${this.path}/curves?metric=${
@@ -140,13 +144,12 @@ export class History {
       for (const value of column(part.value)) {
         const i = to.value.push(value) - 1;
         addTo(to.curves, trial[i], step[i], value);
+        if (value === null) continue;
+        const best = to.best.get(trial[i])?.value;
+        if (best === undefined || (maximize ? value > best : value < best))
+          to.best.set(trial[i], {value, step: step[i]});
       }
     }
-  }
-
-  /** @returns trial -> {step: [], value: []}, as far as it was read */
-  curvesOf(name) {
-    return this.others.get(name)?.curves ?? this.curves;
   }
 
   #trials(table) {

@@ -12,16 +12,18 @@ const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
 const number = (name, label = name) => ({name, label, number: true});
 
 /** The columns of a table of trials.
+ * @param metric whose best value it has
  * @param courses the Schedules that are drawn in it, if any
  * @param failed whether it says why trials have failed
  * @param chosen and how their values were chosen */
-export function trialColumns(id, names, {courses, failed, chosen} = {}) {
+export function trialColumns(id, metric, names,
+  {courses, failed, chosen} = {}) {
   return [
     {...number("trial"), cell: x => element("a",
       {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
     {name: "state", label: "state", cell: x => element("span",
       {class: `state ${x.state}`}, x.state)},
-    {...number("value", "best"), cell: x => shown(x.value, 6)},
+    {...number("value", `best ${metric}`), cell: x => shown(x.value, 6)},
     number("step", "at step"), number("steps"), number("asked"),
     number("shared"), ...names.map(name => ({name: `param ${name}`, label: name,
       key: x => x.params[name], cell: x => courses?.picture(name, x.trial,
@@ -44,7 +46,7 @@ export function parallelPanel(id, hear) {
   const card = panel("Hyper-parameters", {chart: chart.node, wide: true,
     tools: [element("span", {}, "drag along an axis to choose, or use the ",
       "arrow keys; the other charts and the table follow"), clear],
-    columns: () => trialColumns(id, last.history.varying),
+    columns: () => trialColumns(id, last.study.metric, last.history.varying),
     rows: () => last.seen});
   return {node: card.node, set(next, now) {
     last = next;
@@ -64,14 +66,20 @@ export function parallelPanel(id, hear) {
 export function alonePanel(go) {
   const grid = element("div", {class: "several"});
   const charts = new Map();
-  let last = null;
+  let last = null, metric = null;
   const card = panel("One at a time", {chart: grid, wide: true,
-    columns: () => trialColumns(last.id, last.history.varying),
+    columns: () => trialColumns(last.id, last.study.metric,
+      last.history.varying),
     rows: () => last.seen});
   return {node: card.node, set(next, now) {
     last = next;
     const {study, history, seen, rank} = next;
     const names = history.varying.slice(0, ALONE_MAX);
+    if (metric !== study.metric) {
+      charts.clear(); // their names say it
+      grid.replaceChildren();
+    }
+    metric = study.metric;
     card.node.hidden = !names.length;
     card.note(history.varying.length > ALONE_MAX
       ? `the first ${ALONE_MAX} of ${history.varying.length}` : "");
@@ -105,7 +113,8 @@ export function pairPanel(go) {
     element("i", {class: "ramp"}), "worst to best");
   const card = panel("Two together", {chart: chart.node, wide: true,
     tools: [xs.node, ys.node, how.node, legend],
-    columns: () => trialColumns(last.id, [xs.value, ys.value]),
+    columns: () => trialColumns(last.id, last.study.metric,
+      [xs.value, ys.value]),
     rows: () => last.seen});
   function draw(now = false) {
     const {study, seen, rank} = last;
@@ -153,11 +162,13 @@ export function commonPanel(id) {
   ], {label: "Importance of hyper-parameters"});
   const card = panel("What the best have in common", {chart: grid.node});
   return {node: card.node,
-    /** @returns its rows, or null if nothing can be said */
-    async set(ask) {
+    /** @param metric whose best; none: the objective
+     * @returns its rows, or null if nothing can be said */
+    async set(ask, metric = "") {
       let found = null, why = "";
       try {
-        found = await ask(`api/studies/${id}/importance`);
+        found = await ask(`api/studies/${id}/importance${metric
+          ? `?metric=${encodeURIComponent(metric)}` : ""}`);
       } catch (refused) {
         if (!(refused instanceof Refused)) throw refused;
         why = refused.message.replace(/^\w+: /, "");

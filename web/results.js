@@ -37,7 +37,7 @@ export function bestPanel() {
       at = over.value === "seconds" ? seconds[i]
         : over.value === "trials" ? reached.size
           : over.value === "steps" ? trained : trained * study.step_seconds;
-      const v = value[i];
+      const v = value[i] ?? null;
       if (v === null || (found !== null && (maximize ? v <= found
         : v >= found))) continue;
       found = v;
@@ -94,45 +94,30 @@ function rungsOf(history) {
     .sort((a, b) => a[0] - b[0]);
 }
 
-/** Learning curves of the trials that are chosen.
- * set(it, now, ask): without `ask` only the objective can be seen */
+/** Learning curves of the trials that are chosen. */
 export function curvesPanel(go) {
   const chart = lines("Learning curves", {onPick: s => go(s.trial),
     xWord: "step"});
-  let last = null, reader = null, shownMetric = "";
+  let last = null;
   const redraw = () => draw(true);
-  const metric = choice("metric", [], () => show(true).catch(why => {
-    if (!(why instanceof Refused)) throw why;
-    card.note(why.message);
-  }));
   const logX = check("log steps", redraw), logY = check("log values", redraw);
   const slider = element("input", {type: "range", min: 0, max: .95, step: .05,
     value: 0});
   slider.addEventListener("input", redraw);
   const rung = choice("of", [], redraw);
   const card = panel("Learning curves", {chart: chart.node,
-    tools: [metric.node, rung.node, logX.node, logY.node,
+    tools: [rung.node, logX.node, logY.node,
       element("label", {}, "smoothing ", slider)],
     columns: () => [number("trial"), number("step"),
-      number("value", shownMetric)],
+      number("value", last.study.metric)],
     rows: () => last.seen.slice(0, CURVES_MAX).flatMap(x => {
-      const curve = last.history.curvesOf(shownMetric).get(x.trial);
+      const curve = last.history.curves.get(x.trial);
       return curve ? curve.step.map((step, i) => ({trial: x.trial, step,
         value: curve.value[i]})) : [];
     })});
-  /** Reads the metric that was chosen, if it is not the objective. */
-  async function show(now) {
-    const {study, history} = last;
-    metric.node.hidden = !reader || history.metrics.length < 2;
-    metric.offer(history.metrics.map(x => [x, x]), study.metric);
-    const wanted = metric.node.hidden ? study.metric : metric.value;
-    if (wanted !== study.metric) await history.readMetric(reader, wanted);
-    shownMetric = wanted;
-    draw(now);
-  }
   function draw(now = false) {
     const {study, history, seen, what} = last;
-    const rungs = rungsOf(history), curves = history.curvesOf(shownMetric);
+    const rungs = rungsOf(history);
     rung.node.hidden = !rungs.length;
     rung.offer([["", "all trials"], ...rungs.map(([step, count]) =>
       [String(step), `the ${shown(count)} at step ${shown(step)}`])]);
@@ -152,7 +137,7 @@ export function curvesPanel(go) {
     const weight = Number(slider.value);
     const shade = ranks(some.map(valueOf), study.direction === "maximize");
     chart.set(some.map(x => {
-      const all = curves.get(x.trial) ?? {step: [], value: []};
+      const all = history.curves.get(x.trial);
       const curve = at === null ? all : {step: all.step.slice(0,
         place(x) + 1), value: all.value.slice(0, place(x) + 1)};
       return {trial: x.trial, get name() {
@@ -160,18 +145,16 @@ export function curvesPanel(go) {
       }, x: curve.step, y: smooth(curve.value, weight),
       colour: some.length > 1 ? scale(shade(valueOf(x))) : colour("--accent"),
       faint: some.length > 100 && !(shade(valueOf(x)) > .9)};
-    }), {xLabel: "step", yLabel: shownMetric, logX: logX.on, logY: logY.on},
+    }), {xLabel: "step", yLabel: study.metric, logX: logX.on, logY: logY.on},
     now);
     card.note(`${shown((at === null ? seen : drawn).length)} of ${
       shown(history.rows.length)} trials${
-      some.length === CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : ""}${
-      shownMetric === study.metric ? "" : `, coloured by ${study.metric}`}`);
+      some.length === CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : ""}`);
     card.refresh();
   }
-  return {node: card.node, set(next, now, ask = null) {
+  return {node: card.node, set(next, now) {
     last = next;
-    reader = ask;
-    return show(now);
+    draw(now);
   }};
 }
 
@@ -201,7 +184,7 @@ const small = /loss|error|time|seconds|latency|size|bytes|params|cost/i;
 
 /** What a study wants of its metrics: its own directions and constraints, and a
  * guess by the name of what it does not speak of. */
-function wishes(study) {
+export function wishes(study) {
   const goals = new Map((study.front?.goals ?? [study]).map(x =>
     [x.metric, x.direction]));
   const limits = (study.front?.constraints ?? []).map(text => {

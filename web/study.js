@@ -1,10 +1,12 @@
 // A study: its results, hyper-parameters, tree and trials.
 import {ago, element, ranks, renew, shown, span} from "./base.js";
+import {choice} from "./charts.js";
 import {History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
 import {paced, whileSeen} from "./panel.js";
-import {bestPanel, curvesPanel, frontPanel, spreadPanel} from "./results.js";
+import {bestPanel, curvesPanel, frontPanel, spreadPanel, wishes} from
+  "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
 import {costs, figures, isOfSeveral, mergeRate, percent, progress, state,
   wanted, workFor} from "./studies.js";
@@ -69,6 +71,10 @@ export function studyView(id, act) {
   });
   const alone = alonePanel(go), pair = pairPanel(go), tree = treePanel(id);
   const courses = new Schedules(), schedules = schedulesPanel(go);
+  // By which all but the front and the tree is looked at.
+  const metric = choice("metric", [], () =>
+    many.clear()); // a brush on the axis of the one before means nothing now
+  const betterSaid = element("span");
   const search = element("input", {type: "search", size: 34,
     "aria-describedby": "search-said",
     placeholder: "state=complete lr<0.01 best>0.9"});
@@ -92,21 +98,30 @@ export function studyView(id, act) {
     nodesOf = of;
     showTree();
   }, {rest: TREE_REST});
-  const readFront = paced(() => front.read(last.it, last.ask),
+  const ofAll = () => ({...last.it, study: last.study});
+  const readFront = paced(() => front.read(ofAll(), last.ask),
     {pause: FRONT_PAUSE});
-  const readCommon = paced(async () => {
-    const found = await common.set(last.ask);
-    important = found?.map(x => x.parameter).filter(x =>
-      history.varying.includes(x)) ?? null;
-    if (important && important.length < 2) important = null;
-  }, {pause: IMPORTANCE_PAUSE});
+  let reading = null, commonOf = null;
+  /** Asks at once what the best have in common by another metric. */
+  function readCommon() {
+    const of = metric.value;
+    if (of !== commonOf) reading = paced(async () => {
+      const found = metric.value === of ? await common.set(last.ask, of) : null;
+      if (metric.value !== of) return;
+      important = found?.map(x => x.parameter).filter(x =>
+        history.varying.includes(x)) ?? null;
+      if (important && important.length < 2) important = null;
+    }, {pause: IMPORTANCE_PAUSE});
+    commonOf = of;
+    return reading();
+  }
   const readCourses = paced(async () => // two cards show them
     courses.set(await last.ask(`api/studies/${id}/schedules`)));
 
   /** How each card is drawn; `now`: somebody has asked for it. */
   const draws = new Map([
-    ...[best, spread, many, alone].map(x => [x, now => x.set(last.it, now)]),
-    [curves, now => curves.set(last.it, now, last.ask)],
+    ...[best, curves, spread, many, alone].map(x =>
+      [x, now => x.set(last.it, now)]),
     [pair, async now => {
       await readCommon();
       pair.set({...last.it, important}, now);
@@ -117,17 +132,18 @@ export function studyView(id, act) {
     }],
     [trials, async () => {
       await readCourses();
-      const some = [...history.varying, last.it.failed, last.it.chosen]
-        .join("\n");
+      const some = [...history.varying, last.it.failed, last.it.chosen,
+        last.it.study.metric].join("\n");
       if (shape !== some) {
         shape = some;
-        rows = table(trialColumns(id, history.varying, {courses, ...last.it}),
+        rows = table(trialColumns(id, last.it.study.metric, history.varying,
+          {courses, ...last.it}),
           {label: "Trials", id: "trial"});
         grid.replaceChildren(rows.node);
       }
       rows.set(last.it.seen);
     }],
-    [front, now => now ? front.set(last.it, now) : readFront()],
+    [front, now => now ? front.set(ofAll(), now) : readFront()],
     [common, readCommon],
     [tree, async () => {
       if (nodesOf !== history.changes) await readTree();
@@ -153,12 +169,27 @@ export function studyView(id, act) {
     });
     return button;
   }));
+  jump.append(metric.node, betterSaid);
   const node = element("div", {}, head, jump, body);
 
-  function draw(now = false) {
-    const seen = history.rows.filter((x, i) => (!brushed || brushed.has(i))
+  /** The study and its history by the metric that was chosen. */
+  async function judged() {
+    const {study, ask} = last;
+    metric.node.hidden = history.metrics.length < 2;
+    metric.offer(history.metrics.map(x => [x, x]), study.metric);
+    const name = metric.value, wanted = wishes(study);
+    betterSaid.textContent = !name || wanted.knows(name) ? ""
+      : `${wanted.up(name) ? "more" : "less"} is taken as better`;
+    if (!name || name === study.metric) return [study, history];
+    const maximize = wanted.up(name);
+    return [{...study, metric: name, direction: maximize ? "maximize"
+      : "minimize"}, await history.by(ask, name, maximize)];
+  }
+  async function draw(now = false) {
+    const [study, by] = await judged();
+    const seen = by.rows.filter((x, i) => (!brushed || brushed.has(i))
       && filter(x));
-    last.it = look(last.study, history, seen);
+    last.it = look(study, by, seen);
     return Promise.all([...draws].map(([card, f]) => later.get(card)(
       () => f(now), now)));
   }

@@ -380,7 +380,7 @@ class Browser(unittest.TestCase):
         expect(rows).to_have_count(9 + 1)
         # The first click on a number's head puts the largest above.
         heads = trials.get_by_role("columnheader")
-        trials.get_by_role("button", name="best", exact=True).click()
+        trials.get_by_role("button", name="best value").click()
         expect(heads.nth(2)).to_have_attribute("aria-sort", "descending")
         cells = trials.locator("tbody tr td:nth-child(3)").all_inner_texts()
         values = [float(x) for x in cells if x not in ("", "–")]
@@ -395,6 +395,14 @@ class Browser(unittest.TestCase):
         expect(rows).to_have_count(3 + 1)
         page.get_by_role("button", name="Show all trials").click()
         expect(rows).to_have_count(9 + 1)
+        # Of a metric that is no goal the page says what it takes as better.
+        page.get_by_label("metric").select_option("size")
+        expect(page.get_by_text(
+            "less is taken as better", exact=True)).to_be_visible()
+        expect(trials.get_by_role("button", name="best size")).to_be_visible()
+        expect(page.get_by_text("'size' is no goal of study")).to_be_visible()
+        page.get_by_label("metric").select_option("value")
+        expect(trials.get_by_role("button", name="best value")).to_be_visible()
         # A trial that failed says why, and where it parted from others.
         rows.filter(has_text=re.compile("FAILED")).first.get_by_role(
             "link").click()
@@ -471,14 +479,13 @@ class Browser(unittest.TestCase):
                  if row.split("\t")[4:5] == ["yes"]}
         self.assertEqual({(str(x["trial"]), str(x["step"]))
                           for x in front["points"]}, shown)
-        # Another metric's curves, if somebody wants to see them.
+        # All by another metric, if somebody wants to see it so.
         card = page.locator("section").filter(has=page.get_by_role(
             "heading", name="Learning curves"))
         card.scroll_into_view_if_needed()
         expect(card.locator("svg")).to_contain_text("value")
-        card.get_by_label("metric").select_option("size")
+        page.get_by_label("metric").select_option("size")
         expect(card.locator("svg")).to_contain_text("size")
-        expect(card).to_contain_text("coloured by value")
         card.get_by_text("As a table").click()
         rows = page.get_by_role("region", name="Learning curves, as a table")
         heads = rows.get_by_role("columnheader")
@@ -490,6 +497,22 @@ class Browser(unittest.TestCase):
             "row").nth(1).inner_text().split("\t"))
         i = list(zip(curves["trial"], curves["step"])).index((trial, step))
         self.assertAlmostEqual(curves["value"][i], size, 3)
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        best = {}
+        for no, value in zip(curves["trial"], curves["value"]):
+            best[no] = max(value, best.get(no, value))
+        row = trials.get_by_role("row").nth(1).get_by_role("cell")
+        no = int(row.nth(0).inner_text())
+        self.assertAlmostEqual(best[no], float(row.nth(2).inner_text()), 4)
+        for name in "One at a time", "Distribution of values", "Best value":
+            card = page.locator("section").filter(has=page.get_by_role(
+                "heading", name=name, exact=True))
+            card.scroll_into_view_if_needed()
+            expect(card.locator("svg").first).to_contain_text("size")
+        common = page.locator("section").filter(has=page.get_by_role(
+            "heading", name="What the best have in common"))
+        common.scroll_into_view_if_needed()
+        expect(common).to_contain_text("trials with size at step 2")
         # How its sampler came to its values, as `hippo trials` has it.
         heads = page.get_by_role("region", name="Trials", exact=True
                                  ).get_by_role("columnheader")
@@ -551,7 +574,7 @@ class Browser(unittest.TestCase):
         expect(link).to_be_focused()
         self.assertEqual(marked, page.evaluate("String(getSelection())"))
         # Nor does a row that goes to another place.
-        trials.get_by_role("button", name="best", exact=True).click()
+        trials.get_by_role("button", name="best value").click()
         link.focus()
         self.change("UPDATE trials SET best_value = 99 WHERE trial = 4;")
         expect(trials.get_by_role("cell", name="99", exact=True)
