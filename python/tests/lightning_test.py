@@ -6,6 +6,7 @@ import warnings
 from exact_resume import ExactResume
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters
+from pages_test import block_with
 
 try:
     import torch
@@ -107,6 +108,17 @@ class Training(ExactResume, unittest.TestCase):
         self.assertEqual([], differences(
             dict(net.state_dict()),
             dict(x.state_dict()["trained"]["state_dict"])))
+
+    def test_what_the_page_shows(self):
+        names = {"Net": lambda depth: Net(depth), "Data": Data}
+        exec(block_with("docs/python-workloads.md",
+                        "hippo_hpo.lightning.Workload"), names)
+        x = self.made(names["Digits"])
+        x.train(0, 2, HyperParameters(0, 2, {
+            "lr": LR[:2], "batch_size": SIZE[:2], "depth": [4.0]}))
+        like = self.made()
+        like.train(0, 2, hp(0, 2))
+        self.assertEqual(like.evaluate(), x.evaluate())
 
     def test_errors(self):
         with self.assertRaisesRegex(TypeError, "returns a scheduler"):

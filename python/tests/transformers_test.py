@@ -3,10 +3,12 @@
 import random
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 from exact_resume import ExactResume
 from hippo_hpo.workload import HyperParameters
+from pages_test import block_with
 
 try:
     import torch
@@ -119,6 +121,26 @@ class Training(ExactResume, unittest.TestCase):
                 continue  # no gradient but rounding, as softmax takes it out
             torch.testing.assert_close(value, mine[name], rtol=1e-4,
                                        atol=1e-6, msg=name)
+
+    def test_what_the_page_shows(self):
+        parities = {"train": Parities(20, 1), "validation": Parities(12, 2)}
+        names = {"load": parities.get, "accuracy": accuracy}
+        exec(block_with("docs/python-workloads.md",
+                        "hippo_hpo.transformers.Workload"), names)
+        # A model that is not to be had without a network.
+        small = Example().model_init(lambda name: 8.0).config
+        auto = transformers.AutoModelForSequenceClassification
+        patch = unittest.mock.patch.object(
+            auto, "from_pretrained", lambda name: auto.from_config(small))
+        patch.start()
+        self.addCleanup(patch.stop)
+        x = self.made(names["Sentiment"])
+        x.train(0, 2, HyperParameters(0, 2, {
+            "learning_rate": LR[:2],
+            "per_device_train_batch_size": SIZE[:2]}))
+        self.assertEqual(self.metrics, set(x.evaluate()))
+        with self.assertRaisesRegex(ValueError, "nothing has read lr"):
+            x.train(2, 3, HyperParameters(2, 3, {"lr": [1.0]}))
 
     def test_errors(self):
         with self.assertRaisesRegex(ValueError, "use bf16"):
