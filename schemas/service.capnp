@@ -313,6 +313,8 @@ struct TrainerInfo {
   idleCost @14 :Float64;  # of the rest, since it came
   notice   @15 :Float64;  # seconds of warning before it goes; 0 = unknown, or
                           # none
+  failures @16 :UInt64;   # how often training has failed on it
+  failed   @17 :Text;     # what was said the last time; empty if never
 }
 
 struct LeaseInfo {

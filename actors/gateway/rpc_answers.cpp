@@ -105,6 +105,8 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setWorkCost(cost_of(x.trainer.price, x.trainer.work_seconds));
   to.setIdleCost(cost_of(x.trainer.price, x.trainer.idle_seconds));
   to.setNotice(x.trainer.notice_seconds);
+  to.setFailures(x.trainer.failures);
+  to.setFailed(to_text(x.trainer.failed));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

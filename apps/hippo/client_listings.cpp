@@ -247,7 +247,9 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"work_cost", cell_look::number, any_machine},
                     {"idle_cost", cell_look::number, any_machine},
                     {"unpriced", cell_look::text, any_unpriced},
-                    {"notice", cell_look::number, false}};
+                    {"notice", cell_look::number, false},
+                    {"failures", cell_look::number, false},
+                    {"failed", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
@@ -271,7 +273,8 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            text_or_null(x.sick), text_or_null(x.machine),
                            priced(x.price), priced(x.work_cost),
                            priced(x.idle_cost), text_or_null(x.unpriced),
-                           x.notice_seconds});
+                           x.notice_seconds, x.failures,
+                           text_or_null(x.failed)});
   }
   return result;
 }

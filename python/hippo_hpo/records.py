@@ -221,6 +221,9 @@ class TrainerInfo:
         price: of the trainer and an hour; 0 if it is not known.
         work_cost: of the time for which it was given work.
         idle_cost: of the rest of the time for which it was there.
+        notice_seconds: of warning before it goes; 0 if unknown, or none.
+        failures: how often training has failed on it.
+        failed: what was said the last time; empty if never.
     """
 
     number: int
@@ -237,6 +240,9 @@ class TrainerInfo:
     price: float = 0
     work_cost: float = 0
     idle_cost: float = 0
+    notice_seconds: float = 0
+    failures: int = 0
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -351,7 +357,9 @@ def trainer_info_of(message: Any) -> TrainerInfo:
                        compute_capability=message.computeCapability,
                        sick=message.sick, machine=message.machine,
                        unpriced=message.unpriced, price=message.price,
-                       work_cost=message.workCost, idle_cost=message.idleCost)
+                       work_cost=message.workCost, idle_cost=message.idleCost,
+                       notice_seconds=message.notice,
+                       failures=message.failures, failed=message.failed)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -394,6 +394,7 @@ class Reading(Case):
              "lease": {"running": {"what": "lr 0.1", "at": 3, "to": 9,
                                    "stepsPerSecond": 2.5, "lanes": 4}}},
             {"number": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
+             "notice": 90, "failures": 2, "failed": "no room",
              "lease": {"idle": None}}])
         busy, lost = self.connect(fake).trainers()
         self.assertEqual(hippo.TrainerInfo(
@@ -403,6 +404,8 @@ class Reading(Case):
             memory_bytes=85899345920, driver="13.0",
             compute_capability="9.0"), busy)
         self.assertEqual(("killed", None), (lost.lost, lost.lease))
+        self.assertEqual((90, 2, "no room"), (
+            lost.notice_seconds, lost.failures, lost.failed))
 
     def test_yields_events(self):
         fake = self.start(studies=[study(events=[

@@ -723,6 +723,10 @@ class Service(Serving):
         self.trainer()
         self.submit(x)
         self.await_end(state="FAILED")
+        trainer, = json.loads(self.hippo(
+            "top", "--columns", "failures,failed", "-f", "json").out)
+        self.assertGreater(trainer["failures"], 0)
+        self.assertIn("No such file", trainer["failed"])
         service.kill()
         service.wait()
         service = self.serve(ports=ports)

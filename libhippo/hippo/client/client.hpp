@@ -133,6 +133,8 @@ struct trainer_summary {
   double work_cost = 0; ///< of the time for which it was given work
   double idle_cost = 0; ///< of the rest
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
+  std::uint64_t failures = 0; ///< how often training has failed on it
+  std::string failed{};       ///< what was said the last time
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client; or

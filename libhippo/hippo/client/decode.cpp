@@ -106,6 +106,8 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.work_cost = x.getWorkCost();
   result.idle_cost = x.getIdleCost();
   result.notice_seconds = x.getNotice();
+  result.failures = x.getFailures();
+  result.failed = x.getFailed();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),
