@@ -312,10 +312,10 @@ TEST_F(RetryPolicy, FailedStateIsLeftToThoseThatHaveNotTried) {
 }
 
 /// Else each of two that fail in different places would be waited for.
-TEST_F(RetryPolicy, TheFirstFailedStateOnThePathDecides) {
+TEST_F(RetryPolicy, WhoFailsFirstOnThePathIsNotWaitedForByOthers) {
   policy.set_able({first_trainer, second_trainer});
-  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   const auto path =
     path_of({{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
   EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
@@ -325,10 +325,66 @@ TEST_F(RetryPolicy, TheFirstFailedStateOnThePathDecides) {
   EXPECT_TRUE(policy.is_left_to_others(second_trainer, rest));
 }
 
-TEST_F(RetryPolicy, WhatIsBehindTheBeginOfAPathDecidesNothing) {
+/// What the first gets past is known already, so that it reports nothing on the
+/// way: it was leased this without an end.
+TEST_F(RetryPolicy, WhoFailsFartherOnLetsOthersTryThatFailedBefore) {
   policy.set_able({first_trainer, second_trainer});
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
+  judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed));
+  const auto path =
+    path_of({{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+  const auto farther = failed_at(14, errc::training_failed);
+  judge(lease_of_both(first_trainer), farther);
+  EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
+  EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
+  judge(lease_of_both(second_trainer), farther);
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+  EXPECT_TRUE(std::holds_alternative<fail_from>(
+    judge(lease_of_both(first_trainer), farther)));
+}
+
+/// Whoever of the trainers that a path is not left to others by tries it, and
+/// wherever each of them fails: it comes to an end.
+TEST_F(RetryPolicy, TrainersThatFailInDifferentPlacesComeToAnEnd) {
+  const std::vector<stage> stages{{node_id{1}, 0, 10, {}},
+                                  {node_id{2}, 10, 20, {}}};
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    retry_policy x{static_cast<unsigned>(1 + rng() % 4)};
+    std::map<trainer_id, std::vector<step_t>> fails_at;
+    std::set<trainer_id> able;
+    for (std::uint64_t i = 1; i <= 2 + rng() % 4; ++i) {
+      able.insert(trainer_id{i});
+      for (auto places = 1 + rng() % 2; places > 0; --places)
+        fails_at[trainer_id{i}].push_back(rng() % 20);
+    }
+    x.set_able(able);
+    bool is_over = false;
+    for (int turn = 0; turn < 200 && !is_over; ++turn) {
+      std::vector<trainer_id> may;
+      for (const auto y : able)
+        if (!x.is_left_to_others(y, path_of(stages)))
+          may.push_back(y);
+      ASSERT_FALSE(may.empty());
+      // The first one mostly, as placement takes it.
+      const auto who = may[rng() % 4 == 0 ? rng() % may.size() : 0];
+      const auto& places = fails_at.at(who);
+      is_over = std::holds_alternative<fail_from>(
+        x.judge(lease_of_both(who),
+                failed_at(places[rng() % places.size()],
+                          errc::training_failed),
+                plan));
+    }
+    EXPECT_TRUE(is_over);
+  }
+}
+
+TEST_F(RetryPolicy, WhatIsBehindTheBeginOfAPathDecidesNothing) {
+  policy.set_able({first_trainer, second_trainer});
   judge(lease_of_both(second_trainer), failed_at(14, errc::training_failed));
+  judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   EXPECT_FALSE(policy.is_left_to_others(first_trainer,
                                         path_of({{node_id{1}, 5, 10, {}}})));
   EXPECT_TRUE(policy.is_left_to_others(
@@ -513,9 +569,10 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       passed_at = std::max<step_t>(passed_at, at + 1);
       const auto different
         = std::set<trainer_id>(tried.begin(), tried.end()).size();
-      std::vector<trainer_id> stuck; // there, wherever they started
+      // There or before it, wherever they started.
+      std::vector<trainer_id> stuck;
       for (const auto& [where, y] : model)
-        if (y.passed_at == passed_at)
+        if (y.passed_at <= passed_at)
           stuck.insert(stuck.end(), y.tried.begin(), y.tried.end());
       const bool fails = different >= attempts_max
                          || (tried.size() >= attempts_max && !others(stuck));
@@ -524,6 +581,10 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       ASSERT_EQ(std::holds_alternative<fail_from>(what), fails);
       if (fails)
         model.erase(key);
+      // What it came past may be tried again.
+      std::erase_if(model, [&](const auto& y) {
+        return y.second.passed_at <= at;
+      });
       const trainer_id asked{1 + rng() % 4};
       const auto end = 1 + rng() % 20;
       std::vector<stage> stages{{node_id{1}, 0, std::min<step_t>(end, 10), {}}};
@@ -534,16 +595,17 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
                  ? where.second < std::min<step_t>(end, 10)
                  : end > 10 && where.second < end;
       };
-      step_t first = UINT64_MAX;
-      for (const auto& [where, y] : model)
-        if (is_on_way(where))
-          first = std::min(first, y.passed_at);
-      std::vector<trainer_id> failed; // at the first
-      for (const auto& [where, y] : model)
-        if (is_on_way(where) && y.passed_at == first)
-          failed.insert(failed.end(), y.tried.begin(), y.tried.end());
-      const bool want
-        = std::count(failed.begin(), failed.end(), asked) > 0 && others(failed);
+      bool want = false;
+      for (const auto& [where, y] : model) {
+        if (!is_on_way(where)
+            || std::count(y.tried.begin(), y.tried.end(), asked) == 0)
+          continue;
+        std::vector<trainer_id> failed; // there or before
+        for (const auto& [before, z] : model)
+          if (is_on_way(before) && z.passed_at <= y.passed_at)
+            failed.insert(failed.end(), z.tried.begin(), z.tried.end());
+        want = want || others(failed);
+      }
       ASSERT_EQ(x.is_left_to_others(asked, path_of(stages)), want);
     }
   }

@@ -169,7 +169,10 @@ public:
     EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
     EXPECT_EQ(again.stored().state, core_->stored().state);
     EXPECT_EQ(again.stored().reason, core_->stored().reason);
-    EXPECT_EQ(again.stored().weight, core_->stored().weight);
+    // One that has ended refuses another weight, but ends later in a replay.
+    if (!has_ended(core_->stored().state)) {
+      EXPECT_EQ(again.stored().weight, core_->stored().weight);
+    }
     EXPECT_EQ(again.status(now_).finished, core_->status(now_).finished);
   }
 
@@ -334,6 +337,7 @@ TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
   EXPECT_EQ(x.end_->state, study_phase::complete);
   EXPECT_NE(x.refusal(x.command(verb::resume)).find("has ended"),
             std::string::npos);
+  x.expect_replayed(); // as who wants to look at it, or to retry it, finds it
 }
 
 TEST(StudyCore, ValuesThatAClientGivesAreJoinedByTheSpacesConstants) {
@@ -1034,8 +1038,7 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
       x.commit_one();
     if (chance(10)) {
       x.commit_all();
-      if (x.core().stored().state != study_phase::complete)
-        x.expect_replayed();
+      x.expect_replayed();
     }
   }
 }

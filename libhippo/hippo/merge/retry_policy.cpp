@@ -114,8 +114,12 @@ verdict retry_policy::judge_training(const running_lease& x,
   failed.is_spent
     = failed.is_spent || failed.different() >= attempts_max_
       || (failed.attempts >= attempts_max_
-          && !is_anyone_able_but(failed_at(stages, by, failed.passed_at),
+          && !is_anyone_able_but(failed_up_to(stages, by, failed.passed_at),
                                  others));
+  // It says itself how far it came: no evidence against those that did not, but
+  // a reason to let them try again.
+  if (beyond > 0)
+    note_progress(x, beyond - 1);
   if (!failed.is_spent)
     return retry{};
   fail_from result{where.node, beyond, *end.failure, {by}};
@@ -159,11 +163,11 @@ void retry_policy::for_each_failed(const std::vector<stage>& stages,
 }
 
 std::set<trainer_id>
-retry_policy::failed_at(const std::vector<stage>& stages, const settings& by,
-                        step_t at) const {
+retry_policy::failed_up_to(const std::vector<stage>& stages,
+                           const settings& by, step_t at) const {
   std::set<trainer_id> result;
   for_each_failed(stages, by, [&](const failed_state& x) {
-    if (x.passed_at == at)
+    if (x.passed_at <= at)
       for (const auto& kvp : x.trainers)
         result.insert(kvp.first);
   });
@@ -213,14 +217,14 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
 bool retry_policy::is_left_to_others(trainer_id x, const path& what,
                                      const settings& by,
                                      const trainer_filter& others) const {
-  // The first state on the way that could not be passed decides: those that
-  // have failed in different places must not leave it to each other for ever.
-  auto first = UINT64_MAX;
+  bool result = false;
   for_each_failed(what.stages, by, [&](const failed_state& y) {
-    first = std::min(first, y.passed_at);
+    result = result
+             || (y.trainers.count(x) > 0
+                 && is_anyone_able_but(
+                   failed_up_to(what.stages, by, y.passed_at), others));
   });
-  const auto failed = failed_at(what.stages, by, first);
-  return failed.count(x) > 0 && is_anyone_able_but(failed, others);
+  return result;
 }
 
 void retry_policy::check_invariants() const {

@@ -62,9 +62,10 @@ using verdict
 ///
 /// A failure of training on one trainer is no verdict on what it trained as
 /// long as there is another that has not tried: only when so many different
-/// trainers have failed at it, or all that there are as often together, do the
-/// trials fail that need it. Where another trainer gets past it, those that
-/// could not are to blame.
+/// trainers have failed at it, or all that there are as often together, at it or
+/// on the way to it, do the trials fail that need it. Where another trainer gets
+/// past it, those that could not are to blame; where one fails farther on, they
+/// may try again.
 ///
 /// Attempts count for the settings under which they were made: what one study
 /// says of how the workload is run may be why nobody got further, and no
@@ -118,11 +119,12 @@ public:
   /// A trainer has left.
   void forget(trainer_id x) { cool_downs_.erase(x); }
 
-  /// Whether a trainer has failed at a path, at the first state on it that
-  /// somebody could not pass, which others could try.
+  /// Whether a trainer has failed at a state on a path to which others could
+  /// get: those that have failed neither there nor before it. One that has
+  /// failed as late as any is never left out, so somebody always may try.
   /// @param by the settings with which it would be trained
   /// @param others who may, of those who are able; none: all
-  /// @complexity O(failures on the path's nodes * trainers)
+  /// @complexity O(failures on the path's nodes squared * trainers)
   [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
                                        const settings& by = {},
                                        const trainer_filter& others = {}) const;
@@ -170,11 +172,11 @@ private:
   template <class F>
   void for_each_failed(const std::vector<stage>& stages, const settings& by,
                        F f) const;
-  /// Returns the trainers that could not pass a state of a path, wherever they
-  /// started: `at` is what would show that they have.
+  /// Returns the trainers that could not pass a state of a path, or one before
+  /// it, wherever they started: `at` is what would show that they have.
   [[nodiscard]] std::set<trainer_id>
-  failed_at(const std::vector<stage>& stages, const settings& by,
-            step_t at) const;
+  failed_up_to(const std::vector<stage>& stages, const settings& by,
+               step_t at) const;
   [[nodiscard]] bool is_anyone_able_but(const std::set<trainer_id>& xs,
                                         const trainer_filter& others) const;
 

@@ -166,8 +166,7 @@ study_core::effects study_core::quiesced(moment now) {
   now_ = now;
   if (options_.stored.state != study_phase::stopping)
     return {};
-  end_study(study_phase::complete, trial_state::cancelled, stopped_text);
-  return finish();
+  return finish_for(stopped_text);
 }
 
 study_core::effects study_core::command(study_command x, study_token from,
@@ -476,6 +475,7 @@ void study_core::end_study(study_phase how, trial_state rest,
   // What this event has asked for comes after what is dropped.
   std::erase_if(orders_.asked, [](const auto& x) { return !x.is_over; });
   change_state(how, why);
+  is_finishing_ = false;
 }
 
 void study_core::change_state(study_phase to, std::string why) {

@@ -306,6 +306,7 @@ private:
   bool study_is_saved_ = true;
   double saved_active_seconds_ = 0; ///< when the study was saved last
   bool end_is_announced_ = false;
+  bool is_finishing_ = false; ///< an event that ends it is being stored
   /// Whether it was ended by no decision of its own: by a fault of the service.
   bool was_given_up_ = false;
   /// Since when it has been worked on, if it is now.

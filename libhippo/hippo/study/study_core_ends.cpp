@@ -47,11 +47,15 @@ study_core::effects study_core::spent(study_limit what, moment now) {
                     + " h, is spent");
 }
 
+/// Ends the study by an event, so that it has ended there as well when it is
+/// restored.
 study_core::effects study_core::finish_for(std::string why) {
-  study_command x;
-  x.what = verb::finish;
-  x.text = std::move(why);
-  store(std::move(x));
+  if (!std::exchange(is_finishing_, true)) {
+    study_command x;
+    x.what = verb::finish;
+    x.text = std::move(why);
+    store(std::move(x));
+  }
   return std::exchange(effects_, {});
 }
 
