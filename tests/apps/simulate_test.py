@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import statistics
 
 import programs
 from programs import Case, results
@@ -413,11 +414,19 @@ class Preview(Simulating):
         self.assertRegex(said.err, r"\A(warning: \S+\.yaml:.*\n)*\Z")
         times = json.loads(said.out)["times"]
         self.assertEqual(times.pop("trainers"), 3)
+        self.assertEqual(times.pop("simulations"), 5)
         for name, merge in [("merged", "on"), ("alone", "off")]:
-            report = self.simulated(merge, *self.files, "--merge", merge)
-            self.assertEqual(times[name], {x: report[x] for x in times[name]})
+            reports = [self.simulated(f"{merge}{seed}", *self.files, "--merge",
+                                      merge, "--seed", seed)
+                       for seed in range(5)]
+            walls = [x["wall_seconds"] for x in reports]
+            self.assertEqual(times[name].pop("wall_low"), min(walls))
+            self.assertEqual(times[name].pop("wall_high"), max(walls))
             self.assertEqual(set(times[name]), {
                 "wall_seconds", "device_seconds", "lower_bound_seconds"})
+            for x, mean in times[name].items():
+                self.assertAlmostEqual(
+                    mean, statistics.fmean(y[x] for y in reports), 6)
 
     def test_table(self):
         said = self.preview("--trainers", 3, "--profile", RESNET)
@@ -425,9 +434,11 @@ class Preview(Simulating):
         self.assertLessEqual(max(map(len, lines)), 80)
         at = lines.index(next(x for x in lines
                               if x.startswith("3 trainers, simulated")))
-        self.assertEqual([x.split()[:2] for x in lines[at + 1:-1]],
+        self.assertEqual([x.split()[:2] for x in lines[at + 1:-2]],
                          [["merging", "on"], ["merging", "off"]])
-        self.assertRegex(lines[-1], r"^saved +\d+ % +\d+ %$")
+        self.assertRegex(lines[-2], r"^saved +\d+ % +\d+ %$")
+        self.assertRegex(lines[-1], r"^means of 5 simulations; with merging on "
+                                    r"they took [\d:]+ to [\d:]+$")
 
     def test_half_of_what_it_takes(self):
         for args, missing in [(("--trainers", 3), "--profile"),

@@ -56,13 +56,16 @@ TEST(PreviewJson, HasTheFigures) {
 TEST(PreviewJson, HasTimesIfTheyWereSimulated) {
   auto sampled = sample();
   EXPECT_FALSE(json::parse(preview_json(sampled)).contains("times"));
-  sampled.times = time_preview{40, {100, 3000, 90}, {400, 15000, 0}};
+  sampled.times = time_preview{40, 5, {100, 3000, 90, 95, 110},
+                               {400, 15000, 0, 400, 400}};
   const auto x = json::parse(preview_json(sampled))["times"];
-  EXPECT_EQ(x, json::parse(R"({"trainers": 40,
+  EXPECT_EQ(x, json::parse(R"({"trainers": 40, "simulations": 5,
     "merged": {"wall_seconds": 100.0, "device_seconds": 3000.0,
-               "lower_bound_seconds": 90.0},
+               "lower_bound_seconds": 90.0, "wall_low": 95.0,
+               "wall_high": 110.0},
     "alone": {"wall_seconds": 400.0, "device_seconds": 15000.0,
-              "lower_bound_seconds": null}})"));
+              "lower_bound_seconds": null, "wall_low": 400.0,
+              "wall_high": 400.0}})"));
 }
 
 TEST(PreviewJson, AnEmptyPreviewIsWhole) {

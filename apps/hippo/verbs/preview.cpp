@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -26,19 +28,31 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Works out how long a simulation takes with merging on and off, whatever
-/// `x.merge` says.
+/// So many seeds are simulated: which trials go on, and what training takes,
+/// is drawn.
+constexpr std::uint64_t preview_seeds = 5;
+
+/// Works out how long simulations take on average with merging on and off,
+/// whatever `x.merge` says.
 expected<time_preview> preview_times(simulation x) {
   time_preview result;
   result.trainers = x.trainers;
+  result.simulations = preview_seeds;
   for (const bool merge : {true, false}) {
     x.merge = merge;
-    const auto record = simulate(x);
-    if (!record)
-      return record.failure();
-    (merge ? result.merged : result.alone)
-      = {record->wall_seconds, record->device_seconds,
-         record->lower_bound_seconds};
+    auto& figures = merge ? result.merged : result.alone;
+    for (x.seed = 0; x.seed < preview_seeds; ++x.seed) {
+      const auto record = simulate(x);
+      if (!record)
+        return record.failure();
+      const auto wall = record->wall_seconds;
+      figures.wall_low = x.seed == 0 ? wall : std::min(figures.wall_low, wall);
+      figures.wall_high = std::max(figures.wall_high, wall);
+      figures.wall_seconds += wall / preview_seeds;
+      figures.device_seconds += record->device_seconds / preview_seeds;
+      figures.lower_bound_seconds
+        += record->lower_bound_seconds / preview_seeds;
+    }
   }
   return result;
 }

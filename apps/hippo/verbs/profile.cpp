@@ -160,7 +160,7 @@ void add_profile(verb_table& verbs) {
   verb
     ->add_option("--steps", x->steps,
                  "How many steps to measure with each value, after one that "
-                 "is not counted; of short ones half a second's worth")
+                 "is not counted; of short ones three seconds' worth")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))
     ->capture_default_str();
   x->common.add_to(*verb);

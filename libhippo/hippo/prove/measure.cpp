@@ -29,7 +29,7 @@ constexpr double shortest_seconds = 1e-6;
 
 /// Short steps are measured for so long, in parts of which the median counts:
 /// what disturbs some of them does not matter.
-constexpr double least_seconds = 0.5;
+constexpr double least_seconds = 3;
 constexpr std::size_t parts_max = 1000;
 
 using parameter_values = std::map<std::string, scalar>;

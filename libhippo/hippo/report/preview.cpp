@@ -40,7 +40,9 @@ json to_json(const time_figures& x) {
           {"device_seconds", x.device_seconds},
           {"lower_bound_seconds", x.lower_bound_seconds > 0
                                     ? json(x.lower_bound_seconds)
-                                    : json(nullptr)}};
+                                    : json(nullptr)},
+          {"wall_low", x.wall_low},
+          {"wall_high", x.wall_high}};
 }
 
 /// A list of one member of each stage.
@@ -117,6 +119,10 @@ void add_table(std::string& to, const time_preview& x) {
   times("merging off", x.alone);
   row("saved", saved(x.merged.wall_seconds, x.alone.wall_seconds),
       saved(x.merged.device_seconds, x.alone.device_seconds), "");
+  add_line(to, "means of " + std::to_string(x.simulations)
+                 + " simulations; with merging on they took "
+                 + clock_text(x.merged.wall_low) + " to "
+                 + clock_text(x.merged.wall_high));
 }
 
 } // namespace
@@ -132,6 +138,7 @@ std::string preview_json(const preview_record& x) {
   }
   if (x.times)
     result["times"] = {{"trainers", x.times->trainers},
+                       {"simulations", x.times->simulations},
                        {"merged", to_json(x.times->merged)},
                        {"alone", to_json(x.times->alone)}};
   if (!x.stages.empty())

@@ -29,16 +29,19 @@ struct study_preview {
   std::optional<step_figures> estimate;
 };
 
-/// How long a simulated run took, in virtual seconds.
+/// How long simulated runs took on average, in virtual seconds.
 struct time_figures {
   double wall_seconds = 0;
   double device_seconds = 0;
   double lower_bound_seconds = 0; ///< of the wall time; 0: not known
+  double wall_low = 0;            ///< the least that one took
+  double wall_high = 0;
 };
 
 /// How long studies would take together on equal trainers.
 struct time_preview {
   unsigned trainers = 1;
+  unsigned simulations = 1;
   time_figures merged;
   time_figures alone; ///< with merging off
 };
@@ -72,9 +75,9 @@ struct preview_record {
 /// `merge_rate`, `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
 /// estimate, `estimate` with the same figures but `trials`; where it is known what
 /// has been trained, `known_steps` and `new_steps` beside them; where it was
-/// simulated, `times` with `trainers`, `merged` and `alone`, each with
-/// `wall_seconds`, `device_seconds` and `lower_bound_seconds` (null if not
-/// known); where there are stages, `tree` with `all_nodes` and, by columns,
+/// simulated, `times` with `trainers`, `simulations`, `merged` and `alone`, each
+/// with `wall_seconds`, `device_seconds`, `lower_bound_seconds` (null if not
+/// known), `wall_low` and `wall_high`; where there are stages, `tree` with `all_nodes` and, by columns,
 /// `id`, `parent`, `begin`, `end`, `known_to`, `trials`, `others` and `label`.
 /// Two-space indented.
 std::string preview_json(const preview_record& x);
