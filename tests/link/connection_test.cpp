@@ -37,7 +37,8 @@ struct ConnectionTest : testing::Test {
   kj::TwoWayPipe pipe = kj::newTwoWayPipe();
   link_limits limits{.silent_beats_max = 5, .hello_beats_max = 3,
                      .end_beats_max = 2, .unsent_bytes_pause = 10'000,
-                     .unsent_bytes_max = 1'000'000, .unread_frames_max = 8};
+                     .unsent_bytes_max = 1'000'000, .unread_frames_max = 8,
+                     .unread_bytes_max = 800'000};
 
   /// The service's end, at which a trainer is heard.
   end service{kj::mv(pipe.ends[0]), link_side::trainer, limits};
@@ -156,6 +157,24 @@ TEST_F(TwoEndsTest, NoMoreIsReadThanIsWorkedThrough) {
     run();
   }
   EXPECT_EQ(service.taken.size(), 101u);
+}
+
+TEST_F(TwoEndsTest, NoMoreBytesAreReadThanAreWorkedThrough) {
+  trainer.connection.send(frame_of(frame_type::hello, 1));
+  for (int i = 0; i < 7; ++i)
+    trainer.connection.send(frame_of(frame_type::resent, 17'000));
+  run();
+  std::size_t unread = 0;
+  for (const auto& x : service.taken)
+    unread += x.bytes();
+  EXPECT_GE(unread, limits.unread_bytes_max);
+  EXPECT_LT(unread, limits.unread_bytes_max + service.taken.back().bytes());
+  EXPECT_LT(service.taken.size(), limits.unread_frames_max);
+  for (std::size_t done = 0; done < service.taken.size(); ++done) {
+    service.connection.give_back(1, service.taken[done].bytes());
+    run();
+  }
+  EXPECT_EQ(service.taken.size(), 8u);
 }
 
 TEST_F(RudePeerTest, WhoSaysNothingIsLetGo) {

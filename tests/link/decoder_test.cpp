@@ -165,6 +165,15 @@ TEST(Decoder, AMessageThatShouldHaveNoneOrOneIsRefused) {
     EXPECT_NE(decode(joined(begin, x), trainer).failure, "");
 }
 
+TEST(Decoder, WhatAFrameDoesNotUseIsZero) {
+  for (const std::size_t place : {5, 6, 7}) {
+    auto header = raw_header(1, static_cast<unsigned>(frame_type::hello));
+    header[place] = 1;
+    EXPECT_EQ(decode(joined(stream_of({}), header), trainer).failure,
+              "it sends what is no frame of this protocol");
+  }
+}
+
 TEST(Decoder, ALongMessageThatIsOnlyAnnouncedTakesNoMemory) {
   const auto longest = static_cast<std::uint32_t>(max_wire_words);
   const auto stream

@@ -264,6 +264,19 @@ TEST(Codec, RefusesBrokenLeases) {
           "folder is too long");
 }
 
+TEST(Codec, RefusesAFolderWithAZeroByte) {
+  capnp::MallocMessageBuilder message;
+  encode(samples::path()).read([&](schema::Lease::Reader x) {
+    message.setRoot(x);
+    return true;
+  });
+  message.getRoot<schema::Lease>().initFolder(3)[1] = '\0';
+  const auto x = decode(wire<schema::Lease>{message});
+  ASSERT_FALSE(x);
+  EXPECT_EQ(x.failure().message,
+            "malformed lease: the folder holds a zero byte");
+}
+
 TEST(Codec, RefusesLeasesOfAbsurdLength) {
   expect_refused<lease>(
     samples::path(),
@@ -275,6 +288,14 @@ TEST(Codec, RefusesLeasesOfAbsurdLength) {
     samples::path(),
     [](lease& x) { x.stops.resize(max_lease_stops + 1); },
     "stops are too many");
+}
+
+TEST(Codec, RefusesMessagesOfAbsurdLengthUnread) {
+  const std::string bytes((max_wire_words + 1) * sizeof(capnp::word), '\0');
+  const auto x = decode(wire<schema::Ack>::of_bytes(bytes));
+  ASSERT_FALSE(x);
+  EXPECT_EQ(x.failure().message,
+            "malformed acknowledgement: it is too large");
 }
 
 TEST(Codec, LeaseFromTheInitialStateNeedsNoCheckpoint) {

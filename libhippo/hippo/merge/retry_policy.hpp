@@ -62,10 +62,10 @@ using verdict
 ///
 /// A failure of training on one trainer is no verdict on what it trained as
 /// long as there is another that has not tried: only when so many different
-/// trainers have failed at it, or all that there are as often together, there or
-/// on the way, do the trials fail that need it. Where another trainer gets past
-/// it, those that could not are to blame; where one fails farther on, they may
-/// try again.
+/// trainers have failed at it, or all that there are as often together, there
+/// or on the way, do the trials fail that need it. Where another trainer gets
+/// past it, those that could not are to blame; where one fails farther on, they
+/// may try again.
 ///
 /// Attempts count for the settings under which they were made: what one study
 /// says of how the workload is run may be why nobody got further, and no

@@ -84,7 +84,7 @@ memory_shares::refusal_of_trial(study_id study) const {
   if (auto why = refusal_of_study())
     return error{why->code, "no new trial: " + why->message};
   const auto share = share_of(study);
-  if (!limit_ || share < *limit_ / study_divisor || share == 0)
+  if (!limit_ || share < *limit_ / study_divisor)
     return std::nullopt;
   return error{errc::resource_exhausted,
                "no new trial: the study takes " + mebibytes(share)
