@@ -332,7 +332,12 @@ TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
   x.commit_all();
   EXPECT_EQ(x.paused_, (std::vector{true, true}));
   x.take(x.core().quiesced(x.now_));
+  x.take(x.core().quiesced(x.now_)); // it is being stored
   x.commit_all();
+  EXPECT_EQ(std::ranges::count_if(x.history_, [](const stored_event& y) {
+    const auto* command = std::get_if<study_command>(&y.what);
+    return command != nullptr && command->what == verb::finish;
+  }), 1);
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
   EXPECT_NE(x.refusal(x.command(verb::resume)).find("has ended"),
