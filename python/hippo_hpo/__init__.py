@@ -14,25 +14,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .client import Client, connect
 from .errors import (Cancelled, Closed, Disconnected, Error,
                      IncompatibleVersion, InvalidArgument, InvalidStudy,
                      MissingData, NotAllowed, ResourceExhausted, Timeout,
                      TrialFailed, UnknownStudy, UnknownWorkload)
 from .function import Context, TrainingFunction, workload
-from .local import local
-from .optimizing import check, optimize, preview
-from .optuna_journal import mirror
-from .plots import Figure
-from .records import (Event, Front, FrontPoint, LeaseInfo, ServiceInfo,
-                      StudyInfo, TrainerInfo, TrialInfo)
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
                     exponential, int_uniform, linear, log_uniform, multistep,
                     one_cycle, option, piecewise, polynomial,
                     reduce_on_plateau, rex, step, uniform, warmup)
-from .study import Study, Trial
-from .study_file import StudyFile
 from .workload import HyperParameters, Workload
+
+if TYPE_CHECKING:
+    from . import torch as torch
+    from ._local import local
+    from .client import Client, connect
+    from .optimizing import check, optimize, preview
+    from .optuna_journal import mirror
+    from .plots import Figure
+    from .records import (Event, Front, FrontPoint, LeaseInfo, ServiceInfo,
+                          StudyInfo, TrainerInfo, TrialInfo)
+    from .study import Study, Trial
+    from .study_file import StudyFile
 
 __all__ = [
     "Cancelled", "Client", "Closed", "Context", "Disconnected", "Error",
@@ -48,10 +51,6 @@ __all__ = [
     "step", "uniform", "warmup", "workload",
 ]
 
-if TYPE_CHECKING:
-    from . import torch as torch
-
-
 def load_ipython_extension(shell: Any) -> None:
     """Adds `%%hippo FILE` to a notebook, see `hippo_hpo.notebook`:
     `%load_ext hippo_hpo` calls it."""
@@ -59,8 +58,33 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
+# Where the rest is: what trains, and that is most processes that import this,
+# needs none of it.
+_PLACES = {
+    "_local": ["local"],
+    "client": ["Client", "connect"],
+    "optimizing": ["check", "optimize", "preview"],
+    "optuna_journal": ["mirror"],
+    "plots": ["Figure"],
+    "records": ["Event", "Front", "FrontPoint", "LeaseInfo", "ServiceInfo",
+                "StudyInfo", "TrainerInfo", "TrialInfo"],
+    "study": ["Study", "Trial"],
+    "study_file": ["StudyFile"],
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+
 def __getattr__(name: str) -> Any:
-    """`hippo.torch`, which imports PyTorch when it is first asked for."""
+    """Imports what is first asked for here; `hippo.torch` with PyTorch."""
     if name == "torch":
         return importlib.import_module(".torch", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".{_PLACE_OF[name]}", __name__),
+                    name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -23,7 +23,7 @@ from ._source import Source, source_of
 from .client import Client
 from .errors import Closed, Error, InvalidArgument, InvalidStudy
 from .function import TrainingFunction
-from .local import local
+from ._local import local
 from .study import Study
 from .study_file import StudyFile
 from .workload import Value, Workload

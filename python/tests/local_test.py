@@ -198,7 +198,7 @@ class Local(unittest.TestCase):
             os.environ["PATH"] = path
 
     SCRIPT = """
-        import os, sys, time
+        import os, time
         import hippo_hpo as hippo
         from hippo_hpo import choice
 
@@ -214,7 +214,8 @@ class Local(unittest.TestCase):
                 yield lambda: {{"w": net["w"]}}
 
         if __name__ == "__main__":
-            sys.modules["hippo_hpo.local"].LINGER_SECONDS = 0.2
+            import hippo_hpo._local
+            hippo_hpo._local.LINGER_SECONDS = 0.2
             study = hippo.optimize(slow, {{"lr": choice(1, 2)}}, steps=4,
                                    algorithm="grid", trainers=1,
                                    objective={{"w": "maximize"}},
