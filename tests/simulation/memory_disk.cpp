@@ -1,8 +1,10 @@
 #include "simulation/memory_disk.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -398,7 +400,12 @@ struct disk_calls {
     return size;
   }
 
-  static int sleep(sqlite3_vfs*, int microseconds) { return microseconds; }
+  /// Time is virtual, but a thread that reads a history holds its locks in real
+  /// time: whoever tries again and again must let it go on.
+  static int sleep(sqlite3_vfs*, int microseconds) {
+    std::this_thread::sleep_for(std::chrono::microseconds{200});
+    return microseconds;
+  }
 
   static int now(sqlite3_vfs*, sqlite3_int64* milliseconds) {
     // 2026-01-01, always: nothing may depend on it.
