@@ -339,7 +339,8 @@ TEST_F(DepotClient, OneThatLostItsConnectionUnnoticedTriesOnceMore) {
   // The first transfer passes, the second stalls.
   faulty_proxy proxy{host->port(), {fault::kind::stall, true, mib + mib / 2}};
   auto address = address_of(proxy.port());
-  address.silence_max = std::chrono::milliseconds{100};
+  // Long beside what a busy machine lets threads wait.
+  address.silence_max = std::chrono::milliseconds{600};
   depot_client client{address};
   ASSERT_TRUE(client.store("w", "a", bytes));
   const auto again = client.store("w", "b", bytes);
@@ -419,7 +420,7 @@ protected:
 TEST_F(OddDepot, ASlowDiskIsNoSilence) {
   how.pings_to_commit = 7;
   auto address = address_of(host->port());
-  address.silence_max = std::chrono::milliseconds{60};
+  address.silence_max = std::chrono::milliseconds{600}; // as above
   depot_client client{address};
   const auto stored = client.store("w", "a", "bytes");
   EXPECT_TRUE(stored) << stored.failure().message;
