@@ -51,6 +51,7 @@ __all__ = [
     "step", "uniform", "warmup", "workload",
 ]
 
+
 def load_ipython_extension(shell: Any) -> None:
     """Adds `%%hippo FILE` to a notebook, see `hippo_hpo.notebook`:
     `%load_ext hippo_hpo` calls it."""

@@ -17,13 +17,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Union
 
+from ._local import local
 from ._packing import pack
 from ._program import hippo_program
 from ._source import Source, source_of
 from .client import Client
 from .errors import Closed, Error, InvalidArgument, InvalidStudy
 from .function import TrainingFunction
-from ._local import local
 from .study import Study
 from .study_file import StudyFile
 from .workload import Value, Workload

@@ -261,6 +261,11 @@ class Browser(unittest.TestCase):
         expect(page.locator("#link")).to_have_class("live")
         return page
 
+    @staticmethod
+    def card(page, heading):
+        return page.locator("section").filter(has=page.get_by_role(
+            "heading", name=heading, exact=True))
+
     def assert_drawn(self, page, may_be_empty=False):
         """Every chart has marks on it, once it is seen, or says why not. One
         with nothing to show for it may hide meanwhile: all of a chart is looked
@@ -458,8 +463,7 @@ class Browser(unittest.TestCase):
         page.get_by_role("link", name="several").click()
         expect(page.get_by_text("maximize value, maximize size, value <= 0.6")
                ).to_be_visible()
-        card = page.locator("section").filter(has=page.get_by_role(
-            "heading", name="Pareto front"))
+        card = self.card(page, "Pareto front")
         # Its goals are the axes, and their directions its own: of its name
         # a size had better be small.
         card.scroll_into_view_if_needed()
@@ -480,8 +484,7 @@ class Browser(unittest.TestCase):
         self.assertEqual({(str(x["trial"]), str(x["step"]))
                           for x in front["points"]}, shown)
         # All by another metric, if somebody wants to see it so.
-        card = page.locator("section").filter(has=page.get_by_role(
-            "heading", name="Learning curves"))
+        card = self.card(page, "Learning curves")
         card.scroll_into_view_if_needed()
         expect(card.locator("svg")).to_contain_text("value")
         page.get_by_label("metric").select_option("size")
@@ -505,12 +508,10 @@ class Browser(unittest.TestCase):
         no = int(row.nth(0).inner_text())
         self.assertAlmostEqual(best[no], float(row.nth(2).inner_text()), 4)
         for name in "One at a time", "Distribution of values", "Best value":
-            card = page.locator("section").filter(has=page.get_by_role(
-                "heading", name=name, exact=True))
+            card = self.card(page, name)
             card.scroll_into_view_if_needed()
             expect(card.locator("svg").first).to_contain_text("size")
-        common = page.locator("section").filter(has=page.get_by_role(
-            "heading", name="What the best have in common"))
+        common = self.card(page, "What the best have in common")
         common.scroll_into_view_if_needed()
         expect(common).to_contain_text("trials with size at step 2")
         # How its sampler came to its values, as `hippo trials` has it.

@@ -31,11 +31,13 @@ int measure_study(const trainer_options& opts, const device_entry& device) {
       std::cerr << "measures " << what << '\n';
     told = true;
   };
-  auto found = measure(*study, descriptor, opts.proof.steps, *made->work, now,
-                       tell);
+  const auto once = [&] {
+    return measure(*study, descriptor, opts.proof.steps, *made->work, now,
+                   tell);
+  };
+  auto found = once();
   while (found && opts.repeat)
-    found = measure(*study, descriptor, opts.proof.steps, *made->work, now,
-                    tell);
+    found = once();
   if (!found)
     return fail(found.failure(), exit_failed);
   std::cout << profile_text(*found, descriptor, device.info.kind)

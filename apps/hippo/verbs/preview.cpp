@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "common_options.hpp"
 #include "fleet_preview.hpp"
 #include "hippo/core/span_text.hpp"
+#include "hippo/preview/fleet_choice.hpp"
 #include "hippo/preview/preview.hpp"
 #include "hippo/space/lanes_override.hpp"
 #include "hippo/store/timings_json.hpp"
@@ -28,30 +28,27 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// So many seeds are simulated: which trials go on, and what training takes,
-/// is drawn.
-constexpr std::uint64_t preview_seeds = 5;
-
 /// Works out how long simulations take on average with merging on and off,
-/// whatever `x.merge` says.
+/// whatever `x.merge` says, with as many seeds as machines are chosen by: which
+/// trials go on, and what training takes, is drawn.
 expected<time_preview> preview_times(simulation x) {
   time_preview result;
   result.trainers = x.trainers;
-  result.simulations = preview_seeds;
+  result.simulations = fleet_seeds;
   for (const bool merge : {true, false}) {
     x.merge = merge;
     auto& figures = merge ? result.merged : result.alone;
-    for (x.seed = 0; x.seed < preview_seeds; ++x.seed) {
+    for (x.seed = 0; x.seed < fleet_seeds; ++x.seed) {
       const auto record = simulate(x);
       if (!record)
         return record.failure();
       const auto wall = record->wall_seconds;
       figures.wall_low = x.seed == 0 ? wall : std::min(figures.wall_low, wall);
       figures.wall_high = std::max(figures.wall_high, wall);
-      figures.wall_seconds += wall / preview_seeds;
-      figures.device_seconds += record->device_seconds / preview_seeds;
+      figures.wall_seconds += wall / fleet_seeds;
+      figures.device_seconds += record->device_seconds / fleet_seeds;
       figures.lower_bound_seconds
-        += record->lower_bound_seconds / preview_seeds;
+        += record->lower_bound_seconds / fleet_seeds;
     }
   }
   return result;

@@ -72,14 +72,14 @@ struct preview_record {
 };
 
 /// Top level: `trials`, `asked_steps`, `delivered_steps`, `unique_steps`,
-/// `merge_rate`, `k_wise_merge_rate`, `studies` (`name` and the same); where there is an
-/// estimate, `estimate` with the same figures but `trials`; where it is known what
-/// has been trained, `known_steps` and `new_steps` beside them; where it was
-/// simulated, `times` with `trainers`, `simulations`, `merged` and `alone`, each
-/// with `wall_seconds`, `device_seconds`, `lower_bound_seconds` (null if not
-/// known), `wall_low` and `wall_high`; where there are stages, `tree` with `all_nodes` and, by columns,
-/// `id`, `parent`, `begin`, `end`, `known_to`, `trials`, `others` and `label`.
-/// Two-space indented.
+/// `merge_rate`, `k_wise_merge_rate`, `studies` (`name` and the same); where
+/// there is an estimate, `estimate` with the same figures but `trials`; where it
+/// is known what has been trained, `known_steps` and `new_steps` beside them;
+/// where it was simulated, `times` with `trainers`, `simulations`, `merged` and
+/// `alone`, each with `wall_seconds`, `device_seconds`, `lower_bound_seconds`
+/// (null if not known), `wall_low` and `wall_high`; where there are stages,
+/// `tree` with `all_nodes` and, by columns, `id`, `parent`, `begin`, `end`,
+/// `known_to`, `trials`, `others` and `label`. Two-space indented.
 std::string preview_json(const preview_record& x);
 
 /// A table of the same, at most 80 columns wide.
