@@ -1,5 +1,5 @@
-"""A study in Optuna: given configurations, two processes that share a journal,
-asynchronous halving or all of it.
+"""A study in Optuna: given configurations, or those that its TPE suggests; two
+processes that share a journal, asynchronous halving or all of it.
 """
 
 import json
@@ -8,26 +8,33 @@ import tempfile
 import time
 
 import optuna
+import yaml
 
 import fashion
 import storages
 import training
+from space import Space
 
 
 def work(given):
     """Runs trials while any are left. Returns (time, accuracy) of epochs."""
-    folder, study = given
+    folder, study, suggests = given
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     data = fashion.read_data(study["train"], study["validation"])
     configurations = study["configurations"]
+    space = space_of(study)
     history = []
 
     def objective(trial):
-        if trial.number >= len(configurations):  # none is left in the queue
+        if trial.number >= len(configurations):
             trial.study.stop()
             raise optuna.TrialPruned
-        index = trial.suggest_int("index", 0, len(configurations) - 1)
-        model = training.Trial(configurations[index], data)
+        if suggests:
+            configuration = space.suggest(trial)
+        else:
+            configuration = configurations[trial.suggest_int(
+                "index", 0, len(configurations) - 1)]
+        model = training.Trial(configuration, data)
         for epoch in range(1, study["epochs"] + 1):
             accuracy = model.train()
             history.append((time.time(), accuracy))
@@ -36,11 +43,17 @@ def work(given):
                 raise optuna.TrialPruned
         return accuracy
 
-    load(folder, study).optimize(objective)
+    load(folder, study, suggests).optimize(objective)
     return history
 
 
-def load(folder, study):
+def space_of(study):
+    with open(study["file"]) as file:
+        space = yaml.safe_load(file)["space"]
+    return Space({name: space[name] for name in study["configurations"][0]})
+
+
+def load(folder, study, suggests):
     pruner = optuna.pruners.NopPruner()
     if study["asha"]:
         pruner = optuna.pruners.SuccessiveHalvingPruner(
@@ -49,19 +62,25 @@ def load(folder, study):
     return optuna.create_study(
         study_name="study", storage=storages.make("journal", folder),
         direction="maximize", load_if_exists=True,
-        sampler=optuna.samplers.RandomSampler(), pruner=pruner)
+        sampler=optuna.samplers.TPESampler(constant_liar=True) if suggests
+        else optuna.samplers.RandomSampler(), pruner=pruner)
 
 
 def main():
-    args = training.parser(__doc__).parse_args()
+    parser = training.parser(__doc__)
+    parser.add_argument("--tpe", action="store_true",
+                        help="as many configurations of its own")
+    args = parser.parse_args()
     study = json.loads(args.study.read_text())
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with tempfile.TemporaryDirectory() as folder, training.Cost() as cost:
-        queue = load(folder, study)
-        for index in range(len(study["configurations"])):
-            queue.enqueue_trial({"index": index})
+        queue = load(folder, study, args.tpe)
+        if not args.tpe:
+            for index in range(len(study["configurations"])):
+                queue.enqueue_trial({"index": index})
         with multiprocessing.get_context("spawn").Pool(2) as pool:
-            histories = pool.map(work, [(folder, study)] * 2, chunksize=1)
+            histories = pool.map(work, [(folder, study, args.tpe)] * 2,
+                                 chunksize=1)
     training.tell(cost, sum(histories, []))
 
 

@@ -19,13 +19,6 @@ SAMPLERS = {
     "gp": lambda seed: optuna.samplers.GPSampler(seed=seed)}
 
 
-def suggest(trial, table, leaf):
-    count, in_order = table.leaves[leaf]
-    if in_order:
-        return trial.suggest_int(leaf, 0, count - 1)
-    return trial.suggest_categorical(leaf, list(range(count)))
-
-
 def search(table, sampler, workers, horizon, seed, limit):
     """Returns the gains, and up to when it was searched."""
     study = optuna.create_study(
@@ -37,7 +30,7 @@ def search(table, sampler, workers, horizon, seed, limit):
 
     def start():
         trial = study.ask()
-        return trial, table.play(lambda leaf: suggest(trial, table, leaf))
+        return trial, table.play(table.space.suggest(trial))
 
     # Each worker's trial, and when its present epoch, from 1, ends.
     ends = []

@@ -41,10 +41,10 @@ def search(table, method, workers, horizon, seed, limit):
     from syne_tune.constants import ST_TUNER_TIME
     from syne_tune.tuner_callback import TunerCallback
 
-    names = {leaf: f"x{i}" for i, leaf in enumerate(table.leaves)}
+    names = {leaf: f"x{i}" for i, leaf in enumerate(table.space.leaves)}
     space = {names[leaf]: config_space.randint(0, count - 1) if in_order
              else config_space.choice(list(range(count)))
-             for leaf, (count, in_order) in table.leaves.items()}
+             for leaf, (count, in_order) in table.space.leaves.items()}
 
     class Played(Blackbox):
         @property
@@ -52,7 +52,8 @@ def search(table, method, workers, horizon, seed, limit):
             return np.arange(1, table.epochs + 1)
 
         def _objective_function(self, configuration, fidelity=None, seed=None):
-            values = table.play(lambda leaf: int(configuration[names[leaf]]))
+            values = table.play(table.space.decide(
+                lambda leaf: int(configuration[names[leaf]])))
             return np.array([[x, EPOCH * (i + 1)]
                              for i, x in enumerate(values)])
 

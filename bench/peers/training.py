@@ -100,7 +100,7 @@ class Cost:
 def parser(text):
     result = argparse.ArgumentParser(description=text)
     result.add_argument("--study", type=pathlib.Path, required=True,
-                        help="JSON: configurations, epochs, train, "
+                        help="JSON: configurations, file, epochs, train, "
                         "validation (images), asha (eta, min; or null)")
     return result
 

@@ -137,14 +137,14 @@ def for_peers(bench, path, study):
         return int(re.search(rf"\b{key}: (\d+)", text)[1])
 
     asha = re.search(r"asha: {eta: (\d+), min: (\d+)", text)
-    configurations = [
-        {name: trial["params"][name] for name in
-         ("lr", "batch_size", "momentum", "weight_decay")}
-        for trial in study["trials"]]
+    names = ("lr", "batch_size", "momentum", "weight_decay")
+    configurations = [{name: trial["params"][name] for name in names}
+                      for trial in study["trials"]]
     check_schedules(bench, configurations, number("max"))
     result = bench.scratch / f"{study['name']}.json"
     result.write_text(json.dumps(
-        {"configurations": configurations, "epochs": number("max"),
+        {"configurations": configurations, "file": str(path),
+         "epochs": number("max"),
          "train": number("train"), "validation": number("validation"),
          "asha": asha and {"eta": int(asha[1]), "min": int(asha[2])}}))
     return result

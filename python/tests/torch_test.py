@@ -5,6 +5,7 @@ import os
 import random
 import tempfile
 import unittest
+from unittest import mock
 
 import hippo_hpo as hippo
 
@@ -115,6 +116,36 @@ class Loading(unittest.TestCase):
         self.assertEqual(noise(1, 3, 1), first)
         for other in ((2, 3, 1), (1, 4, 1), (1, 3, 0)):
             self.assertFalse(set(noise(*other)) & set(first))
+
+    def test_whoever_may_draw_has_an_address(self):
+        class Jittered(TensorDataset):
+            def __getitem__(self, i):
+                return super().__getitem__(i)[0] + torch.rand(())
+
+        def jitter(batch):
+            return torch.stack([x for x, in batch]) + torch.rand(())
+
+        plain = TensorDataset(torch.zeros(10))
+        jittered = Jittered(torch.zeros(10))
+        subset = torch.utils.data.Subset(jittered, range(10))
+        both = torch.utils.data.ConcatDataset([subset, jittered])
+        for data, collate in ((jittered, None), (subset, None), (both, None),
+                              (plain, jitter)):
+            first = stacked(self.load(data, collate_fn=collate))
+            torch.rand(5)
+            self.assertTrue(torch.equal(
+                stacked(self.load(data, collate_fn=collate)), first))
+
+    def test_what_cannot_draw_is_not_kept_apart(self):
+        plain = TensorDataset(torch.arange(10.))
+        subset = torch.utils.data.Subset(plain, range(1, 9))
+        with mock.patch.object(hippo.torch, "_drawing_from",
+                               side_effect=AssertionError):
+            for data in (plain, subset, range(10), [1., 2.],
+                         torch.utils.data.ConcatDataset([plain, subset])):
+                list(self.load(data))
+            with self.assertRaises(AssertionError):
+                list(self.load())
 
     def test_workers_do_not_matter(self):
         alone = stacked(self.load())

@@ -124,7 +124,8 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
             "the space has " + std::to_string(trials)
               + (trials == 1 ? " combination" : " combinations, and each")
               + " is trained"};
-  const bool has_one = study.objective.all().is_one();
+  const auto goals = study.objective.all();
+  const bool has_one = goals.is_one();
   const bool may_be_gp = has_one && study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
@@ -145,13 +146,13 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
     "asha",
     {{"eta", number},
      {"min", static_cast<double>(first)},
-     {"sampler", learning}}};
-  if (some.are_on_the_way())
-    return {halving, "trials can have their beginnings in common, and "
-                       + learning + " weighs what is trained already"};
+     {"sampler", goals.metrics.size() > 1 ? "nsga2" : learning}}};
   if (!has_one)
     return {halving, "of the algorithms that end trials early it takes several"
                      " metrics and constraints"};
+  if (some.are_on_the_way())
+    return {halving, "trials can have their beginnings in common, and "
+                       + learning + " weighs what is trained already"};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])

@@ -1,0 +1,88 @@
+"""How soon real training gets to a target, on two cores
+
+Studies like that of `end-to-end`, one a round, each with another seed and so
+with other configurations; the peers with given ones get Hippo's, in its order.
+"""
+
+from harness import Result, Row
+from suite import studies
+
+# The accuracy to come to: of the best of all sides in a round, this share.
+SHARE = 0.995
+
+GP = "{asha: {eta: 3, min: 1, sampler: gp}}"
+OURS = ["Hippo, asha", "Hippo, gp"]
+
+# By peer, how many times sooner asha with the same configurations, and with the
+# Gaussian process and its prices, is to be there.
+GATES = {"Ray Tune, ASHA": (1, 3), "Optuna, SHA": (1, 3),
+         "Optuna, TPE and SHA": (1, 3)}
+
+
+def study_files(bench, seed):
+    """The study with random values and with learned ones."""
+    (path,) = studies.files(bench, ["schedules.yaml"])
+    random = f"{path.read_text()}seed: {seed}\n"
+    texts = {"random": random,
+             "gp": random.replace("{asha: {eta: 3, min: 1}}", GP)}
+    assert texts["gp"] != random
+    paths = []
+    for name, text in texts.items():
+        paths.append(bench.scratch / f"{name}-{seed}.yaml")
+        paths[-1].write_text(text)
+    return paths
+
+
+def one_round(bench, seed):
+    """The outcome of each side, by name."""
+    random, gp = study_files(bench, seed)
+    result = {}
+    result["Hippo, asha"] = studies.hippo(bench, [random])
+    report = result["Hippo, asha"].report["studies"][0]
+    given = [studies.for_peers(bench, random, report)]
+    result["Ray Tune, ASHA"] = studies.peer(bench, "study_ray.py", given,
+                                            "--reuse-actors")
+    result["Hippo, gp"] = studies.hippo(bench, [gp])
+    result["Optuna, SHA"] = studies.peer(bench, "study_optuna.py", given)
+    result["Optuna, TPE and SHA"] = studies.peer(bench, "study_optuna.py",
+                                                 given, "--tpe")
+    return result
+
+
+def seconds_to(outcome, accuracy):
+    """The seconds to an accuracy; infinite if it was never there."""
+    if outcome.best() < accuracy:
+        return float("inf")
+    return outcome.seconds_to(accuracy)
+
+
+def listed(figures, form):
+    return "; ".join(f"{who} {', '.join(format(x, form) for x in xs)}"
+                     for who, xs in figures.items())
+
+
+def run(bench):
+    rounds = []
+    for number in range(bench.rounds):
+        bench.say(f"round {number + 1}")
+        rounds.append(one_round(bench, number + 1))
+    targets = [SHARE * max(x.best() for x in sides.values())
+               for sides in rounds]
+    to_target = {who: [seconds_to(sides[who], target)
+                       for sides, target in zip(rounds, targets)]
+                 for who in rounds[0]}
+    rows = [Row(f"{ours}: time to the target", "s", to_target[ours], peer,
+                to_target[peer], more_is_better=False, aim=aim,
+                aim_of_ratio=True)
+            for place, ours in enumerate(OURS)
+            for peer, aim in ((x, y[place]) for x, y in GATES.items())]
+    best = {who: [sides[who].best() for sides in rounds] for who in rounds[0]}
+    return Result(rows, notes=[
+        f"The target is {SHARE} of the best accuracy of the round. Both workers "
+        "are busy all the while: device time is twice as much for all of them.",
+        f"Seconds to the target, round by round: {listed(to_target, '.1f')}.",
+        f"Best accuracy, round by round: {listed(best, '.4f')}."],
+        data={"targets": targets,
+              "improvements": {who: [sides[who].improvements
+                                     for sides in rounds]
+                               for who in rounds[0]}})
