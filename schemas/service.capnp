@@ -285,7 +285,8 @@ struct Outcome {
   state @0 :Text;   # COMPLETE, PRUNED or FAILED
   value :union {
     none     @1 :Void;
-    measured @2 :Float64;  # by the client itself; NaN = none
+    measured @2 :Float64;  # by the client itself; NaN = none. Refused where
+                           # there are several metrics or constraints
   }
   step @3 :UInt64;  # at which; 0 = the study's last
 }

@@ -93,23 +93,6 @@ TEST(Automatic, ValuesThatHoldThroughoutAreEvolved) {
             R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
 }
 
-TEST(Automatic, SeveralMetricsAreHalvedByTheirRanks) {
-  auto read = test::read(text_of(schedules, ""));
-  ASSERT_TRUE(read.study);
-  auto& goals = read.study->objective;
-  goals.further.push_back({"ms", direction::minimize});
-  EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
-            R"({"asha":{"eta":3.0,"min":9.0,"sampler":"nsga2"}})");
-  goals.every = 9;
-  EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
-            R"({"tpe":{}})");
-  goals.further.clear();
-  goals.every = 1;
-  goals.constraints.push_back({"ms", true, 5});
-  EXPECT_EQ(to_json_text(choose_algorithm(*read.study).algorithm),
-            R"({"asha":{"eta":3.0,"min":9.0,"sampler":"tpe"}})");
-}
-
 TEST(Automatic, WhatIsChosenIsReadAsItWasWritten) {
   for (const auto* space : {&few, &flat, &schedules}) {
     const auto x = choice(*space, "budget: {trials: 40}\n").algorithm;

@@ -446,7 +446,7 @@ TEST(SeveralGoals, AreRefusedWithWhatWouldDo) {
   using lines = std::vector<std::string>;
   const std::string full = "asha, hyperband or sha, or tpe or nsga2, which "
                            "train each trial in full";
-  for (const std::string name : {"dehb", "median", "client"})
+  for (const std::string name : {"dehb", "median"})
     EXPECT_EQ(refusals(name),
               lines{"s.yaml:6:12: algorithm: " + name
                     + " takes one metric, without constraints: use " + full});
@@ -473,13 +473,56 @@ TEST(SeveralGoals, AreRefusedWithWhatWouldDo) {
 }
 
 TEST(SeveralGoals, AutoChoosesWhatTakesThem) {
-  EXPECT_EQ(spec_of("auto").algorithm.name, "asha");
-  EXPECT_EQ(std::get<std::string>(spec_of("auto").algorithm.options["sampler"]),
-            "tpe");
-  EXPECT_EQ(spec_of("auto", "budget: {trials: 40}",
-                    "[{metric: acc, every: 27}, {metric: ms}]")
+  const auto budget = "budget: {trials: 40}";
+  const auto halving = spec_of("auto", budget).algorithm;
+  EXPECT_EQ(halving.name, "asha");
+  EXPECT_EQ(std::get<std::string>(halving.options.at("sampler")), "nsga2");
+  EXPECT_EQ(spec_of("auto", budget, "[{metric: acc, every: 27}, {metric: ms}]")
               .algorithm.name,
             "tpe");
+  // Constraints on one metric: there is no front to spread over.
+  const auto one = spec_of("auto", std::string{budget}
+                                     + "\nconstraints: [ms <= 3]",
+                           "{metric: acc}")
+                     .algorithm;
+  EXPECT_EQ(one.name, "asha");
+  EXPECT_EQ(std::get<std::string>(one.options.at("sampler")), "tpe");
+}
+
+TEST(SeveralGoals, AClientMayDecideByAllThatIsMeasured) {
+  for (const auto& [sampler, how] :
+       {std::pair<std::string, std::string>{"tpe", "model"},
+        {"nsga2", "cross of "}}) {
+    tuner x{spec_of("{client: {interval: 9, sampler: " + sampler + "}}",
+                    "budget: {trials: 200}"),
+            {}};
+    x.start();
+    for (trial_no i = 0; i < 200; ++i) {
+      ASSERT_TRUE(x.client_ask({}));
+      for (const step_t at : {9, 27}) {
+        ASSERT_TRUE(x.client_train(i, at));
+        x.on_result(i, at,
+                    metrics{{"acc", static_cast<double>(i % 7 + at)},
+                            {"ms", static_cast<double>(i % 3)}});
+      }
+    }
+    EXPECT_TRUE(x.done());
+    EXPECT_EQ(x.choice_of(199)->why.how.substr(0, how.size()), how);
+  }
+}
+
+TEST(SeveralGoals, AClientsValueAloneIsRefused) {
+  tuner x{spec_of("client"), {}};
+  x.start();
+  ASSERT_TRUE(x.client_ask({}));
+  const auto wrong = x.client_end(0, observation{27, 0.5});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.failure().message,
+            "one value does not tell what a trial is worth where there are "
+            "several metrics or constraints: end it without a value");
+  EXPECT_TRUE(x.refusal_of_end(0, true));
+  EXPECT_FALSE(x.refusal_of_end(0, false));
+  EXPECT_TRUE(x.client_end(0, {}));
 }
 
 } // namespace

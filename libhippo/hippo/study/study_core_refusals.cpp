@@ -55,7 +55,8 @@ std::optional<error> study_core::refusal(const study_command& x) const {
       return unless({verb::ask, verb::tell, verb::retry},
                     tuner_->refusal_of_train(x.trial, x.at));
     case verb::tell:
-      return unless({verb::ask, verb::retry}, tuner_->refusal_of_end(x.trial));
+      return unless({verb::ask, verb::retry},
+                    tuner_->refusal_of_end(x.trial, x.value.has_value()));
     case verb::close:
       return tuner_->refusal_of_close();
     case verb::pause:

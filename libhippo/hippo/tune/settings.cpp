@@ -257,8 +257,7 @@ private:
     if (out_.sampling == sampling_kind::gp)
       error(sampler_path, "gp" + one_only + "tpe or nsga2");
     if (out_.kind == algorithm_kind::dehb || out_.kind == algorithm_kind::median
-        || out_.kind == algorithm_kind::pbt
-        || out_.kind == algorithm_kind::client)
+        || out_.kind == algorithm_kind::pbt)
       error("algorithm", study_.algorithm.name + one_only
                            + "asha, hyperband or sha, or tpe or nsga2, which"
                              " train each trial in full");

@@ -284,8 +284,12 @@ std::optional<error> tuner::refusal_of_train(trial_no trial, step_t to) const {
   });
 }
 
-std::optional<error> tuner::refusal_of_end(trial_no trial) const {
-  return refusal([=](const client_algorithm& x) {
+std::optional<error> tuner::refusal_of_end(trial_no trial,
+                                           bool has_measured) const {
+  return refusal([=, this](const client_algorithm& x) -> std::string {
+    if (has_measured && outcomes_)
+      return "one value does not tell what a trial is worth where there are"
+             " several metrics or constraints: end it without a value";
     return x.refusal_of_stop(trial);
   });
 }
@@ -322,10 +326,9 @@ expected<turn> tuner::client_train(trial_no trial, step_t to) {
 
 expected<turn> tuner::client_end(trial_no trial,
                                  std::optional<observation> measured) {
-  auto x = client();
-  if (!x)
-    return x.failure();
-  auto wanted = (*x)->stop(trial);
+  if (auto why = refusal_of_end(trial, measured.has_value()))
+    return *why;
+  auto wanted = (*client())->stop(trial);
   if (!wanted)
     return wanted.failure();
   if (measured)

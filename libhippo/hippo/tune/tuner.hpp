@@ -91,7 +91,7 @@ public:
   expected<turn> client_train(trial_no trial, step_t to);
 
   /// Ends a trial. @param measured what the client has measured itself, if it
-  /// has, which the sampler learns from
+  /// has, which the sampler learns from; refused where one value does not tell
   expected<turn> client_end(trial_no trial,
                             std::optional<observation> measured);
 
@@ -103,7 +103,8 @@ public:
   [[nodiscard]] std::optional<error> refusal_of_ask() const;
   [[nodiscard]] std::optional<error> refusal_of_train(trial_no trial,
                                                       step_t to) const;
-  [[nodiscard]] std::optional<error> refusal_of_end(trial_no trial) const;
+  [[nodiscard]] std::optional<error> refusal_of_end(trial_no trial,
+                                                    bool has_measured) const;
   [[nodiscard]] std::optional<error> refusal_of_close() const;
 
   [[nodiscard]] bool done() const {
