@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 // What cannot be done now, as far as can be known before a command is stored:
 // so that nobody can fill the store with what is refused.
@@ -56,7 +57,9 @@ std::optional<error> study_core::refusal(const study_command& x) const {
                     tuner_->refusal_of_train(x.trial, x.at));
     case verb::tell:
       return unless({verb::ask, verb::retry},
-                    tuner_->refusal_of_end(x.trial, x.value.has_value()));
+                    tuner_->refusal_of_end(
+                      x.trial,
+                      std::get<command::tell>(*parsed).value.has_value()));
     case verb::close:
       return tuner_->refusal_of_close();
     case verb::pause:
