@@ -164,8 +164,9 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
 
 std::string to_json_text(const algorithm_spec& x) {
   json options = json::object();
-  for (const auto& [name, value] : x.options)
-    std::visit([&](const auto& y) { options[name] = y; }, value);
+  for (const auto& option : x.options)
+    std::visit([&](const auto& y) { options[option.first] = y; },
+               option.second);
   return json{{x.name, std::move(options)}}.dump();
 }
 
