@@ -33,6 +33,12 @@ std::string chosen(const std::string& space, const std::string& more) {
   return to_json_text(choice(space, more).algorithm);
 }
 
+/// ASHA with a Gaussian process whose first rung is at a step.
+std::string halving_from(int step) {
+  return R"({"asha":{"eta":3.0,"min":)" + std::to_string(step)
+         + R"(.0,"prefer_shared":"ties","sampler":"gp"}})";
+}
+
 TEST(Automatic, FewCombinationsAreAllTrained) {
   EXPECT_EQ(chosen(few, ""), R"({"grid":{}})");
   EXPECT_EQ(chosen(few, "budget: {trials: 2}\n"), R"({"grid":{}})");
@@ -54,8 +60,7 @@ TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
 }
 
 TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
-  EXPECT_EQ(chosen(schedules, ""),
-            R"({"asha":{"eta":3.0,"min":9.0,"sampler":"gp"}})");
+  EXPECT_EQ(chosen(schedules, ""), halving_from(9));
   // Where most of what is decided counts from the first step on, at once; it
   // does not matter that no two begin alike by themselves.
   for (const auto* range :
@@ -65,7 +70,7 @@ TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
                      "  weight_decay: {piecewise: [[0, 0],"
                      " [{choice: [5, 9]}, 0.1]]}\n",
                      ""),
-              R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+              halving_from(1));
 }
 
 TEST(Automatic, TrialsThatAreDecidedLateAreTrainedInFull) {
@@ -89,8 +94,7 @@ TEST(Automatic, ValuesThatHoldThroughoutAreEvolved) {
             R"({"dehb":{"eta":3.0,"min":1.0}})");
   EXPECT_EQ(chosen(flat, "budget: {seconds: 40}\n"),
             R"({"dehb":{"eta":3.0,"min":1.0}})");
-  EXPECT_EQ(chosen(flat, "budget: {trials: 26}\n"),
-            R"({"asha":{"eta":3.0,"min":1.0,"sampler":"gp"}})");
+  EXPECT_EQ(chosen(flat, "budget: {trials: 26}\n"), halving_from(1));
 }
 
 TEST(Automatic, WhatIsChosenIsReadAsItWasWritten) {
@@ -118,8 +122,7 @@ TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
     const auto x = admit(more);
     ASSERT_TRUE(x.study);
     EXPECT_EQ(x.study->spec().algorithm.name, "asha");
-    EXPECT_EQ(x.study->chosen(),
-              R"({"asha":{"eta":3.0,"min":9.0,"sampler":"gp"}})");
+    EXPECT_EQ(x.study->chosen(), halving_from(9));
     ASSERT_EQ(x.notes.size(), 1u);
     EXPECT_EQ(x.notes.front().message.find(x.study->chosen() + ", since "), 0u);
   }

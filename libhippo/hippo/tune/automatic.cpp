@@ -142,17 +142,20 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
             " step "
               + std::to_string(first)
               + ": how trials begin says little of how they end"};
-  const algorithm_spec halving{
+  algorithm_spec halving{
     "asha",
     {{"eta", number},
      {"min", static_cast<double>(first)},
      {"sampler", goals.metrics.size() > 1 ? "nsga2" : learning}}};
+  if (may_be_gp)
+    halving.options["prefer_shared"] = "ties";
   if (!has_one)
     return {halving, "of the algorithms that end trials early it takes several"
                      " metrics and constraints"};
   if (some.are_on_the_way())
-    return {halving, "trials can have their beginnings in common, and "
-                       + learning + " weighs what is trained already"};
+    return {halving, "trials can have their beginnings in common, and of"
+                     " equally good values "
+                       + learning + " takes those with the least to train"};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])
