@@ -113,7 +113,8 @@ def gates(found, trainers):
     rows += [against(UNPRICED, UNPRICED, TPE, i, 1)
              for i in range(len(REGRETS))]
     rows.append(against_best(f"{trainers} trainers", found, MARK, 0.0067))
-    return rows
+    # Where neither side came there is nothing to compare.
+    return [x for x in rows if min(x.ours + x.theirs) < float("inf")]
 
 
 def against_best(what, found, mark, where):
