@@ -244,6 +244,23 @@ TEST(StudyCore, ARefusedCommandLeavesNoTrace) {
   EXPECT_TRUE(x.history_.empty());
 }
 
+TEST(StudyCore, AClientsValueIsRefusedWhereItDoesNotTellAll) {
+  auto options = options_of(client_study);
+  options.spec.objective.constraints.push_back({"loss", true, 5});
+  world x{options};
+  x.command(verb::ask);
+  x.commit_all();
+  const auto known = x.history_.size();
+  EXPECT_NE(x.refusal(x.command(verb::tell, 0, 0, R"({"value": 0.5})"))
+              .find("one value does not tell"),
+            std::string::npos);
+  x.commit_all();
+  EXPECT_EQ(x.history_.size(), known);
+  const auto ended = x.command(verb::tell, 0, 0, R"({"state": "PRUNED"})");
+  x.commit_all();
+  EXPECT_EQ(x.refusal(ended), "");
+}
+
 TEST(StudyCore, AStudyThatDecidesByItselfRefusesAClient) {
   world x{options_of("algorithm: grid\n")};
   for (const auto what : {verb::ask, verb::train, verb::tell, verb::close})
