@@ -22,19 +22,16 @@ def work(given):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     data = fashion.read_data(study["train"], study["validation"])
     configurations = study["configurations"]
-    space = space_of(study)
+    configuration_of = space_of(study).suggest if suggests else (
+        lambda trial: configurations[trial.suggest_int(
+            "index", 0, len(configurations) - 1)])
     history = []
 
     def objective(trial):
         if trial.number >= len(configurations):
             trial.study.stop()
             raise optuna.TrialPruned
-        if suggests:
-            configuration = space.suggest(trial)
-        else:
-            configuration = configurations[trial.suggest_int(
-                "index", 0, len(configurations) - 1)]
-        model = training.Trial(configuration, data)
+        model = training.Trial(configuration_of(trial), data)
         for epoch in range(1, study["epochs"] + 1):
             accuracy = model.train()
             history.append((time.time(), accuracy))
