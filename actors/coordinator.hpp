@@ -29,6 +29,8 @@ struct coordinator_options {
   std::optional<std::uint64_t> memory_bytes_max;
   /// So many nodes of each plan are unpacked in any case; see `node_table`.
   std::size_t unpacked_nodes_max = merger_options{}.unpacked_nodes_max;
+  /// Where plans keep, in files, what nobody waits for; empty: in memory.
+  std::string cold_folder{};
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
   std::chrono::milliseconds unmeasured_stall_max{21'600'000};

@@ -1,5 +1,6 @@
 #include "merger.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -129,10 +130,22 @@ struct effect_performer {
   }
 };
 
+/// A plan of less stays in memory, whether somebody looks at it or not.
+constexpr std::uint64_t cold_bytes_kept = 64 << 20;
+
+/// What nobody has waited for leaves memory after about so long.
+constexpr std::chrono::seconds cold_kept{1};
+
 /// Tells the core what has happened, and does what it has decided.
 void dispatch(merger_self self, any_merge_event event) {
-  auto effects
-    = self->state.core->apply(std::move(event), self->clock().now());
+  auto& st = self->state;
+  const auto now = self->clock().now();
+  if (st.cold && st.cold->file_bytes() > cold_bytes_kept
+      && now >= st.cold_since + cold_kept) {
+    st.cold->let_go();
+    st.cold_since = now;
+  }
+  auto effects = st.core->apply(std::move(event), now);
   effect_performer performer{self};
   for (auto& x : effects)
     std::visit(performer, x);
@@ -181,6 +194,7 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   const workload_need need{key_of(options.workload), options.workload.name,
                            options.workload_version,
                            numerics_of(options.workload)};
+  state.cold = options.cold;
   state.core
     = std::make_unique<merge_core>(std::move(options), self->clock().now());
   self->send(state.pool, introduce_atom::value,

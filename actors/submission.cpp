@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -65,6 +67,13 @@ expected<merger_options> options_for(coordinator_state& st,
   result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
+  if (!st.options.cold_folder.empty()) {
+    try {
+      result.cold = std::make_shared<file_memory>(st.options.cold_folder);
+    } catch (const std::system_error& x) {
+      return error{errc::io_failed, x.what()};
+    }
+  }
   if (!st.options.known)
     return result;
   result.folder = checkpoint_folder(st, key);

@@ -1389,15 +1389,18 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
 /// Studies that add, ask, drop, pause and weigh; trainers that come, die, fail,
 /// stall and send again; a store that lags. Then the faults end.
 struct chaos : merge_world {
-  explicit chaos(std::uint32_t seed, std::size_t unpacked_nodes_max = 0)
-    : merge_world(options_for(seed, unpacked_nodes_max)),
+  explicit chaos(std::uint32_t seed, std::size_t unpacked_nodes_max = 0,
+                 std::shared_ptr<file_memory> cold = nullptr)
+    : merge_world(options_for(seed, unpacked_nodes_max, std::move(cold))),
       number_of_seed(seed),
       rng{seed} {}
 
   static merger_options options_for(std::uint32_t seed,
-                                    std::size_t unpacked_nodes_max) {
+                                    std::size_t unpacked_nodes_max,
+                                    std::shared_ptr<file_memory> cold) {
     auto result = laned(1 + seed % 3);
     result.unpacked_nodes_max = unpacked_nodes_max;
+    result.cold = std::move(cold);
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
     result.unmeasured_stall_max = std::chrono::seconds{90};
@@ -1622,12 +1625,14 @@ TEST_P(MergeChaos, PackingNodesChangesNoDecision) {
   constexpr std::uint32_t seeds_per_case = 3;
   for (auto seed = GetParam() * seeds_per_case;
        seed < (GetParam() + 1) * seeds_per_case; ++seed) {
+    const auto cold = std::make_shared<file_memory>(testing::TempDir());
     chaos never{seed, SIZE_MAX / 4}, always{seed, 1}, sometimes{seed, 9};
-    never.run();
-    always.run();
-    sometimes.run();
-    ASSERT_EQ(always.decisions(), never.decisions()) << "seed " << seed;
-    ASSERT_EQ(sometimes.decisions(), never.decisions()) << "seed " << seed;
+    chaos in_file{seed, 1, cold};
+    in_file.before_each_event = [&cold] { cold->let_go(); };
+    for (auto* x : {&never, &always, &sometimes, &in_file})
+      x->run();
+    for (auto* x : {&always, &sometimes, &in_file})
+      ASSERT_EQ(x->decisions(), never.decisions()) << "seed " << seed;
   }
 }
 

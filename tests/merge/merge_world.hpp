@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -61,6 +62,7 @@ private:
 
 public:
   merge_core core;
+  std::function<void()> before_each_event;
   moment now{};
   std::map<trainer_id, trainer> trainers; ///< those that have not died
   std::vector<study> studies; ///< by `study_no`
@@ -93,6 +95,8 @@ public:
   }
 
   void apply(any_merge_event event) {
+    if (before_each_event)
+      before_each_event();
     const bool is_commit
       = std::holds_alternative<merge_event::committed>(event);
     for (auto& x : core.apply(std::move(event), now)) {

@@ -26,14 +26,12 @@ lease_end failed_at(step_t at, errc code, std::string log = {}) {
 }
 
 /// Node 1 from state 0 on, and node 2, which leaves it at state 10.
-search_plan plan_of_two() {
-  search_plan result;
-  result.restore_node(node_id{1}, root_node, 0, {{"lr", form::constant(.1)}},
-                      0);
-  result.restore_node(node_id{2}, node_id{1}, 10, {{"lr", form::constant(.01)}},
-                      0);
-  return result;
-}
+struct plan_of_two : search_plan {
+  plan_of_two() {
+    restore_node(node_id{1}, root_node, 0, {{"lr", form::constant(.1)}}, 0);
+    restore_node(node_id{2}, node_id{1}, 10, {{"lr", form::constant(.01)}}, 0);
+  }
+};
 
 /// Steps 0 to 20, on both nodes.
 running_lease lease_of_both(trainer_id trainer) {
@@ -49,7 +47,7 @@ protected:
     return policy.judge(x, end, plan);
   }
 
-  search_plan plan = plan_of_two();
+  plan_of_two plan;
   retry_policy policy{3};
 };
 
@@ -612,7 +610,7 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
 }
 
 TEST(RetryPolicyDeathTest, LeaseThatEndedWellIsNotJudged) {
-  const auto plan = plan_of_two();
+  const plan_of_two plan;
   retry_policy policy{3};
   EXPECT_DEBUG_DEATH(retry_policy{0}, "attempts_max");
 #ifndef NDEBUG

@@ -90,7 +90,8 @@ TEST_F(StudyTable, TrialsGoByTheNumbersOfTheirStudy) {
   x.added = {trial_of(2, .1), trial_of(0, .2)};
   apply(s1, x);
   EXPECT_EQ(studies.trials(s1),
-            (std::vector{trial_id{1}, study_table::no_trial, trial_id{0}}));
+            (std::pmr::vector<trial_id>{trial_id{1}, study_table::no_trial,
+                                        trial_id{0}}));
   EXPECT_TRUE(studies.trials(s0).empty());
 }
 

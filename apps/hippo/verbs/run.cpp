@@ -107,6 +107,7 @@ private:
     result.pool.placement = x.placement;
     result.pool.machines = x.machines;
     result.coordinator.merge = x.merge;
+    result.coordinator.cold_folder = x.state;
     result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
     if (objects)
       keep_in_objects(result, *objects, store->checkpoints());

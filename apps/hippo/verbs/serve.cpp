@@ -89,6 +89,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.merge = x.merge;
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
   result.coordinator.memory_bytes_max = x.memory_bytes_max;
+  result.coordinator.cold_folder = x.state;
   result.coordinator.keep_ended = false;
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;

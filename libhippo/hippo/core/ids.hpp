@@ -89,6 +89,7 @@ class by_id {
 public:
   by_id() = default;
   explicit by_id(std::size_t size) : items_(size) {}
+  explicit by_id(Container items) : items_(std::move(items)) {}
 
   decltype(auto) operator[](Id x) { return items_[number_of(x)]; }
   decltype(auto) operator[](Id x) const { return items_[number_of(x)]; }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,10 +34,16 @@ namespace hippo {
 /// @invariant what is kept of a tree that is not mixed is of one kind
 class device_kinds {
 public:
-  /// REQUIRES: `plan` outlives this.
+  /// REQUIRES: `plan` and `cold` outlive this.
   /// @param any_device whether any device may go on with everything
-  explicit device_kinds(const search_plan& plan, bool any_device = false)
-    : plan_(plan), any_device_(any_device) {}
+  /// @param cold where the trees are
+  explicit device_kinds(const search_plan& plan, bool any_device = false,
+                        std::pmr::memory_resource* cold
+                        = std::pmr::get_default_resource())
+    : plan_(plan),
+      any_device_(any_device),
+      trees_(cold),
+      tree_of_(std::pmr::vector<node_id>(cold)) {}
 
   // -- trainers ---------------------------------------------------------------
 
@@ -84,6 +91,12 @@ public:
     return !any_device_ && words_.size() > 1;
   }
 
+  /// About how much of the cold memory it takes, in bytes. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const {
+    return tree_of_.size() * sizeof(node_id)
+           + trees_.size() * (sizeof(tree) + 4 * sizeof(void*));
+  }
+
   void check_invariants() const;
 
 private:
@@ -102,10 +115,11 @@ private:
   const bool any_device_;
   std::map<trainer_id, std::string> held_;
   std::map<trainer_id, std::string> able_;
-  std::unordered_map<node_id, tree> trees_;     ///< by their first nodes
+  std::pmr::unordered_map<node_id, tree> trees_; ///< by their first nodes
   std::map<lease_id, node_id> trees_of_leases_;
   std::set<std::string> words_; ///< of all trees and trainers that ever were
-  mutable by_id<node_id, node_id> tree_of_; ///< by node, as far as was asked
+  /// By node, as far as was asked.
+  mutable by_id<node_id, node_id, std::pmr::vector<node_id>> tree_of_;
 };
 
 } // namespace hippo

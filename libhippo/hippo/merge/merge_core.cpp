@@ -34,13 +34,17 @@ std::uint64_t restore(search_plan& plan, device_kinds& kinds,
   return bytes;
 }
 
+std::pmr::memory_resource* cold_of(const merger_options& x) {
+  return x.cold ? x.cold.get() : std::pmr::get_default_resource();
+}
+
 } // namespace
 
 merge_core::merge_core(merger_options options, moment begun)
   : options_(std::move(options)),
     key_(key_of(options_.workload)),
-    plan_(options_.waits),
-    kinds_(plan_, options_.workload.any_device),
+    plan_(options_.waits, cold_of(options_)),
+    kinds_(plan_, options_.workload.any_device, cold_of(options_)),
     retention_(restore(plan_, kinds_, options_.known,
                        options_.workload.any_device),
                options_.checkpoint_bytes_max),
@@ -48,7 +52,7 @@ merge_core::merge_core(merger_options options, moment begun)
                std::exchange(options_.other_steps, {})),
     chooser_(plan_, estimates_, options_.policy,
              [this](node_id node) { return kinds_.kind_of_tree(node); }),
-    studies_(plan_),
+    studies_(plan_, cold_of(options_)),
     leases_(lanes_of(options_.workload), options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),
@@ -370,10 +374,11 @@ merger_status merge_core::status() const {
 }
 
 std::uint64_t merge_core::memory_bytes() const {
-  // A trial has a number here and one in its study.
+  const auto cold
+    = plan_.cold_bytes() + studies_.cold_bytes() + kinds_.cold_bytes();
   return plan_.memory_bytes() + chooser_.tree().memory_bytes()
-         + plan_.trials() * 2 * sizeof(trial_id)
-         + usage_.totals().timeline.size() * sizeof(busy_record);
+         + usage_.totals().timeline.size() * sizeof(busy_record)
+         + (options_.cold ? options_.cold->memory_bytes() : cold);
 }
 
 merger_overview merge_core::overview() const {

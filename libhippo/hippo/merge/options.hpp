@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "hippo/core/file_memory.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/records.hpp"
@@ -44,6 +46,8 @@ struct merger_options {
   /// Likewise one whose stages have larger configurations together; a study
   /// file's limits keep each of them below a few MiB.
   std::size_t lease_bytes_max = 16 << 20;
+  /// Where all is that nobody waits for; null: in memory.
+  std::shared_ptr<file_memory> cold{};
   /// So many nodes of the plan are unpacked in any case; see `node_table`.
   std::size_t unpacked_nodes_max = 1024;
   waiting_limits waits{}; ///< how far ahead trials wait for measurements

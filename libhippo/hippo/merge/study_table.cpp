@@ -10,10 +10,7 @@
 namespace hippo {
 
 study_no study_table::add(const study_registration& x) {
-  entry study;
-  study.id = x.id;
-  study.paused = x.paused;
-  studies_.add(std::move(study));
+  studies_.add(entry{x.id, x.paused, cold_});
   const auto result = plan_.add_study(x.when);
   assert(number_of(result) + 1 == studies_.size());
   return result;

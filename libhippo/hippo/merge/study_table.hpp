@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -27,7 +28,12 @@ public:
   static constexpr trial_id no_trial{UINT64_MAX};
 
   /// @param plan outlives the table; studies are added to both
-  explicit study_table(search_plan& plan) : plan_(plan) {}
+  /// @param cold where the numbers of trials are; outlives the table
+  explicit study_table(search_plan& plan, std::pmr::memory_resource* cold
+                                          = std::pmr::get_default_resource())
+    : plan_(plan),
+      cold_(cold),
+      number_in_study_(std::pmr::deque<trial_no>(cold)) {}
 
   study_no add(const study_registration& x);
 
@@ -75,17 +81,27 @@ public:
     return studies_[study].id;
   }
   /// The trials of a study by its own numbers; `no_trial` where there is none.
-  [[nodiscard]] const std::vector<trial_id>& trials(study_no study) const {
+  [[nodiscard]] const std::pmr::vector<trial_id>&
+  trials(study_no study) const {
     return studies_[study].trials;
+  }
+
+  /// About how much of the cold memory it takes, in bytes: a trial has a number
+  /// here and one in its study. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const {
+    return number_in_study_.size() * (sizeof(trial_no) + sizeof(trial_id));
   }
 
   void check_invariants() const;
 
 private:
   struct entry {
-    study_id id{}; ///< the store's
-    std::vector<trial_id> trials;
-    bool paused = false;
+    entry(study_id number, bool is_paused, std::pmr::memory_resource* cold)
+      : id(number), trials(cold), paused(is_paused) {}
+
+    study_id id; ///< the store's
+    std::pmr::vector<trial_id> trials;
+    bool paused;
     /// Of a paused study: trials that wait for what runs, and up to where.
     std::map<trial_id, step_t> running;
     std::vector<study_orders::request> deferred; ///< until it goes on
@@ -105,8 +121,9 @@ private:
   void wait_for_running_only(entry& study);
 
   search_plan& plan_;
+  std::pmr::memory_resource* cold_;
   by_id<study_no, entry> studies_;
-  by_id<trial_id, trial_no, std::deque<trial_no>> number_in_study_;
+  by_id<trial_id, trial_no, std::pmr::deque<trial_no>> number_in_study_;
 };
 
 } // namespace hippo

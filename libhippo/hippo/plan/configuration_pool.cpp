@@ -24,20 +24,22 @@ std::uint64_t key_of(const std::string& name, const form& x) {
 configuration_pool::packed_form configuration_pool::pack(const form& x) {
   if (x == unpack(x.a[0]))
     return x.a[0];
-  return std::make_unique<const form>(x);
+  forms_.push_back(x);
+  return static_cast<std::uint32_t>(forms_.size() - 1);
 }
 
-form configuration_pool::unpack(const packed_form& x) {
-  if (const auto* other = std::get_if<std::unique_ptr<const form>>(&x))
-    return **other;
+form configuration_pool::unpack(const packed_form& x) const {
+  if (const auto* place = std::get_if<std::uint32_t>(&x))
+    return forms_[*place];
   form result;
   result.a[0] = std::get<double>(x);
   return result;
 }
 
-std::uint64_t configuration_pool::memory_bytes() const {
-  // An entry, and a place in `by_key_`; forms that are no constants are few.
-  return entries_.size() * (sizeof(entry) + 6 * sizeof(void*));
+std::uint64_t configuration_pool::cold_bytes() const {
+  // An entry, and a place in `by_key_`.
+  return entries_.size() * (sizeof(entry) + 6 * sizeof(void*))
+         + forms_.size() * sizeof(form);
 }
 
 std::optional<std::uint32_t>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,6 +21,11 @@ public:
   /// Equal lists iff equal configurations.
   using compact = std::vector<std::uint32_t>;
 
+  /// @param cold where the pairs are; outlives the pool
+  explicit configuration_pool(std::pmr::memory_resource* cold
+                              = std::pmr::get_default_resource())
+    : entries_(cold), forms_(cold), by_key_(cold) {}
+
   /// O(hyper-parameters).
   compact intern(const configuration& x);
 
@@ -33,12 +38,13 @@ public:
   /// run. O(hyper-parameters).
   [[nodiscard]] std::uint64_t digest_of(const compact& x) const;
 
-  /// About how much it takes. O(1).
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// About how much of the cold memory it takes. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const;
 
 private:
-  /// A form, most often a constant: of many trials each has one of its own.
-  using packed_form = std::variant<double, std::unique_ptr<const form>>;
+  /// A form: most often a constant, of which many trials have one each of their
+  /// own, else the place of one in `forms_`.
+  using packed_form = std::variant<double, std::uint32_t>;
 
   struct entry {
     packed_form shape;
@@ -46,17 +52,18 @@ private:
     std::uint32_t name = 0;   ///< of `names_`
   };
 
-  [[nodiscard]] static packed_form pack(const form& x);
-  [[nodiscard]] static form unpack(const packed_form& x);
+  [[nodiscard]] packed_form pack(const form& x);
+  [[nodiscard]] form unpack(const packed_form& x) const;
 
   [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t key,
                                                   const std::string& name,
                                                   const form& shape) const;
 
-  std::deque<entry> entries_;
+  std::pmr::deque<entry> entries_;
+  std::pmr::deque<form> forms_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> by_name_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
+  std::pmr::unordered_multimap<std::uint64_t, std::uint32_t> by_key_;
 };
 
 } // namespace hippo

@@ -12,12 +12,13 @@ namespace {
 
 /// A node with more than so much on it is not packed: to unpack it would take
 /// long.
-constexpr std::size_t packed_items_max = 64;
+constexpr std::size_t packed_items_max = 1024;
 
 bool may_pack(const plan_node& x) {
   return x.is_idle()
          && x.results.size() + x.checkpoints.size() + x.cuts.size()
                 + x.reaches.size() + x.measurings.size() + x.config.size()
+                + (x.troubles ? x.troubles->diverged.size() : 0)
               <= packed_items_max;
 }
 
@@ -28,6 +29,16 @@ public:
     for (; x >= 0x80; x >>= 7)
       bytes_.push_back(static_cast<unsigned char>(x | 0x80));
     bytes_.push_back(static_cast<unsigned char>(x));
+  }
+
+  void put(const std::string& x) {
+    put(x.size());
+    put_raw(x.data(), x.size());
+  }
+
+  void put(const error& x) {
+    put(static_cast<std::uint64_t>(x.code));
+    put(x.message);
   }
 
   void put_raw(const void* from, std::size_t size) {
@@ -65,13 +76,22 @@ public:
     return static_cast<T>(get());
   }
 
+  std::string get_text() {
+    std::string result(get(), '\0');
+    get_raw(result.data(), result.size());
+    return result;
+  }
+
+  error get_error() {
+    const auto code = get_as<errc>();
+    return {code, get_text()};
+  }
+
   void get_raw(void* to, std::size_t size) {
     if (size > 0)
       std::memcpy(to, at_, size);
     at_ += size;
   }
-
-  [[nodiscard]] const unsigned char* at() const { return at_; }
 
 private:
   const unsigned char* at_;
@@ -82,10 +102,49 @@ std::uint64_t from_begin(const plan_node& x, step_t at) {
   return at - x.begin;
 }
 
+void put_troubles(packer& out, const plan_node& x, const trouble& what) {
+  out.put(what.diverged.size());
+  for (const auto& [at, why] : what.diverged) {
+    out.put(from_begin(x, at));
+    out.put(why);
+  }
+  out.put(std::uint64_t{what.failed_at.has_value()});
+  if (what.failed_at) {
+    out.put(from_begin(x, *what.failed_at));
+    out.put(what.failure);
+  }
+}
+
+std::unique_ptr<trouble> get_troubles(unpacker& in, const plan_node& x) {
+  auto result = std::make_unique<trouble>();
+  for (auto left = in.get(); left > 0; --left) {
+    const auto at = x.begin + in.get();
+    result->diverged.emplace_hint(result->diverged.end(), at, in.get_error());
+  }
+  if (in.get() != 0) {
+    result->failed_at = x.begin + in.get();
+    result->failure = in.get_error();
+  }
+  return result;
+}
+
 } // namespace
 
+node_table::~node_table() {
+  for (auto& x : slots_)
+    drop_packed(x);
+}
+
+void node_table::drop_packed(slot& x) const {
+  if (x.packed == nullptr)
+    return;
+  cold_->deallocate(x.packed, x.packed_size, 1);
+  packed_bytes_ -= x.packed_size;
+  x.packed = nullptr;
+}
+
 plan_node& node_table::emplace_back() {
-  const auto id = slots_.add({std::make_unique<plan_node>(), nullptr});
+  const auto id = slots_.add({std::make_unique<plan_node>()});
   if (id != root_node)
     unpacked_.push_back(id);
   return *slots_[id].node;
@@ -93,10 +152,8 @@ plan_node& node_table::emplace_back() {
 
 plan_node& node_table::unpack_in_place(node_id id) const {
   auto& x = slots_[id];
-  std::size_t size = 0;
-  x.node = std::make_unique<plan_node>(unpack(x.packed.get(), size));
-  x.packed.reset();
-  packed_bytes_ -= size;
+  x.node = std::make_unique<plan_node>(unpack(x.packed));
+  drop_packed(x);
   unpacked_.push_back(id);
   return *x.node;
 }
@@ -105,8 +162,7 @@ const plan_node& node_table::peek(node_id id, plan_node& room) const {
   const auto& x = slots_[id];
   if (x.node)
     return *x.node;
-  std::size_t size = 0;
-  room = unpack(x.packed.get(), size);
+  room = unpack(x.packed);
   return room;
 }
 
@@ -155,12 +211,10 @@ void node_table::pack(node_id id) {
   out.put(x.checkpoints.size());
   for (const auto& [at, file] : x.checkpoints) {
     out.put(from_begin(x, at));
-    out.put(file.file.size());
-    out.put_raw(file.file.data(), file.file.size());
+    out.put(file.file);
     out.put(file.bytes);
     out.put_raw(&file.digest, sizeof(file.digest));
-    out.put(file.device.size());
-    out.put_raw(file.device.data(), file.device.size());
+    out.put(file.device);
   }
   for (auto at : {x.asked_to, x.goal, x.restored_to, x.delivered_to,
                   x.known_to})
@@ -171,15 +225,18 @@ void node_table::pack(node_id id) {
     out.put(from_begin(x, y.asked_to));
     out.put(from_begin(x, y.delivered_to));
   }
+  out.put(std::uint64_t{x.troubles != nullptr});
+  if (x.troubles)
+    put_troubles(out, x, *x.troubles);
   const auto& bytes = out.bytes();
-  to.packed = std::make_unique<unsigned char[]>(bytes.size());
-  std::copy(bytes.begin(), bytes.end(), to.packed.get());
+  to.packed = static_cast<unsigned char*>(cold_->allocate(bytes.size(), 1));
+  to.packed_size = bytes.size();
+  std::copy(bytes.begin(), bytes.end(), to.packed);
   packed_bytes_ += bytes.size();
   to.node.reset();
 }
 
-plan_node node_table::unpack(const unsigned char* bytes,
-                             std::size_t& size) const {
+plan_node node_table::unpack(const unsigned char* bytes) const {
   unpacker in{bytes};
   plan_node x;
   x.parent = in.get_as<node_id>();
@@ -211,12 +268,10 @@ plan_node node_table::unpack(const unsigned char* bytes,
   for (auto left = checkpoints; left > 0; --left) {
     const auto at = x.begin + in.get();
     checkpoint file;
-    file.file.resize(in.get());
-    in.get_raw(file.file.data(), file.file.size());
+    file.file = in.get_text();
     file.bytes = in.get();
     in.get_raw(&file.digest, sizeof(file.digest));
-    file.device.resize(in.get());
-    in.get_raw(file.device.data(), file.device.size());
+    file.device = in.get_text();
     x.checkpoints.emplace_hint(x.checkpoints.end(), at, std::move(file));
   }
   for (auto* at : {&x.asked_to, &x.goal, &x.restored_to, &x.delivered_to,
@@ -228,14 +283,18 @@ plan_node node_table::unpack(const unsigned char* bytes,
     y.asked_to = x.begin + in.get();
     y.delivered_to = x.begin + in.get();
   }
-  size = static_cast<std::size_t>(in.at() - bytes);
+  if (in.get() != 0)
+    x.troubles = get_troubles(in, x);
   return x;
 }
 
-std::uint64_t node_table::memory_bytes() const {
+std::uint64_t node_table::cold_bytes() const {
   const auto packed = slots_.size() - 1 - unpacked_.size();
-  std::uint64_t result = slots_.size() * sizeof(slot) + packed_bytes_
-                         + packed * block_bytes;
+  return slots_.size() * sizeof(slot) + packed_bytes_ + packed * block_bytes;
+}
+
+std::uint64_t node_table::memory_bytes() const {
+  std::uint64_t result = 0;
   for (auto id : unpacked_) {
     const auto& x = *slots_[id].node;
     result += sizeof(x) + 2 * block_bytes

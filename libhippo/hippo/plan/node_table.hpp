@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <vector>
 
 #include "hippo/core/packed_metrics.hpp"
@@ -14,14 +15,22 @@ namespace hippo {
 inline constexpr std::uint64_t block_bytes = 16;
 
 /// The nodes of a plan. Those that are idle can be *packed*: they take a
-/// quarter of the memory then, and are unpacked, as they were, by whoever looks
-/// at them. So a plan takes memory for what is in flight, and little for what
-/// was trained before.
+/// quarter of the memory then, in the *cold* one, and are unpacked, as they
+/// were, by whoever looks at them. So a plan takes memory for what is in
+/// flight, and little or none for what was trained before.
 ///
 /// @invariant a node that is packed was idle then, and nothing has written to
 ///            it since
 class node_table {
 public:
+  /// @param cold outlives the table
+  explicit node_table(std::pmr::memory_resource* cold
+                      = std::pmr::get_default_resource())
+    : cold_(cold), slots_(std::pmr::vector<slot>(cold)) {}
+  node_table(const node_table&) = delete;
+  node_table& operator=(const node_table&) = delete;
+  ~node_table();
+
   /// The names of the metrics of all results.
   [[nodiscard]] metric_names& names() noexcept { return names_; }
   [[nodiscard]] const metric_names& names() const noexcept { return names_; }
@@ -51,13 +60,16 @@ public:
     return unpacked_.size();
   }
 
-  /// About how much the nodes take, in bytes: O(unpacked nodes).
+  /// About how much the unpacked nodes take, in bytes: O(unpacked nodes).
   [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// About how much of the cold memory the table takes, in bytes. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const;
 
 private:
   struct slot {
     std::unique_ptr<plan_node> node; ///< null: it is packed
-    std::unique_ptr<unsigned char[]> packed;
+    unsigned char* packed = nullptr; ///< null: it is not
+    std::size_t packed_size = 0;
   };
 
   plan_node& unpacked(node_id id) const {
@@ -66,12 +78,13 @@ private:
   }
   plan_node& unpack_in_place(node_id id) const;
   void pack(node_id id);
-  /// @param size is set to how many bytes that took
-  plan_node unpack(const unsigned char* bytes, std::size_t& size) const;
+  void drop_packed(slot& x) const;
+  [[nodiscard]] plan_node unpack(const unsigned char* bytes) const;
 
   metric_names names_;
+  std::pmr::memory_resource* cold_;
   // To look at a node may unpack it, which nobody notices.
-  mutable by_id<node_id, slot> slots_;
+  mutable by_id<node_id, slot, std::pmr::vector<slot>> slots_;
   mutable std::vector<node_id> unpacked_; ///< but the first
   mutable std::uint64_t packed_bytes_ = 0;
   std::size_t unpacked_max_ = 1024;

@@ -41,7 +41,13 @@ const error* plan_node::divergence_at(step_t at) const {
   return i == troubles->diverged.end() ? nullptr : &i->second;
 }
 
-search_plan::search_plan(waiting_limits limits) : limits_(limits) {
+search_plan::search_plan(waiting_limits limits,
+                         std::pmr::memory_resource* cold)
+  : limits_(limits),
+    pool_(cold),
+    nodes_(cold),
+    by_key_(cold),
+    trials_(std::pmr::deque<trial_state>(cold)) {
   assert(limits.near > 0 && limits.near <= limits.far);
   nodes_.emplace_back();
   nodes_[root_node].checkpoints.emplace(0, checkpoint{}); // the initial state
@@ -652,10 +658,13 @@ std::uint64_t search_plan::memory_bytes() const {
   for (const auto& x : studies_)
     waiting += x.wants;
   constexpr auto want_bytes = sizeof(step_t) + sizeof(want) + 2 * block_bytes;
+  return nodes_.memory_bytes() + waiting * want_bytes;
+}
+
+std::uint64_t search_plan::cold_bytes() const {
   constexpr auto key_bytes = 3 * block_bytes; // in `by_key_`
-  return nodes_.memory_bytes() + nodes_.size() * key_bytes
-         + trials_.size() * sizeof(trial_state) + waiting * want_bytes
-         + pool_.memory_bytes();
+  return nodes_.cold_bytes() + nodes_.size() * key_bytes
+         + trials_.size() * sizeof(trial_state) + pool_.cold_bytes();
 }
 
 step_t search_plan::densest_measuring(node_id at) const {

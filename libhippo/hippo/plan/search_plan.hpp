@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <set>
 #include <string>
@@ -94,7 +95,11 @@ inline constexpr std::uint64_t strands_per_study = 1ull << 32;
 /// @invariant siblings differ in begin, strand or configuration
 class search_plan {
 public:
-  explicit search_plan(waiting_limits limits = {});
+  /// @param cold where all is that nobody waits for: nodes in packed form,
+  ///             trials, what they are found by; outlives the plan
+  explicit search_plan(waiting_limits limits = {},
+                       std::pmr::memory_resource* cold
+                       = std::pmr::get_default_resource());
 
   // -- building ---------------------------------------------------------------
 
@@ -261,10 +266,13 @@ public:
   [[nodiscard]] std::uint64_t restored_steps() const {
     return restored_steps_;
   }
-  /// About how much memory the plan takes, in bytes: what grows with nodes,
-  /// trials, results, checkpoints and what is waited for.
+  /// About how much memory the plan takes beside the cold one, in bytes: what is
+  /// waited for, and nodes that are not packed.
   /// @complexity O(studies + nodes that are not packed)
   [[nodiscard]] std::uint64_t memory_bytes() const;
+  /// About how much of the cold memory it takes, in bytes: what grows with
+  /// nodes, trials, results and checkpoints. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const;
   [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
   [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
 
@@ -398,10 +406,10 @@ private:
   waiting_limits limits_;
   configuration_pool pool_;
   node_table nodes_;
-  std::unordered_multimap<std::uint64_t, node_id> by_key_;
+  std::pmr::unordered_multimap<std::uint64_t, node_id> by_key_;
   std::vector<measuring> measurings_;
   by_id<study_no, study_state> studies_;
-  by_id<trial_id, trial_state, std::deque<trial_state>> trials_;
+  by_id<trial_id, trial_state, std::pmr::deque<trial_state>> trials_;
   std::map<lease_id, lease_state> leases_;
   std::uint64_t requests_ = 0;
   std::uint64_t restored_steps_ = 0;
