@@ -131,7 +131,7 @@ struct effect_performer {
 };
 
 /// A plan of less stays in memory, whether somebody looks at it or not.
-constexpr std::uint64_t cold_bytes_kept = 64 << 20;
+constexpr std::uint64_t cold_bytes_kept = 16 << 20;
 
 /// What nobody has waited for leaves memory after about so long.
 constexpr std::chrono::seconds cold_kept{1};

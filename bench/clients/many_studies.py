@@ -2,7 +2,8 @@
 
     many_studies.py SERVER STUDIES PID
 
-Prints the memory of the process PID in MB after each.
+Prints the memory of the process PID in MB after each: what it holds, and what
+of files is in it beside that, which the system takes back when it needs it.
 """
 
 import json
@@ -14,12 +15,14 @@ import hippo_hpo as hippo
 import no_op
 
 server, studies, pid = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-memory = []
+memory = {"held_mb": [], "mapped_mb": []}
 with hippo.connect(server) as client:
     for i in range(studies):
         study = client.submit(no_op.study(f"short-{i}", 1000, seed=i))
         study.wait(progress=False)
         with open(f"/proc/{pid}/status") as status:
-            memory.append(int(re.search(r"VmRSS:\s+(\d+)",
-                                        status.read())[1]) / 1024)
-print(json.dumps({"memory_mb": memory}))
+            text = status.read()
+        for name, kind in (("held_mb", "RssAnon"), ("mapped_mb", "RssFile")):
+            memory[name].append(
+                int(re.search(rf"{kind}:\s+(\d+)", text)[1]) / 1024)
+print(json.dumps(memory))

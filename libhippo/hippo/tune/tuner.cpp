@@ -67,7 +67,8 @@ public:
   void cover(trial_no trial, step_t to) { plan_.cover(ids_[trial], to); }
 
   [[nodiscard]] std::uint64_t memory_bytes() const {
-    return plan_.memory_bytes() + ids_.size() * sizeof(trial_id);
+    return plan_.memory_bytes() + plan_.cold_bytes()
+           + ids_.size() * sizeof(trial_id);
   }
 
   [[nodiscard]] step_t of(trial_no trial, step_t to) const override {
