@@ -13,6 +13,8 @@ struct gateway_limits {
   std::size_t http_connections = 64; ///< at a time
   /// Calls of one client that are being answered.
   std::size_t calls = 256;
+  /// Studies that one client has got and not let go of.
+  std::size_t studies = 4096;
   /// Size of a message from a client, all that is read of it counted.
   std::size_t message_bytes = std::size_t{4} << 20;
   /// Bytes of answers, from before they are made until they have been taken: of

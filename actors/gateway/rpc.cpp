@@ -29,26 +29,43 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
                 + " bytes, not " + std::to_string(bytes));
 }
 
-/// The calls of one client that are being answered.
-class call_count : public kj::Refcounted {
+/// What one client makes a service keep: calls that are being answered, and
+/// studies that it holds.
+class client_books : public kj::Refcounted {
 public:
-  call_count(std::size_t most, kj::Own<answer_ledger> answers)
-    : most_(most), answers_(kj::mv(answers)) {}
+  client_books(const gateway_limits& limits, kj::Own<answer_ledger> answers)
+    : calls_max_(limits.calls),
+      studies_max_(limits.studies),
+      answers_(kj::mv(answers)) {}
 
   /// Makes a call, unless there are too many.
   /// @param f makes the promise of its answer
   template <class F>
   kj::Promise<void> admit(F&& f) {
-    if (now_ >= most_)
+    if (calls_ >= calls_max_)
       return to_exception({errc::resource_exhausted,
-                           "a client may make at most " + std::to_string(most_)
+                           "a client may make at most "
+                             + std::to_string(calls_max_)
                              + " calls at a time: wait for some to end"});
-    ++now_;
+    ++calls_;
     auto done = kj::defer([self = kj::addRef(*this)]() mutable {
-      --self->now_;
+      --self->calls_;
     });
     return kj::Promise<void>{f()}.attach(kj::mv(done));
   }
+
+  /// Why the client gets no further study; nothing: it does. One counts until it
+  /// lets go of it.
+  [[nodiscard]] std::optional<error> refusal_of_study() const {
+    if (studies_ < studies_max_)
+      return std::nullopt;
+    return error{errc::resource_exhausted,
+                 "a client may hold at most " + std::to_string(studies_max_)
+                   + " studies at a time: let go of some, or make another "
+                     "connection"};
+  }
+  void add_study() { ++studies_; }
+  void remove_study() { --studies_; }
 
   /// The same for an answer that may be long: it is made when there is room.
   /// @param bytes how long it is taken to be
@@ -67,8 +84,10 @@ public:
   }
 
 private:
-  std::size_t most_;
-  std::size_t now_ = 0;
+  std::size_t calls_max_;
+  std::size_t calls_ = 0;
+  std::size_t studies_max_;
+  std::size_t studies_ = 0;
   kj::Own<answer_ledger> answers_;
 };
 
@@ -76,9 +95,13 @@ private:
 
 class study_server final : public schema::Study::Server {
 public:
-  study_server(query_service& answers, kj::Own<call_count> calls,
+  study_server(query_service& answers, kj::Own<client_books> calls,
                study_id id)
-    : queries_(answers), calls_(kj::mv(calls)), id_(id) {}
+    : queries_(answers), calls_(kj::mv(calls)), id_(id) {
+    calls_->add_study();
+  }
+  KJ_DISALLOW_COPY(study_server);
+  ~study_server() { calls_->remove_study(); }
 
   kj::Promise<void> describe(DescribeContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
@@ -321,7 +344,7 @@ private:
   }
 
   query_service& queries_;
-  kj::Own<call_count> calls_;
+  kj::Own<client_books> calls_;
   study_id id_;
 };
 
@@ -329,13 +352,15 @@ private:
 
 class service_server final : public schema::Service::Server {
 public:
-  service_server(query_service& answers, std::size_t calls_max,
+  service_server(query_service& answers, const gateway_limits& limits,
                  kj::Own<answer_ledger> ledger)
     : queries_(answers),
-      calls_(kj::refcounted<call_count>(calls_max, kj::mv(ledger))) {}
+      calls_(kj::refcounted<client_books>(limits, kj::mv(ledger))) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     const auto params = context.getParams();
+    if (auto why = calls_->refusal_of_study())
+      return to_exception(std::move(*why));
     return with_text(params.getText(), params.getName(), [&](auto... xs) {
       return queries_.submit(std::move(xs)...)
         .then([this, context](query_service::submitted x) mutable {
@@ -351,6 +376,8 @@ public:
 
   kj::Promise<void> study(StudyContext context) override {
     context.allowCancellation();
+    if (auto why = calls_->refusal_of_study())
+      return to_exception(std::move(*why));
     return calls_->admit([&] {
       return queries_.find(to_string(context.getParams().getIdOrName()))
         .then([this, context](stored_study x) mutable {
@@ -448,7 +475,7 @@ private:
   }
 
   query_service& queries_;
-  kj::Own<call_count> calls_; ///< of this client, whatever it calls
+  kj::Own<client_books> calls_; ///< of this client, whatever it calls
 };
 
 // -- the entrance -------------------------------------------------------------
@@ -458,7 +485,7 @@ public:
   entrance_server(query_service& answers, peer_role role,
                   const gateway_limits& limits, kj::Own<answer_ledger> ledger,
                   schema::Depot::Client depot)
-    : queries_(answers), role_(role), calls_max_(limits.calls),
+    : queries_(answers), role_(role), limits_(limits),
       ledger_(kj::mv(ledger)), depot_(kj::mv(depot)) {}
 
   kj::Promise<void> depot(DepotContext context) override {
@@ -496,8 +523,7 @@ public:
     auto to = context.getResults();
     if (!service_)
       service_ = schema::Service::Client{
-        kj::heap<service_server>(queries_, calls_max_,
-                                            kj::addRef(*ledger_))};
+        kj::heap<service_server>(queries_, limits_, kj::addRef(*ledger_))};
     to.setService(*service_);
     auto info = to.initInfo();
     info.setProtocol(mine);
@@ -509,7 +535,7 @@ public:
 private:
   query_service& queries_;
   peer_role role_;
-  std::size_t calls_max_;
+  gateway_limits limits_;
   kj::Own<answer_ledger> ledger_;
   schema::Depot::Client depot_;
   std::optional<schema::Service::Client> service_; ///< one a connection

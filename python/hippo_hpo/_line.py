@@ -42,6 +42,9 @@ PAUSE_SECONDS_MAX = 2.0
 # client at a time.
 TRAINS_IN_FLIGHT_MAX = 200
 
+# Studies of which a connection keeps what their calls go to.
+STUDIES_HELD_MAX = 64
+
 # For how long an event loop is given to end.
 CLOSE_SECONDS_MAX = 5.0
 
@@ -87,10 +90,15 @@ class Session:
 
     async def study(self, number: int) -> Any:
         """Returns the capability of a study."""
-        if number not in self._studies:
-            answer = await self.service.study(idOrName=str(number))
-            self._studies[number] = answer.study
-        return self._studies[number]
+        # The service keeps something for each that is held. The one that was
+        # used least lately can be asked for again.
+        held = self._studies.pop(number, None)
+        if held is None:
+            held = (await self.service.study(idOrName=str(number))).study
+            while len(self._studies) >= STUDIES_HELD_MAX:
+                del self._studies[next(iter(self._studies))]
+        self._studies[number] = held
+        return held
 
 
 # Makes a call and a plain value of its answer.

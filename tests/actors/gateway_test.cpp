@@ -474,6 +474,38 @@ TEST_F(GatewayTest, TooMuchIsRefused) {
   EXPECT_EQ(kj::str(second.wait(scope).getInfo().getState()), "COMPLETE"_kj);
 }
 
+TEST_F(GatewayTest, AClientHoldsSoManyStudiesAndLetsGoOfThem) {
+  options.limits.studies = 2;
+  open();
+  auto me = enter();
+  auto first = submit(me, client_text);
+  const auto find = [&] {
+    auto request = me.service.studyRequest();
+    request.setIdOrName("1");
+    return request;
+  };
+  {
+    auto second = find().send().wait(scope);
+    const std::string refusal
+      = "resource_exhausted: a client may hold at most 2 studies at a time: "
+        "let go of some, or make another connection";
+    EXPECT_EQ(failure_of(find()), refusal);
+    // Nothing is stored of which the client would hear nothing.
+    auto another = me.service.submitRequest();
+    another.setText(client_text);
+    EXPECT_EQ(failure_of(another), refusal);
+    EXPECT_EQ(me.service.listRequest().send().wait(scope).getStudies().size(),
+              1u);
+    // Other clients have studies of their own.
+    auto other = enter();
+    auto request = other.service.studyRequest();
+    request.setIdOrName("1");
+    request.send().wait(scope);
+  }
+  // Its letting go comes before what it asks next.
+  EXPECT_EQ(find().send().wait(scope).getId(), 1u);
+}
+
 TEST_F(GatewayTest, ManyLongAnswersComeOneAfterTheOther) {
   options.limits.answer_bytes = 1;
   options.limits.all_answer_bytes = 1;

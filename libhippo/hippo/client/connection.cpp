@@ -21,6 +21,9 @@ constexpr std::uint64_t message_words_max = 256 * 1024 * 1024 / 8;
 /// For connecting and greeting.
 constexpr auto greeting_time_max = 10 * kj::SECONDS;
 
+/// Studies of which a connection keeps what their calls go to.
+constexpr std::size_t studies_held_max = 64;
+
 // Between attempts to connect: the first pause and the longest, each twice the
 // one before.
 constexpr auto pause_min = 50 * kj::MILLISECONDS;
@@ -112,6 +115,10 @@ schema::Study::Client& session::study(std::uint64_t id) {
   const auto found = studies_.find(id);
   if (found != studies_.end())
     return found->second;
+  // The service keeps something for each that is held; the oldest can be asked
+  // for again.
+  if (studies_.size() >= studies_held_max)
+    studies_.erase(studies_.begin());
   auto request = service().studyRequest();
   request.setIdOrName(std::to_string(id));
   return studies_.emplace(id, request.send().getStudy()).first->second;

@@ -19,9 +19,9 @@ void device_kinds::set_able(std::map<trainer_id, std::string> trainers) {
 
 node_id device_kinds::tree_of(node_id node) const {
   // Parents come before their children.
-  while (!tree_of_.has(node)) {
+  for (plan_node room; !tree_of_.has(node);) {
     const node_id next{tree_of_.size()};
-    const auto parent = plan_.node(next).parent;
+    const auto parent = plan_.peek(next, room).parent;
     tree_of_.add(parent == root_node ? next : tree_of_[parent]);
   }
   return tree_of_[node];

@@ -19,19 +19,13 @@ std::uint64_t restore(search_plan& plan, device_kinds& kinds,
                       stored_plan& all, bool any_device) {
   auto known = std::exchange(all, {});
   all.timings = std::move(known.timings);
-  std::vector<std::pair<node_id, std::string>> made;
-  made.reserve(known.results.size() + known.checkpoints.size());
-  for (auto& x : known.results)
-    made.emplace_back(x.node, std::move(x.device));
-  for (auto& x : known.checkpoints) {
-    if (any_device)
+  if (any_device)
+    for (auto& x : known.checkpoints)
       x.file.device = x.device;
-    made.emplace_back(x.node, std::move(x.device));
-  }
-  const auto bytes = restore(plan, std::move(known));
-  for (const auto& [node, kind] : made)
-    kinds.restore(node, kind);
-  return bytes;
+  return restore(plan, std::move(known),
+                 [&](node_id node, const std::string& kind) {
+                   kinds.restore(node, kind);
+                 });
 }
 
 std::pmr::memory_resource* cold_of(const merger_options& x) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "hippo/plan/search_plan.hpp"
@@ -9,9 +11,14 @@
 
 namespace hippo {
 
-/// Puts what is stored into a plan that is empty. @returns the bytes of its
-/// checkpoints
-std::uint64_t restore(search_plan& plan, stored_plan known);
+/// Puts what is stored into a plan that is empty, and packs it as it comes.
+/// @param on_kept called for each result and checkpoint with its node and kind
+///                of device, after the node has come
+/// @returns the bytes of its checkpoints
+std::uint64_t
+restore(search_plan& plan, stored_plan known,
+        const std::function<void(node_id, const std::string&)>& on_kept
+        = [](node_id, const std::string&) {});
 
 /// A checkpoint of a plan that no study is trained on.
 struct idle_checkpoint {

@@ -617,7 +617,6 @@ void search_plan::restore_checkpoint(node_id at, step_t step, checkpoint file) {
   auto& x = nodes_[at];
   x.checkpoints.try_emplace(step, std::move(file));
   change_restored(x, [&] { x.restored_to = std::max(x.restored_to, step); });
-  changed_.insert(at);
 }
 
 // -- outcomes -----------------------------------------------------------------

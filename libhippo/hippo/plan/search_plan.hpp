@@ -219,7 +219,8 @@ public:
   // -- what was there before --------------------------------------------------
 
   /// Puts back a node, result or checkpoint of an earlier run.
-  /// REQUIRES: nodes come with the ids they had, parents first.
+  /// REQUIRES: nodes come with the ids they had, parents first, and before any
+  ///           trial.
   void restore_node(node_id id, node_id parent, step_t begin,
                     const configuration& config, std::uint64_t strand);
   void restore_result(node_id at, step_t step, const metrics& values);

@@ -161,8 +161,8 @@ expected<std::vector<timing>> read_timings(sql_database& database,
     binds(workload), timing_in);
 }
 
-/// Whether each node's parent comes before it, and whether results and
-/// checkpoints lie on nodes that are there.
+/// Whether each node's parent comes before it, and whether results, checkpoints
+/// and what trials have got lie on nodes that are there.
 bool is_consistent(const stored_plan& plan) {
   const auto known = [&plan](node_id id) {
     const auto at = std::lower_bound(
@@ -177,7 +177,9 @@ bool is_consistent(const stored_plan& plan) {
          && std::all_of(plan.results.begin(), plan.results.end(),
                         [&known](const auto& x) { return known(x.node); })
          && std::all_of(plan.checkpoints.begin(), plan.checkpoints.end(),
-                        [&known](const auto& x) { return known(x.node); });
+                        [&known](const auto& x) { return known(x.node); })
+         && std::all_of(plan.delivered.begin(), plan.delivered.end(),
+                        [&known](const auto& x) { return known(x.first); });
 }
 
 } // namespace
