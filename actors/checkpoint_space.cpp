@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/core/hash.hpp"
+#include "hippo/merge/kept_plan.hpp"
 #include "hippo/merge/retention.hpp"
 #include "hippo/plan/checkpoint_path.hpp"
 
@@ -22,14 +23,16 @@ constexpr std::uint64_t reserve_divisor = 10;
 void evict_idle(coordinator_self self, const std::string& key,
                 std::uint64_t bytes) {
   auto& st = self->state;
-  auto known = st.options.known->load_plan(key);
+  kept_plan all;
+  const auto known = st.options.known->load_plan(
+    key, [&](stored_plan part) { all.restore(std::move(part)); });
   if (!known) {
     spdlog::warn("coordinator: cannot evict checkpoints of {}: {}", key,
                  known.failure().message);
     return;
   }
   journal_entry entry;
-  for (const auto& x : collect_idle(std::move(*known), bytes)) {
+  for (const auto& x : collect_idle(all.plan, bytes)) {
     entry.records.emplace_back(
       checkpoint_removed{key, x.what.node, x.what.at, x.what.file.file});
     entry.files.push_back(

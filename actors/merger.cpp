@@ -194,7 +194,8 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   const workload_need need{key_of(options.workload), options.workload.name,
                            options.workload_version,
                            numerics_of(options.workload)};
-  state.cold = options.cold;
+  if (options.kept)
+    state.cold = options.kept->cold;
   state.core
     = std::make_unique<merge_core>(std::move(options), self->clock().now());
   self->send(state.pool, introduce_atom::value,

@@ -67,13 +67,16 @@ expected<merger_options> options_for(coordinator_state& st,
   result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
+  std::shared_ptr<file_memory> cold;
   if (!st.options.cold_folder.empty()) {
     try {
-      result.cold = std::make_shared<file_memory>(st.options.cold_folder);
+      cold = std::make_shared<file_memory>(st.options.cold_folder);
     } catch (const std::system_error& x) {
       return error{errc::io_failed, x.what()};
     }
   }
+  result.kept = std::make_shared<kept_plan>(
+    waiting_limits{}, workload.any_device, std::move(cold));
   if (!st.options.known)
     return result;
   result.folder = checkpoint_folder(st, key);
@@ -86,10 +89,14 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!code)
     return code.failure();
   result.code = std::move(*code);
-  auto stored = st.options.known->load_plan(key);
+  auto stored = st.options.known->load_plan(
+    key, [&](stored_plan part) { result.kept->restore(std::move(part)); });
   if (!stored)
     return stored.failure();
-  result.known = std::move(*stored);
+  auto own_times = st.options.known->load_timings(key);
+  if (!own_times)
+    return own_times.failure();
+  result.timings = std::move(*own_times);
   auto evicted = st.options.known->load_evicted(key);
   if (!evicted)
     return evicted.failure();

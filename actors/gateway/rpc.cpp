@@ -54,8 +54,8 @@ public:
     return kj::Promise<void>{f()}.attach(kj::mv(done));
   }
 
-  /// Why the client gets no further study; nothing: it does. One counts until it
-  /// lets go of it.
+  /// Why the client gets no further study; nothing: it does. One counts until
+  /// the client lets go of it.
   [[nodiscard]] std::optional<error> refusal_of_study() const {
     if (studies_ < studies_max_)
       return std::nullopt;

@@ -1,8 +1,8 @@
 """Memory of a service over 1,000,000 short trials
 
 A thousand studies of 1,000 trials, one after the other, all of one workload, on
-two simulated trainers. What a service holds is memory of its own; what is mapped
-of files, programs included, the system takes back when it needs it.
+two simulated trainers. What a service holds is memory of its own; what is
+mapped of files, programs included, the system takes back when it needs it.
 """
 
 from harness import Result, Row

@@ -269,7 +269,7 @@ TEST_F(NodesTest, WhatAServiceDidNotStoreBeforeItDiedIsSentAgain) {
   EXPECT_EQ(kept->plan().results.size(), 1u);
   const auto before = trained();
   merger_options options;
-  options.known = kept->plan();
+  options.kept = kept->restored();
   options.first_lease = lease_id{1000};
   open(std::move(options));
   add_study(one_path);
@@ -301,8 +301,8 @@ TEST_F(NodesTest, ReportsWaitForAMergerThatIsNotThereYet) {
   merger_options options;
   options.workload.name = "model";
   options.first_lease = lease_id{1000};
-  options.known = kept->plan();
-  ASSERT_EQ(options.known.nodes.size(), 1u);
+  options.kept = kept->restored();
+  ASSERT_EQ(options.kept->plan.size(), 2u);
   merging = spawn(merger, std::move(options), trainers_pool, log);
   run();
   EXPECT_EQ(kept->plan().results.size(), 2u);
@@ -654,7 +654,7 @@ struct NodesSimulation : test::service_test,
   void begin() {
     merger_options options;
     options.workload.options["lanes"] = 1.0 + GetParam() % 3;
-    options.known = kept->plan();
+    options.kept = kept->restored();
     options.first_lease = lease_id{1 + 1'000'000 * lives++};
     open(std::move(options));
     for (const auto* text : {sha_study, grid_study})

@@ -170,7 +170,7 @@ TEST_F(RoomTest, AfterARestartAsManyTrialsAreUnderWayAsBefore) {
   crash();
   run();
   merger_options options;
-  options.known = kept->plan();
+  options.kept = kept->restored();
   options.first_lease = lease_id{1000};
   open(std::move(options));
   add_study(apart_study("asha", "{asha: {eta: 3, min: 1}}"));

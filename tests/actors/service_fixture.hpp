@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -244,6 +245,18 @@ struct remains {
         result.results.push_back(measured->result);
       else if (const auto* saved = std::get_if<checkpoint_added>(&x))
         result.checkpoints.push_back(saved->checkpoint);
+    const auto by_node = [](const auto& x, const auto& y) {
+      return std::pair{x.node, x.step} < std::pair{y.node, y.step};
+    };
+    std::sort(result.results.begin(), result.results.end(), by_node);
+    std::sort(result.checkpoints.begin(), result.checkpoints.end(), by_node);
+    return result;
+  }
+
+  /// The plan, for the next merger.
+  [[nodiscard]] std::shared_ptr<kept_plan> restored() const {
+    auto result = std::make_shared<kept_plan>();
+    result->restore(plan());
     return result;
   }
 };

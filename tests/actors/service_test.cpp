@@ -698,7 +698,8 @@ TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {
   }
   known.checkpoints.push_back({node_id{1}, 3, {"old", 1, 1}});
   merger_options options;
-  options.known = known;
+  options.kept = std::make_shared<kept_plan>();
+  options.kept->restore(known);
   open(std::move(options));
   add_study(grid_study);
   go();
@@ -814,7 +815,7 @@ struct ServiceAgain : test::service_test {
     if (some_diverge)
       diverges = diverges_here_and_there;
     merger_options options;
-    options.known = x->plan();
+    options.kept = x->restored();
     options.first_lease = lease_id{1 + 1000 * x->records.size()};
     kept = x;
     files = {kept, &kept->files};

@@ -232,7 +232,8 @@ TEST(MergeCoreKinds, WhereAnyDeviceMayGoOnItsResultsSayMixed) {
   x.commit_all();
   EXPECT_EQ(kinds_of_results(x), (std::map<step_t, std::string>{
                                    {3, "a"}, {6, mixed_devices}}));
-  options.known = plan_of(x);
+  options.kept = std::make_shared<kept_plan>(waiting_limits{}, true);
+  options.kept->restore(plan_of(x));
   x.run_all();
   EXPECT_TRUE(x.studies[0].failed.empty());
 
@@ -257,10 +258,12 @@ TEST(MergeCoreKinds, AnotherRunGoesOnWhereItsKindIs) {
   x.step(a, x.lease_of(a));
   x.commit_all();
   merger_options options;
-  options.known = plan_of(x);
-  ASSERT_FALSE(options.known.checkpoints.empty());
-  for (const auto& y : options.known.checkpoints)
+  const auto stored = plan_of(x);
+  ASSERT_FALSE(stored.checkpoints.empty());
+  for (const auto& y : stored.checkpoints)
     EXPECT_EQ(y.device, "a");
+  options.kept = std::make_shared<kept_plan>();
+  options.kept->restore(stored);
   two_kinds again{std::move(options)};
   again.files = x.files;
   again.add_study(each_three);

@@ -631,7 +631,8 @@ TEST_P(MergeCoreBadSettings, NoTrialOfAnotherStudyFailsOfThem) {
     = [&](unsigned n) { return static_cast<unsigned>(rng() % n); };
   merger_options options;
   if (GetParam() > 100) // they come to where others are one by one
-    options.waits = {1, 1, 1 << 18};
+    options.kept
+    = std::make_shared<kept_plan>(waiting_limits{1, 1, 1 << 18});
   merge_world x{options};
   const auto studies = 2 + below(4);
   std::vector<measuring> when(studies, each_three);
@@ -764,7 +765,8 @@ TEST(MergeCore, MeasuringThatFailsAlwaysFailsTheTrial) {
 /// first.
 TEST(MergeCore, WhatFailedUnderOthersSettingsIsTriedByWhoComesThereLater) {
   merger_options options;
-  options.waits = {1, 1, 1 << 18};
+  options.kept
+    = std::make_shared<kept_plan>(waiting_limits{1, 1, 1 << 18});
   merge_world x{options};
   measuring at_the_end;
   at_the_end.every = 9;
@@ -999,7 +1001,7 @@ TEST(MergeCore, ARestartGoesOnWithTheTimesThatWereStored) {
   const auto saves_of = [](std::vector<timing> known) {
     merger_options options;
     options.save_every_seconds = 120;
-    options.known.timings = std::move(known);
+    options.timings = std::move(known);
     started_world x{options};
     x.train(0, {x.constant(.1)}, 9);
     x.grant();
@@ -1400,13 +1402,15 @@ struct chaos : merge_world {
                                     std::shared_ptr<file_memory> cold) {
     auto result = laned(1 + seed % 3);
     result.unpacked_nodes_max = unpacked_nodes_max;
-    result.cold = std::move(cold);
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};
     result.unmeasured_stall_max = std::chrono::seconds{90};
     result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
-    if (seed % 3 == 0)
-      result.waits = {1 + seed % 2, 2 + seed % 5, 1 + seed % 30};
+    result.kept = std::make_shared<kept_plan>(
+      seed % 3 == 0
+        ? waiting_limits{1 + seed % 2, 2 + seed % 5, 1 + seed % 30}
+        : waiting_limits{},
+      false, std::move(cold));
     result.checkpoint_bytes_max = seed % 4 == 0 ? 5000 : UINT64_MAX;
     result.merge = seed % 7 != 0;
     if (seed % 6 == 0)

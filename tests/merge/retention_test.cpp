@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/merge/kept_plan.hpp"
 #include "hippo/schedule/scheduler.hpp"
 
 namespace hippo {
@@ -32,9 +33,17 @@ stored_plan stored() {
   return result;
 }
 
+std::vector<idle_checkpoint> idle_of_stored(std::uint64_t bytes) {
+  kept_plan kept;
+  kept.restore(stored());
+  return collect_idle(kept.plan, bytes);
+}
+
 TEST(Restore, PlanHasWhatWasStored) {
-  search_plan plan;
-  EXPECT_EQ(restore(plan, stored()), 700u);
+  kept_plan kept;
+  kept.restore(stored());
+  EXPECT_EQ(kept.checkpoint_bytes, 700u);
+  const auto& plan = kept.plan;
   ASSERT_EQ(plan.size(), 3u);
   EXPECT_EQ(plan.node(node_id{2}).parent, node_id{1});
   EXPECT_EQ(plan.node(node_id{2}).begin, 10u);
@@ -45,13 +54,14 @@ TEST(Restore, PlanHasWhatWasStored) {
 }
 
 TEST(Restore, EmptyPlanTakesNothing) {
-  search_plan plan;
-  EXPECT_EQ(restore(plan, {}), 0u);
-  EXPECT_EQ(plan.size(), 1u);
+  kept_plan kept;
+  kept.restore({});
+  EXPECT_EQ(kept.checkpoint_bytes, 0u);
+  EXPECT_EQ(kept.plan.size(), 1u);
 }
 
 TEST(CollectIdle, CheapestToTrainAgainGoFirst) {
-  const auto gone = collect_idle(stored(), 450);
+  const auto gone = idle_of_stored(450);
   ASSERT_EQ(gone.size(), 2u);
   EXPECT_EQ(gone[0].what.node, node_id{2});
   EXPECT_EQ(gone[0].what.at, 15u);
@@ -62,7 +72,7 @@ TEST(CollectIdle, CheapestToTrainAgainGoFirst) {
 }
 
 TEST(CollectIdle, StepsCountFromTheCheckpointBefore) {
-  const auto gone = collect_idle(stored(), 10'000);
+  const auto gone = idle_of_stored(10'000);
   ASSERT_EQ(gone.size(), 3u);
   EXPECT_EQ(gone[2].what.at, 30u);
   EXPECT_EQ(gone[2].steps, 20u);
@@ -70,7 +80,7 @@ TEST(CollectIdle, StepsCountFromTheCheckpointBefore) {
 }
 
 TEST(CollectIdle, NothingIsEvictedForNoBytes) {
-  EXPECT_TRUE(collect_idle(stored(), 0).empty());
+  EXPECT_TRUE(idle_of_stored(0).empty());
 }
 
 TEST(Retention, BytesFollowWhatComesAndGoes) {
@@ -129,12 +139,12 @@ TEST(Retention, EvictionThatSufficedLeavesTheLimit) {
 }
 
 TEST(Retention, VictimsLeaveAPartOfTheLimitFree) {
-  search_plan plan;
-  const auto bytes = restore(plan, stored());
+  kept_plan kept;
+  kept.restore(stored());
+  const auto& plan = kept.plan;
   const time_estimates estimates;
-  scheduler chooser{plan, estimates, policy::critical_path};
-  chooser.update(plan.take_changed());
-  retention x{bytes, 320};
+  const scheduler chooser{plan, estimates, policy::critical_path};
+  retention x{kept.checkpoint_bytes, 320};
   // 380 too many and 32 to be free: the first, of 400, is not enough.
   const auto victims = x.choose_victims(plan, chooser.tree());
   ASSERT_EQ(victims.size(), 2u);

@@ -76,6 +76,65 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   EXPECT_TRUE(load(*folder, "unknown").nodes.empty());
 }
 
+TEST_F(StateFolderTest, ALongPlanIsReadInPartsThatAreTheWhole) {
+  constexpr std::uint64_t nodes = 10'000;
+  auto folder = open();
+  std::vector<journal_record> records{
+    result_added{key, {root_node, 0, {{"acc", .1}}, "cpu"}}};
+  for (std::uint64_t id = 1; id <= nodes; ++id) {
+    records.emplace_back(node_added{key, node(id, id / 2)});
+    if (id % 3 == 0)
+      records.emplace_back(result_added{
+        key, {node_id{id}, 5, {{"acc", static_cast<double>(id)}}, "cpu"}});
+    if (id % 5 == 0)
+      records.emplace_back(
+        checkpoint_added{key, {node_id{id}, 5, {"file", id, 1}}});
+  }
+  commit(*folder, records);
+  const auto whole = load(*folder);
+  ASSERT_EQ(whole.nodes.size(), nodes);
+  stored_plan sum;
+  int parts = 0;
+  const auto done = folder->load_plan(key, [&](const stored_plan& part) {
+    ++parts;
+    EXPECT_LT(part.nodes.size(), nodes / 2);
+    const auto first = part.nodes.front().id, last = part.nodes.back().id;
+    const auto is_here = [&](node_id x) {
+      return x == root_node ? first == node_id{1} : first <= x && x <= last;
+    };
+    for (const auto& x : part.results)
+      EXPECT_TRUE(is_here(x.node)) << number_of(x.node);
+    for (const auto& x : part.checkpoints)
+      EXPECT_TRUE(is_here(x.node)) << number_of(x.node);
+    sum.nodes.insert(sum.nodes.end(), part.nodes.begin(), part.nodes.end());
+    sum.results.insert(sum.results.end(), part.results.begin(),
+                       part.results.end());
+    sum.checkpoints.insert(sum.checkpoints.end(), part.checkpoints.begin(),
+                           part.checkpoints.end());
+  });
+  ASSERT_TRUE(done) << done.failure().message;
+  EXPECT_GT(parts, 2);
+  EXPECT_EQ(sum.nodes, whole.nodes);
+  EXPECT_EQ(sum.checkpoints, whole.checkpoints);
+  EXPECT_EQ(sum.checkpoints.size(), nodes / 5);
+  ASSERT_EQ(sum.results.size(), nodes / 3 + 1);
+  for (std::size_t i = 0; i < sum.results.size(); ++i) {
+    EXPECT_EQ(sum.results[i].node, node_id{3 * i});
+    EXPECT_EQ(sum.results[i].values, whole.results[i].values);
+  }
+  // One that is gone is missed, whatever part it is in.
+  folder.reset();
+  for (const auto id : {4096, 4097, 9'000}) {
+    run_sql("UPDATE nodes SET node = 100000 WHERE node = "
+            + std::to_string(id));
+    const auto plan = open()->load_plan(key);
+    ASSERT_FALSE(plan) << id;
+    EXPECT_NE(plan.failure().message.find("damaged"), std::string::npos);
+    run_sql("UPDATE nodes SET node = " + std::to_string(id)
+            + " WHERE node = 100000");
+  }
+}
+
 TEST_F(StateFolderTest, MetricsSurviveBitForBit) {
   const std::map<std::string, std::uint64_t> bits{
     {"nan", 0x7ff8000000000000},     {"nan with payload", 0xfff8dead0000beef},
@@ -566,13 +625,14 @@ TEST_F(StateFolderTest, OfATimeTheLastThatIsKnownIsKept) {
                               timing_learned{"w", saved},
                               timing_learned{"other", fast}}));
   ASSERT_TRUE(open()->commit({timing_learned{"w", more}}));
-  const auto plan = open()->load_plan("w");
-  ASSERT_TRUE(plan) << plan.failure().message;
-  EXPECT_EQ(plan->timings, (std::vector{fast, saved, more}));
+  const auto of_one = open()->load_timings("w");
+  ASSERT_TRUE(of_one) << of_one.failure().message;
+  EXPECT_EQ(*of_one, (std::vector{fast, saved, more}));
+  EXPECT_TRUE(open()->load_timings("none")->empty());
   const auto all = *open()->load_timings();
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].workload_key, "w");
-  EXPECT_EQ(all[0].timings, plan->timings);
+  EXPECT_EQ(all[0].timings, *of_one);
   EXPECT_EQ(all[1].timings, std::vector{fast});
   // And so they are told to clients.
   const auto told = timings_from_json(timings_json(all));

@@ -14,6 +14,7 @@
 #include "hippo/code/study_code.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/keys/certificate.hpp"
+#include "hippo/merge/kept_plan.hpp"
 #include "hippo/merge/retention.hpp"
 #include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/store/state_writer.hpp"
@@ -128,8 +129,11 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
       return more.failure();
     result.unknown.insert(result.unknown.end(), more->begin(), more->end());
   }
-  if (bytes > 0)
-    result.victims = collect_idle(std::move(*known), bytes);
+  if (bytes > 0) {
+    kept_plan all;
+    all.restore(std::move(*known));
+    result.victims = collect_idle(all.plan, bytes);
+  }
   result.usage = std::move(usage);
   return result;
 }

@@ -13,47 +13,29 @@ using level = merge_effect::log_line::level;
 /// Of the device time that a study has had, less than this waits to be stored.
 constexpr double served_seconds_min = 1;
 
-/// Puts back what earlier runs left, and leaves the times that they took.
-/// @returns how many bytes the checkpoints take
-std::uint64_t restore(search_plan& plan, device_kinds& kinds,
-                      stored_plan& all, bool any_device) {
-  auto known = std::exchange(all, {});
-  all.timings = std::move(known.timings);
-  if (any_device)
-    for (auto& x : known.checkpoints)
-      x.file.device = x.device;
-  return restore(plan, std::move(known),
-                 [&](node_id node, const std::string& kind) {
-                   kinds.restore(node, kind);
-                 });
-}
-
-std::pmr::memory_resource* cold_of(const merger_options& x) {
-  return x.cold ? x.cold.get() : std::pmr::get_default_resource();
-}
-
 } // namespace
 
 merge_core::merge_core(merger_options options, moment begun)
   : options_(std::move(options)),
     key_(key_of(options_.workload)),
-    plan_(options_.waits, cold_of(options_)),
-    kinds_(plan_, options_.workload.any_device, cold_of(options_)),
-    retention_(restore(plan_, kinds_, options_.known,
-                       options_.workload.any_device),
-               options_.checkpoint_bytes_max),
+    kept_(options_.kept ? std::exchange(options_.kept, nullptr)
+                        : std::make_shared<kept_plan>(
+                          waiting_limits{}, options_.workload.any_device)),
+    plan_(kept_->plan),
+    kinds_(kept_->kinds),
+    retention_(kept_->checkpoint_bytes, options_.checkpoint_bytes_max),
     estimates_(options_.speed_names, key_,
                std::exchange(options_.other_steps, {})),
     chooser_(plan_, estimates_, options_.policy,
              [this](node_id node) { return kinds_.kind_of_tree(node); }),
-    studies_(plan_, cold_of(options_)),
+    studies_(plan_, kept_->cold.get()),
     leases_(lanes_of(options_.workload), options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),
     usage_(begun, options_.trained),
     given_up_(options_.evicted.begin(), options_.evicted.end()),
     now_(begun) {
-  if (const auto timings = std::exchange(options_.known, {}).timings;
+  if (const auto timings = std::exchange(options_.timings, {});
       !timings.empty())
     estimates_.begin_with(timings);
   else if (const auto known = options_.trained.step_seconds(); known > 0)
@@ -368,11 +350,9 @@ merger_status merge_core::status() const {
 }
 
 std::uint64_t merge_core::memory_bytes() const {
-  const auto cold
-    = plan_.cold_bytes() + studies_.cold_bytes() + kinds_.cold_bytes();
-  return plan_.memory_bytes() + chooser_.tree().memory_bytes()
-         + usage_.totals().timeline.size() * sizeof(busy_record)
-         + (options_.cold ? options_.cold->memory_bytes() : cold);
+  return kept_->memory_bytes() + (kept_->cold ? 0 : studies_.cold_bytes())
+         + chooser_.tree().memory_bytes()
+         + usage_.totals().timeline.size() * sizeof(busy_record);
 }
 
 merger_overview merge_core::overview() const {

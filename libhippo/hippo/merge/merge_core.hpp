@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -177,8 +178,9 @@ private:
   merger_options options_;
   std::string key_;
 
-  search_plan plan_;
-  device_kinds kinds_;  ///< of what the plan begins with, too
+  std::shared_ptr<kept_plan> kept_;
+  search_plan& plan_;    ///< of `kept_`
+  device_kinds& kinds_;  ///< likewise
   retention retention_; ///< counts what the plan begins with
   time_estimates estimates_;
   scheduler chooser_;

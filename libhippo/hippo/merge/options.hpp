@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/file_memory.hpp"
+#include "hippo/merge/kept_plan.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/records.hpp"
@@ -46,16 +46,14 @@ struct merger_options {
   /// Likewise one whose stages have larger configurations together; a study
   /// file's limits keep each of them below a few MiB.
   std::size_t lease_bytes_max = 16 << 20;
-  /// Where all is that nobody waits for; null: in memory.
-  std::shared_ptr<file_memory> cold{};
   /// So many nodes of the plan are unpacked in any case; see `node_table`.
   std::size_t unpacked_nodes_max = 1024;
-  waiting_limits waits{}; ///< how far ahead trials wait for measurements
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
   lease_id first_lease{1};
-  /// What earlier runs left.
-  stored_plan known;
+  /// What earlier runs left; null: nothing. Of one merger alone.
+  std::shared_ptr<kept_plan> kept;
+  std::vector<timing> timings; ///< likewise
   /// Files that earlier runs have evicted, the oldest first.
   std::vector<std::string> evicted;
 };

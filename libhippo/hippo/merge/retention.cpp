@@ -9,46 +9,10 @@
 
 namespace hippo {
 
-std::uint64_t
-restore(search_plan& plan, stored_plan known,
-        const std::function<void(node_id, const std::string&)>& on_kept) {
-  std::uint64_t bytes = 0;
-  auto result = known.results.begin();
-  auto file = known.checkpoints.begin();
-  auto delivered = known.delivered.begin();
-  // Node by node, so that each is packed once, with all that it has.
-  const auto restore_kept = [&](node_id id) {
-    for (; result != known.results.end() && result->node == id; ++result) {
-      plan.restore_result(id, result->step, result->values);
-      on_kept(id, result->device);
-    }
-    for (; file != known.checkpoints.end() && file->node == id; ++file) {
-      bytes += file->file.bytes;
-      plan.restore_checkpoint(id, file->step, std::move(file->file));
-      on_kept(id, file->device);
-    }
-    for (; delivered != known.delivered.end() && delivered->first == id;
-         ++delivered)
-      plan.restore_delivered(id, delivered->second);
-    plan.pack_idle();
-  };
-  restore_kept(root_node);
-  for (const auto& x : known.nodes) {
-    plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
-    restore_kept(x.id);
-  }
-  assert(result == known.results.end() && file == known.checkpoints.end()
-         && delivered == known.delivered.end());
-  return bytes;
-}
-
-std::vector<idle_checkpoint> collect_idle(stored_plan known,
+std::vector<idle_checkpoint> collect_idle(const search_plan& plan,
                                           std::uint64_t bytes) {
-  search_plan plan;
-  restore(plan, std::move(known));
   const time_estimates estimates{{}};
-  scheduler chooser{plan, estimates, policy::critical_path};
-  chooser.update(plan.take_changed());
+  const scheduler chooser{plan, estimates, policy::critical_path};
   std::vector<idle_checkpoint> result;
   for (auto& x : collect_checkpoints(plan, chooser.tree(), bytes)) {
     const auto& node = plan.node(x.node);

@@ -1,24 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/collect.hpp"
-#include "hippo/store/records.hpp"
 
 namespace hippo {
-
-/// Puts what is stored into a plan that is empty, and packs it as it comes.
-/// @param on_kept called for each result and checkpoint with its node and kind
-///                of device, after the node has come
-/// @returns the bytes of its checkpoints
-std::uint64_t
-restore(search_plan& plan, stored_plan known,
-        const std::function<void(node_id, const std::string&)>& on_kept
-        = [](node_id, const std::string&) {});
 
 /// A checkpoint of a plan that no study is trained on.
 struct idle_checkpoint {
@@ -28,7 +16,7 @@ struct idle_checkpoint {
 
 /// Chooses the checkpoints to evict so that `bytes` become free, as
 /// `collect_checkpoints` does, of a plan that no study is trained on.
-std::vector<idle_checkpoint> collect_idle(stored_plan known,
+std::vector<idle_checkpoint> collect_idle(const search_plan& plan,
                                           std::uint64_t bytes);
 
 /// Keeps the checkpoints of a plan within their budget.

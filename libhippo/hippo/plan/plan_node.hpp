@@ -91,7 +91,7 @@ struct plan_node {
   /// Whether the measurement of a state is known not to be finite, and why.
   [[nodiscard]] const error* divergence_at(step_t at) const;
 
-  /// Whether nobody waits for anything of it and no trainer is on its way there.
+  /// Whether nobody waits for anything of it and no trainer is on its way.
   [[nodiscard]] bool is_idle() const {
     return wants.empty() && running.empty();
   }

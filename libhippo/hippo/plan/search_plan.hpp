@@ -267,8 +267,8 @@ public:
   [[nodiscard]] std::uint64_t restored_steps() const {
     return restored_steps_;
   }
-  /// About how much memory the plan takes beside the cold one, in bytes: what is
-  /// waited for, and nodes that are not packed.
+  /// About how much memory the plan takes beside the cold one, in bytes: what
+  /// is waited for, and nodes that are not packed.
   /// @complexity O(studies + nodes that are not packed)
   [[nodiscard]] std::uint64_t memory_bytes() const;
   /// About how much of the cold memory it takes, in bytes: what grows with

@@ -326,7 +326,6 @@ struct stored_plan {
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
   /// The last state of each node that a trial has got, by node.
   std::vector<std::pair<node_id, step_t>> delivered;
-  std::vector<timing> timings{}; ///< by device, what it is, and speed key
 };
 
 /// How long what a workload does takes.

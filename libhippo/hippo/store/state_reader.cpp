@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/store/plan_parts.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
 #include "hippo/store/state_database.hpp"
@@ -33,125 +34,6 @@ auto binds(std::uint64_t only) {
   return [only](sql_statement& x) { x.bind(1, only); };
 }
 
-expected<stored_node> node_in(const sql_statement& row,
-                              const std::string& path) {
-  auto config = decode_configuration(row.text(4));
-  if (!config)
-    return damaged(path, "node " + std::to_string(row.number(0)) + ": "
-                           + config.failure().message);
-  return stored_node{row.id_in<node_id>(0), row.id_in<node_id>(1),
-                     row.number(2), row.number(3), std::move(*config)};
-}
-
-/// Returns the plan's nodes of a workload.
-expected<std::vector<stored_node>>
-read_nodes(sql_database& database, std::uint64_t workload,
-           const std::string& path) {
-  return read_all<stored_node>(
-    database.prepare("SELECT node, parent, begin, strand, configuration"
-                     " FROM nodes WHERE workload = ? AND node > 0"
-                     " ORDER BY node"),
-    binds(workload),
-    [&path](const sql_statement& row) { return node_in(row, path); });
-}
-
-/// Reads what was measured at states. Those that come in the order of the table
-/// cost one pass over it, others a search each.
-class metrics_reader {
-public:
-  static expected<metrics_reader> make(sql_database& database) {
-    auto query = database.prepare(
-      "SELECT workload, node, step, name, value, bits FROM metrics"
-      " WHERE (workload, node, step) >= (?, ?, ?)"
-      " ORDER BY workload, node, step, name");
-    if (!query)
-      return query.failure();
-    return metrics_reader{std::move(*query)};
-  }
-
-  expected<metrics> read(std::uint64_t workload, node_id node,
-                         step_t step) {
-    const place wanted{workload, node, step};
-    if (next_ != wanted) {
-      query_.reset().bind(1, workload).bind(2, node).bind(3, step);
-      if (auto done = go_on(); !done)
-        return done.failure();
-    }
-    metrics result;
-    while (next_ == wanted) {
-      result.emplace_hint(result.end(), query_.text(3), exact_real(query_, 4));
-      if (auto done = go_on(); !done)
-        return done.failure();
-    }
-    return result;
-  }
-
-private:
-  using place = std::tuple<std::uint64_t, node_id, step_t>;
-
-  explicit metrics_reader(sql_statement query) : query_(std::move(query)) {}
-
-  expected<std::monostate> go_on() {
-    auto more = query_.step();
-    if (!more)
-      return more.failure();
-    next_.reset();
-    if (*more)
-      next_
-        = place{query_.number(0), query_.id_in<node_id>(1), query_.number(2)};
-    return std::monostate{};
-  }
-
-  sql_statement query_;
-  std::optional<place> next_; ///< of the row that it stands at
-};
-
-expected<std::vector<stored_result>>
-read_results(sql_database& database, std::uint64_t workload) {
-  auto values = metrics_reader::make(database);
-  if (!values)
-    return values.failure();
-  return read_all<stored_result>(
-    database.prepare("SELECT node, step, device FROM results"
-                     " WHERE workload = ? ORDER BY node, step"),
-    binds(workload),
-    [&](const sql_statement& row) -> expected<stored_result> {
-      const auto node = row.id_in<node_id>(0);
-      const auto step = row.number(1);
-      auto measured = values->read(workload, node, step);
-      if (!measured)
-        return measured.failure();
-      return stored_result{node, step, std::move(*measured),
-                           std::string{row.text(2)}};
-    });
-}
-
-expected<std::vector<stored_checkpoint>>
-read_checkpoints(sql_database& database, std::uint64_t workload) {
-  return read_all<stored_checkpoint>(
-    database.prepare("SELECT node, step, file, bytes, digest, device"
-                     " FROM checkpoints WHERE workload = ?"
-                     " ORDER BY node, step"),
-    binds(workload),
-    [](const sql_statement& row) -> expected<stored_checkpoint> {
-      return stored_checkpoint{row.id_in<node_id>(0), row.number(1),
-                               {std::string{row.text(2)}, row.number(3),
-                                row.number(4)},
-                               std::string{row.text(5)}};
-    });
-}
-
-expected<std::vector<std::pair<node_id, step_t>>>
-read_delivered(sql_database& database, std::uint64_t workload) {
-  using row = std::pair<node_id, step_t>;
-  return read_all<row>(
-    database.prepare("SELECT node, max(step) FROM events WHERE workload = ?"
-                     " GROUP BY node ORDER BY node"),
-    binds(workload), [](const sql_statement& x) -> expected<row> {
-      return row{x.id_in<node_id>(0), x.number(1)};
-    });
-}
-
 expected<std::vector<timing>> read_timings(sql_database& database,
                                            std::uint64_t workload) {
   return read_all<timing>(
@@ -159,27 +41,6 @@ expected<std::vector<timing>> read_timings(sql_database& database,
                      + " FROM timings WHERE workload = ?"
                        " ORDER BY device, what, speed"),
     binds(workload), timing_in);
-}
-
-/// Whether each node's parent comes before it, and whether results, checkpoints
-/// and what trials have got lie on nodes that are there.
-bool is_consistent(const stored_plan& plan) {
-  const auto known = [&plan](node_id id) {
-    const auto at = std::lower_bound(
-      plan.nodes.begin(), plan.nodes.end(), id,
-      [](const stored_node& x, node_id y) { return x.id < y; });
-    return id == root_node || (at != plan.nodes.end() && at->id == id);
-  };
-  return std::all_of(plan.nodes.begin(), plan.nodes.end(),
-                     [&known](const auto& x) {
-                       return x.parent < x.id && known(x.parent);
-                     })
-         && std::all_of(plan.results.begin(), plan.results.end(),
-                        [&known](const auto& x) { return known(x.node); })
-         && std::all_of(plan.checkpoints.begin(), plan.checkpoints.end(),
-                        [&known](const auto& x) { return known(x.node); })
-         && std::all_of(plan.delivered.begin(), plan.delivered.end(),
-                        [&known](const auto& x) { return known(x.first); });
 }
 
 } // namespace
@@ -217,36 +78,6 @@ state_reader::find_workload(const std::string& workload_key) {
     [&](sql_statement& x) { x.bind_text(1, workload_key); }, first_number);
 }
 
-expected<stored_plan>
-state_reader::read_plan(const std::string& workload_key) {
-  const auto workload = find_workload(workload_key);
-  if (!workload)
-    return workload.failure();
-  if (!*workload)
-    return stored_plan{};
-  auto nodes = read_nodes(database_, **workload, path_);
-  if (!nodes)
-    return nodes.failure();
-  auto results = read_results(database_, **workload);
-  if (!results)
-    return results.failure();
-  auto checkpoints = read_checkpoints(database_, **workload);
-  if (!checkpoints)
-    return checkpoints.failure();
-  auto delivered = read_delivered(database_, **workload);
-  if (!delivered)
-    return delivered.failure();
-  auto timings = read_timings(database_, **workload);
-  if (!timings)
-    return timings.failure();
-  stored_plan plan{std::move(*nodes), std::move(*results),
-                   std::move(*checkpoints), std::move(*delivered),
-                   std::move(*timings)};
-  if (!is_consistent(plan))
-    return damaged(path_, "a node is missing");
-  return plan;
-}
-
 expected<std::vector<std::string>>
 state_reader::load_evicted(const std::string& workload_key) {
   return read_all<std::string>(
@@ -268,9 +99,44 @@ auto state_reader::in_transaction(F f) -> decltype(f()) {
   return result;
 }
 
+expected<std::monostate>
+state_reader::load_plan(const std::string& workload_key,
+                        const plan_taker& take) {
+  return in_transaction([&]() -> expected<std::monostate> {
+    const auto workload = find_workload(workload_key);
+    if (!workload)
+      return workload.failure();
+    return *workload ? read_plan_parts(database_, **workload, path_, take)
+                     : std::monostate{};
+  });
+}
+
 expected<stored_plan>
 state_reader::load_plan(const std::string& workload_key) {
-  return in_transaction([&] { return read_plan(workload_key); });
+  stored_plan result;
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()),
+              std::make_move_iterator(from.end()));
+  };
+  const auto done = load_plan(workload_key, [&](stored_plan part) {
+    append(result.nodes, part.nodes);
+    append(result.results, part.results);
+    append(result.checkpoints, part.checkpoints);
+    append(result.delivered, part.delivered);
+  });
+  if (!done)
+    return done.failure();
+  return result;
+}
+
+expected<std::vector<timing>>
+state_reader::load_timings(const std::string& workload_key) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  if (!*workload)
+    return std::vector<timing>{};
+  return read_timings(database_, **workload);
 }
 
 expected<stored_study>

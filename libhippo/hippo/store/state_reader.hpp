@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/store/plan_parts.hpp"
 #include "hippo/store/records.hpp"
 #include "hippo/store/sqlite.hpp"
 
@@ -43,8 +45,15 @@ public:
   [[nodiscard]] std::string checkpoints() const;
   [[nodiscard]] std::string report() const;
 
-  /// Returns what is stored of a workload key, empty if it is unknown.
+  /// Calls `take` for what is stored of a workload key, in parts: some thousand
+  /// nodes, those that follow on the ones before, and all that is of them; the
+  /// first part has what is of the root. A key that is unknown has none.
+  expected<std::monostate> load_plan(const std::string& workload_key,
+                                     const plan_taker& take);
+  /// The same as a whole.
   expected<stored_plan> load_plan(const std::string& workload_key);
+  /// Returns the times that were measured of a workload key.
+  expected<std::vector<timing>> load_timings(const std::string& workload_key);
 
   /// Returns files of a workload key that were evicted before their states were
   /// measured, the oldest first and no more than `evicted_max`.
@@ -207,7 +216,6 @@ private:
   /// moment. Many small reads lock the file once then, not each.
   template <class F>
   auto in_transaction(F f) -> decltype(f());
-  expected<stored_plan> read_plan(const std::string& workload_key);
   expected<std::vector<stored_node>>
   find_nodes(const std::string& workload_key, const std::vector<node_id>& ids);
   /// Returns the number by which tables know a workload, if it is known.

@@ -114,4 +114,52 @@ expected<timing> timing_in(const sql_statement& row) {
   return result;
 }
 
+expected<stored_node> node_in(const sql_statement& row,
+                              const std::string& path) {
+  auto config = decode_configuration(row.text(4));
+  if (!config)
+    return damaged(path, "node " + std::to_string(row.number(0)) + ": "
+                           + config.failure().message);
+  return stored_node{row.id_in<node_id>(0), row.id_in<node_id>(1),
+                     row.number(2), row.number(3), std::move(*config)};
+}
+
+expected<metrics_reader> metrics_reader::make(sql_database& database) {
+  auto query = database.prepare(
+    "SELECT workload, node, step, name, value, bits FROM metrics"
+    " WHERE (workload, node, step) >= (?, ?, ?)"
+    " ORDER BY workload, node, step, name");
+  if (!query)
+    return query.failure();
+  return metrics_reader{std::move(*query)};
+}
+
+expected<metrics> metrics_reader::read(std::uint64_t workload, node_id node,
+                                       step_t step) {
+  const place wanted{workload, node, step};
+  if (next_ != wanted) {
+    query_.reset().bind(1, workload).bind(2, node).bind(3, step);
+    if (auto done = go_on(); !done)
+      return done.failure();
+  }
+  metrics result;
+  while (next_ == wanted) {
+    result.emplace_hint(result.end(), query_.text(3), exact_real(query_, 4));
+    if (auto done = go_on(); !done)
+      return done.failure();
+  }
+  return result;
+}
+
+expected<std::monostate> metrics_reader::go_on() {
+  auto more = query_.step();
+  if (!more)
+    return more.failure();
+  next_.reset();
+  if (*more)
+    next_
+      = place{query_.number(0), query_.id_in<node_id>(1), query_.number(2)};
+  return std::monostate{};
+}
+
 } // namespace hippo

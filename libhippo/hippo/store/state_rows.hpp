@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
 
 #include "hippo/core/error.hpp"
 #include "hippo/store/records.hpp"
@@ -32,5 +37,29 @@ inline const std::string timing_columns
 
 /// Reads what was measured of a time.
 expected<timing> timing_in(const sql_statement& row);
+
+/// Reads a node: its number, parent, begin, strand and configuration.
+/// @param path of the folder, for what is wrong with it
+expected<stored_node> node_in(const sql_statement& row,
+                              const std::string& path);
+
+/// Reads what was measured at states. Those that come in the order of the table
+/// cost one pass over it, others a search each.
+class metrics_reader {
+public:
+  static expected<metrics_reader> make(sql_database& database);
+
+  expected<metrics> read(std::uint64_t workload, node_id node, step_t step);
+
+private:
+  using place = std::tuple<std::uint64_t, node_id, step_t>;
+
+  explicit metrics_reader(sql_statement query) : query_(std::move(query)) {}
+
+  expected<std::monostate> go_on();
+
+  sql_statement query_;
+  std::optional<place> next_; ///< of the row that it stands at
+};
 
 } // namespace hippo

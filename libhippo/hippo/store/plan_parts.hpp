@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "hippo/core/error.hpp"
+#include "hippo/store/records.hpp"
+#include "hippo/store/sqlite.hpp"
+
+namespace hippo {
+
+/// What takes a plan in parts: some thousand nodes, those that follow on the
+/// ones before, and all that is of them. The first has what is of the root.
+using plan_taker = std::function<void(stored_plan)>;
+
+/// Reads the plan of a workload part by part, so that never all of it is in
+/// memory.
+/// @param workload its number in the tables
+/// @param path of the folder, for what is wrong with it
+/// @complexity O(what is in it)
+expected<std::monostate> read_plan_parts(sql_database& database,
+                                         std::uint64_t workload,
+                                         const std::string& path,
+                                         const plan_taker& take);
+
+} // namespace hippo
