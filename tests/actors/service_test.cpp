@@ -1,12 +1,14 @@
 // Studies, merger, pool and trainers together, under seeds, death and silence.
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "actors/service_fixture.hpp"
 #include "actors/studies.hpp"
+#include "core/resident.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -708,6 +710,26 @@ TEST_F(ServiceTest, WhatEarlierRunsLeftIsNotTrainedAgain) {
   expect_results_as_alone(0);
   EXPECT_EQ(status().reused_steps, 3u);
   EXPECT_EQ(trained() + 3, status().figures.unique_steps);
+}
+
+TEST_F(ServiceTest, WhatIsColdLeavesTheMemoryOfTheProcess) {
+  constexpr std::size_t bytes = 32 << 20;
+  auto cold = std::make_shared<file_memory>(testing::TempDir());
+  auto* at = static_cast<unsigned char*>(cold->allocate(bytes));
+  std::memset(at, 7, bytes);
+  merger_options options;
+  options.kept = std::make_shared<kept_plan>(waiting_limits{}, false, cold);
+  open(std::move(options));
+  const auto before = test::resident_kb("VmRSS");
+  add_study(grid_study);
+  sched.advance_time(std::chrono::seconds(2));
+  go();
+  add_trainer();
+  run_all();
+  EXPECT_LT(test::resident_kb("VmRSS"), before - (16 << 10));
+  expect_results_as_alone(0);
+  EXPECT_EQ(at[bytes - 1], 7);
+  cold->deallocate(at, bytes);
 }
 
 TEST_F(ServiceTest, MalformedBytesHarmNobody) {

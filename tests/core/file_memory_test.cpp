@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <string>
@@ -16,8 +15,12 @@
 
 #include <gtest/gtest.h>
 
+#include "core/resident.hpp"
+
 namespace hippo {
 namespace {
+
+using test::resident_kb;
 
 /// A folder that is empty, for one test.
 struct FileMemory : testing::Test {
@@ -30,18 +33,6 @@ struct FileMemory : testing::Test {
   std::string folder = testing::TempDir() + "file_memory-"
                        + std::to_string(::getpid());
 };
-
-/// Kilobytes of a kind that the process has in memory.
-long resident_kb(const std::string& kind) {
-  std::ifstream in{"/proc/self/status"};
-  for (std::string word; in >> word;)
-    if (word == kind + ":") {
-      long result = 0;
-      in >> result;
-      return result;
-    }
-  return -1;
-}
 
 TEST_F(FileMemory, IsWhatAModelIsWhateverIsTakenGivenBackAndLetGo) {
   for (auto seed = 1u; seed <= 3; ++seed) {

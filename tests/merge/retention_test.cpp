@@ -29,7 +29,8 @@ stored_plan stored() {
   result.results = {{node_id{1}, 30, {{"loss", 1}}, "cpu"}};
   result.checkpoints = {{node_id{1}, 10, {"a", 100, 1}},
                         {node_id{1}, 30, {"b", 200, 2}},
-                        {node_id{2}, 15, {"c", 400, 3}}};
+                        {node_id{2}, 15, {"c", 400, 3}, "gpu"}};
+  result.delivered = {{node_id{1}, 20}, {node_id{2}, 15}};
   return result;
 }
 
@@ -50,7 +51,29 @@ TEST(Restore, PlanHasWhatWasStored) {
   EXPECT_EQ(plan.node(node_id{1}).results.count(30), 1u);
   EXPECT_EQ(plan.node(node_id{1}).checkpoints.size(), 2u);
   EXPECT_EQ(plan.node(node_id{2}).checkpoints.at(15).file, "c");
+  EXPECT_EQ(plan.node(node_id{1}).known_to, 20u);
+  EXPECT_EQ(plan.node(node_id{2}).known_to, 15u);
+  EXPECT_EQ(kept.kinds.kind_of(node_id{2}), std::nullopt) << "it is mixed";
   retention{700, 1000}.check_invariants(plan);
+}
+
+TEST(Restore, WhereAnyDeviceMayGoOnAFileSaysWhichHasMadeIt) {
+  for (const bool any : {false, true}) {
+    kept_plan kept{{}, any};
+    kept.restore(stored());
+    EXPECT_EQ(kept.plan.node(node_id{2}).checkpoints.at(15).device,
+              any ? "gpu" : "");
+  }
+}
+
+TEST(Restore, WhatHasComeIsPackedBeforeMoreComes) {
+  kept_plan kept;
+  stored_plan part;
+  for (std::uint64_t id = 1; id <= 10'000; ++id)
+    part.nodes.push_back({node_id{id}, root_node, 0, 0,
+                          lr(static_cast<double>(id))});
+  kept.restore(std::move(part));
+  EXPECT_LT(kept.plan.memory_bytes(), kept.plan.cold_bytes());
 }
 
 TEST(Restore, EmptyPlanTakesNothing) {

@@ -91,6 +91,11 @@ TEST_F(StateFolderTest, ALongPlanIsReadInPartsThatAreTheWhole) {
         checkpoint_added{key, {node_id{id}, 5, {"file", id, 1}}});
   }
   commit(*folder, records);
+  folder.reset();
+  run_sql("INSERT INTO events (study, time, kind, trial, step, node, workload)"
+          " SELECT 1, 0, 'measured', 0, 5, node, workload FROM nodes"
+          " WHERE node % 7 = 0");
+  folder = open();
   const auto whole = load(*folder);
   ASSERT_EQ(whole.nodes.size(), nodes);
   stored_plan sum;
@@ -109,14 +114,20 @@ TEST_F(StateFolderTest, ALongPlanIsReadInPartsThatAreTheWhole) {
     sum.nodes.insert(sum.nodes.end(), part.nodes.begin(), part.nodes.end());
     sum.results.insert(sum.results.end(), part.results.begin(),
                        part.results.end());
+    for (const auto& kvp : part.delivered)
+      EXPECT_TRUE(is_here(kvp.first)) << number_of(kvp.first);
     sum.checkpoints.insert(sum.checkpoints.end(), part.checkpoints.begin(),
                            part.checkpoints.end());
+    sum.delivered.insert(sum.delivered.end(), part.delivered.begin(),
+                         part.delivered.end());
   });
   ASSERT_TRUE(done) << done.failure().message;
   EXPECT_GT(parts, 2);
   EXPECT_EQ(sum.nodes, whole.nodes);
   EXPECT_EQ(sum.checkpoints, whole.checkpoints);
   EXPECT_EQ(sum.checkpoints.size(), nodes / 5);
+  EXPECT_EQ(sum.delivered, whole.delivered);
+  EXPECT_EQ(sum.delivered.size(), nodes / 7 + 1);
   ASSERT_EQ(sum.results.size(), nodes / 3 + 1);
   for (std::size_t i = 0; i < sum.results.size(); ++i) {
     EXPECT_EQ(sum.results[i].node, node_id{3 * i});
