@@ -34,6 +34,8 @@ void world::boot() {
   options.coordinator.keep_ended = false;
   options.coordinator.stall_max = 40s;
   options.coordinator.unpacked_nodes_max = what_.seed % 3;
+  if (what_.seed % 4 == 0) // which changes nothing but where things lie
+    options.coordinator.cold_folder = std::filesystem::temp_directory_path();
   if (what_.budget > 0)
     options.coordinator.checkpoint_bytes_max = what_.budget;
   observer_ = system_.spawn([this, life = life_ + 1](
