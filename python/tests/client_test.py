@@ -267,6 +267,27 @@ class Errors(unittest.TestCase):
 
 
 class Reading(Case):
+    def test_a_connection_lets_go_of_the_studies_that_were_used_least(self):
+        asked = []
+
+        class Service:
+            async def study(self, idOrName):
+                asked.append(int(idOrName))
+                return unittest.mock.Mock(study=f"study {idOrName}")
+
+        async def use(numbers):
+            return [await session.study(x) for x in numbers]
+
+        session = _line.Session(None, None, None)
+        session.service = Service()
+        most = _line.STUDIES_HELD_MAX
+        asyncio.run(use(range(1, most + 1)))
+        self.assertEqual(asyncio.run(use([1, most, 1])),
+                         ["study 1", f"study {most}", "study 1"])
+        self.assertEqual(asked, list(range(1, most + 1)))
+        asyncio.run(use([most + 1, 1, 2]))
+        self.assertEqual(asked[most:], [most + 1, 2])
+
     def test_tells_of_studies(self):
         fake = self.start(studies=[
             study(best={"trial": TRIAL}),
