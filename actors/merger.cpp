@@ -140,9 +140,10 @@ constexpr std::chrono::seconds cold_kept{1};
 void dispatch(merger_self self, any_merge_event event) {
   auto& st = self->state;
   const auto now = self->clock().now();
-  if (st.cold && st.cold->file_bytes() > cold_bytes_kept
+  if (auto* cold = st.core->cold();
+      cold != nullptr && cold->file_bytes() > cold_bytes_kept
       && now >= st.cold_since + cold_kept) {
-    st.cold->let_go();
+    cold->let_go();
     st.cold_since = now;
   }
   auto effects = st.core->apply(std::move(event), now);
@@ -194,8 +195,6 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   const workload_need need{key_of(options.workload), options.workload.name,
                            options.workload_version,
                            numerics_of(options.workload)};
-  if (options.kept)
-    state.cold = options.kept->cold;
   state.core
     = std::make_unique<merge_core>(std::move(options), self->clock().now());
   self->send(state.pool, introduce_atom::value,

@@ -24,8 +24,7 @@ struct merger_state {
   std::map<reply_address, trainer_actor> reply_to;
   std::uint64_t replies = 0; ///< addresses given so far
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
-  std::shared_ptr<file_memory> cold; ///< see `kept_plan`
-  caf::actor_clock::time_point cold_since; ///< when it was last let go of
+  caf::actor_clock::time_point cold_since; ///< when the core's was let go of
 };
 
 /// Merges the trials of its studies into one search plan, leases the paths of

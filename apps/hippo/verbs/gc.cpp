@@ -109,19 +109,24 @@ std::optional<error> delete_at(const std::string& path,
 expected<workload_plan> plan_for(state_reader& store, object_client* objects,
                                  state_reader::usage usage,
                                  std::uint64_t bytes) {
-  auto known = store.load_plan(usage.workload_key);
-  if (!known)
-    return known.failure();
   workload_plan result;
   const auto folder = hash_text(usage.workload_key);
   std::set<std::string> files{code_file_name};
   std::set<std::string> names; // of objects
-  for (const auto& x : known->checkpoints) {
-    files.insert(x.file.file);
-    if (objects != nullptr)
-      names.insert(folder + '/'
-                   + stored_name(to_text(objects->where()), x.file));
-  }
+  kept_plan all;
+  const auto known
+    = store.load_plan(usage.workload_key, [&](stored_plan part) {
+        for (const auto& x : part.checkpoints) {
+          files.insert(x.file.file);
+          if (objects != nullptr)
+            names.insert(folder + '/'
+                         + stored_name(to_text(objects->where()), x.file));
+        }
+        if (bytes > 0)
+          all.restore(std::move(part));
+      });
+  if (!known)
+    return known.failure();
   result.unknown = find_unknown(store.checkpoints() + '/' + folder, files);
   if (objects != nullptr) {
     auto more = find_unknown(*objects, folder, names);
@@ -129,11 +134,8 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
       return more.failure();
     result.unknown.insert(result.unknown.end(), more->begin(), more->end());
   }
-  if (bytes > 0) {
-    kept_plan all;
-    all.restore(std::move(*known));
+  if (bytes > 0)
     result.victims = collect_idle(all.plan, bytes);
-  }
   result.usage = std::move(usage);
   return result;
 }

@@ -5,19 +5,11 @@
 
 namespace hippo {
 
-namespace {
-
-std::pmr::memory_resource* resource_of(const std::shared_ptr<file_memory>& x) {
-  return x ? x.get() : std::pmr::get_default_resource();
-}
-
-} // namespace
-
 kept_plan::kept_plan(waiting_limits waits, bool is_any_device,
                      std::shared_ptr<file_memory> file)
   : cold(std::move(file)),
-    plan(waits, resource_of(cold)),
-    kinds(plan, is_any_device, resource_of(cold)),
+    plan(waits, resource()),
+    kinds(plan, is_any_device, resource()),
     any_device(is_any_device) {}
 
 void kept_plan::restore(stored_plan part) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 
 #include "hippo/core/file_memory.hpp"
 #include "hippo/merge/device_kinds.hpp"
@@ -23,6 +24,11 @@ struct kept_plan {
   ///             was stored of them; the first has what is of the root
   /// @complexity O(what is in it)
   void restore(stored_plan part);
+
+  /// Where all is that nobody waits for.
+  [[nodiscard]] std::pmr::memory_resource* resource() const {
+    return cold ? cold.get() : std::pmr::get_default_resource();
+  }
 
   /// About how much of it is in memory, in bytes.
   [[nodiscard]] std::uint64_t memory_bytes() const;

@@ -28,7 +28,7 @@ merge_core::merge_core(merger_options options, moment begun)
                std::exchange(options_.other_steps, {})),
     chooser_(plan_, estimates_, options_.policy,
              [this](node_id node) { return kinds_.kind_of_tree(node); }),
-    studies_(plan_, kept_->cold.get()),
+    studies_(plan_, kept_->resource()),
     leases_(lanes_of(options_.workload), options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),

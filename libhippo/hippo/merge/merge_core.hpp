@@ -55,6 +55,8 @@ public:
   [[nodiscard]] const std::string& workload_key() const { return key_; }
   [[nodiscard]] const lease_table& leases() const { return leases_; }
   [[nodiscard]] const search_plan& plan() const { return plan_; }
+  /// The file in which all is that nobody waits for; null: it is in memory.
+  [[nodiscard]] file_memory* cold() const { return kept_->cold.get(); }
   [[nodiscard]] merger_status status() const;
   /// About how much memory the plan and what follows it take, in bytes.
   [[nodiscard]] std::uint64_t memory_bytes() const;

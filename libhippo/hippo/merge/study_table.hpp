@@ -28,13 +28,12 @@ public:
   static constexpr trial_id no_trial{UINT64_MAX};
 
   /// @param plan outlives the table; studies are added to both
-  /// @param cold where the numbers of trials are, if not null; outlives the
-  ///             table
-  explicit study_table(search_plan& plan,
-                       std::pmr::memory_resource* cold = nullptr)
+  /// @param cold where the numbers of trials are; outlives the table
+  explicit study_table(search_plan& plan, std::pmr::memory_resource* cold
+                                          = std::pmr::get_default_resource())
     : plan_(plan),
-      cold_(cold ? cold : std::pmr::get_default_resource()),
-      number_in_study_(std::pmr::deque<trial_no>(cold_)) {}
+      cold_(cold),
+      number_in_study_(std::pmr::deque<trial_no>(cold)) {}
 
   study_no add(const study_registration& x);
 

@@ -31,15 +31,15 @@ auto binds(const node_range& x) {
   };
 }
 
-/// Returns the next nodes of a workload's plan after `last`, so many at most.
+/// Returns the nodes of a workload's plan from `first` on, so many at most.
 expected<std::vector<stored_node>>
-read_nodes(sql_database& database, std::uint64_t workload, node_id last,
+read_nodes(sql_database& database, std::uint64_t workload, node_id first,
            std::uint64_t most, const std::string& path) {
   return read_all<stored_node>(
     database.prepare("SELECT node, parent, begin, strand, configuration"
-                     " FROM nodes WHERE workload = ? AND node > ?"
+                     " FROM nodes WHERE workload = ? AND node >= ?"
                      " ORDER BY node LIMIT ?"),
-    [&](sql_statement& x) { x.bind(1, workload).bind(2, last).bind(3, most); },
+    [&](sql_statement& x) { x.bind(1, workload).bind(2, first).bind(3, most); },
     [&path](const sql_statement& row) { return node_in(row, path); });
 }
 
@@ -92,28 +92,18 @@ read_delivered(sql_database& database, std::uint64_t workload) {
     });
 }
 
-/// Takes away and returns what is of nodes before `end`. Both are by node.
-std::vector<std::pair<node_id, step_t>>
-take_before(std::vector<std::pair<node_id, step_t>>& from, std::size_t& taken,
-            node_id end) {
-  const auto first = from.begin() + static_cast<std::ptrdiff_t>(taken);
-  const auto last = std::lower_bound(
-    first, from.end(), end,
-    [](const auto& x, node_id y) { return x.first < y; });
-  taken += static_cast<std::size_t>(last - first);
-  return {first, last};
-}
+node_id after(node_id x) { return node_id{number_of(x) + 1}; }
 
 /// Whether nodes are numbered without a gap and each one's parent comes before
 /// it, and whether all else lies on nodes that are there.
-/// @param last the node before the first of `part`
-bool is_consistent(const stored_plan& part, node_id last) {
+/// @param next the number that the first node of `part` must have
+bool is_consistent(const stored_plan& part, node_id next) {
   for (const auto& x : part.nodes) {
-    if (number_of(x.id) != number_of(last) + 1 || x.parent >= x.id)
+    if (x.id != next || x.parent >= x.id)
       return false;
-    last = x.id;
+    next = after(next);
   }
-  const auto is_there = [last](node_id x) { return x <= last; };
+  const auto is_there = [next](node_id x) { return x < next; };
   return std::all_of(part.results.begin(), part.results.end(),
                      [&](const auto& x) { return is_there(x.node); })
          && std::all_of(part.checkpoints.begin(), part.checkpoints.end(),
@@ -131,15 +121,15 @@ expected<std::monostate> read_plan_parts(sql_database& database,
   auto delivered = read_delivered(database, workload);
   if (!delivered)
     return delivered.failure();
-  std::size_t taken = 0;
-  for (node_id last = root_node, first = root_node;;) {
-    auto nodes = read_nodes(database, workload, last, part_nodes, path);
+  auto told = delivered->begin();
+  for (auto next = after(root_node);;) {
+    auto nodes = read_nodes(database, workload, next, part_nodes, path);
     if (!nodes)
       return nodes.failure();
     const bool is_last = nodes->size() < part_nodes;
     // What lies beyond the last node is seen to be wrong, not left out.
-    const auto end = is_last ? node_id{INT64_MAX}
-                             : node_id{number_of(nodes->back().id) + 1};
+    const auto end = is_last ? node_id{INT64_MAX} : after(nodes->back().id);
+    const auto first = next == after(root_node) ? root_node : next;
     const node_range range{workload, first, end};
     auto results = read_results(database, range);
     if (!results)
@@ -147,17 +137,19 @@ expected<std::monostate> read_plan_parts(sql_database& database,
     auto checkpoints = read_checkpoints(database, range);
     if (!checkpoints)
       return checkpoints.failure();
+    const auto told_before = std::exchange(
+      told, std::lower_bound(told, delivered->end(), end,
+                             [](const auto& x, node_id y) {
+                               return x.first < y;
+                             }));
     stored_plan part{std::move(*nodes), std::move(*results),
-                     std::move(*checkpoints),
-                     take_before(*delivered, taken, end)};
-    if (!is_consistent(part, last))
+                     std::move(*checkpoints), {told_before, told}};
+    if (!is_consistent(part, next))
       return damaged(path, "a node is missing");
-    if (!is_last)
-      last = part.nodes.back().id;
     take(std::move(part));
     if (is_last)
       return std::monostate{};
-    first = end;
+    next = end;
   }
 }
 
