@@ -67,14 +67,15 @@ TEST(GaussianProcess, EqualsABruteForceInverse) {
     const MatrixXd inverse = own.inverse();
     const gp_posterior posterior{kernel, known, values, random_points(0, 0)};
     const auto means = posterior.means(asked);
-    const auto variances = posterior.variances(asked);
+    const auto found = posterior.predict(asked);
     for (Index j = 0; j < 10; ++j) {
       VectorXd cross(25);
       for (Index i = 0; i < 25; ++i)
         cross[i] = covariance(kernel, known, i, asked, j);
       EXPECT_NEAR(means[j], cross.dot(inverse * values), 1e-8);
-      EXPECT_NEAR(variances[j], kernel.signal - cross.dot(inverse * cross),
-                  1e-8);
+      EXPECT_NEAR(found.means[j], cross.dot(inverse * values), 1e-8);
+      EXPECT_NEAR(found.variances[j],
+                  kernel.signal - cross.dot(inverse * cross), 1e-8);
     }
   }
 }
@@ -92,10 +93,11 @@ TEST(GaussianProcess, WhatIsPendingCountsAtItsMean) {
   VectorXd told(17);
   told << values, before.means(pending);
   const gp_posterior later{kernel, all, told, random_points(0, 0)};
-  const auto a = now.means(asked), b = later.means(asked),
+  const auto now_asked = now.predict(asked);
+  const auto a = now_asked.means, b = later.means(asked),
              c = before.means(asked);
-  const auto x = now.variances(asked), y = later.variances(asked),
-             z = before.variances(asked);
+  const auto x = now_asked.variances, y = later.predict(asked).variances,
+             z = before.predict(asked).variances;
   for (Index i = 0; i < 8; ++i) {
     EXPECT_NEAR(a[i], b[i], 1e-8);
     EXPECT_NEAR(a[i], c[i], 1e-12);
@@ -151,7 +153,7 @@ TEST(GaussianProcess, AFitOfEqualPointsIsNoFault) {
   const gp_posterior posterior{fitted, points, VectorXd::Zero(5),
                                random_points(0, 0)};
   EXPECT_NEAR(posterior.means(points)[0], 0, 1e-12);
-  EXPECT_GT(posterior.variances(points)[0], 0);
+  EXPECT_GT(posterior.predict(points).variances[0], 0);
 }
 
 // -- expected improvement -----------------------------------------------------

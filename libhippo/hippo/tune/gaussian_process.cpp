@@ -54,13 +54,15 @@ ArrayXXd distances(const MatrixXd& x, const MatrixXd& y) {
   ArrayXXd result = (-2 * x.transpose() * y).array();
   result.colwise() += x.colwise().squaredNorm().transpose().array();
   result.rowwise() += y.colwise().squaredNorm().array();
-  return result.max(0).sqrt();
+  result = result.max(0).sqrt();
+  return result;
 }
 
-/// The Matern 5/2 kernel at scaled distances, for a signal of 1.
-ArrayXXd matern(const ArrayXXd& r) {
+/// The Matern 5/2 kernel at scaled distances, which it takes the place of: a
+/// matrix that is made anew costs as much as what is computed of it.
+void to_matern(ArrayXXd& r, double signal) {
   const double root = std::sqrt(5.0);
-  return (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
+  r = signal * (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
 }
 
 /// Adds the density of a number's logarithm to a loss and its derivative.
@@ -113,8 +115,10 @@ gp_kernel::gp_kernel(Index groups)
     signal(std::exp(signal_prior.mean)),
     noise(noise_min + std::exp(noise_prior.mean)) {}
 
-MatrixXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
-  return signal * matern(distances(scaled(x, lengths), scaled(y, lengths)));
+ArrayXXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
+  auto result = distances(scaled(x, lengths), scaled(y, lengths));
+  to_matern(result, signal);
+  return result;
 }
 
 double fit_loss(const gp_points& points, const VectorXd& values,
@@ -124,7 +128,8 @@ double fit_loss(const gp_points& points, const VectorXd& values,
   const auto n = points.size();
   const auto coordinates = scaled(points, kernel.lengths);
   const ArrayXXd r = distances(coordinates, coordinates);
-  const ArrayXXd own = kernel.signal * matern(r);
+  auto own = r;
+  to_matern(own, kernel.signal);
   MatrixXd covariance = own;
   covariance.diagonal().array() += kernel.noise;
   const Eigen::LLT<MatrixXd> factor{covariance};
@@ -193,9 +198,9 @@ gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
   assert(known == values.size());
   points_.at.conservativeResize(Eigen::NoChange, known + pending.size());
   points_.at.rightCols(pending.size()) = pending.at;
-  MatrixXd covariance = kernel_.covariance(points_, points_);
-  covariance.diagonal().array() += kernel_.noise;
-  factor_ = Eigen::LLT<MatrixXd>{covariance}.matrixL();
+  factor_ = kernel_.covariance(points_, points_);
+  factor_.diagonal().array() += kernel_.noise;
+  const Eigen::LLT<Eigen::Ref<MatrixXd>> in_place{factor_};
   // Its first rows are the factor of what is known.
   const auto own
     = factor_.topLeftCorner(known, known).triangularView<Eigen::Lower>();
@@ -204,16 +209,20 @@ gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
 
 VectorXd gp_posterior::means(const gp_points& x) const {
   const gp_points known{points_.at.leftCols(weights_.size()), points_.group};
-  return kernel_.covariance(x, known) * weights_;
+  return kernel_.covariance(known, x).matrix().transpose() * weights_;
 }
 
-VectorXd gp_posterior::variances(const gp_points& x) const {
-  const MatrixXd known = factor_.triangularView<Eigen::Lower>().solve(
-    kernel_.covariance(points_, x));
-  return (kernel_.signal - known.colwise().squaredNorm().array())
-    .max(1e-12 * kernel_.signal)
-    .matrix()
-    .transpose();
+gp_posterior::prediction gp_posterior::predict(const gp_points& x) const {
+  MatrixXd shared = kernel_.covariance(points_, x);
+  prediction result;
+  result.means = shared.topRows(weights_.size()).transpose() * weights_;
+  factor_.triangularView<Eigen::Lower>().solveInPlace(shared);
+  result.variances
+    = (kernel_.signal - shared.colwise().squaredNorm().array())
+        .max(1e-12 * kernel_.signal)
+        .matrix()
+        .transpose();
+  return result;
 }
 
 // -- expected improvement -----------------------------------------------------

@@ -28,7 +28,7 @@ struct gp_kernel {
   explicit gp_kernel(Eigen::Index groups);
 
   /// Returns the covariances of two sets of points, without noise.
-  [[nodiscard]] Eigen::MatrixXd covariance(const gp_points& x,
+  [[nodiscard]] Eigen::ArrayXXd covariance(const gp_points& x,
                                            const gp_points& y) const;
 };
 
@@ -61,14 +61,19 @@ public:
   /// The means of the function at some points. O(n) each.
   [[nodiscard]] Eigen::VectorXd means(const gp_points& x) const;
 
-  /// The variances of the function, without noise. O((n + pending)^2) each.
-  [[nodiscard]] Eigen::VectorXd variances(const gp_points& x) const;
+  struct prediction {
+    Eigen::VectorXd means;
+    Eigen::VectorXd variances; ///< of the function, without noise
+  };
+
+  /// Means with their variances. O((n + pending)^2) each.
+  [[nodiscard]] prediction predict(const gp_points& x) const;
 
 private:
   gp_kernel kernel_;
   gp_points points_; ///< then those that are pending
   Eigen::VectorXd weights_; ///< of the covariances with what is known
-  Eigen::MatrixXd factor_;  ///< lower: Cholesky's, of all points
+  Eigen::MatrixXd factor_;  ///< its lower half: Cholesky's, of all points
 };
 
 /// Returns the logarithm of the expected improvement of a normal variable over

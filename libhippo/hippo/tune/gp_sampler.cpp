@@ -337,14 +337,14 @@ gp_sampler::propose(trial_no trial) {
     set_column(points, static_cast<Index>(i),
                features_.cut(features_.of(candidates[i].values.sequences),
                              options_.marks.back()));
-  const auto means = posterior.means(points);
-  const auto taken = best_candidate(candidates, means,
-                                    posterior.variances(points),
-                                    -known.front().first);
+  const auto expected = posterior.predict(points);
+  const auto taken
+    = best_candidate(candidates, expected, -known.front().first);
   const double sign = options_.better == direction::maximize ? 1 : -1;
   return proposal{std::move(candidates[taken].taken),
                   table.middles.back()
-                    + sign * table.scale * means[static_cast<Index>(taken)]};
+                    + sign * table.scale
+                        * expected.means[static_cast<Index>(taken)]};
 }
 
 /// The trials that were seen, by minus what they come to in the end.
@@ -369,8 +369,7 @@ gp_sampler::rank_trials(const gp_posterior& posterior,
 }
 
 std::size_t gp_sampler::best_candidate(const std::vector<candidate>& xs,
-                                       const VectorXd& means,
-                                       const VectorXd& variances,
+                                       const gp_posterior::prediction& expected,
                                        double best) const {
   struct standing {
     double score = -std::numeric_limits<double>::infinity();
@@ -381,7 +380,8 @@ std::size_t gp_sampler::best_candidate(const std::vector<candidate>& xs,
   standing result;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    standing now{log_expected_improvement(means[at], std::sqrt(variances[at]),
+    standing now{log_expected_improvement(expected.means[at],
+                                          std::sqrt(expected.variances[at]),
                                           best),
                  0, i};
     if (factor > 0) {

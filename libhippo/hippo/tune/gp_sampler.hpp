@@ -121,10 +121,9 @@ private:
                              std::uint64_t number);
   [[nodiscard]] std::vector<std::pair<double, trial_no>>
   rank_trials(const gp_posterior& posterior, const std::vector<response>& seen);
-  [[nodiscard]] std::size_t best_candidate(const std::vector<candidate>& xs,
-                                           const Eigen::VectorXd& means,
-                                           const Eigen::VectorXd& variances,
-                                           double best) const;
+  [[nodiscard]] std::size_t
+  best_candidate(const std::vector<candidate>& xs,
+                 const gp_posterior::prediction& expected, double best) const;
   [[nodiscard]] double price_factor() const;
 
   sequence_features features_;
