@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -106,16 +107,23 @@ TEST(AshaPromotion, WaitsForTrialsThatAreYetToBeOpened) {
 }
 
 /// States that are told by hand: at step 1 all are one, at step 2 as given.
+/// What is expected of trials is told by hand as well.
 class told_states : public trial_states {
 public:
-  explicit told_states(std::vector<std::uint64_t> at_2)
-    : at_2_(std::move(at_2)) {}
+  explicit told_states(std::vector<std::uint64_t> at_2,
+                       std::map<trial_no, double> expected = {})
+    : at_2_(std::move(at_2)), expected_(std::move(expected)) {}
   [[nodiscard]] std::uint64_t of(trial_no trial, step_t rung) const override {
     return rung < 2 ? 0 : at_2_[trial];
+  }
+  [[nodiscard]] std::optional<double> predicted(trial_no x) const override {
+    const auto i = expected_.find(x);
+    return i == expected_.end() ? std::nullopt : std::optional{i->second};
   }
 
 private:
   std::vector<std::uint64_t> at_2_;
+  std::map<trial_no, double> expected_;
 };
 
 TEST(AshaPromotion, OfEqualTrialsThatWhichDiffersFromThoseGoneGoesOn) {
@@ -131,6 +139,36 @@ TEST(AshaPromotion, OfEqualTrialsThatWhichDiffersFromThoseGoneGoesOn) {
   x.on_result(0, 2, 1);
   x.on_result(2, 2, 1);
   EXPECT_EQ(x.on_result(4, 2, 1), (actions{prune{1}, prune{3}, prune{5}}));
+}
+
+TEST(AshaPromotion, OfEqualTrialsThatGoesOnOfWhichMostWasExpected) {
+  for (const auto better : {direction::minimize, direction::maximize}) {
+    const auto sign = better == direction::minimize ? 1.0 : -1.0;
+    // Of 0 nothing was expected, of 1 and 3 as much.
+    const told_states states{
+      {1, 1, 2, 2, 3, 1},
+      {{1, sign * 5}, {2, sign * 4}, {3, sign * 5}, {4, sign * 6}}};
+    asha_promotion x{6, {1, 2}, 2, better, 3, &states};
+    EXPECT_EQ(start(x),
+              (actions{advance{0, 1}, advance{1, 1}, advance{2, 1}}));
+    EXPECT_EQ(x.on_result(0, 1, sign * 7), (actions{advance{3, 1}}));
+    EXPECT_EQ(x.on_result(1, 1, sign * 7), (actions{advance{1, 2}}));
+    EXPECT_EQ(x.on_result(2, 1, sign * 7), (actions{advance{4, 1}}));
+    EXPECT_EQ(x.on_result(3, 1, sign * 7), (actions{advance{2, 2}}));
+    EXPECT_EQ(x.on_result(4, 1, sign * 7), (actions{advance{5, 1}}));
+    // 5 is worse than all; 3 was expected to be better than 4 and 0.
+    EXPECT_EQ(x.on_result(5, 1, sign * 9), (actions{advance{3, 2}}));
+  }
+}
+
+TEST(AshaPromotion, OfAsMuchThatIsExpectedGoesOnWhatDiffers) {
+  const told_states states{{1, 1, 2, 3}, {{0, 5}, {1, 5}, {2, 5}}};
+  asha_promotion x{4, {1, 2}, 2, direction::minimize, 0, &states};
+  start(x);
+  EXPECT_EQ(x.on_result(3, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(0, 1, 7), (actions{advance{0, 2}}));
+  EXPECT_EQ(x.on_result(1, 1, 7), actions{});
+  EXPECT_EQ(x.on_result(2, 1, 7), (actions{advance{2, 2}}));
 }
 
 TEST(AshaPromotion, ATrialThatHasChangedPlacesCanBeCancelled) {
@@ -186,7 +224,11 @@ TEST(AshaPromotion, StatesDecideOnlyWhichOfEqualTrialsGoesOn) {
     std::vector<std::uint64_t> at_2(trials);
     for (std::uint64_t i = 0; i < trials; ++i)
       at_2[i] = i % groups * 4 + random() % 4;
-    const told_states states{at_2};
+    std::map<trial_no, double> expected;
+    for (trial_no i = 0; i < trials; ++i)
+      if (random() % 2 == 0)
+        expected[i] = static_cast<double>(random() % 3);
+    const told_states states{at_2, expected};
     const auto history = [&](const trial_states* known) {
       asha_promotion x{trials, {1, 2}, 2, direction::minimize, slots, known};
       std::vector<std::pair<std::uint64_t, step_t>> result; // group, rung

@@ -80,7 +80,15 @@ public:
     return known_.emplace(text, known_.size()).first->second;
   }
 
+  /// Whose predictions they are.
+  void ask(const sampler& x) { sampler_ = &x; }
+  [[nodiscard]] std::optional<double> predicted(trial_no x) const override {
+    const auto choice = sampler_->choice_of(x);
+    return choice ? choice->why.predicted : std::nullopt;
+  }
+
 private:
+  const sampler* sampler_ = nullptr;
   std::map<trial_no, trial_parameters> values_;
   mutable std::map<std::string, std::uint64_t> known_;
 };
@@ -91,6 +99,7 @@ class study_run {
 public:
   explicit study_run(const study_spec& x)
     : tuner_(make_algorithm(x, &states_)), values_(make_sampler(x, &work_)) {
+    states_.ask(*values_);
     if (values_->is_static())
       for (trial_no trial = 0; trial < tuner_->trials(); ++trial)
         decide(trial, values_->draw(trial));

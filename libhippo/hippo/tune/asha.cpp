@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -194,6 +195,18 @@ void asha_promotion::on_done() {
     board.resting.clear();
 }
 
+void asha_promotion::keep_promising(std::vector<trial_no>& trials) const {
+  const auto loss = [&](trial_no trial) {
+    const auto expected = states_->predicted(trial);
+    return expected ? standing_of(trial, *expected, better()).loss
+                    : std::numeric_limits<double>::infinity();
+  };
+  auto least = std::numeric_limits<double>::infinity();
+  for (auto trial : trials)
+    least = std::min(least, loss(trial));
+  std::erase_if(trials, [&](trial_no trial) { return loss(trial) > least; });
+}
+
 trial_no asha_promotion::choose_equal(std::size_t rung) const {
   const auto& board = boards_[rung];
   const auto best = *board.resting.begin();
@@ -208,6 +221,7 @@ trial_no asha_promotion::choose_equal(std::size_t rung) const {
         to.push_back(board.trial_at(*i));
     }
   std::sort(candidates.begin(), candidates.end());
+  keep_promising(candidates);
   for (auto at = rung; at < rungs().size() && candidates.size() > 1; ++at) {
     std::map<std::uint64_t, std::uint64_t> counts; // of those gone, by state
     for (auto trial : gone)

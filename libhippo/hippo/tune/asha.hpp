@@ -76,6 +76,7 @@ protected:
   virtual bool resume_last(std::vector<action>& out) = 0;
 
   [[nodiscard]] std::uint64_t eta() const { return eta_; }
+  [[nodiscard]] direction better() const { return better_; }
   [[nodiscard]] std::size_t last_rung() const { return rungs_.size() - 1; }
   trial_state& state(trial_no trial) { return trials_[trial]; }
   [[nodiscard]] const trial_state& state(trial_no trial) const {
@@ -115,8 +116,9 @@ private:
 /// one until one is there.
 ///
 /// Trials that share all their steps up to a rung are equal on it. Of equal
-/// ones that goes on, in the place of the first, which differs most from those
-/// that have: in the sense of `spread`.
+/// ones that goes on, in the place of the first, of which a model expected
+/// most; where it is a matter of none, the one which differs most from those
+/// that have gone on: in the sense of `spread`.
 class asha_promotion : public asha {
 public:
   /// @param states if not null, it outlives this; else the first of equal
@@ -149,6 +151,8 @@ private:
   void reorder(std::size_t rung);
   /// Takes the best trial at rest off the board of a rung.
   trial_no take_best(std::size_t rung);
+  /// Leaves of some trials those of which most was expected.
+  void keep_promising(std::vector<trial_no>& trials) const;
   /// Finds whom of the trials at rest that are as good as the best to take.
   [[nodiscard]] trial_no choose_equal(std::size_t rung) const;
 

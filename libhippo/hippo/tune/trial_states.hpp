@@ -1,14 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hippo/tune/algorithm.hpp"
 
 namespace hippo {
 
-/// Which trials of a study are one and the same up to a rung: what decides is
-/// their values alone, so it is the same whenever it is asked.
+/// Which trials of a study are one and the same up to a rung, and what was
+/// expected of each. Both follow from what a trial was given when it was drawn,
+/// so they are the same whenever they are asked.
 ///
 /// Trials that are one state measure the same. Which of them goes on must not
 /// be a matter of their numbers as long as there is a better reason.
@@ -22,6 +24,13 @@ public:
   /// `algorithm::rungs`.
   [[nodiscard]] virtual std::uint64_t of(trial_no trial,
                                          step_t rung) const = 0;
+
+  /// Returns what a model expected of the objective after the last step when it
+  /// chose the values of the trial, a finite number; nothing if none did.
+  [[nodiscard]] virtual std::optional<double>
+  predicted(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
 };
 
 /// Orders equally good trials such that those that come first differ as much as

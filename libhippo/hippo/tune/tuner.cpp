@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 #include <variant>
 
@@ -112,6 +113,12 @@ public:
     if (result.empty())
       result = states_of(trial);
     return result[i];
+  }
+
+  [[nodiscard]] std::optional<double> predicted(trial_no trial) const override {
+    const auto choice = owner_.sampler_->choice_of(trial);
+    const auto result = choice ? choice->why.predicted : std::nullopt;
+    return result && std::isfinite(*result) ? result : std::nullopt;
   }
 
 private:
