@@ -75,16 +75,18 @@ def peers(bench):
 def run(bench):
     seeds = 3 if bench.quick else 20
     others, notes = peers(bench)
+
+    def command(x, who):
+        if who in OURS:
+            return [bench.program("fronts"), x, OURS[who], seeds, *MARKS]
+        count = min(seeds, SLOW_SEEDS) if who == SLOW else seeds
+        return [*others[who], x, count, *MARKS]
+
     found = {x: {} for x in FUNCTIONS}
-    for x in FUNCTIONS:
-        for who, algorithm in OURS.items():
-            bench.say(f"{x}: {who}")
-            found[x][who] = volumes(bench.json(
-                [bench.program("fronts"), x, algorithm, seeds, *MARKS]))
-        for who, command in others.items():
-            bench.say(f"{x}: {who}")
-            count = min(seeds, SLOW_SEEDS) if who == SLOW else seeds
-            found[x][who] = volumes(bench.json([*command, x, count, *MARKS]))
+    for (x, who), printed in bench.at_once({
+            (x, who): lambda x=x, who=who: bench.json(command(x, who))
+            for x in FUNCTIONS for who in [*OURS, *others]}).items():
+        found[x][who] = volumes(printed)
     rows = [Row(f"{BEST}: {x} at {MARKS[-1]}", "",
                 [statistics.fmean(found[x][BEST][-1])], who,
                 [statistics.fmean(found[x][who][-1])], aim=1,

@@ -126,13 +126,20 @@ def against_best(what, found, mark, where):
                aim=1 / 1.1, aim_of_ratio=True)
 
 
+def searches(bench, space, trainers, seeds, algorithms):
+    """What searches find, by name; of each the algorithm and its trials."""
+    bench.say(f"{space}, {trainers} trainers")
+    return bench.at_once({
+        who: lambda algorithm=algorithm, trials=trials: bench.json(
+            [bench.program("schedules"), space, algorithm, trainers, seeds,
+             trials])
+        for who, (algorithm, trials) in algorithms.items()})
+
+
 def ranges(bench, rows, notes):
     seeds = 1 if bench.quick else 20
-    found = {}
-    for who, algorithm in RANGES.items():
-        bench.say(f"ranges: {who}")
-        found[who] = bench.json([bench.program("schedules"), "ranges",
-                                 algorithm, 1, seeds, 2000])
+    found = searches(bench, "ranges", 1, seeds,
+                     {who: (x, 2000) for who, x in RANGES.items()})
     rows.append(against_best("ranges", found, MARK, 0.0067))
     notes += ["ResNet-56 schedules whose numbers are of ranges, 1 trainer, "
               f"{seeds} seeds. `auto` is `{found['auto']['algorithm']}`.",
@@ -142,11 +149,7 @@ def ranges(bench, rows, notes):
 
 def quadratic(bench, rows, notes):
     seeds = 1 if bench.quick else QUADRATIC_SEEDS
-    found = {}
-    for who, (algorithm, trials) in QUADRATIC.items():
-        bench.say(f"noisy quadratic: {who}")
-        found[who] = bench.json([bench.program("schedules"), "quadratic",
-                                 algorithm, 1, seeds, trials])
+    found = searches(bench, "quadratic", 1, seeds, QUADRATIC)
     mark = QUADRATIC_REGRETS.index(0.25)
     best = min(found, key=lambda who: cost_to(found[who], mark))
     rows.append(Row(f"noisy quadratic: {best} to 0.25", "trainings",
@@ -165,13 +168,10 @@ def run(bench):
     seeds = 2 if bench.quick else 20
     rows, notes, data = [], [], {}
     for trainers in TRAINERS:
-        found = {}
-        for who, algorithm in OURS.items():
-            bench.say(f"{trainers} trainers: {who}")
-            found[who] = bench.json([
-                bench.program("schedules"), "resnet", algorithm, trainers,
-                seeds,
-                TRIALS.get(who.partition(",")[0], 80)])
+        found = searches(
+            bench, "resnet", trainers, seeds,
+            {who: (x, TRIALS.get(who.partition(",")[0], 80))
+             for who, x in OURS.items()})
         data[trainers] = found
         rows += gates(found, trainers)
         notes += [f"{trainers} trainers, {seeds} seeds: median cost, in full "

@@ -81,29 +81,28 @@ def regret_table(function, found):
     return f"{NAMES[function]}:\n\n{text}"
 
 
-def times(what, ours, random, gate):
-    """A row that says how many times less than random values' regret is ours;
-    by the gate at least 1 / gate.
+def times(found, ours, theirs, function, mark, gate):
+    """A row that says how many times less our mean regret is at a mark; by the
+    gate at least 1 / gate.
     """
-    return Row(what, "", [ours], "random", [random], more_is_better=False,
+    return Row(f"{ours}: {NAMES[function]} at {mark}", "",
+               [mean(found[ours][function], mark)], theirs,
+               [mean(found[theirs][function], mark)], more_is_better=False,
                aim=1 / gate, aim_of_ratio=True)
 
 
 def gates(found):
-    rows = []
-    for x, name in NAMES.items():
-        rows.append(times(f"dehb, first-round: {name} at 100",
-                          mean(found["dehb, first-round"][x], 100),
-                          mean(found["random"][x], 100), FIRST_ROUND[x]))
-    for x, name in NAMES.items():
-        own = mean(found["dehb"][x], 200)
-        rows.append(Row(f"dehb: {name} at 200", "", [own], "first-round",
-                        [mean(found["dehb, first-round"][x], 200)],
-                        more_is_better=False, aim=ALWAYS[x]))
-    for x, gate in BOSS.items():
-        rows.append(times(f"boss: {NAMES[x]} at 100",
-                          mean(found["boss"][x], 100),
-                          mean(found["random"][x], 100), gate))
+    rows = [times(found, "dehb, first-round", "random", x, 100, gate)
+            for x, gate in FIRST_ROUND.items()]
+    rows += [Row(f"dehb: {NAMES[x]} at 200", "", [mean(found["dehb"][x], 200)],
+                 "first-round", [mean(found["dehb, first-round"][x], 200)],
+                 more_is_better=False, aim=gate)
+             for x, gate in ALWAYS.items()]
+    rows += [times(found, "boss", "random", x, 100, gate)
+             for x, gate in BOSS.items()]
+    for x in NAMES: # where it is the worst
+        by_mark = [times(found, "gp", "tpe", x, mark, 1) for mark in MARKS]
+        rows.append(min(by_mark, key=lambda row: row.ratios()[0]))
     return rows
 
 
@@ -129,27 +128,31 @@ def bandit_rows(bench, seeds):
     return rows, notes
 
 
-def run(bench):
+def searches(bench):
+    """All searches, as functions by function and name that return regrets."""
     seeds = 2 if bench.quick else 20
-    found = {who: {} for who in OURS}
     program = bench.program("search")
-    for x in NAMES:
-        for who, algorithm in OURS.items():
-            bench.say(f"{x}: {who}")
-            found[who][x] = bench.json([program, "run", x, algorithm, seeds,
-                                        *MARKS])["regret"]
     harness.make_venv(harness.DEHB_VENV, harness.DEHB_PACKAGES)
     dehb = harness.DEHB_VENV / "bin" / "python"
     optuna = [bench.python, harness.PEERS / "search_optuna.py", program]
-    peers = {"DEHB 0.1.2": ([dehb, harness.PEERS / "search_dehb.py", program],
-                            seeds, MARKS),
-             "Optuna TPE": ([*optuna, "tpe"], seeds, MARKS),
-             "Optuna GP": ([*optuna, "gp"], min(seeds, GP_SEEDS), GP_MARKS)}
-    for who, (command, count, until) in peers.items():
-        found[who] = {}
-        for x in NAMES:
-            bench.say(f"{x}: {who}")
-            found[who][x] = bench.json([*command, x, count, *until])["regret"]
+    commands = {
+        **{who: lambda x, algorithm=algorithm: [
+            program, "run", x, algorithm, seeds, *MARKS]
+           for who, algorithm in OURS.items()},
+        "DEHB 0.1.2": lambda x: [
+            dehb, harness.PEERS / "search_dehb.py", program, x, seeds, *MARKS],
+        "Optuna TPE": lambda x: [*optuna, "tpe", x, seeds, *MARKS],
+        "Optuna GP": lambda x: [
+            *optuna, "gp", x, min(seeds, GP_SEEDS), *GP_MARKS]}
+    return {(x, who): lambda command=command, x=x: bench.json(
+                command(x))["regret"]
+            for who, command in commands.items() for x in NAMES}
+
+
+def run(bench):
+    found = {}
+    for (x, who), regret in bench.at_once(searches(bench)).items():
+        found.setdefault(who, {})[x] = regret
     rows, notes = bandit_rows(bench, 2 if bench.quick else 12)
     return Result([*gates(found), *rows],
                   notes=["Figures are means over seeds. "
