@@ -5,6 +5,7 @@ the programs and the Python environment that it runs.
 import concurrent.futures
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import statistics
@@ -192,7 +193,10 @@ def prepare_venv():
 
 
 def number(x):
-    """A number with three digits that count."""
+    """A number with three digits that count; a dash where it is infinite, as
+    what never came is."""
+    if math.isinf(x):
+        return "–"
     if x == 0:
         return "0"
     if abs(x) >= 1000:
@@ -223,7 +227,10 @@ def table(rows):
         ratios = row.ratios()
         sample = ratios or row.ours
         middle = statistics.median(sample)
-        spread = (max(sample) - min(sample)) / middle if middle else 0
+        spread = "–"
+        if not math.isinf(middle):
+            spread = (max(sample) - min(sample)) / middle if middle else 0
+            spread = f"{100 * spread:.0f} %"
         aim = ""
         if row.aim is not None:
             sign = "≥" if row.more_is_better or row.aim_of_ratio else "≤"
@@ -232,7 +239,7 @@ def table(rows):
             row.what, row.unit, number(statistics.median(row.ours)),
             row.opponent,
             number(statistics.median(row.theirs)) if row.theirs else "",
-            f"{middle:.2f}" if ratios else "", f"{100 * spread:.0f} %", aim,
+            f"{middle:.2f}".replace("inf", "∞") if ratios else "", spread, aim,
             {None: "", True: "yes", False: "**no**"}[row.reached()]])
     return markdown([head, *lines])
 

@@ -75,6 +75,10 @@ PRICED, UNPRICED, TPE = "asha, gp, price", "asha, gp, off", "asha, tpe"
 MARK = REGRETS.index(0.0067)
 
 
+def crew(trainers):
+    return "1 trainer" if trainers == 1 else f"{trainers} trainers"
+
+
 def cost_to(found, mark):
     """The median cost to a regret; a seed that never came there has infinite
     cost.
@@ -103,7 +107,7 @@ def table(found, regrets=REGRETS, costs=COSTS):
 
 def gates(found, trainers):
     def against(what, ours, theirs, mark, aim):
-        return Row(f"{what} to {REGRETS[mark]}, {trainers} trainers",
+        return Row(f"{what} to {REGRETS[mark]}, {crew(trainers)}",
                    "trainings", [cost_to(found[ours], mark)], theirs,
                    [cost_to(found[theirs], mark)], more_is_better=False,
                    aim=aim, aim_of_ratio=True)
@@ -112,7 +116,7 @@ def gates(found, trainers):
             for i in range(len(REGRETS))]
     rows += [against(UNPRICED, UNPRICED, TPE, i, 1)
              for i in range(len(REGRETS))]
-    rows.append(against_best(f"{trainers} trainers", found, MARK, 0.0067))
+    rows.append(against_best(crew(trainers), found, MARK, 0.0067))
     # Where neither side came there is nothing to compare.
     return [x for x in rows if min(x.ours + x.theirs) < float("inf")]
 
@@ -128,7 +132,7 @@ def against_best(what, found, mark, where):
 
 def searches(bench, space, trainers, seeds, algorithms):
     """What searches find, by name; of each the algorithm and its trials."""
-    bench.say(f"{space}, {trainers} trainers")
+    bench.say(f"{space}, {crew(trainers)}")
     return bench.at_once({
         who: lambda algorithm=algorithm, trials=trials: bench.json(
             [bench.program("schedules"), space, algorithm, trainers, seeds,
@@ -174,7 +178,7 @@ def run(bench):
              for who, x in OURS.items()})
         data[trainers] = found
         rows += gates(found, trainers)
-        notes += [f"{trainers} trainers, {seeds} seeds: median cost, in full "
+        notes += [f"{crew(trainers)}, {seeds} seeds: median cost, in full "
                   "trainings, to a regret; mean regret at a cost. `auto` is "
                   f"`{found['auto']['algorithm']}`.", table(found)]
     data["ranges"] = ranges(bench, rows, notes)
