@@ -45,6 +45,22 @@ class Figures(unittest.TestCase):
         self.assertEqual(cells[1:-1], ["speed", "/s", "20", "peer", "10",
                                        "2.00", "100 %", "≥ 25", "**no**"])
 
+    def test_what_never_came_is_a_dash(self):
+        text = harness.table([Row("cost", "h", [2], "peer", [float("inf")],
+                                  more_is_better=False, aim=3,
+                                  aim_of_ratio=True)])
+        cells = [x.strip() for x in text.splitlines()[-1].split("|")]
+        self.assertEqual(cells[1:-1], ["cost", "h", "2", "peer", "–", "∞", "–",
+                                       "≥ 3 ×", "yes"])
+
+    def test_what_takes_no_time_is_done_at_once(self):
+        bench = harness.Bench(1, "/", quick=False)
+        with contextlib.redirect_stderr(io.StringIO()):
+            values = bench.at_once({"a": lambda: 1, ("b", "c"): lambda: 2})
+            self.assertEqual(values, {"a": 1, ("b", "c"): 2})
+            with self.assertRaises(harness.Failed):
+                bench.at_once({"a": lambda: 1, "b": lambda: bench.program("x")})
+
     def test_sides_are_measured_in_turn(self):
         order = []
         bench = harness.Bench(2, "/", quick=False)
