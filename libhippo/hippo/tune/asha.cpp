@@ -202,9 +202,16 @@ void asha_promotion::keep_promising(std::vector<trial_no>& trials) const {
                     : std::numeric_limits<double>::infinity();
   };
   auto least = std::numeric_limits<double>::infinity();
-  for (auto trial : trials)
-    least = std::min(least, loss(trial));
-  std::erase_if(trials, [&](trial_no trial) { return loss(trial) > least; });
+  std::vector<trial_no> kept;
+  for (auto trial : trials) {
+    const auto now = loss(trial);
+    if (now < least)
+      kept.clear();
+    least = std::min(least, now);
+    if (now == least)
+      kept.push_back(trial);
+  }
+  trials = std::move(kept);
 }
 
 trial_no asha_promotion::choose_equal(std::size_t rung) const {

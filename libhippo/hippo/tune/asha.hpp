@@ -117,8 +117,8 @@ private:
 ///
 /// Trials that share all their steps up to a rung are equal on it. Of equal
 /// ones that goes on, in the place of the first, of which a model expected
-/// most; where it is a matter of none, the one which differs most from those
-/// that have gone on: in the sense of `spread`.
+/// most; of those of which as much or nothing was expected, the one that
+/// differs most from those that have gone on, in the sense of `spread`.
 class asha_promotion : public asha {
 public:
   /// @param states if not null, it outlives this; else the first of equal

@@ -15,7 +15,6 @@ namespace hippo {
 
 namespace {
 
-using Eigen::ArrayXXd;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -50,18 +49,19 @@ MatrixXd scaled(const gp_points& x, const VectorXd& lengths) {
 }
 
 /// The distances of columns of `x` from those of `y`.
-ArrayXXd distances(const MatrixXd& x, const MatrixXd& y) {
-  ArrayXXd result = (-2 * x.transpose() * y).array();
-  result.colwise() += x.colwise().squaredNorm().transpose().array();
-  result.rowwise() += y.colwise().squaredNorm().array();
-  result = result.max(0).sqrt();
+MatrixXd distances(const MatrixXd& x, const MatrixXd& y) {
+  MatrixXd result = -2 * x.transpose() * y;
+  result.colwise() += x.colwise().squaredNorm().transpose();
+  result.rowwise() += y.colwise().squaredNorm();
+  result = result.array().max(0).sqrt();
   return result;
 }
 
 /// The Matern 5/2 kernel at scaled distances, which it takes the place of: a
 /// matrix that is made anew costs as much as what is computed of it.
-void to_matern(ArrayXXd& r, double signal) {
+void to_matern(MatrixXd& distances, double signal) {
   const double root = std::sqrt(5.0);
+  auto r = distances.array();
   r = signal * (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
 }
 
@@ -115,7 +115,7 @@ gp_kernel::gp_kernel(Index groups)
     signal(std::exp(signal_prior.mean)),
     noise(noise_min + std::exp(noise_prior.mean)) {}
 
-ArrayXXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
+MatrixXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
   auto result = distances(scaled(x, lengths), scaled(y, lengths));
   to_matern(result, signal);
   return result;
@@ -127,8 +127,8 @@ double fit_loss(const gp_points& points, const VectorXd& values,
   const auto groups = kernel.lengths.size();
   const auto n = points.size();
   const auto coordinates = scaled(points, kernel.lengths);
-  const ArrayXXd r = distances(coordinates, coordinates);
-  auto own = r;
+  const auto apart = distances(coordinates, coordinates);
+  auto own = apart;
   to_matern(own, kernel.signal);
   MatrixXd covariance = own;
   covariance.diagonal().array() += kernel.noise;
@@ -144,10 +144,11 @@ double fit_loss(const gp_points& points, const VectorXd& values,
   MatrixXd slopes = factor.solve(MatrixXd::Identity(n, n));
   slopes -= weights * weights.transpose();
   gradient.resize(groups + 2);
-  gradient[groups] = 0.5 * (slopes.array() * own).sum();
+  gradient[groups] = 0.5 * (slopes.array() * own.array()).sum();
   gradient[groups + 1]
     = 0.5 * slopes.trace() * (kernel.noise - noise_min);
   const double root = std::sqrt(5.0);
+  const auto r = apart.array();
   const MatrixXd by_square = slopes.array() * kernel.signal * (5.0 / 6)
                              * (1 + root * r) * (-root * r).exp();
   gradient.head(groups)
@@ -209,7 +210,7 @@ gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
 
 VectorXd gp_posterior::means(const gp_points& x) const {
   const gp_points known{points_.at.leftCols(weights_.size()), points_.group};
-  return kernel_.covariance(known, x).matrix().transpose() * weights_;
+  return kernel_.covariance(known, x).transpose() * weights_;
 }
 
 gp_posterior::prediction gp_posterior::predict(const gp_points& x) const {

@@ -28,7 +28,7 @@ struct gp_kernel {
   explicit gp_kernel(Eigen::Index groups);
 
   /// Returns the covariances of two sets of points, without noise.
-  [[nodiscard]] Eigen::ArrayXXd covariance(const gp_points& x,
+  [[nodiscard]] Eigen::MatrixXd covariance(const gp_points& x,
                                            const gp_points& y) const;
 };
 
