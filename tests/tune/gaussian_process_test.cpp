@@ -3,7 +3,9 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <utility>
 
+#include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <gtest/gtest.h>
 
@@ -130,6 +132,17 @@ TEST(GaussianProcess, TheGradientIsThatOfTheLoss) {
   }
 }
 
+/// The loss at a kernel, and the norm of its gradient.
+std::pair<double, double> loss_at(const gp_kernel& kernel,
+                                  const gp_points& points,
+                                  const VectorXd& values) {
+  VectorXd gradient, parameters(4);
+  parameters << std::log(kernel.lengths[0]), std::log(kernel.lengths[1]),
+    std::log(kernel.signal), std::log(kernel.noise - 1e-6);
+  const auto loss = fit_loss(points, values, parameters, gradient);
+  return {loss, gradient.norm()};
+}
+
 TEST(GaussianProcess, TheFitTellsWhatMattersFromWhatDoesNot) {
   const auto points = random_points(60, 6);
   VectorXd values(60);
@@ -138,13 +151,47 @@ TEST(GaussianProcess, TheFitTellsWhatMattersFromWhatDoesNot) {
   const auto fitted = fit_kernel(points, values, gp_kernel{2});
   EXPECT_GT(fitted.lengths[1], 3 * fitted.lengths[0]);
   EXPECT_LT(fitted.noise, 1e-3);
-  VectorXd gradient, parameters(4);
-  const auto loss = [&](const gp_kernel& x) {
-    parameters << std::log(x.lengths[0]), std::log(x.lengths[1]),
-      std::log(x.signal), std::log(x.noise - 1e-6);
-    return fit_loss(points, values, parameters, gradient);
-  };
-  EXPECT_LT(loss(fitted), loss(gp_kernel{2}) - 10);
+  EXPECT_LT(loss_at(fitted, points, values).first,
+            loss_at(gp_kernel{2}, points, values).first - 10);
+}
+
+/// Calls `check(points, values, kernel)` for functions that are drawn from
+/// Gaussian processes, rough and smooth, exact and noisy.
+template <typename Check>
+void for_drawn_functions(Check check) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random{seed};
+    std::normal_distribution<double> normal;
+    gp_kernel kernel{2};
+    kernel.lengths << std::exp(0.7 * normal(random)),
+      std::exp(0.7 * normal(random));
+    kernel.noise = 1e-6 + std::exp(-8 + 3 * normal(random));
+    const auto points = random_points(20 + 10 * (seed % 3), 1000 + seed);
+    MatrixXd own = kernel.covariance(points, points);
+    own.diagonal().array() += kernel.noise;
+    VectorXd draws(points.size());
+    for (Index i = 0; i < draws.size(); ++i)
+      draws[i] = normal(random);
+    const VectorXd values = Eigen::LLT<MatrixXd>{own}.matrixL() * draws;
+    check(points, values, kernel);
+  }
+}
+
+TEST(GaussianProcess, AFitEndsWhereTheLossIsFlat) {
+  for_drawn_functions([](const gp_points& points, const VectorXd& values,
+                         const gp_kernel&) {
+    const auto fitted = fit_kernel(points, values, gp_kernel{2});
+    EXPECT_LT(loss_at(fitted, points, values).second, 0.5);
+  });
+}
+
+TEST(GaussianProcess, AFitIsAsLikelyAsTheKernelThatMadeTheValues) {
+  for_drawn_functions([](const gp_points& points, const VectorXd& values,
+                         const gp_kernel& kernel) {
+    const auto fitted = fit_kernel(points, values, gp_kernel{2});
+    EXPECT_LT(loss_at(fitted, points, values).first,
+              loss_at(kernel, points, values).first + 0.5);
+  });
 }
 
 TEST(GaussianProcess, AFitOfEqualPointsIsNoFault) {

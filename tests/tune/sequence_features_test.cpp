@@ -134,6 +134,25 @@ TEST(SequenceFeatures, ADecadeIsSeenByItsLogarithm) {
   EXPECT_NEAR(distance("[-1, 9, 99]"), 10.0 / 90, 1e-9);
 }
 
+TEST(SequenceFeatures, ARangeIsSeenAsItIsSpread) {
+  // Of how far apart three values are, equally far by `place`.
+  const auto distance = [](const char* range, double (*place)(double)) {
+    const auto space
+      = study(std::string{"{x: "} + range + "}", "random").space;
+    const sequence_features features{space, {}, 81, 1};
+    const auto of = [&](double x) {
+      return features.of({{"x", sequence{form::constant(place(x))}}});
+    };
+    return std::sqrt(distances(features, of(0.2), of(0.5))[0]
+                     / distances(features, of(0.5), of(0.8))[0]);
+  };
+  const auto even = [](double x) { return x; };
+  const auto powers = [](double x) { return std::pow(10, 4 * x - 4); };
+  EXPECT_NEAR(distance("{uniform: [0, 1]}", even), 1, 1e-9);
+  EXPECT_NEAR(distance("{uniform: [0.001, 1]}", even), 1, 1e-9);
+  EXPECT_NEAR(distance("{log_uniform: [1e-4, 1]}", powers), 1, 1e-9);
+}
+
 TEST(SequenceFeatures, WordsAreEquallyFarFromEachOther) {
   workload_descriptor toy;
   toy.name = "toy";

@@ -19,7 +19,12 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr int iterations_max = 30;
+constexpr int iterations_max = 30; ///< of a descent of the fit
+
+/// The second descent begins with so much less noise, in logarithms: that a
+/// function is rough, and that it is smooth and its values are noisy, are hills
+/// of the likelihood with a valley between them.
+constexpr double less_noise = 5;
 
 /// Of the logarithms: what is likeliest, and the standard deviation. A length
 /// grows with the root of the groups, so that the distance of two points that
@@ -164,8 +169,8 @@ double fit_loss(const gp_points& points, const VectorXd& values,
 gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
                      gp_kernel begin) {
   assert(points.size() == values.size());
-  auto now = parameters_of(begin);
-  auto best = now;
+  const auto first = parameters_of(begin);
+  auto best = first;
   auto least = std::numeric_limits<double>::infinity();
   const auto loss = [&](const VectorXd& x, VectorXd& gradient) {
     const auto result = fit_loss(points, values, x, gradient);
@@ -180,12 +185,19 @@ gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
   options.epsilon = options.epsilon_rel = 1e-3;
   options.past = 1;
   options.delta = 1e-5;
-  LBFGSpp::LBFGSSolver<double> solver{options};
-  double reached = 0;
-  try {
-    solver.minimize(loss, now, reached);
-  } catch (const std::exception&) {
-    // The line search has found nothing better: what was found before counts.
+  // Without the second of Wolfe's conditions a step may leave L-BFGS with a
+  // direction in which the loss rises.
+  options.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_WOLFE;
+  LBFGSpp::LBFGSSolver<double, LBFGSpp::LineSearchBracketing> solver{options};
+  for (const auto off : {0.0, less_noise}) {
+    auto now = first;
+    now[now.size() - 1] -= off;
+    double reached = 0;
+    try {
+      solver.minimize(loss, now, reached);
+    } catch (const std::exception&) {
+      // The line search has found nothing better: what was found before counts.
+    }
   }
   return std::isfinite(least) ? kernel_of(best) : std::move(begin);
 }

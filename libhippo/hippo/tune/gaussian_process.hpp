@@ -35,8 +35,9 @@ struct gp_kernel {
 /// Fits a kernel to values by their marginal likelihood and a prior that is
 /// log-normal in each number (maximum a posteriori; Rasmussen and Williams,
 /// *Gaussian Processes for Machine Learning*, 2006, chapter 5), by L-BFGS from
-/// `begin`. The values should be of about unit variance.
-/// @complexity O(n^3 + coordinates * n^2) for each of up to 30 iterations
+/// `begin`, and from there with less noise: the better of two. The values
+/// should be of about unit variance.
+/// @complexity O(n^3 + coordinates * n^2) for each of up to 60 iterations
 gp_kernel fit_kernel(const gp_points& points, const Eigen::VectorXd& values,
                      gp_kernel begin);
 

@@ -13,8 +13,34 @@ namespace {
 constexpr std::uint64_t sampled_combinations = 256;
 constexpr step_t points_max = 16;
 
-/// What spans as much is seen by its logarithm.
 constexpr double decade = 10;
+
+/// How far numbers lie to one side of their mean: their skewness, without its
+/// sign.
+double lopsidedness(const std::vector<double>& xs) {
+  const auto count = static_cast<double>(xs.size());
+  double mean = 0, squares = 0, cubes = 0;
+  for (auto x : xs)
+    mean += x / count;
+  for (auto x : xs) {
+    squares += (x - mean) * (x - mean) / count;
+    cubes += (x - mean) * (x - mean) * (x - mean) / count;
+  }
+  return squares > 0 ? std::abs(cubes) / std::pow(squares, 1.5) : 0;
+}
+
+/// Whether numbers are seen by their logarithms: where they span a decade and
+/// are spread more evenly so, as those of a range are that is logarithmic, and
+/// not those of `uniform: [0, 1]`.
+bool are_logarithmic(const std::vector<double>& xs) {
+  const auto [low, high] = std::minmax_element(xs.begin(), xs.end());
+  if (*low <= 0 || *high / *low < decade)
+    return false;
+  auto logarithms = xs;
+  for (auto& x : logarithms)
+    x = std::log(x);
+  return lopsidedness(logarithms) < lopsidedness(xs);
+}
 
 std::vector<step_t> even_steps(step_t max) {
   const auto count = std::min(points_max, max);
@@ -82,9 +108,8 @@ void sequence_features::measure(
       }
   if (numbers.empty())
     return;
-  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
-  x.low = *low;
-  x.is_logarithmic = *low > 0 && *high / *low >= decade;
+  x.low = *std::min_element(numbers.begin(), numbers.end());
+  x.is_logarithmic = are_logarithmic(numbers);
   if (x.is_logarithmic)
     for (auto& number : numbers)
       number = std::log(number);
