@@ -22,9 +22,13 @@ constexpr std::size_t fitted_max = 120;
 /// Trials without a result that are heeded, the latest.
 constexpr std::size_t pending_max = 64;
 
-constexpr std::uint64_t random_candidates = 150;
-constexpr std::uint64_t near_candidates = 150;
+constexpr std::uint64_t random_candidates = 100;
+constexpr std::uint64_t near_candidates = 100;
 constexpr std::size_t good_trials = 8;
+
+/// How often candidates are drawn near the best one so far, and how many.
+constexpr int refinements = 2;
+constexpr std::uint64_t refining_candidates = 50;
 
 /// What is worse than the median by more interquartile ranges is as bad.
 constexpr double worst_ranges = 3;
@@ -282,23 +286,40 @@ gp_sampler::near_candidate(const combination& from, trial_no trial,
   });
 }
 
-std::vector<gp_sampler::candidate>
-gp_sampler::draw_candidates(trial_no trial, const std::vector<trial_no>& best) {
-  std::vector<candidate> result;
-  std::set<combination> seen;
-  const auto add = [&](combination x) {
-    if (was_tried(x) || !seen.insert(x).second)
+/// Candidates for one trial, each another one. They are numbered in the order
+/// in which they are drawn, which is what they are drawn by.
+class gp_sampler::candidates {
+public:
+  candidates(gp_sampler& from, trial_no trial) : from_(from), trial_(trial) {}
+
+  void add_random(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      add(from_.random_candidate(trial_, drawn_));
+  }
+
+  void add_near(const combination& x, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      add(from_.near_candidate(x, trial_, drawn_));
+  }
+
+  /// Returns those that were added since the last call.
+  std::vector<candidate> take() { return std::exchange(added_, {}); }
+
+private:
+  void add(combination x) {
+    ++drawn_;
+    if (from_.was_tried(x) || !seen_.insert(x).second)
       return;
-    auto values = values_of(x);
-    result.push_back({std::move(x), std::move(values)});
-  };
-  for (std::uint64_t i = 0; i < random_candidates; ++i)
-    add(random_candidate(trial, i));
-  for (std::uint64_t i = 0; i < near_candidates; ++i)
-    add(near_candidate(*taken(best[i % best.size()]), trial,
-                       random_candidates + i));
-  return result;
-}
+    auto values = from_.values_of(x);
+    added_.push_back({std::move(x), std::move(values)});
+  }
+
+  gp_sampler& from_;
+  trial_no trial_;
+  std::uint64_t drawn_ = 0;
+  std::set<combination> seen_;
+  std::vector<candidate> added_;
+};
 
 double gp_sampler::price_factor() const {
   switch (options_.price) {
@@ -326,25 +347,24 @@ gp_sampler::propose(trial_no trial) {
   const gp_posterior posterior{kernel_, points_of(seen), values_in(seen),
                                pending_points()};
   const auto known = rank_trials(posterior, seen);
-  std::vector<trial_no> best;
-  for (std::size_t i = 0; i < std::min(known.size(), good_trials); ++i)
-    best.push_back(known[i].second);
-  auto candidates = draw_candidates(trial, best);
-  if (candidates.empty())
+  const auto good = std::min(known.size(), good_trials);
+  candidates drawn{*this, trial};
+  drawn.add_random(random_candidates);
+  for (std::uint64_t i = 0; i < near_candidates; ++i)
+    drawn.add_near(*taken(known[i % good].second), 1);
+  const auto least = -known.front().first; // what is to be improved
+  auto best = best_of(drawn.take(), posterior, least);
+  if (!best)
     return std::nullopt;
-  auto points = empty_points(candidates.size());
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    set_column(points, static_cast<Index>(i),
-               features_.cut(features_.of(candidates[i].values.sequences),
-                             options_.marks.back()));
-  const auto expected = posterior.predict(points);
-  const auto taken
-    = best_candidate(candidates, expected, -known.front().first);
+  for (int i = 0; i < refinements; ++i) {
+    drawn.add_near(best->taken, refining_candidates);
+    auto other = best_of(drawn.take(), posterior, least);
+    if (other && other->goes_before(*best))
+      best = std::move(other);
+  }
   const double sign = options_.better == direction::maximize ? 1 : -1;
-  return proposal{std::move(candidates[taken].taken),
-                  table.middles.back()
-                    + sign * table.scale
-                        * expected.means[static_cast<Index>(taken)]};
+  return proposal{std::move(best->taken),
+                  table.middles.back() + sign * table.scale * best->mean};
 }
 
 /// The trials that were seen, by minus what they come to in the end.
@@ -368,33 +388,33 @@ gp_sampler::rank_trials(const gp_posterior& posterior,
   return result;
 }
 
-std::size_t gp_sampler::best_candidate(const std::vector<candidate>& xs,
-                                       const gp_posterior::prediction& expected,
-                                       double best) const {
-  struct standing {
-    double score = -std::numeric_limits<double>::infinity();
-    step_t work = 0;
-    std::size_t number = 0;
-  };
+std::optional<gp_sampler::standing>
+gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
+                    double least) const {
+  auto points = empty_points(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    set_column(points, static_cast<Index>(i),
+               features_.cut(features_.of(xs[i].values.sequences),
+                             options_.marks.back()));
+  const auto expected = posterior.predict(points);
   const auto factor = price_factor();
-  standing result;
+  std::optional<standing> best;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    standing now{log_expected_improvement(expected.means[at],
-                                          std::sqrt(expected.variances[at]),
-                                          best),
-                 0, i};
-    if (factor > 0) {
-      now.work = untrained(xs[i].values);
-      now.score -= factor * log_price(now.work);
-    } else if (now.score >= result.score) {
-      now.work = untrained(xs[i].values);
-    }
-    if (now.score > result.score
-        || (now.score == result.score && now.work < result.work))
-      result = now;
+    const auto mean = expected.means[at];
+    auto score = log_expected_improvement(
+      mean, std::sqrt(expected.variances[at]), least);
+    // What is untrained is looked up where it may tell.
+    if (factor == 0 && best && score < best->score)
+      continue;
+    const auto work = untrained(xs[i].values);
+    if (factor > 0)
+      score -= factor * log_price(work);
+    standing now{std::move(xs[i].taken), score, work, mean};
+    if (!best || now.goes_before(*best))
+      best = std::move(now);
   }
-  return result.number;
+  return best;
 }
 
 } // namespace hippo

@@ -46,13 +46,13 @@ struct gp_options {
 /// their address. Trials without a result count at their mean. The kernel is
 /// fitted anew whenever the results have grown by a tenth.
 ///
-/// Of 150 random combinations, and 150 that differ from one of the best 8
-/// trials in one leaf or two, that is taken whose logarithm of the expected
-/// improvement at the last step, less the price of its untrained steps
-/// (`step_price`), is the greatest: `log EI - alpha * log(untrained + 2)`
-/// (after Lee et al., *Cost-aware Bayesian Optimization*, arXiv 2003.10870),
-/// where alpha is 1 or falls from 1 to 0. Of equal ones the cheapest is taken,
-/// then the first.
+/// Of 100 random combinations, and 100 that differ from one of the best 8
+/// trials in one leaf or two, then twice of 50 that differ so from the best of
+/// these, that is taken whose logarithm of the expected improvement at the last
+/// step, less the price of its untrained steps (`step_price`), is the greatest:
+/// `log EI - alpha * log(untrained + 2)` (after Lee et al., *Cost-aware
+/// Bayesian Optimization*, arXiv 2003.10870), where alpha is 1 or falls from 1
+/// to 0. Of equal ones the cheapest is taken, then the first.
 ///
 /// What it proposes follows from the results, and from which trials were drawn
 /// when, on one kind of machine.
@@ -99,6 +99,20 @@ private:
     trial_parameters values;
   };
 
+  /// What is known of a candidate.
+  struct standing {
+    combination taken;
+    double score = 0; ///< the greater, the better
+    step_t work = 0;  ///< its untrained steps
+    double mean = 0;  ///< its response, as expected
+
+    [[nodiscard]] bool goes_before(const standing& x) const {
+      return score != x.score ? score > x.score : work < x.work;
+    }
+  };
+
+  class candidates;
+
   std::optional<proposal> propose(trial_no trial) override;
   void on_drawn(trial_no trial) override { pending_.insert(trial); }
 
@@ -114,16 +128,17 @@ private:
   values_in(const std::vector<response>& xs);
   const std::vector<double>& features_of(trial_no trial);
 
-  std::vector<candidate> draw_candidates(trial_no trial,
-                                         const std::vector<trial_no>& best);
   combination random_candidate(trial_no trial, std::uint64_t number);
   combination near_candidate(const combination& from, trial_no trial,
                              std::uint64_t number);
   [[nodiscard]] std::vector<std::pair<double, trial_no>>
   rank_trials(const gp_posterior& posterior, const std::vector<response>& seen);
-  [[nodiscard]] std::size_t
-  best_candidate(const std::vector<candidate>& xs,
-                 const gp_posterior::prediction& expected, double best) const;
+  /// Returns the best of some candidates, the first of equal ones; nothing of
+  /// none.
+  /// @param least the response that they are to improve on
+  [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
+                                                const gp_posterior& posterior,
+                                                double least) const;
   [[nodiscard]] double price_factor() const;
 
   sequence_features features_;

@@ -23,10 +23,10 @@ namespace hippo {
 ///
 /// Numbers are as far from their mean over the space as their standard
 /// deviation says, by their logarithms where they are positive, span a decade
-/// and are less skewed so. Each word has a coordinate, 1 where the value is that
-/// word. What does not vary over the space has none. Coordinates of a group are
-/// such that the squared distance of two trials is the mean over the group's
-/// steps.
+/// and are less skewed so. Each word has a coordinate, 1 where the value is
+/// that word. What does not vary over the space has none. Coordinates of a
+/// group are such that the squared distance of two trials is the mean over the
+/// group's steps.
 ///
 /// Mean, deviation and words are those of 256 combinations drawn by `seed`.
 class sequence_features {
