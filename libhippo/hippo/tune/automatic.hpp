@@ -22,6 +22,8 @@ struct automatic_algorithm {
 ///     at most 9 combinations                          grid
 ///     at most 3 measurements of a trial               gp; tpe if that is too
 ///                                                     much for gp
+///     half of what is decided, or more, makes no
+///     difference until the last rung                  the same
 ///     trials part after their first step              asha, of gp
 ///     else                                            dehb; asha, of gp, if
 ///                                                     there are too few trials

@@ -22,13 +22,13 @@ constexpr std::size_t fitted_max = 120;
 /// Trials without a result that are heeded, the latest.
 constexpr std::size_t pending_max = 64;
 
-constexpr std::uint64_t random_candidates = 100;
-constexpr std::uint64_t near_candidates = 100;
+constexpr std::uint64_t random_candidates = 150;
+constexpr std::uint64_t near_candidates = 150;
 constexpr std::size_t good_trials = 8;
 
-/// How often candidates are drawn near the best one so far, and how many.
-constexpr int refinements = 2;
-constexpr std::uint64_t refining_candidates = 50;
+/// Candidates near the best of these. With more of them, or in several rounds,
+/// little is looked at elsewhere (the noisy quadratic of bench/schedules.cpp).
+constexpr std::uint64_t refining_candidates = 40;
 
 /// What is worse than the median by more interquartile ranges is as bad.
 constexpr double worst_ranges = 3;
@@ -356,12 +356,10 @@ gp_sampler::propose(trial_no trial) {
   auto best = best_of(drawn.take(), posterior, least);
   if (!best)
     return std::nullopt;
-  for (int i = 0; i < refinements; ++i) {
-    drawn.add_near(best->taken, refining_candidates);
-    auto other = best_of(drawn.take(), posterior, least);
-    if (other && other->goes_before(*best))
-      best = std::move(other);
-  }
+  drawn.add_near(best->taken, refining_candidates);
+  auto other = best_of(drawn.take(), posterior, least);
+  if (other && other->goes_before(*best))
+    best = std::move(other);
   const double sign = options_.better == direction::maximize ? 1 : -1;
   return proposal{std::move(best->taken),
                   table.middles.back() + sign * table.scale * best->mean};

@@ -46,10 +46,10 @@ struct gp_options {
 /// their address. Trials without a result count at their mean. The kernel is
 /// fitted anew whenever the results have grown by a tenth.
 ///
-/// Of 100 random combinations, and 100 that differ from one of the best 8
-/// trials in one leaf or two, then twice of 50 that differ so from the best of
-/// these, that is taken whose logarithm of the expected improvement at the last
-/// step, less the price of its untrained steps (`step_price`), is the greatest:
+/// Of 150 random combinations, and 150 that differ from one of the best 8
+/// trials in one leaf or two, then 40 that differ so from the best of these,
+/// that is taken whose logarithm of the expected improvement at the last step,
+/// less the price of its untrained steps (`step_price`), is the greatest:
 /// `log EI - alpha * log(untrained + 2)` (after Lee et al., *Cost-aware
 /// Bayesian Optimization*, arXiv 2003.10870), where alpha is 1 or falls from 1
 /// to 0. Of equal ones the cheapest is taken, then the first.
