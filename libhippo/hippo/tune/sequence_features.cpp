@@ -15,31 +15,26 @@ constexpr step_t points_max = 16;
 
 constexpr double decade = 10;
 
-/// How far numbers lie to one side of their mean: their skewness, without its
-/// sign.
-double lopsidedness(const std::vector<double>& xs) {
-  const auto count = static_cast<double>(xs.size());
-  double mean = 0, squares = 0, cubes = 0;
-  for (auto x : xs)
-    mean += x / count;
-  for (auto x : xs) {
-    squares += (x - mean) * (x - mean) / count;
-    cubes += (x - mean) * (x - mean) * (x - mean) / count;
-  }
-  return squares > 0 ? std::abs(cubes) / std::pow(squares, 1.5) : 0;
-}
+struct number_moments {
+  double mean = 0;
+  double variance = 0;
+  double lopsidedness = 0; ///< the skewness, without its sign
+};
 
-/// Whether numbers are seen by their logarithms: where they span a decade and
-/// are spread more evenly so, as those of a range are that is logarithmic, and
-/// not those of `uniform: [0, 1]`.
-bool are_logarithmic(const std::vector<double>& xs) {
-  const auto [low, high] = std::minmax_element(xs.begin(), xs.end());
-  if (*low <= 0 || *high / *low < decade)
-    return false;
-  auto logarithms = xs;
-  for (auto& x : logarithms)
-    x = std::log(x);
-  return lopsidedness(logarithms) < lopsidedness(xs);
+number_moments moments_of(const std::vector<double>& xs) {
+  const auto count = static_cast<double>(xs.size());
+  number_moments result;
+  for (auto x : xs)
+    result.mean += x / count;
+  double cubes = 0;
+  for (auto x : xs) {
+    const auto off = x - result.mean;
+    result.variance += off * off / count;
+    cubes += off * off * off / count;
+  }
+  if (result.variance > 0)
+    result.lopsidedness = std::abs(cubes) / std::pow(result.variance, 1.5);
+  return result;
 }
 
 std::vector<step_t> even_steps(step_t max) {
@@ -108,20 +103,24 @@ void sequence_features::measure(
       }
   if (numbers.empty())
     return;
-  x.low = *std::min_element(numbers.begin(), numbers.end());
-  x.is_logarithmic = are_logarithmic(numbers);
-  if (x.is_logarithmic)
+  const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+  x.low = *low;
+  auto found = moments_of(numbers);
+  // Numbers that span a decade are seen by their logarithms if these are spread
+  // more evenly, as those of a logarithmic range are, and not those of
+  // `uniform: [0, 1]`.
+  if (*low > 0 && *high / *low >= decade) {
     for (auto& number : numbers)
       number = std::log(number);
-  const auto count = static_cast<double>(numbers.size());
-  for (auto number : numbers)
-    x.mean += number / count;
-  double variance = 0;
-  for (auto number : numbers)
-    variance += (number - x.mean) * (number - x.mean) / count;
+    const auto of_logarithms = moments_of(numbers);
+    x.is_logarithmic = of_logarithms.lopsidedness < found.lopsidedness;
+    if (x.is_logarithmic)
+      found = of_logarithms;
+  }
+  x.mean = found.mean;
   // What is left of equal numbers is rounding.
-  if (variance > 1e-24 * x.mean * x.mean)
-    x.deviation = std::sqrt(variance);
+  if (found.variance > 1e-24 * x.mean * x.mean)
+    x.deviation = std::sqrt(found.variance);
 }
 
 void sequence_features::add(parameter x) {
