@@ -60,8 +60,10 @@ using namespace hippo;
 
 study_spec admitted(const std::string& text,
                     const std::vector<workload_descriptor>& workloads,
-                    std::uint64_t seed) {
-  const auto found = admit_study(text, "study", workloads);
+                    std::size_t trainers, std::uint64_t seed) {
+  admission how;
+  how.trainers = trainers;
+  const auto found = admit_study(text, "study", workloads, how);
   if (!found.study)
     fail(to_text(found.errors.front()));
   auto result = found.study->spec();
@@ -499,7 +501,7 @@ int search(Problem problem, const std::string& algorithm,
   const auto spec_of = [&](std::uint64_t seed) {
     return admitted(problem.study() + "algorithm: " + algorithm
                       + "\nbudget: {trials: " + trials + "}\n",
-                    {problem.workload()}, seed);
+                    {problem.workload()}, trainers, seed);
   };
   problem.find_best(spec_of(0));
   auto to_regret = nlohmann::json::array();

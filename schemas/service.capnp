@@ -37,10 +37,12 @@ struct ServiceInfo {
 
 interface Service {
   submit @0 (text :Text, name :Text) -> (study :Study, id :UInt64,
-                                         warnings :List(Text));
+                                         warnings :List(Text),
+                                         notes :List(Text));
   # Runs a study. `text` is that of a study file, at most 1 MiB; `name` stands
-  # for the file in messages. Answers once the study is durable. Fails with
-  # invalid_study and every finding, one a line.
+  # for the file in messages. Answers once the study is durable. `warnings`
+  # are of what is odd in it, `notes` of what was decided for it, and why. Fails
+  # with invalid_study and every finding, one a line.
 
   study @1 (idOrName :Text) -> (study :Study, id :UInt64);
   # Of several studies of a name, the last one is meant.

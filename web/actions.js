@@ -152,7 +152,7 @@ export function actions(done) {
         submit.disabled = false;
       }));
       submit.addEventListener("click", () => run("api/studies", found => {
-        tell(found.warnings.join("\n"));
+        tell([...found.warnings, ...found.notes].join("\n"));
         location.hash = `#/study/${found.id}`;
       }));
       return forOperators(element("details", {class: "card"},

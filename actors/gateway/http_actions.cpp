@@ -93,8 +93,10 @@ act_on(query_service& queries, const http_target& target,
     return queries.submit(std::move(*study), std::move(*name))
       .then([](query_service::submitted y) {
         return answer{
-          json{{"id", number_of(y.id)}, {"warnings", y.warnings}}.dump(
-            -1, ' ', false, json::error_handler_t::replace)
+          json{{"id", number_of(y.id)},
+               {"warnings", y.warnings},
+               {"notes", y.notes}}
+            .dump(-1, ' ', false, json::error_handler_t::replace)
           + '\n'};
       });
   }

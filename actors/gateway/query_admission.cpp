@@ -60,9 +60,28 @@ kj::Promise<T> query_service::work(F f) {
   return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
 }
 
-admission query_service::as_new() const {
-  return {true, {}, static_cast<double>(now_seconds()),
-          sources_.no_prices};
+kj::Promise<admission> query_service::as_new() {
+  admission result{true, {}, static_cast<double>(now_seconds()),
+                   sources_.no_prices};
+  if (!is_live())
+    return result;
+  return asker_
+    .request<pool_status>(sources_.pool, status_timeout, status_atom::value)
+    .then([result = std::move(result)](const pool_status& pool) mutable {
+      const auto there = std::ranges::count_if(pool.trainers,
+                                               &trainer_record::is_there);
+      result.trainers = std::max<std::size_t>(
+        1, static_cast<std::size_t>(there));
+      return std::move(result);
+    });
+}
+
+kj::Promise<study_admission> query_service::load_new(std::string text,
+                                                     std::string name) {
+  return as_new().then([this, text = std::move(text),
+                        name = std::move(name)](admission how) mutable {
+    return load(std::move(text), std::move(name), std::move(how));
+  });
 }
 
 kj::Promise<study_admission> query_service::load(std::string text,
@@ -111,7 +130,7 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
                                                             std::string name) {
   if (!is_live())
     return no_service();
-  return load(std::move(text), std::move(name), as_new())
+  return load_new(std::move(text), std::move(name))
     .then([this](study_admission x) {
       auto noted = note_cost(*x.study);
       return noted.then([this, x = std::move(x)](
@@ -119,6 +138,8 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
         submitted result;
         for (const auto& y : x.warnings)
           result.warnings.push_back(to_text(y));
+        for (const auto& y : x.notes)
+          result.notes.push_back(to_text(y));
         if (note)
           result.warnings.push_back(to_text(*note));
         return asker_
@@ -136,7 +157,7 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
 kj::Promise<std::string> query_service::preview(std::string text,
                                                 std::string name,
                                                 std::size_t stages_max) {
-  return load(std::move(text), std::move(name), as_new())
+  return load_new(std::move(text), std::move(name))
     .then([=, this](study_admission x) {
       using trees_of = std::vector<merger_overview>;
       auto all = stages_max > 0 ? trees() : kj::Promise<trees_of>{trees_of{}};

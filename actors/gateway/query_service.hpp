@@ -194,6 +194,7 @@ public:
   struct submitted {
     study_id id{};
     std::vector<std::string> warnings;
+    std::vector<std::string> notes; ///< what was decided for it, and why
   };
   kj::Promise<submitted> submit(std::string text, std::string name);
 
@@ -237,8 +238,10 @@ private:
   /// @param how whether to refuse what it cannot have here
   kj::Promise<study_admission> load(std::string text, std::string name,
                                     admission how);
+  /// The same of a study that is new.
+  kj::Promise<study_admission> load_new(std::string text, std::string name);
   /// How a study comes in that is new.
-  [[nodiscard]] admission as_new() const;
+  kj::Promise<admission> as_new();
   /// Says whether what it may cost is too little, if that can be worked out.
   kj::Promise<std::optional<diagnostic>>
   note_cost(const accepted_study& study);

@@ -370,6 +370,9 @@ public:
           auto warnings = to.initWarnings(count(x.warnings.size()));
           for (capnp::uint i = 0; i < x.warnings.size(); ++i)
             warnings.set(i, to_text(x.warnings[i]));
+          auto notes = to.initNotes(count(x.notes.size()));
+          for (capnp::uint i = 0; i < x.notes.size(); ++i)
+            notes.set(i, to_text(x.notes[i]));
         });
     });
   }

@@ -92,14 +92,15 @@ read_sources(const std::vector<std::string>& files) {
   return result;
 }
 
+admission new_study() {
+  admission result;
+  result.now = static_cast<double>(now_seconds());
+  return result;
+}
+
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
-             const workload_catalogue& catalogue, const std::string& no_prices,
-             bool are_new) {
-  admission how;
-  how.no_prices = no_prices;
-  if (are_new)
-    how.now = static_cast<double>(now_seconds());
+             const workload_catalogue& catalogue, const admission& how) {
   std::vector<accepted_study> result;
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;

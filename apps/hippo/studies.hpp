@@ -39,15 +39,16 @@ struct study_source {
 expected<std::vector<study_source>>
 read_sources(const std::vector<std::string>& files);
 
+/// How studies come in that begin now, on one trainer.
+admission new_study();
+
 /// Checks studies that are to run together, algorithm and names included, and
 /// prints every error, warning and note on stderr.
-/// @param no_prices as of `admission`
-/// @param are_new whether they are: else a deadline may be over
 /// @returns nothing if there was an error
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue,
-             const std::string& no_prices = {}, bool are_new = true);
+             const admission& how = new_study());
 
 /// Prints findings on stderr. @param kind what they are: `error`, say
 void print(const std::vector<diagnostic>& xs, const char* kind);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 import weakref
@@ -13,6 +14,8 @@ from .records import (ServiceInfo, StudyInfo, TrainerInfo, params_of,
                       study_info_of, trainer_info_of)
 from .study import Study
 from .study_text import StudySource, text_of
+
+_log = logging.getLogger(__name__)
 
 
 class Client:
@@ -59,7 +62,9 @@ class Client:
     def submit(self, study: StudySource, name: str | None = None) -> Study:
         """Has the service run a study. Returns once it is stored there.
 
-        What the service warns of comes as `UserWarning`.
+        What the service warns of comes as `UserWarning`; what it decided for
+        the study, such as its algorithm, is logged (as information, by the
+        logger `hippo_hpo.client`).
 
         Args:
             study: the path of a study file; or its text, which has several
@@ -73,13 +78,16 @@ class Client:
         """
         text, name = text_of(study, name)
 
-        async def submit(session: Session) -> tuple[int, list[str]]:
+        async def submit(session: Session) -> tuple[int, list[str], list[str]]:
             answer = await session.service.submit(text, name)
-            return int(answer.id), [str(x) for x in answer.warnings]
-        number, said = self._line.call(f"submit {name}", submit,
+            return (int(answer.id), [str(x) for x in answer.warnings],
+                    [str(x) for x in answer.notes])
+        number, said, notes = self._line.call(f"submit {name}", submit,
                                        repeatable=False, patient=True)
         for x in said:
             warnings.warn(x, stacklevel=2)
+        for x in notes:
+            _log.info("%s", x)
         return Study(self, number)
 
     def study(self, id_or_name: int | str) -> Study:

@@ -514,6 +514,12 @@ class Submitting(Case):
         self.assertEqual(["one warning"], [str(x.message) for x in seen])
         self.assertEqual(__file__, seen[0].filename)
 
+    def test_logs_what_was_decided(self):
+        client = self.connect(self.start(studies=[]))
+        with self.assertLogs("hippo_hpo", "INFO") as seen:
+            client.submit({"study": "note"})
+        self.assertEqual(["one note"], [x.getMessage() for x in seen.records])
+
 
 class Steering(Case):
     def test_sends_each_command(self):

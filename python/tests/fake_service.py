@@ -179,7 +179,8 @@ class Service(schema.Service.Server):
         self.model.save()
         await self.model.called("submit", name)
         return (Study(self.model, len(studies) - 1), len(studies),
-                ["one warning"] if "warn" in text else [])
+                ["one warning"] if "warn" in text else [],
+                ["one note"] if "note" in text else [])
 
     async def study(self, idOrName, _context):
         index = self.model.find(idOrName)

@@ -91,7 +91,7 @@ struct threaded_config : caf::actor_system_config {
   }
 };
 
-/// A service with one trainer and a gateway, all in this process.
+/// A service with a gateway and one trainer, or more, all in this process.
 class service_node {
 public:
   service_node(const std::string& folder, turnstile& gate,
@@ -131,17 +131,39 @@ public:
       kill(x.handle);
     for (const auto& x : known.mergers)
       kill(x.handle);
-    kill(trainer_);
+    for (const auto& x : trainers_)
+      kill(x);
     kill(pool_);
     kill(journal_);
   }
 
   gateway& door() { return *gateway_; }
 
-  /// Lets the trainer take leave, and waits for that.
+  /// Lets the first trainer take leave, and waits for that.
   void send_trainer_away() {
-    self_->send(trainer_, leave_atom::value);
-    self_->wait_for(trainer_);
+    self_->send(trainers_.front(), leave_atom::value);
+    self_->wait_for(trainers_.front());
+  }
+
+  void add_trainer() {
+    workload_registry registry;
+    registry.add(sum_workload(), [this](const workload_spec&) {
+      auto result = std::make_unique<summing_workload>();
+      result->on_step = [this](step_t) { gate_.pass(); };
+      return result;
+    });
+    hello who;
+    who.host = "here";
+    who.device = "test";
+    who.memory_bytes = 1000;
+    who.driver = "13.0";
+    who.compute_capability = "9.0";
+    who.workloads = {{"sum", ""}};
+    trainers_.push_back(system_.spawn(
+      trainer, caf::actor_cast<registrar_actor>(pool_), who,
+      std::shared_ptr<engine>{
+        std::make_shared<training_engine>(registry, "test")},
+      [] { return std::string{}; }));
   }
 
   /// Why the gateway is not open, if so.
@@ -172,27 +194,6 @@ private:
     }
   }
 
-  void add_trainer() {
-    workload_registry registry;
-    registry.add(sum_workload(), [this](const workload_spec&) {
-      auto result = std::make_unique<summing_workload>();
-      result->on_step = [this](step_t) { gate_.pass(); };
-      return result;
-    });
-    hello who;
-    who.host = "here";
-    who.device = "test";
-    who.memory_bytes = 1000;
-    who.driver = "13.0";
-    who.compute_capability = "9.0";
-    who.workloads = {{"sum", ""}};
-    trainer_ = system_.spawn(
-      trainer, caf::actor_cast<registrar_actor>(pool_), who,
-      std::shared_ptr<engine>{
-        std::make_shared<training_engine>(registry, "test")},
-      [] { return std::string{}; });
-  }
-
   turnstile& gate_;
   threaded_config config_;
   caf::actor_system system_{config_};
@@ -200,7 +201,7 @@ private:
   journal_actor journal_;
   pool_actor pool_;
   coordinator_actor coordinator_;
-  training_actor trainer_;
+  std::vector<training_actor> trainers_;
   std::unique_ptr<gateway> gateway_;
   std::optional<error> failure_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include <capnp/rpc.capnp.h>
 #include <capnp/serialize.h>
@@ -24,6 +25,21 @@ const std::string longer_text = [] {
   auto text = grid_text;
   return text.replace(text.find("max: 4"), 6, "max: 8");
 }();
+
+/// Leaves the algorithm open. Its schedules part behind step 4.
+const std::string automatic_text = R"(
+study: open
+workload: {name: sum}
+objective: {metric: sum}
+steps: {max: 27}
+space:
+  lr:
+    multistep:
+      initial: {uniform: [0.1, 1], points: 5}
+      milestones: [{choice: [5, 8]}]
+      gamma: {choice: [0.1, 0.2]}
+budget: {trials: 15}
+)";
 
 const std::string client_text = R"(
 study: mine
@@ -169,6 +185,27 @@ TEST_F(GatewayTest, SubmitSaysWhatIsOddAboutSharing) {
   EXPECT_NE(said.find("these 2 trials are one and the same state"),
             std::string::npos)
     << said;
+}
+
+TEST_F(GatewayTest, WhatIsChosenForAStudyIsSaidAndHeedsItsTrainers) {
+  open();
+  auto me = enter();
+  const auto said = [&] {
+    auto request = me.service.submitRequest();
+    request.setText(automatic_text);
+    const auto answer = request.send().wait(scope);
+    EXPECT_EQ(answer.getNotes().size(), 1u);
+    return std::string{answer.getNotes()[0].cStr()};
+  };
+  EXPECT_NE(said().find(R"("min":9.0,"prefer_shared":"ties")"),
+            std::string::npos);
+  for (int i = 1; i < 12; ++i)
+    node->add_trainer();
+  while (me.service.trainersRequest().send().wait(scope).getTrainers().size()
+         < 12)
+    std::this_thread::yield();
+  EXPECT_NE(said().find(R"("min":3.0,"prefer_shared":"price")"),
+            std::string::npos);
 }
 
 TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {

@@ -154,13 +154,14 @@ class Fake(Asking):
         files = [self.write(x + ".yaml", f"study: {x}\n") for x in "ab"]
         done = self.ask("submit", *files)
         self.assertEqual(done.out, "3\n4\n")
-        self.assertEqual(done.err, "".join(f"{x}:1:1: is a fake\n"
-                                           for x in files))
+        self.assertEqual(done.err, "".join(
+            f"note: {x}:2:1: grid, as it is a fake\n{x}:1:1: is a fake\n"
+            for x in files))
 
     def test_submit_and_wait(self):
         done = self.ask("submit", self.write("a.yaml", "study: a\n"), "--wait")
         self.assertEqual(done.out, "3\n")
-        lines = done.err.splitlines()[1:]
+        lines = done.err.splitlines()[2:]
         self.assertEqual(
             lines[:2],
             ['Trial 0 finished with value: 0.52 and parameters: {"lr": 0.1, '
@@ -172,7 +173,7 @@ class Fake(Asking):
                           "val_accuracy 0.72 at step 2"])
         quiet = self.ask("submit", self.write("a.yaml", "study: a\n"),
                          "--wait", "--quiet")
-        self.assertEqual(quiet.err.splitlines()[1:],
+        self.assertEqual(quiet.err.splitlines()[2:],
                          [lines[3].replace("study 3", "study 4")])
 
     def test_two_studies_at_once(self):

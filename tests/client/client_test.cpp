@@ -121,6 +121,8 @@ TEST_F(ClientTest, SubmitsAndDescribes) {
   ASSERT_TRUE(done);
   EXPECT_EQ(done->id, 1u);
   EXPECT_EQ(done->warnings, std::vector<string>{"x.yaml:1:1: is a fake"});
+  EXPECT_EQ(done->notes,
+            std::vector<string>{"x.yaml:2:1: grid, as it is a fake"});
   auto study = *x.study("grid");
   EXPECT_EQ(study.id(), 1u);
   const auto known = study.describe();

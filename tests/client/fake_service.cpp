@@ -346,6 +346,8 @@ public:
       out.setStudy(kj::heap<fake_study_server>(x_, id));
       out.initWarnings(1).set(0, kj::str(call.getParams().getName(),
                                          ":1:1: is a fake"));
+      out.initNotes(1).set(0, kj::str(call.getParams().getName(),
+                                      ":2:1: grid, as it is a fake"));
     });
     return kj::READY_NOW;
   }

@@ -168,6 +168,11 @@ TEST(FleetTest, ReadsWhichAreUsed) {
   EXPECT_EQ(to_text(all, *used), "16xa100-spot,4xl4");
 }
 
+TEST(FleetTest, CountsTrainersByWhatIsOnAMachine) {
+  const auto all = good(four_kinds);
+  EXPECT_EQ(trainers_on(all, *read_use(all, "16xa100-spot,2xcpu16")), 48u);
+}
+
 TEST(FleetTest, SaysWhatIsWrongWithAUse) {
   const auto all = good(four_kinds);
   const auto why = [&](const std::string& text) {

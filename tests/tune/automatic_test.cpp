@@ -15,6 +15,10 @@ const std::string schedules
   = "  lr: {multistep: {initial: {uniform: [0.1, 1], points: 5},"
     " milestones: [{choice: [8, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
     "  momentum: {choice: [0.8, 0.9]}\n";
+const std::string late = "  lr: {piecewise: [[0, {log_uniform: [0.01, 1]}],"
+                         " [7, {log_uniform: [0.01, 1]}],"
+                         " [14, {log_uniform: [0.01, 1]}],"
+                         " [21, {log_uniform: [0.01, 1]}]]}\n";
 
 /// The text of a study of up to 27 steps.
 std::string text_of(const std::string& space, const std::string& more) {
@@ -34,9 +38,9 @@ std::string chosen(const std::string& space, const std::string& more) {
 }
 
 /// ASHA with a Gaussian process whose first rung is at a step.
-std::string halving_from(int step) {
+std::string halving_from(int step, const std::string& preferred = "ties") {
   return R"({"asha":{"eta":3.0,"min":)" + std::to_string(step)
-         + R"(.0,"prefer_shared":"ties","sampler":"gp"}})";
+         + R"(.0,"prefer_shared":")" + preferred + R"(","sampler":"gp"}})";
 }
 
 TEST(Automatic, FewCombinationsAreAllTrained) {
@@ -73,11 +77,36 @@ TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
               halving_from(1));
 }
 
+// Trials that begin at once are as blind as the first ten of one trainer, and
+// cost no more up to their first rung.
+TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
+  const auto read = test::read(text_of(schedules, ""));
+  ASSERT_TRUE(read.study);
+  const auto of = [&](std::size_t trainers) {
+    return to_json_text(choose_algorithm(*read.study, trainers).algorithm);
+  };
+  for (const std::size_t x : {1, 10})
+    EXPECT_EQ(of(x), halving_from(9)) << x;
+  for (const std::size_t x : {11, 30})
+    EXPECT_EQ(of(x), halving_from(3, "price")) << x;
+  for (const std::size_t x : {31, 1000})
+    EXPECT_EQ(of(x), halving_from(1, "price")) << x;
+  EXPECT_NE(choose_algorithm(*read.study, 40).why.find("with 40 trainers"),
+            std::string::npos);
+}
+
+TEST(Automatic, HowManyTrainersThereAreDoesNotMatterWithoutRungs) {
+  for (const auto& [space, more] :
+       {std::pair{few, ""}, std::pair{late, "budget: {trials: 40}\n"},
+        std::pair{flat, "budget: {trials: 40}\n"}}) {
+    const auto read = test::read(text_of(space, more));
+    ASSERT_TRUE(read.study);
+    EXPECT_EQ(to_json_text(choose_algorithm(*read.study, 1000).algorithm),
+              chosen(space, more));
+  }
+}
+
 TEST(Automatic, TrialsThatAreDecidedLateAreTrainedInFull) {
-  const std::string late = "  lr: {piecewise: [[0, {log_uniform: [0.01, 1]}],"
-                           " [7, {log_uniform: [0.01, 1]}],"
-                           " [14, {log_uniform: [0.01, 1]}],"
-                           " [21, {log_uniform: [0.01, 1]}]]}\n";
   EXPECT_EQ(chosen(late, "budget: {trials: 40}\n"), R"({"gp":{}})");
   EXPECT_EQ(chosen(late, "budget: {trials: 20000}\n"), R"({"tpe":{}})");
   EXPECT_NE(choice(late, "").why.find("only after step 9:"), std::string::npos);
@@ -131,6 +160,14 @@ TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
   EXPECT_EQ(x.study->spec().algorithm.name, "sha");
   EXPECT_EQ(x.study->chosen(), "");
   EXPECT_TRUE(x.notes.empty());
+}
+
+TEST(Automatic, IsToldOfTheTrainersThatAreThere) {
+  admission how;
+  how.trainers = 40;
+  const auto x = admit("", how);
+  ASSERT_TRUE(x.study);
+  EXPECT_EQ(x.study->chosen(), halving_from(1, "price"));
 }
 
 TEST(Automatic, TakesNoOptions) {

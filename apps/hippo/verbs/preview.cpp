@@ -127,18 +127,23 @@ int preview_by_service(const std::string& address,
 /// @returns the exit code
 int preview_machines(preview_arguments& x,
                      const expected<std::vector<study_source>>& sources) {
-  auto input = load_input(x.input.common, sources, x.input.profiles,
-                          x.input.machines);
-  if (!input)
+  if (!sources)
+    return fail(sources.failure(), exit_bad_input);
+  auto known = load_workloads(x.input.common, x.input.profiles,
+                              x.input.machines);
+  if (!known)
     return exit_bad_input;
-  x.what.catalogue = std::move(input->catalogue);
-  x.what.profiles = std::move(input->profiles);
-  x.what.studies = std::move(input->studies);
+  auto studies = load_studies(*sources, known->catalogue);
+  if (!studies)
+    return exit_bad_input;
+  x.what.catalogue = std::move(known->catalogue);
+  x.what.profiles = std::move(known->profiles);
+  x.what.studies = std::move(*studies);
   warn_of_sharing(x.what.studies, x.what.catalogue);
   if (!x.deadline.empty())
     x.fleet.limits.deadline_seconds = *span_from(x.deadline);
   x.fleet.as_json = x.format == "json";
-  return preview_fleet(std::move(x.what), *input->machines, x.fleet);
+  return preview_fleet(std::move(x.what), *known->machines, x.fleet);
 }
 
 /// Reads studies from files; those of which there is no file from a service.

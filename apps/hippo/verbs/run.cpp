@@ -512,17 +512,24 @@ int run(run_arguments& x) {
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
   x.run.trainers.devices = std::move(*devices);
-  auto input = load_input(
-    x.common, x.resume.empty()
-                ? x.studies.read()
-                : sources_in(x.resume, x.resumed, x.run.resumed),
-    {}, {}, x.run.no_prices, x.resume.empty());
-  if (!input)
+  const auto sources = x.resume.empty()
+                         ? x.studies.read()
+                         : sources_in(x.resume, x.resumed, x.run.resumed);
+  if (!sources)
+    return fail(sources.failure(), exit_bad_input);
+  auto known = load_workloads(x.common);
+  if (!known)
+    return exit_bad_input;
+  auto how = x.resume.empty() ? new_study() : admission{};
+  how.no_prices = x.run.no_prices;
+  how.trainers = x.run.trainers.devices.size();
+  auto studies = load_studies(*sources, known->catalogue, how);
+  if (!studies)
     return exit_bad_input;
   if (!x.resume.empty())
     x.run.state = x.resume;
-  x.run.catalogue = std::move(input->catalogue);
-  x.run.studies = std::move(input->studies);
+  x.run.catalogue = std::move(known->catalogue);
+  x.run.studies = std::move(*studies);
   x.run.merge = x.schedule.merges();
   x.run.policy = x.schedule.policy();
   x.run.placement = x.schedule.places();

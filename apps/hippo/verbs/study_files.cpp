@@ -24,21 +24,15 @@ CLI::Option* study_files::add_to(CLI::App& verb) {
   return verb.add_option("files", files, "Study files");
 }
 
-std::optional<loaded_input>
-load_input(const common_options& common,
-           const expected<std::vector<study_source>>& sources,
-           const std::vector<std::string>& profile_files,
-           const std::string& machines_file, const std::string& no_prices,
-           bool are_new) {
-  const auto refuse = [](const error& why) {
-    fail(why, exit_bad_input);
-    return std::nullopt;
-  };
-  if (!sources)
-    return refuse(sources.failure());
+std::optional<known_workloads>
+load_workloads(const common_options& common,
+               const std::vector<std::string>& profile_files,
+               const std::string& machines_file) {
   auto catalogue = make_catalogue(common.program(), common.libraries);
-  if (!catalogue)
-    return refuse(catalogue.failure());
+  if (!catalogue) {
+    fail(catalogue.failure(), exit_bad_input);
+    return std::nullopt;
+  }
   auto profiles = load_profiles(profile_files, *catalogue);
   if (!profiles)
     return std::nullopt;
@@ -46,38 +40,43 @@ load_input(const common_options& common,
   if (!machines_file.empty()
       && !(machines = load_machines(machines_file, *catalogue)))
     return std::nullopt;
-  auto studies = load_studies(*sources, *catalogue, no_prices, are_new);
-  if (!studies)
-    return std::nullopt;
-  return loaded_input{std::move(*catalogue), std::move(*profiles),
-                      std::move(machines), std::move(*studies)};
+  return known_workloads{std::move(*catalogue), std::move(*profiles),
+                         std::move(machines)};
 }
 
 bool simulated_files::load(simulation& out) const {
-  auto input = load_input(common, studies.read(), profiles, machines,
-                          machines.empty() && !is_preview
-                            ? "what trainers cost is not known here: say so "
-                              "with --machines and --use"
-                            : "");
-  if (!input)
+  const auto refuse = [](const error& why) {
+    fail(why, exit_bad_input);
     return false;
-  out.catalogue = std::move(input->catalogue);
-  out.profiles = std::move(input->profiles);
-  out.studies = std::move(input->studies);
-  if (input->machines)
-    return use_machines(*input->machines, out);
-  return profiles.empty() || check_profiles(out.studies, out.profiles);
-}
-
-bool simulated_files::use_machines(const known_machines& known,
-                                   simulation& out) const {
-  const auto groups = read_use(known.all, used);
-  if (!groups) {
-    fail({groups.failure().code, "--use: " + groups.failure().message},
-         exit_bad_input);
+  };
+  const auto sources = studies.read();
+  if (!sources)
+    return refuse(sources.failure());
+  auto known = load_workloads(common, profiles, machines);
+  if (!known)
     return false;
+  out.catalogue = std::move(known->catalogue);
+  out.profiles = std::move(known->profiles);
+  auto how = new_study();
+  how.trainers = out.trainers;
+  std::vector<machine_group> groups;
+  if (known->machines) {
+    auto read = read_use(known->machines->all, used);
+    if (!read)
+      return refuse({read.failure().code, "--use: " + read.failure().message});
+    groups = std::move(*read);
+    how.trainers = trainers_on(known->machines->all, groups);
+  } else if (!is_preview) {
+    how.no_prices = "what trainers cost is not known here: say so with "
+                    "--machines and --use";
   }
-  auto found = find_machines(known, *groups, out.studies,
+  auto read = load_studies(*sources, out.catalogue, how);
+  if (!read)
+    return false;
+  out.studies = std::move(*read);
+  if (!known->machines)
+    return profiles.empty() || check_profiles(out.studies, out.profiles);
+  auto found = find_machines(*known->machines, groups, out.studies,
                              {out.profiles, out.catalogue.workloads});
   if (found)
     out.machines = std::move(*found);

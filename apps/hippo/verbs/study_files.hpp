@@ -27,25 +27,22 @@ struct study_files {
   CLI::Option* add_to(CLI::App& verb);
 };
 
-/// What a verb works on.
-struct loaded_input {
+/// What studies may name.
+struct known_workloads {
   workload_catalogue catalogue;
   std::vector<simulation_profile> profiles;
   std::optional<known_machines> machines; ///< if a file of them was given
-  std::vector<accepted_study> studies;
 };
 
-/// Loads studies and, if any are given, profiles; says on stderr what is wrong.
+/// Loads the workloads that there are and, if any are given, profiles; says on
+/// stderr what is wrong.
 /// @param machines_file whose profiles also say which workloads there are;
 ///                      empty: none
-/// @param no_prices, are_new as of `load_studies`
 /// @returns nothing if something is
-std::optional<loaded_input>
-load_input(const common_options& common,
-           const expected<std::vector<study_source>>& sources,
-           const std::vector<std::string>& profile_files = {},
-           const std::string& machines_file = {},
-           const std::string& no_prices = {}, bool are_new = true);
+std::optional<known_workloads>
+load_workloads(const common_options& common,
+               const std::vector<std::string>& profile_files = {},
+               const std::string& machines_file = {});
 
 /// What studies are simulated with.
 struct simulated_files {
@@ -60,9 +57,6 @@ struct simulated_files {
   /// Loads what is simulated; says on stderr what is wrong.
   /// @returns whether nothing is
   bool load(simulation& out) const;
-
-private:
-  bool use_machines(const known_machines& known, simulation& out) const;
 };
 
 } // namespace hippo

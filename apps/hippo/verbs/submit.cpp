@@ -37,10 +37,10 @@ int submit_to(client& service, const std::vector<study_source>& sources,
     if (const auto read
         = admit_study(source.text, source.name, built_in_workloads(),
                       {true, {}});
-        read.study) {
+        read.study)
       warn_unchecked(read.study->spec());
-      print(read.notes, "note");
-    }
+    for (const auto& note : done->notes)
+      std::cerr << "note: " << note << '\n';
     for (const auto& warning : done->warnings)
       std::cerr << warning << '\n';
     std::cout << done->id << std::endl;

@@ -161,6 +161,8 @@ expected<submitted_study> client::submit(const std::string& text,
       result.id = answer.getId();
       for (const auto warning : answer.getWarnings())
         result.warnings.emplace_back(warning);
+      for (const auto note : answer.getNotes())
+        result.notes.emplace_back(note);
       return result;
     });
   });

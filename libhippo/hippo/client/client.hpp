@@ -158,6 +158,7 @@ struct study_event {
 struct submitted_study {
   std::uint64_t id = 0;
   std::vector<std::string> warnings; ///< about the file
+  std::vector<std::string> notes;    ///< what was decided for it, and why
 };
 
 /// A study, and the file that it came from.

@@ -243,6 +243,14 @@ expected<std::vector<machine_group>> read_use(const fleet& x,
   return result;
 }
 
+std::size_t trainers_on(const fleet& x,
+                        const std::vector<machine_group>& used) {
+  std::size_t result = 0;
+  for (const auto& group : used)
+    result += std::size_t{group.machines} * x.kinds[group.kind].trainers;
+  return result;
+}
+
 std::string to_text(const fleet& x, const std::vector<machine_group>& used) {
   std::string result;
   for (const auto& group : used)

@@ -80,6 +80,9 @@ struct machine_group {
 expected<std::vector<machine_group>> read_use(const fleet& x,
                                               const std::string& text);
 
+/// How many trainers are on machines together.
+std::size_t trainers_on(const fleet& x, const std::vector<machine_group>& used);
+
 /// Returns machines as `read_use` takes them.
 std::string to_text(const fleet& x, const std::vector<machine_group>& used);
 

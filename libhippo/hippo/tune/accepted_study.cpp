@@ -84,7 +84,7 @@ study_admission admit_study(const std::string& text, const std::string& name,
       return result;
     }
   } else if (is_left_open(spec) && spec.algorithm.options.empty()) {
-    auto [algorithm, why] = choose_algorithm(spec);
+    auto [algorithm, why] = choose_algorithm(spec, how.trainers);
     spec.algorithm = std::move(algorithm);
     study.chosen_ = to_json_text(spec.algorithm);
     result.notes.push_back(

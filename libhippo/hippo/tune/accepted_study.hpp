@@ -24,6 +24,8 @@ struct admission {
   /// Why a budget of costs cannot be kept to where it is to run: it is refused.
   /// Empty: it can be, or that is of no matter.
   std::string no_prices{};
+  /// Trainers that are there for it, as far as is known; at least 1.
+  std::size_t trainers = 1;
 };
 
 /// A study that can be run: `admit_study` has let it in, and nothing else makes

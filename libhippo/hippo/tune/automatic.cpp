@@ -105,8 +105,13 @@ private:
   std::vector<step_t> begins_;
 };
 
-/// The first step at which trials are compared: two thirds of what is decided
-/// make a difference by then, and there is a rung above.
+/// Trials that begin at once, and so with random values, cost no more up to
+/// where they are first compared than so many would there on one trainer. It
+/// is as many as `gp` and `tpe` wait for.
+constexpr std::size_t blind_trials = 10;
+
+/// The first step at which a few trainers compare trials: two thirds of what is
+/// decided make a difference by then, and there is a rung above.
 step_t first_rung(const study_spec& study, const effects& x) {
   auto result = study.objective.every;
   while (result * eta < study.max_steps && 3 * x.share_at(result) < 2)
@@ -114,9 +119,19 @@ step_t first_rung(const study_spec& study, const effects& x) {
   return result;
 }
 
+/// The same for so many trainers: a rung that is no higher.
+/// @param of_few what `first_rung` says
+step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every) {
+  auto result = of_few;
+  while (result > every && result * trainers > of_few * blind_trials)
+    result /= eta;
+  return result;
+}
+
 } // namespace
 
-automatic_algorithm choose_algorithm(const study_spec& study) {
+automatic_algorithm choose_algorithm(const study_spec& study,
+                                     std::size_t trainers) {
   const auto trials = trials_of(study);
   const auto number = static_cast<double>(eta);
   if (trials <= trials_of_grid_max && study.space.size() == trials)
@@ -135,33 +150,47 @@ automatic_algorithm choose_algorithm(const study_spec& study) {
               + " measurements or fewer there is little to gain by ending"
                 " trials early"};
   const effects some{study};
-  const auto first = first_rung(study, some);
-  if (some.share_at(first) <= 0.5)
+  const auto of_few = first_rung(study, some);
+  if (some.share_at(of_few) <= 0.5)
     return {{learning, {}},
             "half of what is decided, or more, makes a difference only after"
             " step "
-              + std::to_string(first)
+              + std::to_string(of_few)
               + ": how trials begin says little of how they end"};
+  const auto first = first_rung_of(trainers, of_few, study.objective.every);
+  const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{
     "asha",
     {{"eta", number},
      {"min", static_cast<double>(first)},
      {"sampler", goals.metrics.size() > 1 ? "nsga2" : learning}}};
   if (may_be_gp)
-    halving.options["prefer_shared"] = "ties";
+    halving.options["prefer_shared"] = is_priced ? "price" : "ties";
+  const auto of_many
+    = first < of_few
+        ? "; with " + std::to_string(trainers)
+            + " trainers, which begin as many before anything is known of"
+              " them, they are compared from step "
+            + std::to_string(first) + " on"
+        : std::string{};
   if (!has_one)
     return {halving, "of the algorithms that end trials early it takes several"
-                     " metrics and constraints"};
+                     " metrics and constraints"
+                       + of_many};
   if (some.are_on_the_way())
-    return {halving, "trials can have their beginnings in common, and of"
-                     " equally good values "
-                       + learning + " takes those with the least to train"};
+    return {halving, "trials can have their beginnings in common, and "
+                       + (is_priced ? "gp weighs what is to be gained against"
+                                      " what is left to train"
+                                    : "of equally good values " + learning
+                                        + " takes those with the least to"
+                                          " train")
+                       + of_many};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])
     return {halving, std::to_string(trials)
-                       + " trials are too few for a bracket of dehb"};
-  return {{"dehb", {{"eta", number}, {"min", static_cast<double>(first)}}},
+                       + " trials are too few for a bracket of dehb" + of_many};
+  return {{"dehb", {{"eta", number}, {"min", static_cast<double>(of_few)}}},
           "values hold from the first step, and bad ones show early"};
 }
 

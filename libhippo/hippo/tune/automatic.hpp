@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "hippo/core/error.hpp"
@@ -16,8 +17,7 @@ struct automatic_algorithm {
   std::string why; ///< for people
 };
 
-/// Chooses by the space, the budget and the measured steps. The number of
-/// trainers has no part in it: none of the choices waits for a round to end.
+/// Chooses by the space, the budget, the measured steps and the trainers.
 ///
 ///     at most 9 combinations                          grid
 ///     at most 3 measurements of a trial               gp; tpe if that is too
@@ -28,10 +28,15 @@ struct automatic_algorithm {
 ///     else                                            dehb; asha, of gp, if
 ///                                                     there are too few trials
 ///
-/// docs/algorithms.md says what was measured of it. Reads nothing but `study`,
-/// so that the same study has the same algorithm everywhere.
+/// The more trainers there are, the more trials begin before anything is known
+/// of others, and the sooner `asha` compares them first.
+///
+/// docs/algorithms.md says what was measured of it. Reads nothing but `study`
+/// and `trainers`, so that the same study has the same algorithm everywhere.
+/// @param trainers that are there for it, at least 1
 /// @complexity O(segments) of 64 combinations
-automatic_algorithm choose_algorithm(const study_spec& study);
+automatic_algorithm choose_algorithm(const study_spec& study,
+                                     std::size_t trainers = 1);
 
 /// Writes an algorithm as a study file does, in JSON.
 std::string to_json_text(const algorithm_spec& x);
