@@ -35,7 +35,7 @@ steps: {max: 27}
 space:
   lr:
     multistep:
-      initial: {uniform: [0.1, 1], points: 5}
+      initial: {uniform: [0.1, 1]}
       milestones: [{choice: [5, 8]}]
       gamma: {choice: [0.1, 0.2]}
 budget: {trials: 15}

@@ -64,6 +64,33 @@ TEST(Join, IsWhatEveryStepSays) {
   }
 }
 
+TEST(Configuration, StatesAreOneWhereAllBeforeThemIs) {
+  std::mt19937 random{23};
+  const step_t end = 12;
+  std::vector<step_t> steps;
+  for (step_t i = 1; i <= end; ++i)
+    steps.push_back(i);
+  for (int round = 0; round < 300; ++round) {
+    const auto drawn = [&] {
+      return std::map<std::string, sequence>{{"lr", random_sequence(random)}};
+    };
+    const auto x = drawn();
+    // One that has its beginning in common with it, or none.
+    const auto y = random() % 2 == 0 ? x : drawn();
+    const auto of_x = states_at(join(x, end), steps);
+    const auto of_y = states_at(join(y, end), steps);
+    ASSERT_EQ(of_x.size(), steps.size());
+    bool is_one = true;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      is_one = is_one
+               && x.at("lr").form_at(steps[i] - 1)
+                    == y.at("lr").form_at(steps[i] - 1);
+      EXPECT_EQ(of_x[i] == of_y[i], is_one) << round << " at " << steps[i];
+    }
+  }
+  EXPECT_EQ(states_at(join({}, end), {}), std::vector<std::uint64_t>{});
+}
+
 TEST(Configuration, WritesItself) {
   EXPECT_EQ(to_text(configuration{}), "");
   EXPECT_EQ(

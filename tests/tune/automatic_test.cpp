@@ -15,10 +15,19 @@ const std::string schedules
   = "  lr: {multistep: {initial: {uniform: [0.1, 1], points: 5},"
     " milestones: [{choice: [8, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
     "  momentum: {choice: [0.8, 0.9]}\n";
+/// Such schedules, no two of which begin alike.
+const std::string ranges
+  = "  lr: {multistep: {initial: {uniform: [0.1, 1]},"
+    " milestones: [{choice: [8, 18, 27]}], gamma: {uniform: [0.1, 0.2]}}}\n";
+
 const std::string late = "  lr: {piecewise: [[0, {log_uniform: [0.01, 1]}],"
                          " [7, {log_uniform: [0.01, 1]}],"
                          " [14, {log_uniform: [0.01, 1]}],"
                          " [21, {log_uniform: [0.01, 1]}]]}\n";
+
+const std::string warmed_up
+  = "  lr: {warmup: {steps: 20, from: 0.01, to: {log_uniform: [0.1, 1]}}}\n"
+    "  momentum: {uniform: [0.1, 0.9]}\n";
 
 /// The text of a study of up to 27 steps.
 std::string text_of(const std::string& space, const std::string& more) {
@@ -80,7 +89,7 @@ TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
 // Trials that begin at once are as blind as the first ten of one trainer, and
 // cost no more up to their first rung.
 TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
-  const auto read = test::read(text_of(schedules, ""));
+  const auto read = test::read(text_of(ranges, "budget: {trials: 40}\n"));
   ASSERT_TRUE(read.study);
   const auto of = [&](std::size_t trainers) {
     return to_json_text(choose_algorithm(*read.study, trainers).algorithm);
@@ -95,9 +104,13 @@ TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
             std::string::npos);
 }
 
-TEST(Automatic, HowManyTrainersThereAreDoesNotMatterWithoutRungs) {
+// Of 90 schedules most are one state before the first of them branches; dehb has
+// brackets of several first rungs.
+TEST(Automatic, ThereAreOthersForWhichItDoesNotMatterHowManyTrainersThereAre) {
   for (const auto& [space, more] :
-       {std::pair{few, ""}, std::pair{late, "budget: {trials: 40}\n"},
+       {std::pair{few, ""}, std::pair{schedules, ""},
+        std::pair{warmed_up, "budget: {trials: 40}\n"},
+        std::pair{late, "budget: {trials: 40}\n"},
         std::pair{flat, "budget: {trials: 40}\n"}}) {
     const auto read = test::read(text_of(space, more));
     ASSERT_TRUE(read.study);
@@ -111,10 +124,7 @@ TEST(Automatic, TrialsThatAreDecidedLateAreTrainedInFull) {
   EXPECT_EQ(chosen(late, "budget: {trials: 20000}\n"), R"({"tpe":{}})");
   EXPECT_NE(choice(late, "").why.find("only after step 9:"), std::string::npos);
   // What differs after a few steps of a warm-up is none of it.
-  EXPECT_EQ(chosen("  lr: {warmup: {steps: 20, from: 0.01, to:"
-                   " {log_uniform: [0.1, 1]}}}\n"
-                   "  momentum: {uniform: [0.1, 0.9]}\n",
-                   "budget: {trials: 40}\n"),
+  EXPECT_EQ(chosen(warmed_up, "budget: {trials: 40}\n"),
             R"({"dehb":{"eta":3.0,"min":3.0}})");
 }
 
@@ -165,7 +175,8 @@ TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
 TEST(Automatic, IsToldOfTheTrainersThatAreThere) {
   admission how;
   how.trainers = 40;
-  const auto x = admit("", how);
+  const auto x = admit_study(text_of(ranges, "budget: {trials: 40}\n"),
+                             "s.yaml", test::workloads(), how);
   ASSERT_TRUE(x.study);
   EXPECT_EQ(x.study->chosen(), halving_from(1, "price"));
 }

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 
-#include "hippo/core/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/report/text.hpp"
@@ -27,17 +26,8 @@ constexpr std::uint64_t points_tried = 4;
 
 using sequences = std::map<std::string, sequence>;
 
-/// Returns a number for the values before state `at`: equal ones have equal
-/// numbers.
 std::uint64_t state_at(const std::vector<segment>& x, step_t at) {
-  std::uint64_t result = 0;
-  for (const auto& y : x) {
-    if (y.begin >= at)
-      break;
-    const auto text = std::to_string(y.begin) + ' ' + to_text(y.config);
-    result = hash_bytes(text.data(), text.size(), result);
-  }
-  return result;
+  return states_at(x, {at}).front();
 }
 
 /// The first trials of a study, by their values.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hippo/core/hash.hpp"
+
 namespace hippo {
 
 std::vector<segment> join(const std::map<std::string, sequence>& sequences,
@@ -37,6 +39,23 @@ std::string to_text(const configuration& x) {
     if (!result.empty())
       result += ';';
     result += quoted_if_needed(name) + '=' + to_text(shape);
+  }
+  return result;
+}
+
+std::vector<std::uint64_t> states_at(const std::vector<segment>& x,
+                                     const std::vector<step_t>& steps) {
+  assert(std::ranges::is_sorted(steps));
+  std::vector<std::uint64_t> result;
+  auto next = x.begin();
+  std::uint64_t state = 0;
+  for (auto at : steps) {
+    for (; next != x.end() && next->begin < at; ++next) {
+      const auto text = std::to_string(next->begin) + ' '
+                        + to_text(next->config);
+      state = hash_bytes(text.data(), text.size(), state);
+    }
+    result.push_back(state);
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,5 +30,12 @@ std::vector<segment> join(const std::map<std::string, sequence>& sequences,
 /// Returns `name=form` for each entry, joined by `;`. Equal texts iff equal
 /// configurations; this text is a plan node's identity.
 std::string to_text(const configuration& x);
+
+/// Returns for each of some steps a number for the values in all steps before
+/// it. Equal values have equal numbers; others have by a chance of 2^-64.
+/// REQUIRES: `steps` is in order
+/// @complexity O(segments + steps)
+std::vector<std::uint64_t> states_at(const std::vector<segment>& x,
+                                     const std::vector<step_t>& steps);
 
 } // namespace hippo

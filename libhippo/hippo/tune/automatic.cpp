@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,7 @@ public:
       const auto trial = segments_of(study, [&](const space_leaf& x) {
         return decided[x.path()] = draw(x);
       });
+      trials_.push_back(trial);
       // Of a large space some, others in each combination.
       const auto part = decided.size() / leaves_max + 1;
       std::size_t place = 0;
@@ -66,6 +68,14 @@ public:
   /// Whether anything does so only after the first tenth of the steps.
   [[nodiscard]] bool are_on_the_way() const {
     return share_at(steps_ / 10 + 1) < 1;
+  }
+
+  /// Whether more than half of some trials are a state of their own then.
+  [[nodiscard]] bool tells_apart_at(step_t at) const {
+    std::set<std::uint64_t> states;
+    for (const auto& x : trials_)
+      states.insert(states_at(x, {at}).front());
+    return 2 * states.size() > trials_.size();
   }
 
   /// The share of what is decided that makes a difference to state `at`.
@@ -102,6 +112,7 @@ private:
   }
 
   step_t steps_;
+  std::vector<std::vector<segment>> trials_;
   std::vector<step_t> begins_;
 };
 
@@ -119,11 +130,14 @@ step_t first_rung(const study_spec& study, const effects& x) {
   return result;
 }
 
-/// The same for so many trainers: a rung that is no higher.
+/// The same for so many trainers: a rung that is no higher, as long as trials
+/// differ there.
 /// @param of_few what `first_rung` says
-step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every) {
+step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every,
+                     const effects& x) {
   auto result = of_few;
-  while (result > every && result * trainers > of_few * blind_trials)
+  while (result > every && result * trainers > of_few * blind_trials
+         && x.tells_apart_at(result / eta))
     result /= eta;
   return result;
 }
@@ -157,7 +171,8 @@ automatic_algorithm choose_algorithm(const study_spec& study,
             " step "
               + std::to_string(of_few)
               + ": how trials begin says little of how they end"};
-  const auto first = first_rung_of(trainers, of_few, study.objective.every);
+  const auto first
+    = first_rung_of(trainers, of_few, study.objective.every, some);
   const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{
     "asha",

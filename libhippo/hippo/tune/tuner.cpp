@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "hippo/core/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
@@ -124,19 +123,7 @@ public:
 private:
   /// The states of a trial at all rungs: hashes of its values before them.
   [[nodiscard]] std::vector<std::uint64_t> states_of(trial_no trial) const {
-    std::vector<std::uint64_t> result;
-    const auto segments = owner_.segments(trial);
-    auto next = segments.begin();
-    std::uint64_t state = 0;
-    for (auto rung : owner_.when_.rungs) {
-      for (; next != segments.end() && next->begin < rung; ++next) {
-        const auto text = std::to_string(next->begin) + ' '
-                          + to_text(next->config);
-        state = hash_bytes(text.data(), text.size(), state);
-      }
-      result.push_back(state);
-    }
-    return result;
+    return states_at(owner_.segments(trial), owner_.when_.rungs);
   }
 
   const tuner& owner_;
