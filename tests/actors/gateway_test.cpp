@@ -38,7 +38,7 @@ space:
       initial: {uniform: [0.1, 1]}
       milestones: [{choice: [5, 8]}]
       gamma: {choice: [0.1, 0.2]}
-budget: {trials: 15}
+budget: {trials: 48}
 )";
 
 const std::string client_text = R"(

@@ -29,12 +29,15 @@ inline const std::vector<workload_descriptor>& workloads() {
 /// A study of the toy workload, 12 steps long.
 inline accepted_study accepted(const std::string& space,
                                const std::string& algorithm,
-                               const std::string& more = "") {
+                               const std::string& more = "",
+                               std::size_t trainers = 1) {
+  admission how;
+  how.trainers = trainers;
   const auto read
     = admit_study("study: s\nworkload: toy\nobjective: {metric: acc}\n"
                   "steps: {max: 12}\nspace: "
                     + space + "\nalgorithm: " + algorithm + "\n" + more,
-                  "s.yaml", workloads());
+                  "s.yaml", workloads(), how);
   for (const auto& x : read.errors)
     ADD_FAILURE() << to_text(x);
   return read.study.value();

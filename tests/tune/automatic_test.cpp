@@ -89,7 +89,7 @@ TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
 // Trials that begin at once are as blind as the first ten of one trainer, and
 // cost no more up to their first rung.
 TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
-  const auto read = test::read(text_of(ranges, "budget: {trials: 40}\n"));
+  const auto read = test::read(text_of(ranges, "budget: {trials: 5000}\n"));
   ASSERT_TRUE(read.study);
   const auto of = [&](std::size_t trainers) {
     return to_json_text(choose_algorithm(*read.study, trainers).algorithm);
@@ -104,14 +104,13 @@ TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
             std::string::npos);
 }
 
-// Of 90 schedules most are one state before the first of them branches; dehb has
-// brackets of several first rungs.
-TEST(Automatic, ThereAreOthersForWhichItDoesNotMatterHowManyTrainersThereAre) {
+// dehb has brackets of several first rungs.
+TEST(Automatic, OthersDoNotDependOnHowManyTrainersThereAre) {
   for (const auto& [space, more] :
-       {std::pair{few, ""}, std::pair{schedules, ""},
-        std::pair{warmed_up, "budget: {trials: 40}\n"},
-        std::pair{late, "budget: {trials: 40}\n"},
-        std::pair{flat, "budget: {trials: 40}\n"}}) {
+       {std::pair{few, ""},
+        std::pair{warmed_up, "budget: {trials: 5000}\n"},
+        std::pair{late, "budget: {trials: 5000}\n"},
+        std::pair{flat, "budget: {trials: 5000}\n"}}) {
     const auto read = test::read(text_of(space, more));
     ASSERT_TRUE(read.study);
     EXPECT_EQ(to_json_text(choose_algorithm(*read.study, 1000).algorithm),
@@ -149,6 +148,17 @@ TEST(Automatic, WhatIsChosenIsReadAsItWasWritten) {
     EXPECT_FALSE(algorithm_from_json(text)) << text;
 }
 
+TEST(Automatic, WithoutManyTrialsForEachTrainerNoneIsLearnedFrom) {
+  for (const auto* trials : {"159", "160"}) {
+    const auto read = test::read(
+      text_of(ranges, "budget: {trials: " + std::string{trials} + "}\n"));
+    ASSERT_TRUE(read.study);
+    EXPECT_EQ(to_json_text(choose_algorithm(*read.study, 40).algorithm),
+              trials == std::string{"159"} ? halving_from(9)
+                                           : halving_from(1, "price"));
+  }
+}
+
 // -- how a study gets it ------------------------------------------------------
 
 study_admission admit(const std::string& more, admission how = {}) {
@@ -175,7 +185,7 @@ TEST(Automatic, IsForStudiesThatNameNoAlgorithm) {
 TEST(Automatic, IsToldOfTheTrainersThatAreThere) {
   admission how;
   how.trainers = 40;
-  const auto x = admit_study(text_of(ranges, "budget: {trials: 40}\n"),
+  const auto x = admit_study(text_of(ranges, "budget: {trials: 400}\n"),
                              "s.yaml", test::workloads(), how);
   ASSERT_TRUE(x.study);
   EXPECT_EQ(x.study->chosen(), halving_from(1, "price"));

@@ -222,7 +222,7 @@ std::vector<diagnostic> sharing_notes(const accepted_study& study,
     if (!text.empty())
       result.push_back(locate(spec, path, text));
   };
-  if (rung.trials > 1)
+  if (rung.trials > 1 && study.chosen().empty()) // who chose it knew
     add("algorithm." + spec.algorithm.name + ".min",
         rung_note(trials, rung, spec.max_steps));
   const auto names = trials.first_differences();

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,7 +54,6 @@ public:
       const auto trial = segments_of(study, [&](const space_leaf& x) {
         return decided[x.path()] = draw(x);
       });
-      trials_.push_back(trial);
       // Of a large space some, others in each combination.
       const auto part = decided.size() / leaves_max + 1;
       std::size_t place = 0;
@@ -68,14 +66,6 @@ public:
   /// Whether anything does so only after the first tenth of the steps.
   [[nodiscard]] bool are_on_the_way() const {
     return share_at(steps_ / 10 + 1) < 1;
-  }
-
-  /// Whether more than half of some trials are a state of their own then.
-  [[nodiscard]] bool tells_apart_at(step_t at) const {
-    std::set<std::uint64_t> states;
-    for (const auto& x : trials_)
-      states.insert(states_at(x, {at}).front());
-    return 2 * states.size() > trials_.size();
   }
 
   /// The share of what is decided that makes a difference to state `at`.
@@ -112,7 +102,6 @@ private:
   }
 
   step_t steps_;
-  std::vector<std::vector<segment>> trials_;
   std::vector<step_t> begins_;
 };
 
@@ -120,6 +109,10 @@ private:
 /// where they are first compared than so many would there on one trainer. It
 /// is as many as `gp` and `tpe` wait for.
 constexpr std::size_t blind_trials = 10;
+
+/// With fewer trials for each trainer little can be learned of those that begin
+/// at once, and a low rung just ends most of them.
+constexpr std::size_t learning_trials = 4;
 
 /// The first step at which a few trainers compare trials: two thirds of what is
 /// decided make a difference by then, and there is a rung above.
@@ -130,14 +123,11 @@ step_t first_rung(const study_spec& study, const effects& x) {
   return result;
 }
 
-/// The same for so many trainers: a rung that is no higher, as long as trials
-/// differ there.
+/// The same for so many trainers: a rung that is no higher.
 /// @param of_few what `first_rung` says
-step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every,
-                     const effects& x) {
+step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every) {
   auto result = of_few;
-  while (result > every && result * trainers > of_few * blind_trials
-         && x.tells_apart_at(result / eta))
+  while (result > every && result * trainers > of_few * blind_trials)
     result /= eta;
   return result;
 }
@@ -171,8 +161,9 @@ automatic_algorithm choose_algorithm(const study_spec& study,
             " step "
               + std::to_string(of_few)
               + ": how trials begin says little of how they end"};
-  const auto first
-    = first_rung_of(trainers, of_few, study.objective.every, some);
+  const auto first = trials >= learning_trials * trainers
+                       ? first_rung_of(trainers, of_few, study.objective.every)
+                       : of_few;
   const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{
     "asha",
