@@ -155,8 +155,8 @@ class Fake(Asking):
         done = self.ask("submit", *files)
         self.assertEqual(done.out, "3\n4\n")
         self.assertEqual(done.err, "".join(
-            f"note: {x}:2:1: grid, as it is a fake\n{x}:1:1: is a fake\n"
-            for x in files))
+            f"note: {x}:2:1: grid, as it is a fake\n"
+            f"warning: {x}:1:1: is a fake\n" for x in files))
 
     def test_submit_and_wait(self):
         done = self.ask("submit", self.write("a.yaml", "study: a\n"), "--wait")

@@ -42,7 +42,7 @@ int submit_to(client& service, const std::vector<study_source>& sources,
     for (const auto& note : done->notes)
       std::cerr << "note: " << note << '\n';
     for (const auto& warning : done->warnings)
-      std::cerr << warning << '\n';
+      std::cerr << "warning: " << warning << '\n';
     std::cout << done->id << std::endl;
     if (!x.wait)
       continue;
