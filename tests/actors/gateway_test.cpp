@@ -197,15 +197,17 @@ TEST_F(GatewayTest, WhatIsChosenForAStudyIsSaidAndHeedsItsTrainers) {
     EXPECT_EQ(answer.getNotes().size(), 1u);
     return std::string{answer.getNotes()[0].cStr()};
   };
-  EXPECT_NE(said().find(R"("min":9.0,"prefer_shared":"ties")"),
-            std::string::npos);
-  for (int i = 1; i < 12; ++i)
+  const std::string of_few = R"("min":9.0,"prefer_shared":"ties")";
+  EXPECT_NE(said().find(of_few), std::string::npos);
+  for (int i = 1; i < 11; ++i)
     node->add_trainer();
   while (me.service.trainersRequest().send().wait(scope).getTrainers().size()
-         < 12)
+         < 11)
     std::this_thread::yield();
   EXPECT_NE(said().find(R"("min":3.0,"prefer_shared":"price")"),
             std::string::npos);
+  node->send_trainer_away();
+  EXPECT_NE(said().find(of_few), std::string::npos);
 }
 
 TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {
