@@ -22,9 +22,11 @@ SHARE = .99
 SEEDS = 20
 
 # A search of a peer that takes longer than these seconds is cut short, and
-# those that take half a minute or more are made with few seeds.
+# those that take a minute or more, by the workers with which they do, are made
+# with few seeds.
 LIMIT = 120
-SLOW = ["Syne Tune ASHABORE", "Syne Tune ASHACQR", "Optuna GP, Hyperband"]
+SLOW = {"Syne Tune ASHABORE": [40], "Syne Tune ASHACQR": [4, 40],
+        "Optuna GP, Hyperband": [4, 40]}
 SLOW_SEEDS = 3
 
 EARLY = "{{asha: {{eta: 3, min: {}{}}}}}"
@@ -89,7 +91,7 @@ def searches(bench, space, workers, seeds):
             script, make_table.DATA / f"{space}.csv",
             make_table.study_file(space), method, workers,
             HOURS[workers] * 3600, 10 if bench.quick else LIMIT,
-            min(seeds, SLOW_SEEDS) if who in SLOW else seeds)
+            min(seeds, SLOW_SEEDS) if workers in SLOW.get(who, []) else seeds)
 
     return {**{who: ours(x) for who, x in OURS.items()},
             **{who: theirs(who, *x) for who, x in PEERS.items()}}
@@ -181,7 +183,9 @@ def run(bench):
         + ", ".join(f"{HOURS[w]} h with {w} workers" for w in HOURS)
         + f", 1 being the best of the table; {seeds} seeds, "
         f"{min(seeds, SLOW_SEEDS)} of "
-        + ", ".join(SLOW) + ". "
+        + ", ".join(f"{who} ({' and '.join(map(str, at))} workers)"
+                    for who, at in SLOW.items())
+        + ". "
         + "; ".join(f"{x}: {TITLES[x]}" for x in TITLES)
         + f". `cut`: a search took more than {LIMIT} s of this machine.",
         table(found)]
