@@ -367,12 +367,8 @@ public:
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
           to.setId(number_of(x.id));
-          auto warnings = to.initWarnings(count(x.warnings.size()));
-          for (capnp::uint i = 0; i < x.warnings.size(); ++i)
-            warnings.set(i, to_text(x.warnings[i]));
-          auto notes = to.initNotes(count(x.notes.size()));
-          for (capnp::uint i = 0; i < x.notes.size(); ++i)
-            notes.set(i, to_text(x.notes[i]));
+          fill(to.initWarnings(count(x.warnings.size())), x.warnings);
+          fill(to.initNotes(count(x.notes.size())), x.notes);
         });
     });
   }

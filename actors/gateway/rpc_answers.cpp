@@ -66,6 +66,12 @@ void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs) {
   }
 }
 
+void fill(capnp::List<capnp::Text>::Builder to,
+          const std::vector<std::string>& xs) {
+  for (capnp::uint i = 0; i < xs.size(); ++i)
+    to.set(i, to_text(xs[i]));
+}
+
 void fill(schema::Event::Builder to, const stored_event& x) {
   to.setId(x.id);
   to.setTime(x.time);

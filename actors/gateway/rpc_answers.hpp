@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <capnp/list.h>
 #include <kj/string.h>
@@ -24,6 +25,8 @@ inline capnp::uint count(std::size_t x) { return static_cast<capnp::uint>(x); }
 void fill(schema::TrialInfo::Builder to, const stored_trial& trial);
 void fill(schema::StudyInfo::Builder to, const live_study_view& x);
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs);
+void fill(capnp::List<capnp::Text>::Builder to,
+          const std::vector<std::string>& xs);
 void fill(schema::Event::Builder to, const stored_event& x);
 void fill(schema::TrainerInfo::Builder to, const trainer_view& x);
 

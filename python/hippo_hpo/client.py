@@ -82,8 +82,8 @@ class Client:
             answer = await session.service.submit(text, name)
             return (int(answer.id), [str(x) for x in answer.warnings],
                     [str(x) for x in answer.notes])
-        number, said, notes = self._line.call(f"submit {name}", submit,
-                                       repeatable=False, patient=True)
+        number, said, notes = self._line.call(
+            f"submit {name}", submit, repeatable=False, patient=True)
         for x in said:
             warnings.warn(x, stacklevel=2)
         for x in notes:

@@ -15,6 +15,7 @@ const std::string schedules
   = "  lr: {multistep: {initial: {uniform: [0.1, 1], points: 5},"
     " milestones: [{choice: [8, 18, 27]}], gamma: {choice: [0.1, 0.2]}}}\n"
     "  momentum: {choice: [0.8, 0.9]}\n";
+
 /// Such schedules, no two of which begin alike.
 const std::string ranges
   = "  lr: {multistep: {initial: {uniform: [0.1, 1]},"

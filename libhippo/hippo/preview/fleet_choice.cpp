@@ -86,8 +86,7 @@ private:
 
   std::size_t add(std::vector<machine_group> groups) {
     fleet_candidate x;
-    for (const auto& group : groups)
-      x.trainers += group.machines * machines_.kinds[group.kind].trainers;
+    x.trainers = trainers_on(machines_, groups);
     x.machines = std::move(groups);
     result_.candidates.push_back(std::move(x));
     runs_.emplace_back();

@@ -54,7 +54,7 @@ const char* to_string(candidate_fate x) noexcept;
 /// Some machines, and what studies would take on them.
 struct fleet_candidate {
   std::vector<machine_group> machines;
-  unsigned trainers = 0; ///< on them
+  std::size_t trainers = 0; ///< on them
   double seconds_bound = 0; ///< about what they take at best
   double cost_bound = 0;
   candidate_fate fate = candidate_fate::simulated;

@@ -125,10 +125,12 @@ step_t first_rung(const study_spec& study, const effects& x) {
 
 /// The same for so many trainers: a rung that is no higher.
 /// @param of_few what `first_rung` says
-step_t first_rung_of(std::size_t trainers, step_t of_few, step_t every) {
+step_t lowered(step_t of_few, step_t every, std::uint64_t trials,
+               std::size_t trainers) {
   auto result = of_few;
-  while (result > every && result * trainers > of_few * blind_trials)
-    result /= eta;
+  if (trials >= learning_trials * trainers)
+    while (result > every && result * trainers > of_few * blind_trials)
+      result /= eta;
   return result;
 }
 
@@ -161,9 +163,8 @@ automatic_algorithm choose_algorithm(const study_spec& study,
             " step "
               + std::to_string(of_few)
               + ": how trials begin says little of how they end"};
-  const auto first = trials >= learning_trials * trainers
-                       ? first_rung_of(trainers, of_few, study.objective.every)
-                       : of_few;
+  const auto first
+    = lowered(of_few, study.objective.every, trials, trainers);
   const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{
     "asha",
