@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"
+#include "hippo/core/name.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/tune/accepted_study.hpp"
@@ -53,8 +54,24 @@ void require_leases(const study_spec& spec, const trial_parameters& trial) {
   require_travels(work, "a lease");
 }
 
+/// Expects that all that has a name has one that survives everything.
+void require_names(const study_spec& spec) {
+  const auto expect = [](const std::optional<std::string>& why) {
+    require(!why, "a name " + why.value_or(""));
+  };
+  expect(refused_study_name(spec.name));
+  for (const auto& x : spec.objective.all().metrics)
+    expect(refused_name(x.metric));
+  for (const auto& x : spec.objective.constraints)
+    expect(refused_name(x.metric));
+  for (const auto& [name, value] : spec.workload.options)
+    expect(refused_name(name));
+  for (const auto& [name, value] : spec.space.sample(0, 0).sequences)
+    expect(refused_name(name));
+}
+
 void require_runs(const study_spec& spec) {
-  (void)spec.space; // what is empty is refused
+  require_names(spec);
   const auto size = spec.space.size();
   for (std::uint64_t i = 0; i < trials_max; ++i) {
     const auto trial

@@ -521,6 +521,8 @@ int run(run_arguments& x) {
   if (!known)
     return exit_bad_input;
   auto how = x.resume.empty() ? new_study() : admission{};
+  if (!x.resume.empty())
+    how.names = name_rules::of_before;
   how.no_prices = x.run.no_prices;
   how.trainers = x.run.trainers.devices.size();
   auto studies = load_studies(*sources, known->catalogue, how);

@@ -15,10 +15,4 @@ std::optional<std::string> refused_text(std::string_view text,
   return {};
 }
 
-std::optional<std::string> refused_name(std::string_view name) {
-  if (name.empty())
-    return "is empty";
-  return refused_text(name, max_name_bytes);
-}
-
 } // namespace hippo

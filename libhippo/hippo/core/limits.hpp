@@ -11,7 +11,8 @@ namespace hippo {
 // keeps to none of this, and so does whatever lets something in that is to
 // travel later: study files, the metrics of a workload.
 
-/// Of a name: a hyper-parameter's, an option's, a metric's, a host's.
+/// Of a name: a hyper-parameter's, an option's, a metric's, a host's. What may
+/// be called so is `name.hpp`.
 inline constexpr std::size_t max_name_bytes = 1024;
 /// Of a word that is a value (a prompt, say), a message, a folder, a workload
 /// key.
@@ -24,8 +25,5 @@ inline constexpr std::size_t max_metrics = 4096;
 /// holds a zero byte, or is not valid UTF-8. @returns nothing if it can
 std::optional<std::string> refused_text(std::string_view text,
                                         std::size_t bytes_max);
-
-/// The same of a name, which must not be empty either.
-std::optional<std::string> refused_name(std::string_view name);
 
 } // namespace hippo

@@ -15,6 +15,7 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include "hippo/core/name.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/process/descriptor.hpp"
@@ -38,19 +39,8 @@ constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 void check_metrics(const metrics& x) {
   if (x.empty())
     throw std::runtime_error("the workload has measured nothing");
-  if (x.size() > max_metrics)
-    throw std::runtime_error("the workload has measured "
-                             + std::to_string(x.size()) + " metrics, more than "
-                             + std::to_string(max_metrics));
-  for (const auto& [name, value] : x) {
-    if (name.empty() || name.size() > max_name_bytes)
-      throw std::runtime_error("a metric's name has 1 to "
-                               + std::to_string(max_name_bytes)
-                               + " bytes, not " + std::to_string(name.size()));
-    if (to_utf8(name) != name)
-      throw std::runtime_error("the metric's name '" + to_utf8(name)
-                               + "' is no text");
-  }
+  if (const auto why = refused_metrics(x))
+    throw std::runtime_error("the workload has measured " + *why);
 }
 
 /// One request and the answer to it.

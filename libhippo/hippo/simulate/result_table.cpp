@@ -209,7 +209,7 @@ private:
       measured[x.at].emplace(x.name, *value);
     }
     auto trial = read_parameters(values.empty() ? "{}" : values, steps_,
-                                 *workload_);
+                                 *workload_, name_rules::of_before);
     if (!trial) {
       tell(line.number, trial.failure().message);
       return;

@@ -150,8 +150,8 @@ private:
 /// they come to is counted.
 class converter {
 public:
-  converter(const event_list& list, diagnostics& notes)
-    : list_(&list), notes_(&notes) {}
+  converter(const event_list& list, diagnostics& notes, name_rules rules)
+    : list_(&list), notes_(&notes), rules_(rules) {}
 
   document convert() {
     std::size_t at = 0;
@@ -222,7 +222,7 @@ private:
         continue;
       }
       ++at;
-      if (const auto why = refused_text(key.text, max_name_bytes)) {
+      if (const auto why = refused_name(key.text, rules_)) {
         refuse(key.where, result.path, "a key " + *why);
         skip(at);
         continue;
@@ -287,6 +287,7 @@ private:
 
   const event_list* list_;
   diagnostics* notes_;
+  name_rules rules_;
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
   bool full_ = false;
@@ -336,7 +337,8 @@ std::string document::found() const {
 
 std::optional<document> read_document(const std::string& text,
                                       diagnostics& notes,
-                                      const std::string& what) {
+                                      const std::string& what,
+                                      name_rules rules) {
   if (text.size() > document_bytes_max) {
     notes.error(mark{}, "", "is larger than 1 MiB");
     return {};
@@ -358,7 +360,7 @@ std::optional<document> read_document(const std::string& text,
       notes.error(mark{}, "", "must be a map that describes a " + what);
       return {};
     }
-    return converter{list, notes}.convert();
+    return converter{list, notes, rules}.convert();
   } catch (const found_wrong& x) {
     notes.error(x.where, "", x.message);
   } catch (const YAML::Exception& e) {

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "hippo/core/name.hpp"
 #include "hippo/space/mark.hpp"
 
 namespace hippo {
@@ -26,8 +27,8 @@ inline constexpr std::size_t document_spelt_bytes_max = 4 << 20;
 inline constexpr int document_depth_max = 64;
 
 /// A value of a YAML document, with its position and path. Aliases are spelt
-/// out, no map holds a key twice, and every text and key can travel to trainers
-/// (`core/limits.hpp`).
+/// out, no map holds a key twice, every text can travel to trainers
+/// (`core/limits.hpp`), and every key is a name (`core/name.hpp`).
 struct document {
   struct entry;
   enum class kind { nothing, leaf, list, map };
@@ -61,10 +62,12 @@ struct document::entry {
 
 /// Parses a text that holds one YAML document, a map.
 /// @param what the document describes, for messages
+/// @param rules by which its keys are judged
 /// @returns nothing, or part of it, where the text is no such document; what is
 ///          wrong is noted in `notes`
 std::optional<document> read_document(const std::string& text,
                                       diagnostics& notes,
-                                      const std::string& what = "study");
+                                      const std::string& what = "study",
+                                      name_rules rules = name_rules::today);
 
 } // namespace hippo

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hippo/core/limits.hpp"
+#include "hippo/core/name.hpp"
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/span_text.hpp"
@@ -26,21 +27,14 @@ namespace {
 
 using kind = document::kind;
 
-/// The most characters of a study's name.
-constexpr std::size_t name_length_max = 100;
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-         || (c >= '0' && c <= '9');
-}
-
 class study_reader : value_reader {
 public:
   /// @param code that has come with the study
   study_reader(const document& root, const study_code& code, diagnostics& notes,
-               const std::vector<workload_descriptor>& workloads)
+               const std::vector<workload_descriptor>& workloads,
+               name_rules rules)
     : value_reader(notes), root_(&root), code_(&code), notes_(&notes),
-      workloads_(&workloads) {}
+      workloads_(&workloads), rules_(rules) {}
 
   study_spec read() {
     study_.file = notes_->file();
@@ -91,16 +85,8 @@ private:
     const auto name = word(*x);
     if (!name)
       return;
-    const bool good =
-      name->size() <= name_length_max && is_letter_or_digit(name->front())
-      && std::all_of(name->begin(), name->end(), [](char c) {
-           return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
-         });
-    if (!good)
-      notes_->error(*x, "must be at most " + std::to_string(name_length_max)
-                          + " letters, digits, '-', '_' and '.', the first a "
-                            "letter or digit, found "
-                          + x->found());
+    if (const auto why = refused_study_name(*name, rules_))
+      notes_->error(*x, *why + ", found " + x->found());
     study_.name = *name;
   }
 
@@ -173,7 +159,7 @@ private:
                     const scalar& value) {
     const auto* word = std::get_if<std::string>(&value);
     const auto* number = std::get_if<double>(&value);
-    if (const auto why = refused_name(name))
+    if (const auto why = refused_name(name, rules_))
       notes_->error(x, "the name of its option '" + excerpt(name) + "' "
                          + *why);
     else if (const auto bad = word != nullptr
@@ -356,7 +342,7 @@ private:
     if (!name)
       return;
     goal.metric = *name;
-    if (const auto why = refused_name(*name))
+    if (const auto why = refused_name(*name, rules_))
       notes_->error(x, *why);
     if (const auto* metric = find_metric(x, *name))
       goal.direction = metric->better;
@@ -398,7 +384,11 @@ private:
   }
 
   void read_constraint(const document& x, const std::string& text) {
-    const auto at = std::min(text.find("<="), text.find(">="));
+    // The last one: a metric may hold such a sign, a number does not.
+    const auto below = text.rfind("<="), above = text.rfind(">=");
+    const auto at = below == text.npos   ? above
+                    : above == text.npos ? below
+                                         : std::max(below, above);
     const auto trimmed = [](const std::string& part) {
       const auto begin = part.find_first_not_of(' ');
       const auto end = part.find_last_not_of(' ');
@@ -414,7 +404,7 @@ private:
       return;
     }
     result.is_at_most = text[at] == '<';
-    if (const auto why = refused_name(result.metric))
+    if (const auto why = refused_name(result.metric, rules_))
       notes_->error(x, *why);
     find_metric(x, result.metric);
     auto number = x;
@@ -533,6 +523,7 @@ private:
   const study_code* code_;
   diagnostics* notes_;
   const std::vector<workload_descriptor>* workloads_;
+  name_rules rules_;
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
@@ -567,7 +558,8 @@ expected<std::string> read_study_text(const std::string& path) {
 }
 
 study_file read_study(const std::string& text, const std::string& name,
-                      const std::vector<workload_descriptor>& workloads) {
+                      const std::vector<workload_descriptor>& workloads,
+                      name_rules rules) {
   study_file result;
   diagnostics notes{name, result};
   const auto parts = split(text);
@@ -581,8 +573,8 @@ study_file read_study(const std::string& text, const std::string& name,
     else
       code = std::move(*read);
   }
-  if (const auto root = read_document(parts.study, notes)) {
-    auto study = study_reader{*root, code, notes, workloads}.read();
+  if (const auto root = read_document(parts.study, notes, "study", rules)) {
+    auto study = study_reader{*root, code, notes, workloads, rules}.read();
     if (is_own_workload(study.workload.name))
       study.code = files_to_json(code);
     else if (!parts.code.empty())
@@ -595,11 +587,11 @@ study_file read_study(const std::string& text, const std::string& name,
 
 expected<trial_parameters>
 read_parameters(const std::string& text, step_t max_steps,
-                const workload_descriptor& workload) {
+                const workload_descriptor& workload, name_rules rules) {
   study_file found;
   diagnostics notes{"", found};
   std::optional<search_space> space;
-  if (const auto root = read_document(text, notes, "trial"))
+  if (const auto root = read_document(text, notes, "trial", rules))
     space = search_space{read_space(
       *root, max_steps, workload.open ? nullptr : &workload, notes)};
   std::string why;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/name.hpp"
 #include "hippo/pareto/goals.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
@@ -218,10 +219,13 @@ expected<std::string> read_study_text(const std::string& path);
 
 /// Reads the hyper-parameters of one trial: a map (YAML or JSON) such as a
 /// `space` with nothing left to choose.
+/// @param rules by which their names are judged
 /// @returns them, or `errc::invalid_argument` with all that is wrong
 expected<trial_parameters> read_parameters(const std::string& text,
                                            step_t max_steps,
-                                           const workload_descriptor& workload);
+                                           const workload_descriptor& workload,
+                                           name_rules rules
+                                           = name_rules::today);
 
 /// Reads and checks the text of a study file, perhaps with the code that it
 /// brings (`study_text`). Every error that can be told
@@ -229,7 +233,9 @@ expected<trial_parameters> read_parameters(const std::string& text,
 /// @param name stands for the file in messages
 /// @param workloads what may be trained; gives hyper-parameters and options
 ///                  their defaults and limits
+/// @param rules by which names in it are judged
 study_file read_study(const std::string& text, const std::string& name,
-                      const std::vector<workload_descriptor>& workloads);
+                      const std::vector<workload_descriptor>& workloads,
+                      name_rules rules = name_rules::today);
 
 } // namespace hippo

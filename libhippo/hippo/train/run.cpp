@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "hippo/core/limits.hpp"
+#include "hippo/core/name.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/train/stop_queue.hpp"
@@ -311,18 +311,11 @@ private:
 
   /// Whether what was measured can be told.
   std::optional<error> check_names() {
-    std::string why;
-    if (next_.values.size() > max_metrics)
-      why = std::to_string(next_.values.size()) + " metrics, of which "
-            + std::to_string(max_metrics) + " are allowed";
-    for (const auto& [name, value] : next_.values)
-      if (const auto refused = refused_name(name))
-        why = "a metric whose name " + *refused + ": '" + excerpt(to_utf8(name))
-              + "'";
-    if (why.empty())
+    const auto why = refused_metrics(next_.values);
+    if (!why)
       return {};
     next_.values.clear();
-    return error{errc::training_failed, "the workload measured " + why};
+    return error{errc::training_failed, "the workload measured " + *why};
   }
 
   /// Returns the present state, whether or not there is room for a copy of it.

@@ -65,7 +65,8 @@ std::optional<error> accepted_study::restore(const std::string& chosen) {
 study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
                             admission how) {
-  auto read = read_study(text, name, workloads);
+  auto read = read_study(text, name, workloads,
+                         how.chosen ? name_rules::of_before : how.names);
   study_admission result{std::nullopt, std::move(read.errors),
                          std::move(read.warnings), {}};
   if (read.draft) {

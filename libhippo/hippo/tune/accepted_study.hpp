@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/name.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/study.hpp"
 
@@ -18,6 +19,9 @@ struct admission {
   bool has_clients = false; ///< whether clients can decide for it
   /// Of one that was let in before: what `accepted_study::chosen` said then.
   std::optional<std::string> chosen{};
+  /// By which names are judged. Of one that was let in before, whatever this
+  /// says, they are those of before.
+  name_rules names = name_rules::today;
   /// In seconds since 1970; a deadline that is over by then is refused.
   /// Nothing: none is.
   std::optional<double> now{};
