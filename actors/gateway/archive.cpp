@@ -179,9 +179,13 @@ expected<std::vector<study_view>> archive::list() {
     return studies.failure();
   std::vector<study_view> result;
   for (auto& x : *studies) {
-    auto view = view_of(std::move(x));
-    if (!view)
-      return view.failure();
+    auto view = view_of(x);
+    if (!view) { // what is damaged of one hides no other
+      view = study_view{};
+      view->study = std::move(x);
+      if (view->study.reason.empty())
+        view->study.reason = view.failure().message;
+    }
     result.push_back(std::move(*view));
   }
   return result;
@@ -279,6 +283,12 @@ archive::weights(study_id study, trial_no trial, step_t step,
   const auto plan = store_->load_plan(key);
   if (!plan)
     return plan.failure();
+  if (std::ranges::any_of(plan->nodes, [&](const stored_node& x) {
+        return x.is_lost && x.id == **last;
+      }))
+    return {errc::io_failed,
+            "what is stored of the training of trial " + std::to_string(trial)
+              + " is damaged: its weights cannot be told"};
   auto result = make_weights_recipe(
     *plan, **last, step, std::move(spec->workload), std::move(spec->code),
     [&](const checkpoint& x) {

@@ -47,6 +47,32 @@ public:
   bool shouldClose() override { return true; }
 };
 
+/// Answers the first request of a connection, and none that is sent after it.
+class first_request final : public kj::HttpService {
+public:
+  explicit first_request(kj::HttpService& answers) : answers_(answers) {}
+
+  kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
+                            const kj::HttpHeaders& headers,
+                            kj::AsyncInputStream& body,
+                            Response& response) override {
+    if (std::exchange(is_taken_, true))
+      return KJ_EXCEPTION(DISCONNECTED, "a connection has one request");
+    return answers_.request(method, url, headers, body, response);
+  }
+
+private:
+  kj::HttpService& answers_;
+  bool is_taken_ = false;
+};
+
+/// Makes what of each connection takes one request.
+kj::HttpServer::HttpServiceFactory one_request_to(kj::HttpService& answers) {
+  return [&answers](kj::AsyncIoStream&) -> kj::Own<kj::HttpService> {
+    return kj::heap<first_request>(answers);
+  };
+}
+
 void set(kj::AsyncIoStream& stream, int level, int option, int value) {
   stream.setsockopt(level, option, &value, sizeof(value));
 }
@@ -252,9 +278,11 @@ private:
                                  {figures, std::move(door)});
     refusal_ = make_closed_http_service(*headers_.table);
     http_server_
-      = kj::heap<kj::HttpServer>(timer_, *headers_.table, *service_, settings);
+      = kj::heap<kj::HttpServer>(timer_, *headers_.table,
+                                 one_request_to(*service_), settings);
     http_refuser_
-      = kj::heap<kj::HttpServer>(timer_, *headers_.table, *refusal_, settings);
+      = kj::heap<kj::HttpServer>(timer_, *headers_.table,
+                                 one_request_to(*refusal_), settings);
     if (!options_.people)
       return;
     http_door::options people;
@@ -262,8 +290,9 @@ private:
     people.is_secure = options_.people->make_authenticator != nullptr;
     people_service_ = make_http_service(*queries_, headers_, answers_,
                                         {figures, std::move(people)});
-    people_server_ = kj::heap<kj::HttpServer>(timer_, *headers_.table,
-                                              *people_service_, settings);
+    people_server_
+      = kj::heap<kj::HttpServer>(timer_, *headers_.table,
+                                 one_request_to(*people_service_), settings);
   }
 
   /// Begins to listen to those who have tokens.

@@ -18,7 +18,7 @@
 #include "gateway/kept_answers.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/metrics.hpp"
-#include "gateway/web_files.hpp"
+#include "gateway/page_files.hpp"
 
 namespace hippo {
 
@@ -53,32 +53,6 @@ constexpr auto content_policy
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-const char* type_of_file(std::string_view name) {
-  if (name.ends_with(".html"))
-    return "text/html; charset=utf-8";
-  if (name.ends_with(".js"))
-    return "text/javascript; charset=utf-8";
-  if (name.ends_with(".css"))
-    return "text/css; charset=utf-8";
-  return "image/svg+xml";
-}
-
-/// Returns the files of the page by their names.
-const std::map<std::string, reply, std::less<>>& packed_files() {
-  static const auto all = [] {
-    std::map<std::string, reply, std::less<>> result;
-    for (const auto& x : web_files())
-      result.emplace(x.name,
-                     reply{200,
-                           {},
-                           type_of_file(x.name),
-                           std::make_shared<const packed_body>(
-                             pack_body(std::string{x.bytes}))});
-    return result;
-  }();
-  return all;
-}
-
 json shown_asker(const http_door::verdict& x) {
   return {{"role", to_string(x.role)},
           {"name", x.who ? json(x.who->name) : json(nullptr)}};
@@ -103,29 +77,36 @@ public:
                             const kj::HttpHeaders& asked_with,
                             kj::AsyncInputStream& body,
                             Response& response) override {
-    auto asked = read_http_target({url.begin(), url.size()});
+    auto read = read_http_target({url.begin(), url.size()});
+    if (!read)
+      return send(response, failure(to_exception(read.failure())),
+                  kj::HttpHeaders{headers_});
+    auto& asked = *read;
     if (method == kj::HttpMethod::GET && asked.path.empty()
         && door_.asks_for_tokens() && asked.query.contains("token"))
       return welcome(response, asked.query.at("token"));
+    // Of a HEAD kj sends everything but the body.
+    const bool looks
+      = method == kj::HttpMethod::GET || method == kj::HttpMethod::HEAD;
     const auto said = [&](kj::HttpHeaderId id) {
       return header(asked_with, id);
     };
     const auto verdict = door_.judge(
       {said(kj::HttpHeaderId::HOST), said(names_.origin), said(names_.cookie),
        said(names_.authorization), said(names_.page),
-       said(kj::HttpHeaderId::CONTENT_TYPE), method != kj::HttpMethod::GET});
+       said(kj::HttpHeaderId::CONTENT_TYPE), !looks});
     // Files of the page hold nothing, and say that a token is needed.
     if (verdict.status != 200
-        && (verdict.status != 401 || !is_open(method, asked)))
+        && (verdict.status != 401 || !(looks && is_open(asked))))
       return send(response, failure(verdict.status, verdict.why),
                   kj::HttpHeaders{headers_});
     if (method == kj::HttpMethod::POST)
       return change(std::move(asked), body, response);
-    if (method != kj::HttpMethod::GET) {
+    if (!looks) {
       kj::HttpHeaders headers{headers_};
-      headers.add("Allow", "GET, POST");
+      headers.add("Allow", "GET, HEAD, POST");
       return send(response,
-                  failure(405, "only GET and POST are answered here"),
+                  failure(405, "only GET, HEAD and POST are answered here"),
                   kj::mv(headers));
     }
     if (asked.path == std::vector<std::string>{"api", "me"})
@@ -133,7 +114,8 @@ public:
                   kj::HttpHeaders{headers_});
     const auto heard = news_in(header(asked_with, names_.news));
     if (asked.path == std::vector<std::string>{"api", "stream"})
-      return stream(response, news_in(header(asked_with, names_.last_event)));
+      return stream(response, method == kj::HttpMethod::HEAD,
+                    news_in(header(asked_with, names_.last_event)));
     const bool compress
       = takes_gzip(header(asked_with, names_.accept_encoding));
     const auto known = header(asked_with, names_.if_none_match);
@@ -152,13 +134,12 @@ public:
   }
 
 private:
-  /// Whether somebody may have this who has no token.
-  static bool is_open(kj::HttpMethod method, const http_target& x) {
-    return method == kj::HttpMethod::GET
-           && (x.path.empty()
-               || (x.path.size() == 1
-                   && (x.path[0] == "healthz"
-                       || packed_files().contains(x.path[0]))));
+  /// Whether somebody may look at this who has no token.
+  static bool is_open(const http_target& x) {
+    return x.path.empty()
+           || (x.path.size() == 1
+               && (x.path[0] == "healthz"
+                   || packed_files().contains(x.path[0])));
   }
 
   /// Lets a browser in that has come with a link: it gets a cookie, and an
@@ -256,13 +237,16 @@ private:
 
   /// Tells a page whenever something was stored, for as long as it listens:
   /// server-sent events, whose ids name what is stored.
+  /// @param is_head whether nothing but how it begins is asked for
   /// @param heard what it knows of already
-  kj::Promise<void> stream(Response& response,
+  kj::Promise<void> stream(Response& response, bool is_head,
                            std::optional<std::uint64_t> heard) {
     kj::HttpHeaders headers{headers_};
     headers.set(kj::HttpHeaderId::CONTENT_TYPE, stream_type);
     headers.add("Cache-Control", "no-store");
     auto out = response.send(200, "OK", headers);
+    if (is_head)
+      return kj::READY_NOW;
     auto& to = *out;
     auto told = heard ? to.write(hello.begin(), hello.size())
                           .then([=, this, &to] {

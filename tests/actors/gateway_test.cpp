@@ -900,8 +900,94 @@ TEST_F(HttpTest, RefusesWhatItDoesNotKnow) {
   const auto put = http("PUT /api/studies HTTP/1.1\r\nHost: localhost\r\n"
                         + page_headers + "Content-Length: 0\r\n\r\n");
   EXPECT_TRUE(body_of(put, 405).contains("error"));
-  EXPECT_NE(put.find("Allow: GET, POST"), std::string::npos);
+  EXPECT_NE(put.find("Allow: GET, HEAD, POST"), std::string::npos);
   EXPECT_TRUE(body_of(http("rubbish\r\n\r\n"), 501).contains("error"));
+}
+
+TEST_F(HttpTest, HeadIsAnsweredAsGetWithoutTheBody) {
+  open();
+  const auto head_of = [](const std::string& answer) {
+    return answer.substr(0, answer.find("\r\n\r\n") + 4);
+  };
+  for (const std::string path :
+       {"/", "/healthz", "/api/studies", "/api/studies/9", "/api/studies?x=1",
+        "/api/me", "/nothing"}) {
+    const auto answer = http("HEAD " + path
+                             + " HTTP/1.1\r\nHost: localhost\r\n"
+                               "Connection: close\r\n\r\n");
+    EXPECT_EQ(answer, head_of(get(path))) << path;
+  }
+  const auto stream = http("HEAD /api/stream HTTP/1.1\r\nHost: localhost\r\n"
+                           "Connection: close\r\n\r\n");
+  EXPECT_TRUE(stream.starts_with("HTTP/1.1 200")) << stream;
+  EXPECT_EQ(stream, head_of(stream));
+}
+
+TEST_F(HttpTest, WhatIsAskedForIsDecodedOnce) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  const auto studies = body_of(get("/api/studies"), 200);
+  EXPECT_EQ(body_of(get("/api/studies/gri%64"), 200), studies[0]);
+  EXPECT_EQ(body_of(get("/api/studies/1/curves?%6Detric=su%6D"), 200),
+            body_of(get("/api/studies/1/curves?metric=sum"), 200));
+  const std::string why
+    = body_of(get("/api/studies/1/curves?metric=a%20b+c"), 400).at("error");
+  EXPECT_NE(why.find("'a b c'"), std::string::npos) << why;
+  for (const auto* path : {"/api/studies/%", "/api/studies/1/curves?metric=%f",
+                           "/%00", "/api/studies?a=1&a=2"})
+    EXPECT_TRUE(body_of(get(path), 400).contains("error")) << path;
+}
+
+TEST_F(HttpTest, WhatIsBeyondTheEndIsNoBeginning) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  for (const std::string far : {"9223372036854775807", "9223372036854775808",
+                                "18446744073709551615"}) {
+    EXPECT_EQ(body_of(get("/api/studies/1/trials?first=" + far), 200),
+              json::array());
+    const auto events
+      = body_of(get("/api/studies/1/events?after=" + far), 200);
+    EXPECT_EQ(events.at("events"), json::array());
+    EXPECT_EQ(std::to_string(events.at("next").get<std::uint64_t>()), far);
+    for (const auto* metric : {"", "&metric=sum"})
+      EXPECT_EQ(body_of(get("/api/studies/1/curves?after=" + far + metric), 200)
+                  .at("trial"),
+                json::array());
+    EXPECT_EQ(
+      body_of(get("/api/studies/1/output?trial=0&from=" + far), 200).at("text"),
+      "");
+    EXPECT_EQ(body_of(get("/api/studies/1/events?trial=" + far), 200)
+                .at("events"),
+              json::array());
+  }
+  EXPECT_TRUE(body_of(get("/api/studies/1/trials?first=18446744073709551616"),
+                      400)
+                .contains("error"));
+}
+
+TEST_F(HttpTest, AConnectionHasOneRequest) {
+  open();
+  const std::string one = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  std::string all;
+  for (int i = 0; i < 100; ++i)
+    all += one;
+  const auto answers = http(all);
+  EXPECT_TRUE(answers.starts_with("HTTP/1.1 200")) << answers;
+  EXPECT_EQ(answers.find("HTTP/1.1", 1), std::string::npos) << answers;
+}
+
+TEST_F(HttpTest, HeadersAreAsLongAsIsSaid) {
+  open();
+  const auto asked_with = [&](std::size_t bytes) {
+    return http("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: "
+                "close\r\nX-Long: "
+                + std::string(bytes, 'x') + "\r\n\r\n");
+  };
+  EXPECT_TRUE(asked_with(60 << 10).starts_with("HTTP/1.1 200"));
+  EXPECT_EQ(asked_with(130 << 10).find("HTTP/1.1 200"), std::string::npos);
+  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
 }
 
 TEST_F(HttpTest, OneConnectionTooManyIsTold) {

@@ -1,5 +1,8 @@
 #include "hippo/store/sqlite.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include <sqlite3.h>
 
 namespace hippo {
@@ -31,6 +34,11 @@ sql_statement& sql_statement::bind(int parameter, std::uint64_t value) {
   sqlite3_bind_int64(handle_.get(), parameter,
                      static_cast<sqlite3_int64>(value));
   return *this;
+}
+
+sql_statement& sql_statement::bind_bound(int parameter, std::uint64_t value) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  return bind(parameter, std::min(value, most));
 }
 
 sql_statement& sql_statement::bind_real(int parameter, double value) {

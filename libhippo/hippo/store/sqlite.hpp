@@ -26,6 +26,9 @@ public:
   sql_statement& bind(int parameter, Id value) {
     return bind(parameter, number_of(value));
   }
+  /// Binds what rows are compared with, or counted by: what no INTEGER of
+  /// SQLite holds is more than any of them.
+  sql_statement& bind_bound(int parameter, std::uint64_t value);
   sql_statement& bind_real(int parameter, double value); ///< NaN is NULL
   sql_statement& bind_null(int parameter);
   sql_statement& bind_text(int parameter, std::string_view value);
