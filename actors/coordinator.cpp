@@ -153,7 +153,8 @@ coordinator_status status_of(const coordinator_state& st) {
   coordinator_status result;
   for (const auto& [id, x] : st.studies)
     result.studies.push_back(
-      {id, x.name, x.workload_key, x.handle, x.no, x.ended});
+      {id, x.name, x.workload_key, x.handle, x.no.value_or(study_no{}),
+       x.ended});
   for (const auto& [key, x] : st.mergers)
     result.mergers.push_back({key, x.handle});
   result.memory_bytes_max = st.options.memory_bytes_max;

@@ -62,7 +62,8 @@ struct coordinator_state {
     std::string name;
     std::string workload_key;
     study_actor handle;
-    study_no no{}; ///< its merger's number of it
+    /// Its merger's number of it, once it has one.
+    std::optional<study_no> no{};
     bool ended = false;
     std::shared_ptr<const accepted_study> study{}; ///< to start it again
     bool restarting = false; ///< it ends, and is submitted again then

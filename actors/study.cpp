@@ -141,6 +141,8 @@ study_actor::behavior_type study(study_self self, study_options options,
       perform(self, self->state.core->spent(what, now(self)));
     },
     [self](start_atom) -> caf::result<study_no> {
+      if (const auto& why = self->state.core->damage())
+        return to_caf_error(*why);
       auto promise = self->make_response_promise<study_no>();
       self
         ->request(self->state.merger, register_timeout, register_atom::value,

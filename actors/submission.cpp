@@ -49,6 +49,15 @@ expected<checkpoint> leave_code(const std::string& folder,
   return write_checkpoint(folder, code_file_name, code);
 }
 
+/// Says what of a plan cannot be read.
+void tell_damage(const std::string& key, const stored_plan& part) {
+  for (const auto& what : part.damage)
+    spdlog::error("coordinator: of {} is damaged, and left out: {}", key, what);
+  if (part.damages > part.damage.size())
+    spdlog::error("coordinator: of {} {} more are damaged, and left out", key,
+                  part.damages - part.damage.size());
+}
+
 expected<merger_options> options_for(coordinator_state& st,
                                      const study_spec& study) {
   const auto& workload = study.workload;
@@ -89,8 +98,10 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!code)
     return code.failure();
   result.code = std::move(*code);
-  auto stored = st.options.known->load_plan(
-    key, [&](stored_plan part) { result.kept->restore(std::move(part)); });
+  auto stored = st.options.known->load_plan(key, [&](stored_plan part) {
+    tell_damage(key, part);
+    result.kept->restore(std::move(part));
+  });
   if (!stored)
     return stored.failure();
   auto own_times = st.options.known->load_timings(key);
@@ -157,6 +168,22 @@ double seconds_now() {
     .count();
 }
 
+/// Lets go of a study that cannot repeat what it received.
+void give_up_damaged(coordinator_self self, study_id id,
+                     const caf::error& why) {
+  const auto handle = self->state.studies.at(id).handle;
+  const auto& context = why.context();
+  stored_study known;
+  known.id = id;
+  known.name = self->state.studies.at(id).name;
+  fail_study(self, std::move(known),
+             "what is stored of it is damaged: "
+               + (context.match_elements<std::string>()
+                    ? context.get_as<std::string>(0)
+                    : self->system().render(why)));
+  self->send_exit(handle, caf::exit_reason::user_shutdown);
+}
+
 void start(coordinator_self self, study_submission x,
            submission_promise promise) {
   auto& st = self->state;
@@ -211,9 +238,11 @@ void start(coordinator_self self, study_submission x,
           [self, promise, id](caf::error& err) mutable {
             // If its actor has died, that is heard of in another way.
             auto& studies = self->state.studies;
-            if (const auto i = studies.find(id);
-                err == caf::sec::request_timeout && i != studies.end())
+            const auto i = studies.find(id);
+            if (i != studies.end() && err == caf::sec::request_timeout)
               self->send_exit(i->second.handle, caf::exit_reason::kill);
+            else if (i != studies.end() && err == errc::malformed_message)
+              give_up_damaged(self, id, err);
             promise.deliver(std::move(err));
           });
 }
@@ -253,8 +282,15 @@ void submit(coordinator_self self, study_submission x,
     stored.algorithm = x.study->chosen();
     stored.submitted = seconds_now();
     records.emplace_back(study_saved{stored});
-  } else if (x.stored->submitted > 0) {
-    x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);
+  } else {
+    if (x.stored->submitted > 0)
+      x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);
+    // The text says them; the row may be damaged.
+    const auto before = *x.stored;
+    x.stored->metric = spec.objective.metric;
+    x.stored->direction = spec.objective.direction;
+    if (*x.stored != before)
+      records.emplace_back(study_saved{*x.stored});
   }
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.

@@ -57,9 +57,8 @@ void forget(coordinator_self self, study_id id) {
     return;
   --merger->second.live_studies;
   merger->second.idle_since = self->clock().now();
-  if (!merger->second.retiring)
-    self->send(merger->second.handle, pause_atom::value, entry.mapped().no,
-               true);
+  if (const auto no = entry.mapped().no; no && !merger->second.retiring)
+    self->send(merger->second.handle, pause_atom::value, *no, true);
 }
 
 /// What is known of a study without the store.

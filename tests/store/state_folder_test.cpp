@@ -57,7 +57,7 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
          {node_added{key, node(1)}, node_added{key, node(2, 1)},
           node_added{"other", node(1)}, node_added{key, tagged},
           result_added{key, {node_id{2}, 20, {{"acc", 0.5}}, "cpu avx2"}},
-          result_added{key, {root_node, 0, {}, "gpu"}},
+          result_added{key, {root_node, 0, {{"acc", 0.25}}, "gpu"}},
           checkpoint_added{key, {node_id{2}, 20, file}}});
   auto folder = open();
   const auto plan = load(*folder);
@@ -65,7 +65,7 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   ASSERT_EQ(plan.results.size(), 2u);
   EXPECT_EQ(plan.results[0].node, root_node);
   EXPECT_EQ(plan.results[0].device, "gpu");
-  EXPECT_TRUE(plan.results[0].values.empty());
+  EXPECT_EQ(plan.results[0].values, (metrics{{"acc", 0.25}}));
   EXPECT_EQ(plan.results[1].node, node_id{2});
   EXPECT_EQ(plan.results[1].step, 20u);
   EXPECT_EQ(plan.results[1].device, "cpu avx2");
@@ -85,15 +85,16 @@ TEST_F(StateFolderTest, ALongPlanIsReadInPartsThatAreTheWhole) {
     records.emplace_back(node_added{key, node(id, id / 2)});
     if (id % 3 == 0)
       records.emplace_back(result_added{
-        key, {node_id{id}, 5, {{"acc", static_cast<double>(id)}}, "cpu"}});
+        key,
+        {node_id{id}, 10 * id + 5, {{"acc", static_cast<double>(id)}}, "cpu"}});
     if (id % 5 == 0)
       records.emplace_back(
-        checkpoint_added{key, {node_id{id}, 5, {"file", id, 1}}});
+        checkpoint_added{key, {node_id{id}, 10 * id + 5, {"file", id, 1}}});
   }
   commit(*folder, records);
   folder.reset();
   run_sql("INSERT INTO events (study, time, kind, trial, step, node, workload)"
-          " SELECT 1, 0, 'measured', 0, 5, node, workload FROM nodes"
+          " SELECT 1, 0, 'measured', 0, step, node, workload FROM results"
           " WHERE node % 7 = 0");
   folder = open();
   const auto whole = load(*folder);
@@ -127,22 +128,34 @@ TEST_F(StateFolderTest, ALongPlanIsReadInPartsThatAreTheWhole) {
   EXPECT_EQ(sum.checkpoints, whole.checkpoints);
   EXPECT_EQ(sum.checkpoints.size(), nodes / 5);
   EXPECT_EQ(sum.delivered, whole.delivered);
-  EXPECT_EQ(sum.delivered.size(), nodes / 7 + 1);
+  EXPECT_EQ(sum.delivered.size(), nodes / 21 + 1);
   ASSERT_EQ(sum.results.size(), nodes / 3 + 1);
   for (std::size_t i = 0; i < sum.results.size(); ++i) {
     EXPECT_EQ(sum.results[i].node, node_id{3 * i});
     EXPECT_EQ(sum.results[i].values, whole.results[i].values);
   }
-  // One that is gone is missed, whatever part it is in.
+  // One that is gone is missed, whatever part it is in, and so is what is below
+  // it; the rest stays.
   folder.reset();
-  for (const auto id : {4096, 4097, 9'000}) {
-    run_sql("UPDATE nodes SET node = 100000 WHERE node = "
+  for (const std::uint64_t id : {2047, 4096, 4097, 9'000}) {
+    run_sql("UPDATE nodes SET node = 10000000 WHERE node = "
             + std::to_string(id));
     const auto plan = open()->load_plan(key);
-    ASSERT_FALSE(plan) << id;
-    EXPECT_NE(plan.failure().message.find("damaged"), std::string::npos);
+    ASSERT_TRUE(plan) << id;
+    EXPECT_GT(plan->damages, 0u);
+    EXPECT_FALSE(plan->damage.empty());
+    ASSERT_EQ(plan->nodes.size(), nodes);
+    const auto is_below = [&](std::uint64_t x) {
+      while (x > id)
+        x /= 2;
+      return x == id;
+    };
+    for (std::uint64_t x = 1; x <= nodes; ++x)
+      EXPECT_EQ(plan->nodes[x - 1].is_lost, is_below(x)) << x;
+    for (const auto& x : plan->checkpoints)
+      EXPECT_FALSE(is_below(number_of(x.node)));
     run_sql("UPDATE nodes SET node = " + std::to_string(id)
-            + " WHERE node = 100000");
+            + " WHERE node = 10000000");
   }
 }
 
@@ -873,19 +886,103 @@ TEST_F(StateFolderTest, DamagedPagesAreErrorsNotCrashes) {
   EXPECT_GT(refused, 10);
 }
 
-TEST_F(StateFolderTest, DamagedRowsAreErrors) {
+TEST_F(StateFolderTest, DamagedRowsAreLeftOutAndTold) {
   commit(*open(), {node_added{key, node(1)},
                    result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}}});
-  for (const auto* sql : {"UPDATE results SET node = 2",
-                          "UPDATE nodes SET parent = 7 WHERE node = 1",
-                          "UPDATE nodes SET configuration = x'0000'"}) {
+  const std::pair<const char*, const char*> all[] = {
+    {"UPDATE results SET node = 2",
+     "the result of node 2 at step 5: there is no such node"},
+    {"UPDATE results SET step = -1",
+     "the result of node 1 at step 18446744073709551615: there is no such "
+     "step"},
+    {"UPDATE metrics SET name = ''",
+     "the result of node 1 at step 5: the name of a metric is empty"},
+    {"UPDATE metrics SET value = NULL",
+     "the result of node 1 at step 5: the value of 'acc' is missing"},
+    {"DELETE FROM metrics",
+     "the result of node 1 at step 5: nothing was measured"},
+    {"UPDATE nodes SET parent = 7 WHERE node = 1",
+     "node 1: its parent comes after it"},
+    {"UPDATE nodes SET parent = NULL", "node 1: it has no parent"},
+    {"UPDATE nodes SET begin = -1 WHERE node = 1",
+     "node 1: it begins before its parent, or nowhere"},
+    {"UPDATE nodes SET node = 1000000000 WHERE node = 1",
+     "node 1000000000: no node has that number"},
+  };
+  for (const auto& [sql, why] : all) {
+    std::filesystem::copy(path(), path("copy"),
+                          std::filesystem::copy_options::recursive);
     run_sql(sql);
     const auto plan = open()->load_plan(key);
-    ASSERT_FALSE(plan) << sql;
-    EXPECT_EQ(plan.failure().code, errc::io_failed);
-    EXPECT_NE(plan.failure().message.find("damaged"), std::string::npos);
-    run_sql("UPDATE results SET node = 1;"
-            "UPDATE nodes SET parent = 0 WHERE node = 1");
+    ASSERT_TRUE(plan) << sql;
+    EXPECT_TRUE(plan->results.empty()) << sql;
+    ASSERT_FALSE(plan->damage.empty()) << sql;
+    EXPECT_EQ(plan->damage[0], why) << sql;
+    std::filesystem::remove_all(path());
+    std::filesystem::rename(path("copy"), path());
+  }
+}
+
+TEST_F(StateFolderTest, AResultThatCannotBeReadIsReplacedByTheNextOne) {
+  const result_added first{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}};
+  const result_added next{key, {node_id{1}, 5, {{"acc", 0.75}}, "cpu"}};
+  commit(*open(), {node_added{key, node(1)}, first});
+  commit(*open(), {next});
+  EXPECT_EQ(load(*open()).results.at(0).values, first.result.values);
+  for (const auto* sql : {"UPDATE metrics SET name = ''",
+                          "DELETE FROM metrics"}) {
+    run_sql(sql);
+    EXPECT_TRUE(load(*open()).results.empty()) << sql;
+    commit(*open(), {next});
+    EXPECT_EQ(load(*open()).results.at(0).values, next.result.values) << sql;
+  }
+}
+
+TEST_F(StateFolderTest, WhatNobodyReachesIsNoBeginning) {
+  auto folder = open();
+  stored_trial trial;
+  commit(*folder,
+         {study_saved{some_study(1, "a")}, trial_saved{study_id{1}, trial},
+          node_added{key, node(1)},
+          result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, "cpu"}},
+          event_added{study_id{1}, key, trial_measured{0, node_id{1}, 5, {}}}});
+  for (const std::uint64_t far : {1ull << 63, ~0ull}) {
+    EXPECT_TRUE(folder->load_trials(study_id{1}, far, 10)->empty());
+    EXPECT_TRUE(folder->load_events(study_id{1}, far, 10)->empty());
+    EXPECT_TRUE(folder->load_values(study_id{1}, "acc", far, 10)->empty());
+    EXPECT_TRUE(folder->load_output(study_id{1}, 0, far, 10)->empty());
+    EXPECT_EQ(folder->load_trials(study_id{1}, 0, far)->size(), 1u);
+  }
+}
+
+TEST_F(StateFolderTest, AStudyWhoseRowIsDamagedHasFailedAndSaysSo) {
+  commit(*open(), {study_saved{some_study(1, "a")},
+                   study_saved{some_study(2, "b")}});
+  const std::pair<const char*, const char*> all[] = {
+    {"state = 'GONE'", "its state is 'GONE'"},
+    {"weight = 0", "its weight is '0.0'"},
+    {"weight = 9e999", "its weight is 'Inf'"},
+    {"active_seconds = -1", "its time is '-1.0'"},
+    {"direction = ''", "its direction is ''"},
+    {"name = CAST(x'61ff' AS TEXT)", "its name is 'a?'"},
+  };
+  for (const auto& [change, why] : all) {
+    std::filesystem::copy(path(), path("copy"),
+                          std::filesystem::copy_options::recursive);
+    run_sql(std::string{"UPDATE studies SET "} + change + " WHERE id = 1");
+    const auto studies = *open()->load_studies();
+    ASSERT_EQ(studies.size(), 2u);
+    EXPECT_EQ(studies[0].state, study_phase::failed) << change;
+    EXPECT_NE(studies[0].reason.find(why), std::string::npos)
+      << studies[0].reason;
+    EXPECT_EQ(studies[1], [&] {
+      auto x = some_study(2, "b");
+      x.text.clear();
+      x.submitted = studies[1].submitted;
+      return x;
+    }());
+    std::filesystem::remove_all(path());
+    std::filesystem::rename(path("copy"), path());
   }
 }
 

@@ -114,8 +114,13 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
   std::set<std::string> files{code_file_name};
   std::set<std::string> names; // of objects
   kept_plan all;
+  bool is_damaged = false;
   const auto known
     = store.load_plan(usage.workload_key, [&](stored_plan part) {
+        is_damaged = is_damaged || part.damages > 0;
+        for (const auto& x : part.damage)
+          std::cerr << "hippo: of " << usage.workload_key
+                    << " is damaged, and left out: " << x << '\n';
         for (const auto& x : part.checkpoints) {
           files.insert(x.file.file);
           if (objects != nullptr)
@@ -127,8 +132,10 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
       });
   if (!known)
     return known.failure();
-  result.unknown = find_unknown(store.checkpoints() + '/' + folder, files);
-  if (objects != nullptr) {
+  // Of a plan that is damaged nobody knows which files are of no use.
+  if (!is_damaged)
+    result.unknown = find_unknown(store.checkpoints() + '/' + folder, files);
+  if (objects != nullptr && !is_damaged) {
     auto more = find_unknown(*objects, folder, names);
     if (!more)
       return more.failure();
@@ -262,11 +269,14 @@ int gc(const gc_options& options) {
   const auto space
     = divide_checkpoint_space(users, options.checkpoint_bytes_max, 0);
   std::vector<workload_plan> plans;
+  int code = exit_done; // of one that cannot be read the others know nothing
   for (std::size_t i = 0; i < users.size(); ++i) {
     auto plan = plan_for(store, objects.get(), std::move((*usages)[i]),
                          users[i].bytes - space[i]);
-    if (!plan)
-      return fail(plan.failure(), exit_failed);
+    if (!plan) {
+      code = fail(plan.failure(), exit_failed);
+      continue;
+    }
     if (writer)
       if (auto why = apply_plan(*plan, *writer, objects.get()))
         return fail(*why, exit_failed);
@@ -276,7 +286,7 @@ int gc(const gc_options& options) {
     print_json(plans, options);
   else
     print_text(plans, options);
-  return exit_done;
+  return code;
 }
 
 } // namespace

@@ -36,7 +36,10 @@ void kept_plan::restore(stored_plan part) {
   };
   restore_kept(root_node);
   for (const auto& x : part.nodes) {
-    plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
+    if (x.is_lost)
+      plan.restore_lost(x.id);
+    else
+      plan.restore_node(x.id, x.parent, x.begin, x.config, x.strand);
     restore_kept(x.id);
   }
   assert(result == part.results.end() && file == part.checkpoints.end()

@@ -606,6 +606,11 @@ void search_plan::restore_node(node_id id, node_id parent, step_t begin,
   (void)id;
 }
 
+void search_plan::restore_lost(node_id id) {
+  // Strands are given from 0 on; each of these has one of its own.
+  restore_node(id, root_node, 0, {}, ~number_of(id));
+}
+
 void search_plan::restore_result(node_id at, step_t step,
                                  const metrics& values) {
   auto& x = nodes_[at];

@@ -223,6 +223,9 @@ public:
   ///           trial.
   void restore_node(node_id id, node_id parent, step_t begin,
                     const configuration& config, std::uint64_t strand);
+  /// Puts a node in the place of one that cannot be read: nobody's, and no
+  /// trial can ever pass it.
+  void restore_lost(node_id id);
   void restore_result(node_id at, step_t step, const metrics& values);
   void restore_checkpoint(node_id at, step_t step, checkpoint file);
   /// Notes that a trial of an earlier run has got the measurement of a state.

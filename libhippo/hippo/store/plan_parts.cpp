@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
-#include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
+#include "hippo/wire/codec.hpp"
 
 namespace hippo {
 
@@ -17,140 +20,298 @@ namespace {
 /// A plan is read in parts of so many nodes.
 constexpr std::size_t part_nodes = 4096;
 
-/// The rows of some nodes of a workload: from `first` to before `end`.
-struct node_range {
-  std::uint64_t workload = 0;
-  node_id first{};
-  node_id end{};
+/// So many nodes in a row may be missing: what is numbered beyond that is no
+/// node.
+constexpr std::uint64_t missing_nodes_max = 1 << 20;
+
+/// Of what is damaged so much is told of each part.
+constexpr std::size_t told_damages_max = 10;
+
+/// A row of `nodes`.
+struct node_row {
+  node_id id{};
+  expected<stored_node> node;
 };
-
-/// Binds the first three parameters of a query.
-auto binds(const node_range& x) {
-  return [x](sql_statement& to) {
-    to.bind(1, x.workload).bind(2, x.first).bind(3, x.end);
-  };
-}
-
-/// Returns the nodes of a workload's plan from `first` on, so many at most.
-expected<std::vector<stored_node>>
-read_nodes(sql_database& database, std::uint64_t workload, node_id first,
-           std::uint64_t most, const std::string& path) {
-  return read_all<stored_node>(
-    database.prepare("SELECT node, parent, begin, strand, configuration"
-                     " FROM nodes WHERE workload = ? AND node >= ?"
-                     " ORDER BY node LIMIT ?"),
-    [&](sql_statement& x) { x.bind(1, workload).bind(2, first).bind(3, most); },
-    [&path](const sql_statement& row) { return node_in(row, path); });
-}
-
-expected<std::vector<stored_result>>
-read_results(sql_database& database, const node_range& nodes) {
-  auto values = metrics_reader::make(database);
-  if (!values)
-    return values.failure();
-  return read_all<stored_result>(
-    database.prepare("SELECT node, step, device FROM results"
-                     " WHERE workload = ? AND node >= ? AND node < ?"
-                     " ORDER BY node, step"),
-    binds(nodes),
-    [&](const sql_statement& row) -> expected<stored_result> {
-      const auto node = row.id_in<node_id>(0);
-      const auto step = row.number(1);
-      auto measured = values->read(nodes.workload, node, step);
-      if (!measured)
-        return measured.failure();
-      return stored_result{node, step, std::move(*measured),
-                           std::string{row.text(2)}};
-    });
-}
-
-expected<std::vector<stored_checkpoint>>
-read_checkpoints(sql_database& database, const node_range& nodes) {
-  return read_all<stored_checkpoint>(
-    database.prepare("SELECT node, step, file, bytes, digest, device"
-                     " FROM checkpoints"
-                     " WHERE workload = ? AND node >= ? AND node < ?"
-                     " ORDER BY node, step"),
-    binds(nodes),
-    [](const sql_statement& row) -> expected<stored_checkpoint> {
-      return stored_checkpoint{row.id_in<node_id>(0), row.number(1),
-                               {std::string{row.text(2)}, row.number(3),
-                                row.number(4)},
-                               std::string{row.text(5)}};
-    });
-}
-
-expected<std::vector<std::pair<node_id, step_t>>>
-read_delivered(sql_database& database, std::uint64_t workload) {
-  using row = std::pair<node_id, step_t>;
-  return read_all<row>(
-    database.prepare("SELECT node, max(step) FROM events WHERE workload = ?"
-                     " GROUP BY node ORDER BY node"),
-    [workload](sql_statement& x) { x.bind(1, workload); },
-    [](const sql_statement& x) -> expected<row> {
-      return row{x.id_in<node_id>(0), x.number(1)};
-    });
-}
 
 node_id after(node_id x) { return node_id{number_of(x) + 1}; }
 
-/// Whether nodes are numbered without a gap and each one's parent comes before
-/// it, and whether all else lies on nodes that are there.
-/// @param next the number that the first node of `part` must have
-bool is_consistent(const stored_plan& part, node_id next) {
-  for (const auto& x : part.nodes) {
-    if (x.id != next || x.parent >= x.id)
-      return false;
-    next = after(next);
-  }
-  const auto is_there = [next](node_id x) { return x < next; };
-  return std::all_of(part.results.begin(), part.results.end(),
-                     [&](const auto& x) { return is_there(x.node); })
-         && std::all_of(part.checkpoints.begin(), part.checkpoints.end(),
-                        [&](const auto& x) { return is_there(x.node); })
-         && std::all_of(part.delivered.begin(), part.delivered.end(),
-                        [&](const auto& x) { return is_there(x.first); });
+/// Says why a file is none that a checkpoint may be in; empty: it may.
+std::string refused_file(const checkpoint& x) {
+  const auto why = refused_text(x.file, max_name_bytes);
+  if (why)
+    return "the name of its file " + *why;
+  if (x.file.empty() || x.file.find('/') != x.file.npos || x.file == "."
+      || x.file == "..")
+    return "its file is none of its folder";
+  return x.bytes > max_checkpoint_bytes ? "its size is none" : "";
 }
+
+/// Reads the plan of a workload. What is damaged is left out, along with what
+/// depends on it.
+class plan_reading {
+public:
+  plan_reading(sql_database& database, std::uint64_t workload)
+    : database_(database), workload_(workload) {}
+
+  expected<std::monostate> run(const plan_taker& take) {
+    auto delivered = read_delivered();
+    if (!delivered)
+      return delivered.failure();
+    auto told = delivered->begin();
+    while (!is_last_) {
+      stored_plan part;
+      const auto first = next_ == after(root_node) ? root_node : next_;
+      const auto rows = read_nodes();
+      if (!rows)
+        return rows.failure();
+      is_last_ = rows->size() < part_nodes;
+      for (const auto& row : *rows)
+        if (!place(row, part)) {
+          is_last_ = true;
+          break;
+        }
+      if (auto done = read_results(first, part); !done)
+        return done;
+      if (auto done = read_checkpoints(first, part); !done)
+        return done;
+      const auto end
+        = std::find_if(told, delivered->end(),
+                       [this](const auto& x) { return x.first >= next_; });
+      for (; told != end; ++told)
+        if (auto done = place_delivered(*told, part); !done)
+          return done;
+      take(std::move(part));
+    }
+    return std::monostate{};
+  }
+
+private:
+  using delivered_step = std::pair<node_id, step_t>;
+
+  static void note(stored_plan& part, std::string what) {
+    if (part.damages++ < told_damages_max)
+      part.damage.push_back(std::move(what));
+  }
+
+  expected<std::vector<node_row>> read_nodes() {
+    return read_all<node_row>(
+      database_.prepare("SELECT node, parent, begin, strand, configuration"
+                        " FROM nodes WHERE workload = ? AND node >= ?"
+                        " ORDER BY node LIMIT ?"),
+      [this](sql_statement& x) {
+        x.bind(1, workload_).bind(2, next_).bind(3, part_nodes);
+      },
+      [](const sql_statement& row) -> expected<node_row> {
+        return node_row{row.id_in<node_id>(0), node_in(row)};
+      });
+  }
+
+  /// Says what is damaged of a node that can be read; empty: nothing.
+  [[nodiscard]] std::string damage_of(const stored_node& x) const {
+    if (x.parent >= x.id)
+      return "its parent comes after it";
+    if (is_lost(x.parent))
+      return "its parent is damaged";
+    if (x.begin < begins_[x.parent] || x.begin > max_step)
+      return "it begins before its parent, or nowhere";
+    for (const auto& [name, shape] : x.config)
+      if (shape.origin > x.begin)
+        return "a value begins after it";
+    return {};
+  }
+
+  /// Adds a node to a part, and before it those that are missing.
+  /// @returns false if no node may have that number
+  bool place(const node_row& row, stored_plan& part) {
+    const auto missing = number_of(row.id) - number_of(next_);
+    if (missing > missing_nodes_max) {
+      note(part, "node " + to_string(row.id) + ": no node has that number");
+      return false;
+    }
+    while (next_ < row.id) {
+      note(part, "node " + to_string(next_) + ": it is missing");
+      lose(part);
+    }
+    const auto damage
+      = row.node ? damage_of(*row.node) : row.node.failure().message;
+    if (!damage.empty()) {
+      note(part, "node " + to_string(row.id) + ": " + damage);
+      lose(part);
+      return true;
+    }
+    part.nodes.push_back(*row.node);
+    begins_.add(row.node->begin);
+    next_ = after(next_);
+    return true;
+  }
+
+  /// Keeps the next number from being given again.
+  void lose(stored_plan& part) {
+    stored_node x;
+    x.id = next_;
+    x.is_lost = true;
+    part.nodes.push_back(std::move(x));
+    begins_.add(lost_begin);
+    next_ = after(next_);
+  }
+
+  [[nodiscard]] bool is_lost(node_id x) const {
+    return begins_[x] == lost_begin;
+  }
+
+  /// Says why nothing can be of a state; empty: it is one. What is of a node
+  /// that is lost is not told again.
+  [[nodiscard]] std::string damage_of(node_id node, step_t step) const {
+    if (!begins_.has(node))
+      return "there is no such node";
+    return step < begins_[node] || step > max_step ? "there is no such step"
+                                                   : "";
+  }
+
+  [[nodiscard]] bool is_of_lost(node_id x) const {
+    return begins_.has(x) && is_lost(x);
+  }
+
+  static std::string state_text(node_id node, step_t step) {
+    return "node " + to_string(node) + " at step " + std::to_string(step);
+  }
+
+  /// The rows of the nodes of a part, and of the last one those of nodes that
+  /// are not there.
+  template <class T, class F>
+  expected<std::vector<T>> read_rows(const char* columns_from, node_id first,
+                                     F&& read) {
+    const auto end = is_last_ ? node_id{INT64_MAX} : next_;
+    return read_all<T>(
+      database_.prepare(std::string{"SELECT "} + columns_from
+                        + " WHERE workload = ? AND node >= ? AND node < ?"
+                          " ORDER BY node, step"),
+      [&](sql_statement& x) {
+        x.bind(1, workload_).bind(2, first).bind(3, end);
+      },
+      std::forward<F>(read));
+  }
+
+  expected<std::monostate> read_results(node_id first, stored_plan& part) {
+    auto values = metrics_reader::make(database_);
+    if (!values)
+      return values.failure();
+    auto rows = read_rows<stored_result>(
+      "node, step, device FROM results", first,
+      [](const sql_statement& row) -> expected<stored_result> {
+        return stored_result{row.id_in<node_id>(0), row.number(1), {},
+                             std::string{row.text(2)}};
+      });
+    if (!rows)
+      return rows.failure();
+    for (auto& x : *rows) {
+      auto measured = values->read(workload_, x.node, x.step);
+      if (!measured && measured.failure().code != errc::malformed_message)
+        return measured.failure();
+      if (is_of_lost(x.node))
+        continue;
+      auto damage = damage_of(x.node, x.step);
+      if (damage.empty() && !measured)
+        damage = measured.failure().message;
+      if (damage.empty() && measured->empty())
+        damage = "nothing was measured";
+      if (!damage.empty()) {
+        note(part, "the result of " + state_text(x.node, x.step) + ": "
+                     + damage);
+        continue;
+      }
+      x.values = std::move(*measured);
+      part.results.push_back(std::move(x));
+    }
+    return std::monostate{};
+  }
+
+  expected<std::monostate> read_checkpoints(node_id first, stored_plan& part) {
+    auto rows = read_rows<stored_checkpoint>(
+      "node, step, file, bytes, digest, device FROM checkpoints", first,
+      [](const sql_statement& row) -> expected<stored_checkpoint> {
+        return stored_checkpoint{row.id_in<node_id>(0), row.number(1),
+                                 {std::string{row.text(2)}, row.number(3),
+                                  row.number(4)},
+                                 std::string{row.text(5)}};
+      });
+    if (!rows)
+      return rows.failure();
+    for (auto& x : *rows) {
+      if (is_of_lost(x.node))
+        continue;
+      auto damage = damage_of(x.node, x.step);
+      if (damage.empty())
+        damage = refused_file(x.file);
+      if (damage.empty())
+        part.checkpoints.push_back(std::move(x));
+      else
+        note(part, "the checkpoint of " + state_text(x.node, x.step) + ": "
+                     + damage);
+    }
+    return std::monostate{};
+  }
+
+  expected<std::vector<delivered_step>> read_delivered() {
+    return read_all<delivered_step>(
+      database_.prepare("SELECT node, max(step) FROM events WHERE workload = ?"
+                        " AND node >= 0 GROUP BY node ORDER BY node"),
+      [this](sql_statement& x) { x.bind(1, workload_); },
+      [](const sql_statement& x) -> expected<delivered_step> {
+        return delivered_step{x.id_in<node_id>(0), x.number(1)};
+      });
+  }
+
+  /// Adds how far trials have got on a node. What was measured there is in the
+  /// part: an event that says of more is its study's alone.
+  expected<std::monostate> place_delivered(delivered_step x,
+                                           stored_plan& part) {
+    const auto is_measured = [&](step_t step) {
+      const auto i = std::lower_bound(
+        part.results.begin(), part.results.end(), std::pair{x.first, step},
+        [](const auto& y, const auto& wanted) {
+          return std::pair{y.node, y.step} < wanted;
+        });
+      return i != part.results.end() && i->node == x.first && i->step == step;
+    };
+    if (!is_measured(x.second)) {
+      const auto steps = read_all<step_t>(
+        database_.prepare("SELECT DISTINCT step FROM events"
+                          " WHERE workload = ? AND node = ?"
+                          " ORDER BY step DESC"),
+        [&](sql_statement& query) {
+          query.bind(1, workload_).bind(2, x.first);
+        },
+        [](const sql_statement& row) -> expected<step_t> {
+          return row.number(0);
+        });
+      if (!steps)
+        return steps.failure();
+      const auto i = std::find_if(steps->begin(), steps->end(), is_measured);
+      if (i == steps->end())
+        return std::monostate{};
+      x.second = *i;
+    }
+    part.delivered.push_back(x);
+    return std::monostate{};
+  }
+
+  /// Where no node begins: it is lost.
+  static constexpr step_t lost_begin = UINT64_MAX;
+
+  sql_database& database_;
+  std::uint64_t workload_;
+  node_id next_ = after(root_node);
+  bool is_last_ = false; ///< whether no node is beyond the present part
+  by_id<node_id, step_t> begins_{1}; ///< of the nodes so far, the root's first
+};
 
 } // namespace
 
 expected<std::monostate> read_plan_parts(sql_database& database,
                                          std::uint64_t workload,
-                                         const std::string& path,
                                          const plan_taker& take) {
-  auto delivered = read_delivered(database, workload);
-  if (!delivered)
-    return delivered.failure();
-  auto told = delivered->begin();
-  for (auto next = after(root_node);;) {
-    auto nodes = read_nodes(database, workload, next, part_nodes, path);
-    if (!nodes)
-      return nodes.failure();
-    const bool is_last = nodes->size() < part_nodes;
-    // What lies beyond the last node is seen to be wrong, not left out.
-    const auto end = is_last ? node_id{INT64_MAX} : after(nodes->back().id);
-    const auto first = next == after(root_node) ? root_node : next;
-    const node_range range{workload, first, end};
-    auto results = read_results(database, range);
-    if (!results)
-      return results.failure();
-    auto checkpoints = read_checkpoints(database, range);
-    if (!checkpoints)
-      return checkpoints.failure();
-    const auto told_before = std::exchange(
-      told, std::lower_bound(told, delivered->end(), end,
-                             [](const auto& x, node_id y) {
-                               return x.first < y;
-                             }));
-    stored_plan part{std::move(*nodes), std::move(*results),
-                     std::move(*checkpoints), {told_before, told}};
-    if (!is_consistent(part, next))
-      return damaged(path, "a node is missing");
-    take(std::move(part));
-    if (is_last)
-      return std::monostate{};
-    next = end;
-  }
+  return plan_reading{database, workload}.run(take);
 }
 
 } // namespace hippo

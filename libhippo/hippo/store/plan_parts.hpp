@@ -16,13 +16,13 @@ namespace hippo {
 using plan_taker = std::function<void(stored_plan)>;
 
 /// Reads the plan of a workload part by part, so that never all of it is in
-/// memory.
+/// memory but where its nodes begin. Rows that are damaged are left out, along
+/// with what depends on them: `stored_plan::damage`.
 /// @param workload its number in the tables
-/// @param path of the folder, for what is wrong with it
+/// @returns nothing, or `errc::io_failed` where the database cannot be read
 /// @complexity O(what is in it)
 expected<std::monostate> read_plan_parts(sql_database& database,
                                          std::uint64_t workload,
-                                         const std::string& path,
                                          const plan_taker& take);
 
 } // namespace hippo

@@ -24,6 +24,9 @@ struct stored_node {
   step_t begin = 0;
   std::uint64_t strand = 0; ///< tells apart what must not share; normally 0
   configuration config;
+  /// Whether it, or one above it, cannot be read: then it is nobody's, and only
+  /// keeps its number from being given again. The rest of it means nothing.
+  bool is_lost = false;
   friend bool operator==(const stored_node&, const stored_node&) = default;
 };
 
@@ -326,6 +329,9 @@ struct stored_plan {
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
   /// The last state of each node that a trial has got, by node.
   std::vector<std::pair<node_id, step_t>> delivered;
+  /// What could not be read of it and is left out, for people: the first of it.
+  std::vector<std::string> damage{};
+  std::uint64_t damages = 0; ///< how much that is in all
 };
 
 /// How long what a workload does takes.

@@ -217,6 +217,13 @@ sql_statement& bind_exactly(sql_statement& to, int parameter, double value) {
                  : to.bind(parameter + 1, std::bit_cast<std::uint64_t>(value));
 }
 
+bool holds_exact_real(const sql_statement& from, int column) {
+  if (from.is_null(column + 1))
+    return !from.is_null(column);
+  const auto value = std::bit_cast<double>(from.number(column + 1));
+  return std::isnan(value) || value == 0;
+}
+
 double exact_real(const sql_statement& from, int column) {
   return from.is_null(column + 1)
            ? from.real(column)

@@ -35,6 +35,9 @@ inline constexpr auto add_metric_sql
 /// Binds the two columns of a double that is kept bit for bit.
 sql_statement& bind_exactly(sql_statement& to, int parameter, double value);
 
+/// Whether the two columns are as `bind_exactly` writes them.
+bool holds_exact_real(const sql_statement& from, int column);
+
 /// Reads what `bind_exactly` has written.
 double exact_real(const sql_statement& from, int column);
 

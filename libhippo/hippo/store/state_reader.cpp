@@ -36,11 +36,21 @@ auto binds(std::uint64_t only) {
 
 expected<std::vector<timing>> read_timings(sql_database& database,
                                            std::uint64_t workload) {
-  return read_all<timing>(
+  const auto rows = read_all<std::optional<timing>>(
     database.prepare("SELECT " + timing_columns
                      + " FROM timings WHERE workload = ?"
                        " ORDER BY device, what, speed"),
-    binds(workload), timing_in);
+    binds(workload),
+    [](const sql_statement& row) -> expected<std::optional<timing>> {
+      return timing_in(row);
+    });
+  if (!rows)
+    return rows.failure();
+  std::vector<timing> result; // what is damaged is measured again
+  for (const auto& x : *rows)
+    if (x)
+      result.push_back(*x);
+  return result;
 }
 
 } // namespace
@@ -106,7 +116,7 @@ state_reader::load_plan(const std::string& workload_key,
     const auto workload = find_workload(workload_key);
     if (!workload)
       return workload.failure();
-    return *workload ? read_plan_parts(database_, **workload, path_, take)
+    return *workload ? read_plan_parts(database_, **workload, take)
                      : std::monostate{};
   });
 }
@@ -123,6 +133,8 @@ state_reader::load_plan(const std::string& workload_key) {
     append(result.results, part.results);
     append(result.checkpoints, part.checkpoints);
     append(result.delivered, part.delivered);
+    append(result.damage, part.damage);
+    result.damages += part.damages;
   });
   if (!done)
     return done.failure();
@@ -153,8 +165,7 @@ state_reader::load_study(const std::string& id_or_name) {
     return found.failure();
   if (*found) {
     auto study = study_in(*query);
-    if (study)
-      study->text = query->text(13);
+    study.text = query->text(13);
     return study;
   }
   auto studies = load_studies();
@@ -176,7 +187,10 @@ expected<std::vector<stored_study>> state_reader::load_studies() {
   return read_all<stored_study>(
     database_.prepare("SELECT " + study_columns
                       + " FROM studies ORDER BY id"),
-    [](sql_statement&) {}, study_in);
+    [](sql_statement&) {},
+    [](const sql_statement& row) -> expected<stored_study> {
+      return study_in(row);
+    });
 }
 
 expected<std::vector<stored_trial>>
@@ -188,7 +202,9 @@ state_reader::load_trials(study_id study, std::uint64_t first,
       " failure, shared, chosen, predicted, untrained FROM trials"
       " WHERE study = ? AND trial >= ?"
       " ORDER BY trial LIMIT ?"),
-    [&](sql_statement& x) { x.bind(1, study).bind(2, first).bind(3, most); },
+    [&](sql_statement& x) {
+      x.bind(1, study).bind_bound(2, first).bind_bound(3, most);
+    },
     trial_in);
 }
 
@@ -208,7 +224,7 @@ state_reader::load_events(study_id study, std::uint64_t after,
                       " AND id > ?2 AND (?4 IS NULL OR trial = ?4)"
                       " ORDER BY id LIMIT ?3"),
     [&](sql_statement& x) {
-      x.bind(1, study).bind(2, after).bind(3, most);
+      x.bind(1, study).bind_bound(2, after).bind_bound(3, most);
       if (trial)
         x.bind(4, *trial);
     },
@@ -216,7 +232,9 @@ state_reader::load_events(study_id study, std::uint64_t after,
       const sql_statement& row) mutable -> expected<stored_event> {
       auto event = event_in(row);
       if (!event)
-        return damaged(path_, event.failure().message);
+        return damaged(path_, "event " + std::to_string(row.number(0))
+                                + " of study " + to_string(study) + ": "
+                                + event.failure().message);
       event->study = study;
       if (const auto* x = std::get_if<trial_measured>(&event->what))
         states.push_back({row.number(8), x->node, x->at, i});
@@ -233,11 +251,16 @@ state_reader::load_events(study_id study, std::uint64_t after,
   if (!values)
     return values.failure();
   for (const auto& x : states) {
+    auto& event = std::get<trial_measured>((*result)[x.event].what);
     auto measured = values->read(x.workload, x.node, x.step);
-    if (!measured)
+    if (!measured && measured.failure().code != errc::malformed_message)
       return measured.failure();
-    std::get<trial_measured>((*result)[x.event].what).values
-      = std::move(*measured);
+    if (!measured)
+      return damaged(path_, "what trial " + std::to_string(event.trial)
+                              + " of study " + to_string(study)
+                              + " measured at step " + std::to_string(x.step)
+                              + ": " + measured.failure().message);
+    event.values = std::move(*measured);
   }
   return result;
 }
@@ -252,8 +275,8 @@ state_reader::load_values(study_id study, const std::string& metric,
       "  AND m.node = e.node AND m.step = e.step AND m.name = ?"
       " WHERE e.study = ? AND e.id > ? AND e.kind = ? ORDER BY e.id LIMIT ?"),
     [&](sql_statement& x) {
-      x.bind_text(1, metric).bind(2, study).bind(3, after);
-      x.bind_text(4, measured_kind).bind(5, most);
+      x.bind_text(1, metric).bind(2, study).bind_bound(3, after);
+      x.bind_text(4, measured_kind).bind_bound(5, most);
     },
     [](const sql_statement& row) -> expected<stored_value> {
       const bool is_none = row.is_null(5) && row.is_null(6);
@@ -290,9 +313,10 @@ state_reader::find_nodes(const std::string& workload_key,
       return found.failure();
     if (!*found)
       continue;
-    auto node = node_in(*query, path_);
+    auto node = node_in(*query);
     if (!node)
-      return node.failure();
+      return damaged(path_, "node " + to_string(id) + ": "
+                              + node.failure().message);
     result.push_back(std::move(*node));
   }
   return result;
@@ -405,13 +429,16 @@ state_reader::load_output(study_id study, trial_no trial,
       "  JOIN nodes n ON n.workload = l.workload AND n.node = l.node"
       "  UNION ALL"
       "  SELECT n.workload, n.node, n.parent, n.begin, w.begin FROM way w"
-      "  JOIN nodes n ON n.workload = w.workload AND n.node = w.parent)"
+      // Parents come first, or the way would have no end.
+      "  JOIN nodes n ON n.workload = w.workload AND n.node = w.parent"
+      "  AND n.node < w.node)"
       " SELECT o.node, o.step, o.text FROM way w JOIN outputs o"
       " ON o.workload = w.workload AND o.node = w.node AND o.step <= w.until"
       " AND (o.step > w.begin OR w.begin = 0)"
       " WHERE o.step >= ?3 ORDER BY o.step LIMIT ?4"),
     [&](sql_statement& x) {
-      x.bind(1, study).bind(2, trial).bind(3, first).bind(4, most);
+      x.bind(1, study).bind(2, trial).bind_bound(3, first);
+      x.bind_bound(4, most);
       x.bind_text(5, measured_kind);
     },
     [](const sql_statement& row) -> expected<stored_output> {
@@ -436,7 +463,9 @@ state_reader::count_trials(study_id study) {
     if (!*more)
       return result;
     const auto sum = [&](int column) {
-      return static_cast<std::uint64_t>(query->real(column));
+      // Of rows that are damaged it may be any number.
+      return static_cast<std::uint64_t>(
+        std::clamp(query->real(column), 0.0, 1e18));
     };
     const auto state = std::string{query->text(0)};
     const auto trials = query->number(1);
@@ -487,7 +516,8 @@ expected<std::vector<state_reader::usage>> state_reader::load_usage() {
       " (SELECT count(*) FROM results WHERE workload = w.id),"
       " (SELECT count(*) FROM checkpoints WHERE workload = w.id),"
       " (SELECT coalesce(sum(bytes), 0) FROM checkpoints"
-      "  WHERE workload = w.id), trained_steps, device_seconds"
+      "  WHERE workload = w.id AND bytes BETWEEN 0 AND 9007199254740992),"
+      " trained_steps, device_seconds"
       " FROM workloads w ORDER BY id"),
     [](sql_statement&) {},
     [](const sql_statement& x) -> expected<usage> {
@@ -502,6 +532,7 @@ state_reader::load_checkpoint_bytes() {
   return read_all<row>(
     database_.prepare("SELECT key, sum(bytes) FROM workloads w"
                       " JOIN checkpoints c ON c.workload = w.id"
+                      " AND bytes BETWEEN 0 AND 9007199254740992"
                       " GROUP BY w.id ORDER BY w.id"),
     [](sql_statement&) {},
     [](const sql_statement& x) -> expected<row> {
@@ -524,25 +555,24 @@ state_reader::load_trained(const std::string& workload_key) {
 }
 
 expected<std::vector<workload_timings>> state_reader::load_timings() {
-  using row = std::pair<std::string, timing>;
+  using row = std::pair<std::string, std::optional<timing>>;
   auto rows = read_all<row>(
     database_.prepare("SELECT " + timing_columns
                       + ", key FROM timings t JOIN workloads w"
                         " ON t.workload = w.id"
                         " ORDER BY w.id, device, what, speed"),
     [](sql_statement&) {}, [](const sql_statement& x) -> expected<row> {
-      auto found = timing_in(x);
-      if (!found)
-        return found.failure();
-      return row{std::string{x.text(10)}, std::move(*found)};
+      return row{std::string{x.text(10)}, timing_in(x)};
     });
   if (!rows)
     return rows.failure();
   std::vector<workload_timings> result;
   for (auto& [key, x] : *rows) {
+    if (!x)
+      continue; // it is damaged, and measured again
     if (result.empty() || result.back().workload_key != key)
       result.push_back({key, {}});
-    result.back().timings.push_back(std::move(x));
+    result.back().timings.push_back(std::move(*x));
   }
   return result;
 }
@@ -557,7 +587,8 @@ expected<std::uint64_t> state_reader::read_number(const char* sql) {
 
 expected<study_id> state_reader::last_study() {
   const auto result
-    = read_number("SELECT coalesce(max(id), 0) FROM studies");
+    = read_number("SELECT coalesce(max(id), 0) FROM studies WHERE id <= "
+                  "9007199254740992"); // `study_number_max`: others are odd
   if (!result)
     return result.failure();
   return static_cast<study_id>(*result);

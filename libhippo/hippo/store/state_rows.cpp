@@ -1,8 +1,14 @@
 #include "hippo/store/state_rows.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "hippo/core/limits.hpp"
+#include "hippo/core/name.hpp"
+#include "hippo/core/utf8.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
@@ -11,6 +17,36 @@ namespace hippo {
 
 namespace {
 
+bool is_amount(double x) { return std::isfinite(x) && x >= 0; }
+
+/// Text that may be shown and sent, whatever is stored.
+std::string shown_text(std::string_view x) {
+  return utf8_prefix(x) == x.size() && x.find('\0') == x.npos ? std::string{x}
+                                                              : to_utf8(x);
+}
+
+/// Says what is damaged in the row of a study; empty: nothing.
+std::string damage_of_study(const sql_statement& row) {
+  const auto found = [&](int column) {
+    return "'" + excerpt(to_utf8(row.text(column))) + "'";
+  };
+  const auto id = row.number(0);
+  if (id == 0 || id > study_number_max)
+    return "its number is none that a study gets";
+  if (refused_study_name(row.text(1), name_rules::of_before))
+    return "its name is " + found(1);
+  if (row.text(4) != "minimize" && row.text(4) != "maximize")
+    return "its direction is " + found(4);
+  if (const auto weight = row.real(6); !is_amount(weight) || weight == 0)
+    return "its weight is " + found(6);
+  for (const auto& [column, what] :
+       {std::pair{7, "time"}, {9, "device time"}, {11, "cost"},
+        {12, "time of submission"}})
+    if (!is_amount(row.real(column)))
+      return std::string{"its "} + what + " is " + found(column);
+  return {};
+}
+
 /// Finds the enumerator of a name, the first being `first` and the last `last`.
 template <class Enum>
 expected<Enum> named(std::string_view name, Enum first, Enum last) {
@@ -18,31 +54,41 @@ expected<Enum> named(std::string_view name, Enum first, Enum last) {
     if (name == to_string(static_cast<Enum>(i)))
       return static_cast<Enum>(i);
   return {errc::io_failed, "the state is damaged: nothing is called '"
-                             + std::string{name} + "'"};
+                             + excerpt(to_utf8(name)) + "'"};
 }
 
 } // namespace
 
-expected<stored_study> study_in(const sql_statement& row) {
-  const auto state
-    = named(row.text(5), study_phase::running, study_phase::cancelled);
-  if (!state)
-    return state.failure();
+stored_study study_in(const sql_statement& row) {
   stored_study result;
+  const auto amount = [&](int column, double otherwise) {
+    const auto x = row.real(column);
+    return is_amount(x) ? x : otherwise;
+  };
   result.id = row.id_in<study_id>(0);
-  result.name = row.text(1);
-  result.file = row.text(2);
-  result.metric = row.text(3);
+  result.name = shown_text(row.text(1));
+  result.file = shown_text(row.text(2));
+  result.metric = shown_text(row.text(3));
   result.direction = row.text(4) == "minimize" ? direction::minimize
                                                : direction::maximize;
-  result.state = *state;
-  result.weight = row.real(6);
-  result.active_seconds = row.real(7);
-  result.reason = row.text(8);
-  result.device_seconds = row.real(9);
-  result.algorithm = row.text(10);
-  result.cost = row.real(11);
-  result.submitted = row.real(12);
+  result.weight = std::max(amount(6, 1), std::numeric_limits<double>::min());
+  result.active_seconds = amount(7, 0);
+  result.reason = shown_text(row.text(8));
+  result.device_seconds = amount(9, 0);
+  result.algorithm = shown_text(row.text(10));
+  result.cost = amount(11, 0);
+  result.submitted = amount(12, 0);
+  const auto state
+    = named(row.text(5), study_phase::running, study_phase::cancelled);
+  auto damage = damage_of_study(row);
+  if (!state)
+    damage = "its state is '" + excerpt(to_utf8(row.text(5))) + "'";
+  if (state && damage.empty()) {
+    result.state = *state;
+    return result;
+  }
+  result.state = study_phase::failed;
+  result.reason = "what is stored of it is damaged: " + damage;
   return result;
 }
 
@@ -54,14 +100,14 @@ expected<stored_trial> trial_in(const sql_statement& row) {
   stored_trial result;
   result.trial = row.number(0);
   result.state = *state;
-  result.params = row.text(2);
+  result.params = shown_text(row.text(2));
   result.asked_to = row.number(3);
   result.steps = row.number(4);
   if (!row.is_null(5))
     result.best = stored_best{row.number(5), row.real(6)};
-  result.failure = row.text(7);
+  result.failure = shown_text(row.text(7));
   result.shared = row.number(8);
-  result.why.how = row.text(9);
+  result.why.how = shown_text(row.text(9));
   if (!row.is_null(10))
     result.why.predicted = row.real(10);
   if (!row.is_null(11))
@@ -77,10 +123,13 @@ expected<stored_event> event_in(const sql_statement& row) {
   const auto trial = row.number(3);
   const auto step = row.number(4);
   const std::string text{row.text(7)};
+  constexpr auto codes = static_cast<std::uint64_t>(errc::fails_everywhere);
   if (kind == measured_kind) {
     result.what
       = trial_measured{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
   } else if (kind == failed_kind) {
+    if (row.number(6) == 0 || row.number(6) > codes)
+      return {errc::malformed_message, "a trial has failed for no reason"};
     result.what = trial_failed{
       trial, step, error{static_cast<errc>(row.number(6)), text}};
   } else if (kind == chosen_kind) {
@@ -98,11 +147,11 @@ expected<stored_event> event_in(const sql_statement& row) {
   return result;
 }
 
-expected<timing> timing_in(const sql_statement& row) {
+std::optional<timing> timing_in(const sql_statement& row) {
   timing result;
   const auto what = timed_from(row.text(1));
   if (!what)
-    return {errc::io_failed, "a time is of nothing that is known"};
+    return std::nullopt;
   result.device = row.text(0);
   result.what = *what;
   result.speed_key = row.text(2);
@@ -111,15 +160,22 @@ expected<timing> timing_in(const sql_statement& row) {
   result.seconds = row.real(5);
   result.squared_log_deviations = row.real(6);
   result.size = {row.real(7), row.real(8), row.real(9)};
+  for (const auto x : {result.seconds, result.squared_log_deviations,
+                       result.size.operations, result.size.parameters,
+                       result.size.samples})
+    if (!is_amount(x))
+      return std::nullopt;
+  if (!is_amount(result.count) || result.count == 0)
+    return std::nullopt;
   return result;
 }
 
-expected<stored_node> node_in(const sql_statement& row,
-                              const std::string& path) {
+expected<stored_node> node_in(const sql_statement& row) {
   auto config = decode_configuration(row.text(4));
   if (!config)
-    return damaged(path, "node " + std::to_string(row.number(0)) + ": "
-                           + config.failure().message);
+    return {errc::malformed_message, config.failure().message};
+  if (row.is_null(1))
+    return {errc::malformed_message, "it has no parent"};
   return stored_node{row.id_in<node_id>(0), row.id_in<node_id>(1),
                      row.number(2), row.number(3), std::move(*config)};
 }
@@ -143,11 +199,22 @@ expected<metrics> metrics_reader::read(std::uint64_t workload, node_id node,
       return done.failure();
   }
   metrics result;
+  std::string damage;
   while (next_ == wanted) {
-    result.emplace_hint(result.end(), query_.text(3), exact_real(query_, 4));
+    const auto name = query_.text(3);
+    if (const auto why = refused_name(name, name_rules::of_before))
+      damage = "the name of a metric " + *why;
+    else if (!holds_exact_real(query_, 4))
+      damage = "the value of '" + excerpt(std::string{name}) + "' is missing";
+    else if (result.size() < max_metrics)
+      result.emplace_hint(result.end(), name, exact_real(query_, 4));
+    else
+      damage = "there are more metrics than a workload may have";
     if (auto done = go_on(); !done)
       return done.failure();
   }
+  if (!damage.empty())
+    return {errc::malformed_message, damage};
   return result;
 }
 

@@ -20,8 +20,12 @@ inline const std::string study_columns
   = "id, name, file, metric, direction, state, weight, active_seconds,"
     " reason, device_seconds, algorithm, cost, submitted";
 
-/// Reads a study, without its text.
-expected<stored_study> study_in(const sql_statement& row);
+/// The greatest number that a study may have.
+inline constexpr std::uint64_t study_number_max = 1ull << 53;
+
+/// Reads a study, without its text. One whose row is damaged has failed: its
+/// `reason` says what is damaged, and nothing else of it is odd.
+stored_study study_in(const sql_statement& row);
 
 /// Reads the columns that `state_reader::load_trials` selects.
 expected<stored_trial> trial_in(const sql_statement& row);
@@ -35,16 +39,17 @@ inline const std::string timing_columns
   = "device, what, speed, stages, count, seconds, squared_log_deviations,"
     " operations, parameters, samples";
 
-/// Reads what was measured of a time.
-expected<timing> timing_in(const sql_statement& row);
+/// Reads what was measured of a time; nothing: it is damaged.
+std::optional<timing> timing_in(const sql_statement& row);
 
 /// Reads a node: its number, parent, begin, strand and configuration.
-/// @param path of the folder, for what is wrong with it
-expected<stored_node> node_in(const sql_statement& row,
-                              const std::string& path);
+/// @returns it, or `errc::malformed_message` with what is damaged
+expected<stored_node> node_in(const sql_statement& row);
 
 /// Reads what was measured at states. Those that come in the order of the table
 /// cost one pass over it, others a search each.
+/// `read` fails with `errc::malformed_message` if what is there is damaged, and
+/// may be called again then; other failures are of the database.
 class metrics_reader {
 public:
   static expected<metrics_reader> make(sql_database& database);

@@ -9,6 +9,7 @@
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
+#include "hippo/store/state_rows.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -44,6 +45,19 @@ expected<std::monostate> make_database(const std::string& path) {
   if (reason)
     return file_error("cannot make the database " + path, reason);
   return std::monostate{};
+}
+
+/// Sees to it that events can be added: none may have the last number that
+/// there is. One that is beyond all others is nobody's any more.
+expected<std::monostate> bring_in_range(sql_database& database) {
+  for (;;) {
+    if (auto done = database.run(
+          "UPDATE OR REPLACE events SET kind = 'out of order', id ="
+          " (SELECT coalesce(max(id), 0) + 1 FROM events WHERE id < 1 << 53)"
+          " WHERE id = (SELECT max(id) FROM events) AND id >= 1 << 53");
+        !done || database.changes() == 0)
+      return done;
+  }
 }
 
 } // namespace
@@ -97,6 +111,8 @@ state_writer::open(const std::string& path) {
                                " file TEXT NOT NULL) STRICT;");
       !set)
     return set.failure();
+  if (auto done = bring_in_range(*database); !done)
+    return done.failure();
   std::unique_ptr<state_writer> result{
     new state_writer{path, std::move(*database), std::move(*lock)}};
   const auto folder = result->checkpoints();
@@ -128,6 +144,8 @@ expected<std::monostate> state_writer::prepare_writers() {
      "INSERT INTO results VALUES (?, ?, ?, ?, ?,"
      " (julianday('now') - 2440587.5) * 86400.0) ON CONFLICT DO NOTHING"},
     {&writers_.add_metric, add_metric_sql},
+    {&writers_.remove_metrics, "DELETE FROM metrics WHERE workload = ?"
+                               " AND node = ? AND step = ?"},
     {&writers_.add_checkpoint,
      "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
@@ -276,9 +294,22 @@ expected<std::monostate> state_writer::write(const result_added& x,
                 .bind_text(4, result.device)
                 .bind_text(5, result.trainer)
                 .run();
-  // The first one counts, metrics and all.
-  if (!done || database_.changes() == 0)
+  if (!done)
     return done;
+  // The first one counts, metrics and all, unless it cannot be read.
+  if (database_.changes() == 0) {
+    const auto is_there = is_readable(workload, result.node, result.step);
+    if (!is_there)
+      return is_there.failure();
+    if (*is_there)
+      return std::monostate{};
+    if (done = writers_.remove_metrics.bind(1, workload)
+                 .bind(2, result.node)
+                 .bind(3, result.step)
+                 .run();
+        !done)
+      return done;
+  }
   for (const auto& [name, value] : result.values) {
     writers_.add_metric.bind(1, workload)
       .bind(2, result.node)
@@ -288,6 +319,17 @@ expected<std::monostate> state_writer::write(const result_added& x,
       return done;
   }
   return std::monostate{};
+}
+
+expected<bool> state_writer::is_readable(std::uint64_t workload, node_id node,
+                                         step_t step) {
+  auto reader = metrics_reader::make(database_);
+  if (!reader)
+    return reader.failure();
+  const auto measured = reader->read(workload, node, step);
+  if (!measured && measured.failure().code != errc::malformed_message)
+    return measured.failure();
+  return measured && !measured->empty();
 }
 
 expected<std::monostate> state_writer::write(const checkpoint_added& x,

@@ -45,9 +45,9 @@ private:
   /// The statements that write, prepared once.
   struct writers {
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
-      add_metric, add_checkpoint, remove_checkpoint, add_evicted,
-      forget_evicted, add_output, forget_outputs, save_study, save_trial,
-      save_front, add_event, add_trained, save_timing, add_served,
+      add_metric, remove_metrics, add_checkpoint, remove_checkpoint,
+      add_evicted, forget_evicted, add_output, forget_outputs, save_study,
+      save_trial, save_front, add_event, add_trained, save_timing, add_served,
       set_generation;
   };
 
@@ -78,6 +78,9 @@ private:
   expected<std::monostate> write(const event_added& x);
   expected<std::monostate> write(const lease_epoch_begun& x);
   expected<std::uint64_t> workload_id(const std::string& key);
+  /// Whether what was measured at a state is there, and not damaged.
+  expected<bool> is_readable(std::uint64_t workload, node_id node,
+                             step_t step);
 
   folder_lock lock_;
   writers writers_;

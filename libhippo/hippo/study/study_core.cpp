@@ -72,10 +72,18 @@ void study_core::replay() {
     if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
       tuner_->restore(chosen->trial, chosen->what);
       stored_choices_.insert_or_assign(chosen->trial, chosen->what);
+      has_stored_choices_ = true;
     }
   take_turn(tuner_->start());
-  for (auto& x : std::exchange(options_.history, {}))
+  const auto when = tuner_->when();
+  for (auto& x : std::exchange(options_.history, {})) {
+    if (const auto why = damage_of(x.what, when); !why.empty()) {
+      damage_ = error{errc::malformed_message,
+                      "event " + std::to_string(x.id) + ": " + why};
+      break;
+    }
     std::visit([this](auto& y) { take(std::move(y)); }, x.what);
+  }
   if (!has_ended() && tuner_->done())
     end_study(trials_.final_phase(), trial_state::pruned);
   replaying_ = false;
@@ -302,7 +310,8 @@ expected<command_answer> study_core::carry_out(const study_command& x) {
   if (auto why = refusal_of_end(x.what))
     return *why;
   auto parsed
-    = parse_command(x, options_.spec.max_steps, options_.workload);
+    = parse_command(x, options_.spec.max_steps, options_.workload,
+                    name_rules::of_before);
   if (!parsed)
     return parsed.failure();
   return std::visit([this](auto& y) { return apply(std::move(y)); }, *parsed);

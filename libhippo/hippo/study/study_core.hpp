@@ -160,6 +160,10 @@ public:
 
   // -- looking ----------------------------------------------------------------
 
+  /// Why what it received in earlier runs cannot be repeated, if it cannot:
+  /// what is stored of it is damaged, and it must not go on.
+  [[nodiscard]] const std::optional<error>& damage() const { return damage_; }
+
   [[nodiscard]] study_status status(moment now) const;
   /// About how much memory its books take, in bytes. O(1).
   [[nodiscard]] std::uint64_t memory_bytes() const;
@@ -176,6 +180,11 @@ private:
   using verb = study_command::verb;
 
   void replay();
+  /// Says why an event cannot be the next one of the study; empty: it can.
+  [[nodiscard]] std::string damage_of(const study_input& x,
+                                      const measuring& when) const;
+  [[nodiscard]] std::string damage_of(const trial_measured& x,
+                                      const measuring& when) const;
   effects finish();
 
   /// A command that is being stored.
@@ -303,6 +312,8 @@ private:
   std::set<trial_no> unsaved_chosen_; ///< those with values that were learned
   /// What is stored of choices that the tuner is yet to make again.
   std::map<trial_no, trial_choice> stored_choices_;
+  bool has_stored_choices_ = false; ///< whether any are
+  std::optional<error> damage_;
   bool study_is_saved_ = true;
   double saved_active_seconds_ = 0; ///< when the study was saved last
   bool end_is_announced_ = false;
