@@ -168,7 +168,8 @@ export class History {
       let at = this.place.get(no);
       if (at === undefined) {
         this.place.set(no, at = this.rows.length);
-        this.rows.push({trial: no, params: {}});
+        // Names are anybody's: of an object, __proto__ is none.
+        this.rows.push({trial: no, params: Object.create(null)});
       }
       const row = this.rows[at];
       row.state = state[i];

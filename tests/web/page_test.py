@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+import urllib.parse
 import urllib.request
 
 from axe_playwright_python.sync_playwright import Axe
@@ -92,6 +93,30 @@ steps: {max: 2}
 space: {lr: {uniform: [0.1, 0.9]}, width: {choice: [1, 2, 4]}}
 algorithm: tpe
 budget: {trials: 24}
+"""
+
+# One whose names a page, an address or a script may take for something else.
+NAMES = ["val/acc", "train loss", "metrics/mAP_0.5", "100% #1?&a=b+c",
+         "__proto__", "<b>", "été"]
+NAMED_CODE = f"""
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    for step in ctx.steps(state={{}}):
+        at = ctx.hp["model.lr"](step) + ctx.hp["__proto__"](step)
+        yield lambda: {{name: (i + 1) * at + step
+                       for i, name in enumerate({NAMES!r})}}
+"""
+NAMED = """
+study: named
+workload: {python: 'named.py:train', python_executable: PYTHON}
+objective: {metric: val/acc, direction: maximize}
+steps: {max: 3}
+space:
+  model.lr: {uniform: [0.01, 0.1], points: 4}
+  __proto__: {choice: [1, 2, 3]}
+algorithm: grid
 """
 
 # One that is only looked at: 9 + 5 + 3 steps, in five stages.
@@ -217,8 +242,11 @@ class Browser(unittest.TestCase):
         if TRAINER:
             write_study(cls.trained, "train.py", CODE, "study.yaml", STUDY)
             write_study(cls.trained, "train.py", CODE, "several.yaml", SEVERAL)
-            # The one of several metrics in a folder of its own.
-            for name, state in ("study", "state"), ("several", "several"):
+            write_study(cls.trained, "named.py", NAMED_CODE, "named.yaml",
+                        NAMED)
+            # Those beside the first in folders of their own.
+            for name, state in (("study", "state"), ("several", "several"),
+                                ("named", "named")):
                 subprocess.run([HIPPO, "run", f"{name}.yaml", "--quiet",
                                 "--state", state, "--trainers", "2"],
                                cwd=cls.trained, check=True,
@@ -523,6 +551,41 @@ class Browser(unittest.TestCase):
                ).to_contain_text("model")
         self.assert_drawn(page)
         self.assert_accessible(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_whatever_metrics_are_called_each_shows_its_own_curve(self):
+        self.run_study("named")
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        card = self.card(page, "Learning curves")
+        card.scroll_into_view_if_needed()
+        card.get_by_text("As a table").click()
+        rows = page.get_by_role("region", name="Learning curves, as a table")
+        common = self.card(page, "What the best have in common")
+        for i, name in enumerate(NAMES):
+            page.get_by_label("metric").select_option(name)
+            expect(rows.get_by_role("columnheader").nth(2)).to_have_text(name)
+            with urllib.request.urlopen(
+                    f"{service.url}api/studies/1/curves?"
+                    + urllib.parse.urlencode({"metric": name})) as answer:
+                curves = json.load(answer)
+            self.assertEqual(name, curves["metric"])
+            trial, step, value = (float(x) for x in rows.get_by_role(
+                "row").nth(1).inner_text().split("\t"))
+            at = list(zip(curves["trial"], curves["step"])).index((trial, step))
+            self.assertAlmostEqual(curves["value"][at], value, 3)
+            self.assertGreater(value, i + 1)  # each has another value
+            self.assertLess(value, 4 * (i + 1) + 4)
+            common.scroll_into_view_if_needed()
+            expect(common).to_contain_text(f"trials with {name} at step 3")
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        expect(trials.get_by_role("columnheader").filter(
+            has_text="__proto__")).to_have_count(1)
+        at = trials.get_by_role("columnheader").all_inner_texts().index(
+            "__proto__")
+        self.assertIn(trials.get_by_role("row").nth(1).get_by_role("cell").nth(
+            at).inner_text(), ("1", "2", "3"))
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
