@@ -171,18 +171,21 @@ listing list_trials(const std::vector<trial_summary>& trials,
   if (measured.is_object())
     for (std::size_t i = 0; i < measured.at("trial").size(); ++i)
       places[measured.at("trial")[i].get<std::uint64_t>()] = i;
+  // Two columns of one name would be useless.
+  const auto add_column = [&](std::string name, const char* prefix,
+                              cell_look look, bool shown) {
+    while (has_column(result, name))
+      name.insert(0, prefix);
+    result.columns.push_back({name, look, shown});
+  };
   for (const auto& goal : wanted.metrics)
-    result.columns.push_back({goal.metric, cell_look::number});
+    add_column(goal.metric, "metrics_", cell_look::number, true);
   std::vector<json> params;
   for (const auto& x : trials)
     params.push_back(read_json(x.params));
   const auto names = parameter_names(params);
-  for (auto name : names) {
-    // Two columns of one name would be useless.
-    while (has_column(result, name))
-      name.insert(0, "params_");
-    result.columns.push_back({name, cell_look::brief, false});
-  }
+  for (const auto& name : names)
+    add_column(name, "params_", cell_look::brief, false);
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const auto& x = trials[i];
     std::vector<json> row{x.trial,

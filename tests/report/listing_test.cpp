@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
+#include "core/odd_names.hpp"
 #include "hippo/report/listing.hpp"
 #include "hippo/report/text.hpp"
 
@@ -180,6 +181,47 @@ TEST(ListingTest, LimitComesLast) {
   EXPECT_EQ(ids(view), std::vector{2});
   view.limit = 5;
   EXPECT_EQ(ids(view), (std::vector{2, 1}));
+}
+
+/// A listing of these columns, each with its place.
+listing of_columns(const std::vector<std::string>& names) {
+  listing x;
+  x.rows.emplace_back();
+  for (const auto& name : names) {
+    x.columns.push_back({name});
+    x.rows[0].push_back(name);
+  }
+  return x;
+}
+
+TEST(Listing, WhateverColumnsAreCalledEveryFormatHasThem) {
+  const auto x = of_columns({test::odd_names.begin(), test::odd_names.end()});
+  listing_view view;
+  view.format = listing_format::json;
+  const auto objects = json::parse(*render(x, view));
+  view.format = listing_format::yaml;
+  const auto yaml = YAML::Load(*render(x, view));
+  ASSERT_EQ(yaml[0].size(), test::odd_names.size());
+  for (const auto& name : test::odd_names) {
+    EXPECT_EQ(objects[0].at(name), name);
+    EXPECT_EQ(yaml[0][name].as<std::string>(), name);
+  }
+}
+
+TEST(Listing, ColumnsWithSignsInThemAreFilteredAndSorted) {
+  const auto x = of_columns({"a<=b", "a", "a:b", "x"});
+  listing_view view;
+  view.format = listing_format::csv;
+  view.columns = {"x"};
+  view.filters = {"a<=b=a<=b"};
+  EXPECT_EQ(*render(x, view), "x\r\nx\r\n");
+  view.filters = {"a<=b!=a<=b"};
+  EXPECT_EQ(*render(x, view), "x\r\n");
+  view.filters = {"a=a"};
+  view.sort = "a:b";
+  EXPECT_EQ(*render(x, view), "x\r\nx\r\n");
+  view.sort = "a:b:desc";
+  EXPECT_EQ(*render(x, view), "x\r\nx\r\n");
 }
 
 } // namespace

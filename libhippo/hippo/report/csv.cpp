@@ -68,14 +68,16 @@ std::string trials_csv(const run_record& x) {
       for (const auto& goal : study.wanted.metrics)
         if (!has(goals, goal.metric))
           goals.push_back(goal.metric);
-  for (const auto& name : goals)
-    header.push_back("best_" + name);
-  for (auto name : params) {
-    // Two columns of one name would be useless to most readers.
+  // Two columns of one name would be useless to most readers.
+  const auto add_column = [&](std::string name, const char* prefix) {
     while (has(header, name))
-      name.insert(0, "params_");
+      name.insert(0, prefix);
     header.push_back(name);
-  }
+  };
+  for (const auto& name : goals)
+    add_column("best_" + name, "metrics_");
+  for (const auto& name : params)
+    add_column(name, "params_");
   auto result = csv_row(header);
   for (const auto& study : x.studies) {
     for (const auto& trial : study.trials) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include <yaml-cpp/yaml.h>
@@ -83,11 +86,27 @@ struct filter {
   }
 };
 
+bool has_column(const listing& x, std::string_view name) {
+  return std::any_of(x.columns.begin(), x.columns.end(),
+                     [&](const auto& y) { return y.name == name; });
+}
+
+/// Returns where the relation of a filter stands: a column's name may hold what
+/// looks like one.
+std::size_t relation_in(const listing& x, std::string_view text) {
+  const auto first = text.find_first_of("!=<>");
+  for (auto at = first; at != text.npos;
+       at = text.find_first_of("!=<>", at + 1))
+    if (has_column(x, text.substr(0, at)))
+      return at;
+  return first;
+}
+
 expected<filter> read_filter(const listing& x, const std::string& text) {
   // The longer ones first, since they begin with a shorter one.
   constexpr std::array<std::string_view, 6> relations{"!=", "<=", ">=",
                                                       "=",  "<",  ">"};
-  const auto at = text.find_first_of("!=<>");
+  const auto at = relation_in(x, text);
   std::string_view relation;
   if (at != text.npos)
     for (const auto y : relations)
@@ -110,7 +129,8 @@ expected<filter> read_filter(const listing& x, const std::string& text) {
 /// Orders rows as `COLUMN[:asc|:desc]` says.
 std::optional<error> sort(const listing& x, const std::string& wanted,
                           std::vector<const std::vector<json>*>& rows) {
-  const auto colon = wanted.rfind(':');
+  const auto colon
+    = has_column(x, wanted) ? wanted.npos : wanted.rfind(':');
   const auto way = colon == wanted.npos ? "asc" : wanted.substr(colon + 1);
   if (way != "asc" && way != "desc")
     return error{errc::invalid_argument,
@@ -188,11 +208,28 @@ json as_objects(const listing& x, const std::vector<std::size_t>& columns,
   return result;
 }
 
+/// Whether a text is one in YAML without quotes, whichever version reads it.
+bool is_plain(const std::string& text) {
+  static const std::set<std::string> others{"null", "true", "false", "yes",
+                                            "no",   "on",   "off",   "y",
+                                            "n",    "~",    "",      "=",
+                                            "<<"};
+  std::string low = text;
+  for (char& c : low)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // What begins as a number, a date or a time may be read as one.
+  const bool is_like_number
+    = !text.empty()
+      && text.find_first_not_of("0123456789+-.") != 0;
+  return !is_like_number && !number_in(text) && !others.contains(low);
+}
+
 void emit(YAML::Emitter& out, const json& x) {
   if (x.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [name, value] : x.items()) {
-      out << YAML::Key << name << YAML::Value;
+      out << YAML::Key << (is_plain(name) ? YAML::Auto : YAML::DoubleQuoted)
+          << name << YAML::Value;
       emit(out, value);
     }
     out << YAML::EndMap;
@@ -203,10 +240,7 @@ void emit(YAML::Emitter& out, const json& x) {
     out << YAML::EndSeq;
   } else if (x.is_string()) {
     const auto text = x.get<std::string>();
-    // Text that reads as something else is quoted.
-    const bool plain = !number_in(text) && text != "null" && text != "true"
-                       && text != "false" && text != "~" && !text.empty();
-    out << (plain ? YAML::Auto : YAML::DoubleQuoted) << text;
+    out << (is_plain(text) ? YAML::Auto : YAML::DoubleQuoted) << text;
   } else if (x.is_null()
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;
