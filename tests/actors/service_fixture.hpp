@@ -42,8 +42,10 @@ public:
     next.work = x;
     next.sink = std::move(sink);
     next.at = x.stages.front().begin;
-    if (!x.start.file.empty())
-      next.state = files_->at(x.start.file);
+    if (const auto i = files_->find(x.start.file); i != files_->end())
+      next.state = i->second;
+    else
+      next.lacks_file = !x.start.file.empty();
     tasks_.emplace(x.number, std::move(next));
   }
 
@@ -108,8 +110,9 @@ public:
   /// Goes to the next stop of a lease. REQUIRES: it runs
   void step(lease_id lease) {
     auto& t = tasks_.at(lease);
-    if (t.cancelled) {
-      end(lease, error{errc::cancelled, "cancelled"});
+    if (t.cancelled || t.lacks_file) {
+      end(lease, t.cancelled ? error{errc::cancelled, "cancelled"}
+                             : error{errc::bad_checkpoint, "it is missing"});
       return;
     }
     const auto stop = t.work.stops.at(t.next);
@@ -166,6 +169,7 @@ private:
     std::size_t next = 0; ///< of its stops
     step_t at = 0;
     bool cancelled = false;
+    bool lacks_file = false; ///< what it starts from is not there
   };
 
   void end(lease_id lease, std::optional<error> why) {

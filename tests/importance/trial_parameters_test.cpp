@@ -40,6 +40,22 @@ TEST(TrialParameters, SchedulesAreAKindAndWhatItHas) {
   EXPECT_NE(kinds[0].value, kinds[2].value);
 }
 
+TEST(TrialParameters, AHyperParameterIsNoPartOfAnother) {
+  const auto x = take_apart(
+    {json::parse(R"({"lr": {"cosine": {"horizon": 12}},
+                     "lr.cosine.horizon": 1})"),
+     json::parse(R"({"lr": {"cosine": {"horizon": 24}},
+                     "lr.cosine.horizon": 1})"),
+     json::parse(R"({"lr": 0.1, "lr.cosine.horizon": 2})")});
+  EXPECT_EQ(names(x),
+            (std::vector<std::string>{"lr", "lr.cosine.horizon",
+                                      "lr.cosine.horizon'"}));
+  EXPECT_EQ(having(x.varied.at("lr.cosine.horizon")),
+            std::vector<bool>(3, true));
+  EXPECT_EQ(having(x.varied.at("lr.cosine.horizon'")),
+            (std::vector<bool>{true, true, false}));
+}
+
 TEST(TrialParameters, SchedulesInSchedules) {
   const auto warm = [](const std::string& then) {
     return json::parse(R"({"lr": {"warmup": {"steps": 2, "then": )" + then

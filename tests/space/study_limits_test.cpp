@@ -73,6 +73,59 @@ TEST(StudyLimits, AMetricsNameIsAsLongAsOneThatTravels) {
                  "bytes)"});
 }
 
+/// A study of a workload that takes any names.
+std::string named_study(const std::string& study, const std::string& metric,
+                        const std::string& parameter,
+                        const std::string& constraint) {
+  return "study: " + study
+         + "\nworkload: {command: [sleep], packages: {a: '1'}}\n"
+           "objective: {metric: " + metric + ", direction: minimize}\n"
+           "steps: {max: 2}\nspace: {lr: 1, " + parameter + ": 2}\n"
+           "constraints: ['" + constraint + "']\n";
+}
+
+TEST(StudyLimits, WhatIsNoNameIsRefusedWhereverItStands) {
+  const auto read = [](const std::string& text) {
+    return read_study(text, "s.yaml", built_in_workloads());
+  };
+  expect_errors(read(named_study("s", "val/acc", "a b", "a<=b >= 2")), {});
+  expect_errors(read(named_study("\"2\"", "loss", "a", "a <= 2")),
+                {"s.yaml:1:8: study: must not be digits alone, which would "
+                 "name the study of that number, found '2'"});
+  expect_errors(read(named_study("s", "' loss'", "a", "a <= 2")),
+                {"s.yaml:3:21: objective.metric: begins with white space"});
+  expect_errors(read(named_study("s", "loss", "''", "a <= 2")),
+                {"s.yaml:5:16: space: a key is empty"});
+  expect_errors(
+    read(named_study("s", "loss", "\"a\\tb\"", "a <= 2")),
+    {"s.yaml:5:16: space: a key holds a control character (U+0009)"});
+  // Of a study that an older version took they are names.
+  EXPECT_TRUE(read_study(named_study("\"2\"", "' loss'", "\"a\\tb\"", "a <= 2"),
+                         "s.yaml", built_in_workloads(), name_rules::of_before)
+                .study);
+}
+
+TEST(StudyLimits, AConstraintIsCutAtItsLastSign) {
+  const auto read
+    = read_study(named_study("s", "loss", "a", "a<=b >= 2"), "s.yaml",
+                 built_in_workloads());
+  ASSERT_TRUE(read.study);
+  const auto& found = read.study->objective.constraints.at(0);
+  EXPECT_EQ(found.metric, "a<=b");
+  EXPECT_FALSE(found.is_at_most);
+  EXPECT_EQ(found.limit, 2);
+}
+
+TEST(StudyLimits, TheNamesThatAClientGivesAreJudgedLikewise) {
+  workload_descriptor any;
+  any.open = true;
+  EXPECT_TRUE(read_parameters("{'a b': 1}", 2, any));
+  const auto bad = read_parameters("{'': 1}", 2, any);
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.failure().message.find("a key is empty"), std::string::npos);
+  EXPECT_TRUE(read_parameters("{' a': 1}", 2, any, name_rules::of_before));
+}
+
 TEST(StudyLimits, ZeroBytesAreRefusedHoweverTheyAreSpelt) {
   expect_errors(read_any(R"(a: {choice: ["x\0y", z]})"),
                 {"s.yaml:6:16: space.a.choice[0]: holds a zero byte"});

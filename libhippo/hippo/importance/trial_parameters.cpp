@@ -16,6 +16,10 @@ constexpr std::size_t items_max = 8;
 constexpr std::size_t number_categories_max = 10;
 constexpr std::size_t word_categories_max = 50;
 
+/// Between the names of parts, where no name has it: a hyper-parameter may be
+/// called `lr.cosine`.
+constexpr char part_mark = '\x1f';
+
 /// A value of a trial that is not taken apart any more.
 struct leaf {
   std::size_t trial = 0;
@@ -36,10 +40,10 @@ template <class F>
 void for_each_part(const std::string& name, const json& x, F&& f) {
   if (x.is_object())
     for (const auto& [key, value] : x.items())
-      f(name + '.' + key, value);
+      f(name + part_mark + key, value);
   else
     for (std::size_t i = 0; i < x.size(); ++i)
-      f(name + '[' + std::to_string(i) + ']', x[i]);
+      f(name + part_mark + '[' + std::to_string(i) + ']', x[i]);
 }
 
 void find_schedules(const std::string& name, const json& x, schedules& to) {
@@ -62,7 +66,7 @@ void add(const std::string& name, const json& x, std::size_t trial,
     to[name].push_back({trial, std::nullopt, x.begin().key()});
   if (x.is_object() || (x.is_array() && x.size() <= items_max)) {
     if (x.is_array())
-      to[name + ".length"].push_back(
+      to[name + part_mark + "length"].push_back(
         {trial, static_cast<double>(x.size()), {}});
     for_each_part(name, x, [&](const std::string& part, const json& value) {
       add(part, value, trial, known, to);
@@ -139,6 +143,29 @@ void classify(const std::string& name, const std::vector<leaf>& values,
   to.varied.emplace(name, std::move(result));
 }
 
+/// Returns the names of leaves as people see them, each another one: parts that
+/// look like another hyper-parameter's name are marked.
+std::map<std::string, std::string> shown_names(const leaves& xs) {
+  std::map<std::string, std::string> result;
+  std::set<std::string> used;
+  for (const auto& [name, values] : xs)
+    if (name.find(part_mark) == name.npos)
+      used.insert(name);
+  for (const auto& [name, values] : xs) {
+    std::string shown;
+    for (std::size_t i = 0; i < name.size(); ++i)
+      if (name[i] != part_mark)
+        shown += name[i];
+      else if (name.compare(i, 2, std::string{part_mark, '['}) != 0)
+        shown += '.';
+    if (shown != name)
+      while (!used.insert(shown).second)
+        shown += '\'';
+    result.emplace(name, std::move(shown));
+  }
+  return result;
+}
+
 } // namespace
 
 trials_apart take_apart(const std::vector<json>& trials) {
@@ -153,8 +180,9 @@ trials_apart take_apart(const std::vector<json>& trials) {
       for (const auto& [name, value] : trials[i].items())
         add(name, value, i, known, found);
   trials_apart result;
+  const auto shown = shown_names(found);
   for (const auto& [name, values] : found)
-    classify(name, values, trials.size(), result);
+    classify(shown.at(name), values, trials.size(), result);
   return result;
 }
 

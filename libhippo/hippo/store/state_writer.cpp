@@ -303,13 +303,14 @@ expected<std::monostate> state_writer::write(const result_added& x,
       return is_there.failure();
     if (*is_there)
       return std::monostate{};
-    if (done = writers_.remove_metrics.bind(1, workload)
-                 .bind(2, result.node)
-                 .bind(3, result.step)
-                 .run();
-        !done)
-      return done;
   }
+  // There are none, unless what they were of was damaged.
+  if (done = writers_.remove_metrics.bind(1, workload)
+               .bind(2, result.node)
+               .bind(3, result.step)
+               .run();
+      !done)
+    return done;
   for (const auto& [name, value] : result.values) {
     writers_.add_metric.bind(1, workload)
       .bind(2, result.node)
