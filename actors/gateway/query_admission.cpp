@@ -61,8 +61,10 @@ kj::Promise<T> query_service::work(F f) {
 }
 
 kj::Promise<admission> query_service::as_new() {
-  admission result{true, {}, static_cast<double>(now_seconds()),
-                   sources_.no_prices};
+  admission result;
+  result.has_clients = true;
+  result.now = static_cast<double>(now_seconds());
+  result.no_prices = sources_.no_prices;
   if (!is_live())
     return result;
   return asker_
