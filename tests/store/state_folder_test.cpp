@@ -720,7 +720,8 @@ constexpr auto version_1_sql = R"(
     step INTEGER NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
     PRIMARY KEY (workload, node, step, name)) STRICT, WITHOUT ROWID;
   INSERT INTO metrics VALUES (3, 1, 5, 'acc', x'000000000000e03f'),
-    (3, 1, 5, 'zero', x'0000000000000080');
+    (3, 1, 5, 'zero', x'0000000000000080'),
+    (3, 0, 0, 'acc', x'000000000000e03f');
   CREATE TABLE checkpoints (workload INTEGER NOT NULL, node INTEGER NOT NULL,
     step INTEGER NOT NULL, file TEXT NOT NULL, bytes INTEGER NOT NULL,
     digest INTEGER NOT NULL, PRIMARY KEY (workload, node, step))
