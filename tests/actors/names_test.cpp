@@ -14,6 +14,7 @@
 #include "gateway/http_target.hpp"
 #include "gateway/study_history.hpp"
 #include "hippo/core/name.hpp"
+#include "hippo/core/utf8.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "hippo/tune/accepted_study.hpp"
@@ -116,7 +117,7 @@ TEST_P(Names, WhatTheGrammarTakesPassesTheDoorAndMessages) {
     report.values[name] = 0.5;
     const auto told = decode(encode(resent{"key", report}));
     ASSERT_TRUE(told) << told.failure().message;
-    EXPECT_EQ(told->what.values, report.values);
+    EXPECT_EQ(told->report.values, report.values);
   }
 }
 
@@ -156,7 +157,7 @@ TEST_P(Names, WhatIsStoredIsReadBackAskedForAndWrittenOut) {
   }
   ASSERT_EQ(values.size(), names.size());
   {
-    auto store = *state_writer::open(where.path);
+    const auto store = std::move(*state_writer::open(where.path));
     stored_trial trial;
     trial.params = params.dump();
     trial.steps = trial.asked_to = 1;
@@ -166,7 +167,7 @@ TEST_P(Names, WhatIsStoredIsReadBackAskedForAndWrittenOut) {
        result_added{key, {node_id{1}, 1, values, "cpu"}},
        event_added{study.id, key, trial_measured{0, node_id{1}, 1, {}, 0}}}));
   }
-  const auto store = *state_reader::open(where.path);
+  const auto store = std::move(*state_reader::open(where.path));
   const auto plan = *store->load_plan(key);
   EXPECT_TRUE(plan.damage.empty());
   ASSERT_EQ(plan.nodes.size(), 1u);
