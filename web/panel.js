@@ -75,18 +75,23 @@ export function paced(f, {pause = 0, rest = 0} = {}) {
 export function panel(title, {chart, tools = [], note = "", columns, rows,
   wide = false}) {
   const words = element("span", {}, note);
-  let grid = null;
+  let grid = null, heads = "";
   const behind = columns && element("details", {},
     element("summary", {}, "As a table"));
   function refresh() {
-    if (behind?.open) grid.set(rows());
+    if (!behind?.open) return;
+    const now = typeof columns === "function" ? columns() : columns;
+    const said = JSON.stringify(now.map(x => [x.name, x.label]));
+    if (heads !== said) { // it may be another metric's by now
+      heads = said;
+      grid?.node.remove();
+      grid = table(now, {label: `${title}, as a table`});
+      behind.append(grid.node);
+    }
+    grid.set(rows());
   }
   behind?.addEventListener("toggle", () => {
-    if (!behind.open) return;
-    const now = typeof columns === "function" ? columns() : columns;
-    grid?.node.remove();
-    grid = table(now, {label: `${title}, as a table`});
-    behind.append(grid.node);
+    heads = "";
     refresh();
   });
   const node = element("section", {class: `card${wide ? " wide" : ""}`},
