@@ -359,7 +359,8 @@ TEST_F(Run, ForgetsItsStateOnceAnythingThrows) {
 
 TEST_F(Run, MetricsThatNobodyCouldBeToldFailTheTraining) {
   using namespace std::string_literals;
-  for (const auto& name : {"\xff"s, ""s, "a\0b"s, std::string(2000, 'm')}) {
+  for (const auto& name : {"\xff"s, ""s, "a\0b"s, " a"s, "a\nb"s,
+                           std::string(2000, 'm')}) {
     work.more = {{name, 1}};
     reports.clear();
     const auto end = run_next(x);
