@@ -242,8 +242,11 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
       self->state.trainers.insert_or_assign(x.trainer, handle);
       dispatch(self, x);
     },
-    [self](lost_atom, trainer_id trainer) {
-      dispatch(self, merge_event::lost{trainer});
+    [self](back_atom, const std::string& name) {
+      dispatch(self, merge_event::trainer_back{name});
+    },
+    [self](lost_atom, trainer_id trainer, const std::string& why) {
+      dispatch(self, merge_event::lost{trainer, why});
       self->state.trainers.erase(trainer);
     },
     [self](able_atom, const trainer_kinds& x) {

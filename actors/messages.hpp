@@ -37,6 +37,7 @@ namespace hippo {
 using ack_atom = caf::atom_constant<caf::atom("ack")>;
 using able_atom = caf::atom_constant<caf::atom("able")>;
 using alive_atom = caf::atom_constant<caf::atom("alive")>;
+using back_atom = caf::atom_constant<caf::atom("back")>;
 using budget_atom = caf::atom_constant<caf::atom("budget")>;
 using blame_atom = caf::atom_constant<caf::atom("blame")>;
 using cancel_atom = caf::atom_constant<caf::atom("cancel")>;
@@ -217,8 +218,10 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<budget_atom, std::uint64_t>,
   // From the pool: a trainer is the merger's until it is released.
   caf::reacts_to<grant_atom, trainer_actor, trainer_grant>,
-  // From the pool: trainer `number` is gone.
-  caf::reacts_to<lost_atom, trainer_id>,
+  // From the pool: trainer `number` is gone, and why; nothing: in good order.
+  caf::reacts_to<lost_atom, trainer_id, std::string>,
+  // From the pool: a trainer of that name which was lost had been cut off.
+  caf::reacts_to<back_atom, std::string>,
   // From the pool: these could train for it, whoever holds them.
   caf::reacts_to<able_atom, trainer_kinds>,
   // From the pool: trainer `number` works on a lease and has reached a state.

@@ -28,7 +28,11 @@ struct effect_sender {
   }
 
   void operator()(const pool_core::notify_lost& x) const {
-    self->send(merger(x.merger), lost_atom::value, x.trainer);
+    self->send(merger(x.merger), lost_atom::value, x.trainer, x.why);
+  }
+
+  void operator()(const pool_core::notify_back& x) const {
+    self->send(merger(x.merger), back_atom::value, x.name);
   }
 
   void operator()(const pool_core::tell_able& x) const {

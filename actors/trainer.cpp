@@ -27,29 +27,6 @@ bool exclude(const lease& x, const lease& y) {
   return x.lane == y.lane || x.workload != y.workload;
 }
 
-void start(trainer_self self, trainer_state::task x) {
-  auto& st = self->state;
-  auto me = caf::actor_cast<caf::actor>(self->ctrl());
-  st.device->start(x.work, [me](engine_event event) {
-    std::visit([&](auto& e) { caf::anon_send(me, notify_atom::value, e); },
-               event);
-  });
-  const auto number = x.work.number;
-  st.running.emplace(number, std::move(x));
-}
-
-/// Starts what is waiting and has nothing in its way any more.
-void start_waiting(trainer_self self) {
-  auto& st = self->state;
-  for (auto& x : std::exchange(st.waiting, {}))
-    if (std::any_of(st.running.begin(), st.running.end(), [&](const auto& y) {
-          return exclude(y.second.work, x.work);
-        }))
-      st.waiting.push_back(std::move(x));
-    else
-      start(self, std::move(x));
-}
-
 /// Hands a lease back that has not begun.
 void hand_back(trainer_self self, const trainer_state::task& x) {
   lease_end end;
@@ -102,6 +79,33 @@ void send_heartbeat(trainer_self self, lease_id lease, step_t at) {
   auto& st = self->state;
   self->send(st.pool, heartbeat_atom::value,
              encode(heartbeat{st.number, lease, at, st.heartbeats++}));
+}
+
+void start(trainer_self self, trainer_state::task x) {
+  auto& st = self->state;
+  const auto number = x.work.number;
+  // Should this trainer be lost over it, that is known to be why.
+  if (x.registration == st.registrations && st.pool
+      && st.number != trainer_id{})
+    send_heartbeat(self, number, x.work.stages.front().begin);
+  auto me = caf::actor_cast<caf::actor>(self->ctrl());
+  st.device->start(x.work, [me](engine_event event) {
+    std::visit([&](auto& e) { caf::anon_send(me, notify_atom::value, e); },
+               event);
+  });
+  st.running.emplace(number, std::move(x));
+}
+
+/// Starts what is waiting and has nothing in its way any more.
+void start_waiting(trainer_self self) {
+  auto& st = self->state;
+  for (auto& x : std::exchange(st.waiting, {}))
+    if (std::any_of(st.running.begin(), st.running.end(), [&](const auto& y) {
+          return exclude(y.second.work, x.work);
+        }))
+      st.waiting.push_back(std::move(x));
+    else
+      start(self, std::move(x));
 }
 
 void heartbeat_now(trainer_self self) {

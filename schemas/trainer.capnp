@@ -168,9 +168,17 @@ struct Goodbye {
 struct LeaseEnd {
   # Trainer to pool: the last message on a lease.
   lease   @0 :UInt64;   # number of the lease; 0 = malformed
-  at      @1 :UInt64;   # last step that was reached; 0 = the initial state
+  at      @1 :UInt64;   # last state that was reached, or the one that could not
+                        # be measured or saved; 0 = the initial state
   failure @2 :Failure;  # unset = every stop was passed
   log     @3 :Text;     # last lines of the trainer's log; empty = none
+  during  @4 :Part;     # what failed; unknown ones count as training
+
+  enum Part {
+    training  @0;  # from that state to the next, or what comes before training
+    measuring @1;  # that state
+    saving    @2;  # that state, or telling of it
+  }
 }
 
 struct Heartbeat {

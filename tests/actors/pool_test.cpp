@@ -41,7 +41,8 @@ struct PoolTest : test::actor_test {
         [count](grant_atom, const trainer_actor&, const trainer_grant&) {
           ++*count;
         },
-        [count](lost_atom, trainer_id) { --*count; },
+        [count](lost_atom, trainer_id, const std::string&) { --*count; },
+        [](back_atom, const std::string&) {},
         [](able_atom, const trainer_kinds&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},
         [](resent_atom, const stop_report&, const trainer_actor&) {},

@@ -234,6 +234,100 @@ class Failures(OwnCode):
         self.assertEqual(report["studies"][0]["trials"][0]["state"],
                          "COMPLETE")
 
+    # Each call that may fail, as it is told of, and where it is in train.py.
+    CALLS = {"evaluating step 3": "    def evaluate(self):\n",
+             "saving step 4": "    def state_dict(self):\n"}
+    # What it does there, and a part of what is told.
+    WAYS = {
+        "1 / 0": "ZeroDivisionError: division by zero",
+        "os._exit(3)": "exit code 3",
+        "os.kill(os.getpid(), 9)": "signal 9",
+        "os.kill(os.getpid(), 11)": "signal 11",
+        "time.sleep(1000)": "said nothing",
+    }
+
+    def test_every_call_in_every_way(self):
+        """What fails anywhere but in training ends as well: its trial fails,
+        with what is known, and the others are as alone."""
+        for call, head in self.CALLS.items():
+            for line, told in self.WAYS.items():
+                state = f"{call} {list(self.WAYS).index(line)}"
+                with self.subTest(call=call, line=line):
+                    self.write("train.py", TRAIN)
+                    self.after("self.at = step + 1, lr",
+                               head="import os\nimport time")
+                    self.change(head, f"    at = 0, 0\n\n{head}"
+                                      f"        if self.at == ({call[-1]}, 0.2):\n"
+                                      f"            {line}\n")
+                    more = {"silence_seconds": 3} if "sleep" in line else {}
+                    report, _ = self.run_study(
+                        study(workload=python(**more), steps=4, lr=self.BAD),
+                        state)
+                    states = {x["params"]["lr"]: x for x in
+                              report["studies"][0]["trials"]}
+                    self.assertEqual(
+                        [x["state"] for x in states.values()],
+                        ["COMPLETE", "FAILED", "COMPLETE"])
+                    failed = states["0.2"]
+                    self.assertIn(f"{call} failed: ", failed["failure"])
+                    self.assertIn(told, failed["failure"])
+                    # The last step is saved before it is told of.
+                    self.assertEqual(len(failed["results"]),
+                                     int(call[-1]) - 1)
+                    # Three attempts, and no line for each of a thousand.
+                    self.assertLessEqual(
+                        self.log_of(state).count(" failed at "), 3)
+
+    def log_of(self, state):
+        """All that hippo has logged in a state."""
+        return "".join(self.read(state, name)
+                       for name in os.listdir(self.path(state))
+                       if name.startswith("hippo") and name.endswith(".log"))
+
+    def test_every_evaluation(self):
+        """Whether it is a class or a function: it ends, and says why."""
+        self.change("        return {\"val\": self.state[\"w\"] / 3}\n",
+                    "        return {\"val\": 1 / 0}\n")
+        self.write("function.py", """\
+import hippo_hpo as hippo
+
+
+@hippo.workload
+def train(ctx):
+    s = {"x": 0.0}
+    for step in ctx.steps(s=s):
+        s["x"] += ctx.hp.lr(step)
+        yield lambda: {"val": 1 / 0}
+""")
+        for name, workload in {
+                "class": python(),
+                "function": {"python": "function.py:train"}}.items():
+            with self.subTest(name):
+                report, done = self.run_study(
+                    study(name, workload, steps=3, lr=self.BAD), name, code=1)
+                self.assertEqual(
+                    [x["state"] for x in report["studies"][0]["trials"]],
+                    ["FAILED"] * 3)
+                self.assertIn("evaluating step 1 failed: ZeroDivisionError",
+                              report["studies"][0]["trials"][0]["failure"])
+                self.assertIn("every trial of study", done.err)
+
+    def test_metric_that_cannot_be_told(self):
+        self.change("{\"val\": self", "{2000 * \"m\": 1.0, \"val\": self")
+        report, _ = self.run_study(study(steps=2, lr=0.1), code=1)
+        self.assertIn("evaluating step 1 failed: ",
+                      report["studies"][0]["trials"][0]["failure"])
+
+    def test_evaluations_fail_alike(self):
+        """As training that fails: the study pauses."""
+        self.change("        return {\"val\": self.state[\"w\"] / 3}\n",
+                    "        import time\n        time.sleep(0.3)\n"
+                    "        return {\"val\": 1 / 0}\n")
+        x = study(lr={"choice": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})
+        _, done = self.run_study(x, "state", "--trainers", 1, code=1)
+        self.assertRegex(done.err, "its first 3 trials failed alike: .*"
+                                   "ZeroDivisionError")
+
     def test_every_trial(self):
         """There is nothing to go on with."""
         self.after("1 / 0")
@@ -768,6 +862,48 @@ class Service(Serving):
         self.assertIn("there is no file none.py", said)
         self.assertIn("s.yaml:", said)
         self.assertEqual(json.loads(self.hippo("ls", "-f", "json").out), [])
+
+
+class Killers(Serving):
+    """Training that takes its trainer along, as the system does where memory is
+    short."""
+
+    def test_trainers_that_die_of_it(self):
+        """Three of them, and no more; others' studies do not notice."""
+        self.after("if lr == 0.2 and step == 2:",
+                   "    keeper = os.getppid()",
+                   "    stat = open(f'/proc/{keeper}/stat').read()",
+                   "    trainer = int(stat.rpartition(')')[2].split()[1])",
+                   "    os.kill(trainer, 9)", head="import os")
+        self.write("other.py", TRAIN)
+        other = study("other", {"python": "other.py:Net", "seed": 1})
+        alone, _ = self.run_study(other, "alone", "--merge", "off")
+        service = self.serve()
+        started = [self.trainer() for _ in range(2)]
+        self.submit(study(steps=4, lr={"choice": [0.1, 0.2, 0.3]}))
+        self.submit(other)
+
+        def is_over():
+            for x in list(started):
+                if x.poll() is not None:
+                    started.remove(x)
+                    started.append(self.trainer())
+            return all(self.listed(x)["state"] == "COMPLETE"
+                       for x in ("s", "other"))
+        wait_for("the end of both", is_over)
+        self.assertEqual(self.started, 5, "three have died, two are left")
+        send(service, signal.SIGTERM)
+        service.wait(60)
+        self.hippo("run", "--resume", "state", "--trainers", 1)
+        report = self.report("state")
+        self.assertEqual(results(report)["other"], results(alone)["other"])
+        told = next(x for x in report["studies"] if x["name"] == "s")
+        trials = {x["params"]["lr"]: x for x in told["trials"]}
+        self.assertEqual([x["state"] for x in trials.values()],
+                         ["COMPLETE", "FAILED", "COMPLETE"])
+        self.assertRegex(trials["0.2"]["failure"],
+                         "at step .: 3 trainers died on the way from step "
+                         ". to step .: .*connection.*\nthe last one was ")
 
 
 class Refusals(Serving):

@@ -18,7 +18,8 @@ inline moment at_second(double x) {
            std::chrono::duration<double>(x));
 }
 
-/// A lease of these stages; it has not reported yet.
+/// A lease of these stages, with a stop at the end of each; it has not reported
+/// yet.
 inline running_lease lease_of(lease_id id, trainer_id trainer,
                               std::uint32_t lane, std::vector<stage> stages,
                               std::string speed_key = {}) {
@@ -29,6 +30,11 @@ inline running_lease lease_of(lease_id id, trainer_id trainer,
   result.progress.reached = stages.front().begin;
   result.progress.saved = stages.front().begin;
   result.speed_keys.assign(stages.size(), std::move(speed_key));
+  for (const auto& x : stages) { // as a plan would have it
+    auto& stops = result.work.stops;
+    if (stops.empty() || stops.back().at < x.end)
+      stops.push_back({x.end, x.begin == x.end, true});
+  }
   result.work.stages = std::move(stages);
   return result;
 }

@@ -1299,8 +1299,9 @@ TEST(MergeCore, AMessageBeyondTheLimitIsLeasedInParts) {
   x.expect_all_as_alone();
 }
 
-/// Who fails further on has passed what another could not.
-TEST(MergeCore, WhoFailsFurtherOnShowsThatTheOtherIsToBlame) {
+/// Who records what another could not reach shows that it is to blame; who says
+/// that it failed further on does not.
+TEST(MergeCore, WhoRecordsMoreShowsThatTheOtherIsToBlame) {
   started_world x;
   x.train(0, {x.constant(.1)}, 9);
   const auto first = x.grant();
@@ -1315,7 +1316,10 @@ TEST(MergeCore, WhoFailsFurtherOnShowsThatTheOtherIsToBlame) {
   EXPECT_TRUE(x.blamed.empty());
   x.grant(second);
   fail_at(second, 2);
-  EXPECT_EQ(x.blamed, std::set<trainer_id>{first});
+  EXPECT_TRUE(x.blamed.empty());
+  const auto third = x.grant();
+  x.step(third, x.lease_of(third));
+  EXPECT_EQ(x.blamed, (std::set<trainer_id>{first, second}));
 }
 
 /// It would be granted and given back without an end.

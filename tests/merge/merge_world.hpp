@@ -220,11 +220,12 @@ public:
     return id;
   }
 
-  void lose(trainer_id id) {
+  /// @param why nothing: it has left in good order
+  void lose(trainer_id id, const std::string& why = {}) {
     const bool was_granted = trainers.at(id).granted;
     trainers.erase(id);
     if (was_granted)
-      apply(merge_event::lost{id});
+      apply(merge_event::lost{id, why});
   }
 
   // -- trainers ---------------------------------------------------------------
@@ -260,8 +261,8 @@ public:
       apply(merge_event::reported{x, to});
   }
 
-  void end(trainer_id id, lease_id number,
-           std::optional<error> failure = {}) {
+  void end(trainer_id id, lease_id number, std::optional<error> failure = {},
+           lease_part during = lease_part::training) {
     auto entry = trainers.at(id).jobs.extract(number);
     lease_end x;
     x.lease = number;
@@ -269,6 +270,7 @@ public:
     if (failure && failure->code == errc::bad_checkpoint)
       damaged.insert("folder/" + entry.mapped().work.start.file);
     x.failure = std::move(failure);
+    x.during = during;
     apply(merge_event::lease_ended{std::move(x)});
   }
 

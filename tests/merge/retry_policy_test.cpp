@@ -39,12 +39,25 @@ running_lease lease_of_both(trainer_id trainer) {
                   {{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
 }
 
+/// The same lease once it has passed the stops before a state where it fails.
+running_lease failing_at(running_lease x, step_t at) {
+  for (const auto& y : x.work.stops)
+    if (y.at <= at && y.at > x.progress.reached && at < 20) {
+      x.progress.reached = y.at;
+      x.progress.has_reported = true;
+    }
+  return x;
+}
+
 path path_of(std::vector<stage> stages) { return {{}, std::move(stages)}; }
 
 class RetryPolicy : public testing::Test {
 protected:
   verdict judge(const running_lease& x, const lease_end& end) {
-    return policy.judge(x, end, plan);
+    return policy.judge(end.failure->code == errc::diverged
+                          ? x
+                          : failing_at(x, end.at),
+                        end, plan);
   }
 
   plan_of_two plan;
@@ -167,7 +180,7 @@ TEST_F(RetryPolicy, ACheckpointIsGoodWhileAnotherHasNotTried) {
     ASSERT_TRUE(
       std::holds_alternative<retry>(judge(lease_to(first_trainer), bad)));
   auto healthy = lease_to(second_trainer);
-  EXPECT_EQ(policy.note_progress(healthy, 16), std::set{first_trainer});
+  EXPECT_EQ(policy.note_recorded(healthy, 16), std::set{first_trainer});
 }
 
 TEST_F(RetryPolicy, BadCheckpointThatIsForgottenAlreadyIsNoAttempt) {
@@ -214,12 +227,12 @@ TEST_F(RetryPolicy, FailureWithoutALogSaysWhyAlone) {
 
 TEST_F(RetryPolicy, StateAtABorderFailsInTheStageThatBeginsThere) {
   retry_policy once{1};
-  auto x = once.judge(lease_of_both(first_trainer),
+  auto x = once.judge(failing_at(lease_of_both(first_trainer), 10),
                       failed_at(10, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   EXPECT_EQ(std::get<fail_from>(x).node, node_id{2});
   EXPECT_EQ(std::get<fail_from>(x).at, 11u);
-  x = once.judge(lease_of_both(first_trainer),
+  x = once.judge(failing_at(lease_of_both(first_trainer), 19),
                  failed_at(20, errc::training_failed), plan);
   ASSERT_TRUE(std::holds_alternative<fail_from>(x));
   EXPECT_EQ(std::get<fail_from>(x).node, node_id{2});
@@ -323,9 +336,8 @@ TEST_F(RetryPolicy, WhoFailsFirstOnThePathIsNotWaitedForByOthers) {
   EXPECT_TRUE(policy.is_left_to_others(second_trainer, rest));
 }
 
-/// What the first gets past is known already, so that it reports nothing on the
-/// way: it was leased this without an end.
-TEST_F(RetryPolicy, WhoFailsFartherOnLetsOthersTryThatFailedBefore) {
+/// Else whoever says that it came farther each time would never be done.
+TEST_F(RetryPolicy, WhatATrainerSaysOfHowFarItCameShowsNothing) {
   policy.set_able({first_trainer, second_trainer});
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed));
@@ -333,13 +345,123 @@ TEST_F(RetryPolicy, WhoFailsFartherOnLetsOthersTryThatFailedBefore) {
     path_of({{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
   EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
   const auto farther = failed_at(14, errc::training_failed);
-  judge(lease_of_both(first_trainer), farther);
-  EXPECT_TRUE(policy.is_left_to_others(first_trainer, path));
-  EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
-  judge(lease_of_both(second_trainer), farther);
-  EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(policy.is_left_to_others(first_trainer, path));
+    EXPECT_FALSE(policy.is_left_to_others(second_trainer, path));
+    EXPECT_EQ(std::holds_alternative<fail_from>(
+                judge(lease_of_both(first_trainer), farther)),
+              i == 2);
+  }
   EXPECT_TRUE(std::holds_alternative<fail_from>(
-    judge(lease_of_both(first_trainer), farther)));
+    judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed))))
+    << "the third one there";
+}
+
+/// Wherever beyond it a trainer says that it failed.
+TEST_F(RetryPolicy, AnAttemptIsAtWhatWasToBeRecordedNext) {
+  for (const auto during : {lease_part::training, lease_part::measuring,
+                            lease_part::saving})
+    for (const step_t at : {10, 11, 15, 20, 1000}) {
+      retry_policy x{3};
+      auto end = failed_at(at, errc::training_failed);
+      end.during = during;
+      for (int i = 0; i < 2; ++i)
+        ASSERT_TRUE(std::holds_alternative<retry>(
+          x.judge(lease_of_both(first_trainer), end, plan)));
+      const auto what = x.judge(lease_of_both(first_trainer), end, plan);
+      if (during == lease_part::measuring) {
+        ASSERT_TRUE(std::holds_alternative<fail_measuring>(what));
+        EXPECT_EQ(std::get<fail_measuring>(what).node, node_id{1});
+        EXPECT_EQ(std::get<fail_measuring>(what).at, 10u);
+      } else {
+        ASSERT_TRUE(std::holds_alternative<fail_from>(what));
+        EXPECT_EQ(std::get<fail_from>(what).node, node_id{1});
+        EXPECT_EQ(std::get<fail_from>(what).at, 10u);
+      }
+    }
+}
+
+TEST_F(RetryPolicy, OnlyWhatIsRecordedEndsWhatWasCounted) {
+  const auto broken = failed_at(4, errc::training_failed);
+  judge(lease_of_both(first_trainer), broken);
+  judge(lease_of_both(first_trainer), broken);
+  EXPECT_TRUE(policy.note_recorded(lease_of_both(second_trainer), 4).empty());
+  policy.note_recorded(node_id{1}, 4);
+  policy.note_recorded(node_id{2}, 14);
+  EXPECT_TRUE(std::holds_alternative<fail_from>(
+    judge(lease_of_both(first_trainer), broken)));
+  judge(lease_of_both(first_trainer), broken);
+  judge(lease_of_both(first_trainer), broken);
+  policy.note_recorded(node_id{1}, 5);
+  EXPECT_TRUE(std::holds_alternative<retry>(
+    judge(lease_of_both(first_trainer), broken)));
+}
+
+/// The same lease, of a trainer of that name.
+running_lease by_name(std::uint64_t number, const std::string& name) {
+  auto result = lease_of_both(trainer_id{number});
+  result.trainer_name = name;
+  return result;
+}
+
+TEST_F(RetryPolicy, ThreeTrainersThatAreLostAreAVerdict) {
+  policy.set_able({trainer_id{4}, trainer_id{5}});
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    const auto what = policy.judge_lost(by_name(i, "host" + std::to_string(i)),
+                                        "it closed the connection");
+    ASSERT_EQ(std::holds_alternative<fail_from>(what), i == 3);
+    if (i < 3)
+      continue;
+    const auto& failed = std::get<fail_from>(what);
+    EXPECT_EQ(failed.node, node_id{1});
+    EXPECT_EQ(failed.at, 10u);
+    EXPECT_EQ(failed.reason.code, errc::training_failed)
+      << "it may go well another time";
+    EXPECT_EQ(failed.reason.message,
+              "3 trainers died on the way from step 0 to step 10: it closed "
+              "the connection\nthe last one was host3");
+  }
+}
+
+/// Whoever does not measure that state is not known to die of it.
+TEST_F(RetryPolicy, TrainersThatAreLostWhereItIsMeasuredFailTheMeasurement) {
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    auto lease = lease_of_both(trainer_id{i});
+    lease.work.stops.front().evaluate = true;
+    EXPECT_EQ(
+      std::holds_alternative<fail_measuring>(policy.judge_lost(lease, "gone")),
+      i == 3);
+  }
+}
+
+TEST_F(RetryPolicy, ATrainerThatWasOnlyCutOffTakesItsAttemptBack) {
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    ASSERT_TRUE(std::holds_alternative<retry>(
+      policy.judge_lost(by_name(i, i % 2 == 0 ? "even" : "odd"), "silent")));
+    policy.note_back(i % 2 == 0 ? "even" : "odd");
+  }
+  EXPECT_TRUE(std::holds_alternative<retry>(
+    policy.judge_lost(by_name(1, "a"), "silent")));
+  EXPECT_TRUE(std::holds_alternative<retry>(
+    policy.judge_lost(by_name(2, "b"), "silent")));
+  policy.note_back("c"); // of nothing
+  EXPECT_TRUE(std::holds_alternative<fail_from>(
+    policy.judge_lost(by_name(3, "c"), "silent")));
+}
+
+TEST_F(RetryPolicy, WhatATrainerWasLostOverIsSuspectUntilItGetsOn) {
+  const auto both = lease_of_both(first_trainer);
+  judge(both, failed_at(4, errc::training_failed));
+  EXPECT_FALSE(policy.is_suspect(both.work.stages)) << "it has said why";
+  policy.judge_lost(lease_of_both(second_trainer), "gone");
+  EXPECT_TRUE(policy.is_suspect(both.work.stages));
+  EXPECT_TRUE(policy.is_suspect({{node_id{1}, 0, 7, {}}}));
+  EXPECT_FALSE(policy.is_suspect({{node_id{2}, 10, 20, {}}}));
+  EXPECT_FALSE(policy.is_suspect({{node_id{1}, 10, 20, {}}}));
+  EXPECT_EQ(policy.note_recorded(lease_of_both(trainer_id{3}), 10),
+            std::set{first_trainer})
+    << "who is gone is not to blame";
+  EXPECT_FALSE(policy.is_suspect(both.work.stages));
 }
 
 /// Whoever of the trainers that a path is not left to others by tries it, and
@@ -369,11 +491,10 @@ TEST_F(RetryPolicy, TrainersThatFailInDifferentPlacesComeToAnEnd) {
       // The first one mostly, as placement takes it.
       const auto who = may[rng() % 4 == 0 ? rng() % may.size() : 0];
       const auto& places = fails_at.at(who);
+      const auto at = places[rng() % places.size()];
       is_over = std::holds_alternative<fail_from>(
-        x.judge(lease_of_both(who),
-                failed_at(places[rng() % places.size()],
-                          errc::training_failed),
-                plan));
+        x.judge(failing_at(lease_of_both(who), at),
+                failed_at(at, errc::training_failed), plan));
     }
     EXPECT_TRUE(is_over);
   }
@@ -407,23 +528,23 @@ TEST_F(RetryPolicy, WhoCouldNotGetAsFarAsAnotherIsToBlame) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(trainer_id{3}), failed_at(6, errc::training_failed));
   const auto other = lease_of_both(second_trainer);
-  EXPECT_TRUE(policy.note_progress(other, 6).empty());
-  EXPECT_EQ(policy.note_progress(other, 7),
+  EXPECT_TRUE(policy.note_recorded(other, 6).empty());
+  EXPECT_EQ(policy.note_recorded(other, 7),
             (std::set<trainer_id>{first_trainer, trainer_id{3}}));
-  EXPECT_TRUE(policy.note_progress(other, 7).empty()) << "told once";
+  EXPECT_TRUE(policy.note_recorded(other, 7).empty()) << "told once";
 }
 
 TEST_F(RetryPolicy, WhoStartsBeyondAFailureShowsNothing) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   const auto other
     = lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 5, 10, {}}});
-  EXPECT_TRUE(policy.note_progress(other, 10).empty());
+  EXPECT_TRUE(policy.note_recorded(other, 10).empty());
 }
 
 TEST_F(RetryPolicy, NobodyIsToBlameForWhatComesAndGoes) {
   judge(lease_of_both(first_trainer), failed_at(4, errc::training_failed));
   judge(lease_of_both(second_trainer), failed_at(4, errc::training_failed));
-  EXPECT_TRUE(policy.note_progress(lease_of_both(second_trainer), 10).empty());
+  EXPECT_TRUE(policy.note_recorded(lease_of_both(second_trainer), 10).empty());
 }
 
 TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
@@ -431,9 +552,13 @@ TEST_F(RetryPolicy, MeasurementThatFailedIsPassedByWhoMeasures) {
         failed_at(10, errc::training_failed));
   auto other
     = lease_of(lease_id{2}, second_trainer, 0, {{node_id{1}, 10, 10, {}}});
-  EXPECT_TRUE(policy.note_progress(other, 10).empty()) << "it begins there";
-  other.progress.has_reported = true;
-  EXPECT_EQ(policy.note_progress(other, 10), std::set{first_trainer});
+  EXPECT_TRUE(policy
+                .note_recorded(lease_of(lease_id{3}, second_trainer, 0,
+                                        {{node_id{1}, 10, 12, {}}}),
+                               12)
+                .empty())
+    << "it begins there";
+  EXPECT_EQ(policy.note_recorded(other, 10), std::set{first_trainer});
 }
 
 /// A trainer that was lost and comes again is still the one that has tried.
@@ -510,10 +635,10 @@ TEST_F(RetryPolicy, NobodyIsToBlameForTheSettingsOfAStudy) {
   const auto broken = failed_at(4, errc::training_failed);
   judge(run_by(lease_of_both(first_trainer), "a"), broken);
   judge(run_by(lease_of_both(trainer_id{3}), "b"), broken);
-  EXPECT_EQ(policy.note_progress(run_by(lease_of_both(second_trainer), "b"), 9),
+  EXPECT_EQ(policy.note_recorded(run_by(lease_of_both(second_trainer), "b"), 9),
             std::set{trainer_id{3}});
   EXPECT_TRUE(
-    policy.note_progress(run_by(lease_of_both(second_trainer), "a"), 9).empty())
+    policy.note_recorded(run_by(lease_of_both(second_trainer), "a"), 9).empty())
     << "what was passed is no failure any more";
 }
 
@@ -558,6 +683,8 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       const auto at = rng() % 20;
       lease.progress.saved = lease.progress.reached
         = rng() % 3 == 0 ? at / 5 * 5 : 0;
+      lease.progress.has_reported = lease.progress.reached > 0;
+      lease = failing_at(lease, at);
       const std::pair<node_id, step_t> key{
         node_id{at < 10 ? 1u : 2u},
         std::max<step_t>(lease.progress.saved, at < 10 ? 0 : 10)};
@@ -579,10 +706,6 @@ TEST_F(RetryPolicy, FollowsAModelUnderRandomFailures) {
       ASSERT_EQ(std::holds_alternative<fail_from>(what), fails);
       if (fails)
         model.erase(key);
-      // What it came past may be tried again.
-      std::erase_if(model, [&](const auto& y) {
-        return y.second.passed_at <= at;
-      });
       const trainer_id asked{1 + rng() % 4};
       const auto end = 1 + rng() % 20;
       std::vector<stage> stages{{node_id{1}, 0, std::min<step_t>(end, 10), {}}};

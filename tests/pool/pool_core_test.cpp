@@ -184,7 +184,7 @@ TEST_F(PoolCoreTest, SilentTrainerIsLost) {
   now += 1s;
   const auto out = pool.tick(now);
   EXPECT_EQ(all<core::notify_lost>(out),
-            (std::vector<core::notify_lost>{{1, x}}));
+            (std::vector<core::notify_lost>{{1, x, "silent for 15 s"}}));
   EXPECT_EQ(all<core::dismiss>(out), (std::vector<core::dismiss>{{x}}));
   EXPECT_EQ(all<core::unwatch>(out), (std::vector<core::unwatch>{{x}}));
   EXPECT_EQ(pool.trainers()[0].lost, "silent for 15 s");
@@ -430,7 +430,34 @@ TEST_F(PoolCoreTest, TrainerThatEndsInOrderAfterItsLeaveIsNotLost) {
   pool.leave(x, now);
   const auto out = pool.disconnect(x, true, "none", now);
   EXPECT_TRUE(pool.trainers()[0].left);
-  EXPECT_EQ(all<core::notify_lost>(out).size(), 1u);
+  EXPECT_EQ(all<core::notify_lost>(out),
+            (std::vector<core::notify_lost>{{1, x}}))
+    << "it has not died";
+}
+
+/// The process is known by its heartbeats, which count on.
+TEST_F(PoolCoreTest, TrainerThatComesAgainWasOnlyCutOff) {
+  using backs = std::vector<core::notify_back>;
+  demand(1, 1);
+  const auto first = join();
+  EXPECT_EQ(
+    all<core::notify_lost>(pool.disconnect(first, false, "cut", now)),
+    (std::vector<core::notify_lost>{{1, first, "cut"}}));
+  pool.introduce(1, {});
+  const auto started_anew = admit();
+  EXPECT_TRUE(all<core::notify_back>(
+                pool.note_heartbeat({started_anew, {}, 0, 0}, now))
+                .empty());
+  const auto back = admit();
+  EXPECT_EQ(all<core::notify_back>(
+              pool.note_heartbeat({back, {}, 0, 4}, now)),
+            (backs{{1, "node:7"}}));
+  auto other = named();
+  other.process_id = 8;
+  EXPECT_TRUE(all<core::notify_back>(
+                pool.note_heartbeat({admit(other), {}, 0, 4}, now))
+                .empty())
+    << "nobody has missed it";
 }
 
 TEST_F(PoolCoreTest, TrainerThatEndsWithoutLeaveIsLost) {

@@ -82,6 +82,23 @@ struct PoolMachinesTest : testing::Test {
   core::effects last;
 };
 
+/// Of spot machines that are interrupted twice an hour one that goes says
+/// nothing of what it trained, unless it goes at once.
+TEST_F(PoolMachinesTest, AnInterruptionThatIsToBeExpectedSaysNothing) {
+  pool.demand(1, 1, 100, {}, now);
+  const auto why_lost = [&](const std::string& machine, auto after) {
+    const auto x = join(on("A100", machine));
+    now += after;
+    for (const auto& effect : pool.disconnect(x, false, "gone", now))
+      if (const auto* lost = std::get_if<core::notify_lost>(&effect))
+        return lost->why;
+    return std::string{"nobody was told"};
+  };
+  EXPECT_EQ(why_lost("spot", 10s), "gone");
+  EXPECT_EQ(why_lost("spot", 30s), "");
+  EXPECT_EQ(why_lost("a100", 30s), "gone");
+}
+
 TEST_F(PoolMachinesTest, ATrainerIsOnTheMachineThatItNames) {
   const auto x = admit(on("NVIDIA A100", "spot"));
   EXPECT_TRUE(warnings().empty());

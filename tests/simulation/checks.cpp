@@ -63,6 +63,25 @@ void world::note_health() {
       });
 }
 
+/// Training has failed by itself. A state takes so many attempts, and one more
+/// for each trainer that comes while they are made; where messages are late,
+/// some count for nothing.
+void world::note_fruitless(const lease& work, const stop_point& next) {
+  const auto* where = stage_reaching(work, next.at);
+  const auto times = ++fruitless_[{where ? where->identity : 0, next.at,
+                                   work.workload.settings}];
+  const bool is_disturbed
+    = what_.cut + what_.delay + what_.hang + what_.crash + what_.power_cut
+        + what_.disk_slow + what_.disk_full + what_.read_only
+        + what_.actor_death
+      > 0;
+  const std::uint64_t most = merger_options{}.attempts_max;
+  if (times > (is_disturbed ? 10 * most : 2 * most))
+    fail("training has failed " + std::to_string(times)
+         + " times before step " + std::to_string(next.at)
+         + " was reported, and is tried again");
+}
+
 /// Whether no study is left that trains or waits.
 bool world::all_ended() {
   if (submissions_under_way_ > 0 || !is_up_ || !is_restored_
@@ -146,16 +165,43 @@ void world::check_study(state_reader& store, const stored_study& study) {
     // What it measures before, it was told.
     const auto until = when.next(state.at);
     bool is_its_own = !may_run(spec.workload);
-    while (what_.poison != 0 && state.at < until) {
+    bool is_others = false; // somewhere it may have failed on some trainers
+    state = hash_state::initial(key_of(spec.workload));
+    for (const auto first = trial.results.empty()
+                              ? step_t{0} : trial.results.rbegin()->first;;) {
+      const auto wrong = what_.flaws != 0 ? state.wrong() : flaw{};
+      // What only others measure or keep counts for it as well where it passes
+      // there: nobody else would be told of it.
+      if (wrong.call != flawed_call::none
+          && (wrong.call != flawed_call::init || state.at == 0)
+          && (wrong.call != flawed_call::evaluate
+              || (state.at > first && when.next(state.at - 1) == state.at)))
+        (wrong.is_everywhere ? is_its_own : is_others) = true;
+      if (state.at >= until)
+        break;
       state.step(hash_at(state.at));
-      is_its_own
-        = is_its_own || state.is_poisoned() || state.is_diverged();
+      if (what_.poison != 0 && state.at > first)
+        is_its_own
+          = is_its_own || state.is_poisoned() || state.is_diverged();
     }
     // What a trainer measures is believed. Else its faults fail no trial while
     // there is another one to try it, which a service knows of, unless as many
     // as make a verdict have them.
+    // Those that are lost one after the other over it, by whatever chance, say
+    // nothing else.
     const bool is_excused
-      = what_.nan > 0
+      = what_.nan > 0 || what_.death >= merger_options{}.attempts_max
+        || (is_others
+            && (what_.trainers < 2
+                || ever_sick_.size() >= merger_options{}.attempts_max
+                || std::ranges::any_of(
+                  scenario::fields(), [this](const auto& x) {
+                    return x.is_fault && x.value != &scenario::flaws
+                           && x.value != &scenario::messages
+                           && x.value != &scenario::budget
+                           && x.value != &scenario::settings
+                           && what_.*x.value > 0;
+                  })))
         || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
                 + what_.hang + what_.slow + what_.nonsense
               > 0

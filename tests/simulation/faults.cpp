@@ -13,7 +13,7 @@ void world::plan_faults() {
   for (const auto& x : scenario::fields())
     if (x.is_fault && x.value != &scenario::messages
         && x.value != &scenario::budget && x.value != &scenario::poison
-        && x.value != &scenario::settings)
+        && x.value != &scenario::settings && x.value != &scenario::flaws)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);
@@ -97,6 +97,8 @@ void world::inject(scenario::field x) {
     ail(&ailments::measures_nan);
   } else if (is(&s::sick_load)) {
     ail(&ailments::cannot_load);
+  } else if (is(&s::sick_start)) {
+    ail(&ailments::cannot_start);
   } else if (is(&s::sick_train)) {
     ail(&ailments::cannot_train);
   } else if (is(&s::io_failed)) {

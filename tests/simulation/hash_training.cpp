@@ -27,6 +27,19 @@ double hash_state::measured() const {
   return static_cast<double>(value >> 12) * 0x1p-52;
 }
 
+flaw hash_state::wrong() const {
+  flaw result;
+  const auto h = value / 4096;
+  if (h % 19 != 0)
+    return result;
+  result.call = static_cast<flawed_call>(
+    h / 32 % static_cast<std::uint64_t>(flawed_call::none));
+  result.how = static_cast<flawed_way>(h / 1024 % 4);
+  result.is_everywhere = h / 8192 % 3 > 0;
+  result.of_three = h / 65536 % 3;
+  return result;
+}
+
 std::uint64_t hash_of(const configuration& x) {
   const auto text = to_text(x);
   return hash_bytes(text.data(), text.size());
@@ -98,7 +111,7 @@ step_t hash_engine::reached(lease_id lease) const {
 step_t hash_engine::reached(const job& x) const {
   const auto begin = std::max(x.state.at, x.work.stages.front().begin);
   const auto now = where_.timeline->now();
-  if (!x.is_loaded || sick.is_stuck || now <= x.since
+  if (!x.is_loaded || sick.is_stuck || x.is_silent || now <= x.since
       || x.next_stop >= x.work.stops.size())
     return begin;
   const auto steps = static_cast<step_t>((now - x.since) / x.step);
@@ -113,6 +126,8 @@ void hash_engine::freeze(bool frozen) {
 
 /// Decides when the next thing of a lease happens.
 void hash_engine::schedule(job& x) {
+  if (x.is_silent)
+    return; // whatever is asked of it
   if (x.next)
     where_.timeline->cancel(*x.next);
   x.next.reset();
@@ -145,6 +160,10 @@ void hash_engine::go_on(lease_id number) {
     end(number, error{errc::training_failed, "no module named 'torch'"});
     return;
   }
+  if (sick.cannot_start && !x.is_loaded) {
+    end(number, error{errc::cannot_start, "no module named 'torch'"});
+    return;
+  }
   const auto& file = x.work.start.file;
   const auto begin = x.work.stages.front().begin;
   if (x.state.at < begin) {
@@ -162,6 +181,10 @@ void hash_engine::go_on(lease_id number) {
     if (x.state.at != begin)
       where_.complain("a lease starts from a state of another step");
   }
+  if (!x.is_loaded
+      && fails(x, file.empty() ? flawed_call::init : flawed_call::load,
+               x.state))
+    return;
   if (!std::exchange(x.is_loaded, true)) {
     schedule(x);
     return;
@@ -190,10 +213,15 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
         end(number, error{errc::training_failed, "poisoned"});
         return;
       }
+      if (fails(x, flawed_call::train, x.state))
+        return;
     }
   }
   report.train_ns
     = report.trained_steps * static_cast<std::uint64_t>(x.step.count());
+  if (fails(x, flawed_call::size, x.state)
+      || (stop.evaluate && fails(x, flawed_call::evaluate, x.state)))
+    return;
   if (stop.evaluate)
     report.values = {{"value", x.state.measured()}};
   if (stop.evaluate
@@ -208,6 +236,9 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
     end(number, error{errc::io_failed, "no space left on device"});
     return;
   }
+  if ((stop.save && fails(x, flawed_call::save, x.state))
+      || fails(x, flawed_call::output, x.state))
+    return;
   if (stop.save) {
     const auto* where = stage_reaching(x.work, stop.at);
     const auto name
@@ -219,6 +250,7 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
   }
   ++x.next_stop;
   x.since = where_.timeline->now();
+  where_.note_report(x.work, stop.at);
   x.sink(report);
   if (x.next_stop == x.work.stops.size() || stop.last)
     end(number, {});
@@ -226,13 +258,70 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
     schedule(x);
 }
 
-void hash_engine::end(lease_id number, std::optional<error> why) {
+/// Fails a lease if something is wrong with a state, in that call.
+/// @returns whether it does
+bool hash_engine::fails(job& x, flawed_call call, const hash_state& state) {
+  if (!where_.has_flaws)
+    return false;
+  const auto wrong = state.wrong();
+  if (wrong.call != call
+      || (!wrong.is_everywhere && wrong.of_three != where_.number % 3))
+    return false;
+  const auto at = state.at;
+  switch (call) {
+    case flawed_call::train:
+      --x.state.at; // that step was not taken
+      strike(x, wrong.how, lease_part::training, at - 1);
+      break;
+    case flawed_call::evaluate:
+      strike(x, wrong.how, lease_part::measuring, at);
+      break;
+    case flawed_call::init:
+    case flawed_call::load:
+      strike(x, wrong.how, lease_part::training, at);
+      break;
+    default:
+      strike(x, wrong.how, lease_part::saving, at);
+  }
+  return true;
+}
+
+void hash_engine::strike(job& x, flawed_way how, lease_part during,
+                         step_t at) {
+  const auto number = x.work.number;
+  where_.note_fruitless(x.work, x.work.stops.at(x.next_stop));
+  switch (how) {
+    case flawed_way::throws:
+      end(number, error{errc::training_failed, "flawed"}, during, at);
+      break;
+    case flawed_way::kills:
+      x.is_silent = true;
+      where_.die();
+      break;
+    case flawed_way::is_silent:
+      x.is_silent = true;
+      x.next = where_.timeline->schedule_at(
+        where_.timeline->now() + 100s, [this, number, during, at] {
+          jobs_.at(number).next.reset();
+          end(number, error{errc::training_failed, "silent for too long"},
+              during, at);
+        });
+      break;
+    case flawed_way::is_refused:
+      end(number, error{errc::training_failed, "a metric without a name"},
+          during, at % 2 == 0 ? at : at + 1000);
+  }
+}
+
+void hash_engine::end(lease_id number, std::optional<error> why,
+                      lease_part during, std::optional<step_t> at) {
   if (why)
     where_.note_failure();
   const auto entry = jobs_.extract(number);
   const auto& x = entry.mapped();
-  x.sink(lease_end{number, std::max(x.state.at, x.work.stages.front().begin),
-                   std::move(why)});
+  const auto reached
+    = std::max(x.state.at, x.work.stages.front().begin);
+  x.sink(lease_end{number, at.value_or(reached), std::move(why), {}, during});
 }
 
 } // namespace hippo::simulation

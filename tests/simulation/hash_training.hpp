@@ -12,6 +12,34 @@
 
 namespace hippo::simulation {
 
+/// The calls that a workload may fail in, and what a flaw does there.
+enum class flawed_call : std::uint8_t {
+  init,  ///< of state 0 only
+  load,  ///< the state, where it was kept
+  train, ///< the step that leads to it
+  size,
+  evaluate,
+  save,
+  output,
+  none,
+};
+enum class flawed_way : std::uint8_t {
+  throws,
+  kills,      ///< the trainer
+  is_silent,  ///< for minutes
+  is_refused, ///< what it says cannot be told, or is far beyond the lease
+};
+
+/// What is wrong with a state of training, in scenarios that have such.
+struct flaw {
+  flawed_call call = flawed_call::none;
+  flawed_way how{};
+  /// Whether it is there wherever the state is trained, or only on trainers
+  /// whose number is this one, modulo 3.
+  bool is_everywhere = false;
+  std::uint64_t of_three = 0;
+};
+
 /// A model of training: the state is a hash of the workload key and of all
 /// values on the way, so that a state reached in any other way than alone from
 /// step 0 shows.
@@ -30,6 +58,7 @@ struct hash_state {
   [[nodiscard]] bool is_poisoned() const { return value % 61 == 0; }
   /// Whether it diverges there instead.
   [[nodiscard]] bool is_diverged() const { return value % 53 == 0; }
+  [[nodiscard]] flaw wrong() const;
 };
 
 /// The hash of a configuration as `hash_state::step` wants it.
@@ -46,6 +75,7 @@ struct ailments {
   bool cannot_load = false;  ///< every checkpoint
   bool cannot_train = false; ///< anything
   bool cannot_save = false;
+  bool cannot_start = false; ///< the workload
   bool measures_nan = false;
   bool repeats = false;        ///< each report comes twice
   bool is_late = false;        ///< and once more a minute later
@@ -53,7 +83,8 @@ struct ailments {
 
   [[nodiscard]] bool any() const {
     return is_stuck || is_slow || cannot_load || cannot_train || cannot_save
-           || measures_nan || repeats || is_late || talks_nonsense;
+           || cannot_start || measures_nan || repeats || is_late
+           || talks_nonsense;
   }
 };
 
@@ -64,12 +95,19 @@ public:
     std::shared_ptr<virtual_timeline> timeline;
     std::shared_ptr<hash_folder> folder;
     bool has_poison = false;
+    bool has_flaws = false;
+    std::uint64_t number = 0; ///< of the trainer
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
     std::function<void(std::string)> complain;
     /// Whether the service still counts on a lease, and on what it starts from.
     std::function<bool(const lease&)> is_wanted;
     std::function<void()> note_failure; ///< called with each
+    /// Called where training fails by itself, before it says so, with the first
+    /// stop that it has not told of.
+    std::function<void(const lease&, const stop_point&)> note_fruitless;
+    std::function<void(const lease&, step_t)> note_report; ///< with each
+    std::function<void()> die; ///< ends the trainer, soon
   };
 
   explicit hash_engine(environment where) : where_(std::move(where)) {}
@@ -99,12 +137,17 @@ private:
     std::optional<virtual_timeline::entry> next;
     bool is_loaded = false;
     bool cancelled = false;
+    bool is_silent = false; ///< until the minutes are over
   };
 
   void schedule(job& x);
   void go_on(lease_id number);
   void pass_stop(job& x, const stop_point& stop);
-  void end(lease_id number, std::optional<error> why);
+  void end(lease_id number, std::optional<error> why,
+           lease_part during = lease_part::training,
+           std::optional<step_t> at = {});
+  [[nodiscard]] bool fails(job& x, flawed_call call, const hash_state& state);
+  void strike(job& x, flawed_way how, lease_part during, step_t at);
   [[nodiscard]] step_t reached(const job& x) const;
 
   environment where_;

@@ -36,6 +36,8 @@ void world::add_trainer() {
   where.timeline = timeline_;
   where.folder = files_;
   where.has_poison = what_.poison != 0;
+  where.has_flaws = what_.flaws != 0;
+  where.number = x.number;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
   where.is_wanted = [this](const lease& work) {
@@ -46,6 +48,24 @@ void world::add_trainer() {
     return false;
   };
   where.note_failure = [this] { note_health(); };
+  where.note_fruitless = [this](const lease& work, const stop_point& next) {
+    note_fruitless(work, next);
+  };
+  where.note_report = [this](const lease& work, step_t at) {
+    const auto* stage = stage_reaching(work, at);
+    std::erase_if(fruitless_, [&](const auto& y) {
+      return stage != nullptr && std::get<0>(y.first) == stage->identity
+             && std::get<1>(y.first) <= at;
+    });
+  };
+  where.die = [this, number = x.number] {
+    after(0s, [this, number] {
+      if (nodes_.count(number) > 0)
+        end_trainer(number);
+    });
+    // Somebody starts it again.
+    after(1s + seconds_below(5), [this] { add_trainer(); });
+  };
   x.device = std::make_shared<hash_engine>(std::move(where));
   hello self;
   self.host = "host" + std::to_string(x.number);
@@ -113,6 +133,7 @@ void world::submit_study() {
     return;
   }
   tell("a client submits:\n" + text);
+  fruitless_.clear(); // what has failed is tried again
   ++submissions_under_way_;
   const auto client = system_.spawn(
     [this, text, life = life_, x = study_submission{*read.study, {}}](
@@ -218,6 +239,8 @@ void world::command_study() {
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
+  if (x.what == verb::retry)
+    fruitless_.clear();
   if (x.what == verb::retry && ended_.count(i->first) > 0)
     retry_ended(i->first);
   else

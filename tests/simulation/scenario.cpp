@@ -43,6 +43,8 @@ const std::vector<scenario::field>& scenario::fields() {
     {"actor_death", &s::actor_death, "an actor of the service throws", true},
     {"poison", &s::poison, "some configurations always fail", true},
     {"settings", &s::settings, "studies differ in how a key is run", true},
+    {"flaws", &s::flaws, "some states fail in some call, in some way", true},
+    {"sick_start", &s::sick_start, "a trainer can start no workload", true},
   };
   return result;
 }
@@ -69,11 +71,15 @@ scenario scenario::draw(std::uint64_t seed) {
     if (field.is_fault && field.value != &scenario::budget
         && field.value != &scenario::messages
         && field.value != &scenario::poison
-        && field.value != &scenario::settings && below(5) == 0)
+        && field.value != &scenario::settings
+        && field.value != &scenario::flaws
+        && field.value != &scenario::sick_start && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
   x.settings = below(4) == 0;
+  x.flaws = below(4) == 0;
+  x.sick_start = below(8) == 0 ? 1 + below(2 * size) : 0;
   return x;
 }
 

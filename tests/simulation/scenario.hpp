@@ -52,6 +52,8 @@ struct scenario {
   std::uint64_t poison = 0; ///< 1: some configurations fail wherever trained
   /// 1: studies of a key say differently how it is run, some as it cannot be
   std::uint64_t settings = 0;
+  std::uint64_t flaws = 0; ///< 1: training fails in any of its calls
+  std::uint64_t sick_start = 0; ///< a trainer can start no workload
 
   std::uint64_t messages = 0; ///< whether the trace shows each
 

@@ -72,6 +72,7 @@ void world::boot() {
   actors_ = *actors;
   ++life_;
   submissions_under_way_ = 0; // their answers never come
+  fruitless_.clear(); // attempts are not stored
   is_up_ = true;
   is_restored_ = false;
   tell("the service starts, life " + std::to_string(life_));

@@ -141,6 +141,7 @@ private:
   void check_study(state_reader& store, const stored_study& study);
   bool all_ended();
   void note_health();
+  void note_fruitless(const lease& work, const stop_point& next);
 
   scenario what_;
   memory_disk& disk_;
@@ -184,6 +185,12 @@ private:
   bool is_healing_ = false;
   bool had_healthy_ = true; ///< trainers, at least one at any time
   std::set<std::uint64_t> ever_sick_; ///< trainers
+  /// How often training has failed by itself before a state was reported, by
+  /// the identity of its node, the step and the settings.
+  std::map<std::tuple<std::uint64_t, step_t,
+                      std::map<std::string, scalar>>,
+           std::uint64_t>
+    fruitless_;
 
   // What the service has told.
   std::map<study_id, std::string> accepted_; ///< texts by study

@@ -337,6 +337,11 @@ TEST(StudyCore, WhoeverTrainsATrialIsAnsweredWhenItIsThere) {
     ASSERT_TRUE(told);
     EXPECT_EQ(std::get<trained_answer>(told->what).step, 12u);
   }
+  // Those that it has passed are no other ones.
+  for (const step_t to : {0, 13})
+    EXPECT_NE(x.refusal(x.train(0, to)).find("where nothing is measured"),
+              std::string::npos)
+      << to;
 }
 
 TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {

@@ -510,7 +510,9 @@ TEST_F(RunKeeping, AStateThatCannotBeWrittenFailsTheLeaseAtTheNextStop) {
   const auto end = run_lease();
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::training_failed);
-  EXPECT_EQ(end.failure->message, "no memory");
+  EXPECT_EQ(end.failure->message, "saving step 3 failed: no memory");
+  EXPECT_EQ(end.during, lease_part::saving);
+  EXPECT_EQ(end.at, 3) << "wherever training has got meanwhile";
   EXPECT_TRUE(reports.empty());
   EXPECT_FALSE(present);
 }
@@ -635,8 +637,52 @@ TEST_F(Run, ExceptionsBecomeFailures) {
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::training_failed);
   EXPECT_EQ(end.failure->message, "out of memory");
+  EXPECT_EQ(end.during, lease_part::training);
   EXPECT_EQ(end.at, 4);
   EXPECT_EQ(reports.size(), 1);
+}
+
+/// What failed, and where, is what the service counts by.
+TEST_F(Run, AFailureOfAnyCallSaysWhichAtWhichStep) {
+  const auto fails = [] { throw std::runtime_error("broken"); };
+  struct known {
+    std::function<void()> summing_workload::*call;
+    lease_part during;
+    step_t at;
+    std::string text;
+  };
+  const std::vector<known> calls{
+    {&summing_workload::on_init, lease_part::training, 0,
+     "making the initial state failed: broken"},
+    {&summing_workload::on_evaluate, lease_part::measuring, 3,
+     "evaluating step 3 failed: broken"},
+    {&summing_workload::on_save, lease_part::saving, 3,
+     "saving step 3 failed: broken"},
+    {&summing_workload::on_snapshot, lease_part::saving, 3,
+     "saving step 3 failed: broken"},
+    {&summing_workload::on_bytes, lease_part::saving, 3,
+     "saving step 3 failed: broken"},
+    {&summing_workload::on_size, lease_part::saving, 3,
+     "telling of step 3 failed: broken"},
+    {&summing_workload::on_output, lease_part::saving, 3,
+     "telling of step 3 failed: broken"},
+  };
+  for (const auto& [call, during, at, text] : calls) {
+    SCOPED_TRACE(text);
+    present.reset();
+    work.keeps = call == &summing_workload::on_snapshot
+                 || call == &summing_workload::on_bytes;
+    work.*call = fails;
+    reports.clear();
+    const auto end = run_next(x);
+    work.*call = nullptr;
+    ASSERT_TRUE(end.failure);
+    EXPECT_EQ(end.failure->code, errc::training_failed);
+    EXPECT_EQ(end.failure->message, text);
+    EXPECT_EQ(end.during, during);
+    EXPECT_EQ(end.at, at);
+    EXPECT_TRUE(reports.empty());
+  }
 }
 
 TEST_F(Run, AFailureWithinALongCallIsPlacedAtItsStep) {
@@ -775,7 +821,8 @@ TEST_F(Run, FolderGone) {
   const auto end = run_lease();
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::io_failed);
-  EXPECT_EQ(end.at, 5); // it has gone on meanwhile
+  EXPECT_EQ(end.at, 3) << "the state that could not be saved";
+  EXPECT_EQ(end.during, lease_part::saving);
   EXPECT_TRUE(reports.empty());
 }
 

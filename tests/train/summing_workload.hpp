@@ -40,7 +40,11 @@ public:
       on_prepare();
   }
 
-  void init() override { sum = 0; }
+  void init() override {
+    if (on_init)
+      on_init();
+    sum = 0;
+  }
 
   void train(const configuration& config, step_t from, step_t to) override {
     if (on_train)
@@ -90,7 +94,17 @@ public:
 
   [[nodiscard]] bool trains_in_one_go() const override { return in_one_go; }
 
-  std::string take_output() override { return std::exchange(printed, {}); }
+  std::string take_output() override {
+    if (on_output)
+      on_output();
+    return std::exchange(printed, {});
+  }
+
+  [[nodiscard]] workload_size size() const override {
+    if (on_size)
+      on_size();
+    return {};
+  }
 
   double sum = -1;
   metrics more; ///< is measured as well
@@ -98,6 +112,7 @@ public:
   bool keeps = false; ///< states, as `kept_sum`
   std::string printed; ///< and not taken yet
   std::function<void()> on_prepare;
+  std::function<void()> on_init;
   std::function<void(step_t, step_t)> on_train; ///< at the begin of each call
   std::function<void(step_t)> on_step; ///< before each step
   std::function<void()> on_evaluate;   ///< before each of these calls
@@ -105,6 +120,8 @@ public:
   std::function<void()> on_load;
   std::function<void()> on_snapshot;
   std::function<void()> on_restore;
+  std::function<void()> on_output;
+  std::function<void()> on_size;
   std::function<void()> on_bytes; ///< of what is kept, whichever thread calls
 };
 

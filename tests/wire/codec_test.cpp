@@ -132,6 +132,11 @@ TEST(Codec, LeaseEndRoundTrips) {
   ASSERT_TRUE(x.failure);
   EXPECT_EQ(x.failure->code, errc::diverged);
   EXPECT_EQ(x.failure->message, "loss");
+  for (const auto during : {lease_part::training, lease_part::measuring,
+                            lease_part::saving})
+    EXPECT_EQ(round_trip(lease_end{lease_id{7}, 13, std::nullopt, {}, during})
+                .during,
+              during);
 }
 
 TEST(Codec, AckResentAndGoodbyeRoundTrip) {

@@ -90,6 +90,11 @@ struct granted {
 /// A trainer is gone.
 struct lost {
   trainer_id trainer{};
+  std::string why{}; ///< a line; empty: it has left in good order
+};
+/// A trainer of that name that was lost had only been cut off.
+struct trainer_back {
+  std::string name;
 };
 /// These could train for the merger, as far as is known, whoever holds them.
 struct able_trainers {
@@ -213,7 +218,8 @@ using any_merge_event = std::variant<
   merge_event::retiring, merge_event::budget_set, merge_event::committed,
   merge_event::time_passed, merge_event::reported, merge_event::resent,
   merge_event::lease_ended, merge_event::malformed, merge_event::granted,
-  merge_event::lost, merge_event::able_trainers, merge_event::heartbeat,
+  merge_event::lost, merge_event::trainer_back, merge_event::able_trainers,
+  merge_event::heartbeat,
   merge_event::yield_asked, merge_event::demand_answered>;
 
 using any_merge_effect = std::variant<

@@ -21,6 +21,7 @@ struct reported_progress {
   moment granted;
   moment reported; ///< when the last report came, or the grant
   bool has_reported = false; ///< of `reached`, that is
+  bool taken_up = false; ///< whether its trainer has said anything of it
   double steps_per_second = 0; ///< of the last report; 0: none came
   bool outranked = false; ///< by what was waiting at the last report
   step_t heartbeat_at = 0; ///< the state of the last heartbeat

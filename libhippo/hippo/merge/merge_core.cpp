@@ -164,7 +164,12 @@ void merge_core::on(merge_event::granted& x) {
   place_trainers();
 }
 
-void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer); }
+void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer, x.why); }
+
+void merge_core::on(merge_event::trainer_back& x) {
+  retries_.note_back(x.name);
+  place_trainers(); // what was left to others need not be
+}
 
 void merge_core::on(merge_event::able_trainers& x) {
   std::set<trainer_id> able;

@@ -84,6 +84,7 @@ private:
   void on(merge_event::malformed& x);
   void on(merge_event::granted& x);
   void on(merge_event::lost& x);
+  void on(merge_event::trainer_back& x);
   void on(merge_event::able_trainers& x);
   void on(merge_event::heartbeat& x);
   void on(merge_event::yield_asked& x);
@@ -130,7 +131,8 @@ private:
   void release(trainer_id x);
   void forget_trainer(trainer_id x);
   /// Ends what a trainer does of which nothing more is expected.
-  void remove_trainer(trainer_id x);
+  /// @param died why, if what it did may have been the reason
+  void remove_trainer(trainer_id x, const std::string& died = {});
   void cancel_all(trainer_id x);
 
   // -- reports ----------------------------------------------------------------
@@ -155,8 +157,13 @@ private:
   /// @param trainer whose name is known that made it; null: it is not
   void keep(const stop_report& x, const std::optional<recorded>& news,
             const std::string* trainer = nullptr);
-  void blame_others(const running_lease& x, step_t at);
   void take_failure(const running_lease& x, const lease_end& end);
+  void take_loss(const running_lease& x, const std::string& why);
+  void carry_out(const verdict& what, const running_lease& x,
+                 const error& why);
+  /// The settings of those who wait for what a stage reaches beyond a state.
+  [[nodiscard]] std::vector<settings_table::settings>
+  settings_waiting(const stage& where, step_t from) const;
   /// Whether a failure counts for a study: what has failed under others'
   /// settings alone is tried again under its own.
   [[nodiscard]] bool holds_for(node_id failed, study_no study) const;

@@ -290,12 +290,15 @@ void merge_core::forget_trainer(trainer_id x) {
   ledger_.forget_price(x);
 }
 
-void merge_core::remove_trainer(trainer_id x) {
+void merge_core::remove_trainer(trainer_id x, const std::string& died) {
   retries_.forget(x);
   if (!leases_.has(x))
     return;
   ledger_.advance(now_);
   for (const auto& lease : leases_.remove(x)) {
+    // One that has not said anything of it may have been gone before.
+    if (!died.empty() && lease.progress.taken_up && !lease.is_through())
+      take_loss(lease, died);
     log(merge_effect::log_line::level::info,
         "lease " + to_string(lease.id())
           + " is free again from step "
@@ -306,6 +309,7 @@ void merge_core::remove_trainer(trainer_id x) {
   }
   forget_trainer(x);
   studies_.follow_ended_lease();
+  recheck_all(); // trials may have failed with it
   reconcile();
 }
 

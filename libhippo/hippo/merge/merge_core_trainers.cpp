@@ -123,13 +123,11 @@ void merge_core::on(merge_event::lease_ended& x) {
   kinds_.end(x.end.lease);
   ledger_.advance(now_);
   if (x.end.failure) {
-    blame_others(ended, std::min(x.end.at, ended.work.stages.back().end));
     take_failure(ended, x.end);
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
     settings_.note_success(ended.work.workload.settings);
-    blame_others(ended, ended.progress.reached);
   }
   plan_.end_lease(x.end.lease);
   studies_.follow_ended_lease();
@@ -161,6 +159,7 @@ void merge_core::on(merge_event::heartbeat& x) {
   const auto gap = seconds_between(progress.heartbeat, now_);
   assert(gap >= 0);
   progress.heartbeat = now_;
+  progress.taken_up = true;
   progress.still_seconds += std::min(gap, heartbeat_gap_max);
   if (std::exchange(progress.heartbeat_at, x.at) != x.at)
     note_progress(progress);
@@ -173,12 +172,18 @@ void merge_core::on(merge_event::heartbeat& x) {
   // What its other lanes train stands still as well.
   cancel_all(x.trainer);
   effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
+  if (leases_.trainer(x.trainer).leases > 1) {
+    remove_trainer(x.trainer, "it made " + why); // by whichever of them
+    return;
+  }
   lease_end end;
   end.lease = x.lease;
   end.at = std::max(x.at, progress.reached);
   end.failure = error{errc::training_failed,
                       "trainer " + to_string(x.trainer)
                         + " made " + why};
+  if (is_measuring(*lease))
+    end.during = lease_part::measuring;
   take_failure(*lease, end);
   recheck_all(); // trials may have failed with it
   remove_trainer(x.trainer);
@@ -296,6 +301,7 @@ void merge_core::take_late(stop_report x, reply_address from) {
   const auto news = is_of_kind ? plan_.adopt(x) : std::nullopt;
   keep(x, news);
   if (news && (news->measured || news->saved)) {
+    retries_.note_recorded(news->node, x.at);
     usage_.count_steps(x.trained_steps);
     recheck_all();
     log(level::info, "took in a late report of lease " + to_string(x.lease)
@@ -322,15 +328,19 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
   progress.reported = now_;
   progress.reached = x.at;
-  progress.has_reported = true;
+  progress.has_reported = progress.taken_up = true;
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
   if (!all_finite(x.values))
     x.values.clear(); // the trainer ends the lease as diverged
   recheck_.insert(id);
-  blame_others(lease, x.at);
   const auto news = plan_.record(x);
+  if (news && (news->measured || news->saved))
+    for (auto other : retries_.note_recorded(lease, x.at))
+      effects_.push_back(merge_effect::blame_trainer{
+        other, "failed at what trainer " + to_string(lease.trainer)
+                 + " could train"});
   if (news && x.saved)
     progress.saved = x.at;
   keep(x, news, &names_[lease.trainer]);
@@ -345,13 +355,6 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     end_early(lease, x.at + 1);
 }
 
-void merge_core::blame_others(const running_lease& x, step_t at) {
-  for (auto other : retries_.note_progress(x, at))
-    effects_.push_back(merge_effect::blame_trainer{
-      other, "failed at what trainer "
-               + to_string(x.trainer) + " could train"});
-}
-
 void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   log(level::warning,
       "lease " + to_string(end.lease) + " of trainer "
@@ -364,10 +367,7 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     x, end, plan_,
     [&](trainer_id other) { return kinds_.may_train(other, node); },
     [&](const stage& where, step_t from) {
-      std::vector<settings_table::settings> result;
-      for (auto study : chooser_.waiting_for(where, from))
-        result.push_back(settings_.of(study));
-      return result;
+      return settings_waiting(where, from);
     });
   // What fails takes no device time, or little: it would always be next.
   if (end.failure->code != errc::cancelled
@@ -376,6 +376,32 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     effects_.push_back(merge_effect::note_failure{
       x.trainer, first_line(end.failure->message)});
   }
+  carry_out(what, x, *end.failure);
+}
+
+void merge_core::take_loss(const running_lease& x, const std::string& why) {
+  const auto node = x.work.stages.back().node;
+  ledger_.charge(x.id(), fair_shares::quantum_seconds);
+  carry_out(retries_.judge_lost(
+              x, why,
+              [&](trainer_id other) { return kinds_.may_train(other, node); },
+              [&](const stage& where, step_t from) {
+                return settings_waiting(where, from);
+              }),
+            x, {});
+}
+
+std::vector<settings_table::settings>
+merge_core::settings_waiting(const stage& where, step_t from) const {
+  std::vector<settings_table::settings> result;
+  for (auto study : chooser_.waiting_for(where, from))
+    result.push_back(settings_.of(study));
+  return result;
+}
+
+/// @param why what the trainer said
+void merge_core::carry_out(const verdict& what, const running_lease& x,
+                           const error& why) {
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
       leases_.wind_down(x.trainer);
@@ -386,11 +412,14 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
     // What is said of one state twice is not about measuring it. The initial
     // one is there: what cannot be reached is the next.
-    if (!plan_.diverge(diverged->node, diverged->at, *end.failure)) {
+    if (!plan_.diverge(diverged->node, diverged->at, why)) {
       failed_under_.erase(diverged->node); // under any
-      plan_.fail(diverged->node, std::max<step_t>(diverged->at, 1),
-                 *end.failure);
+      plan_.fail(diverged->node, std::max<step_t>(diverged->at, 1), why);
     }
+  } else if (const auto* unmeasured = std::get_if<fail_measuring>(&what)) {
+    failed_under_.insert_or_assign(unmeasured->node, unmeasured->under);
+    if (!plan_.diverge(unmeasured->node, unmeasured->at, unmeasured->reason))
+      plan_.fail(unmeasured->node, unmeasured->at, unmeasured->reason);
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
     evict_checkpoint(file->node, file->at);
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {

@@ -110,9 +110,18 @@ std::optional<placement> place(const merge_view& view, const path& x) {
   const bool is_free
     = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
   const auto& settings = settings_for(view, x.stages);
+  // A trainer was lost over it: those beside it would be suspect as well.
+  const bool is_alone = view.retries.is_suspect(x.stages);
+  const auto is_shared = [&](trainer_id trainer) {
+    const auto running = view.leases.leases_of(trainer);
+    return std::none_of(running.begin(), running.end(), [&](lease_id id) {
+      return is_alone
+             || view.retries.is_suspect(view.leases.find(id)->work.stages);
+    });
+  };
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
-    if (!view.kinds.may_train(trainer, x)
+    if (!view.kinds.may_train(trainer, x) || !is_shared(trainer)
         || view.retries.is_left_to_others(
           trainer, x, settings,
           [&](trainer_id y) { return view.kinds.may_train(y, x); }))

@@ -22,9 +22,50 @@ std::string first_line(const std::string& text) {
 
 } // namespace
 
+/// What a lease was to record next.
+struct retry_policy::goal {
+  const stage* where = nullptr; ///< that leads there
+  step_t from = 0; ///< what is there already; one less if that is all there is
+  stop_point stop; ///< of the lease
+};
+
+retry_policy::goal retry_policy::goal_of(const running_lease& x) {
+  const auto& [stages, stops] = std::tie(x.work.stages, x.work.stops);
+  const auto& [reached, has_reported]
+    = std::tie(x.progress.reached, x.progress.has_reported);
+  goal result;
+  const auto i = std::find_if(stops.begin(), stops.end(), [&](const auto& y) {
+    return y.at > reached || (y.at == reached && !has_reported);
+  });
+  result.stop = i == stops.end() ? stop_point{stages.back().end, false, true}
+                                 : *i;
+  result.where = stage_reaching(x.work, result.stop.at);
+  if (result.where == nullptr)
+    result.where = &stages.back();
+  const auto& where = *result.where;
+  result.from = std::max(x.progress.saved, where.begin);
+  if (result.from >= result.stop.at && result.from > 0)
+    result.from = result.stop.at - 1; // it is there, and to be measured
+  return result;
+}
+
+void retry_policy::failed_state::add(trainer_id x, attempt y, bool is_lost) {
+  const auto rank = [](const attempt& z) {
+    return std::tuple{z.at, z.during != lease_part::training};
+  };
+  if (is_lost ? trainers.empty()
+              : trainers.empty() || rank(y) >= rank(farthest))
+    farthest = y;
+  passed_at = std::max(passed_at, y.at);
+  (is_lost ? lost : trainers).insert_or_assign(x, std::move(y));
+  ++attempts;
+}
+
 std::size_t retry_policy::failed_state::different() const {
   std::set<std::string> names;
   for (const auto& kvp : trainers)
+    names.insert(kvp.second.name);
+  for (const auto& kvp : lost)
     names.insert(kvp.second.name);
   return names.size();
 }
@@ -32,9 +73,9 @@ std::size_t retry_policy::failed_state::different() const {
 bool retry_policy::failed_state::agree() const {
   std::map<std::pair<step_t, std::string>, std::set<std::string>> names;
   return std::any_of(trainers.begin(), trainers.end(), [&](const auto& kvp) {
-    const auto& [name, at, words] = kvp.second;
-    auto& those = names[{at, words}];
-    those.insert(name);
+    const auto& x = kvp.second;
+    auto& those = names[{x.at, first_line(x.why.message)}];
+    those.insert(x.name);
     return those.size() >= agreeing_trainers;
   });
 }
@@ -94,51 +135,94 @@ verdict retry_policy::judge_training(const running_lease& x,
                                      const lease_end& end,
                                      const trainer_filter& others,
                                      const settings_source& waiting) {
+  const auto wanted = goal_of(x);
+  // A state that it has, and says it could not measure or save; else the next.
+  const bool is_there = end.during != lease_part::training;
+  attempt failed;
+  failed.at = std::clamp(is_there ? end.at : end.at + 1, wanted.from + 1,
+                         std::max(wanted.stop.at, wanted.from + 1));
+  failed.during = end.during;
+  failed.why = *end.failure;
+  if (!end.log.empty())
+    failed.why.message += "\nlog of trainer " + to_string(x.trainer) + ":\n"
+                          + end.log;
+  return take_attempt(x, wanted, std::move(failed), false, others, waiting);
+}
+
+verdict retry_policy::judge_lost(const running_lease& x,
+                                 const std::string& why,
+                                 const trainer_filter& others,
+                                 const settings_source& waiting) {
+  const auto wanted = goal_of(x);
+  // Nobody knows how far it came. Trials that do not measure the goal are not
+  // known to die of it.
+  attempt failed;
+  failed.at = std::max(wanted.stop.at, wanted.from + 1);
+  failed.during = wanted.stop.evaluate ? lease_part::measuring
+                                       : lease_part::saving;
+  failed.why = error{errc::training_failed, why};
+  return take_attempt(x, wanted, std::move(failed), true, others, waiting);
+}
+
+verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
+                                   attempt fresh, bool is_lost,
+                                   const trainer_filter& others,
+                                   const settings_source& waiting) {
   const auto& stages = x.work.stages;
-  // The stage that could not be left.
-  const auto i = std::find_if(stages.begin(), stages.end(), [&](auto& s) {
-    return end.at < s.end;
-  });
-  const auto& where = i == stages.end() ? stages.back() : *i;
-  const auto since = std::max(x.progress.saved, where.begin);
+  const auto& where = *wanted.where;
   const auto& by = x.work.workload.settings;
-  const auto beyond = std::min(end.at + 1, where.end);
-  auto& failed = failures_[{where.node, since, by}];
-  failed.trainers.insert_or_assign(
-    x.trainer,
-    attempt{x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name,
-            end.at, first_line(end.failure->message)});
-  failed.passed_at = std::max(failed.passed_at, beyond);
-  ++failed.attempts;
+  const auto* reached = stage_reaching(x.work, fresh.at);
+  fresh.node = reached ? reached->node : where.node;
+  fresh.name = x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name;
+  auto& failed = failures_[{where.node, wanted.from, by}];
+  failed.add(x.trainer, std::move(fresh), is_lost);
   check_invariants();
   failed.is_spent
     = failed.is_spent || failed.different() >= attempts_max_
       || (failed.attempts >= attempts_max_
           && !is_anyone_able_but(failed_up_to(stages, by, failed.passed_at),
                                  others));
-  // It says itself how far it came: no evidence against those that did not, but
-  // a reason to let them try again.
-  if (beyond > 0)
-    note_progress(x, beyond - 1);
   if (!failed.is_spent)
     return retry{};
-  fail_from result{where.node, beyond, *end.failure, {by}};
-  for (auto& y : waiting ? waiting(where, since) : std::vector<settings>{}) {
-    const auto known = failures_.find({where.node, since, y});
+  std::set<settings> under{by};
+  for (auto& y : waiting ? waiting(where, std::max(wanted.from, where.begin))
+                         : std::vector<settings>{}) {
+    const auto known = failures_.find({where.node, wanted.from, y});
     if (known == failures_.end() || !known->second.is_spent)
       return retry{}; // with these it may go well
-    result.under.insert(std::move(y));
+    under.insert(std::move(y));
   }
+  const auto& last = is_lost ? failed.lost : failed.trainers;
+  const auto what = failed.farthest.at <= wanted.stop.at ? failed.farthest
+                                                         : last.at(x.trainer);
+  auto reason = what.why;
+  if (failed.trainers.empty())
+    reason.message = std::to_string(failed.attempts)
+                     + " trainers died on the way from step "
+                     + std::to_string(wanted.from) + " to step "
+                     + std::to_string(what.at) + ": " + reason.message
+                     + "\nthe last one was "
+                     + failed.lost.at(x.trainer).name;
   if (failed.agree())
-    result.reason.code = errc::fails_everywhere;
-  if (!end.log.empty())
-    result.reason.message += "\nlog of trainer "
-                             + to_string(x.trainer) + ":\n"
-                             + end.log;
+    reason.code = errc::fails_everywhere;
   // Whoever tries again begins anew.
-  for (const auto& y : result.under)
-    failures_.erase({where.node, since, y});
-  return result;
+  for (const auto& y : under)
+    failures_.erase({where.node, wanted.from, y});
+  if (what.during == lease_part::measuring)
+    return fail_measuring{what.node, what.at, std::move(reason),
+                          std::move(under)};
+  return fail_from{what.node, what.at, std::move(reason), std::move(under)};
+}
+
+void retry_policy::note_back(const std::string& name) {
+  for (auto i = failures_.begin(); i != failures_.end();) {
+    auto& x = i->second;
+    x.attempts -= static_cast<unsigned>(std::erase_if(
+      x.lost, [&](const auto& kvp) { return kvp.second.name == name; }));
+    x.is_spent = x.is_spent && x.attempts >= attempts_max_;
+    i = x.attempts == 0 ? failures_.erase(i) : std::next(i);
+  }
+  check_invariants();
 }
 
 bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
@@ -168,10 +252,26 @@ retry_policy::failed_up_to(const std::vector<stage>& stages,
   std::set<trainer_id> result;
   for_each_failed(stages, by, [&](const failed_state& x) {
     if (x.passed_at <= at)
-      for (const auto& kvp : x.trainers)
-        result.insert(kvp.first);
+      for (const auto* those : {&x.trainers, &x.lost})
+        for (const auto& kvp : *those)
+          result.insert(kvp.first);
   });
   return result;
+}
+
+bool retry_policy::is_suspect(const std::vector<stage>& stages) const {
+  if (failures_.empty())
+    return false;
+  const auto from = stages.front().begin;
+  for (const auto& s : stages)
+    for (auto i = failures_.lower_bound({s.node, 0, {}});
+         i != failures_.end() && std::get<node_id>(i->first) == s.node; ++i)
+      if (!i->second.lost.empty()
+          && (s.begin == s.end
+              || (std::get<step_t>(i->first) < s.end
+                  && i->second.passed_at > from)))
+        return true;
+  return false;
 }
 
 bool retry_policy::is_spent(const stage& x, const settings& by) const {
@@ -182,7 +282,7 @@ bool retry_policy::is_spent(const stage& x, const settings& by) const {
   return result;
 }
 
-std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
+std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
                                                  step_t at) {
   std::set<trainer_id> result;
   if (failures_.empty())
@@ -191,8 +291,6 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   for (const auto& stage : x.work.stages) {
     if (stage.begin > at)
       break;
-    if (stage.begin == stage.end && !x.progress.has_reported)
-      continue; // it began with that state, and has not measured it
     for (auto i = failures_.lower_bound({stage.node, 0, {}});
          i != failures_.end() && std::get<node_id>(i->first) == stage.node;) {
       const auto& failed = i->second;
@@ -205,7 +303,7 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
       // Where it has failed itself, this comes and goes; under other settings
       // it may be these.
       if (std::get<settings>(i->first) == x.work.workload.settings
-          && failed.trainers.count(x.trainer) == 0)
+          && !failed.has_tried(x.trainer))
         for (const auto& kvp : failed.trainers)
           result.insert(kvp.first);
       i = failures_.erase(i);
@@ -214,13 +312,19 @@ std::set<trainer_id> retry_policy::note_progress(const running_lease& x,
   return result;
 }
 
+void retry_policy::note_recorded(node_id node, step_t at) {
+  for (auto i = failures_.lower_bound({node, 0, {}});
+       i != failures_.end() && std::get<node_id>(i->first) == node;)
+    i = i->second.passed_at <= at ? failures_.erase(i) : std::next(i);
+}
+
 bool retry_policy::is_left_to_others(trainer_id x, const path& what,
                                      const settings& by,
                                      const trainer_filter& others) const {
   bool result = false;
   for_each_failed(what.stages, by, [&](const failed_state& y) {
     result = result
-             || (y.trainers.count(x) > 0
+             || (y.has_tried(x)
                  && is_anyone_able_but(
                    failed_up_to(what.stages, by, y.passed_at), others));
   });
@@ -231,8 +335,8 @@ void retry_policy::check_invariants() const {
 #ifndef NDEBUG
   for (const auto& [where, failed] : failures_) {
     assert(failed.attempts > 0);
-    assert(!failed.trainers.empty());
-    assert(failed.trainers.size() <= failed.attempts);
+    assert(failed.trainers.size() + failed.lost.size() > 0);
+    assert(failed.trainers.size() + failed.lost.size() <= failed.attempts);
   }
 #endif
 }

@@ -43,6 +43,15 @@ struct forget_checkpoint {
   step_t at = 0;
 };
 
+/// A state could be reached and not be measured, too often: every trial that is
+/// measured there fails.
+struct fail_measuring {
+  node_id node{};
+  step_t at = 0;
+  error reason; ///< as of `fail_from`
+  std::set<settings_table::settings> under{}; ///< likewise
+};
+
 /// Training has failed too often: every trial that needs that state fails.
 struct fail_from {
   node_id node{};
@@ -56,24 +65,36 @@ struct fail_from {
 
 /// What a failed lease means.
 using verdict
-  = std::variant<retry, cool_down, mark_diverged, forget_checkpoint, fail_from>;
+  = std::variant<retry, cool_down, mark_diverged, forget_checkpoint,
+                 fail_measuring, fail_from>;
 
 /// Counts failures, and says what each of them means and whose fault it is.
 ///
-/// A failure of training on one trainer is no verdict on what it trained as
-/// long as there is another that has not tried: only when so many different
-/// trainers have failed at it, or all that there are as often together, there
-/// or on the way, do the trials fail that need it. Where another trainer gets
-/// past it, those that could not are to blame; where one fails farther on, they
-/// may try again.
+/// An *attempt* is whatever a lease cost without what it was to record next,
+/// its *goal*: whichever call failed, or the trainer was lost over it. Only a
+/// measurement or a checkpoint that is recorded and was not known is progress:
+/// it ends what was counted up to there, and shows that those that could not
+/// get there are to blame. What a trainer says of how far it came is none.
+///
+/// A failure on one trainer is no verdict on what it trained as long as there
+/// is another that has not tried: only when so many different trainers have
+/// failed at it, or all that there are as often together, there or on the way,
+/// do the trials fail that need it. So a state takes `attempts_max` leases, and
+/// one more for each trainer that comes while it is tried.
+///
+/// A trainer that was lost may not have been lost for what it trained: it is no
+/// attempt that it ends in good order, nor that it goes before it has taken the
+/// lease up, and one that comes again, cut off but alive, takes its attempt
+/// back. What a trainer was lost over is *suspect*: it is trained alone, beside
+/// no other lane, until it gets on.
 ///
 /// Attempts count for the settings under which they were made: what one study
 /// says of how the workload is run may be why nobody got further, and no
 /// trainer is to blame for it. A state has failed when it has under the
 /// settings of all who wait for it.
 ///
-/// @invariant of each failed state at least one trainer has tried, and no more
-///            trainers than attempts were made
+/// @invariant of each failed state at least one trainer has tried or was lost,
+///            and no more than attempts were made
 class retry_policy {
 public:
   /// How long a trainer gets no work of this merger whose disk or network has
@@ -108,10 +129,23 @@ public:
                 const search_plan& plan, const trainer_filter& others = {},
                 const settings_source& waiting = {});
 
-  /// A lease has got as far as state `at`.
+  /// Takes in that the trainer of a lease that it had taken up was lost.
+  /// @param why a line
+  /// @param others,waiting as of `judge`
+  verdict judge_lost(const running_lease& x, const std::string& why,
+                     const trainer_filter& others = {},
+                     const settings_source& waiting = {});
+
+  /// A trainer of that name was lost and is there again: it was cut off.
+  void note_back(const std::string& name);
+
+  /// A lease has recorded something new of state `at`.
   /// @returns the trainers that are to blame, since they could not get as far
   /// @complexity O(1) if nothing has failed
-  std::set<trainer_id> note_progress(const running_lease& x, step_t at);
+  std::set<trainer_id> note_recorded(const running_lease& x, step_t at);
+
+  /// Something new was recorded of state `at` of a node, by nobody's lease.
+  void note_recorded(node_id node, step_t at);
 
   /// A lease of the trainer has ended well.
   void note_success(trainer_id x) { cool_downs_.erase(x); }
@@ -129,6 +163,10 @@ public:
                                        const settings& by = {},
                                        const trainer_filter& others = {}) const;
 
+  /// Whether a trainer was lost over something on a path, or a lease, and
+  /// nobody has got past it: it must not take others along.
+  [[nodiscard]] bool is_suspect(const std::vector<stage>& stages) const;
+
   /// Whether a stage was tried under these settings as often as it takes to
   /// have failed, but for others who wait with settings of their own.
   /// @complexity O(failures on its node)
@@ -137,31 +175,43 @@ public:
   void check_invariants() const;
 
 private:
-  /// Where training has failed: on a node, from the state that was saved last,
-  /// under some settings.
+  /// Where training has failed: on the node of the goal, from the state that
+  /// was saved last, under some settings.
   using place = std::tuple<node_id, step_t, settings>;
   struct attempt {
     std::string name; ///< of the trainer, or its number
-    step_t at = 0;
-    std::string words;
+    node_id node{};
+    step_t at = 0; ///< the state that could not be had
+    lease_part during{};
+    error why;
   };
   struct failed_state {
     unsigned attempts = 0;
     bool is_spent = false; ///< whether they are enough
-    step_t passed_at = 0; ///< who reports this state has got past it
-    /// That have tried, with the state and the words of their last failure.
-    std::map<trainer_id, attempt> trainers;
+    step_t passed_at = 0; ///< who records this state has got past it
+    std::map<trainer_id, attempt> trainers; ///< that say so, the last of each
+    std::map<trainer_id, attempt> lost;     ///< and those that were lost
+    attempt farthest; ///< of those that said so, else of those that were lost
 
-    /// How many different ones that is: who comes again counts once.
+    void add(trainer_id x, attempt y, bool is_lost);
+    /// How many different ones have tried: who comes again counts once.
     [[nodiscard]] std::size_t different() const;
-    /// Whether enough of these have failed at the same step with the same
-    /// words.
+    /// Whether enough have failed at the same step with the same words.
     [[nodiscard]] bool agree() const;
+    [[nodiscard]] bool has_tried(trainer_id x) const {
+      return trainers.count(x) > 0 || lost.count(x) > 0;
+    }
   };
+  struct goal;
 
+  static goal goal_of(const running_lease& x);
   verdict judge_training(const running_lease& x, const lease_end& end,
                          const trainer_filter& others,
                          const settings_source& waiting);
+  verdict take_attempt(const running_lease& x, const goal& wanted,
+                       attempt failed, bool is_lost,
+                       const trainer_filter& others,
+                       const settings_source& waiting);
   /// Whether others are to try before a checkpoint counts as bad.
   verdict judge_checkpoint(const running_lease& x, const lease_end& end,
                            const search_plan& plan,

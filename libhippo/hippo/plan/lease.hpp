@@ -93,12 +93,22 @@ struct stop_report {
   workload_size size{};
 };
 
+/// What a trainer was at when a lease failed.
+enum class lease_part : std::uint8_t {
+  training,  ///< on its way from state `at` to the next; all that comes before
+  measuring, ///< state `at`
+  saving,    ///< state `at`, or telling of it
+};
+
 /// How a lease ended, from the trainer's side; its last message on it.
 struct lease_end {
   lease_id lease{};
-  step_t at = 0;                ///< the last step that was reached
+  /// The last state that was reached; the one that could not be measured or
+  /// saved.
+  step_t at = 0;
   std::optional<error> failure; ///< nothing: every stop was passed
   std::string log{}; ///< if it failed, the last lines of the trainer's log
+  lease_part during = lease_part::training; ///< if it failed
 };
 
 /// The kind of what devices of several kinds have trained, one after another.

@@ -41,7 +41,7 @@ struct want {
 
 /// Why states of a node cannot be had.
 struct trouble {
-  /// States whose measurement is not finite, and why.
+  /// States whose measurement is not finite, or cannot be made, and why.
   std::map<step_t, error> diverged;
   std::optional<step_t> failed_at; ///< no state from here on can be reached
   error failure;
@@ -88,7 +88,7 @@ struct plan_node {
   boost::container::small_vector<study_reach, 1> reaches;
   std::unique_ptr<trouble> troubles; ///< null: none
 
-  /// Whether the measurement of a state is known not to be finite, and why.
+  /// Whether it is known that a state has no measurement, and why.
   [[nodiscard]] const error* divergence_at(step_t at) const;
 
   /// Whether nobody waits for anything of it and no trainer is on its way.

@@ -214,7 +214,7 @@ void search_plan::wait_further(trial_id id) {
   const auto passed = passages(id, trial.asked_to);
   const auto failed = failure_before(id, trial.asked_to);
   if (const auto t = trial.waits_to;
-      t > 0 && nodes_[node_at(id, t)].divergence_at(t) != nullptr)
+      t > 0 && divergence(id, node_at(id, t), t) != nullptr)
     return; // as below
   const auto& study = studies_[trial.study];
   const auto& when = measuring_of(id);
@@ -235,7 +235,7 @@ void search_plan::wait_further(trial_id id) {
     auto& x = nodes_[i->node];
     if (x.results.count(t) != 0)
       continue;
-    if (x.divergence_at(t) != nullptr)
+    if (divergence(id, i->node, t) != nullptr)
       return; // likewise
     add_waiter(x.wants[t], id, trial.order);
     x.goal = std::max(x.goal, when.rungs.back());
@@ -256,9 +256,17 @@ search_plan::failure_before(trial_id id, step_t to) {
     if (holds(at, id))
       return trial_failure{id, *x->failed_at, x->failure};
     x->failed_at.reset();
-    passing_failures_.erase(at);
   }
   return std::nullopt;
+}
+
+const error* search_plan::divergence(trial_id id, node_id at, step_t step) {
+  auto* const x = nodes_[at].troubles.get();
+  const auto* const why = nodes_[at].divergence_at(step);
+  if (why == nullptr || why->code == errc::diverged || holds(at, id))
+    return why;
+  x->diverged.erase(step);
+  return nullptr;
 }
 
 void search_plan::stop_waiting(trial_id id, step_t to) {
@@ -356,7 +364,7 @@ void search_plan::deliver(trial_id id) {
     const auto i = results.find(t);
     if (i == results.end()) {
       auto why = failure_before(id, t);
-      if (const auto* diverged = nodes_[at].divergence_at(t);
+      if (const auto* diverged = divergence(id, at, t);
           !why && diverged != nullptr)
         why = trial_failure{id, t, *diverged};
       if (why) {
@@ -527,6 +535,8 @@ bool search_plan::diverge(node_id at, step_t step, const error& reason) {
     return true; // what came first counts
   if (!troubles_of(at).diverged.emplace(step, reason).second)
     return false;
+  if (may_pass(reason.code))
+    passing_failures_.insert(at);
   changed_.insert(at);
   answer(at, step);
   return true;
@@ -540,8 +550,6 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
     known.failure = reason;
     if (may_pass(reason.code))
       passing_failures_.insert(at);
-    else
-      passing_failures_.erase(at);
   }
   std::set<trial_id> lost;
   const auto collect = [&](const plan_node& y, step_t first) {
@@ -570,8 +578,14 @@ void search_plan::fail(node_id at, step_t from, const error& reason) {
 }
 
 void search_plan::forget_passing_failures() {
-  for (auto id : std::exchange(passing_failures_, {}))
-    troubles_of(id).failed_at.reset();
+  for (auto id : std::exchange(passing_failures_, {})) {
+    auto& x = troubles_of(id);
+    if (may_pass(x.failure.code))
+      x.failed_at.reset();
+    std::erase_if(x.diverged, [](const auto& kvp) {
+      return may_pass(kvp.second.code);
+    });
+  }
 }
 
 void search_plan::retry(trial_id id) {
@@ -582,10 +596,8 @@ void search_plan::retry(trial_id id) {
     if (x == nullptr)
       continue;
     x->diverged.erase(x->diverged.begin(), x->diverged.upper_bound(end));
-    if (x->failed_at && *x->failed_at <= end) {
+    if (x->failed_at && *x->failed_at <= end)
       x->failed_at.reset();
-      passing_failures_.erase(at);
-    }
   }
   trial.ended = false;
 }

@@ -176,9 +176,9 @@ public:
   /// Ends a lease: what it has not reached is to be trained again.
   void end_lease(lease_id number);
 
-  /// Says that the measurement of a state is not finite: every trial that is
-  /// measured there fails. One that passes it unmeasured goes on, as it would
-  /// alone.
+  /// Says that the measurement of a state is not finite, or cannot be made:
+  /// every trial that is measured there fails. One that passes it unmeasured
+  /// goes on, as it would alone.
   /// @returns false if that was known already
   bool diverge(node_id at, step_t step, const error& reason);
 
@@ -361,6 +361,10 @@ private:
   /// is known against it. O(segments).
   [[nodiscard]] std::optional<trial_failure> failure_before(trial_id trial,
                                                             step_t to);
+  /// Why a state cannot be measured for a trial; null: nothing is known
+  /// against it.
+  [[nodiscard]] const error* divergence(trial_id trial, node_id at,
+                                        step_t step);
   /// Whether the failure of a node is one for a trial.
   [[nodiscard]] bool holds(node_id failed, trial_id trial) const;
   /// Keeps what was measured, unless something was. @returns whether it does

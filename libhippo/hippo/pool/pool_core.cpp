@@ -341,34 +341,21 @@ void pool_core::forget_gone() {
 }
 
 /// Notes that a trainer is gone; its merger is notified. `x` may be forgotten.
-void pool_core::part_from(trainer_id number, trainer_entry& x,
-                          time_point now, effects& out) {
+/// @param why as of `notify_lost`
+void pool_core::part_from(trainer_id id, trainer_entry& x,
+                          const std::string& why, time_point now,
+                          effects& out) {
   assert(!x.gone);
   catch_up(now);
   if (!x.leaving)
     --kinds_.at(x.record.device).trainers;
   x.gone = true;
   able_changed_ = true;
-  if (x.holder) {
-    out.emplace_back(notify_lost{*x.holder, number});
-  }
+  if (x.holder)
+    out.emplace_back(notify_lost{*x.holder, id, why});
   take_back(x);
-  out.emplace_back(unwatch{number});
+  out.emplace_back(unwatch{id});
   forget_gone();
-}
-
-void pool_core::lose(trainer_id number, const std::string& why,
-                     time_point now, effects& out) {
-  auto& x = trainers_.at(number);
-  out.emplace_back(log_line{true, "lost trainer "
-                                    + to_string(number) + " ("
-                                    + x.record.name + "): " + why});
-  x.record.lost = why;
-  if (!x.leaving)
-    ++kinds_.at(x.record.device).interruptions;
-  out.emplace_back(dismiss{number});
-  part_from(number, x, now, out);
-  share(now, out);
 }
 
 /// Lets a trainer go that has taken leave.
@@ -378,7 +365,7 @@ void pool_core::let_go(trainer_id number, time_point now, effects& out) {
                                      + to_string(number) + " ("
                                      + x.record.name + ") has left"});
   x.record.left = true;
-  part_from(number, x, now, out);
+  part_from(number, x, {}, now, out);
   share(now, out);
 }
 
@@ -396,7 +383,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   }
   if (auto* y = known ? find_connected(*known) : nullptr) {
     y->record.lost = "registered anew";
-    part_from(*known, *y, now, out);
+    part_from(*known, *y, {}, now, out);
   }
   last_trainer_ = trainer_id{number_of(last_trainer_) + 1};
   const auto number = last_trainer_;
@@ -444,6 +431,12 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   if (x->ready || x->holder || msg.lease != lease_id{})
     return out;
   x->ready = true;
+  if (msg.count > 0 // it has sent some before, as one that is gone by now
+      && std::any_of(trainers_.begin(), trainers_.end(), [&](const auto& kvp) {
+           return kvp.second.gone && kvp.second.record.name == x->record.name;
+         }))
+    for (const auto& need : needs_)
+      out.emplace_back(notify_back{need.merger, x->record.name});
   if (!std::exchange(x->record.stalled, {}).empty()) {
     out.emplace_back(
       log_line{false, "trainer " + to_string(msg.trainer) + " goes on"});

@@ -106,7 +106,16 @@ public:
   struct notify_lost {
     merger_id merger = 0;
     trainer_id trainer{};
+    std::string why{}; ///< empty: it has left, or was told to
     friend bool operator==(const notify_lost&, const notify_lost&) = default;
+  };
+
+  /// The merger is notified that a trainer of that name which was lost had only
+  /// been cut off: the same process has registered anew.
+  struct notify_back {
+    merger_id merger = 0;
+    std::string name;
+    friend bool operator==(const notify_back&, const notify_back&) = default;
   };
 
   /// The merger is told which trainers could train for it, whoever holds them:
@@ -160,7 +169,7 @@ public:
   };
 
   using effect
-    = std::variant<grant, ask_to_yield, notify_lost, tell_able,
+    = std::variant<grant, ask_to_yield, notify_lost, notify_back, tell_able,
                    forward_heartbeat, dismiss, watch, unwatch, review_after,
                    log_line>;
   using effects = std::vector<effect>;
@@ -402,8 +411,8 @@ private:
   void look_for_listed_devices(time_point now, effects& out);
   [[nodiscard]] double between_interruptions_of(const trainer_entry& x) const;
   void forget_gone();
-  void part_from(trainer_id number, trainer_entry& x, time_point now,
-                 effects& out);
+  void part_from(trainer_id number, trainer_entry& x, const std::string& why,
+                 time_point now, effects& out);
   void lose(trainer_id number, const std::string& why, time_point now,
             effects& out);
   void let_go(trainer_id number, time_point now, effects& out);

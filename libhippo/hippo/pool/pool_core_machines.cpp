@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
+#include <ratio>
 #include <set>
 #include <string>
 #include <utility>
@@ -103,6 +105,25 @@ double pool_core::between_interruptions_of(const trainer_entry& x) const {
   if (x.record.machine.empty())
     return seconds_between_interruptions(x.record.device);
   return x.interruptions > 0 ? hour / x.interruptions : 0;
+}
+
+void pool_core::lose(trainer_id number, const std::string& why,
+                     time_point now, effects& out) {
+  auto& x = trainers_.at(number);
+  out.emplace_back(log_line{true, "lost trainer "
+                                    + to_string(number) + " ("
+                                    + x.record.name + "): " + why});
+  x.record.lost = why;
+  if (!x.leaving)
+    ++kinds_.at(x.record.device).interruptions;
+  out.emplace_back(dismiss{number});
+  // A machine that is interrupted anyway says nothing of what it trained, but
+  // where it has gone sooner than by chance.
+  const auto hours
+    = std::chrono::duration<double, std::ratio<3600>>(now - x.granted).count();
+  const bool is_no_wonder = x.leaving || hours * x.interruptions > 0.01;
+  part_from(number, x, is_no_wonder ? std::string{} : why, now, out);
+  share(now, out);
 }
 
 /// Adds the time since the trainer was given work, or has lost it, to what is

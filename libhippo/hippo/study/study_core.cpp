@@ -9,6 +9,7 @@
 #include "hippo/space/complexity.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/tune/accepted_study.hpp"
+#include "hippo/tune/client_algorithm.hpp"
 
 namespace hippo {
 
@@ -211,6 +212,12 @@ study_core::effects study_core::train(trial_no trial, step_t to,
       from, error{errc::invalid_argument,
                   "study " + options_.stored.name + " has no trial "
                     + std::to_string(trial)}}};
+  // Of a step that it has passed as well: there is nothing to answer with.
+  if (auto why = client_algorithm::refusal_of_step(tuner_->when(), to);
+      !why.empty())
+    return {study_effect::answer{from,
+                                 error{errc::invalid_argument,
+                                       std::move(why)}}};
   if (is_there(trial, to)) {
     answers_.push_back({from, answer_of(trial, to)});
     return finish();

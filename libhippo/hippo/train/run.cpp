@@ -80,12 +80,17 @@ public:
     progress_.at = at_;
     progress_.lease = lease_.number;
     auto failure = run_stages();
-    work_.rest();
-    if (failure && failure->code != errc::cancelled) {
-      add_last_words(*failure);
-      failure->message = shortened(to_utf8(failure->message));
+    static_cast<void>(guarded([this] { work_.rest(); }));
+    lease_end result{lease_.number, at_, std::move(failure)};
+    if (result.failure && result.failure->code != errc::cancelled) {
+      add_last_words(*result.failure);
+      result.failure->message = shortened(to_utf8(result.failure->message));
     }
-    return {lease_.number, at_, std::move(failure)};
+    if (result.failure && failed_stop_) {
+      result.during = failed_part_;
+      result.at = *failed_stop_;
+    }
+    return result;
   }
 
 private:
@@ -96,6 +101,7 @@ private:
     // At which of its steps nobody knows, and only trials that come by that one
     // are to fail: once more, step by step. What was reported stays reported.
     step_by_step_ = true;
+    failed_stop_.reset();
     at_ = lease_.stages.front().begin;
     next_.load_ns = next_.train_ns = next_.evaluate_ns = next_.save_ns = 0;
     next_.trained_steps = 0;
@@ -170,7 +176,8 @@ private:
       present_.reset();
       if (auto failure = prepare())
         return failure;
-      return timed(next_.load_ns, [this] { work_.init(); });
+      return named("making the initial state",
+                   timed(next_.load_ns, [this] { work_.init(); }));
     }
     if (present_ == lease_.start)
       return std::nullopt;
@@ -266,8 +273,9 @@ private:
     if (!stop)
       return std::nullopt;
     next_.at = at_;
-    next_.size = work_.size();
     std::optional<error> failure;
+    if (auto unknown = guarded([this] { next_.size = work_.size(); }))
+      return failed(lease_part::saving, "telling of", std::move(unknown));
     if (stop->evaluate)
       failure = evaluate();
     if (control_.done())
@@ -280,7 +288,7 @@ private:
     if (failure && failure->code != errc::diverged)
       return failure;
     if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
-      return silent;
+      return failed(lease_part::saving, "telling of", std::move(silent));
     reported_ = at_;
     stop_report fresh;
     fresh.lease = next_.lease;
@@ -293,10 +301,10 @@ private:
   std::optional<error> evaluate() {
     auto failure =
       timed(next_.evaluate_ns, [this] { next_.values = work_.evaluate(); });
+    if (!failure)
+      failure = check_names();
     if (failure)
-      return failure;
-    if ((failure = check_names()))
-      return failure;
+      return failed(lease_part::measuring, "evaluating", std::move(failure));
     for (const auto& [name, value] : next_.values)
       if (!std::isfinite(value) && !failure)
         failure =
@@ -316,6 +324,27 @@ private:
       return {};
     next_.values.clear();
     return error{errc::training_failed, "the workload measured " + *why};
+  }
+
+  /// Says which call has failed, if it is another one than `train`. A disk or a
+  /// network says itself what it is.
+  static std::optional<error> named(const std::string& what,
+                                    std::optional<error> x) {
+    if (x && x->code == errc::training_failed)
+      x->message = what + " failed: " + x->message;
+    return x;
+  }
+
+  /// Notes that not all could be done with a state that was reached.
+  std::optional<error> failed(lease_part during, const std::string& what,
+                              step_t at, std::optional<error> x) {
+    failed_part_ = during;
+    failed_stop_ = at;
+    return named(what + " step " + std::to_string(at), std::move(x));
+  }
+  std::optional<error> failed(lease_part during, const std::string& what,
+                              std::optional<error> x) {
+    return failed(during, what, at_, std::move(x));
   }
 
   /// Returns the present state, whether or not there is room for a copy of it.
@@ -347,7 +376,11 @@ private:
 
   std::optional<error> write_and_report(passed_stop& x) {
     auto failure = x.state ? write(x) : std::nullopt;
-    return failure ? failure : guarded([&] { report_(x.report); });
+    if (!failure)
+      failure = guarded([&] { report_(x.report); });
+    if (failure)
+      unwritten_at_ = x.report.at;
+    return failure;
   }
 
   /// Saves the present state. @param to is given it if it is to be written
@@ -369,7 +402,10 @@ private:
       next_.saved = present_ = to.report.saved;
       to.state.reset();
     });
-    return failure ? failure : unwritten;
+    if (!failure)
+      failure = std::move(unwritten);
+    return failure ? failed(lease_part::saving, "saving", std::move(failure))
+                   : failure;
   }
 
   /// Reports a stop, once its state and the stops before are written. Training
@@ -389,7 +425,13 @@ private:
       unwritten = untold_.add(x);
       next_.save_ns += now_ns_() - begin;
     });
-    return failure ? failure : unwritten;
+    return failure ? failure : unsaved(std::move(unwritten));
+  }
+
+  /// What the queue says of a stop that was passed before.
+  std::optional<error> unsaved(std::optional<error> x) {
+    return x ? failed(lease_part::saving, "saving", unwritten_at_, std::move(x))
+             : x;
   }
 
   /// Waits until all stops have been reported. @returns why one was not
@@ -401,7 +443,7 @@ private:
       work_.rest();
       unwritten = untold_.finish();
     });
-    return failure ? failure : unwritten;
+    return failure ? failure : unsaved(std::move(unwritten));
   }
 
   error cancelled() const {
@@ -422,9 +464,13 @@ private:
   step_t reported_ = 0;     ///< the last stop that was passed
   std::uint64_t unsynced_ns_ = 0; ///< trained since a checkpoint was synced
   bool failed_in_long_call_ = false;
+  /// The state that could not be measured or saved, if that is what failed.
+  std::optional<step_t> failed_stop_;
+  lease_part failed_part_{};
   bool step_by_step_ = false; ///< whatever they take
   stop_report next_;        ///< of the stop that comes next
   bool is_behind_ = false; ///< whether stops may be in the queue
+  step_t unwritten_at_ = 0; ///< of the queue's thread until it has failed
   stop_queue untold_; ///< last: its thread uses all of the above
 };
 

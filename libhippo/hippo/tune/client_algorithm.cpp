@@ -88,17 +88,24 @@ std::string client_algorithm::refusal_of_ask() const {
   return {};
 }
 
+std::string client_algorithm::refusal_of_step(const measuring& when,
+                                              step_t to) {
+  if (when.covers(to))
+    return {};
+  return "a trial cannot be trained to step " + std::to_string(to)
+         + ", where nothing is measured: the nearest step is "
+         + std::to_string(to < when.rungs.back() ? when.next(to)
+                                                 : when.rungs.back());
+}
+
 std::string client_algorithm::refusal_of_train(trial_no trial,
                                                step_t to) const {
   if (auto why = refusal_of_stop(trial); !why.empty())
     return why;
   if (closed_)
     return closed_text;
-  if (!when_.covers(to))
-    return "a trial cannot be trained to step " + std::to_string(to)
-           + ", where nothing is measured: the nearest step is "
-           + std::to_string(to < when_.rungs.back() ? when_.next(to)
-                                                    : when_.rungs.back());
+  if (auto why = refusal_of_step(when_, to); !why.empty())
+    return why;
   if (!flight_.has_room())
     return "as many trials are in flight as may be: "
            + std::to_string(flight_.most());

@@ -50,6 +50,9 @@ public:
   // -- why that is not possible now, or an empty text
 
   [[nodiscard]] std::string refusal_of_ask() const;
+  /// Of whatever trial, to a step.
+  [[nodiscard]] static std::string refusal_of_step(const measuring& when,
+                                                   step_t to);
   [[nodiscard]] std::string refusal_of_train(trial_no trial, step_t to) const;
   [[nodiscard]] std::string refusal_of_stop(trial_no trial) const;
 

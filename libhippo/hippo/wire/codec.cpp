@@ -502,6 +502,8 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
 }
 
 bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
+  if (in.getDuring() <= schema::LeaseEnd::Part::SAVING) // one that is known
+    out.during = static_cast<lease_part>(in.getDuring());
   return get_number(in.getLease(), out.lease, why)
          && get_step(in.getAt(), out.at, "the last step", why)
          && (!in.hasFailure()
@@ -643,8 +645,8 @@ wire<schema::LeaseEnd> encode(const lease_end& x) {
     out.setAt(x.at);
     if (x.failure)
       put(out.initFailure(), *x.failure);
-    if (!x.log.empty())
-      out.setLog(x.log);
+    out.setLog(x.log);
+    out.setDuring(static_cast<schema::LeaseEnd::Part>(x.during));
   });
 }
 
