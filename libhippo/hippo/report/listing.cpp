@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include <yaml-cpp/yaml.h>
@@ -188,6 +190,16 @@ json as_objects(const listing& x, const std::vector<std::size_t>& columns,
   return result;
 }
 
+/// Whether any reader of YAML, of version 1.1 too, takes a text for a word.
+bool reads_as_a_word(const std::string& text) {
+  static const std::set<std::string> others{
+    "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "<<"};
+  std::string lower;
+  for (const auto c : text)
+    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return !number_in(text) && !others.contains(lower);
+}
+
 void emit(YAML::Emitter& out, const json& x) {
   if (x.is_object()) {
     out << YAML::BeginMap;
@@ -203,15 +215,12 @@ void emit(YAML::Emitter& out, const json& x) {
     out << YAML::EndSeq;
   } else if (x.is_string()) {
     const auto text = x.get<std::string>();
-    // Text that reads as something else is quoted.
-    const bool plain = !number_in(text) && text != "null" && text != "true"
-                       && text != "false" && text != "~" && !text.empty();
-    out << (plain ? YAML::Auto : YAML::DoubleQuoted) << text;
+    out << (reads_as_a_word(text) ? YAML::Auto : YAML::DoubleQuoted) << text;
   } else if (x.is_null()
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;
   } else {
-    out << plain_text(x);
+    out << x.dump(); // 1.0 has a point
   }
 }
 
