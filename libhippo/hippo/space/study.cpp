@@ -38,9 +38,9 @@ class study_reader : value_reader {
 public:
   /// @param code that has come with the study
   study_reader(const document& root, const study_code& code, diagnostics& notes,
-               const std::vector<workload_descriptor>& workloads)
+               const std::vector<workload_descriptor>& workloads, bool typed)
     : value_reader(notes), root_(&root), code_(&code), notes_(&notes),
-      workloads_(&workloads) {}
+      workloads_(&workloads), typed_(typed) {}
 
   study_spec read() {
     study_.file = notes_->file();
@@ -57,7 +57,7 @@ public:
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space"))
       study_.space = search_space{
-        read_space(*x, study_.max_steps, limits(), *notes_)};
+        read_space(*x, {study_.max_steps, study_.typed}, limits(), *notes_)};
     read_algorithm();
     read_budget();
     read_stop_rule();
@@ -122,7 +122,8 @@ private:
     if (x == nullptr)
       return;
     if (is_own_workload(*x)) {
-      study_.workload = read_own_workload(*x, *code_, *notes_);
+      study_.typed = typed_;
+      study_.workload = read_own_workload(*x, *code_, typed_, *notes_);
       study_.workload.any_device = read_devices();
       workload_ = find_descriptor(study_.workload.name);
       if (workload_ == nullptr)
@@ -533,6 +534,7 @@ private:
   const study_code* code_;
   diagnostics* notes_;
   const std::vector<workload_descriptor>* workloads_;
+  bool typed_; ///< if it brings code
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
@@ -567,7 +569,8 @@ expected<std::string> read_study_text(const std::string& path) {
 }
 
 study_file read_study(const std::string& text, const std::string& name,
-                      const std::vector<workload_descriptor>& workloads) {
+                      const std::vector<workload_descriptor>& workloads,
+                      bool typed) {
   study_file result;
   diagnostics notes{name, result};
   const auto parts = split(text);
@@ -582,7 +585,7 @@ study_file read_study(const std::string& text, const std::string& name,
       code = std::move(*read);
   }
   if (const auto root = read_document(parts.study, notes)) {
-    auto study = study_reader{*root, code, notes, workloads}.read();
+    auto study = study_reader{*root, code, notes, workloads, typed}.read();
     if (is_own_workload(study.workload.name))
       study.code = files_to_json(code);
     else if (!parts.code.empty())
@@ -595,13 +598,14 @@ study_file read_study(const std::string& text, const std::string& name,
 
 expected<trial_parameters>
 read_parameters(const std::string& text, step_t max_steps,
-                const workload_descriptor& workload) {
+                const workload_descriptor& workload, bool typed) {
   study_file found;
   diagnostics notes{"", found};
   std::optional<search_space> space;
   if (const auto root = read_document(text, notes, "trial"))
     space = search_space{read_space(
-      *root, max_steps, workload.open ? nullptr : &workload, notes)};
+      *root, {max_steps, typed, true}, workload.open ? nullptr : &workload,
+      notes)};
   std::string why;
   for (const auto& x : found.errors)
     why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")

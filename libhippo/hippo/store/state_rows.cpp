@@ -43,6 +43,7 @@ expected<stored_study> study_in(const sql_statement& row) {
   result.algorithm = row.text(10);
   result.cost = row.real(11);
   result.submitted = row.real(12);
+  result.typed = row.number(13) != 0;
   return result;
 }
 

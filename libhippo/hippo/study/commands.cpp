@@ -13,10 +13,11 @@ namespace {
 using json = nlohmann::ordered_json;
 
 expected<parsed_command> parse_ask(const study_command& x, step_t max_steps,
-                                   const workload_descriptor& workload) {
+                                   const workload_descriptor& workload,
+                                   bool typed) {
   if (x.text.empty())
     return parsed_command{command::ask{}};
-  auto values = read_parameters(x.text, max_steps, workload);
+  auto values = read_parameters(x.text, max_steps, workload, typed);
   if (!values)
     return values.failure();
   return parsed_command{command::ask{std::move(*values)}};
@@ -79,11 +80,12 @@ expected<parsed_command> parse_retry(const study_command& x) {
 
 expected<parsed_command> parse_command(const study_command& x,
                                        step_t max_steps,
-                                       const workload_descriptor& workload) {
+                                       const workload_descriptor& workload,
+                                       bool typed) {
   using verb = study_command::verb;
   switch (x.what) {
     case verb::ask:
-      return parse_ask(x, max_steps, workload);
+      return parse_ask(x, max_steps, workload, typed);
     case verb::train:
       return parsed_command{command::train{x.trial, x.at}};
     case verb::tell:

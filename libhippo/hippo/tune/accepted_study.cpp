@@ -47,6 +47,12 @@ void check_budget(const study_spec& x, const admission& how,
 
 } // namespace
 
+admission as_before(std::string chosen, bool typed) {
+  admission result{true, std::move(chosen)};
+  result.typed = typed;
+  return result;
+}
+
 std::optional<error> accepted_study::restore(const std::string& chosen) {
   if (chosen.empty()) {
     // Before there was `auto`, no algorithm was `random`.
@@ -65,7 +71,7 @@ std::optional<error> accepted_study::restore(const std::string& chosen) {
 study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
                             admission how) {
-  auto read = read_study(text, name, workloads);
+  auto read = read_study(text, name, workloads, how.typed);
   study_admission result{std::nullopt, std::move(read.errors),
                          std::move(read.warnings), {}};
   if (read.draft) {
