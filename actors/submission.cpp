@@ -280,6 +280,7 @@ void submit(coordinator_self self, study_submission x,
     stored.direction = spec.objective.direction;
     stored.weight = spec.weight;
     stored.algorithm = x.study->chosen();
+    stored.typed = spec.typed;
     stored.submitted = seconds_now();
     records.emplace_back(study_saved{stored});
   } else {

@@ -84,6 +84,8 @@ struct Values {
                                 # are fewer, the last one goes on
     word    @2 :Text;           # at all of them
   }
+  type @3 :Sequence.ValueType;  # what the code is to be given of these; 0 =
+                                # numbers with a point, or a word
 }
 
 struct Answer $Cxx.name("ProcessAnswer") {

@@ -25,12 +25,24 @@ enum FormKind {
                    # / (a[4] - a[3]) * a[2]^d, d between a[3] and a[4]
 }
 
+enum ValueType {
+  # What code is given of a value, beyond what a number or a word tells.
+  plain @0;  # a number with a point (a float), a word
+  whole @1;  # a whole number, up to 2^53
+  truth @2;  # true or false, by the number 1 or 0
+  json  @3;  # the word is the JSON text of something else: null, a list, a map,
+             # a larger whole number
+}
+
 struct Form {
   kind    @0 :FormKind;       # 0 = unset, malformed
   origin  @1 :UInt64;         # step at which the phase is 0; 0 = the first step
   numbers @2 :List(Float64);  # up to 5, in the order of FormKind, all finite;
                               # those that are left out are 0
   word    @3 :Text;           # the word of a text; empty for all other kinds
+  type    @4 :ValueType;      # whole of a constant, or of an exponential, which
+                              # is worked out by multiplying whole numbers;
+                              # truth of a constant; json of a text; 0 = plain
 }
 
 struct HyperParameter {

@@ -15,6 +15,9 @@ struct Scalar {
 struct Option {
   name  @0 :Text;    # nested ones with dots; empty = malformed
   value @1 :Scalar;  # unset = the number 0
+  json  @2 :Text;    # the value as JSON, where `value` does not tell all of it:
+                     # 12.0, true, "12", null, [64,64]; empty = it does, and a
+                     # number without a fraction is a whole one
 }
 
 struct WorkloadSize {

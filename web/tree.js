@@ -245,11 +245,12 @@ function wayTo(tree, place, node) {
   return way;
 }
 
-/** The values that a label says: hyper-parameter -> its value, as text. */
-const valuesIn = label => label.split(";").filter(Boolean).map(x => {
-  const at = x.indexOf("=");
-  return [x.slice(0, at), x.slice(at + 1)];
-});
+/** The values that a label says: hyper-parameter -> its value, as text. What
+ * is in quotes may hold the characters that part them. */
+const QUOTED = '"(?:\\\\.|[^"\\\\])*"';
+const VALUE = new RegExp(`((?:${QUOTED}|[^";=])+)=((?:${QUOTED}|[^";])*)`, "g");
+const valuesIn = label =>
+  [...label.matchAll(VALUE)].map(([, name, value]) => [name, value]);
 
 /** Those trainers that train a stage: what they train is what holds in it, and
  * they have come to it. */

@@ -56,18 +56,17 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
   if (const auto i = facts_.find(study.id); i != facts_.end())
     return i->second;
   auto text = study.text;
-  auto algorithm = study.algorithm;
+  auto how = as_before(study.algorithm, study.typed);
   if (text.empty()) {
     auto whole = store_->load_study(study.id);
     if (!whole)
       return whole.failure();
     text = std::move(whole->text);
-    algorithm = std::move(whole->algorithm);
+    how = as_before(std::move(whole->algorithm), whole->typed);
   }
   facts result;
   // A study of before may name a workload that is not here any more.
-  if (const auto read = admit_study(text, study.file, workloads_,
-                                     {true, algorithm});
+  if (const auto read = admit_study(text, study.file, workloads_, how);
       read.study) {
     result.algorithm = read.study->spec().algorithm.name;
     result.workload_key = key_of(read.study->spec().workload);
@@ -251,7 +250,7 @@ expected<study_spec> archive::spec_of(study_id id) {
   if (!study)
     return study.failure();
   auto read = admit_study(study->text, study->file, workloads_,
-                          {true, study->algorithm});
+                          as_before(study->algorithm, study->typed));
   if (!read.study)
     return {errc::invalid_argument,
             "study '" + study->name

@@ -410,7 +410,9 @@ kj::Promise<command_answer> query_service::command(study_id study,
 
 kj::Promise<command_answer> query_service::reopen(stored_study x,
                                                   study_command what) {
-  return load(x.text, x.file, {true, {}})
+  admission how{true, {}};
+  how.typed = x.typed;
+  return load(x.text, x.file, std::move(how))
     .then([this, x = std::move(x),
            what = std::move(what)](study_admission read) mutable {
       return asker_.request<command_answer>(

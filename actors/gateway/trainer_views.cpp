@@ -26,7 +26,7 @@ std::vector<trainer_view> trainer_views(const live_view& now,
     auto config = x.lease->config;
     std::erase_if(config,
                   [&](const auto& y) { return !varied.contains(y.first); });
-    x.what = to_text(config);
+    x.what = shown_text(config);
     for (const auto id : x.lease->studies)
       if (const auto study = now.studies.find(id); study != now.studies.end())
         x.studies.push_back(study->second.name);

@@ -177,8 +177,9 @@ class _FunctionWorkload(Workload):
         state = self._loaded
         assert state is not None
         self._loaded = None
-        ctx = Context(self._seed, self._device, self._args, self._kept,
-                      state["step"], copy.deepcopy(state["parts"]), hp)
+        args, parts = copy.deepcopy((self._args, state["parts"]))
+        ctx = Context(self._seed, self._device, args, self._kept,
+                      state["step"], parts, hp)
         ctx.seed_all(-1)
         return ctx
 
@@ -217,9 +218,10 @@ class _FunctionWorkload(Workload):
         if self._ctx is not None:
             for name, value in self._ctx._constants.items():
                 for step in range(start, stop):
-                    if hp[name](step) != value:
+                    now = hp[name](step)
+                    if (type(now), now) != (type(value), value):
                         raise ValueError(
-                            f"{name} is {hp[name](step)!r} at step {step}, and "
+                            f"{name} is {now!r} at step {step}, and "
                             f"was {value!r}: ctx.constant() is for what never "
                             "changes")
         hp._refuse_unread("read it from ctx.hp, or take it out of the space")

@@ -190,7 +190,8 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
     if isinstance(dataset, torch.utils.data.IterableDataset):
         raise TypeError("an IterableDataset has an order of its own: give a "
                         "data set with __len__ and __getitem__")
-    if isinstance(batch_size, str) or batch_size < 1 or batch_size % 1:
+    if not isinstance(batch_size, (int, float)) or batch_size < 1 \
+            or batch_size % 1:
         raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
                          "number of at least 1")
     samples, size = len(dataset), int(batch_size)
@@ -221,7 +222,7 @@ def apply(optimizer: Any, hp: HyperParameters, step: int,
     Args:
         groups: of the optimiser's `param_groups`, which to change; None: all.
     Raises:
-        ValueError: if a value is a word.
+        ValueError: if a value is no number.
     """
     for group in optimizer.param_groups if groups is None else groups:
         for name in hp:
@@ -234,12 +235,14 @@ def apply(optimizer: Any, hp: HyperParameters, step: int,
 
 
 def _like(old: Any, name: str, value: Value) -> Any:
-    if isinstance(value, str):
+    if not isinstance(value, (int, float)):
         raise ValueError(f"{name} is {value!r}: an option of an optimiser must "
                          "be a number")
     if isinstance(old, torch.Tensor):
         return torch.full_like(old, value)
-    return bool(value) if isinstance(old, bool) else value
+    if isinstance(old, bool):
+        return bool(value)
+    return float(value) if isinstance(old, float) else value
 
 
 def set_dropout(model: Any, p: Value) -> None:
@@ -248,7 +251,7 @@ def set_dropout(model: Any, p: Value) -> None:
     Raises:
         ValueError: if it is not in [0, 1], or the model has no dropout.
     """
-    if isinstance(p, str) or not 0 <= p <= 1:
+    if not isinstance(p, (int, float)) or not 0 <= p <= 1:
         raise ValueError(f"dropout is {p!r}: it must be in [0, 1]")
     found = False
     for module in model.modules():

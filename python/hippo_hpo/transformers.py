@@ -86,7 +86,7 @@ def _as(old: Any, name: str, value: Value) -> Any:
     """Returns a hyper-parameter's value in the type of a field."""
     if isinstance(old, enum.Enum):
         return type(old)(value)
-    if isinstance(value, str):
+    if not isinstance(value, (int, float)):
         return value
     if isinstance(old, bool):
         return bool(value)
@@ -94,7 +94,7 @@ def _as(old: Any, name: str, value: Value) -> Any:
         if value % 1:
             raise ValueError(f"{name} is {value!r}: it must be a whole number")
         return int(value)
-    return value
+    return float(value) if isinstance(old, float) else value
 
 
 class Workload(_Workload):

@@ -22,11 +22,14 @@ later step reads. `hippo check` looks whether that is so.
 from __future__ import annotations
 
 import abc
+import copy
 import pickle
 from collections.abc import Mapping
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
-Value = Union[float, str]
+# A value as it stands in the study file: int, float, bool, str, None, or a list
+# or dict of such.
+Value = Any
 
 
 class HyperParameters:
@@ -35,18 +38,18 @@ class HyperParameters:
     Three ways to ask for them: `hp.lr(step)`, `hp["lr"](step)`, and
     `hp.at(step)` for all of them.
 
-        >>> hp = HyperParameters(4, 6, {"lr": [0.1, 0.01], "depth": [3.0]})
+        >>> hp = HyperParameters(4, 6, {"lr": [0.1, 0.01], "depth": [3]})
         >>> hp.lr(5), hp["depth"](5)
-        (0.01, 3.0)
+        (0.01, 3)
         >>> hp.at(4)
-        {'depth': 3.0, 'lr': 0.1}
+        {'depth': 3, 'lr': 0.1}
         >>> hp.lr(6)
         Traceback (most recent call last):
         IndexError: step 6 is not to be trained now: it is not in [4, 6)
     """
 
     def __init__(self, start: int, stop: int,
-                 values: Mapping[str, list[float] | str]) -> None:
+                 values: Mapping[str, list[Value] | str]) -> None:
         self._start = start
         self._stop = stop
         self._values = dict(values)
@@ -71,7 +74,10 @@ class HyperParameters:
                                  f"not in [{self._start}, {self._stop})")
             if isinstance(values, str):
                 return values
-            return values[min(step - self._start, len(values) - 1)]
+            value = values[min(step - self._start, len(values) - 1)]
+            # What the code does to a list must not reach other steps.
+            return copy.deepcopy(value) if isinstance(value, (list, dict)) \
+                else value
         return at
 
     def __getattr__(self, name: str) -> Callable[[int], Value]:
@@ -123,7 +129,8 @@ class Workload(abc.ABC):
         Args:
             seed: of all randomness.
             device: "cpu" or "cuda:N", as PyTorch names them.
-            args: the study file's `args`.
+            args: the study file's `args`, each of the type that it has
+                there; names of nested ones are joined by dots.
         """
 
     @abc.abstractmethod

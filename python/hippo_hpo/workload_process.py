@@ -114,9 +114,7 @@ class Server:
         x = request.setup
         if x.threads:
             _limit_threads(x.threads)
-        args: dict[str, Value] = {}
-        for option in x.args:
-            args[option.name] = _value(option.value)
+        args = {option.name: _argument(option) for option in x.args}
         self._workload.setup(x.seed, x.device, args)
         answer.done = None
 
@@ -127,9 +125,7 @@ class Server:
 
     def _train(self, request: Any, answer: Any) -> None:
         x = request.train
-        values: dict[str, list[float] | str] = {
-            y.name: y.word if y.which() == "word" else list(y.numbers)
-            for y in x.values}
+        values = {y.name: _values(y) for y in x.values}
         start, stop = getattr(x, "from"), x.to
         self._workload.train(start, stop,
                              HyperParameters(start, stop, values))
@@ -166,11 +162,25 @@ class Server:
             self._workload.read(x.path), self._workload.read(x.other))
 
 
-def _value(x: Any) -> Value:
+def _argument(option: Any) -> Value:
     """An argument as it stands in the study file: 64 is no 64.0 there."""
+    if option.json:
+        return json.loads(option.json)
+    x = option.value
     if x.which() == "word":
         return str(x.word)
     return int(x.number) if x.number.is_integer() else float(x.number)
+
+
+def _values(x: Any) -> list[Value]:
+    """The values of a hyper-parameter, the last of which goes on."""
+    kind = str(x.type)
+    if x.which() == "word":
+        return [json.loads(x.word) if kind == "json" else str(x.word)]
+    if kind == "whole":
+        return [int(y) for y in x.numbers]
+    return [bool(y) for y in x.numbers] if kind == "truth" \
+        else list(x.numbers)
 
 
 def _one_line(why: BaseException) -> str:

@@ -125,6 +125,52 @@ class Processes(unittest.TestCase):
         said = self.start().ask("describe", 999)
         self.assertIn("install the same release", said.failed.message)
 
+    def test_arguments_and_values_have_their_types(self):
+        with open(self.path, "a") as file:
+            file.write(textwrap.dedent("""
+                class Types(Sum):
+                    def train(self, start, stop, hp):
+                        hp.at(start)["json"].append(3)  # a list of its own
+                        assert repr(hp.at(start)) == self.args["values"], \\
+                            hp.at(start)
+                        del self.args["values"]
+                        assert repr(self.args) == "{'a': 1, 'b': 1.5, " \\
+                            "'c': 12.0, 'd': True, 'e': '12', 'f': None, " \\
+                            "'g': [1, 2.0], 'h': 1180591620717411303424}"
+                """))
+        trainer = self.start("Types")
+        trainer.ask("describe", process.processProtocolVersion)
+        exact = {"c": "12.0", "d": "true", "e": '"12"', "f": "null",
+                 "g": "[1,2.0]", "h": str(2**70)}
+        values = {"json": ("[1,null]", "json"), "plain": ([2.0], "plain"),
+                  "truth": ([1.0], "truth"), "whole": ([2.0, 3.0], "whole"),
+                  "word": ("1", "plain")}
+
+        def arguments(x):
+            expected = "{'json': [1, None], 'plain': 2.0, 'truth': True, " \
+                "'whole': 2, 'word': '1'}"
+            numbers = {"a": 1, "b": 1.5, "c": 12, "d": 1}
+            args = x.init("args", 9)
+            for to, name in zip(args, "abcdefgh"):
+                to.name, to.json = name, exact.get(name, "")
+                to.value.number = numbers.get(name, 0)
+            args[8].name, args[8].value.word = "values", expected
+
+        def steps(x):
+            setattr(x, "from", 4)
+            x.to = 6
+            for to, (name, (value, kind)) in zip(
+                    x.init("values", len(values)), values.items()):
+                to.name, to.type = name, kind
+                if isinstance(value, str):
+                    to.word = value
+                else:
+                    to.numbers = value
+        self.assertEqual(trainer.ask("setup", arguments).which(), "done")
+        self.assertEqual(trainer.ask("init").which(), "done")
+        answer = trainer.ask("train", steps)
+        self.assertEqual(answer.which(), "done", answer)
+
     def test_ends_with_its_trainer(self):
         self.assertEqual(self.ready().close(), 0)
 

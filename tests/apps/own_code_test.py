@@ -501,10 +501,11 @@ algorithm: grid
                    "4:10: workload.exact", "must be true or false")
 
     def test_values(self):
-        self.check(["python: train.py", "args: {a: 1, widths: [1, 2]}"],
-                   "4:24: workload.args.widths",
-                   "must be a number, a word or a map of such",
-                   "found a list")
+        self.check(["python: train.py", "args: {a: {b: 1}, widths: 2, a.b: 3}"],
+                   "4:33: workload.args.a.b",
+                   "there are two arguments 'a.b'", "line 4, column 13")
+        self.check(["python: train.py", "args: {widths: [1, .nan]}"],
+                   "4:22: workload.args.widths[1]", "finite")
         self.check(["python: train.py", "args: 3"], "4:9: workload.args")
         self.check(["python: train.py", "seed: 1.5"],
                    "4:9: workload.seed", "must be a whole number")

@@ -143,6 +143,16 @@ TEST(StageLayout, AnEmptyRunHasNoPanels) {
   EXPECT_TRUE(lay_out({}, 1000).panels.empty());
 }
 
+TEST(StageText, WhatIsInQuotesPartsNothing) {
+  const auto x = parse_config(
+    R"(a="b;c=d";"e=f"=1;maps={"g;h":"\";="};x=2)");
+  EXPECT_EQ(x.size(), 4u);
+  EXPECT_EQ(x.at("a"), R"("b;c=d")");
+  EXPECT_EQ(x.at(R"("e=f")"), "1");
+  EXPECT_EQ(x.at("maps"), R"({"g;h":"\";="})");
+  EXPECT_EQ(x.at("x"), "2");
+}
+
 TEST(StageText, SaysWhatChangedInFewDigits) {
   const auto parent = parse_config("lr=0.1;batch_size=64;momentum=0.9");
   const auto child =

@@ -108,11 +108,16 @@ TEST(ListingTest, Yaml) {
   auto list = sample();
   list.rows[0][1] = "12";
   list.rows[1][1] = "a: b # c";
+  list.rows[2][1] = "No";
+  list.rows[0][4] = {{"a", 1}, {"b", 1.0}, {"c", true}, {"d", "1e-3"}};
   const auto text = *render(list, view);
   const auto x = YAML::Load(text);
   ASSERT_EQ(x.size(), 3u);
   EXPECT_EQ(x[0]["name"].as<std::string>(), "12");
   EXPECT_NE(text.find("name: \"12\""), text.npos) << text;
+  EXPECT_NE(text.find("name: \"No\""), text.npos) << text;
+  for (const auto* part : {"a: 1\n", "b: 1.0\n", "c: true\n", "d: \"1e-3\"\n"})
+    EXPECT_NE(text.find(part), text.npos) << text;
   EXPECT_EQ(x[1]["name"].as<std::string>(), "a: b # c");
   EXPECT_EQ(x[0]["best"].as<double>(), 0.123456789);
   EXPECT_EQ(x[1]["params"]["lr"].as<int>(), 10);

@@ -105,9 +105,12 @@ TEST(Configuration, EqualTextsIffEqualConfigurations) {
   std::map<std::string, configuration> seen;
   for (int i = 0; i < 20000; ++i) {
     configuration x;
-    for (auto n = random() % 3; n > 0; --n)
-      x[pick()] = random() % 2 == 0 ? form::text(pick() + pick())
-                                    : at(static_cast<double>(random() % 2));
+    for (auto n = random() % 3; n > 0; --n) {
+      auto& shape = x[pick()];
+      shape = random() % 2 == 0 ? form::text(pick() + pick())
+                                : at(static_cast<double>(random() % 2));
+      shape.type = static_cast<value_type>(random() % 4);
+    }
     const auto [it, is_new] = seen.emplace(to_text(x), x);
     ASSERT_EQ(it->second, x) << to_text(x);
   }

@@ -188,14 +188,14 @@ TEST(OwnWorkload, BadValuesAreTold) {
                  "or MODULE:CLASS of an installed package, found 'Net'"});
   EXPECT_EQ(read("{python: 'train.py:'}").errors.size(), 1u);
   EXPECT_EQ(read("{python: ':Net'}").errors.size(), 1u);
-  expect_errors("{python: train.py, arg: {}, args: {a: [1]}, seed: -1}",
+  expect_errors("{python: train.py, arg: {}, args: [1], seed: -1}",
                 {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
                  "'args'? Allowed: python, args, seed, packages, "
                  "silence_seconds, exact, share, files, python_executable",
-                 "s.yaml:2:61: workload.seed: must be a whole number from 0 to "
+                 "s.yaml:2:56: workload.seed: must be a whole number from 0 to "
                  "999999999999, found '-1'",
-                 "s.yaml:2:49: workload.args.a: must be a number, a word or a "
-                 "map of such, found a list"});
+                 "s.yaml:2:45: workload.args: must be a map of arguments, found "
+                 "a list"});
   expect_errors("{command: [./mine], packages: [a]}",
                 {"s.yaml:2:41: workload.packages: must be a map of versions by "
                  "name, found a list"});

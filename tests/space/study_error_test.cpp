@@ -87,8 +87,12 @@ TEST(StudyError, NotYaml) {
                 {"s.yaml:3:1: is not valid YAML: end of sequence flow not "
                  "found"});
   expect_errors("study: s\n\tsteps: 1\n",
-                {"s.yaml:2:1: is not valid YAML: illegal tab when looking for "
-                 "indentation"});
+                {"s.yaml:2:1: a tab is no indentation in YAML: use spaces"});
+  expect_errors("study: s\nspace:\n  \tlr: 0.1\n",
+                {"s.yaml:3:3: a tab is no indentation in YAML: use spaces"});
+  expect_errors("study: s\nspace: {lr: 0.1,\n\tbatch_size: 2}\nsteps: [\n",
+                {"s.yaml:5:1: is not valid YAML: end of sequence flow not "
+                 "found"});
   expect_errors("study: s\nworkload: *nothing\n",
                 {"s.yaml:2:11: is not valid YAML: the referenced anchor is not "
                  "defined"});

@@ -161,10 +161,10 @@ TEST(StudyLimits, WhatIsToldIsText) {
 }
 
 TEST(StudyLimits, NoMoreIsToldThanAnybodyReads) {
-  std::string space = "a: [";
+  std::string space = "a: {choice: [";
   for (int i = 0; i < 10'000; ++i)
     space += ".nan, ";
-  const auto file = read_any(space + "1]");
+  const auto file = read_any(space + "1]}");
   EXPECT_EQ(file.errors.size(), told_max);
   EXPECT_FALSE(file.study);
 }
@@ -233,8 +233,8 @@ TEST(StudyLimits, OptionsAreFiniteAndNamed) {
                       "s.yaml", built_in_workloads());
   };
   expect_errors(args("{x: .inf}"),
-                {"s.yaml:2:11: workload: its option 'args.x' must be a finite "
-                 "number or a word"});
+                {"s.yaml:2:60: workload.args.x: must be a finite number, found "
+                 "'.inf'"});
   const auto half = std::string(600, 'k');
   const auto deep = args("{" + half + ": {" + half + ": 1}}");
   ASSERT_EQ(deep.errors.size(), 1u);

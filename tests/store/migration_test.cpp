@@ -43,6 +43,7 @@ std::string back_to(int version) {
            "ALTER TABLE studies DROP COLUMN algorithm;"
            "ALTER TABLE studies DROP COLUMN cost;"
            "ALTER TABLE studies DROP COLUMN submitted;"
+           "ALTER TABLE studies DROP COLUMN typed;"
            "DROP TABLE timings;"
            "DROP TABLE fronts";
 }
@@ -112,7 +113,8 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
-                         testing::Values("2", "3", "4", "5", "6", "7"));
+                         testing::Values("2", "3", "4", "5", "6", "7",
+                                         "8"));
 
 class TimingsMigrationTest : public MigrationTest {};
 

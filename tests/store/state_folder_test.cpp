@@ -626,12 +626,14 @@ TEST_F(StateFolderTest, TrainedStepsEndAtWhatIsStored) {
 TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
   auto study = some_study(1, "mnist");
   study.submitted = 1e9 + 0.5;
+  study.typed = true;
   commit(*open(), {study_saved{study}, study_served{study_id{1}, 1.5, 0.25}});
   study.submitted = 0; // which is what it was
   commit(*open(), {study_served{study_id{1}, 2, 0.5}, study_saved{study}});
   auto folder = open();
   EXPECT_EQ(folder->load_study("1")->cost, 0.75);
   EXPECT_EQ(folder->load_study("1")->submitted, 1e9 + 0.5);
+  EXPECT_TRUE(folder->load_study("1")->typed);
   EXPECT_EQ(folder->load_study("1")->device_seconds, 3.5);
   EXPECT_EQ(folder->load_studies()->front().device_seconds, 3.5);
 }

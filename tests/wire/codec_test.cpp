@@ -248,6 +248,7 @@ TEST(Codec, RefusesBrokenLeases) {
   refused([](lease& x) { x.workload.options[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.workload.options["data.train"] = std::nan(""); },
           "option is not finite");
+  refused([](lease& x) { x.workload.exact["mode"] = "fast"; }, "is none");
   refused([](lease& x) { x.workload.settings[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.code.file = "../code"; }, "leads out");
   refused([](lease& x) { x.lane = lanes_max; }, "lane is out of range");
@@ -344,6 +345,17 @@ TEST(Codec, RefusesBrokenForms) {
   refused([](configuration& x) { x["fade"].a[2] = -1; }, "negative ratio");
   refused([](configuration& x) { x["optimizer"].a[0] = 1; },
           "too many numbers");
+  refused([](configuration& x) { x["width"].a[1] = 0.5; }, "has a fraction");
+  refused([](configuration& x) { x["width"].a[0] = 1e17; }, "has a fraction");
+  refused([](configuration& x) { x["lr"].type = value_type::whole; },
+          "is whole and cannot be");
+  refused([](configuration& x) { x["nesterov"].a[0] = 2; },
+          "neither true nor false");
+  refused([](configuration& x) { x["width"].type = value_type::truth; },
+          "neither true nor false");
+  refused([](configuration& x) { x["layers"].word = "[64,"; }, "is no JSON");
+  refused([](configuration& x) { x["lr"].type = value_type::json; },
+          "is no JSON");
   refused([](configuration& x) { x[""]; }, "name is empty");
   refused(
     [](configuration& x) {

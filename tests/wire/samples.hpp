@@ -30,17 +30,24 @@ inline form fading_ramp(step_t origin) {
   return {form_kind::fading_ramp, origin, {0.1, 0.3, 0.5, 2, 9}, {}};
 }
 
+inline form whole_exponential(step_t origin) {
+  return {form_kind::exponential, origin, {3, 2}, {}, value_type::whole};
+}
+
 /// One hyper-parameter of each kind; placed forms begin at `origin`.
 inline configuration config(step_t origin = 0) {
   return {{"batch_size", form::constant(64)},
           {"decay", polynomial(origin)},
           {"dropout", exponential(origin)},
           {"fade", fading_ramp(origin)},
+          {"layers", form::json("[64,null]")},
           {"lr", cosine(origin)},
+          {"nesterov", form::truth(true)},
           {"nothing", form::constant(0)},
           {"optimizer", form::text("sgd")},
           {"ramp", line(origin)},
-          {"rex", rex(origin)}};
+          {"rex", rex(origin)},
+          {"width", whole_exponential(origin)}};
 }
 
 inline lease path() {
@@ -49,6 +56,7 @@ inline lease path() {
   x.workload = {"fashion-cnn", {{"data.train", 20000.0}, {"mode", "fast"}},
                 {{"silence_seconds", 5.0}}};
   x.workload.any_device = true;
+  x.workload.exact = {{"mode", "\"fast\""}};
   x.code = {"code.json", 300, 0xc0de};
   x.folder = "/tmp/checkpoints";
   x.token = ".hippo-0123";

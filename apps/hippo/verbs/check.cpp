@@ -43,10 +43,10 @@ struct check_options {
 /// How far the trials go of a study that is made for a class.
 constexpr step_t class_steps = 1000;
 
-/// Returns a value as it would stand in a study file.
+/// Returns a value as it would stand in a study file: by JSON, or a word.
 json value_of(const std::string& text) {
-  auto number = json::parse(text, nullptr, false);
-  return number.is_number() ? number : json(text);
+  auto value = json::parse(text, nullptr, false);
+  return value.is_discarded() ? json(text) : value;
 }
 
 json values_of(const std::string& text) {

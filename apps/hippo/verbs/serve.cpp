@@ -114,7 +114,7 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue,
   std::vector<study_submission> result;
   for (const auto& x : *studies) {
     auto read = admit_study(x.text, x.file, catalogue.workloads,
-                            {true, x.algorithm});
+                            as_before(x.algorithm, x.typed));
     if (read.study) {
       if (read.study->spec().budget.cost && !priced)
         say("study " + to_string(x.id) + " (" + x.name

@@ -14,6 +14,17 @@ using step_t = std::uint64_t;
 /// A hyper-parameter's value at one step, or an option: a number or a word.
 using scalar = std::variant<double, std::string>;
 
+/// What code is given of a value, beyond what a `scalar` tells.
+enum class value_type : std::uint8_t {
+  plain, ///< a number with a point, a word
+  whole, ///< a number without a point, up to `whole_limit`
+  truth, ///< the number 1 or 0 stands for true or false
+  json,  ///< the word is the JSON text of any other value
+};
+
+/// Up to here every whole number is a double of its own.
+inline constexpr double whole_limit = 9'007'199'254'740'992; // 2^53
+
 /// What an evaluation measured, by the metric's name.
 using metrics = std::map<std::string, double>;
 

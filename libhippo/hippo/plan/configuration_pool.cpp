@@ -13,7 +13,9 @@ std::uint64_t hash_of(const std::string& x, std::uint64_t seed) {
 /// What an entry is found by. Equal forms have equal bytes, since their numbers
 /// are canonical.
 std::uint64_t key_of(const std::string& name, const form& x) {
-  const std::uint64_t head[]{static_cast<std::uint64_t>(x.kind), x.origin};
+  const std::uint64_t head[]{static_cast<std::uint64_t>(x.kind)
+                               | static_cast<std::uint64_t>(x.type) << 8,
+                             x.origin};
   auto key = hash_of(name, hash_bytes(head, sizeof(head)));
   key = hash_bytes(x.a.data(), sizeof(x.a), key);
   return x.word.empty() ? key : hash_of(x.word, key);

@@ -21,13 +21,38 @@ struct workload_spec {
   /// Whether devices of several kinds may train one trial one after another, so
   /// that its bits are nobody's alone: such training is shared with its like.
   bool any_device = false;
+  /// The JSON text of each option that code is given, and of which `options`
+  /// does not tell all: `12.0`, `true`, `"12"`, `null`, `[64,64]`. Without it
+  /// a number is whole if it has no fraction, and a word is one.
+  std::map<std::string, std::string> exact{};
 
   friend bool operator==(const workload_spec&, const workload_spec&) = default;
 };
 
 /// The workload key: `name;option=value;...`, and `;devices=any` at the end if
-/// any device may go on with it. Only trials of equal keys share.
+/// any device may go on with it. Only trials of equal keys share, and specs of
+/// which code is not given the same have different keys.
+///
+/// A value is a number's or a word's text, or a backslash and its JSON text if
+/// `exact` has one: `args.width=12`, `args.width=\"12"`. In names and values
+/// a backslash stands before `;` and `\`, in names before `=` too, except in
+/// those of files.
 std::string key_of(const workload_spec& x);
+
+/// A part of a workload key.
+struct key_part {
+  std::string name;  ///< of the option; empty: the workload's
+  std::string value; ///< as a text
+  bool is_json = false; ///< the text is JSON
+  friend bool operator==(const key_part&, const key_part&) = default;
+};
+
+/// Takes a workload key apart, the inverse of `key_of`.
+std::vector<key_part> read_key(const std::string& key);
+
+/// Whether a word is the text of a number, so that only `exact` tells them
+/// apart.
+bool reads_as_number(const std::string& word);
 
 /// The most lanes that a workload may have.
 inline constexpr std::uint32_t lanes_max = 64;

@@ -8,6 +8,7 @@
 
 #include "hippo/code/study_code.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/process/code_values.hpp"
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/process_workload.hpp"
 #include "hippo/process/workload_process.hpp"
@@ -29,29 +30,6 @@ constexpr std::uint64_t state_file_bytes_max = (1ull << 29) - 1;
 
 /// Of an answer: metrics and a traceback, nothing large.
 constexpr std::uint64_t answer_bytes_max = 64ull << 20;
-
-json to_json(const scalar& x) {
-  const auto* number = std::get_if<double>(&x);
-  return number != nullptr ? json(*number) : json(std::get<std::string>(x));
-}
-
-json to_json(const std::map<std::string, scalar>& xs) {
-  auto result = json::object();
-  for (const auto& [name, value] : xs)
-    result[name] = to_json(value);
-  return result;
-}
-
-/// The values of each hyper-parameter at each step.
-json values_of(const configuration& config, step_t from, step_t to) {
-  auto result = json::object();
-  for (const auto& [name, shape] : config) {
-    auto& list = result[name] = json::array();
-    for (auto at = from; at < to; ++at)
-      list.push_back(to_json(shape.at(at)));
-  }
-  return result;
-}
 
 /// Returns the files of a folder, sorted by path.
 std::map<std::string, fs::path> files_in(const fs::path& folder) {
@@ -175,9 +153,9 @@ private:
                json{{"protocol", file_protocol_version},
                     {"from", from},
                     {"to", to},
-                    {"values", values_of(config, from, to)},
+                    {"values", values_json(config, from, to)},
                     {"seed", setup_.seed},
-                    {"args", to_json(setup_.args)},
+                    {"args", arguments_json(setup_)},
                     {"device", options_.device},
                     {"threads", options_.threads},
                     {"load", start.empty() ? json() : json(start)},

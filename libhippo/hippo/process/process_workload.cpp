@@ -86,7 +86,7 @@ private:
     process_.emplace(options_);
     started_ = std::async(std::launch::async, [this] {
       check_versions(process_->describe());
-      process_->setup(setup_.seed, setup_.args);
+      process_->setup(setup_);
     });
   }
 

@@ -16,6 +16,9 @@ struct process_setup {
   std::map<std::string, scalar> args;
   /// What it must have of interpreters and packages, by name.
   std::map<std::string, std::string> versions;
+  /// The JSON text of those of which `args` does not tell all
+  /// (`workload_spec::exact`).
+  std::map<std::string, std::string> exact_args{};
 };
 
 /// Starts a process and makes a workload of it: calls go to the process, states

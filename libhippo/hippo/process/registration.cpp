@@ -18,13 +18,21 @@ const std::string& text_of(const std::map<std::string, scalar>& x,
   return std::get<std::string>(i->second);
 }
 
+void add_arg(const std::string& option, const scalar& value,
+             const workload_spec& spec, process_setup& to) {
+  const auto name = option.substr(args_prefix.size());
+  to.args.emplace(name, value);
+  if (const auto exact = spec.exact.find(option); exact != spec.exact.end())
+    to.exact_args.emplace(name, exact->second);
+}
+
 process_setup setup_of(const workload_spec& spec) {
   process_setup result;
   for (const auto& [name, value] : spec.options) {
     if (name == "seed" && std::holds_alternative<double>(value))
       result.seed = static_cast<std::uint64_t>(std::get<double>(value));
     else if (name.starts_with(args_prefix))
-      result.args.emplace(name.substr(args_prefix.size()), value);
+      add_arg(name, value, spec, result);
     else if (name.starts_with(versions_prefix))
       result.versions.emplace(name.substr(versions_prefix.size()),
                               std::get<std::string>(value));

@@ -18,6 +18,7 @@
 #include "hippo/core/name.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
+#include "hippo/process/code_values.hpp"
 #include "hippo/process/descriptor.hpp"
 #include "hippo/wire/codec.hpp"
 #include "hippo/wire/workload_size.hpp"
@@ -231,23 +232,13 @@ workload_process::description workload_process::describe() {
   return result;
 }
 
-void workload_process::setup(std::uint64_t seed,
-                             const std::map<std::string, scalar>& args) {
+void workload_process::setup(const process_setup& setup) {
   exchange x{*this};
   auto to = x.request().initSetup();
-  to.setSeed(seed);
+  to.setSeed(setup.seed);
   to.setDevice(options_.device);
   to.setThreads(options_.threads);
-  auto list = to.initArgs(static_cast<unsigned>(args.size()));
-  unsigned i = 0;
-  for (const auto& [name, value] : args) {
-    auto option = list[i++];
-    option.setName(name);
-    if (const auto* number = std::get_if<double>(&value))
-      option.initValue().setNumber(*number);
-    else
-      option.initValue().setWord(std::get<std::string>(value));
-  }
+  put_arguments(setup, to);
   x.answer(schema::ProcessAnswer::DONE);
 }
 
@@ -263,20 +254,7 @@ void workload_process::train(const configuration& config, step_t from,
   auto request = x.request().initTrain();
   request.setFrom(from);
   request.setTo(to);
-  auto values = request.initValues(static_cast<unsigned>(config.size()));
-  unsigned i = 0;
-  for (const auto& [name, f] : config) {
-    auto entry = values[i++];
-    entry.setName(name);
-    if (f.kind == form_kind::text) {
-      entry.setWord(f.word);
-      continue;
-    }
-    const auto steps = f.is_plateau() ? 1u : static_cast<unsigned>(to - from);
-    auto numbers = entry.initNumbers(steps);
-    for (unsigned k = 0; k < steps; ++k)
-      numbers.set(k, std::get<double>(f.at(from + k)));
-  }
+  put_values(config, from, to, request);
   const auto pieces = encode_configuration(config);
   auto words = kj::heapArray<capnp::word>(pieces.size() / sizeof(capnp::word));
   std::memcpy(words.begin(), pieces.data(), words.asBytes().size());

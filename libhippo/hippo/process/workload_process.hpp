@@ -16,6 +16,8 @@
 
 namespace hippo {
 
+struct process_setup;
+
 /// @throws std::runtime_error if these are no metrics that can be reported
 void check_metrics(const metrics& x);
 
@@ -41,7 +43,7 @@ public:
   };
   description describe();
 
-  void setup(std::uint64_t seed, const std::map<std::string, scalar>& args);
+  void setup(const process_setup& setup);
   void init();
   void train(const configuration& config, step_t from, step_t to);
   metrics evaluate();

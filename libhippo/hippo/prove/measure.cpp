@@ -34,13 +34,19 @@ constexpr std::size_t parts_max = 1000;
 
 using parameter_values = std::map<std::string, scalar>;
 
+/// The values of a hyper-parameter, and what has each at every step.
+using plateaus = std::map<scalar, form>;
+
 /// Adds what values a sequence has: where its pieces begin, and between.
-void add_values(const sequence& x, step_t end, std::set<scalar>& to) {
+void add_values(const sequence& x, step_t end, plateaus& to) {
+  const auto add = [&](step_t at) {
+    to.emplace(x.at(at), x.form_at(at).plateau_at(at));
+  };
   for (const auto& piece : x.pieces())
     if (piece.begin < end)
-      to.insert(x.at(piece.begin));
+      add(piece.begin);
   for (const step_t part : {1, 2, 3})
-    to.insert(x.at((end - 1) * part / 3));
+    add((end - 1) * part / 3);
 }
 
 /// Returns some of the values that lie evenly among all, both ends included.
@@ -51,16 +57,6 @@ std::vector<scalar> some_of(const std::set<scalar>& all) {
   std::vector<scalar> result;
   for (std::size_t i = 0; i < shown_values_max; ++i)
     result.push_back(sorted[i * (sorted.size() - 1) / (shown_values_max - 1)]);
-  return result;
-}
-
-configuration constant(const parameter_values& xs) {
-  configuration result;
-  for (const auto& [name, value] : xs) {
-    const auto* number = std::get_if<double>(&value);
-    result.emplace(name, number ? form::constant(*number)
-                                : form::text(std::get<std::string>(value)));
-  }
   return result;
 }
 
@@ -101,22 +97,38 @@ private:
                    const workload_descriptor& descriptor) {
     for (const auto& x : descriptor.hyper_parameters)
       base_[x.name] = x.fallback;
-    std::map<std::string, std::set<scalar>> found;
     for (std::uint64_t i = 0; i < drawn_max; ++i)
       for (const auto& [name, x] : study.space.sample(0, i).sequences) {
         if (i == 0)
           base_[name] = x.at(0);
-        add_values(x, study.max_steps, found[name]);
+        add_values(x, study.max_steps, found_[name]);
       }
     for (const auto& x : descriptor.hyper_parameters) {
       if (!x.affects_speed)
         continue;
-      auto& all = found[x.name];
+      std::set<scalar> all;
+      for (const auto& [value, shape] : found_[x.name])
+        all.insert(value);
       all.insert(base_.at(x.name));
       // Between words there is nothing to interpolate.
       all.insert(x.words.begin(), x.words.end());
       domains_.emplace_back(x.name, some_of(all));
     }
+  }
+
+  /// Returns values as code is given them.
+  configuration constant(const parameter_values& xs) {
+    configuration result;
+    for (const auto& [name, value] : xs) {
+      const auto& known = found_[name];
+      const auto* number = std::get_if<double>(&value);
+      if (const auto i = known.find(value); i != known.end())
+        result.emplace(name, i->second);
+      else
+        result.emplace(name, number ? form::constant(*number)
+                                    : form::text(std::get<std::string>(value)));
+    }
+    return result;
   }
 
   double step_seconds(const parameter_values& xs, const std::string& what) {
@@ -164,6 +176,7 @@ private:
   const std::function<double()>& now_;
   const std::function<void(const std::string&)>& tell_;
   parameter_values base_; ///< of all hyper-parameters
+  std::map<std::string, plateaus> found_; ///< in the study's space
   /// The values of those that affect the time of a step.
   std::vector<std::pair<std::string, std::vector<scalar>>> domains_;
   measured_training result_;

@@ -101,8 +101,8 @@ private:
 
   /// What a hyper-parameter may be in the study's space.
   struct domain {
-    std::vector<scalar> values; ///< the first few that there are
-    bool varies = false;        ///< within a trial
+    std::vector<form> values; ///< the first few that there are, as plateaus
+    bool varies = false;      ///< within a trial
   };
 
   /// Makes up two trials of few steps that differ in all they can: values are
@@ -127,10 +127,10 @@ private:
         steps.push_back(piece.begin);
     for (const auto part : {1, 2, 3}) // a curve's between its pieces
       steps.push_back((end - 1) * part / 3);
-    std::set<scalar> own;
+    std::set<std::string> own;
     for (const auto at : steps) {
-      const auto value = x.at(at);
-      own.insert(value);
+      const auto value = x.form_at(at).plateau_at(at);
+      own.insert(to_text(value));
       if (to.values.size() < values_max
           && std::find(to.values.begin(), to.values.end(), value)
                == to.values.end())
@@ -148,26 +148,20 @@ private:
     const auto& first = x.values[shift % x.values.size()];
     const auto& second = x.values[(shift + 1) % x.values.size()];
     if (first == second || !x.varies)
-      return sequence{form_of(first)};
-    if (!is_fraction(first) && !is_fraction(second))
-      return sequence{std::vector<piece>{{0, form_of(first)},
-                                         {(steps_ + 1) / 2, form_of(second)}}};
+      return sequence{first};
+    const bool are_numbers = first.kind == form_kind::constant
+                             && second.kind == form_kind::constant;
+    if (!are_numbers || (!is_fraction(first) && !is_fraction(second)))
+      return sequence{std::vector<piece>{{0, first},
+                                         {(steps_ + 1) / 2, second}}};
     form line;
     line.kind = form_kind::polynomial;
-    line.a = {std::get<double>(first), std::get<double>(second),
-              static_cast<double>(steps_), 1};
+    line.a = {first.a[0], second.a[0], static_cast<double>(steps_), 1};
     return sequence{line};
   }
 
-  static form form_of(const scalar& x) {
-    const auto* number = std::get_if<double>(&x);
-    return number != nullptr ? form::constant(*number)
-                             : form::text(std::get<std::string>(x));
-  }
-
-  static bool is_fraction(const scalar& x) {
-    const auto* number = std::get_if<double>(&x);
-    return number != nullptr && std::floor(*number) != *number;
+  static bool is_fraction(const form& x) {
+    return std::floor(x.a[0]) != x.a[0];
   }
 
   // -- training ---------------------------------------------------------------

@@ -245,7 +245,7 @@ void emit(YAML::Emitter& out, const json& x) {
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;
   } else {
-    out << plain_text(x);
+    out << x.dump(); // 1.0 has a point
   }
 }
 

@@ -1,5 +1,6 @@
 #include "hippo/report/stage_text.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -7,14 +8,31 @@
 
 namespace hippo {
 
+namespace {
+
+/// Returns where `sought` stands first outside of quotes, or the end.
+std::size_t find_unquoted(std::string_view text, char sought) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!quoted && text[i] == sought)
+      return i;
+    if (text[i] == '"')
+      quoted = !quoted;
+    else if (text[i] == '\\' && quoted)
+      ++i;
+  }
+  return text.size();
+}
+
+} // namespace
+
 config_entries parse_config(std::string_view config) {
   config_entries result;
   while (!config.empty()) {
-    const auto end = config.find(';');
+    const auto end = find_unquoted(config, ';');
     const auto entry = config.substr(0, end);
-    config.remove_prefix(end == config.npos ? config.size() : end + 1);
-    const auto equals = entry.find('=');
-    if (equals != entry.npos)
+    config.remove_prefix(std::min(end + 1, config.size()));
+    if (const auto equals = find_unquoted(entry, '='); equals < entry.size())
       result.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return result;

@@ -101,7 +101,10 @@ std::string time_estimates::speed_key(const configuration& config,
   std::string result;
   for (const auto& name : speed_names_)
     if (auto i = config.find(name); i != config.end())
-      result += to_text(i->second.at(at)) + ';';
+      result += (i->second.kind == form_kind::text
+                   ? quoted_if_needed(i->second.word)
+                   : to_text(i->second.at(at)))
+                + ';';
   return result;
 }
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "hippo/core/number.hpp"
 #include "hippo/sequence/line.hpp"
 
 namespace hippo {
@@ -25,7 +24,7 @@ step_t parting(const form& rules, const form& x, step_t from, step_t to) {
   to = std::min(to, rules.end());
   if (rules == x || (is_line(rules) && is_line(x) && same_line(rules, x)))
     return to;
-  const auto agree = [&](step_t at) { return rules.at(at) == x.at(at); };
+  const auto agree = [&](step_t at) { return rules.agrees_with(x, at); };
   if (from >= to || !agree(from))
     return from;
   const bool flat = rules.is_plateau() || x.is_plateau();
@@ -49,13 +48,6 @@ step_t parting(const form& rules, const form& x, step_t from, step_t to) {
   return outside;
 }
 
-form plateau_at(const form& x, step_t at) {
-  const auto value = x.at(at);
-  if (const auto* number = std::get_if<double>(&value))
-    return form::constant(*number);
-  return form::text(std::get<std::string>(value));
-}
-
 class writer {
 public:
   /// Adds the values of `x` from `from` until `to`.
@@ -73,7 +65,7 @@ public:
         result_.push_back({at, moved.value_or(x)});
         return;
       }
-      result_.push_back({at, plateau_at(x, at)});
+      result_.push_back({at, x.plateau_at(at)});
       at = parting(result_.back().shape, x, at + 1, to);
     }
   }
@@ -86,16 +78,18 @@ private:
   [[nodiscard]] bool has_ruled(const form& x, step_t from, step_t at) const {
     if (at < 2)
       return false;
-    return is_line(x) ? scalar{line_at(x, at - 1)} == value(at - 1)
-                          && scalar{line_at(x, at - 2)} == value(at - 2)
+    // A line is a form of all steps, also of those before its origin.
+    return is_line(x) ? goes_through(x, at - 1) && goes_through(x, at - 2)
                       : from <= at - 2;
   }
 
-  [[nodiscard]] scalar value(step_t at) const {
+  /// Whether what rules step `at` has the value there of the line `x`.
+  [[nodiscard]] bool goes_through(const form& x, step_t at) const {
     auto i = result_.size();
     while (result_[--i].begin > at) {
     }
-    return result_[i].shape.at(at);
+    const auto& rules = result_[i].shape;
+    return rules.type == x.type && rules.at(at) == scalar{line_at(x, at)};
   }
 
   std::vector<piece> result_;

@@ -33,14 +33,27 @@ std::vector<segment> join(const std::map<std::string, sequence>& sequences,
   return result;
 }
 
-std::string to_text(const configuration& x) {
+namespace {
+
+template <class Spell>
+std::string joined(const configuration& x, Spell spell) {
   std::string result;
   for (const auto& [name, shape] : x) {
     if (!result.empty())
       result += ';';
-    result += quoted_if_needed(name) + '=' + to_text(shape);
+    result += quoted_if_needed(name) + '=' + spell(shape);
   }
   return result;
+}
+
+} // namespace
+
+std::string to_text(const configuration& x) {
+  return joined(x, [](const form& y) { return to_text(y); });
+}
+
+std::string shown_text(const configuration& x) {
+  return joined(x, [](const form& y) { return shown_text(y); });
 }
 
 std::vector<std::uint64_t> states_at(const std::vector<segment>& x,

@@ -31,6 +31,9 @@ std::vector<segment> join(const std::map<std::string, sequence>& sequences,
 /// configurations; this text is a plan node's identity.
 std::string to_text(const configuration& x);
 
+/// Returns the same for people, with the values that code is given.
+std::string shown_text(const configuration& x);
+
 /// Returns for each of some steps a number for the values in all steps before
 /// it. Equal values have equal numbers; others have by a chance of 2^-64.
 /// REQUIRES: `steps` is in order

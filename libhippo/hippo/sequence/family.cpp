@@ -125,9 +125,10 @@ std::vector<piece> family::argument::sequence() const {
 }
 
 made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
-                            const observations& observed) {
+                            const observations& observed, bool typed) {
   made_sequence out;
-  const family::argument whole{&x, {}, {0, max_steps, {}, &observed}, out};
+  const family::argument whole{
+    &x, {}, {0, max_steps, typed, {}, &observed}, out};
   const auto is_late = [max_steps](const piece& part) {
     return part.begin >= max_steps;
   };

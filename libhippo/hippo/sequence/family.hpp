@@ -47,7 +47,8 @@ struct made_sequence {
 
 /// Makes a sequence in canonical form from the value that a study file gives a
 /// hyper-parameter, every choice and range in it decided: a number, a word, a
-/// truth value (1 or 0), or an object `{family: parameters}`.
+/// truth value (1 or 0), or an object `{family: parameters}`; where types are
+/// told, anything else too that is the same at every step.
 ///
 /// The canonical form depends on the values, not on how they were spelt, so
 /// that two sequences have as many forms in common as values (see
@@ -83,9 +84,14 @@ struct made_sequence {
 /// @param observed what has been measured of the trial: decides how a
 ///                 `responsive` sequence goes on, here for as long as nothing
 ///                 more is measured
+/// @param typed whether a value's type is part of it: a number without a point
+///              is another one than the same with a point, a decay of whole
+///              numbers by a whole factor is whole, and all else that is worked
+///              out is not
 /// REQUIRES: `max_steps > 0`
 made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
-                            const observations& observed = {});
+                            const observations& observed = {},
+                            bool typed = false);
 
 /// The names of all families, sorted.
 const std::vector<std::string>& family_names();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numbers>
 #include <utility>
@@ -49,12 +50,33 @@ bool is_bare(const std::string& word) {
             });
 }
 
+std::string quoted(const std::string& word) {
+  std::string result = "\"";
+  for (char c : word) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
+  }
+  return result + '"';
+}
+
 /// Renders `name(a[0],a[1],...)@origin` with the first `count` of `a`.
 std::string call(const char* name, const form& x, std::size_t count) {
   std::string result = name;
   for (std::size_t i = 0; i < count; ++i)
     result += (i == 0 ? "(" : ",") + to_text(x.a[i]);
   return result + ")@" + std::to_string(x.origin);
+}
+
+/// What a type puts in front of a form's text.
+const char* mark_of(value_type x) {
+  switch (x) {
+    case value_type::plain: return "";
+    case value_type::whole: return "int:";
+    case value_type::truth: return "bool:";
+    case value_type::json: return "json:";
+  }
+  return "";
 }
 
 } // namespace
@@ -72,6 +94,40 @@ form form::text(std::string word) {
   return result;
 }
 
+form form::whole(double value) {
+  assert(std::trunc(value) == value);
+  form result;
+  result.a[0] = value + 0.0; // drops the sign of -0
+  result.type = value_type::whole;
+  return result;
+}
+
+form form::truth(bool value) {
+  form result;
+  result.a[0] = value ? 1 : 0;
+  result.type = value_type::truth;
+  return result;
+}
+
+form form::json(std::string text) {
+  auto result = form::text(std::move(text));
+  result.type = value_type::json;
+  return result;
+}
+
+form form::plateau_at(step_t step) const {
+  if (is_plateau())
+    return *this;
+  form result;
+  result.a[0] = std::get<double>(at(step));
+  result.type = type;
+  return result;
+}
+
+bool form::agrees_with(const form& other, step_t step) const {
+  return type == other.type && at(step) == other.at(step);
+}
+
 scalar form::at(step_t step) const {
   switch (kind) {
     case form_kind::constant:
@@ -81,7 +137,8 @@ scalar form::at(step_t step) const {
     case form_kind::line:
       return line_at(*this, step);
     default:
-      return canonical(exact_at(step));
+      return type == value_type::whole ? exact_at(step)
+                                       : canonical(exact_at(step));
   }
 }
 
@@ -94,7 +151,9 @@ double form::exact_at(step_t step) const {
     case form_kind::text:
       break;
     case form_kind::exponential:
-      return a[0] * std::pow(a[1], t);
+      return type == value_type::whole
+               ? whole_power(a[0], a[1], step - origin)
+               : a[0] * std::pow(a[1], t);
     case form_kind::polynomial:
       return t < a[2] ? polynomial(t, a[0], a[1], a[2], a[3]) : a[1];
     case form_kind::cosine:
@@ -130,18 +189,41 @@ step_t form::end() const noexcept {
 }
 
 std::string quoted_if_needed(const std::string& word) {
-  if (is_bare(word))
-    return word;
-  std::string result = "\"";
-  for (char c : word) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    result += c;
+  return is_bare(word) ? word : quoted(word);
+}
+
+double whole_power(double first, double ratio, std::uint64_t count) {
+  if (first == 0 || ratio == 1 || count == 0)
+    return first;
+  if (ratio == 0)
+    return 0;
+  if (ratio == -1)
+    return count % 2 == 0 ? first : -first;
+  for (; count > 0 && std::abs(first) <= whole_limit; --count)
+    first *= ratio;
+  return std::abs(first) <= whole_limit
+           ? first
+           : std::copysign(std::numeric_limits<double>::infinity(), first);
+}
+
+std::string shown_text(const form& x) {
+  switch (x.type) {
+    case value_type::truth:
+      return x.a[0] != 0 ? "true" : "false";
+    case value_type::json:
+      return x.word;
+    default:
+      return to_text(x).substr(std::strlen(mark_of(x.type)));
   }
-  return result + '"';
 }
 
 std::string to_text(const form& x) {
+  if (x.type != value_type::plain) {
+    auto unmarked = x;
+    unmarked.type = value_type::plain;
+    return mark_of(x.type)
+           + (x.kind == form_kind::text ? quoted(x.word) : to_text(unmarked));
+  }
   switch (x.kind) {
     case form_kind::constant:
       return to_text(x.a[0]);

@@ -47,18 +47,36 @@ struct form {
   step_t origin = 0; ///< the absolute step at which the form's phase is 0
   std::array<double, 5> a{};
   std::string word;
+  /// What code is given: `whole` of a constant or an exponential form of whole
+  /// numbers, `truth` of a constant, `json` of a text.
+  value_type type = value_type::plain;
 
   static form constant(double value);
   static form text(std::string word);
 
-  /// Returns the value at absolute step `at`, rounded by `canonical()`. After
-  /// its steps a form with a length stays at its end.
+  /// A whole number: kept with all its digits, as the code counts with it.
+  /// REQUIRES: it is one, up to `whole_limit`, or infinite.
+  static form whole(double value);
+  static form truth(bool value);
+  static form json(std::string text); ///< JSON of what is neither of these
+
+  /// Returns the value at absolute step `at`, rounded by `canonical()` unless
+  /// it is whole. After its steps a form with a length stays at its end. A
+  /// whole number beyond `whole_limit` is infinite.
   /// REQUIRES: `at >= origin`
   [[nodiscard]] scalar at(step_t at) const;
 
   /// Returns the same before it is rounded, as far as a double can tell.
   /// REQUIRES: `at >= origin` and this is not a word.
   [[nodiscard]] double exact_at(step_t at) const;
+
+  /// Returns what is at every step what this is at step `at`.
+  /// REQUIRES: `at >= origin`
+  [[nodiscard]] form plateau_at(step_t at) const;
+
+  /// Returns whether code is given the same by both at step `step`.
+  /// REQUIRES: it is not before the origins.
+  [[nodiscard]] bool agrees_with(const form& other, step_t step) const;
 
   /// Returns the first absolute step of which the form says nothing: for a
   /// form with a length the one after its end, else the largest `step_t`.
@@ -79,9 +97,17 @@ struct form {
 };
 
 /// Returns the form as text: `0.1`, `sgd`, `exp(0.1,0.9)@4`, `poly(...)@0`,
-/// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`. Equal
-/// texts iff equal forms.
+/// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`; with its
+/// type unless it is plain: `int:64`, `bool:1`, `json:"[64,64]"`. Equal texts
+/// iff equal forms.
 std::string to_text(const form& x);
+
+/// Returns the same for people: `64`, `true`, `[64,64]`.
+std::string shown_text(const form& x);
+
+/// Returns `first * ratio^count` as whole numbers are multiplied; infinite
+/// beyond `whole_limit`. REQUIRES: both are whole
+double whole_power(double first, double ratio, std::uint64_t count);
 
 /// Returns a word as it is, or in double quotes where it could be taken for
 /// something else in a text of forms: `sgd`, but `"0.1"` and `"a;b"`.

@@ -31,8 +31,8 @@ template <class T>
 std::optional<T> whole(const std::string& text) {
   const auto* begin = text.data();
   const auto* end = begin + text.size();
-  if (begin != end && *begin == '+')
-    ++begin;
+  if (begin != end && *begin == '+' && ++begin != end && *begin == '-')
+    return {};
   T value{};
   const auto [stop, code] = std::from_chars(begin, end, value);
   if (code != std::errc{} || stop != end)
@@ -48,6 +48,24 @@ mark mark_at(std::string_view text, std::size_t offset) {
       result = {result.line + 1, 1};
     else
       ++result.column;
+  return result;
+}
+
+/// Returns a tab in the margin of the line in which YAML cannot be read any
+/// more, or of the line before it.
+std::optional<mark> tab_before(std::string_view text, const YAML::Mark& end) {
+  std::optional<mark> result;
+  int line = 1;
+  for (std::size_t at = 0; at < text.size() && line <= end.line + 1; ++line) {
+    const auto stop = std::min(text.find('\n', at), text.size());
+    const auto margin
+      = text.substr(at, std::min(text.find_first_not_of(" \t", at), stop) - at);
+    const auto is_blank = at + margin.size() == stop;
+    if (const auto tab = margin.find('\t');
+        line >= end.line && !is_blank && tab != margin.npos)
+      result = mark{line, static_cast<int>(tab) + 1};
+    at = stop + 1;
+  }
   return result;
 }
 
@@ -211,8 +229,16 @@ private:
     return result;
   }
 
+  /// A merge key of a map: the entries of other maps that come in its place.
+  struct merge {
+    std::size_t from; ///< its value's event
+    std::size_t place; ///< among the map's own entries
+    mark where;
+  };
+
   void convert_entries(std::size_t& at, document& result, int depth) {
-    std::set<std::string_view> seen;
+    std::set<std::string, std::less<>> seen;
+    std::vector<merge> merges;
     for (; !full_ && event(at).type != kind::end;) {
       const auto& key = event(target(at));
       if (key.type != kind::leaf) {
@@ -224,6 +250,11 @@ private:
       ++at;
       if (const auto why = refused_name(key.text, rules_)) {
         refuse(key.where, result.path, "a key " + *why);
+        skip(at);
+        continue;
+      }
+      if (key.text == "<<" && !key.quoted) {
+        merges.push_back({at, result.entries.size(), key.where});
         skip(at);
         continue;
       }
@@ -241,6 +272,56 @@ private:
       result.entries.push_back({key.text, key.where, std::move(value)});
     }
     ++at;
+    if (merges.size() > 1)
+      notes_->error(merges[1].where, result.path,
+                    "the merge key '<<' is there twice: give it a list of "
+                    "maps");
+    else if (!merges.empty())
+      add_merged(merges[0], result, seen, depth);
+  }
+
+  /// Adds what a merge key brings, as YAML 1.1 has it: the entries of a map, or
+  /// of several in a list, whose keys neither the map itself nor an earlier one
+  /// of the list has.
+  void add_merged(const merge& x, document& to,
+                  std::set<std::string, std::less<>>& seen, int depth) {
+    auto from = x.from;
+    auto brought = convert(from, to.path, depth + 1); // it may merge itself
+    auto* maps = &brought;
+    std::size_t count = 1;
+    if (brought.type == document::kind::list) {
+      maps = brought.items.data();
+      count = brought.items.size();
+      for (auto& item : brought.items)
+        respell(item, item.path.size(), to.path);
+    }
+    std::vector<document::entry> added;
+    for (std::size_t i = 0; i < count; ++i)
+      if (maps[i].type == document::kind::map) {
+        for (auto& entry : maps[i].entries)
+          if (seen.insert(entry.key).second)
+            added.push_back(std::move(entry));
+      } else if (!full_) {
+        notes_->error(x.where, to.path,
+                      "the merge key '<<' takes a map or a list of maps (write "
+                      "\"<<\" for a name), found "
+                        + maps[i].found());
+      }
+    to.entries.insert(to.entries.begin() + static_cast<std::ptrdiff_t>(x.place),
+                      std::make_move_iterator(added.begin()),
+                      std::make_move_iterator(added.end()));
+  }
+
+  /// Puts `path` in place of the first `length` bytes of all paths.
+  static void respell(document& x, std::size_t length,
+                      const std::string& path) {
+    x.path.replace(0, length, path);
+    if (path.empty() && x.path.starts_with('.'))
+      x.path.erase(0, 1);
+    for (auto& item : x.items)
+      respell(item, length, path);
+    for (auto& entry : x.entries)
+      respell(entry.value, length, path);
   }
 
   /// Moves `at` behind a value.
@@ -307,6 +388,8 @@ nlohmann::ordered_json document::meaning() const {
     return text;
   if (auto number = whole<std::int64_t>(text))
     return *number;
+  if (auto number = whole<std::uint64_t>(text))
+    return *number;
   if (auto number = whole<double>(text))
     return *number;
   const auto infinity = std::numeric_limits<double>::infinity();
@@ -319,6 +402,11 @@ nlohmann::ordered_json document::meaning() const {
   if (text == "true" || text == "false")
     return text == "true";
   return text;
+}
+
+bool document::is_too_large() const {
+  return !quoted && meaning().is_number_float()
+         && text.find_first_not_of("+-0123456789") == std::string::npos;
 }
 
 std::string document::found() const {
@@ -364,7 +452,11 @@ std::optional<document> read_document(const std::string& text,
   } catch (const found_wrong& x) {
     notes.error(x.where, "", x.message);
   } catch (const YAML::Exception& e) {
-    notes.error(mark_of(e.mark), "", "is not valid YAML: " + e.msg);
+    if (const auto tab = tab_before(text, e.mark))
+      notes.error(*tab, "",
+                  "a tab is no indentation in YAML: use spaces");
+    else
+      notes.error(mark_of(e.mark), "", "is not valid YAML: " + e.msg);
   }
   return {};
 }

@@ -26,9 +26,9 @@ inline constexpr std::size_t document_spelt_bytes_max = 4 << 20;
 /// How deep values may be nested.
 inline constexpr int document_depth_max = 64;
 
-/// A value of a YAML document, with its position and path. Aliases are spelt
-/// out, no map holds a key twice, every text can travel to trainers
-/// (`core/limits.hpp`), and every key is a name (`core/name.hpp`).
+/// A value of a YAML document, with its position and path. Aliases and merge
+/// keys (`<<`) are spelt out, no map holds a key twice, every text can travel to
+/// trainers (`core/limits.hpp`), and every key is a name (`core/name.hpp`).
 struct document {
   struct entry;
   enum class kind { nothing, leaf, list, map };
@@ -47,6 +47,9 @@ struct document {
   /// Returns what a leaf means: a number (an integer if it is spelt as one), a
   /// truth value, or a word. REQUIRES: a leaf.
   [[nodiscard]] nlohmann::ordered_json meaning() const;
+
+  /// Whether a leaf is a whole number of more than 64 bits. REQUIRES: a leaf.
+  [[nodiscard]] bool is_too_large() const;
 
   /// Says what this is for a message: `'word'` (the beginning of it, if it is
   /// long), `a list`, `nothing`.

@@ -1,7 +1,10 @@
 #include "hippo/space/own_workload.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +19,8 @@ namespace hippo {
 namespace {
 
 using kind = document::kind;
+
+constexpr std::string_view args_prefix = "args.";
 
 /// The largest seed, as for the built-in workloads.
 constexpr std::uint64_t seed_max = 999'999'999'999;
@@ -60,9 +65,9 @@ std::optional<class_name> parse_class(const std::string& text) {
 
 class own_workload_reader {
 public:
-  own_workload_reader(const document& x, const study_code& code,
+  own_workload_reader(const document& x, const study_code& code, bool typed,
                       diagnostics& notes)
-    : x_(&x), code_(&code), values_(notes) {}
+    : x_(&x), code_(&code), typed_(typed), values_(notes) {}
 
   workload_spec read() {
     for (const auto& name : kinds)
@@ -239,7 +244,7 @@ private:
         result_.options["seed"] = static_cast<double>(*seed);
     if (const auto* x = x_->find("args"))
       if (values_.is_map(*x, "arguments"))
-        read_args(*x, "args.");
+        read_args(*x, std::string{args_prefix});
     if (const auto* x = x_->find("python_executable"))
       request_.python = values_.word(*x).value_or("");
     const auto& python
@@ -255,15 +260,94 @@ private:
   void read_args(const document& x, const std::string& prefix) {
     for (const auto& entry : x.entries) {
       const auto name = prefix + entry.key;
-      if (entry.value.type == kind::map)
-        read_args(entry.value, name + '.');
-      else if (entry.value.type == kind::leaf)
-        result_.options[name] = to_scalar(entry.value);
+      const auto& value = entry.value;
+      if (value.type == kind::map) {
+        read_args(value, name + '.');
+        continue;
+      }
+      const auto [first, is_new] = args_.emplace(name, &entry);
+      if (!is_new)
+        refuse_clash(entry, *first->second, name.substr(args_prefix.size()));
+      else if (value.type == kind::leaf && !typed_)
+        result_.options[name] = to_scalar(value);
+      else if (value.type == kind::leaf)
+        read_arg(value, name);
+      else if (typed_)
+        read_structure(value, name);
       else
-        values_.notes().error(entry.value,
+        values_.notes().error(value,
                               "must be a number, a word or a map of such, found "
-                                + entry.value.found());
+                                + value.found());
     }
+  }
+
+  /// Two arguments that code could not tell apart by their names.
+  void refuse_clash(const document::entry& x, const document::entry& first,
+                    const std::string& name) {
+    values_.notes().error(
+      x.where, x.value.path,
+      "there are two arguments '" + name + "', since names of nested ones are "
+        "joined by dots: this one and that of line "
+        + std::to_string(first.where.line) + ", column "
+        + std::to_string(first.where.column));
+  }
+
+  /// Reads an argument whose type is a part of it.
+  void read_arg(const document& x, const std::string& name) {
+    const auto errors = values_.notes().errors();
+    const auto value = data_of(x);
+    if (values_.notes().errors() != errors)
+      return;
+    auto& option = result_.options[name];
+    option = to_scalar(x);
+    const auto* word = std::get_if<std::string>(&option);
+    const auto* number = std::get_if<double>(&option);
+    const bool is_told
+      = word != nullptr ? !reads_as_number(*word)
+        : value.is_number_float()
+          ? std::trunc(*number) != *number
+          : value.is_number() && std::abs(*number) < whole_limit;
+    if (!is_told)
+      result_.exact[name] = value.dump();
+  }
+
+  /// Reads a list, or nothing, as an argument.
+  void read_structure(const document& x, const std::string& name) {
+    auto text = data_of(x).dump();
+    result_.options[name] = x.type == kind::nothing ? std::string{} : text;
+    result_.exact[name] = std::move(text);
+  }
+
+  /// Returns what code is given. Maps are sorted, so that equal ones are equal
+  /// texts.
+  nlohmann::json data_of(const document& x) {
+    nlohmann::json result;
+    switch (x.type) {
+      case kind::nothing:
+        break;
+      case kind::leaf:
+        result = x.meaning();
+        if (x.is_too_large())
+          values_.notes().error(x, "is a whole number of more than 64 bits: "
+                                   "write it with a point, or in quotes, found "
+                                     + x.found());
+        else if (result.is_number_float()
+                 && !std::isfinite(result.get<double>()))
+          values_.notes().error(x, "must be a finite number, found "
+                                     + x.found());
+        break;
+      case kind::list:
+        result = nlohmann::json::array();
+        for (const auto& item : x.items)
+          result.push_back(data_of(item));
+        break;
+      case kind::map:
+        result = nlohmann::json::object();
+        for (const auto& entry : x.entries)
+          result[entry.key] = data_of(entry.value);
+        break;
+    }
+    return result;
   }
 
   void read_exactness() {
@@ -287,9 +371,11 @@ private:
 
   const document* x_;
   const study_code* code_;
+  bool typed_;
   value_reader values_;
   workload_spec result_;
   code_request request_;
+  std::map<std::string, const document::entry*> args_; ///< read so far
   const document* installed_ = nullptr; ///< names what is not in its files
 };
 
@@ -306,8 +392,8 @@ bool is_own_workload(const std::string& name) {
 }
 
 workload_spec read_own_workload(const document& x, const study_code& code,
-                                diagnostics& notes) {
-  return own_workload_reader{x, code, notes}.read();
+                                bool typed, diagnostics& notes) {
+  return own_workload_reader{x, code, typed, notes}.read();
 }
 
 code_request requested_code(const std::string& text) {
@@ -318,7 +404,7 @@ code_request requested_code(const std::string& text) {
   if (workload == nullptr || !is_own_workload(*workload))
     return {};
   const study_code none;
-  own_workload_reader reader{*workload, none, notes};
+  own_workload_reader reader{*workload, none, true, notes};
   reader.read();
   return reader.request();
 }

@@ -21,8 +21,9 @@ bool is_own_workload(const std::string& name);
 /// of the workload key: the digests of its files (`file.NAME`), the versions of
 /// its packages (`version.NAME`), its arguments (`args.NAME`) and seed.
 /// @param code that has come with the study
+/// @param typed whether the types of arguments are told (`study_spec::typed`)
 workload_spec read_own_workload(const document& x, const study_code& code,
-                                diagnostics& notes);
+                                bool typed, diagnostics& notes);
 
 /// What a study file needs from the folder that it lies in.
 struct code_request {

@@ -62,17 +62,18 @@ void unrank(const space_node& x, std::uint64_t index, decisions& out) {
 }
 
 /// Adds the hyper-parameters of `space`, each followed by those it brings.
-void add(const space_node& space, const decider& pick, step_t max_steps,
+/// @param root of the whole space
+void add(const space_node& space, const decider& pick, const space_node& root,
          trial_parameters& out) {
   for (std::size_t i = 0; i < space.children.size(); ++i) {
     std::vector<const space_node*> brought;
     auto value = decide(space.children[i], pick, &brought);
-    auto made = make_sequence(value, max_steps);
+    auto made = make_sequence(value, root.max_steps, {}, root.typed);
     out.responsive = out.responsive || made.responsive;
     out.sequences[space.keys[i]] = std::move(made.value);
     out.shown[space.keys[i]] = std::move(value);
     for (const auto* inner : brought)
-      add(*inner, pick, max_steps, out);
+      add(*inner, pick, root, out);
   }
 }
 
@@ -122,7 +123,7 @@ bool brings_any(const space_node& x) {
 trial_parameters parameters(const space_node& root, const decider& pick) {
   trial_parameters result;
   result.shown = json::object();
-  add(root, pick, root.max_steps, result);
+  add(root, pick, root, result);
   return result;
 }
 

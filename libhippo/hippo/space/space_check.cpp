@@ -148,11 +148,11 @@ private:
 class value_check {
 public:
   /// @param budget how many values may be looked at in a row
-  value_check(const space_node& x, step_t max_steps,
+  value_check(const space_node& x, const space_node& root,
               const parameter_descriptor* limits, std::size_t budget,
               diagnostics& notes)
-    : x_(&x), max_steps_(max_steps), limits_(limits), budget_(budget),
-      notes_(&notes) {}
+    : x_(&x), max_steps_(root.max_steps), typed_(root.typed), limits_(limits),
+      budget_(budget), notes_(&notes) {}
 
   void run() {
     run_through();
@@ -206,7 +206,7 @@ private:
         return decided_[&n] = way;
       },
       nullptr);
-    const auto made = make_sequence(value, max_steps_);
+    const auto made = make_sequence(value, max_steps_, {}, typed_);
     changes_ = std::max(changes_, made.value.pieces().size() - 1);
     values_ += 1 + made.value.pieces().size();
     for (const auto& x : made.errors)
@@ -243,7 +243,11 @@ private:
                    const scalar& value, step_t at) {
     const auto* number = std::get_if<double>(&value);
     std::optional<std::string> reason;
-    if (number != nullptr && !std::isfinite(*number))
+    if (number != nullptr && std::isinf(*number)
+        && x.form_at(at).type == value_type::whole)
+      reason = "must be a whole number up to 2^53: begin with a number that "
+               "has a point";
+    else if (number != nullptr && !std::isfinite(*number))
       reason = "must be a finite number";
     else if (limits_ != nullptr)
       reason = limits_->refuses(value);
@@ -298,6 +302,7 @@ private:
 
   const space_node* x_;
   step_t max_steps_;
+  bool typed_;
   const parameter_descriptor* limits_;
   std::size_t budget_;
   diagnostics* notes_;
@@ -344,7 +349,7 @@ definitions definitions_in(const space_node& x, diagnostics& notes) {
 /// Checks the values of every hyper-parameter in `x`, however deep.
 /// @param budget of values to look at for each of them
 /// @returns how often their sequences change, at the most and all together
-std::size_t check_values(const space_node& x, step_t max_steps,
+std::size_t check_values(const space_node& x, const space_node& root,
                          const workload_descriptor* workload,
                          std::size_t budget, diagnostics& notes) {
   std::size_t changes = 0;
@@ -355,13 +360,13 @@ std::size_t check_values(const space_node& x, step_t max_steps,
         limits = &*std::find_if(
           workload->hyper_parameters.begin(), workload->hyper_parameters.end(),
           [&](const parameter_descriptor& p) { return p.name == x.keys[i]; });
-      value_check check{x.children[i], max_steps, limits, budget, notes};
+      value_check check{x.children[i], root, limits, budget, notes};
       check.run();
       changes += check.changes();
     }
-    changes += check_values(x.children[i], max_steps, workload, budget, notes);
+    changes += check_values(x.children[i], root, workload, budget, notes);
     if (x.type == space_node::kind::choice)
-      changes += check_values(x.brought[i], max_steps, workload, budget, notes);
+      changes += check_values(x.brought[i], root, workload, budget, notes);
   }
   return changes;
 }
@@ -381,7 +386,7 @@ void check_space(const space_node& root, const workload_descriptor* workload,
     = std::clamp(all_values_max / std::max<std::size_t>(names, 1), values_min,
                  values_max);
   const auto changes
-    = check_values(root, root.max_steps, workload, budget, notes);
+    = check_values(root, root, workload, budget, notes);
   // A trial has a stage more with each change, and each stage a form of every
   // hyper-parameter.
   if ((changes + 1) * names > trial_forms_max)

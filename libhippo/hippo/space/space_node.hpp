@@ -50,7 +50,9 @@ struct search_space::node {
   /// Of a choice: the spaces that its alternatives bring with them.
   std::vector<node> brought;
   value_range range;
-  step_t max_steps = 1; ///< of a trial; set in the root alone
+  // Set in the root alone:
+  step_t max_steps = 1; ///< of a trial
+  bool typed = false;   ///< see `study_spec`
   /// The number of combinations; 0: infinite, or above 2^63.
   std::uint64_t size = 0;
 };

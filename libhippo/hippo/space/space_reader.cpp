@@ -26,8 +26,10 @@ constexpr double whole_max = 999'999'999'999;
 
 /// What a value may be besides a number, a word or a list.
 enum class position {
-  value, ///< a sequence by its family
-  body,  ///< the parameters of a family
+  value,     ///< a sequence by its family
+  body,      ///< the parameters of a family
+  parameter, ///< one of them: a sequence again
+  data,      ///< what code is given as it is: anything
 };
 
 const std::vector<std::pair<std::string, range_scale>> scales{
@@ -38,24 +40,33 @@ const std::vector<std::pair<std::string, range_scale>> scales{
 
 /// Writes a value so that equal meaning gives equal text. REQUIRES: it is valid
 /// UTF-8, as all of a document is.
-std::string signature(const document& x) {
+/// @param typed whether its type is a part of what it means
+std::string signature(const document& x, bool typed) {
+  if (x.type == document::kind::nothing)
+    return "null";
   if (x.type == document::kind::leaf) {
     const auto value = x.meaning();
-    return value.is_number() ? to_text(canonical(value.get<double>()))
-                             : json(x.text).dump();
+    if (value.is_string() || (typed && !value.is_number_float()))
+      return value.dump();
+    const auto number = value.is_boolean()
+                          ? static_cast<double>(value.get<bool>())
+                          : canonical(value.get<double>());
+    return to_text(number) + (typed ? " with a point" : "");
   }
   std::string result = x.type == document::kind::list ? "[" : "{";
   for (const auto& item : x.items)
-    result += signature(item) + ',';
+    result += signature(item, typed) + ',';
   for (const auto& entry : x.entries)
-    result += json(entry.key).dump() + ':' + signature(entry.value) + ',';
+    result += json(entry.key).dump() + ':' + signature(entry.value, typed)
+              + ',';
   return result + (x.type == document::kind::list ? ']' : '}');
 }
 
 class reader {
 public:
-  reader(const workload_descriptor* workload, diagnostics& notes)
-    : notes_(&notes) {
+  reader(const space_reading& how, const workload_descriptor* workload,
+         diagnostics& notes)
+    : notes_(&notes), typed_(how.typed), is_trial_(how.is_trial) {
     if (workload == nullptr)
       return;
     names_.emplace();
@@ -78,10 +89,13 @@ public:
         notes_->unknown_key(entry, "hyper-parameter", *names_);
         continue;
       }
-      if (auto child = value(entry.value, position::value)) {
+      // Of what is rounded, the first one of a hyper-parameter is told.
+      const auto others_rounded = std::exchange(rounded_, false);
+      if (auto child = whole_value(entry.value)) {
         result.keys.push_back(entry.key);
         result.children.push_back(std::move(*child));
       }
+      rounded_ = others_rounded;
     }
     set_size(result);
     return result;
@@ -96,33 +110,88 @@ private:
     return result;
   }
 
+  /// Reads what stands for a hyper-parameter. A list there is a choice that was
+  /// forgotten more often than a value.
+  std::optional<space_node> whole_value(const document& x) {
+    if (is_structure(x) && typed_ && is_trial_)
+      return value(x, position::data);
+    if (x.type == document::kind::list && typed_) {
+      notes_->error(x, "must be a number or a word, found " + x.found()
+                         + "; one of several is {choice: [...]}, a range "
+                           "{uniform: [low, high]}, a list that is a value "
+                           "{constant: [...]}");
+      return {};
+    }
+    return value(x, position::value);
+  }
+
+  static bool is_structure(const document& x) {
+    return x.type == document::kind::nothing
+           || x.type == document::kind::list;
+  }
+
   std::optional<space_node> value(const document& x, position at) {
     switch (x.type) {
-      case document::kind::nothing:
+      case document::kind::nothing: {
+        if (at == position::data)
+          return literal(x, nullptr);
         notes_->error(x, "must be a value, found nothing");
         return {};
-      case document::kind::leaf: {
-        auto result = start(x, space_node::kind::literal);
-        result.literal = x.meaning();
-        if (result.literal.is_number()
-            && !std::isfinite(result.literal.get<double>()))
-          notes_->error(x, "must be a finite number, found "
-                             + to_text(result.literal.get<double>()));
-        set_size(result);
-        return result;
       }
+      case document::kind::leaf:
+        return leaf(x, at);
       case document::kind::list:
-        return list(x);
+        return list(x, at == position::data ? at : position::value);
       case document::kind::map:
         return map(x, at);
     }
     return {};
   }
 
-  std::optional<space_node> list(const document& x) {
+  static space_node literal(const document& x, json value) {
+    auto result = start(x, space_node::kind::literal);
+    result.literal = std::move(value);
+    set_size(result);
+    return result;
+  }
+
+  space_node leaf(const document& x, position at) {
+    auto value = x.meaning();
+    if (typed_ && x.is_too_large())
+      notes_->error(x, "is a whole number of more than 64 bits: write it with "
+                       "a point, or in quotes, found "
+                         + x.found());
+    else if (value.is_number() && !std::isfinite(value.get<double>()))
+      notes_->error(x, "must be a finite number, found "
+                         + to_text(value.get<double>()));
+    else if (value.is_number_float())
+      value = rounded(x, value.get<double>());
+    else if (value.is_number() && (!typed_ || at == position::parameter)
+             && std::abs(value.get<double>()) > whole_max)
+      value = whole_from(rounded(x, value.get<double>()));
+    return literal(x, std::move(value));
+  }
+
+  /// Returns a number as it is trained with, so that this is told too.
+  double rounded(const document& x, double value) {
+    const auto result = canonical(value);
+    if (result != value && !std::exchange(rounded_, true))
+      notes_->warn(x, "has more than 12 digits, and is trained with as "
+                        + to_text(result));
+    return result;
+  }
+
+  /// A whole number again, if it can be one.
+  static json whole_from(double value) {
+    return std::abs(value) < whole_limit
+             ? json(static_cast<std::int64_t>(value))
+             : json(value);
+  }
+
+  std::optional<space_node> list(const document& x, position at) {
     auto result = start(x, space_node::kind::list);
     for (const auto& item : x.items)
-      if (auto child = value(item, position::value))
+      if (auto child = value(item, at))
         result.children.push_back(std::move(*child));
     if (result.children.size() != x.items.size())
       return {};
@@ -140,13 +209,11 @@ private:
         only_keys(x, {name, "points"});
         return range(*ends, scale, x.find("points"));
       }
-    if (at == position::value && !is_family(x))
+    if ((at == position::value || at == position::parameter) && !is_family(x))
       return {};
     auto result = start(x, space_node::kind::map);
     for (const auto& entry : x.entries)
-      if (auto child =
-            value(entry.value,
-                  at == position::value ? position::body : position::value)) {
+      if (auto child = value(entry.value, below(at, entry.key))) {
         result.keys.push_back(entry.key);
         result.children.push_back(std::move(*child));
       }
@@ -154,6 +221,15 @@ private:
       return {};
     set_size(result);
     return result;
+  }
+
+  /// What the values of a map may be.
+  [[nodiscard]] position below(position at, const std::string& key) const {
+    if (at == position::value && typed_ && key == "constant")
+      return position::data;
+    if (at == position::value || at == position::parameter)
+      return position::body;
+    return at == position::body ? position::parameter : at;
   }
 
   /// Checks that a map stands for a sequence.
@@ -165,7 +241,10 @@ private:
     if (x.entries.size() != 1) {
       notes_->error(x, "must have one key, found "
                          + std::to_string(x.entries.size())
-                         + ". Allowed: " + list_of(known));
+                         + ". Allowed: " + list_of(known)
+                         + (typed_ ? ". A map that is a value is {constant: "
+                                     "{...}}"
+                                   : ""));
       return false;
     }
     const auto& entry = x.entries.front();
@@ -192,7 +271,7 @@ private:
     for (const auto& option : x.items) {
       // Choices in choices would have whole texts over and over again.
       const auto [same, is_new]
-        = seen.emplace(hash_text(signature(option)), &option);
+        = seen.emplace(hash_text(signature(option, typed_)), &option);
       if (!is_new)
         notes_->warn(option, "is the same option as " + same->second->path);
       const auto* inner = option.find("value");
@@ -207,7 +286,10 @@ private:
         brought = space(*with);
       if (inner == nullptr && with != nullptr)
         continue;
-      if (auto child = value(inner == nullptr ? option : *inner, at)) {
+      const auto& given = inner == nullptr ? option : *inner;
+      const bool is_data
+        = typed_ && at == position::value && is_structure(given);
+      if (auto child = value(given, is_data ? position::data : at)) {
         result.children.push_back(std::move(*child));
         result.brought.push_back(std::move(brought));
       }
@@ -256,7 +338,7 @@ private:
       notes_->error(x, "must be a finite number, found " + x.found());
       return {};
     }
-    const auto result = canonical(value.get<double>());
+    const auto result = rounded(x, value.get<double>());
     if (scale == range_scale::log_uniform && result <= 0) {
       notes_->error(x, "must be above 0 on a logarithmic range, found "
                          + x.found());
@@ -282,17 +364,36 @@ private:
   }
 
   diagnostics* notes_;
+  bool typed_;
+  bool is_trial_;
+  bool rounded_ = false; ///< a number of the present hyper-parameter was
   std::optional<std::vector<std::string>> names_; ///< nothing: any
 };
+
+/// Gives leaves of one path, as names with dots can bring about, paths of their
+/// own: they are drawn and learned by these.
+void part_leaves(space_node& x, std::set<std::string>& known) {
+  if (x.type == space_node::kind::choice || x.type == space_node::kind::range)
+    while (!known.insert(x.path).second)
+      x.path += '\'';
+  for (auto& child : x.children)
+    part_leaves(child, known);
+  for (auto& space : x.brought)
+    part_leaves(space, known);
+}
 
 } // namespace
 
 std::shared_ptr<const space_node>
-read_space(const document& x, step_t max_steps,
+read_space(const document& x, const space_reading& how,
            const workload_descriptor* workload, diagnostics& notes) {
   const auto errors = notes.errors();
-  auto root = std::make_shared<space_node>(reader{workload, notes}.space(x));
-  root->max_steps = max_steps;
+  auto root
+    = std::make_shared<space_node>(reader{how, workload, notes}.space(x));
+  root->max_steps = how.max_steps;
+  root->typed = how.typed;
+  if (std::set<std::string> known; how.typed) // else as it was drawn before
+    part_leaves(*root, known);
   check_space(*root, workload, notes);
   return notes.errors() == errors ? root : nullptr;
 }

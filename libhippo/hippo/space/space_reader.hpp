@@ -7,13 +7,21 @@
 
 namespace hippo {
 
+/// How a space is read.
+struct space_reading {
+  step_t max_steps = 1;  ///< of a trial
+  bool typed = false;    ///< see `study_spec`
+  bool is_trial = false; ///< it has the values of one trial, with nothing to
+                         ///< choose: lists and null are values there
+};
+
 /// Reads the `space` of a study file and checks every value that a trial may
 /// get.
 /// @param workload says which hyper-parameters there are and what they may be;
 ///                 null: unknown, only the sequences themselves are checked
 /// @returns the space, or null after noting an error
 std::shared_ptr<const space_node>
-read_space(const document& x, step_t max_steps,
+read_space(const document& x, const space_reading& how,
            const workload_descriptor* workload, diagnostics& notes);
 
 } // namespace hippo

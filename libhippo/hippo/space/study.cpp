@@ -32,9 +32,9 @@ public:
   /// @param code that has come with the study
   study_reader(const document& root, const study_code& code, diagnostics& notes,
                const std::vector<workload_descriptor>& workloads,
-               name_rules rules)
+               name_rules rules, bool typed)
     : value_reader(notes), root_(&root), code_(&code), notes_(&notes),
-      workloads_(&workloads), rules_(rules) {}
+      workloads_(&workloads), rules_(rules), typed_(typed) {}
 
   study_spec read() {
     study_.file = notes_->file();
@@ -51,7 +51,7 @@ public:
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space"))
       study_.space = search_space{
-        read_space(*x, study_.max_steps, limits(), *notes_)};
+        read_space(*x, {study_.max_steps, study_.typed}, limits(), *notes_)};
     read_algorithm();
     read_budget();
     read_stop_rule();
@@ -108,7 +108,8 @@ private:
     if (x == nullptr)
       return;
     if (is_own_workload(*x)) {
-      study_.workload = read_own_workload(*x, *code_, *notes_);
+      study_.typed = typed_;
+      study_.workload = read_own_workload(*x, *code_, typed_, *notes_);
       study_.workload.any_device = read_devices();
       workload_ = find_descriptor(study_.workload.name);
       if (workload_ == nullptr)
@@ -524,6 +525,7 @@ private:
   diagnostics* notes_;
   const std::vector<workload_descriptor>* workloads_;
   name_rules rules_;
+  bool typed_; ///< if it brings code
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
@@ -559,7 +561,7 @@ expected<std::string> read_study_text(const std::string& path) {
 
 study_file read_study(const std::string& text, const std::string& name,
                       const std::vector<workload_descriptor>& workloads,
-                      name_rules rules) {
+                      name_rules rules, bool typed) {
   study_file result;
   diagnostics notes{name, result};
   const auto parts = split(text);
@@ -574,7 +576,8 @@ study_file read_study(const std::string& text, const std::string& name,
       code = std::move(*read);
   }
   if (const auto root = read_document(parts.study, notes, "study", rules)) {
-    auto study = study_reader{*root, code, notes, workloads, rules}.read();
+    auto study
+      = study_reader{*root, code, notes, workloads, rules, typed}.read();
     if (is_own_workload(study.workload.name))
       study.code = files_to_json(code);
     else if (!parts.code.empty())
@@ -587,13 +590,15 @@ study_file read_study(const std::string& text, const std::string& name,
 
 expected<trial_parameters>
 read_parameters(const std::string& text, step_t max_steps,
-                const workload_descriptor& workload, name_rules rules) {
+                const workload_descriptor& workload, name_rules rules,
+                bool typed) {
   study_file found;
   diagnostics notes{"", found};
   std::optional<search_space> space;
   if (const auto root = read_document(text, notes, "trial", rules))
     space = search_space{read_space(
-      *root, max_steps, workload.open ? nullptr : &workload, notes)};
+      *root, {max_steps, typed, true}, workload.open ? nullptr : &workload,
+      notes)};
   std::string why;
   for (const auto& x : found.errors)
     why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")

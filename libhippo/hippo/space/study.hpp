@@ -193,6 +193,9 @@ struct study_spec {
   study_budget budget;
   stop_rule stop_when;
   std::uint64_t seed = 0; ///< of what the algorithm draws
+  /// Whether its code is given values by their types, and not all numbers
+  /// alike: so it is but of studies that were submitted before that was so.
+  bool typed = false;
   double weight = 1;      ///< share of the trainers, relative to other studies
   bool pause_on_error = true; ///< whether it pauses if its first trials all
                               ///< fail alike
@@ -220,12 +223,14 @@ expected<std::string> read_study_text(const std::string& path);
 /// Reads the hyper-parameters of one trial: a map (YAML or JSON) such as a
 /// `space` with nothing left to choose.
 /// @param rules by which their names are judged
+/// @param typed whether the types of values are told (`study_spec::typed`)
 /// @returns them, or `errc::invalid_argument` with all that is wrong
 expected<trial_parameters> read_parameters(const std::string& text,
                                            step_t max_steps,
                                            const workload_descriptor& workload,
                                            name_rules rules
-                                           = name_rules::today);
+                                           = name_rules::today,
+                                           bool typed = false);
 
 /// Reads and checks the text of a study file, perhaps with the code that it
 /// brings (`study_text`). Every error that can be told
@@ -234,8 +239,10 @@ expected<trial_parameters> read_parameters(const std::string& text,
 /// @param workloads what may be trained; gives hyper-parameters and options
 ///                  their defaults and limits
 /// @param rules by which names in it are judged
+/// @param typed whether code is given values by their types; false: the study
+///              is of before that was so
 study_file read_study(const std::string& text, const std::string& name,
                       const std::vector<workload_descriptor>& workloads,
-                      name_rules rules = name_rules::today);
+                      name_rules rules = name_rules::today, bool typed = true);
 
 } // namespace hippo

@@ -120,6 +120,7 @@ struct stored_study {
   double submitted = 0;
   std::string reason;        ///< why it ended early; empty if it did not
   std::string algorithm; ///< that was chosen for it; see `accepted_study`
+  bool typed = false;    ///< see `study_spec`
   friend bool operator==(const stored_study&, const stored_study&) = default;
 };
 

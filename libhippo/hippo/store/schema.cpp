@@ -99,6 +99,12 @@ constexpr auto columns_of_version_8_sql = R"(
   ALTER TABLE timings ADD COLUMN samples REAL NOT NULL DEFAULT 0;
 )";
 
+/// What came with version 9: whether a study's code is given values by their
+/// types (`study_spec::typed`). It was not before.
+constexpr auto columns_of_version_9_sql = R"(
+  ALTER TABLE studies ADD COLUMN typed INTEGER NOT NULL DEFAULT 0;
+)";
+
 // Version 1 knew nothing of what studies had received: they receive it again,
 // from the plan.
 
@@ -235,7 +241,9 @@ expected<std::monostate> make_tables(sql_database& database) {
     return done;
   if (auto done = database.run(tables_of_version_7_sql); !done)
     return done;
-  return database.run(columns_of_version_8_sql);
+  if (auto done = database.run(columns_of_version_8_sql); !done)
+    return done;
+  return database.run(columns_of_version_9_sql);
 }
 
 expected<std::uint64_t> read_version(sql_database& database) {
@@ -271,10 +279,12 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(from_version_5_sql);
   if (done && *from > 1 && *from < 7)
     done = database.run(tables_of_version_7_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 8)
     done = database.run(from_version_7_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 8)
     done = database.run(columns_of_version_8_sql);
+  if (done && *from > 1)
+    done = database.run(columns_of_version_9_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -10,7 +10,7 @@ namespace hippo {
 
 /// The version of what a state folder holds. Grows whenever an older program
 /// could not read it. docs/state.md describes the tables.
-inline constexpr std::uint64_t state_version = 8;
+inline constexpr std::uint64_t state_version = 9;
 
 /// The oldest version that `migrate` understands.
 inline constexpr std::uint64_t oldest_state_version = 1;

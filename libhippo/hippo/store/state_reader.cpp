@@ -165,7 +165,7 @@ state_reader::load_study(const std::string& id_or_name) {
     return found.failure();
   if (*found) {
     auto study = study_in(*query);
-    study.text = query->text(13);
+    study.text = query->text(14);
     return study;
   }
   auto studies = load_studies();

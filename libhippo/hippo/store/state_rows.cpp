@@ -78,6 +78,7 @@ stored_study study_in(const sql_statement& row) {
   result.algorithm = shown_text(row.text(10));
   result.cost = amount(11, 0);
   result.submitted = amount(12, 0);
+  result.typed = row.number(13) != 0;
   const auto state
     = named(row.text(5), study_phase::running, study_phase::cancelled);
   auto damage = damage_of_study(row);

@@ -18,7 +18,7 @@ namespace hippo {
 /// The columns that `study_in` reads, in its order.
 inline const std::string study_columns
   = "id, name, file, metric, direction, state, weight, active_seconds,"
-    " reason, device_seconds, algorithm, cost, submitted";
+    " reason, device_seconds, algorithm, cost, submitted, typed";
 
 /// The greatest number that a study may have.
 inline constexpr std::uint64_t study_number_max = 1ull << 53;

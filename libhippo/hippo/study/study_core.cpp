@@ -192,7 +192,8 @@ study_core::effects study_core::command(study_command x, study_token from,
 std::string study_core::with_constants(const std::string& values) const {
   const auto& spec = options_.spec;
   const auto given
-    = read_parameters(values, spec.max_steps, options_.workload);
+    = read_parameters(values, spec.max_steps, options_.workload,
+                      name_rules::today, spec.typed);
   if (!given || spec.space.empty())
     return values;
   const auto varied = spec.space.varied();
@@ -318,7 +319,7 @@ expected<command_answer> study_core::carry_out(const study_command& x) {
     return *why;
   auto parsed
     = parse_command(x, options_.spec.max_steps, options_.workload,
-                    name_rules::of_before);
+                    name_rules::of_before, options_.spec.typed);
   if (!parsed)
     return parsed.failure();
   return std::visit([this](auto& y) { return apply(std::move(y)); }, *parsed);

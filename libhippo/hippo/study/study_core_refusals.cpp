@@ -40,7 +40,7 @@ std::optional<error> study_core::refusal(const study_command& x) const {
     return why;
   auto parsed
     = parse_command(x, options_.spec.max_steps, options_.workload,
-                    name_rules::today);
+                    name_rules::today, options_.spec.typed);
   if (!parsed)
     return parsed.failure();
   if (x.what == verb::ask && !full_.empty())

@@ -30,7 +30,7 @@ std::vector<overview_stage> overview(const search_plan& plan) {
       continue;
     // From the far end: a trial passes every stage up to where it ends.
     std::map<study_no, std::uint64_t> passing;
-    const auto config = to_text(plan.config_of(id));
+    const auto config = shown_text(plan.config_of(id));
     std::vector<overview_stage> stages;
     for (auto i = ends[id].rbegin(); i != ends[id].rend(); ++i) {
       for (const auto& [study, trials] : i->second)

@@ -18,7 +18,7 @@ std::string stage_label(configuration x, const configuration* before,
     const auto i = before->find(y.first);
     return i != before->end() && i->second == y.second;
   });
-  auto result = to_text(x);
+  auto result = shown_text(x);
   if (result.size() <= label_bytes_max)
     return result;
   const auto end = result.rfind(';', label_bytes_max);

@@ -47,6 +47,12 @@ void check_budget(const study_spec& x, const admission& how,
 
 } // namespace
 
+admission as_before(std::string chosen, bool typed) {
+  admission result{true, std::move(chosen)};
+  result.typed = typed;
+  return result;
+}
+
 std::optional<error> accepted_study::restore(const std::string& chosen) {
   if (chosen.empty()) {
     // Before there was `auto`, no algorithm was `random`.
@@ -66,7 +72,8 @@ study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
                             admission how) {
   auto read = read_study(text, name, workloads,
-                         how.chosen ? name_rules::of_before : how.names);
+                         how.chosen ? name_rules::of_before : how.names,
+                         how.typed);
   study_admission result{std::nullopt, std::move(read.errors),
                          std::move(read.warnings), {}};
   if (read.draft) {

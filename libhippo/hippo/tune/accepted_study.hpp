@@ -28,9 +28,15 @@ struct admission {
   /// Why a budget of costs cannot be kept to where it is to run: it is refused.
   /// Empty: it can be, or that is of no matter.
   std::string no_prices{};
+  /// Of one that was let in before: what `study_spec::typed` said then.
+  bool typed = true;
   /// Trainers that are there for it, as far as is known; at least 1.
   std::size_t trainers = 1;
 };
+
+/// How a study is let in again that was let in before.
+/// @param chosen,typed what was stored of it
+admission as_before(std::string chosen, bool typed);
 
 /// A study that can be run: `admit_study` has let it in, and nothing else makes
 /// one. What it holds can be encoded for trainers, stored, and shown, whatever

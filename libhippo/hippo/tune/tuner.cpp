@@ -138,6 +138,7 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
     space_(study.space),
     seed_(study.seed),
     max_steps_(study.max_steps),
+    typed_(study.typed),
     better_(study.objective.direction),
     defaults_(std::move(defaults)),
     metric_(study.objective.metric) {
@@ -420,7 +421,9 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   auto& values = decided_.at(trial);
   bool changed = false;
   for (auto& [name, x] : values.sequences) {
-    auto now = make_sequence(values.shown.at(name), max_steps_, observed).value;
+    auto now
+      = make_sequence(values.shown.at(name), max_steps_, observed, typed_)
+          .value;
     if (split != nullptr)
       now = spliced(x, now, split->at);
     changed = changed || now != x;

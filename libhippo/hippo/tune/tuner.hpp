@@ -178,6 +178,7 @@ private:
   search_space space_;
   std::uint64_t seed_ = 0;
   step_t max_steps_ = 1;
+  bool typed_ = false; ///< see `study_spec`
   direction better_ = direction::maximize;
   std::map<std::string, sequence> defaults_;
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it

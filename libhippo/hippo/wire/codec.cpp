@@ -6,9 +6,11 @@
 #include <utility>
 
 #include <kj/exception.h>
+#include <nlohmann/json.hpp>
 
 #include "hippo/core/utf8.hpp"
 #include "hippo/wire/complaint.hpp"
+#include "hippo/wire/form_codec.hpp"
 #include "hippo/wire/workload_size.hpp"
 
 namespace hippo {
@@ -19,45 +21,21 @@ namespace {
 
 unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
 
-schema::FormKind to_schema(form_kind kind) {
-  switch (kind) {
-    case form_kind::constant: return schema::FormKind::CONSTANT;
-    case form_kind::text: return schema::FormKind::TEXT;
-    case form_kind::exponential: return schema::FormKind::EXPONENTIAL;
-    case form_kind::polynomial: return schema::FormKind::POLYNOMIAL;
-    case form_kind::cosine: return schema::FormKind::COSINE;
-    case form_kind::line: return schema::FormKind::LINE;
-    case form_kind::rex: return schema::FormKind::REX;
-    case form_kind::fading_ramp: return schema::FormKind::FADING_RAMP;
-  }
-  return schema::FormKind::UNSET;
-}
-
-void put(schema::Form::Builder out, const form& x) {
-  out.setKind(to_schema(x.kind));
-  out.setOrigin(x.origin);
-  if (!x.word.empty())
-    out.setWord(x.word);
-  auto used = x.a.size();
-  while (used > 0 && x.a[used - 1] == 0)
-    --used; // most forms are constants: do not carry their zeros
-  auto numbers = out.initNumbers(count(used));
-  for (unsigned i = 0; i < numbers.size(); ++i)
-    numbers.set(i, x.a[i]);
-}
-
 void put(schema::Configuration::Builder out, const configuration& x) {
   auto list = out.initParameters(count(x.size()));
   for (unsigned i = 0; const auto& [name, shape] : x) {
     list[i].setName(name);
-    put(list[i++].initForm(), shape);
+    put_form(list[i++].initForm(), shape);
   }
 }
 
 void put(capnp::List<schema::Option>::Builder out,
-         const std::map<std::string, scalar>& x) {
+         const std::map<std::string, scalar>& x,
+         const std::map<std::string, std::string>& exact) {
   for (unsigned i = 0; const auto& [name, value] : x) {
     out[i].setName(name);
+    if (const auto found = exact.find(name); found != exact.end())
+      out[i].setJson(found->second);
     auto to = out[i++].initValue();
     if (auto* number = std::get_if<double>(&value))
       to.setNumber(*number);
@@ -68,9 +46,9 @@ void put(capnp::List<schema::Option>::Builder out,
 
 void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
   out.setName(x.name);
-  put(out.initOptions(count(x.options.size())), x.options);
+  put(out.initOptions(count(x.options.size())), x.options, x.exact);
   if (!x.settings.empty())
-    put(out.initSettings(count(x.settings.size())), x.settings);
+    put(out.initSettings(count(x.settings.size())), x.settings, {});
   out.setAnyDevice(x.any_device);
 }
 
@@ -193,100 +171,12 @@ bool get_map(List in, std::map<std::string, Value>& out, std::size_t limit,
   return true;
 }
 
-bool from_schema(schema::FormKind in, form_kind& out) {
-  switch (in) {
-    case schema::FormKind::UNSET: return false;
-    case schema::FormKind::CONSTANT: out = form_kind::constant; return true;
-    case schema::FormKind::TEXT: out = form_kind::text; return true;
-    case schema::FormKind::EXPONENTIAL:
-      out = form_kind::exponential;
-      return true;
-    case schema::FormKind::POLYNOMIAL:
-      out = form_kind::polynomial;
-      return true;
-    case schema::FormKind::COSINE: out = form_kind::cosine; return true;
-    case schema::FormKind::LINE: out = form_kind::line; return true;
-    case schema::FormKind::REX: out = form_kind::rex; return true;
-    case schema::FormKind::FADING_RAMP:
-      out = form_kind::fading_ramp;
-      return true;
-  }
-  return false; // a kind of a newer peer
-}
-
-/// How many of `form::a` a kind uses.
-std::size_t numbers_of(form_kind kind) {
-  switch (kind) {
-    case form_kind::constant: return 1;
-    case form_kind::text: return 0;
-    case form_kind::exponential: return 2;
-    case form_kind::polynomial: return 4;
-    case form_kind::cosine: return 3;
-    case form_kind::line: return 3;
-    case form_kind::rex: return 4;
-    case form_kind::fading_ramp: return 5;
-  }
-  return 0;
-}
-
-/// Whether the numbers of a form of that kind give a value at every step.
-bool get_shape(const form& x, complaint& why) {
-  const auto* what = "a form";
-  switch (x.kind) {
-    case form_kind::constant:
-    case form_kind::text:
-    case form_kind::exponential:
-      return true;
-    case form_kind::polynomial:
-    case form_kind::cosine:
-      return why.require(x.a[2] > 0, what, "has no length");
-    case form_kind::line:
-      return why.require(x.a[2] >= 1 && std::floor(x.a[2]) == x.a[2], what,
-                         "rises in no whole number of steps");
-    case form_kind::rex:
-      return why.require(x.a[2] > 0, what, "has no length")
-             && why.require(x.a[3] >= 0 && x.a[3] < 1, what,
-                            "has a beta out of range");
-    case form_kind::fading_ramp:
-      return why.require(x.a[3] != x.a[4], what, "has no length")
-             && why.require(x.a[3] >= 0 && x.a[4] >= 0, what,
-                            "begins before its origin")
-             && why.require(x.a[2] >= 0, what, "has a negative ratio");
-  }
-  return true;
-}
-
-bool get(schema::Form::Reader in, form& out, complaint& why) {
-  const auto* what = "a form";
-  if (!why.require(from_schema(in.getKind(), out.kind), what,
-                   "is of an unknown kind")
-      || !get_step(in.getOrigin(), out.origin, "a form's origin", why)
-      || !get(in.getWord(), out.word, max_text_bytes, emptiness::allowed,
-              "a word", why))
-    return false;
-  const auto numbers = in.getNumbers();
-  if (!why.require(numbers.size() <= numbers_of(out.kind), what,
-                   "has too many numbers"))
-    return false;
-  std::copy(numbers.begin(), numbers.end(), out.a.begin());
-  const bool placed
-    = out.kind != form_kind::constant && out.kind != form_kind::text;
-  return why.require(std::all_of(out.a.begin(), out.a.end(),
-                                 [](double a) { return std::isfinite(a); }),
-                     what, "has a number that is not finite")
-         && why.require(placed || out.origin == 0, what,
-                        "that does not depend on the step has an origin")
-         && get_shape(out, why)
-         && why.require(out.kind == form_kind::text || out.word.empty(), what,
-                        "of numbers has a word");
-}
-
 bool get(schema::Configuration::Reader in, configuration& out,
          complaint& why) {
   return get_map(in.getParameters(), out, max_hyper_parameters,
                  "the hyper-parameters", why,
                  [](schema::HyperParameter::Reader x, form& to, complaint& y) {
-                   return get(x.getForm(), to, y);
+                   return get_form(x.getForm(), to, y);
                  });
 }
 
@@ -308,9 +198,20 @@ bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
   const auto value = [](schema::Option::Reader x, scalar& to, complaint& y) {
     return get(x.getValue(), to, y);
   };
+  const auto option = [&](schema::Option::Reader x, scalar& to, complaint& y) {
+    if (x.hasJson()) {
+      auto& text = out.exact[x.getName().cStr()];
+      if (!get(x.getJson(), text, max_text_bytes, emptiness::refused,
+               "an option's JSON", y)
+          || !y.require(nlohmann::json::accept(text), "an option's JSON",
+                        "is none"))
+        return false;
+    }
+    return value(x, to, y);
+  };
   return get_name(in.getName(), out.name, "the workload's name", why)
          && get_map(in.getOptions(), out.options, max_workload_options,
-                    "the workload's options", why, value)
+                    "the workload's options", why, option)
          && get_map(in.getSettings(), out.settings, max_workload_options,
                     "the workload's settings", why, value);
 }

@@ -13,7 +13,7 @@ namespace hippo {
 
 /// The version of the messages between service and trainers. Grows whenever
 /// one side can no longer understand the other.
-inline constexpr std::uint32_t protocol_version = 5;
+inline constexpr std::uint32_t protocol_version = 6;
 
 /// What a trainer says first.
 struct hello {

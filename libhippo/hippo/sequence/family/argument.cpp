@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hippo/core/limits.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family/curve.hpp"
 
@@ -147,12 +148,43 @@ step_t argument::steps_or(step_t fallback, step_t least) const {
 }
 
 form argument::plateau() const {
+  if (place_.typed)
+    return typed_plateau();
   if (x_->is_string())
     return form::text(x_->get<std::string>());
   if (x_->is_boolean())
     return form::constant(x_->get<bool>() ? 1 : 0);
   if (x_->is_number())
     return form::constant(number());
+  refuse_plateau();
+  return form::constant(0);
+}
+
+form argument::typed_plateau() const {
+  if (x_->is_string())
+    return form::text(x_->get<std::string>());
+  if (x_->is_boolean())
+    return form::truth(x_->get<bool>());
+  if (x_->is_number_float())
+    return form::constant(number());
+  if (x_->is_number() && std::abs(x_->get<double>()) < whole_limit)
+    return form::whole(x_->get<double>());
+  const bool never_changes
+    = where_.empty() || where_ == std::vector<std::string>{"constant"};
+  if (!never_changes) {
+    refuse_plateau();
+    return form::constant(0);
+  }
+  // Equal maps have equal texts, in whatever order they were written.
+  auto text = nlohmann::json(*x_).dump();
+  if (text.size() > max_text_bytes)
+    error("comes to " + std::to_string(text.size())
+          + " bytes as JSON, of which " + std::to_string(max_text_bytes)
+          + " are allowed");
+  return form::json(std::move(text));
+}
+
+void argument::refuse_plateau() const {
   constexpr std::size_t shown_max = 60;
   std::string help;
   if (x_->is_array() && x_->size() > 1) {
@@ -162,7 +194,6 @@ form argument::plateau() const {
            + "}, a range {uniform: [low, high]}";
   }
   error("must be a number or a word, found " + found() + help);
-  return form::constant(0);
 }
 
 std::vector<piece> argument::sequence_from(step_t begin, double initial) const {

@@ -15,6 +15,8 @@ namespace hippo::family {
 struct place {
   step_t begin = 0;     ///< the trial's step that is the sequence's step 0
   step_t max_steps = 1; ///< of the trial
+  /// Whether code is given values by their types; else numbers and words.
+  bool typed = false;
   /// The value that the sequence starts from unless it says otherwise: what a
   /// warm-up has reached.
   std::optional<double> initial;
@@ -45,6 +47,11 @@ public:
   /// Returns a finite number in canonical form.
   [[nodiscard]] double number() const;
   [[nodiscard]] double number_or(double fallback) const;
+
+  /// Returns whether a number that is here is a whole one for the code.
+  [[nodiscard]] bool is_whole() const {
+    return place_.typed && given() && x_->is_number_integer();
+  }
 
   /// Returns the number that a sequence starts with; within a warm-up it may be
   /// left out.
@@ -85,7 +92,8 @@ public:
   [[nodiscard]] std::optional<step_t> good_steps(step_t least) const;
   [[nodiscard]] step_t steps_or(step_t fallback, step_t least) const;
 
-  /// Returns a number or a word as a form.
+  /// Returns a number or a word as a form; of what code is given by its type
+  /// anything, if it is the whole sequence.
   [[nodiscard]] form plateau() const;
 
   /// Returns the pieces of a whole sequence that begins at this sequence's step
@@ -116,6 +124,8 @@ public:
 private:
   [[nodiscard]] std::optional<std::uint64_t> whole(std::uint64_t least,
                                                    const char* of) const;
+  [[nodiscard]] form typed_plateau() const;
+  void refuse_plateau() const;
   [[nodiscard]] std::string found() const;
   void missing() const;
 

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "hippo/core/number.hpp"
-
 namespace hippo::family {
 
 std::vector<piece> exponential(const argument& in) {
@@ -15,7 +13,7 @@ std::vector<piece> exponential(const argument& in) {
 
 std::vector<piece> decay(const argument& in, double initial, double gamma,
                          step_t every) {
-  std::vector<piece> result{{0, form::constant(initial)}};
+  std::vector<piece> result{{0, decayed(in, initial, gamma, 0)}};
   if (gamma == 1 || initial == 0)
     return result;
   if (every == 1 && gamma != 0) {
@@ -24,10 +22,10 @@ std::vector<piece> decay(const argument& in, double initial, double gamma,
     shape.a = {initial, gamma, 0, 0};
     return result;
   }
-  double last = initial;
+  auto last = initial;
   for (step_t n = 1; n * every < in.steps_left(); ++n) {
-    const auto value =
-      canonical(initial * std::pow(gamma, static_cast<double>(n)));
+    const auto shape = decayed(in, initial, gamma, n);
+    const auto value = shape.a[0];
     if (value == 0 && last == 0)
       break; // nothing is left
     if (!std::isfinite(last))
@@ -39,10 +37,17 @@ std::vector<piece> decay(const argument& in, double initial, double gamma,
                + " plateaus; a decay at every step has no such limit");
       break;
     }
-    result.push_back({n * every, form::constant(value)});
+    result.push_back({n * every, shape});
     last = value;
   }
   return result;
+}
+
+form decayed(const argument& in, double initial, double gamma,
+             std::uint64_t times) {
+  if (in["initial"].is_whole() && in["gamma"].is_whole())
+    return form::whole(whole_power(initial, gamma, times));
+  return form::constant(initial * std::pow(gamma, static_cast<double>(times)));
 }
 
 } // namespace hippo::family

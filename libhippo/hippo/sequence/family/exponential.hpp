@@ -15,4 +15,9 @@ std::vector<piece> exponential(const argument& in);
 std::vector<piece> decay(const argument& in, double initial, double gamma,
                          step_t every);
 
+/// Returns `initial * gamma^times`, a whole number for the code if both
+/// `initial` and `gamma` are whole in `in`.
+form decayed(const argument& in, double initial, double gamma,
+             std::uint64_t times);
+
 } // namespace hippo::family

@@ -1,7 +1,8 @@
 #include "hippo/sequence/family/multistep.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "hippo/sequence/family/exponential.hpp"
 
 namespace hippo::family {
 
@@ -21,11 +22,9 @@ std::vector<piece> multistep(const argument& in) {
     milestones.push_back(*at);
   }
   std::sort(milestones.begin(), milestones.end());
-  std::vector<piece> result{{0, form::constant(initial)}};
+  std::vector<piece> result{{0, decayed(in, initial, gamma, 0)}};
   for (const auto at : milestones)
-    result.push_back(
-      {at, form::constant(
-             initial * std::pow(gamma, static_cast<double>(result.size())))});
+    result.push_back({at, decayed(in, initial, gamma, result.size())});
   return result;
 }
 
