@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include <yaml-cpp/yaml.h>
@@ -188,11 +190,28 @@ json as_objects(const listing& x, const std::vector<std::size_t>& columns,
   return result;
 }
 
+/// Emits a word: in quotes, if some reader of YAML, 1.1 or 1.2, would take
+/// it for something else.
+void emit_word(YAML::Emitter& out, const std::string& x) {
+  static const std::set<std::string> taken{
+    "",  "null", "true", "false", "yes", "no",       "on", "off",
+    "y", "n",    "nan",  "inf",   "~",   "infinity", "<<", "="};
+  std::string small;
+  for (const auto c : x)
+    small += 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool is_plain = !taken.contains(small)
+                        && std::string_view{"0123456789+-."}.find(x[0])
+                             == std::string_view::npos;
+  out << (is_plain ? YAML::Auto : YAML::DoubleQuoted) << x;
+}
+
 void emit(YAML::Emitter& out, const json& x) {
   if (x.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [name, value] : x.items()) {
-      out << YAML::Key << name << YAML::Value;
+      out << YAML::Key;
+      emit_word(out, name);
+      out << YAML::Value;
       emit(out, value);
     }
     out << YAML::EndMap;
@@ -202,11 +221,7 @@ void emit(YAML::Emitter& out, const json& x) {
       emit(out, value);
     out << YAML::EndSeq;
   } else if (x.is_string()) {
-    const auto text = x.get<std::string>();
-    // Text that reads as something else is quoted.
-    const bool plain = !number_in(text) && text != "null" && text != "true"
-                       && text != "false" && text != "~" && !text.empty();
-    out << (plain ? YAML::Auto : YAML::DoubleQuoted) << text;
+    emit_word(out, x.get<std::string>());
   } else if (x.is_null()
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;

@@ -31,8 +31,11 @@ template <class T>
 std::optional<T> whole(const std::string& text) {
   const auto* begin = text.data();
   const auto* end = begin + text.size();
-  if (begin != end && *begin == '+')
-    ++begin;
+  // Words are no numbers, though from_chars takes `inf` and `nan` for some.
+  if (text.find_first_not_of("+-.0123456789eE") != std::string::npos)
+    return {};
+  if (begin != end && *begin == '+' && ++begin != end && *begin == '-')
+    return {};
   T value{};
   const auto [stop, code] = std::from_chars(begin, end, value);
   if (code != std::errc{} || stop != end)
