@@ -158,37 +158,68 @@ class _Reader:
     def _map(self, at: int, path: str, depth: int
              ) -> tuple[dict[str, Any], int]:
         own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        was_merged = False
+        merge: tuple[Any, int, int] | None = None
         while not isinstance(self._events[at][0], yaml.MappingEndEvent):
             key = self._events[self._events[at][1]][0]
             if not isinstance(key, yaml.ScalarEvent) or _is_null(key):
                 raise _wrong(key.start_mark, "a key must be a word")
             name = self._text(key)
             if name == "<<" and not _is_quoted(key):
-                if was_merged:
-                    raise _wrong(key.start_mark, "the key '<<' is there twice")
-                was_merged = True
-                value, at = self._value(at + 1, path, depth + 1)
-                merged = self._merge(key, value)
+                if merge:
+                    raise _wrong(key.start_mark, "the merge key '<<' is there "
+                                                 "twice: give it a list of "
+                                                 "maps")
+                merge = key, at + 1, len(own)
+                at = self._behind(at + 1)
                 continue
             if name in own:
                 raise _wrong(key.start_mark,
                              f"the key {name!r} is there twice")
             own[name], at = self._value(
                 at + 1, f"{path}.{name}" if path else name, depth + 1)
-        return {**own, **{k: x for k, x in merged.items() if k not in own}}, \
-            at + 1
+        if not merge:
+            return own, at + 1
+        key, begin, place = merge
+        all_own = list(own.items())
+        brought = [(k, x) for k, x in self._brought(key, begin, path,
+                                                    depth).items()
+                   if k not in own]
+        return dict(all_own[:place] + brought + all_own[place:]), at + 1
 
-    def _merge(self, key: Any, value: Any) -> dict[str, Any]:
-        """What a map gets of others; of equal keys the first one's value."""
+    def _brought(self, key: Any, at: int, path: str, depth: int
+                 ) -> dict[str, Any]:
+        """What a map gets of others by a merge key, in whose place it comes;
+        of equal keys the first one's value."""
+        at = self._events[at][1]
+        places = [at]
+        if isinstance(self._events[at][0], yaml.SequenceStartEvent):
+            self._count(self._events[at][0], depth + 1)
+            places = []
+            at += 1
+            while not isinstance(self._events[at][0], yaml.SequenceEndEvent):
+                places.append(at)
+                at = self._behind(at)
         result: dict[str, Any] = {}
-        for x in value if isinstance(value, list) else [value]:
+        for place in places:
+            x = self._value(place, path, depth + 2)[0]
             if not isinstance(x, dict):
-                raise _wrong(key.start_mark, "'<<' must be followed by a map, "
-                                             "or by a list of maps")
-            result = {**x, **result}
+                raise _wrong(key.start_mark, "the merge key '<<' takes a map "
+                                             "or a list of maps (write \"<<\" "
+                                             "for a name)")
+            result = {**result,
+                      **{k: y for k, y in x.items() if k not in result}}
         return result
+
+    def _behind(self, at: int) -> int:
+        """The event behind a value."""
+        depth = 0
+        while True:
+            x = self._events[at][0]
+            depth += isinstance(x, yaml.CollectionStartEvent)
+            depth -= isinstance(x, yaml.CollectionEndEvent)
+            at += 1
+            if depth == 0:
+                return at
 
     def _count(self, x: Any, depth: int) -> None:
         self._values += 1
@@ -228,9 +259,9 @@ def _is_null(x: Any) -> bool:
 
 def _meaning(text: str) -> int | float | bool | str:
     """What a text without quotes means."""
-    if _INTEGER.fullmatch(text) and len(text.lstrip("+-0")) < 20:
+    if _INTEGER.fullmatch(text) and len(text.lstrip("+-0")) <= 20:
         whole = int(text)
-        return whole if -2**63 <= whole < 2**63 else float(text)
+        return whole if -2**63 <= whole < 2**64 else float(text)
     if _NUMBER.fullmatch(text):
         number = float(text)
         digits = re.split("[eE]", text)[0].strip("+-0.")

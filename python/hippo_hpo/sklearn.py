@@ -160,7 +160,7 @@ class SearchWorkload(Workload):
                 words = self._task["words"][name]
                 found[f"word_{name}"] = float(words.index(value))
             else:
-                found[f"param_{name}"] = value
+                found[f"param_{name}"] = float(value)
         return found
 
     def state_dict(self) -> Any:

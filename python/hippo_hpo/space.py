@@ -178,7 +178,7 @@ def _leaf(x: Any, path: str) -> Any:
     if x is None or isinstance(x, bool):
         return x
     if isinstance(x, int):
-        if not -2**63 <= x < 2**63:
+        if not -2**63 <= x < 2**64:
             raise InvalidArgument(f"{path or 'a value'}: {x} has more than 64 "
                                   "bits: give a float, or a word")
         return int(x)

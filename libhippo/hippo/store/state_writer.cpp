@@ -97,6 +97,8 @@ state_writer::open(const std::string& path) {
                                " file TEXT NOT NULL) STRICT;");
       !set)
     return set.failure();
+  if (auto made = make_identities(*database); !made)
+    return made.failure();
   std::unique_ptr<state_writer> result{
     new state_writer{path, std::move(*database), std::move(*lock)}};
   const auto folder = result->checkpoints();
