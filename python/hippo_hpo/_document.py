@@ -62,7 +62,7 @@ def read_document(text: str) -> dict[str, Any]:
     replaced = _replacements(text)
     for foreign, own in replaced.items():
         text = text.replace(foreign, own)
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     try:
         reader = _Reader(_events(loader),
                          {own: foreign for foreign, own in replaced.items()})
@@ -98,6 +98,43 @@ def _replacements(text: str) -> dict[str, str]:
     """For each foreign character one of no meaning that the text has not."""
     free = (x for x in map(chr, range(0xe000, 0xf900)) if x not in text)
     return dict(zip(sorted(set(_FOREIGN.findall(text))), free))
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """PyYAML's, which lets a scalar begin with a colon within brackets too, as
+    `[::1]`, and tabs stand where spaces do, but in the margin."""
+
+    def check_value(self) -> bool:
+        if not self.flow_level:
+            return bool(super().check_value())
+        return self.peek(1) in "\0 \t\r\n,[]{}" \
+            or self.prefix_before() in "\"']}"
+
+    def check_plain(self) -> bool:
+        return bool(super().check_plain()) or (
+            self.flow_level > 0 and self.peek() in "?:"
+            and self.peek(1) not in "\0 \t\r\n,[]{}")
+
+    def scan_to_next_token(self) -> None:
+        super().scan_to_next_token()
+        while self.peek() == "\t" and self.buffer[
+                self.pointer - self.column:self.pointer].strip():
+            self.forward()
+            super().scan_to_next_token()
+
+    def scan_plain_spaces(self, indent: Any, start_mark: Any) -> Any:
+        length = 0
+        while self.peek(length) in " \t":
+            length += 1
+        if length == 0 or self.peek(length) in "\0\r\n#":
+            return super().scan_plain_spaces(indent, start_mark)
+        spaces = self.prefix(length)
+        self.forward(length)
+        return [spaces]
+
+    def prefix_before(self) -> str:
+        """What stands before the next character; a quote if nothing does."""
+        return str(self.buffer[self.pointer - 1:self.pointer]) or "'"
 
 
 def _events(loader: Any) -> Iterator[Any]:

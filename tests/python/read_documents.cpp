@@ -2,6 +2,7 @@
 // a JSON list of texts from stdin; to stdout a line for each, its values as
 // JSON, each as a list of its type and what it is, or null if it is refused.
 
+#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <string>
