@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._document import read_document, write_document
+from ._document import read_document
 from ._packing import code_of, study_of
 from .errors import InvalidArgument, Timeout, TrialFailed
 from .mlflow_runs import write_runs
@@ -17,6 +17,7 @@ from .progress import Progress, shown
 from .records import (Event, Front, StudyInfo, TrialInfo, event_of,
                       metrics_of, params_of, study_info_of, trial_info_of)
 from .study_file import StudyFile
+from .study_text import json_of
 
 if TYPE_CHECKING:
     import pandas
@@ -472,7 +473,7 @@ class Study:
                 trials, or has an algorithm of its own.
             Disconnected: the connection was lost; the trial may be there.
         """
-        text = "" if params is None else write_document(params)
+        text = "" if params is None else json_of("params", params)
         number, values = self._call(
             "ask for a trial of", lambda x: x.ask(params=text),
             lambda x: (int(x.trial), params_of(x.params)), repeatable=False)

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._document import write_document
 from ._packing import pack, with_code
+from .errors import InvalidArgument
+from .space import plain
 from .study_file import StudyFile
 
 # What `Client.submit` and `Client.preview` take for a study.
 StudySource = str | os.PathLike[str] | Mapping[str, Any] | StudyFile
+
+
+def json_of(what: str, x: Mapping[str, Any], indent: int | None = None) -> str:
+    """Writes a map as JSON, which is YAML as well, and means the same.
+
+    Raises:
+        InvalidArgument: there is something in it that no study file has, or a
+            number is not finite.
+    """
+    try:
+        return json.dumps(plain(x), indent=indent, allow_nan=False,
+                          ensure_ascii=False)
+    except (InvalidArgument, ValueError) as why:
+        raise InvalidArgument(f"{what} cannot be written as JSON: {why}") \
+            from None
 
 
 def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
@@ -24,7 +41,7 @@ def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
         study = study.to_map()
     if isinstance(study, Mapping):
         own = study.get("study")
-        text = with_code(write_document(study), code)
+        text = with_code(json_of("the study", study, indent=1), code)
         name = name or (own if isinstance(own, str) else "study")
     elif isinstance(study, str) and "\n" in study:
         text = study

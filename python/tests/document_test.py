@@ -17,6 +17,7 @@ import hippo_hpo as hippo
 from hippo_hpo import StudyFile, choice
 from hippo_hpo._document import read_document, write_document
 from hippo_hpo.space import plain
+from hippo_hpo.study_text import json_of
 
 READER = os.environ.get("HIPPO_READER", "")
 SEEDS = int(os.environ.get("HIPPO_SEEDS", "1"))
@@ -245,6 +246,23 @@ algorithm: grid
         for x, there in zip(found, by_the_service(
                 [write_document(x) for x in found])):
             self.assertEqual(typed(x), there, write_document(x))
+
+    @unittest.skipUnless(READER, "HIPPO_READER names no program")
+    def test_the_service_reads_json_alike(self):
+        """As maps and parameters of trials go to it."""
+        found = []
+        for seed in range(1000 * SEEDS):
+            x = document(random.Random(seed))
+            try:
+                text = json_of("it", x)
+            except hippo.InvalidArgument:
+                continue  # a number is not finite
+            if x and "\0" not in text and not re.search(r"\w{900}", text):
+                found.append((x, text))
+        self.assertGreater(len(found), 300 * SEEDS)
+        for (x, text), there in zip(found, by_the_service(
+                [text for _, text in found])):
+            self.assertEqual(typed(x), there, text)
 
     @unittest.skipUnless(READER, "HIPPO_READER names no program")
     def test_the_service_reads_texts_alike(self):

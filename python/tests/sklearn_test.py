@@ -70,7 +70,8 @@ class Training(unittest.TestCase):
         coded = _Coded(space)
         task = {"estimator": estimator, "x": X, "y": Y, "splits": list(
             StratifiedKFold(3).split(X, Y)), "scorers": search._scorers()[0],
-            "decoded": coded.decoded, "words": coded.words, **how}
+            "decoded": coded.decoded, "words": coded.words,
+            "whole": coded.whole, **how}
         path = os.path.join(self.folder, "data")
         with open(path, "wb") as file:
             _Pickler(file).dump(task)
