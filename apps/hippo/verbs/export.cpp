@@ -110,18 +110,19 @@ expected<std::vector<trial_record>> read_trials(const std::string& text) {
   return result;
 }
 
-/// Takes a folder for a study, so that no trials of another get among its own.
+/// Takes a folder for a study, so that no trials of another get among its own:
+/// beside what is of the first one stands whose it is.
 /// @returns `errc::invalid_argument` if it is another's, or `errc::io_failed`
 std::optional<error> claim(const std::filesystem::path& folder,
                            const std::string& uid) {
-  const auto path = folder / "hippo-study";
+  const auto path = folder / "trial-00000" / "hippo-study";
   std::string known;
   if (std::ifstream in{path}; in >> known && known != uid)
     return error{errc::invalid_argument,
                  folder.string()
                    + " has the trials of another study: give another folder"};
   std::error_code reason;
-  std::filesystem::create_directories(folder, reason);
+  std::filesystem::create_directories(path.parent_path(), reason);
   std::ofstream out{path};
   out << uid << '\n';
   if (!out.flush())
@@ -141,9 +142,10 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
   const auto known = study.describe();
   if (!known)
     return refuse(known.failure());
-  if (auto why = claim(x.tensorboard, known->summary.uid))
-    return fail(*why, why->code == errc::invalid_argument ? exit_bad_input
-                                                          : exit_failed);
+  if (!trials->empty())
+    if (auto why = claim(x.tensorboard, known->summary.uid))
+      return fail(*why, why->code == errc::invalid_argument ? exit_bad_input
+                                                            : exit_failed);
   const auto now = std::chrono::duration<double>(
     std::chrono::system_clock::now().time_since_epoch());
   for (const auto& trial : *trials) {
