@@ -1,6 +1,8 @@
 #include "service.hpp"
 
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "journal.hpp"
@@ -125,12 +127,18 @@ expected<run_record> service::record(double wall_seconds) {
     merger_of.emplace(x.workload_key, mergers.size());
     mergers.push_back(std::move(*overview));
   }
+  std::unique_ptr<state_reader> stored;
+  if (options_.store)
+    if (auto opened = state_reader::open(options_.store->path()))
+      stored = std::move(*opened);
   std::vector<reported_study> studies;
   for (const auto& x : known.studies) {
     auto record
       = ask<study_record>(x.handle, overview_atom::value);
     if (!record)
       return record.failure();
+    if (auto uid = stored ? stored->load_uid(x.id) : expected<std::string>{""})
+      record->uid = std::move(*uid);
     studies.push_back(
       {std::move(*record), merger_of.at(x.workload_key), x.no});
   }

@@ -219,6 +219,9 @@ struct StudyInfo {
   }
   needed @28 :Text;  # what would bring it to its end by then, an estimate, as
                      # "3 more a100"; empty: nothing is needed, or would do
+  uid @29 :Text;  # what stands for it outside: a random number, made once, which
+                  # copies of the state keep; empty: only an older program has
+                  # written the state
   front @23 :Text;  # JSON: what a study wants and has found that wants more than
                     # one best value (docs/http.md); else empty. `best` is of
                     # studies of one metric

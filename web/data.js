@@ -70,6 +70,10 @@ export function column(x) {
     : Number(v.toPrecision(7)));
 }
 
+/** Whether a trial can be the best, and has a rank: what one measured before
+ * it failed is no result of it. */
+export const hasResult = state => state !== "FAILED";
+
 function addTo(curves, trial, step, value) {
   let curve = curves.get(trial);
   if (!curve) curves.set(trial, curve = {step: [], value: []});
@@ -117,6 +121,11 @@ export class History {
     return changed;
   }
 
+  /** Whether what a trial measured is a result of it. */
+  counts(no) {
+    return hasResult(this.rows[this.place.get(no)]?.state);
+  }
+
   /** The same trials by a metric beside the objective, of which it reads what
    * was measured. @returns what panels look at of a History */
   async by(ask, name, maximize) {
@@ -129,9 +138,10 @@ export class History {
     });
     await to.reading;
     return {varying: this.varying, curves: to.curves,
+      counts: no => this.counts(no),
       results: {...this.results, value: to.value},
       rows: this.rows.map(x => ({...x, value: null, step: null,
-        ...to.best.get(x.trial)}))};
+        ...hasResult(x.state) ? to.best.get(x.trial) : {}}))};
   }
 
   async #readOther(ask, name, maximize, to) {

@@ -37,7 +37,7 @@ export function bestPanel() {
       at = over.value === "seconds" ? seconds[i]
         : over.value === "trials" ? reached.size
           : over.value === "steps" ? trained : trained * study.step_seconds;
-      const v = value[i] ?? null;
+      const v = history.counts(trial[i]) ? value[i] ?? null : null;
       if (v === null || (found !== null && (maximize ? v <= found
         : v >= found))) continue;
       found = v;
@@ -127,7 +127,8 @@ export function curvesPanel(go) {
     const drawn = seen.filter(x => history.curves.has(x.trial)
       && (at === null || place(x) >= 0));
     const valueOf = at === null ? x => x.value
-      : x => history.curves.get(x.trial).value[place(x)];
+      : x => history.counts(x.trial)
+        ? history.curves.get(x.trial).value[place(x)] : NaN;
     const rank = at === null ? last.rank : ranks(drawn.map(valueOf),
       study.direction === "maximize");
     const good = x => rank(valueOf(x)) || 0;

@@ -112,7 +112,11 @@ expected<study_view> archive::view_of(stored_study study) {
   const auto trained = store_->load_trained(known->workload_key);
   if (!trained)
     return trained.failure();
+  auto uid = store_->load_uid(study.id);
+  if (!uid)
+    return uid.failure();
   study_view result;
+  result.uid = std::move(*uid);
   result.study = std::move(study);
   result.algorithm = known->algorithm;
   result.workload_key = known->workload_key;
@@ -331,6 +335,7 @@ expected<study_record> archive::record(study_id id) {
   if (!view)
     return view.failure();
   study_record result;
+  result.uid = view->uid;
   result.name = view->study.name;
   const auto about = facts_of(view->study);
   if (!about)

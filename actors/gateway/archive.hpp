@@ -25,6 +25,7 @@ namespace hippo {
 /// A study as clients see it, by what is stored.
 struct study_view {
   stored_study study; ///< the text may be left out
+  std::string uid;    ///< as `state_reader::load_uid` has it
   std::string algorithm;
   std::string workload_key;
   state_reader::trial_counts counts;

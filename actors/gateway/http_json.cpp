@@ -47,6 +47,7 @@ http_json shown(const live_study_view& x) {
   const bool up = study.direction == direction::maximize;
   http_json result{
     {"id", number_of(study.id)},
+    {"uid", text_or_null(x.stored.uid)},
     {"name", study.name},
     {"state", to_string(study.state)},
     {"reason", text_or_null(study.reason)},

@@ -27,6 +27,7 @@ void fill(schema::TrialInfo::Builder to, const stored_trial& trial) {
 void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   const auto& study = x.stored.study;
   to.setId(number_of(study.id));
+  to.setUid(to_text(x.stored.uid));
   to.setName(to_text(study.name));
   to.setState(to_string(study.state));
   to.setReason(to_text(study.reason));

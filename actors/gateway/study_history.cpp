@@ -10,6 +10,7 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/schedule_curves.hpp"
+#include "hippo/core/trial_result.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/tree/stage_label.hpp"
@@ -291,6 +292,13 @@ void study_history::put(std::size_t row, const stored_trial& x) {
   known = x;
 }
 
+const stored_trial* study_history::find(trial_no no) const {
+  const auto i = std::lower_bound(
+    trials_.begin(), trials_.end(), no,
+    [](const trial_row& x, trial_no y) { return x.trial.trial < y; });
+  return i != trials_.end() && i->trial.trial == no ? &i->trial : nullptr;
+}
+
 std::string study_history::table(std::uint64_t since) const {
   // Another history's version is of no use here.
   const bool is_whole = since < first_ || since > version_;
@@ -399,15 +407,18 @@ std::string study_history::tree() const {
   struct passage {
     step_t end = 0;
     std::uint64_t trials = 0;
+    bool counts = false; ///< whether a trial that did not fail is one of them
   };
   std::map<node_id, passage> passed;
-  for (const auto& [trial, where] : places_) {
+  for (const auto& [no, where] : places_) {
+    const auto* trial = find(no);
     auto end = where.step;
     for (auto i = stages_.find(where.node); i != stages_.end();
          i = stages_.find(i->second.parent)) {
       auto& known = passed[i->first];
       known.end = std::max(known.end, end);
       ++known.trials;
+      known.counts |= trial == nullptr || has_result(trial->state);
       end = i->second.begin;
     }
   }
@@ -432,7 +443,8 @@ std::string study_history::tree() const {
   const auto start = values_.empty() ? 0 : values_.front().time;
   for (const auto& x : rows) {
     const auto& last = stage_of(x).last;
-    value.push_back(last.event == 0 ? std::nan("") : last.value);
+    value.push_back(last.event == 0 || !x.second.counts ? std::nan("")
+                                                        : last.value);
     seconds.push_back(last.event == 0 ? std::nan("")
                                       : std::round(last.time - start));
   }
@@ -478,17 +490,15 @@ expected<std::string> study_history::front(state_reader& store) const {
   const auto shown = [&](const stored_trial& x) -> std::optional<step_t> {
     if (x.best)
       return x.best->step;
+    if (!has_result(x.state))
+      return std::nullopt;
     const auto last = places_.find(x.trial);
     return *told && last != places_.end() ? std::optional{last->second.step}
                                           : std::nullopt;
   };
   std::vector<state> states;
   for (const auto& x : values_) {
-    const auto i = std::lower_bound(
-      trials_.begin(), trials_.end(), x.trial,
-      [](const trial_row& y, trial_no no) { return y.trial.trial < no; });
-    if (i != trials_.end() && i->trial.trial == x.trial
-        && shown(i->trial) == x.step)
+    if (const auto* trial = find(x.trial); trial && shown(*trial) == x.step)
       states.push_back({x.node, x.step, x.trial});
   }
   std::sort(states.begin(), states.end());

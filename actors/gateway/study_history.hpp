@@ -55,6 +55,9 @@ private:
     node_id node{};
     step_t step = 0;
   };
+  /// Returns a trial, or null if it is not known.
+  [[nodiscard]] const stored_trial* find(trial_no no) const;
+
   struct stage {
     node_id parent{};
     step_t begin = 0;

@@ -4,12 +4,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "gateway/limits.hpp"
+#include "hippo/core/trial_result.hpp"
 #include "hippo/importance/importance.hpp"
 
 namespace hippo {
@@ -65,11 +67,21 @@ for_each_value(state_reader& store, const stored_study& study,
 
 expected<std::string> importance_text(state_reader& store,
                                       const stored_study& study, step_t step) {
+  std::set<trial_no> failed;
+  if (const auto why
+      = for_each_trial(store, study.id, [&](const stored_trial& x) {
+          if (!has_result(x.state))
+            failed.insert(x.trial);
+        }))
+    return *why;
+  const auto counts = [&](const stored_value& x) {
+    return std::isfinite(x.value) && !failed.contains(x.trial);
+  };
   std::map<step_t, std::size_t> measured;
   if (step == 0) {
     const auto why
       = for_each_value(store, study, [&](const stored_value& x) {
-          if (std::isfinite(x.value))
+          if (counts(x))
             ++measured[x.step];
           return true;
         });
@@ -80,7 +92,7 @@ expected<std::string> importance_text(state_reader& store,
   std::map<std::uint64_t, double> values; // by trial
   if (const auto why
       = for_each_value(store, study, [&](const stored_value& x) {
-          if (x.step == step && std::isfinite(x.value))
+          if (x.step == step && counts(x))
             values.emplace(x.trial, x.value);
           return values.size() < exported_results_max;
         }))

@@ -103,7 +103,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"algorithm", cell_look::text, false},
                     {"workload", cell_look::text, false},
                     {"weight", cell_look::number, false},
-                    {"reason", cell_look::text, false}};
+                    {"reason", cell_look::text, false},
+                    {"uid", cell_look::text, false}};
   for (const auto& x : studies) {
     json value;
     json trial;
@@ -146,7 +147,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                            number_or_null(x.deadline_left), names,
                            directions, text_or_null(constraints), trial, step,
                            params, x.algorithm, x.workload, x.weight,
-                           text_or_null(x.reason)});
+                           text_or_null(x.reason), text_or_null(x.uid)});
   }
   return result;
 }

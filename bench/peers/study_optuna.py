@@ -8,10 +8,10 @@ import tempfile
 import time
 
 import optuna
-import yaml
 
 import fashion
 import storages
+import studies
 import training
 from space import Space
 
@@ -45,8 +45,7 @@ def work(given):
 
 
 def space_of(study):
-    with open(study["file"]) as file:
-        space = yaml.safe_load(file)["space"]
+    space = studies.space_of(study["file"])
     return Space({name: space[name] for name in study["configurations"][0]})
 
 

@@ -6,9 +6,8 @@ import csv
 import json
 import math
 
-import yaml
-
 from space import Space
+from studies import space_of
 
 # An epoch of virtual time, in seconds, as the profiles of bench/data have it.
 EPOCH = 60
@@ -49,8 +48,7 @@ class Table:
                 DIVERGED if math.isnan(float(y)) else float(y)
                 for y in row[count:]]
             for x, row in zip(values, rows)}
-        with open(study) as file:
-            space = yaml.safe_load(file)["space"]
+        space = space_of(study)
         self.space = Space({x: space[x] for x in self.columns}, points)
         last = [x[-1] for x in self._measured.values()]
         self.low, self.high = min(last), max(last)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-Scalar = bool | int | float | str
+Scalar = bool | int | float | str | None
 
 # Longer lists are one word.
 ITEMS_MAX = 8
@@ -50,13 +50,25 @@ class Domain:
         self.whole = self.whole and whole
 
     def add_choice(self, x: Scalar) -> None:
-        if x not in self.choices:
+        if not any(type(x) is type(y) and x == y for y in self.choices):
             self.choices.append(x)
+
+    @property
+    def shown_choices(self) -> list[Scalar]:
+        """`choices`; as JSON where some are equal but to their types, as 1,
+        1.0 and True are, since others could not tell them apart."""
+        return [self.shown(x) for x in self.choices]
+
+    def shown(self, x: Scalar) -> Scalar:
+        """Returns a value that was taken as `shown_choices` has it."""
+        return x if len(set(self.choices)) == len(self.choices) \
+            else json.dumps(x)
 
     def take(self, x: Scalar) -> None:
         """Makes room for a value that a trial has."""
-        if self.choices or isinstance(x, (str, bool)):
-            self.add_choice(x)
+        if self.choices or x is None or isinstance(x, (str, bool)):
+            if x not in self.choices:
+                self.add_choice(x)
         elif self.low is None or self.high is None \
                 or not self.low <= x <= self.high:
             self.add_range(x, x, self.log and x > 0, isinstance(x, int))
@@ -114,7 +126,8 @@ class Flattener:
             for name, value in flat.items():
                 self.domains.setdefault(name, Domain()).take(value)
             result.append(flat)
-        return result
+        return [{name: self.domains[name].shown(value)
+                 for name, value in flat.items()} for flat in result]
 
     def _flatten(self, name: str, x: Any, to: dict[str, Scalar]) -> None:
         if not isinstance(x, (Mapping, list)):
@@ -122,7 +135,7 @@ class Flattener:
                 self._flatten(name, {"constant": x}, to)
             elif isinstance(x, float) and not math.isfinite(x):
                 to[name] = str(x)
-            elif x is not None:
+            else:
                 to[name] = x
             return
         if _is_schedule(x):
@@ -195,7 +208,7 @@ class Flattener:
                 self._domain(f"{name}.length").add_choice(len(x))
             for part, value in _parts(name, x):
                 self._walk(part, value)
-        elif x is not None:
+        else:
             self._domain(name).add_choice(x)
 
     def _domain(self, name: str) -> Domain:

@@ -9,8 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
+from ._document import read_document
 from ._versions import versions
 from .errors import InvalidStudy
 
@@ -30,6 +29,15 @@ def study_of(text: str) -> str:
     return study + "\n" if divider else text
 
 
+def code_of(text: str) -> str:
+    """Returns the code that came with a study's text; empty if none did."""
+    return text.partition(DIVIDER)[2]
+
+
+def with_code(text: str, code: str) -> str:
+    return text.rstrip("\n") + DIVIDER + code if code else text
+
+
 def pack(text: str, name: str, folder: str) -> str:
     """Adds the files that a study's `workload` names, and the versions of what
     its interpreter has. Text that needs none stays as it is; so does what is no
@@ -43,10 +51,9 @@ def pack(text: str, name: str, folder: str) -> str:
         InvalidStudy: the interpreter is of no use, or there is too much.
     """
     try:
-        study = yaml.safe_load(text)
-    except yaml.YAMLError:
+        workload = read_document(text).get("workload")
+    except InvalidStudy:
         return text
-    workload = study.get("workload") if isinstance(study, Mapping) else None
     if not isinstance(workload, Mapping) or DIVIDER in text:
         return text
     if not {"python", "command", "files"} & workload.keys():
@@ -57,8 +64,8 @@ def pack(text: str, name: str, folder: str) -> str:
         "versions": {}}
     if "python" in workload:
         _add_interpreter(code, workload, name, folder)
-    packed = text.rstrip("\n") + DIVIDER + json.dumps(
-        code, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    packed = with_code(text, json.dumps(
+        code, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
     if len(packed.encode()) > BYTES_MAX:
         raise InvalidStudy(
             f"{name}: workload: the study and its files have more than "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._columns import column
 from .errors import InvalidArgument
+from .records import has_result
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -37,9 +38,15 @@ def _values(answers: dict[str, Any]) -> list[tuple[int, int, float, float]]:
 
 def _history(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
     better = max if study["direction"] == "maximize" else min
+    table = answers["table"]
+    counts = {trial for trial, state
+              in zip(table["trial"], column(table["state"]))
+              if has_result(state)}
     x: list[float] = []
     y: list[float] = []
-    for _, _, value, seconds in _values(answers):
+    for trial, _, value, seconds in _values(answers):
+        if trial not in counts:
+            continue
         if not y or better(value, y[-1]) != y[-1]:
             x.append(seconds)
             y.append(value)

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from ._flat import Flattener
 from .errors import InvalidArgument
+from .records import has_result
 
 if TYPE_CHECKING:
     from .study import Study
@@ -44,12 +43,12 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
     trials = study.trials
     # Of several metrics, those of the front before all others.
     front = {x.trial for x in info.front.points} if info.front else set()
-    ranked = sorted((x for x in trials if x.state in _STATUS),
+    ranked = sorted((x for x in trials if x.state in _STATUS
+                     and (best is None or has_result(x.state))),
                     key=lambda x: (x.number not in front, x.value is None,
                                    sign * (x.value or 0), x.number))[:best]
-    flat = dict(zip((x.number for x in ranked), Flattener(
-        yaml.safe_load(study.text).get("space") or {}).add(
-            x.params for x in ranked)))
+    flat = dict(zip((x.number for x in ranked), Flattener(study._space()).add(
+        x.params for x in ranked)))
     measured: dict[int, list[Metric]] = {x.number: [] for x in ranked}
     for event in study.events():
         if event.metrics is not None and event.trial in measured:
@@ -66,7 +65,7 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
     experiment = client.get_experiment_by_name(info.name)
     where = (client.create_experiment(info.name) if experiment is None
              else experiment.experiment_id)
-    mine = f"{study.id}@{study._client.address}"
+    mine = study.uid
     known = _known(client, where, mine)
     written = 0
     for x in ranked:
@@ -86,7 +85,7 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
                                "yes" if x.number in front else "no"))
         if x.failure:
             tags.append(RunTag("hippo.failure", x.failure[:TAG_MAX]))
-        if x.value is not None and x.step is not None and metrics:
+        if has_result(x.state) and x.value is not None and metrics:
             tags.append(RunTag("hippo.best", f"{x.value!r} at step {x.step}"))
         client.log_batch(run, tags=tags)
         for i in range(0, len(params), PARAMS_PER_BATCH):

@@ -4,15 +4,12 @@ reads one. Needs Optuna: ``pip install 'hippo-hpo[optuna]'``.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import time
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from ._flat import Domain, Flattener
 from .errors import InvalidArgument
@@ -44,8 +41,9 @@ def mirror(study: Study, file: str | os.PathLike[str],
         How many trials the file has of it.
 
     Raises:
-        InvalidArgument: the file has another study of this name, or Optuna is
-            not installed.
+        InvalidArgument: the file has another study of this name, of this or
+            of another service, the study has no `uid`, or Optuna is not
+            installed.
         OSError: the file cannot be written.
     """
     journal = _Journal(study, file)
@@ -79,7 +77,7 @@ class _Journal:
         # was measured, by trial and step.
         self._measured: dict[int, dict[int, dict[str, float]]] = {}
         self._storage: Any = None
-        self._flat = Flattener(yaml.safe_load(study.text).get("space") or {})
+        self._flat = Flattener(study._space())
         self._event = 0
         self._version = 0
         # By number of ours: Optuna's trial, while it has not ended there.
@@ -117,8 +115,7 @@ class _Journal:
             directions: list[Any] = list(self._goals.values())
             to = self._optuna.create_study(
                 study_name=name, storage=storage, directions=directions)
-        digest = hashlib.sha256(self._study.text.encode()).hexdigest()
-        mine = {"study": self._study.id, "digest": digest[:16]}
+        mine = {"uid": self._study.uid}
         known = to.user_attrs.get("hippo")
         if known is None and not to.get_trials(deepcopy=False):
             to.set_user_attr("hippo", mine)
@@ -127,8 +124,10 @@ class _Journal:
                 to.set_metric_names(list(self._goals))
         elif known != mine:
             raise InvalidArgument(
-                f"{file} has another study that is called {name}: give a new "
-                "file")
+                f"{file} has another study that is called {name}"
+                + (", or the same one as an earlier version wrote it"
+                   if known and "uid" not in known else "")
+                + ": give a new file")
         return to
 
     def _take_up(self) -> None:
@@ -298,7 +297,7 @@ class _Journal:
     def _distribution(self, x: Domain) -> Any:
         to = self._optuna.distributions
         if not x.is_range:
-            return to.CategoricalDistribution(x.choices)
+            return to.CategoricalDistribution(x.shown_choices)
         assert x.low is not None and x.high is not None
         if x.whole:
             return to.IntDistribution(int(x.low), int(x.high), log=x.log)

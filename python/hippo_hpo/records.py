@@ -17,7 +17,8 @@ class TrialInfo:
         state: ``PENDING``, ``RUNNING``, ``PAUSED``, ``COMPLETE``, ``PRUNED``,
             ``FAILED`` or ``CANCELLED``.
         params: a value, or the form of a sequence, for each hyper-parameter.
-        value: its best objective value so far; None before the first.
+        value: its best objective value so far; None before the first, and if
+            it has failed: what it measured before is among the events.
         step: at which it was measured; None before the first.
         asked_steps: how far it is to be trained.
         steps: how far it has been trained.
@@ -116,6 +117,9 @@ class StudyInfo:
             None if it has none, or has ended.
         needed: what would bring it to its end by then, an estimate such as
             ``"3 more a100"``; empty if nothing is needed, or would do.
+        uid: what stands for it outside of its service: a random number, made
+            once, which copies of the state keep. Empty: only an older program
+            has written the state.
     """
 
     id: int
@@ -141,6 +145,7 @@ class StudyInfo:
     cost_max: float | None = None
     deadline_left: float | None = None
     needed: str = ""
+    uid: str = ""
 
     @property
     def ended(self) -> bool:
@@ -260,6 +265,12 @@ class ServiceInfo:
     state: str
 
 
+def has_result(state: str) -> bool:
+    """Whether a trial of this state can be the best, and has a rank: what one
+    measured before it failed is no result of it."""
+    return state != "FAILED"
+
+
 # Readers of messages are used inside these functions only, so that none
 # outlives its message.
 
@@ -328,7 +339,7 @@ def study_info_of(message: Any) -> StudyInfo:
         cost_max=message.costMax or None,
         deadline_left=(message.deadline.seconds
                        if message.deadline.which() == "seconds" else None),
-        needed=message.needed)
+        needed=message.needed, uid=message.uid)
 
 
 def event_of(message: Any) -> Event:

@@ -19,9 +19,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import math
+import numbers
 import os
 import pickle
 import random
+import re
 import sys
 import time
 import types
@@ -42,10 +45,31 @@ from ._source import source_of
 from .client import Client
 from .errors import InvalidArgument
 from .optimizing import Code, optimize, packages_of, service_of
+from .records import has_result
 from .space import Form, Option, from_plain
 from .workload import HyperParameters, Value, Workload
 
 __all__ = ["SearchCV"]
+
+
+def canonical(x: float) -> float:
+    """Returns the number that stands for `x` in a study, of 12 digits."""
+    return float(f"{x:.11e}") + 0.0 if math.isfinite(x) else x
+
+
+def given(task: Mapping[str, Any], name: str, value: Any) -> Any:
+    """Returns what the estimator is given for a value of a study.
+
+    Args:
+        task: or whatever else has `decoded` and `whole` of a `_Coded`.
+    """
+    if isinstance(value, str):
+        return task["decoded"].get((name, value), value)
+    number = canonical(float(value))
+    if (name, number) in task["decoded"]:
+        return task["decoded"][name, number]
+    return int(number) if name in task["whole"] and number.is_integer() \
+        else number
 
 
 def advance(task: Mapping[str, Any], model: Any, step: int,
@@ -107,7 +131,7 @@ class SearchWorkload(Workload):
         for fold, model in enumerate(self._models):
             x, y = self._split(fold, 0)
             for step in range(start, stop):
-                values = {name: task["decoded"].get((name, value), value)
+                values = {name: given(task, name, value)
                           for name, value in hp.at(step).items()}
                 advance(task, model, step, values, x, y, (self._seed, fold))
         if start < stop:
@@ -136,7 +160,7 @@ class SearchWorkload(Workload):
                 words = self._task["words"][name]
                 found[f"word_{name}"] = float(words.index(value))
             else:
-                found[f"param_{name}"] = value
+                found[f"param_{name}"] = float(value)
         return found
 
     def state_dict(self) -> Any:
@@ -235,7 +259,7 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
         task = {"estimator": sklearn.base.clone(self.estimator), "x": X,
                 "y": y, "splits": splits, "scorers": scorers,
                 "decoded": coded.decoded, "words": coded.words,
-                **self._how(y, is_classifier)}
+                "whole": coded.whole, **self._how(y, is_classifier)}
         if client is None:
             service_of(self.state, self.trainers)  # makes the folder its own
         study = optimize(
@@ -339,13 +363,15 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
         steps = []
         for trial in trials:
             results = [x for x in trial["results"]
-                       if x["metrics"].get(at) is not None]
+                       if has_result(trial["state"])
+                       and x["metrics"].get(at) is not None]
             best = max(results, default=None, key=lambda x: x["metrics"][at])
             rows.append(best["metrics"] if best else {})
             steps.append(best["step"] if best else 0)
             self._histories.append([coded.values(x["metrics"])
                                     for x in results])
-        failed = [x["failure"] for x in trials if x["failure"]]
+        failed = [x["failure"] or "it is not known why" for x in trials
+                  if not has_result(x["state"])]
         if not any(rows):
             why = failed[0] if failed else "nothing was measured"
             raise (TypeError if ": TypeError: " in why.split("\n")[0]
@@ -412,18 +438,24 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
 class _Coded:
     """A space as a study file can have it, and the way back.
 
-    A study file knows numbers and words. Whole numbers stay whole, and what is
-    neither becomes a word.
+    A study file knows numbers, of 12 digits, and words. A number is one where
+    no other option of the same hyper-parameter is the same number, as 1, 1.0
+    and True are; what is not, is told as a word.
 
     Attributes:
         space: of the study file.
         decoded: what the estimator is given, by name and value of the study.
         words: all words of a hyper-parameter, by name.
+        whole: the names of those that have a range of whole numbers.
     """
 
     def __init__(self, space: Mapping[str, Any]) -> None:
         self.decoded: dict[tuple[str, Value], Any] = {}
         self.words: dict[str, list[str]] = {}
+        self.whole: set[str] = set()
+        self._drawn: set[str] = set()  # those that have another range
+        for name, x in space.items():
+            self._find_ranges(name, x)
         self.space = {name: self._space(name, x) for name, x in space.items()}
 
     def values(self, metrics: Mapping[str, float]) -> dict[str, Any]:
@@ -432,28 +464,45 @@ class _Coded:
         found: dict[str, Any] = {}
         for key, x in metrics.items():
             kind, _, name = key.partition("_")
-            if kind not in ("param", "word"):
-                continue
-            value: Value = self.words[name][int(x)] if kind == "word" else x
-            found[name] = self.decoded.get((name, value), value)
+            if kind in ("param", "word"):
+                found[name] = self._given(
+                    name, self.words[name][int(x)] if kind == "word" else x)
         return found
 
     def form(self, name: str, x: Any) -> Any:
         """Returns what `params` of a trial stands for."""
         if isinstance(x, (int, float, str)):
-            value = x if isinstance(x, str) else float(x)
-            return self.decoded.get((name, value), x)
-        return from_plain(x)
+            return self._given(name, x)
+        return self._decode(name, from_plain(x))
+
+    def _given(self, name: str, x: Value) -> Any:
+        return given({"decoded": self.decoded, "whole": self.whole}, name, x)
+
+    def _decode(self, name: str, x: Any) -> Any:
+        """A sequence with the options that stand in it as they were given."""
+        if isinstance(x, Form) and x.name == "piecewise":
+            return Form(x.name, [[at, self.form(name, y)] for at, y in x.body])
+        if isinstance(x, Form) and x.name == "constant":
+            return Form(x.name, self.form(name, x.body))
+        return x
+
+    def _find_ranges(self, name: str, x: Any) -> None:
+        if isinstance(x, Option):
+            for key, y in x.brings.items():
+                self._find_ranges(key, y)
+        elif isinstance(x, Form) and x.name == "choice":
+            for y in x.body:
+                self._find_ranges(name, y)
+        elif isinstance(x, Form):
+            if x.name.endswith("int_uniform"):
+                self.whole.add(name)
+            elif x.name.endswith(("uniform", "normal")):
+                self._drawn.add(name)
 
     def _space(self, name: str, x: Any) -> Any:
         if isinstance(x, (list, tuple, numpy.ndarray)):
             x = Form("choice", list(x))
         if isinstance(x, Form):
-            if x.name == "int_uniform":
-                low, high = (int(y) for y in x.body)
-                if high - low <= 1 << 16:
-                    self.decoded.update({(name, float(y)): y
-                                         for y in range(low, high + 1)})
             if x.name == "choice":
                 return Form("choice", [self._space(name, y)
                                        if isinstance(y, (Form, Option))
@@ -473,23 +522,48 @@ class _Coded:
         return self._leaf(name, x)
 
     def _leaf(self, name: str, x: Any) -> Any:
-        if isinstance(x, numpy.generic):
-            x = x.item()
-        if isinstance(x, (int, float)) and not isinstance(x, bool):
-            if isinstance(x, int):
-                self.decoded[(name, float(x))] = x
-            return x
+        number = self._number(name, x)
+        if number is not None \
+                and _is_same(self.decoded.setdefault((name, number), x), x):
+            return int(number) if isinstance(x, numbers.Integral) else number
+        # Without addresses, which differ from process to process.
+        word = x if isinstance(x, str) \
+            else re.sub(r" at 0x[0-9a-f]+", "", repr(x))
+        if not word or not word.isprintable() or len(word) > WORD_MAX:
+            word = repr(word)[:WORD_MAX]
+        while not _is_same(self.decoded.setdefault((name, word), x), x):
+            word += "'"
         words = self.words.setdefault(name, [])
-        if isinstance(x, str):
-            word = x
-        else:
-            word = repr(x).split("\n")[0]
-            while word in words:
-                word += "'"
-            self.decoded[(name, word)] = x
         if word not in words:
             words.append(word)
         return word
+
+    def _number(self, name: str, x: Any) -> float | None:
+        """The number that stands for an option; None: a word does."""
+        if not isinstance(x, numbers.Real) or isinstance(x, bool):
+            return None
+        try:
+            number = canonical(float(x))
+        except (OverflowError, ValueError):
+            return None
+        is_whole = isinstance(x, numbers.Integral)
+        if not math.isfinite(number) \
+                or (is_whole and not number.is_integer()) \
+                or (name in self.whole and not is_whole) \
+                or (name in self._drawn and is_whole):
+            return None
+        return number
+
+
+# How long a word is that stands for an option, unless others are alike.
+WORD_MAX = 80
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two options are one to an estimator: 1 and True are not."""
+    return x is y or (
+        type(x) is type(y) and repr(x) == repr(y)
+        and isinstance(x, (str, numbers.Number, numpy.generic)))
 
 
 # Its methods can be overridden; those of the fast one cannot.

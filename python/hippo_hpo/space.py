@@ -15,8 +15,14 @@ each sequence means, step by step, is in docs/sequences.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import decimal
+import enum
+import numbers
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from .errors import InvalidArgument
 
 __all__ = ["Form", "Option", "choice", "constant", "cosine", "cosine_restarts",
            "cyclic", "exponential", "from_plain", "int_uniform", "linear",
@@ -32,8 +38,8 @@ class Form:
 
         >>> warmup(2, 0.01, 0.1, then=cosine(10))
         warmup(steps=2, from_=0.01, to=0.1, then=cosine(horizon=10))
-        >>> cosine(10) == cosine(horizon=10)
-        True
+        >>> cosine(10) == cosine(horizon=10), choice(1) == choice(1.0)
+        (True, False)
 
     Attributes:
         name: its key in a study file.
@@ -48,10 +54,10 @@ class Form:
         self.more = dict(more or {})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and plain(self) == plain(other)
+        return isinstance(other, Form) and _alike(self, other)
 
     def __hash__(self) -> int:
-        return hash(repr(plain(self)))
+        return hash(self.name)
 
     def __repr__(self) -> str:
         if isinstance(self.body, dict):
@@ -73,10 +79,10 @@ class Option:
         self.brings = dict(brings)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Option) and plain(self) == plain(other)
+        return isinstance(other, Option) and _alike(self, other)
 
     def __hash__(self) -> int:
-        return hash(repr(plain(self)))
+        return hash(tuple(self.brings))
 
     def __repr__(self) -> str:
         parts = [repr(self.value)]
@@ -98,24 +104,120 @@ def _form(kind: str, /, **parameters: Any) -> Form:
                        if x is not None})
 
 
-def plain(x: Any) -> Any:
+# How deep values may be nested, as the service has it.
+_DEPTH_MAX = 64
+
+
+def plain(x: Any, path: str = "") -> Any:
     """Returns what a study file has for a value or a space of these objects:
-    maps, lists, numbers and words.
+    maps, lists, numbers, words, truth values and None. NumPy's values and the
+    like become the number, the word or the list that they are, an enumerator
+    of numbers or words its value, a `Decimal` or `Fraction` the nearest float,
+    a path its text.
 
         >>> plain({"lr": choice(0.1, multistep(0.1, [6], 0.5))})["lr"]["choice"]
         [0.1, {'multistep': {'initial': 0.1, 'milestones': [6], 'gamma': 0.5}}]
+
+    Args:
+        path: what messages call it.
+
+    Raises:
+        InvalidArgument: there is something that no study file has.
     """
+    return _plain(x, path, _leaf, 0)
+
+
+def _plain(x: Any, path: str, leaf: Callable[[Any, str], Any], depth: int
+           ) -> Any:
+    def deeper(y: Any, key: str) -> Any:
+        return _plain(y, f"{path}{key}".removeprefix("."), leaf, depth + 1)
+
+    if depth > _DEPTH_MAX:
+        raise InvalidArgument(f"{path[:80]} is nested more than {_DEPTH_MAX} "
+                              "levels deep")
     if isinstance(x, Form):
-        return {x.name: plain(x.body),
-                **{name: plain(y) for name, y in x.more.items()}}
+        return {x.name: deeper(x.body, f".{x.name}"),
+                **{_key(name, path): deeper(y, f".{name}")
+                   for name, y in x.more.items()}}
     if isinstance(x, Option):
-        brings = {"with": plain(x.brings)} if x.brings else {}
-        return {"value": plain(x.value), **brings}
+        brings = {"with": deeper(x.brings, ".with")} if x.brings else {}
+        return {"value": deeper(x.value, ".value"), **brings}
     if isinstance(x, Mapping):
-        return {name: plain(y) for name, y in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [plain(y) for y in x]
-    return x
+        return {_key(name, path): deeper(y, f".{name}")
+                for name, y in x.items()}
+    if isinstance(x, Sequence) and not isinstance(
+            x, (str, bytes, bytearray, memoryview)):
+        return [deeper(y, f"[{i}]") for i, y in enumerate(x)]
+    if type(x) in (float, int, str, bool) or x is None:
+        return leaf(x, path)
+    for name in ("tolist", "item"):  # of numpy, torch and others
+        if callable(get := getattr(x, name, None)) \
+                and not isinstance(x, type):
+            found = get()
+            if type(found) is not type(x):
+                return _plain(found, path, leaf, depth)
+    return leaf(x, path)
+
+
+def _key(x: Any, path: str) -> str:
+    if isinstance(x, str):
+        return str(_leaf(x, path))
+    raise InvalidArgument(f"{path or 'a map'}: the key {x!r} is a "
+                          f"{type(x).__name__}: a key must be a word")
+
+
+def _leaf(x: Any, path: str) -> Any:
+    """A number, a word, a truth value or None of exactly these types."""
+    if isinstance(x, enum.Enum):
+        value = x.value
+        if x != value:
+            raise _refused(x, path, f": give its value, {value!r}")
+        x = value
+    if isinstance(x, os.PathLike):
+        x = os.fspath(x)
+    if x is None or isinstance(x, bool):
+        return x
+    if isinstance(x, int):
+        if not -2**63 <= x < 2**64:
+            raise InvalidArgument(f"{path or 'a value'}: {x} has more than 64 "
+                                  "bits: give a float, or a word")
+        return int(x)
+    if isinstance(x, (numbers.Real, decimal.Decimal)):
+        return float(x)
+    if isinstance(x, str):
+        try:
+            x.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{path or 'a value'}: {x!r} cannot be "
+                                  "written as UTF-8") from None
+        return str.__str__(x)
+    raise _refused(x, path, "")
+
+
+def _refused(x: Any, path: str, more: str) -> InvalidArgument:
+    shown = repr(x)
+    if len(shown) > 80:
+        shown = shown[:77] + "..."
+    return InvalidArgument(
+        f"{path or 'a value'}: {shown} is a {type(x).__name__}, where a "
+        f"number, a word, a truth value, None, a list or a map may be{more}")
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether two are written alike: 1, 1.0 and True are not."""
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, dict) and isinstance(b, dict):
+            return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+        if isinstance(a, list) and isinstance(b, list):
+            return len(a) == len(b) and all(map(same, a, b))
+        return type(a) is type(b) and (a is b or repr(a) == repr(b))
+
+    def any_leaf(a: Any, path: str) -> Any:
+        try:
+            return _leaf(a, path)
+        except InvalidArgument:
+            return a  # what only `SearchCV` takes
+    return same(_plain(x, "", any_leaf, 0), _plain(y, "", any_leaf, 0))
 
 
 def from_plain(x: Any) -> Any:
@@ -128,7 +230,8 @@ def from_plain(x: Any) -> Any:
         return [from_plain(y) for y in x]
     if not isinstance(x, dict):
         return x
-    if "value" in x and x.keys() <= {"value", "with"}:
+    if "value" in x and x.keys() <= {"value", "with"} \
+            and isinstance(x.get("with", {}), dict):
         return Option(from_plain(x["value"]),
                       {k: from_plain(v) for k, v in x.get("with", {}).items()})
     found = x.keys() & _NAMES

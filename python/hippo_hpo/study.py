@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._packing import study_of
+from ._document import read_document
+from ._packing import code_of, study_of
 from .errors import InvalidArgument, Timeout, TrialFailed
 from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
@@ -85,9 +86,17 @@ class Study:
         return self._call("describe", lambda x: x.describe(),
                           lambda x: str(x.text))
 
+    def _space(self) -> dict[str, Any]:
+        """The `space` of the study file, as maps and lists."""
+        return read_document(self.text).get("space") or {}
+
     def file(self) -> StudyFile:
-        """Returns the study file as an object."""
-        return StudyFile.from_yaml(self.text)
+        """Returns the study file as an object, with the code that it brings:
+        `Client.submit` takes it again."""
+        text = self._whole_text()
+        found = StudyFile.from_yaml(study_of(text))
+        found.code = code_of(text)
+        return found
 
     def to_yaml(self) -> str:
         """Returns the study file as `StudyFile` writes it."""
@@ -97,6 +106,22 @@ class Study:
     def name(self) -> str:
         """What the study file calls it."""
         return self.info().name
+
+    @property
+    def uid(self) -> str:
+        """What stands for it outside of its service, as other programs know
+        it: see `StudyInfo`.
+
+        Raises:
+            InvalidArgument: it has none yet.
+        """
+        info = self.info()
+        if not info.uid:
+            raise InvalidArgument(
+                f"study {self.id} ({info.name}) has no uid, by which others "
+                "could know it: only an older program has written its state; "
+                "run a service on it once, which makes one")
+        return info.uid
 
     @property
     def state(self) -> str:
@@ -374,13 +399,15 @@ class Study:
             uri: of MLflow's tracking server, such as
                 ``"http://127.0.0.1:5000"``.
             best: so many trials, those with the best values, of several
-                metrics first those in the front; None: all.
+                metrics first those in the front, none that has failed; None:
+                all.
 
         Returns:
             How many runs were written.
 
         Raises:
-            InvalidArgument: MLflow is not installed, or `best` is below 1.
+            InvalidArgument: MLflow is not installed, `best` is below 1, or the
+                study has no `uid`.
             mlflow.exceptions.MlflowException: the server does not take them.
         """
         return write_runs(self, uri, best)

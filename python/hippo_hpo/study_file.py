@@ -6,8 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
-
+from ._document import read_document, write_document
 from .errors import InvalidStudy
 from .space import from_plain, plain
 
@@ -49,6 +48,8 @@ class StudyFile:
         seed: of what the algorithm draws.
         more: other keys, such as `constraints`, `stop_when`, `weight` and
             `on_error`.
+        code: the files that it brings, as the service keeps them; empty: they
+            are looked for in the working directory when it is submitted.
     """
 
     study: str
@@ -60,56 +61,61 @@ class StudyFile:
     budget: Mapping[str, Any] | None = None
     seed: int = 0
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    code: str = dataclasses.field(default="", repr=False, compare=False)
 
     def to_map(self) -> dict[str, Any]:
-        """Returns the study as maps and lists, as `from_map` takes it."""
+        """Returns the study as maps and lists, as `from_map` takes it.
+
+        Raises:
+            InvalidArgument: there is something that no study file has.
+        """
         result: dict[str, Any] = {
             "study": self.study, "workload": self.workload,
-            "objective": (dict(self.objective)
-                          if isinstance(self.objective, Mapping)
-                          else [dict(x) for x in self.objective]),
-            "steps": {"max": self.steps},
-            "space": plain(self.space), "algorithm": self.algorithm}
+            "objective": self.objective, "steps": {"max": self.steps},
+            "space": self.space, "algorithm": self.algorithm}
         if self.budget is not None:
-            result["budget"] = dict(self.budget)
+            result["budget"] = self.budget
         if self.seed:
             result["seed"] = self.seed
-        return {**result, **self.more}
+        found: dict[str, Any] = plain({**result, **self.more})
+        return found
 
     def to_yaml(self) -> str:
-        """Returns the text of the study file."""
-        text = yaml.safe_dump(self.to_map(), sort_keys=False,
-                              allow_unicode=True, default_flow_style=None,
-                              width=78)
-        return str(text)
+        """Returns the text of the study file. Raises as `to_map`."""
+        return write_document(self.to_map())
 
     @classmethod
     def from_map(cls, x: Mapping[str, Any]) -> StudyFile:
         """Reads a study of maps and lists.
 
         Raises:
-            InvalidStudy: something that every study has is missing.
+            InvalidStudy: something that every study has is missing, or is
+                nothing of the kind.
         """
         known = dict(x)
-        try:
-            steps = known.pop("steps")
-            return cls(study=known.pop("study"),
-                       workload=known.pop("workload"),
-                       objective=known.pop("objective"),
-                       steps=steps["max"],
-                       space=from_plain_space(known.pop("space")),
-                       algorithm=known.pop("algorithm", "auto"),
-                       budget=known.pop("budget", None),
-                       seed=known.pop("seed", 0), more=known)
-        except (KeyError, TypeError) as why:
-            raise InvalidStudy(f"this is no study: {why} is missing") from None
+        for key in ("study", "workload", "objective", "steps", "space"):
+            if key not in known:
+                raise InvalidStudy(f"this is no study: {key!r} is missing")
+        steps = known.pop("steps")
+        if not isinstance(steps, Mapping) or steps.keys() != {"max"}:
+            raise InvalidStudy("this is no study: 'steps' must be a map with "
+                               f"'max' alone, found {steps!r}")
+        return cls(study=known.pop("study"), workload=known.pop("workload"),
+                   objective=known.pop("objective"), steps=steps["max"],
+                   space=from_plain_space(known.pop("space")),
+                   algorithm=known.pop("algorithm", "auto"),
+                   budget=known.pop("budget", None),
+                   seed=known.pop("seed", 0), more=known)
 
     @classmethod
     def from_yaml(cls, text: str) -> StudyFile:
         """Reads the text of a study file; raises as `from_map`."""
-        return cls.from_map(yaml.safe_load(text))
+        return cls.from_map(read_document(text))
 
 
-def from_plain_space(space: Mapping[str, Any] | None) -> dict[str, Any]:
+def from_plain_space(space: Any) -> dict[str, Any]:
     """Returns the objects of a study file's `space`."""
+    if not isinstance(space, Mapping) and space is not None:
+        raise InvalidStudy("this is no study: 'space' must be a map of "
+                           f"hyper-parameters, found {space!r}")
     return {name: from_plain(x) for name, x in (space or {}).items()}

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._packing import pack
+from ._packing import pack, with_code
 from .errors import InvalidArgument
 from .space import plain
 from .study_file import StudyFile
@@ -16,25 +16,18 @@ from .study_file import StudyFile
 StudySource = str | os.PathLike[str] | Mapping[str, Any] | StudyFile
 
 
-def _plain(x: Any) -> Any:
-    """Returns the value of a scalar of numpy or the like."""
-    if hasattr(x, "item"):
-        return x.item()
-    raise TypeError(f"{x!r} is a {type(x).__name__}")
-
-
 def json_of(what: str, x: Mapping[str, Any], indent: int | None = None) -> str:
-    """Writes a map as JSON, which is YAML as well.
+    """Writes a map as JSON, which is YAML as well, and means the same.
 
     Raises:
-        InvalidArgument: something in it is neither a number, a text, a truth
-            value, None, a list nor a map, or a number is not finite.
+        InvalidArgument: there is something in it that no study file has, or a
+            number is not finite.
     """
     try:
-        return json.dumps(x, indent=indent, default=_plain, allow_nan=False,
+        return json.dumps(plain(x), indent=indent, allow_nan=False,
                           ensure_ascii=False)
-    except (TypeError, ValueError) as e:
-        raise InvalidArgument(f"{what} cannot be written as JSON: {e}") \
+    except (InvalidArgument, ValueError) as why:
+        raise InvalidArgument(f"{what} cannot be written as JSON: {why}") \
             from None
 
 
@@ -42,12 +35,13 @@ def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
     """Returns the text of a study file, with the code that it brings, and what
     messages call it. The files of a map or a text are looked for in the working
     directory."""
-    folder = ""
+    folder = code = ""
     if isinstance(study, StudyFile):
+        code = study.code
         study = study.to_map()
     if isinstance(study, Mapping):
         own = study.get("study")
-        text = json_of("the study", plain(study), indent=1)
+        text = with_code(json_of("the study", study, indent=1), code)
         name = name or (own if isinstance(own, str) else "study")
     elif isinstance(study, str) and "\n" in study:
         text = study

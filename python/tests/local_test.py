@@ -49,6 +49,15 @@ def forgets(ctx):
         yield lambda: {"w": net["w"]}
 
 
+@hippo.workload(args={"commit": "1234e56", "fold": "08", "rate": 1e-5})
+def look_up(ctx):
+    if [ctx.args[x] for x in ("commit", "fold", "rate")] != [
+            "1234e56", "08", 1e-5]:
+        raise ValueError(repr(ctx.args))
+    return {"1e-3": 1.0, "yes": 2.0, "1_000": 3.0, "~": 4.0}[
+        ctx.constant("preset")]
+
+
 # What IPython does with a cell.
 NOTEBOOK = """
 import ast
@@ -163,6 +172,48 @@ class Local(unittest.TestCase):
         table = study.results_dataframe()
         self.assertEqual(18, len(table))
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
+
+    def test_a_file_may_be_submitted_again(self):
+        """Words stay words, and the code that travelled goes with it."""
+        words = ("1e-3", "yes", "1_000", "~")
+        study = self.optimize(look_up, {"preset": choice(*words)},
+                              algorithm="grid")
+        self.assertEqual([1.0, 2.0, 3.0, 4.0],
+                         [x.value for x in study.trials],
+                         [x.failure for x in study.trials])
+        self.assertEqual(list(words),
+                         [x.params["preset"] for x in study.trials])
+        file = study.file()
+        self.assertEqual(choice(*words), file.space["preset"])
+        again = study._client.submit(file)
+        again.wait(progress=False)
+        self.assertEqual("COMPLETE", again.state, again.info().reason)
+        self.assertEqual(4, again.info().shared_steps)
+        self.assertEqual(file, again.file())
+        self.assertNotEqual(study.uid, again.uid)
+
+    def test_a_journal_of_another_state_is_left_alone(self):
+        try:
+            import optuna  # noqa: F401
+        except ImportError:
+            self.skipTest("there is no Optuna")
+        file = os.path.join(self.folder, "journal.log")
+        space = {"x": choice(0.5, 1.0)}
+        study = self.optimize(parabola, space, algorithm="grid")
+        self.assertEqual(2, hippo.mirror(study, file, follow=False))
+        self.assertEqual(2, hippo.mirror(study, file, follow=False))
+        known = study.id, study.name, study.text
+        with open(file, "rb") as journal:
+            before = journal.read()
+        self.leave()
+        self.state += "-other"  # which ends before the test does
+        other = self.optimize(parabola, space, algorithm="grid")
+        self.assertEqual(known, (other.id, other.name, other.text))
+        with self.assertRaisesRegex(hippo.InvalidArgument,
+                                    "another study that is called parabola"):
+            hippo.mirror(other, file, follow=False)
+        with open(file, "rb") as journal:
+            self.assertEqual(before, journal.read())
 
     def test_one_step_by_tpe(self):
         study = self.optimize(parabola, {"x": uniform(0, 1)}, trials=15,

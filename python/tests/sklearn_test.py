@@ -6,6 +6,7 @@ The environment says where the programs are: HIPPO, HIPPO_TRAINER.
 import json
 import os
 import pickle
+import random
 import re
 import tempfile
 import time
@@ -13,7 +14,7 @@ import unittest
 import warnings
 
 import hippo_hpo as hippo
-from hippo_hpo import choice, int_uniform, multistep, option
+from hippo_hpo import choice, int_uniform, multistep, option, uniform
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters
 
@@ -29,11 +30,14 @@ try:
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
     from sklearn.utils import estimator_checks
 except ImportError:
     sklearn = None
 else:
-    from hippo_hpo.sklearn import SearchCV, SearchWorkload, _Coded, _Pickler
+    from breaking_estimator import Breaking
+    from hippo_hpo.sklearn import (SearchCV, SearchWorkload, _Coded, _Pickler,
+                                   canonical)
     X, Y = load_iris(return_X_y=True)
 
 HIPPO = os.environ.get("HIPPO", "")
@@ -66,7 +70,8 @@ class Training(unittest.TestCase):
         coded = _Coded(space)
         task = {"estimator": estimator, "x": X, "y": Y, "splits": list(
             StratifiedKFold(3).split(X, Y)), "scorers": search._scorers()[0],
-            "decoded": coded.decoded, "words": coded.words, **how}
+            "decoded": coded.decoded, "words": coded.words,
+            "whole": coded.whole, **how}
         path = os.path.join(self.folder, "data")
         with open(path, "wb") as file:
             _Pickler(file).dump(task)
@@ -169,6 +174,40 @@ class Spaces(unittest.TestCase):
         first, second = hippo.space.plain(x.space["p"])["choice"]
         self.assertEqual("None", x.form("p", first))
         self.assertIsNone(x.form("p", second))
+
+    def test_each_option_is_one_of_its_own(self):
+        """Whatever else there is, and it comes back as it was."""
+        thing = StandardScaler()
+        options = [
+            1, 1.0, True, 0, 0.0, -0.0, False, "1", "1.0", "True", None,
+            "None", "", "'", "a\nb", "x" * 200, "x" * 201, thing, repr(thing),
+            StandardScaler(), np.int64(1), np.float64(1), np.float32(0.1), 0.1,
+            0.1 + 1e-15, 1 / 3, float("nan"), float("inf"), 2**60, 2**60 + 1,
+            20240131123456, 10**400, (1, 2), [1, 2], object, object()]
+        for seed in range(100):
+            rng = random.Random(seed)
+            some = rng.sample(options, rng.randint(1, len(options)))
+            more = rng.choice([[], [int_uniform(1, 9)], [uniform(0, 1)]])
+            x = _Coded({"p": choice(*some, *more)})
+            told = hippo.space.plain(x.space["p"])["choice"][:len(some)]
+            self.assertEqual(len(some), len({
+                y if isinstance(y, str) else canonical(y) for y in told}))
+            for given, y in zip(some, told):
+                self.assertIsInstance(y, (int, float, str))
+                found = x.form("p", y)
+                self.assertTrue(found is given, (seed, given, found))
+                kind, at = ("word", x.words["p"].index(y)) \
+                    if isinstance(y, str) else ("param", canonical(y))
+                self.assertIs(given, x.values({f"{kind}_p": at})["p"])
+
+    def test_whole_numbers_of_ranges_stay_whole(self):
+        x = _Coded({"n": int_uniform(1, 10**6), "m": choice(
+            int_uniform(1, 5), 2.0, 0.5), "f": uniform(0, 4)})
+        for name, said, meant in [("n", 654321.0, 654321), ("m", 2.0, 2),
+                                  ("m", "2.0", 2.0), ("m", "0.5", 0.5),
+                                  ("f", 2, 2.0)]:
+            found = x.form(name, said)
+            self.assertEqual((meant, type(meant)), (found, type(found)))
 
     def test_steps_that_cannot_be_trained(self):
         for estimator, more, why in [
@@ -311,6 +350,44 @@ class Searching(unittest.TestCase):
             self.search(OfThisScript(), {"a": [1]}).fit(X, Y)
         self.assertEqual([], [x for x in os.listdir(self.state + "/sklearn")
                               if x.endswith(".tmp")])
+
+    def test_a_trial_that_fails_half_way_is_not_the_best(self):
+        with self.assertWarnsRegex(sklearn.exceptions.FitFailedWarning,
+                                   "1 of 2 trials failed.*it diverged"):
+            search = self.search(
+                Breaking(), {"quality": choice(
+                    0.5, option(0.9, breaks_at=3))},
+                steps=4).fit(X, Y)
+        self.assertEqual({"quality": 0.5}, search.best_params_)
+        self.assertEqual(0.5, search.best_score_)
+        found = search.cv_results_
+        self.assertEqual([1, 2], list(found["rank_test_score"]))
+        self.assertTrue(np.isnan(found["mean_test_score"][1]))
+        self.assertTrue(np.isnan(found["split0_test_score"][1]))
+        study = search.study_
+        self.assertEqual(["COMPLETE", "FAILED"],
+                         [x.state for x in study.trials])
+        self.assertIsNone(study.trials[1].value)
+        self.assertEqual(0, study.best_trial.number)
+        self.assertEqual(0, study.export()["best"]["trial"])
+
+    def test_options_are_those_of_a_grid_search(self):
+        for name, options in [
+                ("max_features", [1, 1.0, None, "sqrt", np.int64(3)]),
+                ("class_weight", [None, "balanced", {0: 2.0, 1: 1.0}])]:
+            with self.subTest(name):
+                theirs = sklearn.model_selection.GridSearchCV(
+                    DecisionTreeClassifier(random_state=0), {name: options},
+                    cv=3).fit(X, Y)
+                ours = self.search(DecisionTreeClassifier(random_state=0),
+                                   {name: options}).fit(X, Y)
+                for mine, other in zip(ours.cv_results_["params"],
+                                       theirs.cv_results_["params"]):
+                    self.assertIs(mine[name], other[name])
+                np.testing.assert_array_equal(
+                    ours.cv_results_["mean_test_score"],
+                    theirs.cv_results_["mean_test_score"])
+                self.assertEqual(theirs.best_params_, ours.best_params_)
 
     def test_what_scikit_learn_asks_of_estimators(self):
         """A few of the checks: all take minutes."""

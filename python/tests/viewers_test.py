@@ -200,7 +200,7 @@ class ScriptedStudy:
     """A study that does what a test says."""
 
     id = 7
-    text = json.dumps(STUDY)
+    uid = "9f86d081884c7d65"
 
     def __init__(self):
         self.trials = []
@@ -220,6 +220,9 @@ class ScriptedStudy:
                 len(self.heard) + 1, 1e9 + len(self.heard), number,
                 1 + sum(x.trial == number for x in self.heard),
                 {"value": value}, None, None))
+
+    def _space(self):
+        return STUDY["space"]
 
     def info(self):
         return types.SimpleNamespace(
@@ -300,7 +303,7 @@ class Journals(unittest.TestCase):
     def test_the_study_of_somebody_else_is_left_alone(self):
         _Journal(self.study, self.file)
         other = ScriptedStudy()
-        other.id = 8
+        other.uid = "60303ae22b998861"
         with self.assertRaisesRegex(hippo.InvalidArgument,
                                     "another study that is called small"):
             _Journal(other, self.file)
@@ -486,8 +489,6 @@ ALONE = {"MLFLOW_DISABLE_TELEMETRY": "true"}
 @unittest.mock.patch.dict(os.environ, ALONE)
 class MLflow(Viewed):
     def test_a_server_takes_the_best(self):
-        from mlflow.tracking import MlflowClient
-
         study = self.ended()
         port = free_port()
         self.serving(sys.executable, "-m", "mlflow", "server", "--host",
@@ -504,8 +505,21 @@ class MLflow(Viewed):
                 self.assertLess(time.monotonic(), end)
                 time.sleep(0.2)
         self.assertEqual(3, study.to_mlflow(url, best=3))
-        self.assertEqual(9, study.to_mlflow(url))
+        self.assertEqual(4, study.to_mlflow(url, best=7))
+        self.assertEqual(5, study.to_mlflow(url))
         self.assertEqual(0, study.to_mlflow(url))
+        # A service elsewhere that goes on with the state knows them too.
+        self.service.end()
+        self.service = self.start()
+        with hippo.connect(self.service.address, timeout=PATIENCE) as later:
+            self.assertEqual(0, later.study("small").to_mlflow(url))
+            study = later.study("small")
+            self.assertEqual(0, study.to_mlflow(url, best=1))
+            self.check_runs(study, url)
+
+    def check_runs(self, study, url):
+        from mlflow.tracking import MlflowClient
+
         client = MlflowClient(tracking_uri=url)
         runs = client.search_runs(
             [client.get_experiment_by_name("small").experiment_id])
@@ -525,6 +539,59 @@ class MLflow(Viewed):
             if x.metrics is not None and x.trial == best.number})
         failed = next(x for x in runs if x.info.status == "FAILED")
         self.assertIn("one too many", failed.data.tags["hippo.failure"])
+
+
+class Failed(unittest.TestCase):
+    """A trial that had measured the best, and then failed."""
+
+    STUDY = {"id": 1, "name": "s", "state": "COMPLETE", "metric": "value",
+             "direction": "maximize", "workload": "w", "step_seconds": 1}
+    ANSWERS = {
+        "table": {"version": 1, "whole": True, "trial": [0, 1, 2],
+                  "state": ["COMPLETE", "FAILED", "COMPLETE"],
+                  "value": [0.25, None, 0.5], "step": [2, None, 2],
+                  "steps": [2, 2, 2], "asked_steps": [2, 3, 2],
+                  "shared_steps": [0, 0, 0], "failures": {"1": "it broke"},
+                  "params": {"lr": [0.1, 0.2, 0.3]}},
+        "curves": {"metric": "value", "metrics": ["value"], "whole": True,
+                   "next": 6, "start": 0, "trial": [0, 1, 0, 1, 2, 2],
+                   "step": [1, 1, 2, 2, 1, 2], "shared": [0] * 6,
+                   "value": [0.125, 99, 0.25, 77, 0.375, 0.5],
+                   "seconds": [0, 1, 2, 3, 4, 5]}}
+
+    def test_leads_no_figure_of_plotly(self):
+        if importlib.util.find_spec("plotly") is None:
+            self.skipTest("there is no plotly")
+        for sign, best in ((1, (0.125, 0.25, 0.375, 0.5)), (-1, (-0.125,))):
+            answers = {**self.ANSWERS, "curves": {
+                **self.ANSWERS["curves"], "value": [
+                    sign * x for x in self.ANSWERS["curves"]["value"]]}}
+            figure = hippo.Figure("history", {
+                **self.STUDY, "direction": "maximize"}, answers)
+            line = figure.to_plotly().data[0]
+            self.assertEqual(best, tuple(line.y))
+
+    def test_leads_no_figure_of_the_page(self):
+        chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+        if not chromium or importlib.util.find_spec("playwright") is None:
+            self.skipTest("there is no chromium or no playwright")
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page()
+            page.set_content(hippo.Figure("history", self.STUDY,
+                                          self.ANSWERS).html)
+            page.get_by_text("As a table").click()
+            rows = page.get_by_role(
+                "region", name="Best value, as a table").get_by_role("row")
+            rows.nth(4).wait_for()
+            self.assertEqual(5, rows.count())
+            for row in rows.all()[1:]:
+                self.assertNotIn(row.get_by_role("cell").all()[
+                    0].inner_text(), ["1"])
+            browser.close()
 
 
 class Figures(Viewed):

@@ -123,6 +123,16 @@ class TensorBoard(Case):
                 result.setdefault(name, []).append([x["step"], near])
         return result
 
+    def test_a_folder_has_one_study(self):
+        to = ["--tensorboard", self.path("board")]
+        self.hippo("export", "viewed", "--state", self.path("state"), *to)
+        other = self.path("other")
+        self.hippo("run", *self.studies(programs.study(
+            "viewed", "grid", steps=1, train=128)), "--state", other,
+            "--trainers", 1)
+        said = self.hippo("export", "viewed", "--state", other, *to, code=2)
+        self.assertIn("has the trials of another study", said.err)
+
     def test_its_files_hold_what_was_measured(self):
         folders = sorted(self.board.iterdir())
         self.assertEqual([f"trial-{x['id']:05}" for x in self.trials],

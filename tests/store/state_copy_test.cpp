@@ -200,6 +200,26 @@ TEST_F(StateCopyTest, AFullDiskIsToldAndLeavesTheEarlierOne) {
   EXPECT_EQ(checked(path("copy")), (ids{1, 2}));
 }
 
+TEST_F(StateCopyTest, ACopyIsTheSameStudyAndAnEqualStateIsNot) {
+  auto state = open();
+  stored_study study;
+  study.id = study_id{1};
+  study.text = "study: mine\n";
+  study.metric = "m";
+  ASSERT_TRUE(state->commit({study_saved{study}}));
+  copy(copy_target::fresh);
+  const auto uid = *state->load_uid(study.id);
+  EXPECT_EQ(uid.size(), 32u);
+  EXPECT_EQ(*(*state_writer::open(path("copy")))->load_uid(study.id), uid);
+  const auto other = std::move(*state_writer::open(path("other")));
+  ASSERT_TRUE(other->commit({study_saved{study}}));
+  const auto done
+    = copy_state(path("other"), path("copy"), copy_target::older);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.failure().message.find("another state"), std::string::npos);
+  copy();
+}
+
 TEST_F(StateCopyTest, RefusesWhatWouldHarmAnotherState) {
   auto state = open();
   stored_study study;

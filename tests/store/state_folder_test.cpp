@@ -605,6 +605,52 @@ TEST_F(StateFolderTest, FindsTheBestTrialAndWhereItWasMeasured) {
   EXPECT_EQ((*folder->load_best(some_study(2, "min")))->trial, 1u);
 }
 
+/// As states of before have it.
+TEST_F(StateFolderTest, ATrialThatFailedHasNoBest) {
+  auto folder = open();
+  stored_trial x;
+  x.params = "{}";
+  x.best = stored_best{5, 0.5};
+  x.state = trial_state::failed;
+  commit(*folder, {study_saved{some_study(1, "a")},
+                   trial_saved{study_id{1}, x}});
+  EXPECT_FALSE(folder->load_trials(study_id{1}, 0, 1)->at(0).best);
+  x.state = trial_state::running; // it is tried again
+  commit(*folder, {trial_saved{study_id{1}, x}});
+  EXPECT_EQ(folder->load_trials(study_id{1}, 0, 1)->at(0).best, x.best);
+}
+
+TEST_F(StateFolderTest, WhatStandsForAStudyOutsideIsMadeOnce) {
+  const std::vector<journal_record> both{study_saved{some_study(1, "a")},
+                                         study_saved{some_study(2, "a")}};
+  commit(*open(), both);
+  const auto first = *open()->load_uid(study_id{1});
+  EXPECT_EQ(first.size(), 32u);
+  EXPECT_EQ(first.find_first_not_of("0123456789abcdef"), first.npos);
+  const auto second = *open()->load_uid(study_id{2});
+  EXPECT_NE(first, second);
+  commit(*open(), both); // they have changed
+  EXPECT_EQ(*open()->load_uid(study_id{1}), first);
+  EXPECT_EQ(*(*state_reader::open(path()))->load_uid(study_id{2}), second);
+  EXPECT_EQ(*open()->load_uid(study_id{3}), "");
+  auto other = std::move(*state_writer::open(path("other")));
+  commit(*other, both);
+  EXPECT_NE(*other->load_uid(study_id{1}), first);
+}
+
+TEST_F(StateFolderTest, AFolderOfAnOlderProgramGetsWhatStandsForItsStudies) {
+  commit(*open(), {study_saved{some_study(1, "a")}});
+  run_sql("DROP TRIGGER identity_of_study; DROP TABLE identities");
+  EXPECT_EQ(*(*state_reader::open(path()))->load_uid(study_id{1}), "");
+  const auto uid = *open()->load_uid(study_id{1});
+  EXPECT_EQ(uid.size(), 32u);
+  // What an older program adds has one too.
+  run_sql("INSERT INTO studies SELECT 2, name, file, text, metric, direction,"
+          " state, weight, active_seconds, reason, 0, '', 0, 0 FROM studies");
+  EXPECT_EQ(open()->load_uid(study_id{2})->size(), 32u);
+  EXPECT_EQ(*open()->load_uid(study_id{1}), uid);
+}
+
 TEST_F(StateFolderTest, KeepsTheLastFrontOfAStudy) {
   auto folder = open();
   commit(*folder, {study_saved{some_study(1, "max")}});

@@ -168,7 +168,7 @@ TEST(StudyTrials, InvariantsHoldWhateverIsCalled) {
   for (int i = 0; i < 2000; ++i) {
     const trial_no no = random() % 5;
     const step_t at = random() % 20;
-    switch (random() % 6) {
+    switch (random() % 7) {
       case 0:
         xs.ask(no, at);
         break;
@@ -182,6 +182,12 @@ TEST(StudyTrials, InvariantsHoldWhateverIsCalled) {
       case 3:
         if (random() % 50 == 0)
           xs.end(no, trial_state::complete);
+        break;
+      case 4:
+        if (xs[no].state == trial_state::failed && xs[no].cause)
+          xs.retry(no);
+        else if (random() % 5 == 0)
+          xs.end(no, trial_state::failed, "why", errc::io_failed);
         break;
       default:
         xs.measure(no, at, {{"acc", static_cast<double>(random() % 9)}});

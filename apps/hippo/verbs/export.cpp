@@ -110,6 +110,26 @@ expected<std::vector<trial_record>> read_trials(const std::string& text) {
   return result;
 }
 
+/// Takes a folder for a study, so that no trials of another get among its own:
+/// beside what is of the first one stands whose it is.
+/// @returns `errc::invalid_argument` if it is another's, or `errc::io_failed`
+std::optional<error> claim(const std::filesystem::path& folder,
+                           const std::string& uid) {
+  const auto path = folder / "trial-00000" / "hippo-study";
+  std::string known;
+  if (std::ifstream in{path}; in >> known && known != uid)
+    return error{errc::invalid_argument,
+                 folder.string()
+                   + " has the trials of another study: give another folder"};
+  std::error_code reason;
+  std::filesystem::create_directories(path.parent_path(), reason);
+  std::ofstream out{path};
+  out << uid << '\n';
+  if (!out.flush())
+    return error{errc::io_failed, "cannot write into " + folder.string()};
+  return std::nullopt;
+}
+
 /// Writes the trials for TensorBoard, a folder each.
 int export_to_tensorboard(const export_arguments& x, study_handle& study) {
   namespace fs = std::filesystem;
@@ -119,6 +139,13 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
   const auto trials = read_trials(*text);
   if (!trials)
     return refuse(trials.failure());
+  const auto known = study.describe();
+  if (!known)
+    return refuse(known.failure());
+  if (!trials->empty())
+    if (auto why = claim(x.tensorboard, known->summary.uid))
+      return fail(*why, why->code == errc::invalid_argument ? exit_bad_input
+                                                            : exit_failed);
   const auto now = std::chrono::duration<double>(
     std::chrono::system_clock::now().time_since_epoch());
   for (const auto& trial : *trials) {

@@ -65,6 +65,7 @@ study_summary decode(schema::StudyInfo::Reader x) {
   if (x.getDeadline().isSeconds())
     result.deadline_left = x.getDeadline().getSeconds();
   result.needed = x.getNeeded();
+  result.uid = x.getUid();
   result.front = x.getFront();
   return result;
 }

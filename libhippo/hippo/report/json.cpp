@@ -59,7 +59,8 @@ json to_json(const study_record& x) {
   for (const auto& t : x.trials)
     trials.push_back(to_json(t));
   const bool up = x.direction == direction::maximize;
-  json result = {{"name", x.name},
+  json result = {{"uid", text_or_null(x.uid)},
+                 {"name", x.name},
                  {"algorithm", x.algorithm},
                  {"workload", x.workload_key},
                  {"exact", x.exact},

@@ -208,28 +208,28 @@ json as_objects(const listing& x, const std::vector<std::size_t>& columns,
   return result;
 }
 
-/// Whether a text is one in YAML without quotes, whichever version reads it.
-bool is_plain(const std::string& text) {
-  static const std::set<std::string> others{"null", "true", "false", "yes",
-                                            "no",   "on",   "off",   "y",
-                                            "n",    "~",    "",      "=",
-                                            "<<"};
-  std::string low = text;
-  for (char& c : low)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  // What begins as a number, a date or a time may be read as one.
-  const bool is_like_number
-    = !text.empty()
-      && text.find_first_not_of("0123456789+-.") != 0;
-  return !is_like_number && !number_in(text) && !others.contains(low);
+/// Emits a word: in quotes, if some reader of YAML, 1.1 or 1.2, would take
+/// it for something else.
+void emit_word(YAML::Emitter& out, const std::string& x) {
+  static const std::set<std::string> taken{
+    "",  "null", "true", "false", "yes", "no",       "on", "off",
+    "y", "n",    "nan",  "inf",   "~",   "infinity", "<<", "="};
+  std::string small;
+  for (const auto c : x)
+    small += 'A' <= c && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const bool is_plain = !taken.contains(small)
+                        && std::string_view{"0123456789+-."}.find(x[0])
+                             == std::string_view::npos;
+  out << (is_plain ? YAML::Auto : YAML::DoubleQuoted) << x;
 }
 
 void emit(YAML::Emitter& out, const json& x) {
   if (x.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [name, value] : x.items()) {
-      out << YAML::Key << (is_plain(name) ? YAML::Auto : YAML::DoubleQuoted)
-          << name << YAML::Value;
+      out << YAML::Key;
+      emit_word(out, name);
+      out << YAML::Value;
       emit(out, value);
     }
     out << YAML::EndMap;
@@ -239,8 +239,7 @@ void emit(YAML::Emitter& out, const json& x) {
       emit(out, value);
     out << YAML::EndSeq;
   } else if (x.is_string()) {
-    const auto text = x.get<std::string>();
-    out << (is_plain(text) ? YAML::Auto : YAML::DoubleQuoted) << text;
+    emit_word(out, x.get<std::string>());
   } else if (x.is_null()
              || (x.is_number_float() && !std::isfinite(x.get<double>()))) {
     out << YAML::Null;

@@ -19,7 +19,7 @@ inline bool better(double a, double b, direction way) {
 
 /// Returns the trial's best measurement of its study's metric, the first one of
 /// several, or nothing if it has none (NaN does not count, nor what breaks a
-/// constraint).
+/// constraint), or has failed.
 std::optional<best_value> best_of(const trial_record& trial,
                                   const study_record& study);
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hippo/core/trial_result.hpp"
 #include "hippo/report/ranking.hpp"
 
 namespace hippo {
@@ -9,6 +10,8 @@ namespace hippo {
 std::optional<best_value> best_of(const trial_record& trial,
                                   const study_record& study) {
   std::optional<best_value> result;
+  if (!has_result(trial.state))
+    return result;
   const auto breaks = [&](const metrics& values) {
     return !study.wanted.constraints.empty()
            && outcome_of(values, study.wanted).violation > 0;

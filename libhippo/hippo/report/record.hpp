@@ -67,6 +67,8 @@ struct front_so_far {
 
 /// What is known of one study.
 struct study_record {
+  /// What stands for it outside of its state; empty: it is not known.
+  std::string uid{};
   std::string name;
   std::string algorithm;
   std::string workload_key{};

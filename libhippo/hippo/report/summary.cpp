@@ -158,13 +158,8 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
     out.add("  no results", style::dim);
     return;
   }
-  // What a trial measured before it failed is no result of it.
-  const auto has_failed
-    = [](const entry& x) { return x.trial->state == trial_state::failed; };
   std::stable_sort(ranked.begin(), ranked.end(),
                    [&](const entry& a, const entry& b) {
-                     if (has_failed(a) != has_failed(b))
-                       return has_failed(b);
                      return better(a.best.value, b.best.value, study.direction);
                    });
   ranked.resize(std::min(ranked.size(), rows));
@@ -188,10 +183,9 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
     text_line line;
     line.add(pad_left(std::to_string(i + 1), 4) + "  ");
     line.add(pad_left(std::to_string(trial->id), trial_columns) + "  ");
-    line.add(pad_right(to_string(trial->state), state_columns) + "  ",
-             has_failed(ranked[i]) ? style::bad : style::plain);
+    line.add(pad_right(to_string(trial->state), state_columns) + "  ");
     line.add(pad_right(to_text(best.value), value_columns),
-             i == 0 && !has_failed(ranked[i]) ? style::good : style::plain);
+             i == 0 ? style::good : style::plain);
     line.add(pad_left(std::to_string(best.step), 6));
     line.add(pad_left(std::to_string(trial->shared_steps), 8) + "  ");
     line.add(brief(distinct_params(*trial, study)));

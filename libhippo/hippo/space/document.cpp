@@ -31,6 +31,9 @@ template <class T>
 std::optional<T> whole(const std::string& text) {
   const auto* begin = text.data();
   const auto* end = begin + text.size();
+  // Words are no numbers, though from_chars takes `inf` and `nan` for some.
+  if (text.find_first_not_of("+-.0123456789eE") != std::string::npos)
+    return {};
   if (begin != end && *begin == '+' && ++begin != end && *begin == '-')
     return {};
   T value{};

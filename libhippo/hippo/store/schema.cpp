@@ -105,6 +105,17 @@ constexpr auto columns_of_version_9_sql = R"(
   ALTER TABLE studies ADD COLUMN typed INTEGER NOT NULL DEFAULT 0;
 )";
 
+constexpr auto identities_sql = R"(
+  CREATE TABLE IF NOT EXISTS identities (
+    study INTEGER PRIMARY KEY REFERENCES studies, uid TEXT NOT NULL UNIQUE
+  ) STRICT;
+  CREATE TRIGGER IF NOT EXISTS identity_of_study AFTER INSERT ON studies BEGIN
+    INSERT INTO identities VALUES (new.id, lower(hex(randomblob(16))));
+  END;
+  INSERT INTO identities SELECT id, lower(hex(randomblob(16))) FROM studies
+    WHERE id NOT IN (SELECT study FROM identities);
+)";
+
 // Version 1 knew nothing of what studies had received: they receive it again,
 // from the plan.
 
@@ -244,6 +255,17 @@ expected<std::monostate> make_tables(sql_database& database) {
   if (auto done = database.run(columns_of_version_8_sql); !done)
     return done;
   return database.run(columns_of_version_9_sql);
+}
+
+expected<std::monostate> make_identities(sql_database& database) {
+  return database.run(identities_sql);
+}
+
+expected<bool> has_identities(sql_database& database) {
+  auto query = database.prepare("SELECT 1 FROM sqlite_master"
+                                " WHERE type = 'table'"
+                                " AND name = 'identities'");
+  return query ? query->step() : query.failure();
 }
 
 expected<std::uint64_t> read_version(sql_database& database) {

@@ -18,6 +18,13 @@ inline constexpr std::uint64_t oldest_state_version = 1;
 /// Makes the tables; that of the version is there already.
 expected<std::monostate> make_tables(sql_database& database);
 
+/// Gives each study, those to come too, what stands for it outside: a random
+/// number, made once. Older programs need not know of it, and keep to it.
+expected<std::monostate> make_identities(sql_database& database);
+
+/// Whether `make_identities` was ever called for a database.
+expected<bool> has_identities(sql_database& database);
+
 /// Reads the version of a database; 0 if it says none.
 expected<std::uint64_t> read_version(sql_database& database);
 

@@ -185,7 +185,8 @@ private:
     return check_identity();
   }
 
-  /// Whether an earlier copy is one of this state: studies are never forgotten.
+  /// Whether an earlier copy is one of this state: studies are never forgotten,
+  /// nor is what stands for them outside.
   expected<std::monostate> check_identity() {
     std::error_code ignored;
     const auto file = state_database_of(to_);
@@ -202,6 +203,22 @@ private:
     if (!others)
       return others.failure();
     if (*others > 0)
+      return of_another();
+    const auto named = count(copy_, "SELECT count(*) FROM"
+                                    " earlier.sqlite_master AS e JOIN"
+                                    " main.sqlite_master AS m"
+                                    " USING (type, name)"
+                                    " WHERE name = 'identities'");
+    if (!named)
+      return named.failure();
+    const auto strangers
+      = *named == 0 ? expected<std::uint64_t>{0}
+                    : count(copy_, "SELECT count(*) FROM earlier.identities"
+                                   " AS e LEFT JOIN main.identities AS m"
+                                   " USING (study) WHERE m.uid IS NOT e.uid");
+    if (!strangers)
+      return strangers.failure();
+    if (*strangers > 0)
       return of_another();
     return copy_.run("DETACH earlier");
   }

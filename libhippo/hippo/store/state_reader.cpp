@@ -322,6 +322,20 @@ state_reader::find_nodes(const std::string& workload_key,
   return result;
 }
 
+expected<std::string> state_reader::load_uid(study_id study) {
+  if (const auto known = has_identities(database_); !known)
+    return known.failure();
+  else if (!*known)
+    return std::string{};
+  const auto found = read_first<std::string>(
+    database_.prepare("SELECT uid FROM identities WHERE study = ?1"),
+    [&](sql_statement& x) { x.bind(1, study); },
+    [](const sql_statement& row) -> expected<std::string> {
+      return std::string{row.text(0)};
+    });
+  return found ? expected<std::string>{found->value_or("")} : found.failure();
+}
+
 expected<std::optional<std::string>> state_reader::load_front(study_id study) {
   return read_first<std::string>(
     database_.prepare("SELECT front FROM fronts WHERE study = ?1"),

@@ -68,6 +68,10 @@ public:
     return load_study(to_string(id));
   }
 
+  /// Returns what stands for a study outside of this state; empty if it has
+  /// none yet, as in a folder that only an older program has written.
+  expected<std::string> load_uid(study_id study);
+
   /// Returns all studies by their ids, the texts left out.
   expected<std::vector<stored_study>> load_studies();
 

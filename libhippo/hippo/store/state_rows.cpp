@@ -8,6 +8,7 @@
 
 #include "hippo/core/limits.hpp"
 #include "hippo/core/name.hpp"
+#include "hippo/core/trial_result.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
@@ -104,7 +105,8 @@ expected<stored_trial> trial_in(const sql_statement& row) {
   result.params = shown_text(row.text(2));
   result.asked_to = row.number(3);
   result.steps = row.number(4);
-  if (!row.is_null(5))
+  // States of before kept what trials that failed had measured.
+  if (!row.is_null(5) && has_result(*state))
     result.best = stored_best{row.number(5), row.real(6)};
   result.failure = shown_text(row.text(7));
   result.shared = row.number(8);

@@ -113,6 +113,8 @@ state_writer::open(const std::string& path) {
     return set.failure();
   if (auto done = bring_in_range(*database); !done)
     return done.failure();
+  if (auto made = make_identities(*database); !made)
+    return made.failure();
   std::unique_ptr<state_writer> result{
     new state_writer{path, std::move(*database), std::move(*lock)}};
   const auto folder = result->checkpoints();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/core/number.hpp"
+#include "hippo/core/trial_result.hpp"
 #include "hippo/space/complexity.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/tune/accepted_study.hpp"
@@ -581,7 +582,8 @@ stored_trial study_core::stored_of(trial_no no, bool is_new) const {
     result.params = shown_params(no).dump();
   result.asked_to = x.asked_to;
   result.steps = x.acked;
-  result.best = x.best;
+  if (has_result(x.state))
+    result.best = x.best;
   result.failure = x.failure;
   result.shared = x.shared;
   if (auto choice = tuner_->choice_of(no))

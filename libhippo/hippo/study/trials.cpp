@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "hippo/core/trial_result.hpp"
 #include "hippo/pareto/dominance.hpp"
 
 namespace hippo {
@@ -74,7 +75,7 @@ void study_trials::compare(trial_no no, step_t at_step, double value) {
   auto& x = at(no);
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
-  if (is_new_best(no, at_step, value))
+  if (has_result(x.state) && is_new_best(no, at_step, value))
     best_ = best_measurement{no, at_step, value};
 }
 
@@ -82,7 +83,8 @@ void study_trials::add_to_front(trial_no no, step_t at_step, double value,
                                 const metrics& values) {
   auto& x = at(no);
   const auto worth = outcome_of(values, wanted_);
-  front_.add(no, at_step, worth, x.results.size() == 1);
+  if (has_result(x.state))
+    front_.add(no, at_step, worth, x.results.size() == 1);
   if (!worth.is_feasible())
     return;
   if (x.best) {
@@ -113,7 +115,7 @@ void study_trials::find_front() {
   front_.clear();
   for (trial_no no = 0; no < entries_.size(); ++no) {
     const auto& x = entries_[no];
-    if (x.state == trial_state::failed)
+    if (!has_result(x.state))
       continue;
     for (const auto& [step, values] : x.results)
       front_.add(no, step, outcome_of(values.unpack(names_), wanted_),
@@ -138,9 +140,9 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
   held_bytes_ += x.failure.size();
   x.cause = cause;
   ++finished_;
-  if (how == trial_state::failed && best_ && best_->trial == no)
+  if (!has_result(how) && best_ && best_->trial == no)
     find_best();
-  if (how == trial_state::failed && has_front() && is_in_front(no))
+  if (!has_result(how) && has_front() && is_in_front(no))
     find_front();
   check(no);
   return true;
@@ -166,7 +168,7 @@ void study_trials::find_best() {
   best_.reset();
   for (trial_no no = 0; no < entries_.size(); ++no)
     if (const auto& x = entries_[no];
-        x.best && x.state != trial_state::failed
+        x.best && has_result(x.state)
         && is_new_best(no, x.best->step, x.best->value))
       best_ = best_measurement{no, x.best->step, x.best->value};
 }
@@ -242,7 +244,7 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
   assert(x.shared <= x.acked);
-  assert(!x.best || x.state == trial_state::failed || has_front()
+  assert(!x.best || !has_result(x.state) || has_front()
          || (best_ && !is_better(x.best->value, best_->value)));
 }
 
@@ -260,8 +262,8 @@ void study_trials::check_invariants() const {
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());
   for (const auto& x : front_.points())
-    assert(entries_[x.trial].state != trial_state::failed);
-  assert(!best_ || entries_[best_->trial].state != trial_state::failed);
+    assert(has_result(entries_[x.trial].state));
+  assert(!best_ || has_result(entries_[best_->trial].state));
 #endif
 }
 
