@@ -219,6 +219,7 @@ struct StudyInfo {
   }
   needed @28 :Text;  # what would bring it to its end by then, an estimate, as
                      # "3 more a100"; empty: nothing is needed, or would do
+  failed @29 :UInt64;  # of `finished`, those that failed
   front @23 :Text;  # JSON: what a study wants and has found that wants more than
                     # one best value (docs/http.md); else empty. `best` is of
                     # studies of one metric

@@ -116,6 +116,8 @@ class StudyInfo:
             None if it has none, or has ended.
         needed: what would bring it to its end by then, an estimate such as
             ``"3 more a100"``; empty if nothing is needed, or would do.
+        failed: how many of those that have ended failed.
+        left_seconds: how long it takes yet, an estimate; None if nobody knows.
     """
 
     id: int
@@ -141,6 +143,8 @@ class StudyInfo:
     cost_max: float | None = None
     deadline_left: float | None = None
     needed: str = ""
+    failed: int = 0
+    left_seconds: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -270,6 +274,13 @@ def params_of(text: str) -> dict[str, Any]:
     return result
 
 
+def _without_constant(x: Any) -> Any:
+    """The value of what never changes, which a study file may write as a
+    sequence."""
+    return x["constant"] if isinstance(x, dict) and x.keys() == {"constant"} \
+        else x
+
+
 def metrics_of(message: Any) -> dict[str, float]:
     return {x.name: x.value for x in message}
 
@@ -278,7 +289,8 @@ def trial_info_of(message: Any) -> TrialInfo:
     measured = message.best.which() == "value"
     return TrialInfo(
         number=message.trial, state=message.state,
-        params=params_of(message.params),
+        params={name: _without_constant(x)
+                for name, x in params_of(message.params).items()},
         value=message.best.value.value if measured else None,
         step=message.best.value.step if measured else None,
         asked_steps=message.askedSteps, steps=message.steps,
@@ -328,7 +340,9 @@ def study_info_of(message: Any) -> StudyInfo:
         cost_max=message.costMax or None,
         deadline_left=(message.deadline.seconds
                        if message.deadline.which() == "seconds" else None),
-        needed=message.needed)
+        needed=message.needed, failed=message.failed,
+        left_seconds=(message.left.seconds
+                      if message.left.which() == "seconds" else None))
 
 
 def event_of(message: Any) -> Event:

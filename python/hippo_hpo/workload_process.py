@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from hippo_hpo._compare import differences
 from hippo_hpo._schema import process
 from hippo_hpo._versions import versions
-from hippo_hpo.function import TrainingFunction
+from hippo_hpo.function import FunctionWorkload, TrainingFunction
 from hippo_hpo.workload import HyperParameters, Value, Workload
 
 SOCKET = "HIPPO_SOCKET"
@@ -89,12 +89,24 @@ class Server:
                 getattr(self, "_" + request.which())(request, answer)
             except Exception as why:
                 answer.init("failed")
-                answer.failed.message = _one_line(why)
+                answer.failed.message = self._where(request) + _one_line(why)
                 answer.failed.details = _without_us(why)
             try:
                 answer.write(self._stream)
             except OSError:
                 return
+
+    def _where(self, request: Any) -> str:
+        """The step in which training has failed, as the code counts."""
+        if request.which() not in ("train", "evaluate"):
+            return ""
+        if isinstance(self._workload, FunctionWorkload):
+            return self._workload.where() + ": "
+        if request.which() == "evaluate":
+            return ""
+        start, stop = getattr(request.train, "from"), request.train.to
+        return f"in step {start}: " if stop == start + 1 \
+            else f"in steps {start} to {stop - 1}: "
 
     def _describe(self, request: Any, answer: Any) -> None:
         if request.describe != process.processProtocolVersion:
