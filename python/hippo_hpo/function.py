@@ -23,6 +23,7 @@ import copy
 import inspect
 import random
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
@@ -90,6 +91,7 @@ class Context:
         self._is_loop = is_loop
         self._kept = kept
         self._start = self._step = start
+        self._begun = 0.0  # when the present step did
         self._state = state
         self._parts: dict[str, Any] | None = None
         self._constants: dict[str, Value] = {}
@@ -157,6 +159,7 @@ class Context:
         while True:
             self.seed_all(step)
             self._step = step
+            self._begun = time.monotonic()
             yield step
             step += 1
 
@@ -191,11 +194,17 @@ class FunctionWorkload(Workload):
         self._function = function.function
         self._is_loop = inspect.isgeneratorfunction(self._function)
         self._kept: dict[Any, Any] = {}
+        self.step_seconds = 0.0  # the last one took, without what precedes it
         self._begin({"step": 0, "parts": None, "metrics": None})
 
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the function trains step by step."""
+        return self._is_loop
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
         self._seed, self._device, self._args = seed, device, args
@@ -252,8 +261,10 @@ class FunctionWorkload(Workload):
         assert self._ctx is not None
         self._ctx._hp = hp
         self._metrics = None
+        self._ctx._begun = time.monotonic()
         try:
             self._measure = next(self._run)
+            self.step_seconds = time.monotonic() - self._ctx._begun
         except StopIteration:
             raise RuntimeError(
                 f"the function ended at step {self._step}: its loop must go on "

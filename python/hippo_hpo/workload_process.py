@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import traceback
 import types
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 
 from hippo_hpo._compare import differences
 from hippo_hpo._schema import process
+from hippo_hpo._trying import try_out
 from hippo_hpo._versions import versions
 from hippo_hpo.function import FunctionWorkload, TrainingFunction
 from hippo_hpo.workload import HyperParameters, Value, Workload
@@ -72,8 +74,12 @@ class Server:
     """Answers the trainer's requests, one after the other."""
 
     def __init__(self, workload: Workload, stream: BinaryIO,
-                 packages: list[str]) -> None:
+                 packages: list[str], tries: bool = False) -> None:
         self._workload = workload
+        self._tries = tries
+        # The values at the first steps, once these were trained, and how long
+        # that took.
+        self._first: tuple[dict[str, Any], float] | None = None
         self._stream = stream
         self._packages = packages
 
@@ -143,12 +149,19 @@ class Server:
             y.name: y.word if y.which() == "word" else list(y.numbers)
             for y in x.values}
         start, stop = getattr(x, "from"), x.to
+        begin = time.monotonic()
         self._workload.train(start, stop,
                              HyperParameters(start, stop, values))
+        if self._tries and start == 0:
+            self._first = values, time.monotonic() - begin
         answer.done = None
 
     def _evaluate(self, request: Any, answer: Any) -> None:
         measured = self._workload.evaluate()
+        if self._first is not None \
+                and isinstance(self._workload, FunctionWorkload):
+            first, self._first, self._tries = self._first, None, False
+            try_out(self._workload, *first)
         for to, (name, value) in zip(answer.init("metrics", len(measured)),
                                      sorted(measured.items())):
             to.name, to.value = name, float(value)
@@ -220,12 +233,14 @@ def main(arguments: list[str] | None = None) -> int:
               "       python -m hippo_hpo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
+    tries = names[0] == "--try"
+    names = names[tries:]
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
         try:
             workload = find_workload(names[0])()
         except Exception as why:
             return _refuse(stream, why)
-        Server(workload, stream, names[1:]).run()
+        Server(workload, stream, names[1:], tries).run()
     return 0
 
 
