@@ -59,15 +59,14 @@ def opening(info: StudyInfo, goals: Mapping[str, str], notes: list[str],
                    for x in map(without_places, notes)
                    if x.startswith("algorithm: ")), "")
     given = options.get("algorithm", "auto")
-    algorithm = chosen or info.algorithm + (
+    algorithm = _in_words(chosen) or info.algorithm + (
         "" if given == "auto" else ", as given")
     trials = options.get("trials")
-    budget = [f"at most {trials} trials" if trials else "no limit of trials"
-              if not _has_end(options) and info.algorithm != "grid"
-              else "as many trials as it takes",
-              "1 step" if steps == 1 else f"{steps} steps"]
-    budget = [f"{budget[0]} of {budget[1]}"]
-    budget += [f"{x:g} {unit}" for x, unit in
+    each = "1 step" if steps == 1 else f"{steps} steps"
+    budget = [f"at most {trials} trials of {each}" if trials
+              else f"all combinations, {each} each" if info.algorithm == "grid"
+              else f"trials of {each}, as many as the algorithm wants"]
+    budget += [f"at most {x:g} {unit}" for x, unit in
                [(options.get("seconds"), "s"),
                 (options.get("device_hours"), "device hours")]
                if x is not None]
@@ -80,9 +79,20 @@ def opening(info: StudyInfo, goals: Mapping[str, str], notes: list[str],
     return "; ".join(parts)
 
 
-def _has_end(options: Mapping[str, Any]) -> bool:
-    return any(options.get(x) is not None for x in
-               ("seconds", "device_hours", "cost", "deadline", "stop_when"))
+def _in_words(chosen: str) -> str:
+    """Says an algorithm, and why it was chosen, without JSON.
+
+        >>> _in_words('{"asha":{"eta":3.0,"sampler":"gp"}}, since x')
+        'asha (eta 3, sampler gp), since x'
+    """
+    text, since, why = chosen.partition(", since ")
+    try:
+        (name, options), = json.loads(text).items()
+    except (ValueError, AttributeError):
+        return chosen
+    told = ", ".join(f"{key} {x:g}" if isinstance(x, float) else f"{key} {x}"
+                     for key, x in (options or {}).items())
+    return name + (f" ({told})" if told else "") + since + why
 
 
 class Watch:
@@ -144,17 +154,17 @@ def failed_study(study: Study, info: StudyInfo, why: str,
     Args:
         why: it has ended, or does not go on; empty: its trials have failed.
     """
-    trial = next((x for x in study.trials if x.state == "FAILED" and x.failure),
-                 None) if info.failed else None
-    if trial is None:
+    failed = [x for x in study.trials if x.state == "FAILED" and x.failure]
+    if not failed:
         return StudyFailed(_lines(f"{info.name}: {why}", remedy_of(why)),
                            study, None, why)
+    trial = failed[0]
     failure = failure_of(trial.failure, source)
-    if info.failed == info.trials:
+    if len(failed) == info.trials:
         others = f"all {info.trials} trials failed" if info.trials > 1 \
             else "its only trial failed"
     elif "failed alike" in why:
-        others = f"the first {info.failed} trials failed alike"
+        others = f"the first {len(failed)} trials failed alike"
     else:
         others = ""
     head = f"trial {trial.number} failed {failure.line}" if not others \
@@ -180,15 +190,16 @@ def _lines(*lines: str) -> str:
 
 def closing(study: Study, info: StudyInfo, source: Source | None) -> str:
     """The last lines: how it has ended, the best, and what merging saved."""
-    good = info.finished - info.failed
-    head = f"{info.name}: {info.state}, {good} finished"
-    if info.failed:
-        first = next((x for x in study.trials
-                      if x.state == "FAILED" and x.failure), None)
-        head += f", {info.failed} failed"
-        if first is not None:
-            head += (f"; first: trial {first.number} "
-                     f"{failure_of(first.failure, source).line}")
+    trials = study.trials
+    failed = [x for x in trials if x.state == "FAILED"]
+    cancelled = sum(x.state == "CANCELLED" for x in trials)
+    head = (f"{info.name}: {info.state}, "
+            f"{len(trials) - len(failed) - cancelled} finished")
+    if cancelled:
+        head += f", {cancelled} cancelled"
+    if failed:
+        head += (f", {len(failed)} failed; first: trial {failed[0].number} "
+                 f"{failure_of(failed[0].failure, source).line}")
     if info.reason:
         head += f"; {info.reason}"
     lines = [head]

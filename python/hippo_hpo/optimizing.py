@@ -281,12 +281,11 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     """
     name, source = written.file.study, written.code.source
     is_plain = not written.is_of_others
+    said: list[str] = []
     notes: list[str] = []
     study = _unended(client, name, text)
     if study is None:
         study, said, notes = client._submit(text, name)
-        for x in said:
-            _pass_on(x, progress and is_plain)
     elif study.state == "PAUSED":
         study.resume()
     if progress:
@@ -294,6 +293,8 @@ def _run(client: Client, written: _Written, text: str, options: Options,
                     written.file.steps, state and page_of(state)))
         for x in [*against_its_name(written.goals), *source.notes]:
             say(f"note: {x}")
+    for x in said:
+        _pass_on(x, progress and is_plain)
     watch = Watch(state is None, progress)
     try:
         info = study.wait(watch)

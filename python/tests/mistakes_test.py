@@ -561,14 +561,14 @@ class Training(Scripts):
         # Some fail: how many, and how the first did.
         self.assertRegex(
             said["sometimes"],
-            r"sometimes: COMPLETE, 1 finished, 3 failed; first: trial \d (in|at)"
-            r" step \d: ")
+            r"sometimes: COMPLETE, 1 finished, 3 failed; first: trial \d "
+            r"(in|at) step \d: ")
         # The first line and the last ones.
         x = said["right"]
         lines = x.split("\n")
         self.assertRegex(lines[0], r"^constants: study \d+ minimizes loss; "
-                         r"algorithm grid, as given; .* of 4 steps; page http://"
-                         r"127\.0\.0\.1:\d+/$")
+                         r"algorithm grid, as given; .* of 4 steps; page "
+                         r"http://127\.0\.0\.1:\d+/$")
         self.assertIn("\nconstants: best loss 0.1 in trial 1 after 1 step, "
                       "lr=", x)
         self.assertIn("; merging saved 0 of 8 steps (0%)", x)
