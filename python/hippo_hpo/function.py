@@ -49,7 +49,8 @@ class _Values(HyperParameters):
                 f"ctx.hp.{name}(step) in the loop")
 
         def at(step: int) -> Value:
-            if not now._start <= step < now._stop:
+            # Others are known or not, as training happens to be cut.
+            if step != self._context._step:
                 raise IndexError(
                     f"ctx.hp.{name}({step}) is asked for in step "
                     f"{self._context._step}: use ctx.hp.{name}(step) with the "
