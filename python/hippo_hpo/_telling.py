@@ -92,7 +92,8 @@ def _in_words(chosen: str) -> str:
         return chosen
     told = ", ".join(f"{key} {x:g}" if isinstance(x, float) else f"{key} {x}"
                      for key, x in (options or {}).items())
-    return name + (f" ({told})" if told else "") + since + why
+    head = f"{name} ({told})" if told else str(name)
+    return head + since + why
 
 
 class Watch:
