@@ -176,7 +176,8 @@ def failed_study(study: Study, info: StudyInfo, why: str,
     return StudyFailed(
         _lines(f"{info.name}: {head}",
                remedy_of(failure.error) or remedy_of(why),
-               f"With {_values(trial.params)}", failure.traceback, printed),
+               f"With {_values(trial.params)}" if failure.traceback else "",
+               failure.traceback, printed),
         study, trial.number, failure.error)
 
 

@@ -44,9 +44,9 @@ class _Values(HyperParameters):
         values = now[name]
         if self._context._is_early():
             raise TypeError(
-                f"ctx.hp.{name} is read before the loop, where no step is "
-                f"trained: use ctx.constant({name!r}) there, and "
-                f"ctx.hp.{name}(step) in the loop")
+                f"ctx.hp.{name} is read outside of the loop over ctx.steps(): "
+                f"read ctx.hp.{name}(step) in `for step in ctx.steps("
+                f"model=model, ...)`, and use ctx.constant({name!r}) before it")
 
         def at(step: int) -> Value:
             # Others are known or not, as training happens to be cut.

@@ -128,14 +128,16 @@ class Options(TypedDict, total=False):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Interrupted(KeyboardInterrupt):
-    """Somebody does not want to wait any longer: the text says how to go on.
-    At the top of a script that is all that is shown."""
+# What is said to whoever does not want to wait any longer.
+_INTERRUPTED = "interrupted; run it again to go on"
+_INTERRUPTED_THERE = ("interrupted; the study goes on at its service; run it "
+                      "again to wait for it")
 
 
 def _show_interrupted(before: Callable[..., Any]) -> Callable[..., Any]:
+    """Shows nothing but that at the top of a script."""
     def show(kind: Any, why: Any, traceback: Any) -> None:
-        if kind is Interrupted:
+        if str(why) in (_INTERRUPTED, _INTERRUPTED_THERE):
             say(str(why))
         else:
             before(kind, why, traceback)
@@ -153,7 +155,7 @@ def _in_own_words(function: F) -> F:
             raise InvalidStudy(without_places(why.message)) from None
         except UnknownArgument as why:
             raise TypeError(str(why)) from None
-        except (Error, Interrupted) as why:
+        except (Error, KeyboardInterrupt) as why:
             raise why.with_traceback(None) from None
     known = dict(inspect.signature(function).parameters)
     known.pop("options", None)
@@ -218,10 +220,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         if ours is not None:
             ours.close()
         sys.excepthook = _show_interrupted(sys.excepthook)
-        raise Interrupted(
-            "interrupted; run it again to go on" if client is None else
-            "interrupted; the study goes on at its service; run it again to "
-            "wait for it") from None
+        raise KeyboardInterrupt(_INTERRUPTED if client is None
+                                else _INTERRUPTED_THERE) from None
 
 
 @_in_own_words

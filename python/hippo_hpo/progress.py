@@ -16,8 +16,12 @@ def line_of(info: StudyInfo) -> str:
     shared = info.shared_steps / max(info.delivered_steps, 1)
     if info.waiting:
         return f"{info.name}: waiting: {info.waiting}"
-    line = (f"{info.name}: {info.state}, {info.finished - info.failed} of "
-            f"{info.trials} trials finished")
+    line = f"{info.name}: {info.state}, "
+    if info.state in ("FAILED", "CANCELLED"):  # which cancels what is left
+        line += f"{info.finished} of {info.trials} trials ended"
+    else:
+        line += (f"{info.finished - info.failed} of {info.trials} trials "
+                 "finished")
     if info.failed:
         line += f", {info.failed} failed"
     line += f", {shared:.0%} shared"

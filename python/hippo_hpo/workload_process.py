@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from hippo_hpo._compare import differences
 from hippo_hpo._schema import process
-from hippo_hpo._trying import try_out
+from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo._versions import versions
 from hippo_hpo.function import FunctionWorkload, TrainingFunction
 from hippo_hpo.workload import HyperParameters, Value, Workload
@@ -77,9 +77,6 @@ class Server:
                  packages: list[str], tries: bool = False) -> None:
         self._workload = workload
         self._tries = tries
-        # The values at the first steps, once these were trained, and how long
-        # that took.
-        self._first: tuple[dict[str, Any], float] | None = None
         self._stream = stream
         self._packages = packages
 
@@ -93,6 +90,9 @@ class Server:
             answer = process.Answer.new_message(number=request.number)
             try:
                 getattr(self, "_" + request.which())(request, answer)
+            except NotExact as why:
+                answer.init("failed")
+                answer.failed.message = str(why)
             except Exception as why:
                 answer.init("failed")
                 answer.failed.message = self._where(request) + _one_line(why)
@@ -152,16 +152,15 @@ class Server:
         begin = time.monotonic()
         self._workload.train(start, stop,
                              HyperParameters(start, stop, values))
-        if self._tries and start == 0:
-            self._first = values, time.monotonic() - begin
+        if self._tries and start == 0 \
+                and isinstance(self._workload, FunctionWorkload):
+            # Until it has passed: whoever trains again is told the same.
+            try_out(self._workload, values, time.monotonic() - begin)
+            self._tries = False
         answer.done = None
 
     def _evaluate(self, request: Any, answer: Any) -> None:
         measured = self._workload.evaluate()
-        if self._first is not None \
-                and isinstance(self._workload, FunctionWorkload):
-            first, self._first, self._tries = self._first, None, False
-            try_out(self._workload, *first)
         for to, (name, value) in zip(answer.init("metrics", len(measured)),
                                      sorted(measured.items())):
             to.name, to.value = name, float(value)

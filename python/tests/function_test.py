@@ -253,7 +253,7 @@ class Training(unittest.TestCase):
             ctx.hp.lr(0)
             for step in ctx.steps():
                 yield lambda: {}
-        self.refused(early, TypeError, r"use ctx\.constant\('lr'\) there")
+        self.refused(early, TypeError, r"use ctx\.constant\('lr'\) before")
 
         def first_only(ctx):
             for step in ctx.steps():
