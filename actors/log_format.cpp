@@ -1,5 +1,6 @@
 #include "log_format.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -74,6 +75,25 @@ void log_to(spdlog::sink_ptr sink, const std::string& name,
   logger->set_formatter(make_formatter(format));
   logger->flush_on(spdlog::level::warn);
   spdlog::set_default_logger(std::move(logger));
+}
+
+std::string lines_of_lease(std::string_view tail, std::string_view before) {
+  while (before.ends_with('\n'))
+    before.remove_suffix(1);
+  // Nothing at all: the log was empty.
+  const auto last = before.substr(before.rfind('\n') + 1);
+  if (const auto at = last.empty() ? tail.npos : tail.rfind(last);
+      at != tail.npos)
+    tail.remove_prefix(std::min(tail.size(), at + last.size() + 1));
+  std::string result;
+  while (!tail.empty()) {
+    const auto line = tail.substr(0, tail.find('\n') + 1);
+    const auto whole = line.empty() ? tail : line;
+    if (whole.find("trainer: lease ") == whole.npos)
+      result += whole;
+    tail.remove_prefix(whole.size());
+  }
+  return result;
 }
 
 std::string first_line(const std::string& text) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <spdlog/spdlog.h>
 
@@ -10,6 +11,14 @@ namespace hippo {
 
 /// Returns the first line of a text: the log has one for each event.
 std::string first_line(const std::string& text);
+
+/// Returns the lines of a trainer's log that explain why a lease failed: those
+/// written since it began, without those about leases, which say again what
+/// failed, or are of other studies.
+///
+/// @param tail the last lines of the log
+/// @param before the last lines when the lease began
+std::string lines_of_lease(std::string_view tail, std::string_view before);
 
 /// How log lines look.
 enum class log_format {

@@ -93,6 +93,8 @@ void start(trainer_self self, trainer_state::task x) {
     std::visit([&](auto& e) { caf::anon_send(me, notify_atom::value, e); },
                event);
   });
+  if (st.log_tail)
+    x.log_before = st.log_tail();
   st.running.emplace(number, std::move(x));
 }
 
@@ -238,7 +240,7 @@ void take_end(trainer_self self, lease_end x) {
                  number_of(x.lease), x.at, first_line(x.failure->message));
   const bool is_current = from.registration == st.registrations;
   if (x.failure && st.log_tail)
-    x.log = st.log_tail();
+    x.log = lines_of_lease(st.log_tail(), from.log_before);
   if (is_current)
     self->send(from.owner, ended_atom::value, encode(x));
   start_waiting(self);

@@ -69,6 +69,7 @@ struct trainer_state {
     lease work;
     lease_owner_actor owner;
     std::uint64_t registration = 0; ///< under which it was leased
+    std::string log_before{};       ///< the last lines when it began
   };
   std::map<lease_id, task> running; ///< by the number of the lease
   /// Each starts when what is in its way has ended.

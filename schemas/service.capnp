@@ -222,6 +222,7 @@ struct StudyInfo {
   uid @29 :Text;  # what stands for it outside: a random number, made once, which
                   # copies of the state keep; empty: only an older program has
                   # written the state
+  failed @30 :UInt64;  # of `finished`, those that failed
   front @23 :Text;  # JSON: what a study wants and has found that wants more than
                     # one best value (docs/http.md); else empty. `best` is of
                     # studies of one metric

@@ -38,6 +38,9 @@ void fill(schema::StudyInfo::Builder to, const live_study_view& x) {
   to.setWorkload(to_text(x.stored.workload_key));
   to.setTrials(x.stored.counts.trials);
   to.setFinished(x.stored.counts.finished);
+  if (const auto& found = x.stored.counts.by_state;
+      found.contains(to_string(trial_state::failed)))
+    to.setFailed(found.at(to_string(trial_state::failed)));
   to.setAskedSteps(x.stored.counts.asked_steps);
   to.setDeliveredSteps(x.stored.counts.delivered_steps);
   to.setSharedSteps(x.stored.counts.shared_steps);

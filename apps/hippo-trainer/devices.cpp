@@ -61,8 +61,11 @@ std::optional<error> add_workloads(const trainer_options& opts,
                                    const std::string& device, unsigned threads,
                                    workload_registry& registry) {
   add_built_in_workloads(registry, device);
+  const bool serves = !opts.describe && opts.check.empty()
+                      && opts.prove.empty() && opts.measure.empty()
+                      && opts.weights.empty();
   if (!opts.no_code)
-    add_process_workloads(registry, {device, threads, opts.python});
+    add_process_workloads(registry, {device, threads, opts.python, serves});
   for (const auto& path : opts.libraries)
     if (auto why = load_workloads(path, registry))
       return why;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -32,6 +33,21 @@ std::string explain(const CLI::App* app, const CLI::Error& why) {
   return "hippo: " + text + "\nTry: " + help + " --help\n";
 }
 
+/// Returns the words of a command line. `help VERB` stands for `VERB --help`,
+/// and `help` alone for `--help`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> result(argv + 1, argv + argc);
+  if (result.empty() || result.front() != "help")
+    return result;
+  result.erase(result.begin());
+  if (!result.empty() && (result.front() == "help"
+                          || result.front().starts_with('-')))
+    result.clear();
+  result.resize(std::min<std::size_t>(result.size(), 1));
+  result.emplace_back("--help");
+  return result;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -40,12 +56,14 @@ int main(int argc, char** argv) {
                "hippo"};
   app.set_version_flag("--version", std::string{"hippo "} + hippo::version());
   app.require_subcommand(1);
-  app.footer("Example: hippo run study.yaml");
+  app.footer("Example: hippo run study.yaml\n"
+             "hippo help VERB, or hippo VERB --help, says more of a verb.");
   app.failure_message(explain);
   hippo::verb_table verbs{app};
   hippo::add_verbs(verbs);
 
-  const std::string verb = argc > 1 ? argv[1] : "-";
+  auto words = words_of(argc, argv);
+  const auto verb = words.empty() ? std::string{"-"} : words.front();
   const auto known = verbs.names();
   if (!verb.starts_with('-')
       && std::find(known.begin(), known.end(), verb) == known.end())
@@ -55,7 +73,8 @@ int main(int argc, char** argv) {
                           + "\nTry: hippo --help"},
                        hippo::exit_bad_input);
   try {
-    app.parse(argc, argv);
+    std::reverse(words.begin(), words.end()); // as the parser has them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : hippo::exit_bad_input;
   }

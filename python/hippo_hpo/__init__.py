@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import (Cancelled, Closed, Disconnected, Error,
                      IncompatibleVersion, InvalidArgument, InvalidStudy,
-                     MissingData, NotAllowed, ResourceExhausted, Timeout,
-                     TrialFailed, UnknownStudy, UnknownWorkload)
+                     MissingData, NotAllowed, ResourceExhausted, StudyFailed,
+                     Timeout, TrialFailed, UnknownStudy, UnknownWorkload)
 from .function import Context, TrainingFunction, workload
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
                     exponential, int_uniform, linear, log_uniform, multistep,
@@ -42,7 +42,8 @@ __all__ = [
     "Event", "Figure", "Front", "FrontPoint", "HyperParameters",
     "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
     "MissingData", "NotAllowed", "ResourceExhausted", "ServiceInfo", "Study",
-    "StudyFile", "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction",
+    "StudyFailed", "StudyFile", "StudyInfo", "Timeout", "TrainerInfo",
+    "TrainingFunction",
     "Trial", "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
     "Workload", "check", "choice", "connect", "constant", "cosine",
     "cosine_restarts", "cyclic", "exponential", "int_uniform", "linear",

@@ -21,6 +21,7 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ._expressions import expression_of, remedy_of
 from .errors import InvalidStudy
 from .function import TrainingFunction
 from .workload import Workload
@@ -38,10 +39,26 @@ class Source:
         text: of a module with the function.
         files: paths of the user's own modules that it imports, by the names
             under which they have to lie beside it.
+        places: of parts of the text: first line, number of lines, file that
+            they are from and first line there.
+        notes: sentences on what it has.
     """
 
     text: str
     files: dict[str, str]
+    places: list[tuple[int, int, str, int]] = dataclasses.field(
+        default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def place_of(self, name: str, line: int) -> tuple[str, int] | None:
+        """The file and the line that a line of a file has come from: of one
+        of `files` by its name, or else of the text; None: nobody knows."""
+        if name in self.files:
+            return self.files[name], line
+        for first, count, file, there in self.places:
+            if first <= line < first + count:
+                return file, there + line - first
+        return None
 
 
 def source_of(function: TrainingFunction | type[Workload],
@@ -77,7 +94,9 @@ class _Maker:
         self._imports: set[str] = set()
         self._constants: dict[str, str] = {}
         self._definitions: dict[str, str] = {}
+        self._origins: dict[str, tuple[str, int]] = {}
         self._files: dict[str, str] = {}
+        self._notes: list[str] = []
         self._seen: set[str] = set()
 
     def source(self) -> Source:
@@ -89,8 +108,16 @@ class _Maker:
         if self._constants:
             parts.append("\n".join(f"{name} = {text}" for name, text
                                    in sorted(self._constants.items())))
+        places = []
+        line = 1 + sum(x.count("\n") + 3 for x in parts)
+        for name, text in self._definitions.items():
+            count = text.count("\n") + 1
+            if name in self._origins:
+                places.append((line, count, *self._origins[name]))
+            line += count + 2
         parts += self._definitions.values()
-        return Source("\n\n\n".join(parts) + "\n", self._files)
+        return Source("\n\n\n".join(parts) + "\n", self._files, places,
+                      self._notes)
 
     def add(self, name: str, value: Any) -> None:
         """Adds what a global name stands for."""
@@ -109,8 +136,14 @@ class _Maker:
                 self._define(name, inner)
             else:
                 self._import(name, inner)
-        elif _is_literal(value):
-            self._constants[name] = repr(value)
+        elif (found := expression_of(value)) is not None:
+            self._constants[name], modules = found
+            self._imports |= {f"import {x}" for x in modules}
+            if type(value).__module__ == "torch" \
+                    and type(value).__name__ == "device":
+                self._notes.append(
+                    f"{name} is {value!r} on all trainers, as it is here; "
+                    "ctx.device is what each of them has")
         else:
             self._import_instance(name, value)
 
@@ -128,7 +161,9 @@ class _Maker:
                 "function around it, which do not travel: make them arguments, "
                 "ctx.args or global constants")
         try:
-            text = textwrap.dedent(inspect.getsource(x)).rstrip()
+            lines, first = inspect.getsourcelines(x)
+            text = textwrap.dedent("".join(lines)).rstrip()
+            self._origins[name] = inspect.getsourcefile(x) or "", max(first, 1)
         except (OSError, TypeError):
             raise self._refusal(
                 f"the source of {name} is nowhere: define it in a file or in a "
@@ -178,8 +213,7 @@ class _Maker:
             return
         raise self._refusal(
             f"it uses {name}, a global {type(value).__name__}, which does not "
-            "travel: make it in a function, and call that through "
-            "ctx.once(function)")
+            f"travel: {remedy_of(name, value)}")
 
     def add_files(self, module: types.ModuleType) -> None:
         """Lets the user's own modules travel as files, with those that they
@@ -216,13 +250,6 @@ def _folder_of(names: Mapping[str, Any]) -> str | None:
     path = names.get("__file__")
     return os.path.realpath(os.path.dirname(os.path.abspath(path)) if path
                             else os.getcwd())
-
-
-def _is_literal(x: Any) -> bool:
-    try:
-        return bool(ast.literal_eval(repr(x)) == x)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return False
 
 
 def _names_in(text: str) -> set[str]:

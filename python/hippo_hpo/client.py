@@ -76,6 +76,16 @@ class Client:
             Disconnected: the connection was lost; it may have been submitted.
             OSError: the file cannot be read.
         """
+        done, said, notes = self._submit(study, name)
+        for x in said:
+            warnings.warn(x, stacklevel=2)
+        for x in notes:
+            _log.info("%s", x)
+        return done
+
+    def _submit(self, study: StudySource, name: str | None
+                ) -> tuple[Study, list[str], list[str]]:
+        """The study, what the service warns of, and what it decided."""
         text, name = text_of(study, name)
 
         async def submit(session: Session) -> tuple[int, list[str], list[str]]:
@@ -84,11 +94,7 @@ class Client:
                     [str(x) for x in answer.notes])
         number, said, notes = self._line.call(
             f"submit {name}", submit, repeatable=False, patient=True)
-        for x in said:
-            warnings.warn(x, stacklevel=2)
-        for x in notes:
-            _log.info("%s", x)
-        return Study(self, number)
+        return Study(self, number), said, notes
 
     def study(self, id_or_name: int | str) -> Study:
         """Returns a study by number or name; of several of a name, the last.

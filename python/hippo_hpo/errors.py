@@ -6,6 +6,7 @@ Each has the name of an error code of the service, in CamelCase.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 
 class Error(Exception):
@@ -122,6 +123,27 @@ class TrialFailed(Error):
         self.trial = trial
         self.state = state
         self.step = step
+
+
+class StudyFailed(Error):
+    """A study that `optimize` ran has come to nothing: all its trials failed,
+    the first ones did alike, or it cannot be trained at all. The text has the
+    cause, what to do about it, and the traceback of the training code.
+
+    Attributes:
+        study: it has ended; `trials` and `output` tell more of it.
+        trial: number of the first trial that failed; None: none did.
+        cause: one line.
+    """
+
+    code = "study_failed"
+
+    def __init__(self, message: str, study: Any, trial: int | None,
+                 cause: str) -> None:
+        super().__init__(message)
+        self.study = study
+        self.trial = trial
+        self.cause = cause
 
 
 _classes: dict[str, type[Error]] = {

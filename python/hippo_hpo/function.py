@@ -23,12 +23,54 @@ import copy
 import inspect
 import random
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 from .workload import HyperParameters, Value, Workload
 
 Measure = Callable[[], Mapping[str, float]]
+
+
+class _Values(HyperParameters):
+    """The hyper-parameters of the steps that are trained now, whichever these
+    are; before the loop there are none."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __getitem__(self, name: str) -> Callable[[int], Value]:
+        now = self._context._hp
+        values = now[name]
+        if self._context._is_early():
+            raise TypeError(
+                f"ctx.hp.{name} is read outside of the loop over ctx.steps(): "
+                f"read ctx.hp.{name}(step) in `for step in ctx.steps("
+                f"model=model, ...)`, and use ctx.constant({name!r}) before it")
+
+        def at(step: int) -> Value:
+            # Others are known or not, as training happens to be cut.
+            if step != self._context._step:
+                raise IndexError(
+                    f"ctx.hp.{name}({step}) is asked for in step "
+                    f"{self._context._step}: use ctx.hp.{name}(step) with the "
+                    "step that ctx.steps() gives, or, for what never changes, "
+                    f"ctx.constant({name!r})")
+            return values(step)
+        return at
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._context._hp
+
+    def __iter__(self) -> Any:
+        return iter(self._context._hp)
+
+    def at(self, step: int) -> dict[str, Value]:
+        return {name: self[name](step) for name in self}
+
+    @property
+    def read(self) -> frozenset[str]:
+        return self._context._hp.read
 
 
 class Context:
@@ -43,10 +85,14 @@ class Context:
 
     def __init__(self, seed: int, device: str, args: Mapping[str, Value],
                  kept: dict[Any, Any], start: int, state: Any,
-                 hp: HyperParameters) -> None:
-        self.seed, self.device, self.args, self.hp = seed, device, args, hp
+                 hp: HyperParameters, is_loop: bool = True) -> None:
+        self.seed, self.device, self.args = seed, device, args
+        self.hp: HyperParameters = _Values(self)
+        self._hp = hp
+        self._is_loop = is_loop
         self._kept = kept
-        self._start = start
+        self._start = self._step = start
+        self._begun = 0.0  # when the present step did
         self._state = state
         self._parts: dict[str, Any] | None = None
         self._constants: dict[str, Value] = {}
@@ -61,15 +107,19 @@ class Context:
 
     def constant(self, name: str) -> Value:
         """Returns a hyper-parameter that is the same at every step, such as
-        the depth of a model.
+        the depth of a model, before the loop or in it.
 
         Raises:
             ValueError: it changes while the trial is trained.
         """
-        self._constants[name] = self.hp[name](self._start)
+        self._constants[name] = self._hp[name](self._hp._start)
         return self._constants[name]
 
-    def steps(self, **state: Any) -> Iterator[int]:
+    def _is_early(self) -> bool:
+        """Whether the loop has not begun."""
+        return self._is_loop and self._parts is None
+
+    def steps(self, *nameless: Any, **state: Any) -> Iterator[int]:
         """Yields the steps that are to be trained, once all of `state` is what
         it was after the steps before.
 
@@ -83,8 +133,20 @@ class Context:
 
         Raises:
             TypeError: a part is a scheduler, or has one. The study has the
-                schedule, and ctx.hp its values.
+                schedule, and ctx.hp its values. Or the function does not yield.
         """
+        if nameless:
+            raise TypeError(
+                "ctx.steps() takes what training changes, by name: "
+                "ctx.steps(model=model, opt=opt). How many steps there are, "
+                "steps= of the study says")
+        if not self._is_loop:
+            raise TypeError(
+                "the function has no `yield`: end each turn of the loop over "
+                "ctx.steps() with `yield lambda: {\"loss\": ...}`")
+        return self._each(state)
+
+    def _each(self, state: dict[str, Any]) -> Iterator[int]:
         if self._parts is not None:
             raise RuntimeError("ctx.steps() is called a second time: one loop "
                                "trains all steps")
@@ -97,6 +159,8 @@ class Context:
         step = self._start
         while True:
             self.seed_all(step)
+            self._step = step
+            self._begun = time.monotonic()
             yield step
             step += 1
 
@@ -117,7 +181,7 @@ class Context:
             numpy.random.seed(random.getrandbits(32))
 
 
-class _FunctionWorkload(Workload):
+class FunctionWorkload(Workload):
     """Drives a training function as trainers drive workloads.
 
     A state holds the step, the parts that `ctx.steps` names, and what was
@@ -131,11 +195,17 @@ class _FunctionWorkload(Workload):
         self._function = function.function
         self._is_loop = inspect.isgeneratorfunction(self._function)
         self._kept: dict[Any, Any] = {}
+        self.step_seconds = 0.0  # the last one took, without what precedes it
         self._begin({"step": 0, "parts": None, "metrics": None})
 
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the function trains step by step."""
+        return self._is_loop
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
         self._seed, self._device, self._args = seed, device, args
@@ -156,6 +226,7 @@ class _FunctionWorkload(Workload):
         self._step: int = state["step"]
         self._loaded: dict[str, Any] | None = state
         self._metrics: dict[str, float] | None = state["metrics"]
+        self._at = self._step
 
     def init(self) -> None:
         self._begin({"step": 0, "parts": None, "metrics": None})
@@ -165,6 +236,7 @@ class _FunctionWorkload(Workload):
             raise RuntimeError(f"at step {self._step}, told to train from "
                                f"{start}")
         for step in range(start, stop):
+            self._at = step
             if self._is_loop:
                 self._train_step(hp)
             else:
@@ -179,7 +251,7 @@ class _FunctionWorkload(Workload):
         self._loaded = None
         args, parts = copy.deepcopy((self._args, state["parts"]))
         ctx = Context(self._seed, self._device, args, self._kept,
-                      state["step"], parts, hp)
+                      state["step"], parts, hp, self._is_loop)
         ctx.seed_all(-1)
         return ctx
 
@@ -188,22 +260,32 @@ class _FunctionWorkload(Workload):
             self._ctx = self._context(hp)
             self._run = self._function(self._ctx)
         assert self._ctx is not None
-        self._ctx.hp = hp
+        self._ctx._hp = hp
         self._metrics = None
+        self._ctx._begun = time.monotonic()
         try:
             self._measure = next(self._run)
+            self.step_seconds = time.monotonic() - self._ctx._begun
         except StopIteration:
             raise RuntimeError(
                 f"the function ended at step {self._step}: its loop must go on "
                 "for as long as ctx.steps() gives steps, and the study says "
                 "how many") from None
         if self._ctx._parts is None:
-            raise TypeError("the function yields outside of a loop over "
-                            "ctx.steps(...)")
+            raise TypeError(
+                "the function yields outside of a loop over ctx.steps(): write "
+                "`for step in ctx.steps(model=model, opt=opt)` with all that "
+                "training changes")
         if not callable(self._measure):
             raise TypeError(
                 f"the function yields {self._measure!r}: yield a function that "
                 "measures, `yield lambda: {\"val_accuracy\": ...}`")
+
+    def where(self) -> str:
+        """Says where training is, as the function counts."""
+        if self._ctx is not None and self._ctx._is_early():
+            return f"before step {self._at}"
+        return f"in step {self._at}"
 
     def _call(self, hp: HyperParameters) -> None:
         """Trains by a function without `yield`."""
@@ -230,6 +312,7 @@ class _FunctionWorkload(Workload):
         if self._metrics is None:
             if self._measure is None or self._ctx is None:
                 raise RuntimeError("nothing is measured before the first step")
+            self._at = self._step - 1
             self._ctx.seed_all(-2 - self._step)
             self._metrics = {name: float(x)
                              for name, x in self._measure().items()}
@@ -288,7 +371,7 @@ class TrainingFunction:
 
     def make_workload(self) -> Workload:
         """Returns what trainers drive."""
-        return _FunctionWorkload(self)
+        return FunctionWorkload(self)
 
 
 def workload(function: Callable[[Context], Any] | None = None, *,

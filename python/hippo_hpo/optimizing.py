@@ -5,22 +5,29 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
-import difflib
+import functools
 import importlib.metadata
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union
 
+from ._arguments import (UnknownArgument, against_its_name, check_space,
+                         goals_of, refuse_others, refuse_service,
+                         refuse_unknown, steps_of)
 from ._local import local
 from ._packing import pack
 from ._program import hippo_program
 from ._source import Source, source_of
+from ._telling import (Stuck, Watch, closing, failed_study, opening, page_of,
+                       say, without_places)
 from .client import Client
 from .errors import Closed, Error, InvalidArgument, InvalidStudy
 from .function import TrainingFunction
@@ -63,11 +70,14 @@ class Options(TypedDict, total=False):
 
     Attributes:
         objective: what to look at: ``{"val_accuracy": "maximize"}``; several
-            metrics make a front (`Study.front`); None: the value that a
-            function without steps returns, to be minimised.
+            metrics make a front (`Study.front`). A name alone will do where it
+            says which way is better, as loss, error, accuracy, auc and f1 do;
+            of a function that returns its value, ``"minimize"`` or
+            ``"maximize"`` does.
         constraints: what of a metric is demanded: ``["ms <= 5"]``; None:
             nothing.
-        steps: how far a trial may be trained; 1 unless given.
+        steps: how far a trial may be trained; of a function without `yield`
+            1.
         trials: how many there are at most; None: as many as the algorithm
             wants.
         algorithm: as in a study file: ``"tpe"``,
@@ -87,7 +97,14 @@ class Options(TypedDict, total=False):
             40 whole trials have; None: neither.
         name: of the study; None: that of the code.
         seed: of what the algorithm draws; 0 unless given.
-        on_error: "continue" goes on though the first trials all fail alike.
+        on_error: "end", unless given: the study ends if its first three trials
+            fail alike; "continue": it goes on; "pause": it waits for somebody
+            to mend the cause, and to retry and resume it.
+        files: further files of this folder that the training code reads, by
+            their paths from here: ``["data/numbers.csv"]``.
+        check: False: the function is not tried where it is first run, by
+            training two steps in one go and in parts, which takes a second
+            or a tenth of the time up to the first measurement at most.
     """
 
     objective: Mapping[str, str] | str | None
@@ -104,8 +121,55 @@ class Options(TypedDict, total=False):
     name: str | None
     seed: int
     on_error: str | None
+    files: list[str] | None
+    check: bool
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+# What is said to whoever does not want to wait any longer.
+_INTERRUPTED = "interrupted; run it again to go on"
+_INTERRUPTED_THERE = ("interrupted; the study goes on at its service; run it "
+                      "again to wait for it")
+
+
+def _show_interrupted(before: Callable[..., Any]) -> Callable[..., Any]:
+    """Shows nothing but that at the top of a script."""
+    def show(kind: Any, why: Any, traceback: Any) -> None:
+        if str(why) in (_INTERRUPTED, _INTERRUPTED_THERE):
+            say(str(why))
+        else:
+            before(kind, why, traceback)
+    return show
+
+
+def _in_own_words(function: F) -> F:
+    """Lets what a function raises begin where it was called, and name no place
+    in files that the caller has not written."""
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except InvalidStudy as why:
+            raise InvalidStudy(without_places(why.message)) from None
+        except UnknownArgument as why:
+            raise TypeError(str(why)) from None
+        except (Error, KeyboardInterrupt) as why:
+            raise why.with_traceback(None) from None
+    known = dict(inspect.signature(function).parameters)
+    known.pop("options", None)
+    for name, kind in Options.__annotations__.items():
+        if "options" in inspect.signature(function).parameters:
+            known[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None,
+                annotation=kind)
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        list(known.values()))
+    return call  # type: ignore[return-value]
+
+
+@_in_own_words
 def optimize(train: Trainable, space: Mapping[str, Any], *,
              client: Client | None = None,
              state: str | os.PathLike[str] = "hippo-state",
@@ -127,44 +191,54 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         progress: whether to show it.
         options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
             `every`, `seconds`, `device_hours`, `cost`, `deadline`,
-            `stop_when`, `name`, `seed` and `on_error`, as `Options` has them.
+            `stop_when`, `name`, `seed`, `on_error`, `files` and `check`, as
+            `Options` has them.
 
     Returns:
-        The study, which has ended: look at `state`, `best` and `trials`.
+        The study, which has ended: look at `best`, `trials` and `state`.
 
     Raises:
         InvalidStudy: it cannot be run; the text has every finding.
+        StudyFailed: all its trials failed, or the first ones did alike, or
+            it cannot be trained; the text says why and what helps.
         KeyboardInterrupt: somebody does not want to wait any longer. Nothing
             goes on then, unless `client` was given.
     """
-    with _written(train, space, options, client is None) as found:
-        study, folder = found
-        text = pack(study.to_yaml(), study.study, folder)
-    if client is not None:
-        return _run(client, study.study, text, progress)
+    refuse_unknown("optimize", options, [
+        "train", "space", "client", "state", "trainers", "device", "threads",
+        "progress", *Options.__annotations__])
+    refuse_service(client, trainers)
+    with _written(train, space, options, client is None) as written:
+        text = pack(written.file.to_yaml(), written.file.study, written.folder)
+    place = os.path.abspath(os.fspath(state))
     try:
-        return _run(service_of(state, trainers, device, threads), study.study,
-                    text, progress)
+        service = client or service_of(place, trainers, device, threads)
+        return _run(service, written, text, options,
+                    None if client is not None else place, progress)
     except KeyboardInterrupt:
-        ours = _clients.pop(os.path.abspath(os.fspath(state)), None)
+        ours = None if client is not None else _clients.pop(place, None)
         if ours is not None:
             ours.close()
-        print("interrupted; the same call goes on where it was left",
-              file=sys.stderr)
-        raise
+        sys.excepthook = _show_interrupted(sys.excepthook)
+        raise KeyboardInterrupt(_INTERRUPTED if client is None
+                                else _INTERRUPTED_THERE) from None
 
 
+@_in_own_words
 def preview(train: Trainable, space: Mapping[str, Any],
             **options: Unpack[Options]) -> dict[str, Any]:
     """Says what a study would train, without running anything: what
     ``hippo preview -f json`` prints. Arguments and errors as of `optimize`."""
-    with _written(train, space, options, True) as (study, folder):
-        done = _hippo(["preview", "-f", "json", study.study + ".yaml"], folder,
-                      stdout=subprocess.PIPE)
+    refuse_unknown("preview", options,
+                   ["train", "space", *Options.__annotations__])
+    with _written(train, space, options, True, strict=False) as x:
+        done = _hippo(["preview", "-f", "json", x.file.study + ".yaml"],
+                      x.folder, stdout=subprocess.PIPE)
     found: dict[str, Any] = json.loads(done)["studies"][0]
     return found
 
 
+@_in_own_words
 def check(train: Trainable, space: Mapping[str, Any],
           *, objective: Mapping[str, str] | str | None = None, steps: int = 4
           ) -> None:
@@ -176,20 +250,107 @@ def check(train: Trainable, space: Mapping[str, Any],
         Error: they must not; the text says in what states differ.
     """
     options: Options = {"objective": objective, "steps": steps}
-    with _written(train, space, options, True) as (study, folder):
-        print(_hippo(["check", study.study + ".yaml", "--steps",
-                      str(max(steps, 2))], folder, stdout=subprocess.PIPE),
+    with _written(train, space, options, True, strict=False) as x:
+        print(_hippo(["check", x.file.study + ".yaml", "--steps",
+                      str(max(steps, 2))], x.folder, stdout=subprocess.PIPE),
               end="")
 
 
-def _run(client: Client, name: str, text: str, progress: bool) -> Study:
+@dataclasses.dataclass(frozen=True)
+class _Written:
+    """A study in a folder.
+
+    Attributes:
+        goals: the direction of each metric.
+        is_of_others: whether another part of this package tells of it.
+    """
+
+    file: StudyFile
+    folder: str
+    code: Code
+    goals: Mapping[str, str]
+    is_of_others: bool
+
+
+def _run(client: Client, written: _Written, text: str, options: Options,
+         state: str | None, progress: bool) -> Study:
+    """Runs a study, or goes on with it.
+
+    Args:
+        state: the folder of a service on demand; None: it is one of others.
+    """
+    name, source = written.file.study, written.code.source
+    is_plain = not written.is_of_others
+    said: list[str] = []
+    notes: list[str] = []
     study = _unended(client, name, text)
     if study is None:
-        study = client.submit(text, name)
+        study, said, notes = client._submit(text, name)
     elif study.state == "PAUSED":
         study.resume()
-    study.wait(progress)
+    if progress:
+        say(opening(study.info(), written.goals, notes, options,
+                    written.file.steps, state and page_of(state)))
+        for x in [*against_its_name(written.goals), *source.notes]:
+            say(f"note: {x}")
+    for x in said:
+        _pass_on(x, progress and is_plain)
+    watch = Watch(state is None, progress)
+    try:
+        info = study.wait(watch)
+    except Stuck as stuck:
+        if not stuck.is_paused:
+            study.cancel(stuck.why)
+        raise failed_study(study, study.info(), stuck.why, source) from None
+    finally:
+        watch.end()
+    if not is_plain:
+        return study
+    found = info.best_trial is not None or (
+        info.front is not None and info.front.points)
+    if info.state == "FAILED" or (info.state == "COMPLETE" and not found):
+        why = info.reason
+        if info.state == "COMPLETE" and not info.failed:
+            why = (f"nothing was measured: {why or 'it had no trials'}; give "
+                   "it more, or measure at earlier steps (every=)")
+        raise failed_study(study, info, why, source)
+    if progress:
+        say(closing(study, info, source))
     return study
+
+
+# Where it was said that trials share nothing: file and line of a call.
+_told_of_sharing: set[tuple[str, int]] = set()
+
+_SHARING = re.compile(
+    r"no two trials share a step .* from step 0 on in (?P<names>.*?)\. If all "
+    r"had the same values up to step (?P<step>\d+),.* p would be "
+    r"(?P<p>\d+\.\d+)")
+
+
+def _pass_on(warning: str, progress: bool) -> None:
+    """Passes on what the service warns of. That nothing is shared is no
+    warning, but information, which is given once."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and os.path.dirname(
+            os.path.abspath(frame.f_code.co_filename)) == own:
+        depth, frame = depth + 1, frame.f_back
+    text = without_places(warning)
+    found = _SHARING.search(text)
+    if found is None:
+        if "no two trials share" not in text:
+            warnings.warn(text, stacklevel=depth)
+        return
+    place = frame.f_code.co_filename, frame.f_lineno
+    if not progress or place in _told_of_sharing:
+        return
+    _told_of_sharing.add(place)
+    say(f"note: {os.path.basename(place[0])}:{place[1]}: no two trials have "
+        "any training in common, since they differ from step 0 on in "
+        f"{found['names']}. If they differed from step {found['step']} on "
+        f"only, merging would save {1 - 1 / float(found['p']):.0%} of the "
+        "training: see docs/sharing.md")
 
 
 def _unended(client: Client, name: str, text: str) -> Study | None:
@@ -222,26 +383,32 @@ def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
 
 @contextlib.contextmanager
 def _written(train: Trainable, space: Mapping[str, Any], options: Options,
-             is_local: bool) -> Iterator[tuple[StudyFile, str]]:
-    """Writes a study and its code into a folder, which is gone afterwards."""
-    for key in options:
-        if key not in Options.__annotations__:
-            close = difflib.get_close_matches(key, Options.__annotations__, 1)
-            raise TypeError(
-                f"unknown argument {key!r}" + (f": did you mean {close[0]!r}?"
-                                               if close else ""))
+             is_local: bool, strict: bool = True) -> Iterator[_Written]:
+    """Writes a study and its code into a folder, which is gone afterwards.
+
+    Args:
+        strict: whether directions matter.
+    """
+    _refuse_untrainable(train)
+    check_space(space)
+    refuse_others(options)
+    goals = goals_of(options.get("objective"), train, strict=strict)
+    steps = steps_of(train, options.get("steps"))
     code = _code_of(train)
     source, module = code.source, f"{code.name}.py"
+    files = {**source.files, **_further(options.get("files"))}
     workload: dict[str, Any] = {"python": f"{module}:{code.name}",
                                 "seed": code.seed}
-    if source.files:
-        workload["files"] = sorted(source.files)
+    if files:
+        workload["files"] = sorted(files)
     if code.args:
         workload["args"] = dict(code.args)
     if code.packages:
         workload["packages"] = code.packages
     if is_local:
         workload["python_executable"] = sys.executable
+    if options.get("check") is False:
+        workload["check"] = False
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
                   ("seconds", options.get("seconds")),
@@ -252,17 +419,20 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     more = {key: value for key, value
             in [("constraints", options.get("constraints")),
                 ("stop_when", options.get("stop_when")),
-                ("on_error", options.get("on_error"))] if value}
+                ("on_error", options.get("on_error") or "end")] if value}
+    every = options.get("every", 1)
+    objective: list[dict[str, Any]] = [
+        {"metric": metric, "direction": direction, "every": every}
+        for metric, direction in goals.items()]
     study = StudyFile(
         study=options.get("name") or code.name, workload=workload,
-        objective=_objective(options.get("objective"),
-                             options.get("every", 1)),
-        steps=options.get("steps", 1), space=space,
+        objective=objective[0] if len(objective) == 1 else objective,
+        steps=steps, space=space,
         algorithm=options.get("algorithm", "auto"), budget=budget or None,
         seed=options.get("seed", 0),
         more=more)
     with tempfile.TemporaryDirectory(prefix="hippo-study-") as folder:
-        for path, real in source.files.items():
+        for path, real in files.items():
             if path == module:
                 raise InvalidStudy(
                     f"{code.name} travels as {module}, which is also the "
@@ -275,7 +445,43 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         with open(os.path.join(folder, study.study + ".yaml"), "w",
                   encoding="utf-8") as file:
             file.write(study.to_yaml())
-        yield study, folder
+        yield _Written(study, folder, code, goals, isinstance(train, Code))
+
+
+def _further(files: Any) -> dict[str, str]:
+    """Where the files are that training code is to have beside it."""
+    if files is not None and (isinstance(files, str)
+                              or not all(isinstance(x, (str, os.PathLike))
+                                         for x in files)):
+        raise InvalidStudy(f"files={files!r}: must be a list of paths, "
+                           "[\"data/numbers.csv\"]")
+    found = {}
+    for x in files or ():
+        path = os.path.normpath(os.fspath(x))
+        if os.path.isabs(path) or path.startswith(os.pardir):
+            raise InvalidStudy(
+                f"files: {os.fspath(x)!r} is not in this folder: name files by "
+                "their paths from here; training code may open what has "
+                "an absolute path, where trainers have it")
+        if not os.path.isfile(path):
+            raise InvalidStudy(
+                f"files: {os.fspath(x)!r} is "
+                + ("a folder: name its files" if os.path.isdir(path) else
+                   f"not there: {os.path.abspath(path)} is no file"))
+        found[path.replace(os.sep, "/")] = os.path.abspath(path)
+    return found
+
+
+def _is_class(train: Any) -> bool:
+    return inspect.isclass(train) and issubclass(train, Workload)
+
+
+def _refuse_untrainable(train: Any) -> None:
+    if not isinstance(train, (Code, TrainingFunction)) \
+            and not _is_class(train):
+        raise InvalidArgument(
+            f"{train!r} is no training function: put @hippo.workload above its "
+            "`def`, or give a subclass of hippo.Workload")
 
 
 def _code_of(train: Any) -> Code:
@@ -285,12 +491,8 @@ def _code_of(train: Any) -> Code:
         source = source_of(train)
         return Code(source, train.__name__, train.seed, train.args,
                     list(train.packages) or packages_of(source.text))
-    if inspect.isclass(train) and issubclass(train, Workload):
-        source = source_of(train)
-        return Code(source, train.__name__, 0, {}, packages_of(source.text))
-    raise InvalidArgument(
-        f"{train!r} is no training function: put @hippo.workload above its "
-        "`def`, or give a subclass of hippo.Workload")
+    source = source_of(train)
+    return Code(source, train.__name__, 0, {}, packages_of(source.text))
 
 
 def packages_of(text: str, modules: Iterable[str] = ()) -> list[str]:
@@ -305,22 +507,6 @@ def packages_of(text: str, modules: Iterable[str] = ()) -> list[str]:
     found -= {*sys.stdlib_module_names, "hippo_hpo"}
     known = importlib.metadata.packages_distributions()
     return sorted({x for module in found for x in known.get(module, [])})
-
-
-def _objective(x: Mapping[str, str] | str | None, every: int
-               ) -> dict[str, Any] | list[dict[str, Any]]:
-    if x is None:
-        x = {"value": "minimize"}
-    if isinstance(x, str):
-        x = {x: "maximize"}
-    if not x:
-        raise InvalidArgument(
-            f"objective is {x!r}: give a metric and its direction, "
-            "{\"val_accuracy\": \"maximize\"}")
-    goals: list[dict[str, Any]] = [
-        {"metric": metric, "direction": direction, "every": every}
-        for metric, direction in x.items()]
-    return goals[0] if len(goals) == 1 else goals
 
 
 def _hippo(command: list[str], folder: str, stdout: int | None) -> str:

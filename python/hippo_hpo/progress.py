@@ -14,10 +14,17 @@ from .records import StudyInfo
 def line_of(info: StudyInfo) -> str:
     """Says in one line, of at most 80 characters mostly, how a study is."""
     shared = info.shared_steps / max(info.delivered_steps, 1)
-    line = (f"{info.name}: {info.state}, {info.finished} of {info.trials} "
-            f"trials finished, {shared:.0%} shared")
     if info.waiting:
         return f"{info.name}: waiting: {info.waiting}"
+    line = f"{info.name}: {info.state}, "
+    if info.state in ("FAILED", "CANCELLED"):  # which cancels what is left
+        line += f"{info.finished} of {info.trials} trials ended"
+    else:
+        line += (f"{info.finished - info.failed} of {info.trials} trials "
+                 "finished")
+    if info.failed:
+        line += f", {info.failed} failed"
+    line += f", {shared:.0%} shared"
     front = info.front
     if front is not None:
         line += f", front of {len(front.points)}"
@@ -26,7 +33,24 @@ def line_of(info: StudyInfo) -> str:
     best = info.best_trial
     if best is not None:
         line += f", best {best.value:.6g} (trial {best.number})"
+    if info.left_seconds is not None and not info.ended:
+        line += f", {duration(info.left_seconds)} left"
     return line
+
+
+def duration(seconds: float) -> str:
+    """A time that is about right.
+
+        >>> duration(0.4), duration(75), duration(7000), duration(100000)
+        ('1 s', '1 min', '1 h 56 min', '27 h')
+    """
+    if seconds < 59.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = max(1, int(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h" + (f" {minutes} min" if hours < 10 else "")
 
 
 # How long a study may wait before that is said: trainers take a moment to come.

@@ -120,6 +120,8 @@ class StudyInfo:
         uid: what stands for it outside of its service: a random number, made
             once, which copies of the state keep. Empty: only an older program
             has written the state.
+        failed: how many of those that have ended failed.
+        left_seconds: how long it takes yet, an estimate; None if nobody knows.
     """
 
     id: int
@@ -146,6 +148,8 @@ class StudyInfo:
     deadline_left: float | None = None
     needed: str = ""
     uid: str = ""
+    failed: int = 0
+    left_seconds: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -281,6 +285,13 @@ def params_of(text: str) -> dict[str, Any]:
     return result
 
 
+def _without_constant(x: Any) -> Any:
+    """The value of what never changes, which a study file may write as a
+    sequence."""
+    return x["constant"] if isinstance(x, dict) and x.keys() == {"constant"} \
+        else x
+
+
 def metrics_of(message: Any) -> dict[str, float]:
     return {x.name: x.value for x in message}
 
@@ -289,7 +300,8 @@ def trial_info_of(message: Any) -> TrialInfo:
     measured = message.best.which() == "value"
     return TrialInfo(
         number=message.trial, state=message.state,
-        params=params_of(message.params),
+        params={name: _without_constant(x)
+                for name, x in params_of(message.params).items()},
         value=message.best.value.value if measured else None,
         step=message.best.value.step if measured else None,
         asked_steps=message.askedSteps, steps=message.steps,
@@ -339,7 +351,9 @@ def study_info_of(message: Any) -> StudyInfo:
         cost_max=message.costMax or None,
         deadline_left=(message.deadline.seconds
                        if message.deadline.which() == "seconds" else None),
-        needed=message.needed, uid=message.uid)
+        needed=message.needed, uid=message.uid, failed=message.failed,
+        left_seconds=(message.left.seconds
+                      if message.left.which() == "seconds" else None))
 
 
 def event_of(message: Any) -> Event:

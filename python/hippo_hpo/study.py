@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._document import read_document
 from ._packing import code_of, study_of
+from ._states import load_state
 from .errors import InvalidArgument, Timeout, TrialFailed
 from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
@@ -208,6 +209,37 @@ class Study:
     def best_params(self) -> dict[str, Any]:
         """The values of the best trial so far. Raises as `best_trial`."""
         return self.best_trial.params
+
+    def best_state(self) -> Any:
+        """Returns the state that the best trial had where it was best; see
+        `load`. Raises as `best_trial`.
+
+            model.load_state_dict(study.best_state()["model"])
+        """
+        best = self.best_trial
+        return self.load(best.number, best.step)
+
+    def load(self, trial: Trial | TrialInfo | int, step: int | None = None, *,
+             device: str = "cpu", threads: int = 1) -> Any:
+        """Returns the state that a trial had.
+
+        Of a training function that is a map of what `ctx.steps` names: what
+        ``state_dict()`` gives of what has one, else the value, or the map of an
+        object's attributes. Of a class it is what its ``state_dict()`` returns.
+        Tensors are on the CPU. What was not kept is trained again, here. The
+        state is unpickled, so that whoever has written it could run anything.
+
+        Args:
+            trial: or its number.
+            step: at which it was measured; None: the last.
+            device: where it is trained again: of the kind that has trained it.
+            threads: likewise.
+
+        Raises:
+            InvalidArgument: there is no such trial, it was not measured there,
+                or it keeps no state.
+        """
+        return load_state(self, _number(trial), step, device, threads)
 
     def trials_dataframe(self) -> pandas.DataFrame:
         """Returns the trials as a table: a row for each, with the fields of
@@ -622,8 +654,8 @@ class Trial:
         return self.study.train_async(self, until)
 
 
-def _number(trial: Trial | int) -> int:
-    return trial.number if isinstance(trial, Trial) else trial
+def _number(trial: Trial | TrialInfo | int) -> int:
+    return trial.number if isinstance(trial, (Trial, TrialInfo)) else trial
 
 
 def _nothing(answer: object) -> None:

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import sys
+import time
 import traceback
 import types
 from collections.abc import Callable
@@ -15,8 +16,9 @@ from typing import Any, BinaryIO
 
 from hippo_hpo._compare import differences
 from hippo_hpo._schema import process
+from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo._versions import versions
-from hippo_hpo.function import TrainingFunction
+from hippo_hpo.function import FunctionWorkload, TrainingFunction
 from hippo_hpo.workload import HyperParameters, Value, Workload
 
 SOCKET = "HIPPO_SOCKET"
@@ -72,8 +74,9 @@ class Server:
     """Answers the trainer's requests, one after the other."""
 
     def __init__(self, workload: Workload, stream: BinaryIO,
-                 packages: list[str]) -> None:
+                 packages: list[str], tries: bool = False) -> None:
         self._workload = workload
+        self._tries = tries
         self._stream = stream
         self._packages = packages
 
@@ -87,14 +90,29 @@ class Server:
             answer = process.Answer.new_message(number=request.number)
             try:
                 getattr(self, "_" + request.which())(request, answer)
+            except NotExact as why:
+                answer.init("failed")
+                answer.failed.message = str(why)
             except Exception as why:
                 answer.init("failed")
-                answer.failed.message = _one_line(why)
+                answer.failed.message = self._where(request) + _one_line(why)
                 answer.failed.details = _without_us(why)
             try:
                 answer.write(self._stream)
             except OSError:
                 return
+
+    def _where(self, request: Any) -> str:
+        """The step in which training has failed, as the code counts."""
+        if request.which() not in ("train", "evaluate"):
+            return ""
+        if isinstance(self._workload, FunctionWorkload):
+            return self._workload.where() + ": "
+        if request.which() == "evaluate":
+            return ""
+        start, stop = getattr(request.train, "from"), request.train.to
+        return f"in step {start}: " if stop == start + 1 \
+            else f"in steps {start} to {stop - 1}: "
 
     def _describe(self, request: Any, answer: Any) -> None:
         if request.describe != process.processProtocolVersion:
@@ -127,8 +145,14 @@ class Server:
         x = request.train
         values = {y.name: _values(y) for y in x.values}
         start, stop = getattr(x, "from"), x.to
+        begin = time.monotonic()
         self._workload.train(start, stop,
                              HyperParameters(start, stop, values))
+        if self._tries and start == 0 \
+                and isinstance(self._workload, FunctionWorkload):
+            # Until it has passed: whoever trains again is told the same.
+            try_out(self._workload, values, time.monotonic() - begin)
+            self._tries = False
         answer.done = None
 
     def _evaluate(self, request: Any, answer: Any) -> None:
@@ -218,12 +242,14 @@ def main(arguments: list[str] | None = None) -> int:
               "       python -m hippo_hpo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
+    tries = names[0] == "--try"
+    names = names[tries:]
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
         try:
             workload = find_workload(names[0])()
         except Exception as why:
             return _refuse(stream, why)
-        Server(workload, stream, names[1:]).run()
+        Server(workload, stream, names[1:], tries).run()
     return 0
 
 

@@ -1,18 +1,23 @@
 """Training functions, as trainers drive them, and how their code travels."""
 
 import copy
+import itertools
 import json
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 import hippo_hpo as hippo
 from hippo_hpo._compare import differences
 from hippo_hpo._source import source_of
+from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo.workload import HyperParameters
 
 LR = [0.1, 0.1, 0.2, 0.2, 0.05, 0.05, 0.05]
@@ -183,6 +188,26 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "is one step"):
             again.train(1, 2, HyperParameters(1, 2, {"x": [5.0]}))
 
+    def test_constants_and_values_wherever_training_was_cut(self):
+        @hippo.workload
+        def reads(ctx):
+            hp, seen = ctx.hp, {"seen": []}
+            for step in ctx.steps(seen=seen):
+                seen["seen"].append((ctx.constant("width"), hp.lr(step),
+                                     sorted(hp), "lr" in hp,
+                                     hp.at(step)["lr"]))
+                yield lambda: {"n": len(seen["seen"])}
+        for cuts in ([7], [1, 7], [2, 3, 7]):
+            x, at = made(reads), 0
+            x.init()
+            for cut in cuts:
+                x.train(at, cut, hp(at, cut))
+                x.load_state_dict(x.state_dict())
+                at = cut
+            self.assertEqual(
+                [(3.0, y, ["lr", "width"], True, y) for y in LR],
+                x.state_dict()["parts"]["seen"]["seen"])
+
     def refused(self, function, error, why, to=2, **values):
         x = made(hippo.workload(function))
         x.init()
@@ -224,6 +249,32 @@ class Training(unittest.TestCase):
         self.refused(varies, ValueError, "lr is 0.2 at step 1, and was 0.1",
                      lr=[0.1, 0.2])
 
+        def early(ctx):
+            ctx.hp.lr(0)
+            for step in ctx.steps():
+                yield lambda: {}
+        self.refused(early, TypeError, r"use ctx\.constant\('lr'\) before")
+
+        def first_only(ctx):
+            for step in ctx.steps():
+                ctx.hp.lr(0)
+                yield lambda: {}
+        x = made(hippo.workload(first_only))
+        x.init()
+        with self.assertRaisesRegex(IndexError, r"in step 1: .*constant\('lr"):
+            x.train(0, 2, HyperParameters(0, 2, {"lr": [0.1]}))
+        self.assertEqual("in step 1", x.where())
+
+        def nameless(ctx):
+            for step in ctx.steps({}):
+                yield lambda: {}
+        self.refused(nameless, TypeError, "by name: ctx.steps")
+
+        def never(ctx):
+            for step in ctx.steps():
+                ctx.hp.lr(step)
+        self.refused(never, TypeError, "has no `yield`")
+
         def immutable(ctx):
             total = 0.0
             for step in ctx.steps(total=total):
@@ -251,6 +302,104 @@ def travels(ctx, *, parse=json.loads):
 
 
 not_named = object()
+
+
+def made_of(names, measure_changes, draws_alone, seconds=0.0):
+    """A function with two parts, of which it names some in its state."""
+    @hippo.workload(seed=1)
+    def train(ctx):
+        own = random.Random(7)
+        parts = {"net": {"w": 0.0}, "speed": {"v": 0.0}}
+
+        def measure():
+            parts["net"]["w"] += measure_changes
+            return {"loss": parts["net"]["w"]}
+        for step in ctx.steps(**{x: parts[x] for x in names}):
+            time.sleep(seconds)
+            draw = own.random() if draws_alone else random.random()
+            parts["speed"]["v"] = 0.9 * parts["speed"]["v"] + draw
+            parts["net"]["w"] += ctx.hp.lr(step) * parts["speed"]["v"]
+            yield measure
+    return train
+
+
+class Trying(unittest.TestCase):
+    """Two steps in one go and in parts, before anything is told."""
+
+    def after(self, function, steps):
+        x = made(function)
+        x.init()
+        x.train(0, steps, HyperParameters(0, steps, {"lr": LR[:steps]}))
+        return x
+
+    def test_what_is_wrong_is_found_and_nothing_else(self):
+        for names, changes, alone, steps in itertools.product(
+                [("net", "speed"), ("net",), ("speed",)], (0.0, 1.0),
+                (False, True), (1, 2, 3)):
+            is_exact = len(names) == 2 and not changes and not alone
+            function = made_of(names, changes, alone)
+            with self.subTest(names=names, changes=changes, alone=alone,
+                              steps=steps):
+                x = self.after(function, steps)
+                try:
+                    try_out(x, {"lr": LR[:steps]}, 0.0)
+                except NotExact as why:
+                    self.assertFalse(is_exact)
+                    self.assertRegex(
+                        str(why),
+                        r"in parts, (net\.w|speed\.v|metrics\.loss) is ")
+                    continue
+                self.assertTrue(is_exact)
+                # It is where it was.
+                x.train(steps, 6, HyperParameters(steps, 6,
+                                                  {"lr": LR[steps:6]}))
+                self.assertEqual([], differences(
+                    self.after(function, 6).state_dict(), x.state_dict()))
+
+    def test_what_takes_long_is_not_tried(self):
+        function = made_of(("net",), 0.0, False, 0.02)
+        x = self.after(function, 1)
+        before = x.state_dict()
+        with mock.patch("hippo_hpo._trying.SECONDS_MAX", 0.01):
+            try_out(x, {"lr": LR[:1]}, 0.02)
+            self.assertEqual([], differences(before, x.state_dict()))
+            # A tenth of what came before is enough.
+            with self.assertRaises(NotExact):
+                try_out(x, {"lr": LR[:1]}, 5.0)
+
+    def test_nothing_is_printed_meanwhile(self):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent("""
+            import hippo_hpo as hippo
+            from hippo_hpo._trying import try_out
+            from hippo_hpo.workload import HyperParameters
+
+            @hippo.workload
+            def train(ctx):
+                net = {"w": 0}
+                for step in ctx.steps(net=net):
+                    print("step", step)
+                    yield lambda: {"w": net["w"]}
+            x = train.make_workload()
+            x.setup(1, "cpu", {})
+            x.init()
+            x.train(0, 1, HyperParameters(0, 1, {}))
+            try_out(x, {}, 0.0)
+            x.train(1, 2, HyperParameters(1, 2, {}))
+            """)], capture_output=True, text=True, check=True)
+        self.assertEqual(("step 0\nstep 1\n", ""), (done.stdout, done.stderr))
+
+    def test_what_fails_itself_is_told_by_the_training(self):
+        @hippo.workload
+        def fails(ctx):
+            net = {"w": 0.0}
+            for step in ctx.steps(net=net):
+                net["w"] += 1 / (1 - step) + 0 * ctx.hp.lr(step)
+                yield lambda: {"w": net["w"]}
+        x = self.after(fails, 1)
+        try_out(x, {"lr": LR[:1]}, 0.0)
+        with self.assertRaises(ZeroDivisionError):
+            x.train(1, 2, HyperParameters(1, 2, {"lr": LR[1:2]}))
+        self.assertEqual("in step 1", x.where())
 
 
 class Sources(unittest.TestCase):

@@ -102,7 +102,8 @@ class Processes(unittest.TestCase):
     def test_an_exception_is_told_with_its_traceback(self):
         trainer = self.ready()
         failed = trainer.train(0, 1, lr=[-1]).failed
-        self.assertEqual(failed.message, "ValueError: a negative rate")
+        self.assertEqual(failed.message,
+                         "in step 0: ValueError: a negative rate")
         self.assertIn('train.py", line', failed.details)
         self.assertNotIn("workload_process.py", failed.details)
         trainer.ask("init")  # it is as good as ever

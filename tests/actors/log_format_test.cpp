@@ -60,6 +60,22 @@ TEST_F(LogFormatTest, AFullLogOfAnotherProgramBeginsAnew) {
   keep_small(folder.path + "/nothing.log", 0);
 }
 
+TEST(LinesOfLease, AreThoseSinceItBeganThatAreOfNoLease) {
+  const std::string before = "1 info trainer: registered\n"
+                             "2 warning trainer: lease 7 failed at step 0: x\n";
+  EXPECT_EQ(lines_of_lease(before, before), "");
+  EXPECT_EQ(lines_of_lease(before + "3 warning: memory is short\n", before),
+            "3 warning: memory is short\n");
+  EXPECT_EQ(lines_of_lease(before + "3 warning trainer: lease 8 failed at step "
+                                    "3: y\n4 info: z",
+                           before),
+            "4 info: z");
+  // Of a log that has gone on since, no line of before is left.
+  EXPECT_EQ(lines_of_lease("3 a\n4 b\n", before), "3 a\n4 b\n");
+  EXPECT_EQ(lines_of_lease("1 a\n", ""), "1 a\n");
+  EXPECT_EQ(lines_of_lease("", before), "");
+}
+
 TEST_F(LogFormatTest, TextIsForPeople) {
   EXPECT_TRUE(std::regex_match(
     line(log_format::text, "pool: trainer 1 is gone"),

@@ -359,7 +359,12 @@ public:
     auto handle = spawn(trainer,
                         caf::actor_cast<registrar_actor>(trainers_pool), x,
                         std::static_pointer_cast<engine>(device),
-                        [] { return std::string{"the last words"}; });
+                        [begins = false]() mutable {
+                          begins = !begins;
+                          return std::string{begins ? "it began\n"
+                                                    : "it began\n"
+                                                      "the last words"};
+                        });
     trainers.push_back({handle, device});
     return trainers.back();
   }

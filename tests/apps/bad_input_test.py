@@ -277,7 +277,14 @@ class CommandLine(Bad):
                 done = self.hippo(verb, "--help")
                 self.assertIn(f"Example: hippo {verb} ", done.out)
                 self.assertEqual(done.err, "")
+                self.assertEqual(done.out, self.hippo("help", verb).out)
         self.assertIn("preview", self.hippo("--help").out)
+        for words in [["help"], ["help", "help"], ["help", "--help"]]:
+            with self.subTest(words):
+                self.assertEqual(self.hippo("--help").out,
+                                 self.hippo(*words).out)
+        self.assertIn("unknown verb 'previw', did you mean 'preview'?",
+                      self.refused("help", "previw"))
 
 
 class StateFolder(Bad):

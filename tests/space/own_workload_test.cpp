@@ -84,10 +84,13 @@ TEST(OwnWorkload, AClassIsKnownByAllThatDecidesItsResults) {
 TEST(OwnWorkload, HowItIsRunIsNoPartOfTheKey) {
   const auto plain = spec_of("{python: train.py}");
   auto spec = spec_of("{python: train.py, python_executable: /opt/python, "
-                      "silence_seconds: 2.5}");
+                      "silence_seconds: 2.5, check: false}");
   EXPECT_EQ(key_of(spec), key_of(plain));
   EXPECT_EQ(spec.settings, (options{{"python_executable", "/opt/python"},
-                                    {"silence_seconds", 2.5}}));
+                                    {"silence_seconds", 2.5},
+                                    {"check", 0.0}}));
+  EXPECT_EQ(spec_of("{python: train.py, check: true}").settings,
+            plain.settings);
   auto resolved = code();
   resolved.python = "/home/me/.venv/bin/python";
   const auto file
@@ -191,7 +194,8 @@ TEST(OwnWorkload, BadValuesAreTold) {
   expect_errors("{python: train.py, arg: {}, args: [1], seed: -1}",
                 {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
                  "'args'? Allowed: python, args, seed, packages, "
-                 "silence_seconds, exact, share, files, python_executable",
+                 "silence_seconds, exact, share, files, python_executable, "
+                 "check",
                  "s.yaml:2:56: workload.seed: must be a whole number from 0 to "
                  "999999999999, found '-1'",
                  "s.yaml:2:45: workload.args: must be a map of arguments, found "

@@ -113,6 +113,17 @@ public:
     journal_.push_back(std::move(entry));
   }
 
+  /// Trains one to its next measurement, which is this.
+  void measure_one(trial_no no, metrics values) {
+    auto& x = wanted_.at(no);
+    x.at = core_->registration().when.next(x.at);
+    study_effect::commit entry;
+    trial_measured what{no, node_id{1}, x.at, std::move(values)};
+    entry.records.emplace_back(event_added{study_id{7}, "key", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
   void fail_one(trial_no no, error why = {errc::training_failed, "broken"}) {
     auto& x = wanted_.at(no);
     study_effect::commit entry;
@@ -412,6 +423,66 @@ TEST(StudyCore, FirstTrialsThatAllFailAlikePauseIt) {
   EXPECT_EQ(x.core().stored().state, study_phase::failed);
   EXPECT_EQ(x.paused_, (std::vector{true, false}));
   x.expect_replayed();
+}
+
+TEST(StudyCore, FirstTrialsThatAllFailAlikeEndItWhereNobodyWouldMendIt) {
+  world x{options_of("algorithm: grid\non_error: end\n")};
+  const auto first = x.waiting();
+  ASSERT_EQ(first.size(), 6u);
+  for (const std::size_t i : {0, 1, 2}) {
+    EXPECT_EQ(x.core().stored().state, study_phase::running);
+    x.fail_one(first[i], {errc::training_failed, "NameError: x\nline 3"});
+    x.commit_all();
+  }
+  EXPECT_EQ(x.core().stored().state, study_phase::failed);
+  EXPECT_EQ(x.core().stored().reason,
+            "its first 3 trials failed alike: NameError: x");
+  EXPECT_EQ(x.core().trials()[first[2]].state, trial_state::failed);
+  EXPECT_EQ(x.core().trials()[first[3]].state, trial_state::cancelled);
+  EXPECT_TRUE(x.waiting().empty());
+  x.expect_replayed();
+}
+
+TEST(StudyCore, AMetricThatTheFirstMeasurementLacksEndsIt) {
+  for (const std::string more : {"", "on_error: continue\n"}) {
+    world x{options_of("algorithm: grid\n" + more)};
+    const auto first = x.waiting();
+    x.measure_one(first[0], {{"acuracy", 0.5}, {"loss", 1.0}});
+    x.commit_all();
+    EXPECT_EQ(x.core().stored().state, study_phase::failed);
+    EXPECT_EQ(x.core().stored().reason,
+              "the workload does not measure 'accuracy', did you mean "
+              "'acuracy'?; it measures acuracy, loss");
+    EXPECT_EQ(x.core().trials()[first[0]].state, trial_state::failed);
+    EXPECT_EQ(x.core().trials()[first[1]].state, trial_state::cancelled);
+    EXPECT_TRUE(x.waiting().empty());
+    x.expect_replayed();
+  }
+}
+
+TEST(StudyCore, AMetricThatALaterMeasurementLacksFailsTheTrial) {
+  world x{options_of("algorithm: grid\n")};
+  const auto first = x.waiting();
+  x.train_one(first[0]);
+  x.measure_one(first[1], {{"loss", 1.0}});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  EXPECT_EQ(x.core().trials()[first[1]].failure,
+            "at step 1: the workload does not measure 'accuracy'; it measures "
+            "loss");
+  x.expect_replayed();
+}
+
+TEST(StudyCore, CodeThatCountsItsStepsSaysItselfWhereItFailed) {
+  world x{options_of("algorithm: grid\n")};
+  const auto first = x.waiting();
+  x.fail_one(first[0], {errc::training_failed, "in step 3: ValueError: x"});
+  x.fail_one(first[1], {errc::training_failed, "before step 0: KeyError: y"});
+  x.fail_one(first[2], {errc::training_failed, "out of memory"});
+  x.commit_all();
+  EXPECT_EQ(x.core().trials()[first[0]].failure, "in step 3: ValueError: x");
+  EXPECT_EQ(x.core().trials()[first[1]].failure, "before step 0: KeyError: y");
+  EXPECT_EQ(x.core().trials()[first[2]].failure, "at step 1: out of memory");
 }
 
 TEST(StudyCore, OtherFailuresDoNotPauseIt) {

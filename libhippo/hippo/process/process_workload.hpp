@@ -42,6 +42,9 @@ struct process_context {
   std::string device = "cpu";     ///< as PyTorch names it
   std::uint32_t threads = 1;
   std::string python = "python3"; ///< for studies that name no interpreter
+  /// Whether training functions are tried before anything that they measure is
+  /// told: two steps in one go and in parts, if that takes no time to speak of.
+  bool tries = false;
 };
 
 /// Adds the workloads that stand for code which studies bring. Specs for them

@@ -53,6 +53,17 @@ process_options options_of(const workload_spec& spec,
   return result;
 }
 
+/// Whether code that is said to be exact is to show that it is.
+bool is_tried(const workload_spec& spec, const process_context& context) {
+  const auto is_false = [](const auto& in, const char* name) {
+    const auto i = in.find(name);
+    const auto* x = i == in.end() ? nullptr : std::get_if<double>(&i->second);
+    return x != nullptr && *x == 0;
+  };
+  return context.tries && !is_false(spec.settings, "check")
+         && !is_false(spec.options, "exact");
+}
+
 std::unique_ptr<workload> make_python(const workload_spec& spec,
                                       const process_context& context) {
   auto options = options_of(spec, context);
@@ -60,8 +71,10 @@ std::unique_ptr<workload> make_python(const workload_spec& spec,
   const auto named = spec.settings.contains("python_executable");
   options.command = {named ? text_of(spec.settings, "python_executable")
                            : context.python,
-                     "-m", "hippo_hpo.workload_process",
-                     text_of(spec.options, "class")};
+                     "-m", "hippo_hpo.workload_process"};
+  if (is_tried(spec, context))
+    options.command.emplace_back("--try");
+  options.command.push_back(text_of(spec.options, "class"));
   for (const auto& [name, version] : setup.versions)
     options.command.push_back(name);
   return make_process_workload(std::move(options), std::move(setup));

@@ -97,8 +97,10 @@ private:
                                    "exact",      "share"};
     if (!is(files_workload))
       known.emplace_back("files");
-    if (is(python_workload))
+    if (is(python_workload)) {
       known.emplace_back("python_executable");
+      known.emplace_back("check");
+    }
     values_.known_keys(*x_, "key", known);
     const auto& what = *x_->find(result_.name);
     if (is(python_workload))
@@ -254,6 +256,9 @@ private:
     if (const auto* x = x_->find("silence_seconds"))
       if (const auto seconds = values_.positive(*x))
         result_.settings["silence_seconds"] = *seconds;
+    if (const auto* x = x_->find("check"))
+      if (!values_.truth(*x).value_or(true))
+        result_.settings["check"] = 0.0;
     read_exactness();
   }
 

@@ -456,9 +456,11 @@ private:
 
   void read_on_error(const document& x) {
     const auto said = word(x);
-    if (said && *said != "pause" && *said != "continue")
-      notes_->error(x, "must be pause or continue, found '" + *said + "'");
-    study_.pause_on_error = said != "continue";
+    if (said && *said != "pause" && *said != "end" && *said != "continue")
+      notes_->error(x, "must be pause, end or continue, found '" + *said + "'");
+    study_.on_error = said == "end"        ? failure_policy::end
+                      : said == "continue" ? failure_policy::go_on
+                                           : failure_policy::pause;
   }
 
   void read_budget() {

@@ -180,6 +180,13 @@ struct stop_rule {
   std::optional<std::uint64_t> no_gain;
 };
 
+/// What a study does if its first trials all fail alike.
+enum class failure_policy {
+  pause, ///< somebody is to look at it
+  end,   ///< nobody is there who would: it has failed
+  go_on
+};
+
 /// A study file that has been read and checked.
 struct study_spec {
   std::string name;
@@ -197,8 +204,7 @@ struct study_spec {
   /// alike: so it is but of studies that were submitted before that was so.
   bool typed = false;
   double weight = 1;      ///< share of the trainers, relative to other studies
-  bool pause_on_error = true; ///< whether it pauses if its first trials all
-                              ///< fail alike
+  failure_policy on_error = failure_policy::pause;
   /// Where what others check stands, by its path (`algorithm.asha.eta`).
   std::map<std::string, mark> marks;
 };

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/trial_result.hpp"
 #include "hippo/space/complexity.hpp"
@@ -35,6 +36,15 @@ std::string names_of(const metrics& xs) {
   return result;
 }
 
+/// What is said of a failure. Code that counts its steps itself has said which
+/// it was: `in step 3`, on the way to state 4.
+std::string failure_of(const trial_failed& x) {
+  const auto& said = x.reason.message;
+  return said.starts_with("in step") || said.starts_with("before step ")
+           ? said
+           : "at step " + std::to_string(x.at) + ": " + said;
+}
+
 /// Whether the merger caused an event.
 bool is_of_merger(const study_input& x) {
   if (const auto* command = std::get_if<study_command>(&x))
@@ -53,7 +63,7 @@ study_core::study_core(study_options options, moment now)
     trials_(options_.spec.objective),
     last_rung_(tuner_->when().rungs.back()),
     // Who drives a study looks at each failure anyway.
-    only_failed_(options_.spec.pause_on_error
+    only_failed_(options_.spec.on_error != failure_policy::go_on
                  && options_.spec.algorithm.name != "client"),
     now_(now) {
   if (options_.deadline_left)
@@ -239,6 +249,7 @@ void study_core::take(const trial_measured& x) {
 
 void study_core::follow(const trial_measured& x) {
   const auto no = x.trial;
+  const auto is_first = !std::exchange(has_measured_, true);
   only_failed_ = false;
   const auto before = trials_[no].acked;
   trials_.ack(no, x.at, x.shared);
@@ -247,11 +258,7 @@ void study_core::follow(const trial_measured& x) {
   if (hippo::has_ended(trials_[no].state))
     return;
   if (const auto* missing = missing_in(x.values)) {
-    drop_trial(no, trial_state::failed,
-               "at step " + std::to_string(x.at)
-                 + ": the workload does not measure '" + *missing
-                 + "'; it measures " + names_of(x.values));
-    take_turn(tuner_->on_failure(no));
+    refuse_measurement(x, *missing, is_first);
     return;
   }
   const auto best = trials_.best();
@@ -269,12 +276,28 @@ void study_core::follow(const trial_measured& x) {
   answer_waiters(no);
 }
 
+void study_core::refuse_measurement(const trial_measured& x,
+                                    const std::string& missing, bool is_first) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : x.values)
+    names.push_back(name);
+  const auto why = "the workload does not measure '" + missing + "'"
+                   + did_you_mean(missing, names) + "; it measures "
+                   + names_of(x.values);
+  drop_trial(x.trial, trial_state::failed,
+             "at step " + std::to_string(x.at) + ": " + why);
+  if (!is_first || options_.spec.algorithm.name == "client") {
+    take_turn(tuner_->on_failure(x.trial));
+    return;
+  }
+  // Names do not depend on values: no trial will measure it.
+  end_study(study_phase::failed, trial_state::cancelled, why);
+}
+
 void study_core::take(const trial_failed& x) {
   if (hippo::has_ended(trials_[x.trial].state))
     return;
-  end_trial(x.trial, trial_state::failed,
-            "at step " + std::to_string(x.at) + ": " + x.reason.message,
-            x.reason.code);
+  end_trial(x.trial, trial_state::failed, failure_of(x), x.reason.code);
   take_turn(tuner_->on_failure(x.trial));
   note_failure(x.reason);
 }
@@ -289,10 +312,15 @@ void study_core::note_failure(const error& why) {
   if (!only_failed_ || ++failed_alike_ < alike_failures_max)
     return;
   only_failed_ = false;
-  if (options_.stored.state == study_phase::running && !tuner_->done())
+  if (options_.stored.state != study_phase::running || tuner_->done())
+    return;
+  const auto said = "its first " + std::to_string(alike_failures_max)
+                    + " trials failed alike: " + line;
+  if (options_.spec.on_error == failure_policy::end)
+    end_study(study_phase::failed, trial_state::cancelled, said);
+  else
     enter(study_phase::paused,
-          "its first " + std::to_string(alike_failures_max)
-            + " trials failed alike: " + line
+          said
             + "; mend the cause, then retry and resume it, or give the study "
               "anew if its code has changed (on_error: continue goes on)");
 }

@@ -106,8 +106,9 @@ using any_study_effect
 /// Reads no clock; `now` never decreases from one event to the next.
 ///
 /// A study whose first trials have all failed with one error pauses by itself,
-/// unless it is told not to (`study_spec::pause_on_error`): what is wrong with
-/// its code is wrong with all of them.
+/// or ends, unless it is told not to (`study_spec::on_error`): what is wrong
+/// with its code is wrong with all of them. It ends likewise if its first
+/// measurement lacks a metric that it wants.
 ///
 /// @invariant those of its trials
 /// @invariant a study that has ended has no trial that has not
@@ -218,6 +219,9 @@ private:
   expected<command_answer> steer(study_phase to);
   void enter(study_phase to, std::string why = {});
   void note_failure(const error& why);
+  /// Fails a trial, or the study, for a metric that a measurement lacks.
+  void refuse_measurement(const trial_measured& x, const std::string& missing,
+                          bool is_first);
 
   /// Says why a command cannot be carried out now, if it cannot.
   [[nodiscard]] std::optional<error> refusal(const study_command& x) const;
@@ -293,10 +297,11 @@ private:
   step_t last_rung_ = 0;
 
   /// Whether nothing is known of its trials but that the first ones failed, as
-  /// `first_failure_` says, and it is to pause for that.
+  /// `first_failure_` says, and it is to pause or end for that.
   bool only_failed_;
   std::string first_failure_;
   std::uint64_t failed_alike_ = 0;
+  bool has_measured_ = false; ///< whether anything was
 
   /// Steps that its trials have got since the best measurement got better.
   std::uint64_t steps_without_gain_ = 0;

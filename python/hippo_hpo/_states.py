@@ -1,0 +1,88 @@
+"""Reads the state that a trial had: weights, and whatever else its training
+code keeps."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ._program import hippo_program
+from .errors import Error, InvalidArgument
+
+if TYPE_CHECKING:
+    from .study import Study
+
+# What a state of a training function has.
+_OF_FUNCTIONS = {"step", "parts", "metrics"}
+
+
+def load_state(study: Study, trial: int, step: int | None, device: str,
+               threads: int) -> Any:
+    """What `Study.load` returns, see there."""
+    line = study._client._line
+    command = [hippo_program(), "export", str(study.id), str(trial),
+               "--server", study._client.address, "--device", device,
+               "--threads", str(threads)]
+    if step is not None:
+        command += ["--step", str(step)]
+    if line._credentials is not None:
+        command += ["--keys", line._credentials]
+    with tempfile.TemporaryDirectory(prefix="hippo-state-") as folder:
+        path = os.path.join(folder, "state")
+        done = subprocess.run([*command, "--weights", path],
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            why = done.stderr.strip().removeprefix("error: ")
+            raise (InvalidArgument if done.returncode == 2 else Error)(why)
+        with _module_of(study):
+            state = _read(path, study)
+    if not isinstance(state, dict) or state.keys() != _OF_FUNCTIONS:
+        return state
+    if state["parts"] is None:
+        raise InvalidArgument(
+            f"trial {trial} of study {study.id} keeps no state: its function "
+            "names none in ctx.steps(), such as ctx.steps(model=model)")
+    return state["parts"]
+
+
+def _read(path: str, study: Study) -> Any:
+    with open(path, "rb") as file:
+        is_of_torch = file.read(2) == b"PK"  # a zip
+        file.seek(0)
+        try:
+            if not is_of_torch:
+                return pickle.load(file)
+            import torch
+            return torch.load(file, map_location="cpu", weights_only=False)
+        except ImportError as why:
+            raise Error(f"the state of study {study.id} needs what is not "
+                        f"installed here: {why}") from None
+        except (pickle.UnpicklingError, EOFError):
+            raise Error(
+                f"the code of study {study.id} saves states in a form of its "
+                "own: `hippo export STUDY TRIAL --weights FILE` writes the "
+                "file") from None
+
+
+@contextmanager
+def _module_of(study: Study) -> Iterator[None]:
+    """Lets classes that the training code defines be found in this program,
+    where that has them."""
+    python = study.file().workload
+    name = python.get("python", "") if isinstance(python, dict) else ""
+    module = os.path.splitext(os.path.basename(name.partition(":")[0]))[0]
+    if not module or module in sys.modules:
+        yield
+        return
+    sys.modules[module] = sys.modules["__main__"]
+    try:
+        yield
+    finally:
+        del sys.modules[module]
