@@ -333,6 +333,8 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   const auto news = plan_.record(x);
   if (news && x.saved)
     progress.saved = x.at;
+  if (x.saved)
+    retries_.note_kept(lease.trainer);
   keep(x, news, &names_[lease.trainer]);
   outbox_.acknowledge(from, ack{x.lease, x.at});
   reconcile();
