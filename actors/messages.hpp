@@ -207,7 +207,7 @@ using merger_actor = lease_owner_actor::extend<
   caf::reacts_to<weight_atom, study_no, double>,
   // Leasing may begin: every study that is to share from the start is there.
   caf::reacts_to<go_atom>,
-  // Nothing more is leased, and what runs is cancelled.
+  // Nothing more is leased; what runs ends after its present step, saved.
   caf::reacts_to<halt_atom>,
   // Whether nothing new may start for the study of that number; what runs goes
   // on.
@@ -342,7 +342,7 @@ using coordinator_actor = observer_actor::extend<
   caf::reacts_to<depot_atom, std::uint16_t>,
   // Leasing may begin.
   caf::reacts_to<go_atom>,
-  // Nothing more is leased, and what runs is cancelled.
+  // Nothing more is leased; what runs ends after its present step, saved.
   caf::reacts_to<halt_atom>,
   // Lets mergers go that have been idle for long, and divides the space for
   // checkpoints. Sent to itself.

@@ -77,7 +77,7 @@ public:
   /// Lets the training begin.
   void go();
 
-  /// Leases nothing more and cancels what runs.
+  /// Leases nothing more and lets what runs end after its present step, saved.
   void halt();
 
   /// Ends every actor.

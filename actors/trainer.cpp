@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/train/run.hpp"
 #include "hippo/wire/codec.hpp"
 #include "log_format.hpp"
 
@@ -304,8 +305,14 @@ training_actor::behavior_type trainer(trainer_self self, registrar_actor pool,
       start_waiting(self);
     },
     [self](stop_atom, const stop_wire& msg) {
-      if (auto x = decode(msg))
-        self->state.device->add_stop(x->lease, x->point);
+      const auto x = decode(msg);
+      if (!x)
+        return;
+      self->state.device->add_stop(x->lease, x->point);
+      for (auto& y : self->state.waiting) // as if it had come along with it
+        if (auto& stops = y.work.stops;
+            y.work.number == x->lease && x->point.at <= stops.back().at)
+          merge_stop(stops, 0, x->point);
     },
     [self](cancel_atom, const cancel_wire& msg) {
       auto& st = self->state;

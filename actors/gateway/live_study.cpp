@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "waiting_facts.hpp"
+
 namespace hippo {
 
 namespace {
-
-/// Why no trainer can train a workload now; empty: one can.
-std::string why_waiting(const pool_status& pool, const std::string& key) {
-  if (std::ranges::none_of(pool.trainers, &trainer_record::is_there))
-    return "no trainer is connected: start one with hippo-trainer --connect "
-           "HOST:PORT";
-  const auto stuck
-    = std::ranges::find(pool.stuck, key, &pool_status::stuck_workload::key);
-  return stuck == pool.stuck.end() ? std::string{} : stuck->why;
-}
 
 /// The kind of machine that most of these trainers are on; null: it is not
 /// known.
@@ -77,12 +69,20 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   const auto& stored = result.stored;
   result.active_seconds = stored.study.active_seconds;
   const auto running = live.studies.find(stored.study.id);
-  if (running == live.studies.end() || has_ended(stored.study.state))
+  if (has_ended(stored.study.state))
     return result;
+  if (running == live.studies.end()) {
+    if (const auto told = live.told.find(stored.study.id);
+        told != live.told.end())
+      result.waiting = told->second;
+    return result;
+  }
   result.active_seconds = running->second.active_seconds;
-  result.waiting = stored.study.state == study_phase::paused
-                     ? stored.study.reason // empty: somebody wants it so
-                     : why_waiting(live.pool, stored.workload_key);
+  const auto plan = live.merger_of.find(stored.workload_key);
+  result.waiting = waiting_for(waiting_facts_of(
+    stored.study.state, stored.study.reason, stored.workload_key, live.pool,
+    live.journal,
+    plan == live.merger_of.end() ? nullptr : &live.mergers[plan->second]));
   result.deadline_left = running->second.deadline_left;
   const auto found = live.ahead.find(stored.study.id);
   if (found == live.ahead.end())

@@ -9,6 +9,7 @@
 #include "gateway/trainer_views.hpp"
 #include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/store/waiting_board.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
@@ -256,8 +257,11 @@ kj::Promise<void> take(kj::Promise<T> from, F f) {
 } // namespace
 
 kj::Promise<live_view> query_service::live() {
-  if (!is_live())
-    return live_view{};
+  if (!is_live()) {
+    live_view result;
+    result.told = waiting_board::read(sources_.state);
+    return result;
+  }
   return asker_
     .request<coordinator_status>(sources_.coordinator, status_timeout,
                                  status_atom::value)

@@ -60,6 +60,9 @@ struct live_view {
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
   std::map<study_id, outlook> ahead; ///< of `studies`
+  /// Where no service is in this process, for what studies wait, as one says
+  /// that works in the state folder.
+  std::map<study_id, std::string> told;
   /// What studies and plans may take in memory; nothing: no limit.
   std::optional<std::uint64_t> memory_bytes_max;
 };
@@ -68,7 +71,7 @@ struct live_view {
 struct live_study_view {
   study_view stored;
   double active_seconds = 0;
-  /// Why nothing of it can be trained now, and what helps; empty: it can.
+  /// As of `waiting_for`.
   std::string waiting{};
   /// An estimate of how long it takes yet; nothing: there is none.
   std::optional<double> seconds_left{};

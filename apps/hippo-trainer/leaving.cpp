@@ -21,13 +21,19 @@ leave_signals::leave_signals() {
   ::sigemptyset(&set_);
   ::sigaddset(&set_, SIGTERM);
   ::sigaddset(&set_, SIGINT);
+  struct sigaction before {};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN)
+    ::sigaddset(&set_, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
 void leave_signals::wait() {
   int number = 0;
   ::sigwait(&set_, &number);
-  ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+  auto again = set_;
+  ::sigdelset(&again, SIGHUP);
+  ::pthread_sigmask(SIG_UNBLOCK, &again, nullptr);
 }
 
 void leave_when_asked(leave_signals& signals, caf::actor_system& system,

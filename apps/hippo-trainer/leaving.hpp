@@ -12,13 +12,15 @@ using trainer_list = std::vector<training_actor>;
 /// Ends the process without waiting for what it does: a step may be under way.
 [[noreturn]] void leave_at_once(int code);
 
-/// SIGTERM and SIGINT, taken by the thread that waits for them and by no other.
-/// Make it before any thread.
+/// SIGTERM, SIGINT and SIGHUP, taken by the thread that waits for them and by
+/// no other. SIGHUP stays ignored where it was (`nohup`). Make it before any
+/// thread.
 class leave_signals {
 public:
   leave_signals();
 
-  /// Waits for the first one. The next one ends the process at once.
+  /// Waits for the first one. The next SIGTERM or SIGINT ends the process at
+  /// once; SIGHUP may come several times for one end of a terminal.
   void wait();
 
 private:

@@ -8,10 +8,14 @@
 
 #include "command_line.hpp"
 #include "devices.hpp"
+#include "hippo/core/standard_output.hpp"
 #include "log.hpp"
 #include "modes/modes.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+/// @returns the exit code
+int run(int argc, char** argv) {
   hippo::trainer_options opts;
   if (const auto code = hippo::parse(argc, argv, opts))
     return *code;
@@ -36,4 +40,11 @@ int main(int argc, char** argv) {
   if (!opts.weights.empty())
     return hippo::export_weights(opts, first.registry, first.info.kind);
   return hippo::serve(opts, std::move(*devices), log_tail);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  hippo::standard_output out{"hippo-trainer"};
+  return out.finish(run(argc, argv));
 }

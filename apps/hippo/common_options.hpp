@@ -96,6 +96,16 @@ inline void add_format(CLI::App& verb, std::string& format) {
     ->capture_default_str();
 }
 
+/// Adds `--grace-seconds`. REQUIRES: `seconds` lives longer than `verb`.
+inline void add_grace(CLI::App& verb, double& seconds) {
+  verb
+    .add_option("--grace-seconds", seconds,
+                "On Ctrl-C, SIGTERM or SIGHUP, how long the trainers' present "
+                "steps may take to end and be saved")
+    ->check(CLI::NonNegativeNumber)
+    ->capture_default_str();
+}
+
 /// Adds `--checkpoint-budget`. REQUIRES: `bytes` lives longer than `verb`.
 inline void add_checkpoint_budget(CLI::App& verb, std::uint64_t& bytes,
                                   const std::string& example) {

@@ -1,6 +1,9 @@
 #include "interrupts.hpp"
 
+#include <time.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "outcome.hpp"
 
@@ -8,30 +11,50 @@ namespace hippo {
 
 namespace {
 
-volatile std::sig_atomic_t interrupts = 0;
+// Without locks, as a handler needs it.
+std::atomic<bool> asked = false;
+std::atomic<bool> insisted = false; ///< by signals that may end it at once
+std::atomic<long> first_ms = 0;     ///< when the first of these came
+static_assert(std::atomic<bool>::is_always_lock_free
+              && std::atomic<long>::is_always_lock_free);
 
-void on_interrupt(int) {
-  interrupts = interrupts + 1;
-  if (interrupts > 1)
+long now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+void on_interrupt(int number) {
+  asked = true;
+  if (number == SIGHUP)
+    return; // nobody insists by it: a shell passes it on, too
+  if (!insisted) {
+    first_ms = now_ms();
+    insisted = true;
+  } else if (now_ms() - first_ms > interrupt_guard::repetition) {
     ::_exit(exit_interrupted);
+  }
 }
 
 } // namespace
 
 interrupt_guard::interrupt_guard() {
-  interrupts = 0;
+  asked = insisted = false;
   struct sigaction act {};
   act.sa_handler = on_interrupt;
   ::sigemptyset(&act.sa_mask);
-  ::sigaction(SIGINT, &act, &old_int_);
-  ::sigaction(SIGTERM, &act, &old_term_);
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], &act, &before_[i]);
+    if (signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN)
+      ::sigaction(signals[i], &before_[i], nullptr);
+  }
 }
 
 interrupt_guard::~interrupt_guard() {
-  ::sigaction(SIGINT, &old_int_, nullptr);
-  ::sigaction(SIGTERM, &old_term_, nullptr);
+  for (std::size_t i = 0; i < signals.size(); ++i)
+    ::sigaction(signals[i], &before_[i], nullptr);
 }
 
-int interrupt_guard::count() noexcept { return interrupts; }
+bool interrupt_guard::is_asked() noexcept { return asked; }
 
 } // namespace hippo

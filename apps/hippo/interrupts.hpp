@@ -1,25 +1,34 @@
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace hippo {
 
-/// Counts Ctrl-C and SIGTERM while it lives. The second one ends the process at
-/// once, with `exit_interrupted`: the store has all, and trainers on this
-/// machine end with it. One at a time.
+/// Takes in while it lives that the process is asked to end: by Ctrl-C,
+/// SIGTERM, or SIGHUP, which comes when its terminal goes. Whoever asks again,
+/// by Ctrl-C or SIGTERM, ends the process at once, with `exit_interrupted`: the
+/// store has all, and trainers on this machine end with it. One at a time.
+///
+/// A signal that comes twice within `repetition` counts once, as some send it
+/// to a process and to its group. SIGHUP stays ignored where it was (`nohup`).
 class interrupt_guard {
 public:
+  /// In milliseconds.
+  static constexpr long repetition = 50;
+
   interrupt_guard();
   ~interrupt_guard();
   interrupt_guard(const interrupt_guard&) = delete;
   interrupt_guard& operator=(const interrupt_guard&) = delete;
 
-  /// How many there were.
-  [[nodiscard]] static int count() noexcept;
+  /// Whether it was asked to end.
+  [[nodiscard]] static bool is_asked() noexcept;
 
 private:
-  struct sigaction old_int_ {};
-  struct sigaction old_term_ {};
+  static constexpr std::array signals{SIGINT, SIGTERM, SIGHUP};
+
+  std::array<struct sigaction, signals.size()> before_{};
 };
 
 } // namespace hippo

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/core/standard_output.hpp"
 #include "hippo/core/version.hpp"
 #include "outcome.hpp"
 #include "verb_table.hpp"
@@ -48,9 +49,8 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return result;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+/// @returns the exit code
+int run(int argc, char** argv) {
   CLI::App app{"Hyper-parameter optimisation that trains what trials have in "
                "common once.",
                "hippo"};
@@ -79,4 +79,11 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : hippo::exit_bad_input;
   }
   return verbs.run();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  hippo::standard_output out{"hippo"};
+  return out.finish(run(argc, argv));
 }

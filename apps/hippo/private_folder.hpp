@@ -1,26 +1,22 @@
 #pragma once
 
-#include <cstdlib>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "hippo/core/error.hpp"
+#include "hippo/core/temporary_folder.hpp"
 
 namespace hippo {
 
 /// A new folder that only its owner can enter, and that is gone in the end.
 class private_folder {
 public:
-  private_folder()
-    : path_((std::filesystem::temp_directory_path() / "hippo-XXXXXX")
-              .string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      failure_ = error{errc::io_failed, "cannot make the folder " + path_ + ": "
-                                          + std::strerror(errno)};
+  private_folder() {
+    if (auto made = make_temporary_folder("hippo"))
+      path_ = std::move(*made);
+    else
+      failure_ = made.failure();
   }
   ~private_folder() {
     std::error_code ignored;

@@ -100,7 +100,8 @@ admission new_study() {
 
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
-             const workload_catalogue& catalogue, const admission& how) {
+             const workload_catalogue& catalogue, const admission& how,
+             bool with_notes) {
   std::vector<accepted_study> result;
   std::map<std::string, std::string> file_of; // by study name
   bool good = true;
@@ -116,7 +117,8 @@ load_studies(const std::vector<study_source>& sources,
                  "the name '" + spec.name + "' is that of the study in "
                    + first->second + "; give each study a name of its own"));
     }
-    print(read.notes, "note");
+    if (with_notes)
+      print(read.notes, "note");
     print(read.warnings, "warning");
     print(read.errors, "error");
     good = good && read.errors.empty();

@@ -43,12 +43,12 @@ read_sources(const std::vector<std::string>& files);
 admission new_study();
 
 /// Checks studies that are to run together, algorithm and names included, and
-/// prints every error, warning and note on stderr.
+/// prints every error, warning and, if they are wanted, note on stderr.
 /// @returns nothing if there was an error
 std::optional<std::vector<accepted_study>>
 load_studies(const std::vector<study_source>& sources,
              const workload_catalogue& catalogue,
-             const admission& how = new_study());
+             const admission& how = new_study(), bool with_notes = true);
 
 /// Prints findings on stderr. @param kind what they are: `error`, say
 void print(const std::vector<diagnostic>& xs, const char* kind);

@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
+
+#include "hippo/core/whole_file.hpp"
 
 namespace hippo {
 
@@ -27,9 +28,9 @@ public:
 
   /// @returns whether all of it is there now
   [[nodiscard]] bool write(std::string_view bytes) const {
-    std::ofstream out(path_, std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    return static_cast<bool>(out.flush());
+    whole_file_options how;
+    how.synced = false;
+    return !write_whole(path_, bytes, how);
   }
 
 private:

@@ -6,9 +6,6 @@ namespace hippo {
 
 namespace {
 
-/// How long trainers may take to end their present step.
-constexpr auto step_timeout = std::chrono::seconds{10};
-
 bool has_running_leases(service& actors) {
   const auto known = actors.status();
   return std::ranges::any_of(known.mergers, [&](const auto& x) {
@@ -20,13 +17,19 @@ bool has_running_leases(service& actors) {
 
 } // namespace
 
-winding_down::winding_down(service& actors)
-  : actors_(actors), deadline_(clock::now() + step_timeout) {
+winding_down::winding_down(service& actors, double grace_seconds)
+  : actors_(actors),
+    deadline_(clock::now()
+              + std::chrono::duration_cast<clock::duration>(
+                std::chrono::duration<double>(grace_seconds))) {
   actors_.halt();
 }
 
 bool winding_down::is_over() {
-  return !has_running_leases(actors_) || clock::now() > deadline_;
+  if (!has_running_leases(actors_))
+    return true;
+  cut_off_ = clock::now() > deadline_;
+  return cut_off_;
 }
 
 } // namespace hippo

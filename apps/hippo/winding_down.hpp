@@ -6,21 +6,30 @@
 
 namespace hippo {
 
+/// How long trainers may take to end their present steps, unless somebody says
+/// otherwise: as long as they give themselves.
+inline constexpr double grace_seconds_usual = 30;
+
 /// How a service on its way to its end comes to be quiescent: nothing more is
-/// leased, and trainers have some time to end their present steps.
+/// leased, and trainers have some time to end their present steps and to save
+/// what they have trained.
 class winding_down {
 public:
   /// Halts the service, which outlives this.
-  explicit winding_down(service& actors);
+  winding_down(service& actors, double grace_seconds);
 
   /// Asks the mergers. @returns whether no lease runs, or the time is up
   [[nodiscard]] bool is_over();
+
+  /// Whether the time was up before all was saved.
+  [[nodiscard]] bool was_cut_off() const noexcept { return cut_off_; }
 
 private:
   using clock = std::chrono::steady_clock;
 
   service& actors_;
   clock::time_point deadline_;
+  bool cut_off_ = false;
 };
 
 } // namespace hippo

@@ -49,6 +49,16 @@ STUDIES_HELD_MAX = 64
 CLOSE_SECONDS_MAX = 5.0
 
 
+# Before the path of a socket on this machine.
+SOCKET_PREFIX = "unix:"
+
+
+def socket_of(address: str) -> str | None:
+    """The path of the socket that an address names, if it does."""
+    return (address[len(SOCKET_PREFIX):] if address.startswith(SOCKET_PREFIX)
+            else None)
+
+
 def split_address(address: str) -> tuple[str, int]:
     """Splits ``HOST:PORT``; an IPv6 address stands in brackets."""
     host, colon, port = address.rpartition(":")
@@ -138,8 +148,9 @@ class Line:
     """See above.
 
     Args:
-        address: ``HOST:PORT``.
-        credentials: path of a PEM file for TLS; None: plain TCP.
+        address: ``HOST:PORT``, or ``unix:PATH`` of a socket, which only those
+            can reach who may see it.
+        credentials: path of a PEM file for TLS; None: none.
         timeout: seconds that a service may be away, or leave unanswered what
             needs no training, before that is an error.
     """
@@ -151,7 +162,12 @@ class Line:
                 f"a timeout of {timeout} s: more than 0 is asked for")
         self.address = address
         self.timeout = timeout
-        self._host, self._port = split_address(address)
+        self._socket = socket_of(address)
+        self._host, self._port = (split_address(address)
+                                  if self._socket is None else ("", 0))
+        if self._socket is not None and credentials:
+            raise InvalidArgument(f"{address} takes no credentials: it is a "
+                                  "socket of this machine")
         self._credentials = credentials
         self._tls = _tls.context_of(credentials) if credentials else None
         self._process = os.getpid()
@@ -428,7 +444,9 @@ class Line:
         try:
             stream = await self._within(
                 seconds, capnp.AsyncIoStream.create_connection(
-                    self._host, self._port, **options))
+                    self._host, self._port, **options)
+                if self._socket is None
+                else capnp.AsyncIoStream.create_unix_connection(self._socket))
         except asyncio.TimeoutError:
             raise _Unwelcome(f"no connection for {seconds:g} s") from None
         rpc = capnp.TwoPartyClient(stream)

@@ -158,8 +158,8 @@ def connect(address: str | None = None, *,
     """Connects to a service.
 
     Args:
-        address: ``HOST:PORT``; None: the environment's HIPPO_SERVER, or else
-            127.0.0.1:4849.
+        address: ``HOST:PORT``, or ``unix:PATH`` of a socket; None: the
+            environment's HIPPO_SERVER, or else 127.0.0.1:4849.
         credentials: the file that ``hippo keys add NAME --role client`` wrote,
             for a service that asks for one; None: plain TCP.
         timeout: seconds for which a service that went away is looked for, and

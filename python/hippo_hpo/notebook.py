@@ -21,6 +21,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ._whole import whole_file
 from .errors import InvalidArgument
 from .records import StudyInfo
 
@@ -149,10 +150,8 @@ def import_cell(line: str, cell: str, names: dict[str, Any]) -> ModuleType:
                               "another module; choose one of your own")
     compile(cell, path, "exec")
     path = os.path.abspath(path)
-    part = path + ".part"
-    with open(part, "w", encoding="utf-8") as file:
+    with whole_file(path) as part, open(part, "w", encoding="utf-8") as file:
         file.write(cell)
-    os.replace(part, path)
     linecache.checkcache(path)
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None

@@ -10,6 +10,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
+from ._whole import whole_file
 from .errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class Figure:
         Raises:
             OSError: the file cannot be written.
         """
-        pathlib.Path(file).write_text(self.html, encoding="utf-8")
+        with whole_file(file) as part, open(part, "w", encoding="utf-8") as out:
+            out.write(self.html)
 
     def _repr_html_(self) -> str:
         # A frame of its own: its styles and scripts meet nobody else's.

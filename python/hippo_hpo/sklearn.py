@@ -19,6 +19,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import io
 import math
 import numbers
 import os
@@ -42,6 +43,7 @@ import sklearn.utils.metaestimators
 from sklearn.model_selection._search import BaseSearchCV
 
 from ._source import source_of
+from ._whole import whole_file
 from .client import Client
 from .errors import InvalidArgument
 from .optimizing import Code, optimize, packages_of, service_of
@@ -330,19 +332,13 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
         has made."""
         folder = os.path.join(os.path.abspath(self.state), "sklearn")
         os.makedirs(folder, exist_ok=True)
-        unfinished = os.path.join(folder, f".{os.getpid()}.tmp")
-        try:
-            with open(unfinished, "wb") as file:
-                pickler = _Pickler(file)
-                pickler.dump(task)
-            with open(unfinished, "rb") as file:
-                digest = hashlib.sha256(file.read()).hexdigest()
-            path = os.path.join(folder, f"{digest}.pickle")
-            os.replace(unfinished, path)
-        except BaseException:
-            if os.path.exists(unfinished):
-                os.unlink(unfinished)
-            raise
+        pickled = io.BytesIO()
+        pickler = _Pickler(pickled)
+        pickler.dump(task)
+        digest = hashlib.sha256(pickled.getbuffer()).hexdigest()
+        path = os.path.join(folder, f"{digest}.pickle")
+        with whole_file(path) as part, open(part, "wb") as file:
+            file.write(pickled.getbuffer())
         main = getattr(sys.modules["__main__"], "__file__", None)
         source = source_of(SearchWorkload, modules=pickler.modules,
                            home=os.path.dirname(os.path.abspath(main))

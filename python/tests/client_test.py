@@ -157,6 +157,15 @@ class Connecting(Case):
             self.assertIn("HOST:PORT is asked for", str(failed.exception))
         self.assertEqual(("::1", 4849), _line.split_address("[::1]:4849"))
 
+    def test_a_socket_of_this_machine_is_an_address(self):
+        path = os.path.join(self.folder, "socket")
+        with self.fails(hippo.Disconnected) as failed:
+            hippo.connect("unix:" + path, timeout=1)
+        self.assertIn("No such file", str(failed.exception))
+        with self.fails(hippo.InvalidArgument) as failed:
+            hippo.connect("unix:" + path, credentials=__file__)
+        self.assertIn("takes no credentials", str(failed.exception))
+
     def test_refuses_other_bad_arguments(self):
         with self.fails(hippo.InvalidArgument):
             hippo.connect("127.0.0.1:1", timeout=0)

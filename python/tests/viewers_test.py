@@ -128,9 +128,10 @@ class Viewed(Case):
         study.wait(progress=False, timeout=PATIENCE)
         return study
 
-    def hippo(self, *words, check=True):
+    def hippo(self, *words, check=True, where=None):
         return subprocess.run(
-            [HIPPO, *words, "--server", self.service.address], check=check,
+            [HIPPO, *words, *(where or ("--server", self.service.address))],
+            check=check,
             cwd=self.folder, capture_output=True, text=True,
             env={**os.environ, "PATH": os.pathsep.join(
                 [os.path.dirname(sys.executable), os.environ["PATH"]])})
@@ -347,6 +348,10 @@ class Optuna(Viewed):
                          {x.params["lr"] for x in there})
         self.assertEqual(1, len({x.distributions["lr"] for x in there}))
         self.assertEqual("MAXIMIZE", read_journal(file).direction.name)
+        # A state folder needs no service.
+        self.hippo("export", "small", "--optuna", "same.log",
+                   where=("--state", os.path.join(self.folder, "state")))
+        self.assert_same(study, self.path / "same.log")
         # Once more changes nothing; of another study it is refused.
         self.hippo("export", "small", "--optuna", "journal.log")
         self.assert_same(study, file)
@@ -359,6 +364,8 @@ class Optuna(Viewed):
                              check=False)
         self.assertIn("no study 'none'", missing.stderr)
         self.assertFalse((self.path / "x.log").exists())
+        self.assertEqual([], [x.name for x in self.path.iterdir()
+                              if ".part" in x.name])
 
     def test_several_metrics_are_all_there(self):
         study = self.submitted(objective=SEVERAL,

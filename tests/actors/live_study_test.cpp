@@ -70,6 +70,28 @@ struct LiveStudyTest : ::testing::Test {
   }
 };
 
+TEST_F(LiveStudyTest, SaysForWhatItWaits) {
+  EXPECT_EQ(seen().waiting, "");
+  now.mergers[0].hindered = "no room";
+  EXPECT_EQ(seen().waiting, "no room");
+  now.pool.stuck.push_back({"other;seed=1", "none can"});
+  EXPECT_EQ(seen().waiting, "no room");
+  now.pool.stuck.push_back({key, "none of them can"});
+  EXPECT_EQ(seen().waiting, "none of them can");
+  now.journal.trouble = "disk full";
+  EXPECT_NE(seen().waiting.find("disk full"), std::string::npos);
+  stored.study.state = study_phase::complete;
+  EXPECT_EQ(seen().waiting, "");
+}
+
+TEST_F(LiveStudyTest, IsToldForWhatItWaitsInAnotherProcess) {
+  now = {};
+  now.told[study_id{1}] = "no room";
+  EXPECT_EQ(seen().waiting, "no room");
+  now.told.clear();
+  EXPECT_EQ(seen().waiting, "");
+}
+
 TEST_F(LiveStudyTest, HowLongItTakesFollowsFromItsTrainers) {
   EXPECT_EQ(seen().seconds_left, 1000);
   EXPECT_EQ(seen().deadline_left, 100);

@@ -422,11 +422,11 @@ TEST_F(ServiceTest, HaltEndsWhatRunsAndKeepsWhatIsDone) {
   self->send(merging, halt_atom::value);
   run_all();
   EXPECT_TRUE(status().running.empty());
-  EXPECT_EQ(trained(), 1u);
+  EXPECT_EQ(trained(), 2u) << "the present step is trained, and saved";
   std::size_t results = 0;
   for (const auto& t : record_of(0).trials)
     results = std::max(results, t.results.size());
-  EXPECT_EQ(results, 1u);
+  EXPECT_EQ(results, 2u);
 }
 
 TEST_F(ServiceTest, CancellingAStudyFreesItsTrainers) {

@@ -18,6 +18,21 @@ struct idle_engine : engine {
   [[nodiscard]] step_t reached(lease_id) const override { return 0; }
 };
 
+/// Keeps what it is to train, until it is told to end the oldest of it.
+struct patient_engine : idle_engine {
+  std::vector<std::pair<lease, engine_sink>> begun;
+
+  void start(const lease& x, engine_sink sink) override {
+    begun.emplace_back(x, std::move(sink));
+  }
+
+  void end_oldest() {
+    const auto [work, sink] = std::move(begun.front());
+    begun.erase(begun.begin());
+    sink(lease_end{work.number, work.stages.back().end, std::nullopt});
+  }
+};
+
 /// A trainer, the pool that it is registered with, and whose leases it gets.
 struct TrainerTest : test::actor_test {
   int registrations = 0;
@@ -49,10 +64,11 @@ struct TrainerTest : test::actor_test {
     });
   training_actor worker = join();
 
-  training_actor begin_to_join() {
+  training_actor begin_to_join(
+    std::shared_ptr<engine> device = std::make_shared<idle_engine>()) {
     hello who;
     who.device = "test";
-    return spawn(trainer, pool, who, std::make_shared<idle_engine>(),
+    return spawn(trainer, pool, who, std::move(device),
                  std::function<std::string()>{});
   }
 
@@ -89,6 +105,29 @@ TEST_F(TrainerTest, RegistersAnewWhenALeaseHasNoNumber) {
   give(encode(spoilt));
   EXPECT_TRUE(ended.empty());
   EXPECT_EQ(registrations, 2); // so the pool knows that it holds none
+}
+
+TEST_F(TrainerTest, ALeaseThatWaitsForAnotherKeepsTheStopsThatItGets) {
+  const auto device = std::make_shared<patient_engine>();
+  worker = begin_to_join(device);
+  run();
+  auto first = samples::path(), second = first;
+  first.number = lease_id{1};
+  second.number = lease_id{2};
+  give(encode(first));
+  give(encode(second)); // of the same lane
+  ASSERT_EQ(device->begun.size(), 1u);
+  const auto at = second.stages.front().begin + 1;
+  self->send(worker, stop_atom::value,
+             encode(stop_request{
+               second.number, {.at = at, .save = true, .last = true}}));
+  run();
+  device->end_oldest();
+  run();
+  ASSERT_EQ(device->begun.size(), 1u);
+  const auto& last = device->begun[0].first.stops.back();
+  EXPECT_EQ(last.at, at);
+  EXPECT_TRUE(last.save && last.last);
 }
 
 TEST_F(TrainerTest, LeavesInOrderWhileItRegisters) {

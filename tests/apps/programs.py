@@ -234,7 +234,8 @@ class Case(unittest.TestCase):
     def assert_nothing_half_written(self, state):
         for folder, _, files in os.walk(self.path(state)):
             for name in files:
-                self.assertFalse(".tmp" in name or name.endswith(".new"),
+                self.assertFalse(".tmp" in name
+                                 or name.endswith((".new", ".part")),
                                  os.path.join(folder, name))
 
 

@@ -124,8 +124,8 @@ curve: {{table: {name}}}
         done = self.simulate(
             "out", self.two(0.1), "--measurements", self.path("no", "x.csv"),
             code=1, profile=self.playing(self.HEAD + "0.1,0.5,0.6\n"))
-        self.assertIn("x.csv: cannot be written: No such file or directory",
-                      done.err)
+        self.assertIn("cannot write " + self.path("no", "x.csv")
+                      + ": No such file or directory", done.err)
 
     def test_says_what_a_study_would_train_that_is_not_there(self):
         done = self.simulate("out", self.two(0.1, 0.2), code=2,
@@ -168,6 +168,15 @@ class Simulations(Simulating):
         self.assertEqual(self.content("a"), self.content("b"))
         self.assertNotEqual(self.report("a")["wall_seconds"],
                             self.report("c")["wall_seconds"])
+
+    def test_quiet_leaves_out_notes_and_nothing_else(self):
+        file = self.write("auto.yaml", json.dumps(study("auto", "auto")))
+        loud = self.simulate("loud", file)
+        quiet = self.simulate("quiet", file, "--quiet")
+        self.assertIn("note: ", loud.err)
+        self.assertEqual(quiet.err, "")
+        self.assertEqual(quiet.out.replace("quiet", "loud"), loud.out)
+        self.assertEqual(self.content("quiet"), self.content("loud"))
 
     def check_figures(self, x):
         self.assertIs(x["simulated"], True)

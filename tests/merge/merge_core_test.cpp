@@ -316,8 +316,17 @@ TEST(MergeCore, AFailingDiskCostsNoAttempt) {
   }
   EXPECT_EQ(x.cool_downs.size(), 10u);
   EXPECT_GT(x.cool_downs.back().span, x.cool_downs.front().span);
+  EXPECT_NE(x.core.status().hindered.find("disk full"), std::string::npos);
   x.grant(id);
+  EXPECT_NE(x.core.status().hindered.find("disk full"), std::string::npos)
+    << "it is tried again: nothing says that it goes well";
+  const auto other = x.grant();
+  x.train(0, {x.constant(.2)}, 9);
+  if (!x.trainers.at(other).jobs.empty()) {
+    EXPECT_EQ(x.core.status().hindered, "") << "another one gets on";
+  }
   x.run_all();
+  EXPECT_EQ(x.core.status().hindered, "");
   x.expect_all_as_alone();
 }
 
@@ -1236,6 +1245,27 @@ TEST(MergeCore, AHaltedMergerLeasesNothing) {
   x.grant();
   x.run_all(false);
   EXPECT_TRUE(x.sent_leases.empty());
+}
+
+TEST(MergeCore, WhatRunsAtAHaltIsSavedAndNothingIsTrainedAgain) {
+  for (step_t reported = 0; reported < 9; ++reported) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    x.apply(merge_event::heartbeat{id, lease, reported});
+    x.apply(merge_event::halted{});
+    EXPECT_TRUE(x.cancelled.empty());
+    while (!x.trainers.at(id).jobs.empty()) {
+      const auto report = x.step(id, lease);
+      EXPECT_LE(report.at, reported + 1);
+      EXPECT_TRUE(report.saved || report.at < reported + 1
+                  || report.at == 9);
+    }
+    EXPECT_FALSE(x.trainers.at(id).granted);
+    EXPECT_TRUE(x.core.leases().leases().empty());
+    EXPECT_EQ(x.trained, reported + 1);
+  }
 }
 
 TEST(MergeCore, ATrainerThatOthersNeedIsReleasedWithACheckpoint) {

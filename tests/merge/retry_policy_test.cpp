@@ -115,6 +115,31 @@ TEST_F(RetryPolicy, CoolDownsAreOfEachTrainerAndEndWithSuccess) {
   EXPECT_EQ(span(second_trainer), milliseconds{1000});
 }
 
+TEST_F(RetryPolicy, SaysWhatIsInTheWayUntilItIsNot) {
+  const auto fail = [&](trainer_id x, const std::string& why) {
+    auto end = failed_at(4, errc::io_failed);
+    end.failure->message = why;
+    judge(lease_of_both(x), end);
+  };
+  EXPECT_EQ(policy.hindrance(), "");
+  fail(first_trainer, "cannot write a: No space left on device");
+  EXPECT_TRUE(policy.is_hindered(first_trainer));
+  EXPECT_FALSE(policy.is_hindered(second_trainer));
+  const auto said = policy.hindrance();
+  EXPECT_NE(said.find("write a: No space left on device"), std::string::npos);
+  // Each time it is another file: that is no news.
+  fail(first_trainer, "cannot write b: No space left on device");
+  EXPECT_EQ(policy.hindrance(), said);
+  fail(second_trainer, "cannot write c: No space left on device");
+  EXPECT_NE(policy.hindrance().find("1 more does not"), std::string::npos);
+  fail(first_trainer, "cannot write a: Permission denied");
+  EXPECT_NE(policy.hindrance().find("Permission denied"), std::string::npos);
+  policy.note_kept(first_trainer);
+  EXPECT_NE(policy.hindrance().find("No space"), std::string::npos);
+  policy.note_success(second_trainer);
+  EXPECT_EQ(policy.hindrance(), "");
+}
+
 TEST_F(RetryPolicy, FailureOfADiskIsNoAttempt) {
   const auto lease = lease_of_both(first_trainer);
   const auto broken = failed_at(4, errc::training_failed);

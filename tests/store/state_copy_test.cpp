@@ -45,8 +45,10 @@ protected:
     return state_reader::checkpoints_of(state) + '/' + hash_text(key);
   }
 
-  copy_outcome copy(copy_target target = copy_target::older) {
-    const auto done = copy_state(path(), path("copy"), target);
+  copy_outcome copy(copy_target target = copy_target::older,
+                    copy_check check = copy_check::contents) {
+    const auto done
+      = copy_state(path(), path("copy"), target, nullptr, check);
     EXPECT_TRUE(done) << done.failure().message;
     return done ? *done : copy_outcome{};
   }
@@ -101,7 +103,7 @@ TEST_F(StateCopyTest, ASecondCopyTakesOnlyWhatIsNew) {
   add(*state, 4);
   ASSERT_TRUE(
     state->commit({checkpoint_removed{key, node_id{2}, 20, "2.ckpt"}}));
-  // What is there is not read again, nor what it was copied from.
+  // What is there is not copied again, nor is that read which it was copied of.
   std::ofstream{folder_in(path()) + "/1.ckpt"} << "other";
   const auto done = copy();
   EXPECT_EQ(done.copied, 1u);
@@ -110,6 +112,45 @@ TEST_F(StateCopyTest, ASecondCopyTakesOnlyWhatIsNew) {
   EXPECT_EQ(done.missing, 0u);
   EXPECT_EQ(checked(path("copy")), (ids{1, 3, 4}));
   EXPECT_EQ(files_in(path("copy")), 3u);
+}
+
+TEST_F(StateCopyTest, WhateverByteHasRottedThereIsMendedByTheNextCopy) {
+  auto state = open();
+  for (const auto id : {1, 2, 3})
+    add(*state, static_cast<std::uint64_t>(id));
+  copy();
+  const auto file = folder_in(path("copy")) + "/2.ckpt";
+  const auto size = bytes_of(2).size();
+  for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
+    {
+      std::fstream rotten{file, std::ios::in | std::ios::out
+                                  | std::ios::binary};
+      rotten.seekp(static_cast<std::streamoff>(at));
+      rotten.put('#');
+    }
+    EXPECT_EQ(copy(copy_target::older, copy_check::sizes).mended, 0u);
+    const auto done = copy();
+    EXPECT_EQ(done.mended, 1u) << at;
+    EXPECT_EQ(done.copied, 1u);
+    EXPECT_EQ(done.there, 2u);
+    EXPECT_EQ(checked(path("copy")), (ids{1, 2, 3}));
+  }
+  std::filesystem::resize_file(file, size - 1);
+  EXPECT_EQ(copy(copy_target::older, copy_check::sizes).mended, 1u);
+  std::filesystem::remove(file);
+  EXPECT_EQ(copy().mended, 1u);
+  EXPECT_EQ(checked(path("copy")), (ids{1, 2, 3}));
+}
+
+TEST_F(StateCopyTest, WhatHasRottedInBothIsNotInTheCopysDatabase) {
+  auto state = open();
+  for (const auto id : {1, 2})
+    add(*state, static_cast<std::uint64_t>(id));
+  copy();
+  for (const auto& folder : {path(), path("copy")})
+    std::fstream{folder_in(folder) + "/1.ckpt"} << "damage";
+  EXPECT_EQ(copy().missing, 1u);
+  EXPECT_EQ(checked(path("copy")), ids{2});
 }
 
 TEST_F(StateCopyTest, WhatIsMissingOrDamagedIsNotInTheCopysDatabase) {

@@ -844,6 +844,24 @@ TEST_F(StateFolderTest, SecondOpenNamesTheHolder) {
   EXPECT_TRUE(open());
 }
 
+TEST_F(StateFolderTest, NobodyElseGetsInWhereTheLockFileIsRemovedOrReplaced) {
+  auto folder = open();
+  const auto file = path() + "/lock";
+  for (const std::string holder : {"", "999999999\n"}) {
+    std::filesystem::remove(file);
+    if (!holder.empty())
+      write_file("state/lock", holder);
+    const auto second = state_writer::open(path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.failure().code, errc::in_use);
+  }
+  // It is the folder that is held, whatever it is called by now.
+  std::filesystem::rename(path(), path("moved"));
+  EXPECT_FALSE(state_writer::open(path("moved")));
+  folder.reset();
+  EXPECT_TRUE(state_writer::open(path("moved")));
+}
+
 TEST_F(StateFolderTest, LockFileOfADeadProcessDoesNotBlock) {
   std::filesystem::create_directories(path());
   write_file("state/lock", "999999999\n");

@@ -20,6 +20,7 @@ namespace {
 struct copy_arguments {
   std::string state = "hippo-state";
   std::string backup;
+  bool trusts = false; ///< what an earlier copy has
 };
 
 /// Finds checkpoints in an object store, by their names, which hold their
@@ -50,7 +51,8 @@ private:
 
 /// Copies a state, and says what that came to.
 /// @returns the exit code
-int copy(const std::string& from, const std::string& to, copy_target target) {
+int copy(const std::string& from, const std::string& to, copy_target target,
+         copy_check check = copy_check::contents) {
   const auto place = find_object_place(from, {});
   if (!place)
     return fail(place.failure(), exit_bad_input);
@@ -60,7 +62,7 @@ int copy(const std::string& from, const std::string& to, copy_target target) {
                   const std::string& folder, const checkpoint& x) {
       return finder->find(folder, x);
     };
-  const auto done = copy_state(from, to, target, std::move(elsewhere));
+  const auto done = copy_state(from, to, target, std::move(elsewhere), check);
   if (!done)
     return fail(done.failure(),
                 done.failure().code == errc::io_failed ? exit_failed
@@ -74,6 +76,9 @@ int copy(const std::string& from, const std::string& to, copy_target target) {
   if (*place)
     std::cout << done->elsewhere << " checkpoints are in " << to_text(**place)
               << " and stay there: the copy names that place\n";
+  if (done->mended > 0)
+    std::cout << done->mended << " checkpoints were damaged in " << to
+              << " and have been copied again: look after its disk\n";
   if (done->missing > 0)
     std::cout << done->missing
               << " checkpoints are missing or damaged in " << from
@@ -89,12 +94,18 @@ void add_backup(verb_table& verbs) {
     local_group, "backup",
     "Copy a state folder, also while a service works in it",
     "hippo backup --state /data/hippo /backup/hippo",
-    [x] { return copy(x->state, x->backup, copy_target::older); });
+    [x] {
+      return copy(x->state, x->backup, copy_target::older,
+                  x->trusts ? copy_check::sizes : copy_check::contents);
+    });
   verb->add_option("--state", x->state, "State folder")->capture_default_str();
   verb->add_option("OUT", x->backup,
                    "Folder for the copy; of an earlier one only what is new "
                    "is copied")
     ->required();
+  verb->add_flag("--trust", x->trusts,
+                 "Do not read again what an earlier copy has: quicker, but "
+                 "what has rotted there is not noticed");
 }
 
 void add_restore(verb_table& verbs) {

@@ -146,6 +146,11 @@ expected<std::optional<int>> run_in_front(const std::vector<std::string>& x) {
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR)
     ;
+  // Its reader is ours, and has gone: so that is known here.
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) {
+    std::cout << std::endl;
+    return std::optional{exit_failed};
+  }
   return WIFEXITED(status) ? std::optional{WEXITSTATUS(status)} : std::nullopt;
 }
 

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "child_process.hpp"
 #include "client_listings.hpp"
+#include "hippo/core/whole_file.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/tensorboard.hpp"
 #include "outcome.hpp"
@@ -154,11 +154,12 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
     const auto folder = fs::path{x.tensorboard} / ("trial-" + name);
     std::error_code reason;
     fs::create_directories(folder, reason);
-    std::ofstream out(folder / "events.out.tfevents.hippo", std::ios::binary);
-    out << tensorboard_events(trial, now.count());
-    if (!out.flush())
-      return fail({errc::io_failed, "cannot write into " + folder.string()},
-                  exit_failed);
+    whole_file_options how;
+    how.synced = false; // there may be thousands
+    if (const auto why = write_whole(folder / "events.out.tfevents.hippo",
+                                     tensorboard_events(trial, now.count()),
+                                     how))
+      return fail(*why, exit_failed);
   }
   std::cerr << trials->size() << " trials: tensorboard --logdir "
             << x.tensorboard << '\n';
@@ -203,10 +204,8 @@ int export_study(const export_arguments& x, study_handle& study) {
     std::cout << *text;
     return exit_done;
   }
-  std::ofstream out(x.file, std::ios::binary);
-  out << *text;
-  if (!out.flush())
-    return fail({errc::io_failed, "cannot write " + x.file}, exit_failed);
+  if (const auto why = write_whole(x.file, *text))
+    return fail(*why, exit_failed);
   return exit_done;
 }
 

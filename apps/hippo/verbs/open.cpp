@@ -57,7 +57,7 @@ int open_page(const open_arguments& x) {
             x.only_print);
   std::cerr << "hippo: no service runs on " << x.state
             << "; the page is there until Ctrl-C\n";
-  while (interrupt_guard::count() == 0)
+  while (!interrupt_guard::is_asked())
     std::this_thread::sleep_for(100ms);
   return exit_done;
 }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <deque>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "child_process.hpp"
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
+#include "hippo/core/whole_file.hpp"
 #include "hippo/simulate/profile.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
@@ -130,8 +130,8 @@ int profile(const profile_arguments& x) {
     std::cout << *text;
     return exit_done;
   }
-  if (!(std::ofstream{x.out} << *text << std::flush))
-    return fail({errc::io_failed, "cannot write " + x.out}, exit_failed);
+  if (const auto why = write_whole(x.out, *text))
+    return fail(*why, exit_failed);
   return exit_done;
 }
 

@@ -13,6 +13,7 @@
 
 #include "common_options.hpp"
 #include "hippo/core/devices.hpp"
+#include "hippo/core/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -29,6 +30,7 @@
 #include "service.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
+#include "study_waits.hpp"
 #include "system_config.hpp"
 #include "terminal.hpp"
 #include "verbs/study_files.hpp"
@@ -62,6 +64,7 @@ struct run_options {
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   object_options objects; ///< where checkpoints are
+  double grace_seconds = grace_seconds_usual;
   bool quiet = false;
   bool open = false; ///< whether to show the page
   /// The studies' numbers in the state folder, where they go on, ended or not;
@@ -92,7 +95,8 @@ public:
   /// Ends every actor and every trainer.
   void close();
 
-  [[nodiscard]] progress_view view(double elapsed_seconds);
+  [[nodiscard]] progress_view view(double elapsed_seconds,
+                                   const study_waits& waits);
 
   service& actors() { return actors_; }
   local_trainers& trainers() { return trainers_; }
@@ -274,7 +278,8 @@ void local_service::close() {
   trainers_.wait();
 }
 
-progress_view local_service::view(double elapsed_seconds) {
+progress_view local_service::view(double elapsed_seconds,
+                                  const study_waits& waits) {
   progress_view result;
   result.elapsed_seconds = elapsed_seconds;
   const auto known = actors_.status();
@@ -321,6 +326,7 @@ progress_view local_service::view(double elapsed_seconds) {
     if (const auto& best = status->best)
       y.best = best_so_far{best->trial, best->value};
     y.front = status->front;
+    y.waiting = waits.shown(status->name);
     result.studies.push_back(std::move(y));
     auto& work = left.emplace_back(plans[x.workload_key]);
     work.waiting_steps = status->waiting_steps;
@@ -337,44 +343,24 @@ progress_view local_service::view(double elapsed_seconds) {
   return result;
 }
 
-/// Says why something can be trained by none of the trainers that are there;
-/// empty: all can.
-std::string why_stuck(service& actors) {
-  const auto status
-    = actors.ask<pool_status>(actors.pool(), status_atom::value);
-  if (!status || status->stuck.empty()
-      || std::ranges::none_of(status->trainers, &trainer_record::is_there))
-    return {};
-  return status->stuck.front().why;
-}
-
-/// Says why no study goes on, of those that have not ended; empty: one does.
-std::string why_paused(service& actors) {
-  std::string result;
-  for (const auto& x : actors.status().studies) {
-    const auto status
-      = actors.ask<study_status>(x.handle, status_atom::value);
-    if (x.ended || !status || has_ended(status->state))
-      continue;
-    if (status->state != study_phase::paused)
-      return {};
-    result = "study " + status->name + " has paused: " + status->reason;
-  }
-  return result;
-}
-
 /// Follows the run until every study has ended or paused, it is interrupted, or
-/// nobody is left who could train.
+/// nobody is left who could train. What runs then is saved.
 /// @param failed set to the name of a study that has failed, if one has
 std::optional<error> follow(local_service& svc, run_console& out,
-                            std::size_t studies, clock::time_point begin,
-                            std::string& failed) {
-  auto left = studies;
+                            const run_options& options, study_waits& waits,
+                            clock::time_point begin, std::string& failed) {
+  auto left = options.studies.size();
   auto next_look = clock::now();
   auto could_train_at = clock::now();
   std::optional<winding_down> halted;
   std::optional<error> broken;
-  while (left > 0 && !broken) {
+  const auto say = [&](const std::string& text) { out.say(text); };
+  const auto wind_down = [&](std::optional<error> why) {
+    broken = std::move(why);
+    halted.emplace(svc.actors(), options.grace_seconds);
+  };
+  while (left > 0) {
+    bool has_died = false;
     svc.actors().self()->receive(
       [&](notify_atom, trial_event& x) { out.tell(std::move(x)); },
       [&](notify_atom, const study_end& x) {
@@ -382,34 +368,43 @@ std::optional<error> follow(local_service& svc, run_console& out,
         if (x.state == study_phase::failed)
           failed = x.name;
       },
-      [&](const caf::down_msg&) {
-        broken = error{errc::io_failed,
-                       "the state could not be written: see the log"};
+      [&](const caf::down_msg& x) {
+        has_died = true;
+        broken = error{errc::io_failed, "the state could not be written: "
+                                          + caf::to_string(x.reason)};
       },
       caf::after(redraw_interval) >> [] {});
+    if (has_died)
+      return broken;
     if (clock::now() < next_look)
       continue;
     next_look = clock::now() + redraw_interval;
-    const auto say = [&](const std::string& text) { out.say(text); };
-    if (!svc.trainers().look_after(say))
+    if (interrupt_guard::is_asked() && !halted) {
+      say("interrupted: the trainers finish their present steps and save them; "
+          "Ctrl-C again to exit at once");
+      wind_down({});
+    }
+    if (halted) {
+      if (halted->is_over()) {
+        if (halted->was_cut_off())
+          say("a step took longer than " + to_text(options.grace_seconds)
+              + " s (--grace-seconds): it is trained again");
+        return broken;
+      }
+    } else if (!svc.trainers().look_after(say)) {
       return error{errc::training_failed,
                    "no trainer is left; what is done is kept"};
-    auto stuck = why_stuck(svc.actors());
-    if (stuck.empty())
-      could_train_at = clock::now();
-    else if (clock::now() - could_train_at > stuck_patience)
-      return error{errc::training_failed, std::move(stuck)};
-    if (auto paused = why_paused(svc.actors()); !paused.empty())
-      return error{errc::training_failed, std::move(paused)};
-    if (out.wants_view())
-      out.show(svc.view(seconds_since(begin)));
-    if (interrupt_guard::count() > 0 && !halted) {
-      out.say("interrupted: the trainers finish their present steps; "
-              "Ctrl-C again to exit at once");
-      halted.emplace(svc.actors());
+    } else {
+      waits.look(svc.actors(), say);
+      if (waits.stuck().empty())
+        could_train_at = clock::now();
+      else if (clock::now() - could_train_at > stuck_patience)
+        wind_down(error{errc::training_failed, waits.stuck()});
+      if (!halted && !waits.paused().empty())
+        wind_down(error{errc::training_failed, waits.paused()});
     }
-    if (halted && halted->is_over())
-      return std::nullopt;
+    if (out.wants_view())
+      out.show(svc.view(seconds_since(begin), waits));
   }
   return broken;
 }
@@ -436,6 +431,10 @@ int run(run_options options) {
     return fail(objects.failure(), exit_bad_input);
   if (auto why = leave_object_place(options.state, *objects))
     return fail(*why, exit_failed);
+  auto board = waiting_board::make(options.state);
+  if (!board)
+    return fail(board.failure(), exit_failed);
+  study_waits waits{std::move(*board)};
   const auto default_report = (*store)->report();
   local_service svc{options, std::shared_ptr<state_writer>(std::move(*store)),
                     std::move(*objects)};
@@ -444,14 +443,13 @@ int run(run_options options) {
     return fail(*why, exit_failed);
   run_console out{options.quiet, options.studies.size() == 1};
   std::string failed;
-  const auto broken
-    = follow(svc, out, options.studies.size(), begin, failed);
+  const auto broken = follow(svc, out, options, waits, begin, failed);
   const auto wall_seconds = seconds_since(begin);
   auto record = svc.actors().record(wall_seconds);
   svc.close();
   if (!record)
     return fail(broken ? *broken : record.failure(), exit_failed);
-  record->interrupted = interrupt_guard::count() > 0 || broken;
+  record->interrupted = interrupt_guard::is_asked() || broken;
   const auto folder
     = options.report.empty()
         ? write_dated_report(*record, default_report, std::time(nullptr))
@@ -470,7 +468,7 @@ int run(run_options options) {
                         "two trials shared any\n");
   if (broken)
     return fail(*broken, exit_failed);
-  if (interrupt_guard::count() > 0) {
+  if (interrupt_guard::is_asked()) {
     std::cerr << "interrupted; go on with: hippo run --resume "
               << options.state;
     for (const auto& x : options.resumed)
@@ -578,6 +576,7 @@ void add_run(verb_table& verbs) {
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   x->run.objects.add_to(*verb);
+  add_grace(*verb, x->run.grace_seconds);
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
   verb->add_flag("--open", x->run.open,
                  "Show the page while it runs; with --quiet, say where it is");

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "common_options.hpp"
 #include "hippo/core/number.hpp"
+#include "hippo/core/whole_file.hpp"
 #include "hippo/report/sequence_plot.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/sequence/family.hpp"
@@ -234,12 +234,9 @@ std::optional<error> write_svg(const std::vector<shown_sequence>& xs,
   names = differing_parts(names);
   for (std::size_t i = 0; i < curves.size(); ++i)
     curves[i].name = names[i];
-  std::ofstream out(options.svg, std::ios::binary);
-  out << plot_svg(curves,
-                  options.title.empty() ? options.text : options.title);
-  if (!out.flush())
-    return error{errc::io_failed, "cannot write " + options.svg};
-  return {};
+  return write_whole(options.svg,
+                     plot_svg(curves, options.title.empty() ? options.text
+                                                            : options.title));
 }
 
 /// Shows what a sequence of a study file means: its canonical pieces, its

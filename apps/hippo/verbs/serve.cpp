@@ -33,6 +33,7 @@
 #include "service_file.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
+#include "study_waits.hpp"
 #include "system_config.hpp"
 #include "verbs/verbs.hpp"
 #include "winding_down.hpp"
@@ -45,6 +46,9 @@ using namespace std::chrono_literals;
 
 /// How often the service looks after its trainers and for interrupts.
 constexpr auto look_interval = 250ms;
+
+/// How often it looks for what studies wait.
+constexpr auto waits_interval = 2s;
 
 /// How long to wait before what could not be stored is tried again.
 constexpr auto store_retry = 1s;
@@ -76,6 +80,7 @@ struct serve_options {
   object_options objects; ///< where checkpoints are
   machine_list machine_file;
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
+  double grace_seconds = grace_seconds_usual;
   log_format log = log_format::text;
 };
 
@@ -149,12 +154,13 @@ void go_on(service& svc, std::vector<study_submission> studies) {
 
 /// Works until it is interrupted, is left alone for too long or cannot go on.
 std::optional<error> follow(service& svc, local_trainers& trainers,
-                            const gateway& entry,
+                            const gateway& entry, study_waits& waits,
                             std::optional<std::chrono::milliseconds> linger) {
   using clock = std::chrono::steady_clock;
   std::optional<error> broken;
   auto seen = clock::now();
-  while (!broken && interrupt_guard::count() == 0) {
+  auto next_look = seen;
+  while (!broken && !interrupt_guard::is_asked()) {
     if (entry.clients() > 0)
       seen = clock::now();
     else if (linger && clock::now() - seen > *linger)
@@ -170,13 +176,17 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
                         },
                         caf::after(look_interval) >> [] {});
     trainers.revive(say);
+    if (broken || clock::now() < next_look)
+      continue;
+    waits.look(svc, [](const std::string& x) { spdlog::warn("serve: {}", x); });
+    next_look = clock::now() + waits_interval;
   }
   return broken;
 }
 
 /// Lets trainers end their present steps.
-void wind_up(service& svc) {
-  winding_down halted{svc};
+void wind_up(service& svc, double grace_seconds) {
+  winding_down halted{svc, grace_seconds};
   while (!halted.is_over())
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
@@ -336,6 +346,10 @@ int serve(serve_options options) {
   if (options.insecure)
     spdlog::warn("serve: --insecure: everybody who reaches the ports of this "
                  "service can use it, read all results and run trainings");
+  auto board = waiting_board::make(options.state);
+  if (!board)
+    return fail(board.failure(), exit_failed);
+  study_waits waits{std::move(*board)};
   const interrupt_guard guard;
   std::shared_ptr<state_writer> folder{std::move(*store)};
   auto objects = find_object_place(options.state, options.objects);
@@ -398,13 +412,14 @@ int serve(serve_options options) {
   if (!visitors.empty())
     say("people with a token look at " + visitors
         + " (hippo token new makes one)");
-  const auto broken = follow(svc, trainers, entry, options.linger);
+  const auto broken = follow(svc, trainers, entry, waits, options.linger);
   if (!broken) {
     const auto* const why
-      = interrupt_guard::count() > 0 ? "interrupted" : "no client is left";
+      = interrupt_guard::is_asked() ? "interrupted" : "no client is left";
     spdlog::info("serve: {}", why);
-    say(std::string{why} + ": the trainers finish their present steps");
-    wind_up(svc);
+    say(std::string{why} + ": the trainers finish their present steps "
+                            "and save them");
+    wind_up(svc, options.grace_seconds);
   }
   entry.close();
   svc.close();
@@ -545,6 +560,7 @@ void add_serve(verb_table& verbs) {
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
   x->serve.objects.add_to(*verb);
+  add_grace(*verb, x->serve.grace_seconds);
   verb
     ->add_option("--memory-limit", x->serve.memory_bytes_max,
                  "What studies and their plans may take in memory, e.g. 2GiB: "

@@ -116,6 +116,8 @@ void add_simulate(verb_table& verbs) {
   verb->add_option("--estimates", x->options.estimates,
                    "File for how long studies would take yet, as `hippo show` "
                    "would have said meanwhile: CSV");
+  verb->add_flag("--quiet", x->input.quiet,
+                 "Print nothing but what came of it, and what is wrong");
   x->input.common.add_to(*verb);
 }
 

@@ -70,7 +70,7 @@ bool simulated_files::load(simulation& out) const {
     how.no_prices = "what trainers cost is not known here: say so with "
                     "--machines and --use";
   }
-  auto read = load_studies(*sources, out.catalogue, how);
+  auto read = load_studies(*sources, out.catalogue, how, !quiet);
   if (!read)
     return false;
   out.studies = std::move(*read);

@@ -53,6 +53,7 @@ struct simulated_files {
   std::string machines; ///< file of them; empty: none
   std::string used;     ///< of these, as `read_use` takes it
   bool is_preview = false; ///< whether budgets are of no matter
+  bool quiet = false;      ///< whether notes are left out
 
   /// Loads what is simulated; says on stderr what is wrong.
   /// @returns whether nothing is

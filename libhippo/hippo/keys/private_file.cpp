@@ -1,13 +1,14 @@
 #include "hippo/keys/private_file.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "hippo/core/whole_file.hpp"
 
 namespace hippo {
 
@@ -37,19 +38,6 @@ private:
   int file_;
 };
 
-bool write_all(int file, const std::string& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const auto n = ::write(file, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return ::fsync(file) == 0;
-}
-
 error open_to_others(const std::string& path, const std::string& mode) {
   return {errc::not_allowed,
           "others than its owner can read " + path
@@ -61,22 +49,10 @@ error open_to_others(const std::string& path, const std::string& mode) {
 std::optional<error> write_private_file(const std::string& path,
                                         const std::string& bytes,
                                         bool replace) {
-  const auto part = path + ".part-" + std::to_string(::getpid());
-  ::unlink(part.c_str());
-  const file_handle file{
-    ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-  if (file.get() < 0)
-    return failed("make", part);
-  std::optional<error> why;
-  if (!write_all(file.get(), bytes))
-    why = failed("write", part);
-  else if (replace && ::rename(part.c_str(), path.c_str()) != 0)
-    why = failed("write", path);
-  else if (!replace && ::link(part.c_str(), path.c_str()) != 0)
-    why = errno == EEXIST ? error{errc::in_use, path + " is there already"}
-                          : failed("write", path);
-  ::unlink(part.c_str()); // a link to it or, after a failure, the rest of it
-  return why;
+  whole_file_options how;
+  how.mode = 0600;
+  how.replaces = replace;
+  return write_whole(path, bytes, how);
 }
 
 expected<std::string> read_private_file(const std::string& path) {

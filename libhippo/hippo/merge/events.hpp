@@ -39,9 +39,11 @@ struct paused_set {
 };
 /// Leasing may begin: every study that is to share from the start is there.
 struct started {};
-/// Nothing more is leased, and what runs is cancelled.
+/// Nothing more is leased, and what runs ends after its present step, with a
+/// checkpoint.
 struct halted {};
-/// The same for good; once all is over and stored, `retired` says so.
+/// Nothing more is leased, ever, and what runs is cancelled; once all is over
+/// and stored, `retired` says so.
 struct retiring {};
 /// The checkpoints may take so many bytes.
 struct budget_set {

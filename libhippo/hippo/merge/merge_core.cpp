@@ -118,15 +118,19 @@ void merge_core::on(merge_event::started&) {
 
 void merge_core::on(merge_event::halted&) {
   halted_ = true;
-  for (const auto& [id, x] : leases_.leases())
-    effects_.push_back(merge_effect::send_cancel{x.trainer, id});
+  // What was trained is saved, so that nobody trains it again.
+  for (const auto& kvp : leases_.leases())
+    end_early(kvp.second, std::max(kvp.second.progress.reached,
+                                   kvp.second.progress.heartbeat_at)
+                            + 1);
   reconcile();
 }
 
 void merge_core::on(merge_event::retiring&) {
-  retiring_ = true;
-  merge_event::halted halt;
-  on(halt);
+  retiring_ = halted_ = true;
+  for (const auto& [id, x] : leases_.leases())
+    effects_.push_back(merge_effect::send_cancel{x.trainer, id});
+  reconcile();
 }
 
 void merge_core::on(merge_event::budget_set& x) {
@@ -351,7 +355,18 @@ merger_status merge_core::status() const {
                               x.work.stages.back().end,
                               x.progress.steps_per_second});
   }
+  result.hindered = hindrance();
   return result;
+}
+
+std::string merge_core::hindrance() const {
+  const auto& running = leases_.leases();
+  if ((running.empty() && chooser_.runnable_count() == 0)
+      || std::any_of(running.begin(), running.end(), [&](const auto& kvp) {
+           return !retries_.is_hindered(kvp.second.trainer);
+         }))
+    return {};
+  return retries_.hindrance();
 }
 
 std::uint64_t merge_core::memory_bytes() const {

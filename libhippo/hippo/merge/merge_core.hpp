@@ -176,6 +176,8 @@ private:
   [[nodiscard]] merge_view view() const;
   [[nodiscard]] bool is_leasing() const { return started_ && !halted_; }
   [[nodiscard]] bool is_waited_for(const running_lease& x) const;
+  /// As `merger_status::hindered`.
+  [[nodiscard]] std::string hindrance() const;
   /// How long heartbeats may show the present state of a lease.
   [[nodiscard]] double stall_seconds(const running_lease& x) const;
   /// What that state is expected to take; nothing: nobody has measured it.

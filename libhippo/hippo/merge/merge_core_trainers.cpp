@@ -343,6 +343,8 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
                  + " could train"});
   if (news && x.saved)
     progress.saved = x.at;
+  if (x.saved)
+    retries_.note_kept(lease.trainer);
   keep(x, news, &names_[lease.trainer]);
   outbox_.acknowledge(from, ack{x.lease, x.at});
   reconcile();

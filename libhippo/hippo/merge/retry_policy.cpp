@@ -20,6 +20,12 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// What an operating system says at the end of a reason.
+std::string cause_of(const std::string& text) {
+  const auto at = text.rfind(": ");
+  return at == std::string::npos ? text : text.substr(at);
+}
+
 } // namespace
 
 /// What a lease was to record next.
@@ -97,11 +103,14 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
     case errc::cannot_start:
     case errc::missing_data:
     case errc::io_failed: {
-      auto& span = cool_downs_.try_emplace(x.trainer, cool_down_first,
-                                           cool_down_last).first->second;
-      return cool_down{span.next(), end.failure->code == errc::io_failed
-                                      ? std::string{}
-                                      : end.failure->message};
+      auto& known = hindered_[x.trainer];
+      known.name = x.trainer_name;
+      const auto why = first_line(end.failure->message);
+      if (cause_of(why) != cause_of(known.why))
+        known.why = why; // else only the name of a file differs
+      return cool_down{known.span.next(), end.failure->code == errc::io_failed
+                                            ? std::string{}
+                                            : end.failure->message};
     }
     case errc::diverged:
       return mark_diverged{stages[stage_index(x.work, end.at)].node, end.at};
@@ -328,6 +337,28 @@ bool retry_policy::is_left_to_others(trainer_id x, const path& what,
                  && is_anyone_able_but(
                    failed_up_to(what.stages, by, y.passed_at), others));
   });
+  return result;
+}
+
+std::string retry_policy::hindrance() const {
+  std::string result;
+  std::size_t others = 0;
+  for (const auto& [number, x] : hindered_) {
+    if (x.why.empty())
+      continue;
+    if (!result.empty()) {
+      ++others;
+      continue;
+    }
+    result = "trainer " + to_string(number)
+             + (x.name.empty() ? x.name : " (" + x.name + ')')
+             + " says: " + x.why;
+  }
+  if (others > 0)
+    result += "; " + std::to_string(others) + " more "
+              + (others == 1 ? "does" : "do") + " not get on either";
+  if (!result.empty())
+    result += "; it is tried again at least once a minute";
   return result;
 }
 

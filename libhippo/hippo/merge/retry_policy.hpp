@@ -148,10 +148,27 @@ public:
   void note_recorded(node_id node, step_t at);
 
   /// A lease of the trainer has ended well.
-  void note_success(trainer_id x) { cool_downs_.erase(x); }
+  void note_success(trainer_id x) { hindered_.erase(x); }
+
+  /// A trainer has kept what it trained: what was in its way is not any more,
+  /// though it may come again.
+  void note_kept(trainer_id x) {
+    if (const auto i = hindered_.find(x); i != hindered_.end())
+      i->second.why.clear();
+  }
 
   /// A trainer has left.
-  void forget(trainer_id x) { cool_downs_.erase(x); }
+  void forget(trainer_id x) { hindered_.erase(x); }
+
+  /// Whether something was in a trainer's way, by no fault of the path, and is
+  /// yet as far as is known.
+  [[nodiscard]] bool is_hindered(trainer_id x) const {
+    const auto i = hindered_.find(x);
+    return i != hindered_.end() && !i->second.why.empty();
+  }
+
+  /// Says of those who are hindered by what; empty: nobody is.
+  [[nodiscard]] std::string hindrance() const;
 
   /// Whether a trainer has failed at a state on a path to which others could
   /// get: those that have failed neither there nor before it. One that has
@@ -234,7 +251,12 @@ private:
   std::set<trainer_id> able_;
   std::map<place, failed_state> failures_;
   /// Of trainers that failed last by no fault of the path.
-  std::map<trainer_id, backoff> cool_downs_;
+  struct hindered {
+    backoff span{cool_down_first, cool_down_last};
+    std::string name{}; ///< of the trainer
+    std::string why{};  ///< of the first failure of this kind
+  };
+  std::map<trainer_id, hindered> hindered_;
 };
 
 } // namespace hippo

@@ -35,6 +35,9 @@ struct merger_status {
     double steps_per_second = 0; ///< 0 until it has reported
   };
   std::vector<running_lease> running;
+  /// Why those that could train do not get on, though there is something to
+  /// train: no room for checkpoints, say; empty: they do.
+  std::string hindered;
 };
 
 /// Everything a merger knows that a report shows.

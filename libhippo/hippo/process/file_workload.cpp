@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <capnp/message.h>
@@ -122,11 +125,19 @@ public:
     take_state(folder);
   }
 
-  /// Copies the folder, which must not be there yet.
+  /// Copies the folder, which must not be there yet, as a whole or not at all.
   void export_weights(const std::string& path) override {
-    if (!fs::create_directory(path))
+    if (fs::exists(path))
       throw std::runtime_error(path + " is there already");
-    fs::copy(state_, path, fs::copy_options::recursive);
+    const auto part = path + ".part-" + std::to_string(::getpid());
+    try {
+      fs::copy(state_, part, fs::copy_options::recursive);
+      fs::rename(part, path);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(part, ignored);
+      throw;
+    }
   }
 
   std::string take_output() override { return tail_.take(); }

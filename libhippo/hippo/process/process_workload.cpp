@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
+#include "hippo/core/whole_file.hpp"
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/workload_process.hpp"
 
@@ -65,7 +67,8 @@ public:
   }
 
   void export_weights(const std::string& path) override {
-    process_->save(fs::absolute(path)); // the process works elsewhere
+    if (const auto why = write_whole(path, save()))
+      throw std::runtime_error("weights: " + why->message);
   }
 
   std::string take_output() override { return process_->take_output(); }

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <system_error>
+#include <sstream>
 #include <vector>
 
 #include "hippo/core/number.hpp"
+#include "hippo/core/whole_file.hpp"
 #include "hippo/report/csv_row.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
@@ -104,12 +103,10 @@ std::string trials_csv(const run_record& x) {
 expected<std::monostate>
 write_csv(const std::string& file,
           const std::function<void(std::ostream&)>& rows) {
-  std::ofstream out{file, std::ios::binary};
+  std::ostringstream out;
   rows(out);
-  out.close();
-  if (!out)
-    return {errc::io_failed, file + ": cannot be written: "
-                               + std::system_category().message(errno)};
+  if (auto why = write_whole(file, out.view()))
+    return *why;
   return std::monostate{};
 }
 

@@ -1,13 +1,12 @@
 #include "hippo/report/report.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
+
+#include "hippo/core/whole_file.hpp"
 
 namespace hippo {
 
@@ -17,29 +16,6 @@ namespace {
 
 error io_error(const fs::path& path, const std::string& reason) {
   return {errc::io_failed, "cannot write '" + path.string() + "': " + reason};
-}
-
-/// Writes `text` under another name first, so that `path` is never half there.
-expected<std::monostate> replace_file(const fs::path& path,
-                                      const std::string& text) {
-  const auto temporary = fs::path{path}.concat(".tmp");
-  std::error_code ignored;
-  errno = 0;
-  std::ofstream out{temporary, std::ios::binary | std::ios::trunc};
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  if (!out) {
-    const std::string reason = errno != 0 ? std::strerror(errno) : "unknown";
-    fs::remove(temporary, ignored);
-    return io_error(path, reason);
-  }
-  std::error_code failed;
-  fs::rename(temporary, path, failed);
-  if (failed) {
-    fs::remove(temporary, ignored);
-    return io_error(path, failed.message());
-  }
-  return std::monostate{};
 }
 
 } // namespace
@@ -57,9 +33,8 @@ expected<std::string> write_report(const run_record& x,
   if (failed)
     return io_error(folder, failed.message());
   for (const auto& [name, text] : files) {
-    auto done = replace_file(fs::path{folder} / name, text);
-    if (!done)
-      return done.failure();
+    if (auto why = write_whole((fs::path{folder} / name).string(), text))
+      return *why;
   }
   return folder;
 }
@@ -83,8 +58,10 @@ expected<std::string> write_dated_report(const run_record& x,
     name = std::string{date.data()} + '-' + std::to_string(i);
   }
   auto folder = write_report(x, (fs::path{root} / name).string());
-  if (!folder)
+  if (!folder) { // there is no half a report
+    fs::remove_all(fs::path{root} / name, failed);
     return folder;
+  }
   const auto latest = fs::path{root} / "latest";
   const auto link = fs::path{latest}.concat(".tmp");
   fs::remove(link, failed);

@@ -7,8 +7,9 @@
 namespace hippo {
 
 /// Holds a folder for this process as long as it lives: an exclusive `flock` on
-/// the file `lock`, which names the holder. The operating system drops the lock
-/// with its holder, so none can be stale; the file stays.
+/// the folder itself, and one on the file `lock` in it, which names the holder.
+/// The operating system drops the locks with their holder, so none can be
+/// stale; the file stays, and nobody else gets in if it is removed.
 class folder_lock {
 public:
   /// @returns the lock, `errc::in_use` naming the process that holds it, or
@@ -20,8 +21,9 @@ public:
   ~folder_lock();
 
 private:
-  explicit folder_lock(int file) : file_(file) {}
+  folder_lock(int folder, int file) : folder_(folder), file_(file) {}
 
+  int folder_ = -1; ///< none where folders have no locks
   int file_ = -1;
 };
 

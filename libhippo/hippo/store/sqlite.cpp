@@ -1,9 +1,12 @@
 #include "hippo/store/sqlite.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include <sqlite3.h>
+
+#include "hippo/store/still_database.hpp"
 
 namespace hippo {
 
@@ -17,6 +20,28 @@ error failure_of(sqlite3* handle) {
   if (const char* path = sqlite3_db_filename(handle, "main"))
     file = path;
   return {errc::io_failed, "database " + file + ": " + sqlite3_errmsg(handle)};
+}
+
+/// Whether a database cannot be read for want of files beside it that cannot
+/// be made: in a folder that may only be read, or on a disk that is full.
+bool lacks_files(int code) {
+  return (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY
+         || (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE
+         || code == SQLITE_IOERR_SHMOPEN || code == SQLITE_IOERR_SHMMAP;
+}
+
+/// A path as an address that SQLite reads, of a file that nobody changes.
+std::string address_of(const std::string& path) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string result = "file:";
+  for (const char c : path)
+    if (c == '%' || c == '?' || c == '#') {
+      const auto code = static_cast<unsigned char>(c);
+      result += {'%', digits[code / 16], digits[code % 16]};
+    } else {
+      result += c;
+    }
+  return result + "?immutable=1";
 }
 
 } // namespace
@@ -65,6 +90,10 @@ sql_statement& sql_statement::bind_blob(int parameter, std::string_view value) {
 
 expected<bool> sql_statement::step() {
   const int code = sqlite3_step(handle_.get());
+  if (witness_ && !witness_->holds()) { // whatever was read, or seemed to be
+    sqlite3_reset(handle_.get());
+    return witness_->broken();
+  }
   if (code == SQLITE_ROW)
     return true;
   if (code == SQLITE_DONE) {
@@ -112,20 +141,62 @@ void sql_database::closer::operator()(sqlite3* handle) const noexcept {
   sqlite3_close_v2(handle);
 }
 
-expected<sql_database> sql_database::open(const std::string& path,
-                                          access how) {
-  // Without a mutex, which every look at a column would take.
-  const int flags = SQLITE_OPEN_NOMUTEX
-                    | (how == access::read
-                         ? SQLITE_OPEN_READONLY
-                         : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+expected<sql_database> sql_database::open_as(const std::string& name,
+                                             int flags) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  // Without a mutex, which every look at a column would take.
+  const int code = sqlite3_open_v2(name.c_str(), &handle,
+                                   flags | SQLITE_OPEN_NOMUTEX, nullptr);
   sql_database result;
   result.handle_.reset(handle);
   if (code != SQLITE_OK)
-    return {errc::io_failed, "database " + path + ": " + sqlite3_errstr(code)};
+    return {errc::io_failed, "database " + name + ": " + sqlite3_errstr(code)};
   sqlite3_busy_timeout(handle, busy_timeout_ms);
+  return result;
+}
+
+expected<sql_database> sql_database::open(const std::string& path,
+                                          access how) {
+  if (how == access::write)
+    return open_as(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  auto result = open_as(path, SQLITE_OPEN_READONLY);
+  if (!result)
+    return result;
+  // What is beside it is opened when it is read for the first time.
+  auto* const handle = result->handle_.get();
+  if (sqlite3_exec(handle, "SELECT 1 FROM sqlite_master LIMIT 1", nullptr,
+                   nullptr, nullptr)
+        != SQLITE_OK
+      && lacks_files(sqlite3_extended_errcode(handle)))
+    return open_still(path, failure_of(handle));
+  return result;
+}
+
+expected<sql_database> sql_database::open_still(const std::string& path,
+                                                error why) {
+  if (!is_database_file(path))
+    return why;
+  auto witness = std::make_shared<const file_witness>(path);
+  if (!witness->has_log()) {
+    auto result
+      = open_as(address_of(path), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    if (result)
+      result->witness_ = std::move(witness);
+    return result;
+  }
+  const auto copy = copy_database_files(path);
+  if (!copy)
+    return copy.failure();
+  auto taken_in = open_as(*copy, SQLITE_OPEN_READWRITE);
+  if (taken_in)
+    if (auto set = taken_in->run("PRAGMA journal_mode = DELETE"); !set)
+      taken_in = set.failure();
+  auto result
+    = taken_in ? open_as(*copy, SQLITE_OPEN_READONLY) : std::move(taken_in);
+  // It is there for as long as it is open.
+  std::error_code ignored;
+  std::filesystem::remove_all(std::filesystem::path{*copy}.parent_path(),
+                              ignored);
   return result;
 }
 
@@ -143,7 +214,7 @@ expected<sql_statement> sql_database::prepare(std::string_view sql) {
                          SQLITE_PREPARE_PERSISTENT, &handle, nullptr)
       != SQLITE_OK)
     return failure_of(handle_.get());
-  return sql_statement{handle};
+  return sql_statement{handle, witness_};
 }
 
 expected<std::monostate> sql_database::copy_to(sql_database& to) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "hippo/core/error.hpp"
 #include "hippo/core/ids.hpp"
@@ -13,13 +14,18 @@ struct sqlite3_stmt;
 
 namespace hippo {
 
+class file_witness;
+
 /// A prepared SQL statement. Parameters count from 1, columns from 0. What a
 /// bind refers to must live until the statement has been run; every parameter
 /// is bound anew for each run.
 class sql_statement {
 public:
   sql_statement() = default;
-  explicit sql_statement(sqlite3_stmt* handle) : handle_(handle) {}
+  /// @param witness of a database that is read without locks; null: of others
+  explicit sql_statement(sqlite3_stmt* handle,
+                         std::shared_ptr<const file_witness> witness = nullptr)
+    : handle_(handle), witness_(std::move(witness)) {}
 
   sql_statement& bind(int parameter, std::uint64_t value); ///< as 64 bits
   template <any_id Id>
@@ -60,6 +66,7 @@ private:
     void operator()(sqlite3_stmt* handle) const noexcept;
   };
   std::unique_ptr<sqlite3_stmt, closer> handle_;
+  std::shared_ptr<const file_witness> witness_;
 };
 
 /// A connection to an SQLite database. One thread at a time.
@@ -72,6 +79,10 @@ public:
 
   /// Opens `path`; for `write` it is created if missing. Whether it is a
   /// database at all shows only when it is used.
+  ///
+  /// What may only be read, or has no room for more, is read as it lies there
+  /// if nobody works with it; `step` fails once somebody does. If its log holds
+  /// more than it, this reads a copy of both in a temporary folder, as of now.
   static expected<sql_database> open(const std::string& path, access how);
 
   /// Runs statements that take no parameters and whose rows do not matter.
@@ -106,10 +117,18 @@ public:
   [[nodiscard]] std::uint64_t last_id() const;
 
 private:
+  /// As `open` for what cannot be opened in the usual way.
+  /// @param why as that said
+  static expected<sql_database> open_still(const std::string& path, error why);
+  /// @param flags of SQLite
+  static expected<sql_database> open_as(const std::string& name, int flags);
+
   struct closer {
     void operator()(sqlite3* handle) const noexcept;
   };
   std::unique_ptr<sqlite3, closer> handle_;
+  /// Of a database that is read without locks; null: of others.
+  std::shared_ptr<const file_witness> witness_;
 };
 
 } // namespace hippo

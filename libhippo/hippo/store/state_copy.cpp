@@ -107,9 +107,10 @@ std::optional<error> copy_file(const std::string& from, const std::string& to,
 class state_copy {
 public:
   state_copy(std::string from, std::string to, copy_target target,
-             checkpoint_finder elsewhere)
+             checkpoint_finder elsewhere, copy_check check)
     : from_(std::move(from)), to_(std::move(to)), target_(target),
-      elsewhere_(std::move(elsewhere)), part_(unfinished_copy_of(to_)) {}
+      elsewhere_(std::move(elsewhere)), check_(check),
+      part_(unfinished_copy_of(to_)) {}
 
   expected<copy_outcome> run() {
     auto source = state_reader::open(from_);
@@ -136,6 +137,12 @@ private:
             to_ + " holds a copy of another state: choose another folder"};
   }
 
+  error unreadable(const error& why) const {
+    return {why.code, why.message
+                        + "; what is in " + to_
+                        + " cannot be used: choose another folder"};
+  }
+
   /// Finds out what an earlier copy has.
   expected<std::monostate> look_at_earlier() {
     const auto file = state_database_of(to_);
@@ -151,10 +158,10 @@ private:
       return earlier.failure();
     // What a service may have left in files beside it is put into it.
     if (auto set = earlier->run("PRAGMA journal_mode = DELETE"); !set)
-      return set;
+      return unreadable(set.failure());
     auto known = read_checkpoints(*earlier);
     if (!known)
-      return known.failure();
+      return unreadable(known.failure());
     for (auto& x : *known)
       earlier_.emplace(std::move(x.where), std::move(x.what));
     return std::monostate{};
@@ -264,16 +271,14 @@ private:
     const auto folder
       = state_reader::checkpoints_of(to_) + '/' + x.where.folder;
     std::error_code failed;
-    if (const auto i = earlier_.find(x.where); i != earlier_.end()) {
-      // What is there may be needed until the new copy is whole.
-      if (i->second != x.what)
-        return of_another();
-      const auto bytes = fs::file_size(folder + '/' + x.what.file, failed);
-      if (!failed && bytes == x.what.bytes) {
-        ++outcome_.there;
-        return std::nullopt;
-      }
-    } else if (is_whole(folder, x.what)) { // of a copy that was not finished
+    const auto i = earlier_.find(x.where);
+    const bool is_known = i != earlier_.end();
+    // What is there may be needed until the new copy is whole.
+    if (is_known && i->second != x.what)
+      return of_another();
+    // What a copy has left that was not finished may be half there.
+    if (is_known && check_ == copy_check::sizes ? is_of_size(folder, x.what)
+                                                : is_whole(folder, x.what)) {
       ++outcome_.there;
       return std::nullopt;
     }
@@ -284,9 +289,16 @@ private:
       x.what);
     if (!why) {
       ++outcome_.copied;
+      outcome_.mended += is_known ? 1 : 0;
       outcome_.copied_bytes += x.what.bytes;
     }
     return why;
+  }
+
+  static bool is_of_size(const std::string& folder, const checkpoint& x) {
+    std::error_code failed;
+    const auto bytes = fs::file_size(folder + '/' + x.file, failed);
+    return !failed && bytes == x.bytes;
   }
 
   static bool is_whole(const std::string& folder, const checkpoint& x) {
@@ -335,6 +347,7 @@ private:
   std::string to_;
   copy_target target_;
   checkpoint_finder elsewhere_;
+  copy_check check_;
   std::string part_; ///< path of the new database until it is whole
   sql_database copy_;
   std::map<place, checkpoint> earlier_;
@@ -346,8 +359,9 @@ private:
 
 expected<copy_outcome> copy_state(const std::string& from,
                                   const std::string& to, copy_target target,
-                                  checkpoint_finder elsewhere) {
-  return state_copy{from, to, target, std::move(elsewhere)}.run();
+                                  checkpoint_finder elsewhere,
+                                  copy_check check) {
+  return state_copy{from, to, target, std::move(elsewhere), check}.run();
 }
 
 } // namespace hippo

@@ -15,12 +15,19 @@ enum class copy_target : std::uint8_t {
   older, ///< no state, or an earlier copy of the same one
 };
 
+/// How checkpoints are looked at that an earlier copy has.
+enum class copy_check : std::uint8_t {
+  contents, ///< read, and compared with their digests
+  sizes,    ///< not read: what has rotted there is not noticed
+};
+
 /// What a copy of a state came to, in checkpoints but for the first.
 struct copy_outcome {
   std::uint64_t studies = 0;
   std::uint64_t copied = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t there = 0;   ///< from an earlier copy
+  std::uint64_t mended = 0;  ///< of `copied`: damaged in an earlier copy
   std::uint64_t elsewhere = 0; ///< where the copy finds them as well
   std::uint64_t missing = 0; ///< or damaged: the copy does not know of them
   std::uint64_t removed = 0; ///< of an earlier copy, wanted no more
@@ -37,9 +44,10 @@ using checkpoint_finder
 /// moment, with every checkpoint that it names. A service may write to `from`
 /// meanwhile.
 ///
-/// Checkpoints that an earlier copy has are not read again. It stays as it was
-/// until the whole of the new one is on the disk; what was left unfinished is
-/// used by the next one. Until a first copy is whole, no service takes `to`.
+/// Checkpoints that an earlier copy has are not copied again, unless they have
+/// been damaged there since. It stays as it was until the whole of the new one
+/// is on the disk; what was left unfinished is used by the next one. Until a
+/// first copy is whole, no service takes `to`.
 /// @param elsewhere null: all are in the state folder
 /// @returns what was done, or
 ///          `errc::invalid_argument` if there is no state in `from`, or `to`
@@ -50,6 +58,7 @@ using checkpoint_finder
 ///          what `elsewhere` says
 expected<copy_outcome> copy_state(const std::string& from,
                                   const std::string& to, copy_target target,
-                                  checkpoint_finder elsewhere = nullptr);
+                                  checkpoint_finder elsewhere = nullptr,
+                                  copy_check check = copy_check::contents);
 
 } // namespace hippo

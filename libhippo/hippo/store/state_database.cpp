@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 /// Whether a fresh state folder may hold an entry of this name: what a service
 /// leaves that dies before its database is there.
 bool is_ours(const std::string& name) {
-  return name == "lock" || name == "checkpoints" || name == "report"
-         || name.starts_with("hippo.db");
+  return name == "lock" || name == "waiting" || name == "checkpoints"
+         || name == "report" || name.starts_with("hippo.db");
 }
 
 } // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -10,8 +9,9 @@
 #include <iterator>
 #include <random>
 #include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "hippo/core/whole_file.hpp"
 
 namespace hippo {
 
@@ -64,13 +64,10 @@ void remove_tokens(const std::string& folder) {
 expected<std::string> leave_folder_token(const std::string& folder) {
   remove_tokens(folder);
   auto token = random_token();
-  const auto path = file_of(folder, token);
-  std::ofstream out{path, std::ios::binary};
-  out << token;
-  out.close();
-  if (!out)
-    return {errc::io_failed, "cannot write " + path.string() + ": "
-                               + std::generic_category().message(errno)};
+  whole_file_options how;
+  how.synced = false; // it is of this service alone
+  if (auto why = write_whole(file_of(folder, token), token, how))
+    return *why;
   return token;
 }
 

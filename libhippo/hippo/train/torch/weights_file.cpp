@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "hippo/core/whole_file.hpp"
+
 namespace hippo {
 
 void write_weights(const std::string& path, const named_tensors& tensors) {
@@ -43,10 +45,8 @@ void write_weights(const std::string& path, const named_tensors& tensors) {
                        x.nbytes());
   writer.writeEndOfFile();
 
-  std::ofstream file{path, std::ios::binary};
-  file.write(archive.data(), static_cast<std::streamsize>(archive.size()));
-  if (!file.flush())
-    throw std::runtime_error("cannot write weights to " + path);
+  if (const auto why = write_whole(path, archive))
+    throw std::runtime_error("weights: " + why->message);
 }
 
 tensor_map read_weights(const std::string& path) {
