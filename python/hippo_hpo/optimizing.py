@@ -70,6 +70,8 @@ class Options(TypedDict, total=False):
         steps: how far a trial may be trained; 1 unless given.
         trials: how many there are at most; None: as many as the algorithm
             wants.
+        failed: the study is over, and has failed, once so many of them have;
+            None: however many do.
         algorithm: as in a study file: ``"tpe"``,
             ``{"asha": {"eta": 3, "min": 1}}``; "auto" unless given: by
             the space, the budget and the steps.
@@ -94,6 +96,7 @@ class Options(TypedDict, total=False):
     constraints: list[str] | None
     steps: int
     trials: int | None
+    failed: int | None
     algorithm: str | Mapping[str, Any]
     every: int
     seconds: float | None
@@ -244,6 +247,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["python_executable"] = sys.executable
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
+                  ("failed", options.get("failed")),
                   ("seconds", options.get("seconds")),
                   ("device_hours", options.get("device_hours")),
                   ("cost", options.get("cost")),

@@ -449,7 +449,7 @@ class _Coded:
         if isinstance(x, (list, tuple, numpy.ndarray)):
             x = Form("choice", list(x))
         if isinstance(x, Form):
-            if x.name == "int_uniform":
+            if x.name in ("int_uniform", "log_int_uniform"):
                 low, high = (int(y) for y in x.body)
                 if high - low <= 1 << 16:
                     self.decoded.update({(name, float(y)): y
