@@ -20,8 +20,9 @@ from .errors import (Cancelled, Closed, Disconnected, Error,
                      Timeout, TrialFailed, UnknownStudy, UnknownWorkload)
 from .function import Context, TrainingFunction, workload
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
-                    exponential, int_uniform, linear, log_uniform, multistep,
-                    one_cycle, option, piecewise, polynomial,
+                    exponential, int_uniform, linear, log_int_uniform,
+                    log_normal, log_uniform, multistep, normal, one_cycle,
+                    option, piecewise, polynomial, product,
                     reduce_on_plateau, rex, step, uniform, warmup)
 from .workload import HyperParameters, Workload
 
@@ -47,9 +48,10 @@ __all__ = [
     "Trial", "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
     "Workload", "check", "choice", "connect", "constant", "cosine",
     "cosine_restarts", "cyclic", "exponential", "int_uniform", "linear",
-    "local", "log_uniform", "mirror", "multistep", "one_cycle", "optimize",
-    "option", "piecewise", "polynomial", "preview", "reduce_on_plateau", "rex",
-    "step", "uniform", "warmup", "workload",
+    "local", "log_int_uniform", "log_normal", "log_uniform", "mirror",
+    "multistep", "normal", "one_cycle", "optimize", "option", "piecewise",
+    "polynomial", "preview", "product", "reduce_on_plateau", "rex", "step",
+    "uniform", "warmup", "workload",
 ]
 
 

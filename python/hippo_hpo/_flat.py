@@ -13,12 +13,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from .space import RANGES
+
 Scalar = bool | int | float | str | None
 
 # Longer lists are one word.
 ITEMS_MAX = 8
 
-_RANGES = ("uniform", "log_uniform", "int_uniform")
+# A normal distribution is cut off so many deviations from its mean.
+DEVIATIONS_MAX = 4
+
+# What is decided or worked out where it stands.
+_LEAVES = (*RANGES, "product")
 
 
 class Domain:
@@ -28,6 +34,7 @@ class Domain:
         low, high: of its numbers; None: it has none, or they are `choices`.
         log: whether they are drawn by their logarithms.
         whole: whether they are whole.
+        step: of which they are multiples, counted from low; None: of none.
         choices: numbers and words, each once; empty: it has a range.
     """
 
@@ -36,14 +43,16 @@ class Domain:
         self.high: float | None = None
         self.log = False
         self.whole = True
+        self.step: float | None = None
         self.choices: list[Scalar] = []
 
     @property
     def is_range(self) -> bool:
         return self.low is not None and not self.choices
 
-    def add_range(self, low: float, high: float, log: bool,
-                  whole: bool) -> None:
+    def add_range(self, low: float, high: float, log: bool, whole: bool,
+                  step: float | None = None) -> None:
+        self.step = step if self.low is None else None
         self.low = low if self.low is None else min(self.low, low)
         self.high = high if self.high is None else max(self.high, high)
         self.log = log
@@ -72,6 +81,30 @@ class Domain:
         elif self.low is None or self.high is None \
                 or not self.low <= x <= self.high:
             self.add_range(x, x, self.log and x > 0, isinstance(x, int))
+        elif self.step is not None:
+            steps = (x - self.low) / self.step
+            if abs(steps - round(steps)) > 1e-8:
+                self.step = None
+
+
+def _add_range(to: Domain, kind: str, x: Mapping[str, Any]) -> None:
+    """Adds a range, as a study file has it."""
+    first, second = x[kind]
+    step = x.get("step")
+    log = kind.startswith("log")
+    if kind in ("normal", "log_normal"):
+        low = first - DEVIATIONS_MAX * second
+        high = first + DEVIATIONS_MAX * second
+        if log:
+            low, high = math.exp(low), math.exp(high)
+        if step is not None:  # the nearest multiple
+            low, high = low - step / 2, high + step / 2
+        to.add_range(low, high, log and low > 0, False)
+        return
+    if step is not None:  # the last one that is on the range
+        steps = math.floor((second - first) / step + 1e-8)
+        second = float(f"{first + steps * step:.12g}")  # as hippo rounds
+    to.add_range(first, second, log, "int" in kind, step)
 
 
 def _is_schedule(x: Any) -> bool:
@@ -175,7 +208,7 @@ class Flattener:
             for y in options:
                 self._find(name, y)
         elif isinstance(x, (Mapping, list)) \
-                and not any(key in x for key in _RANGES):
+                and not any(key in x for key in _LEAVES):
             if _is_schedule(x):
                 self._known.add(name)
             for part, value in _parts(name, x):
@@ -189,16 +222,16 @@ class Flattener:
             for y in options:
                 self._walk(name, y)
             return
-        kind = next((key for key in _RANGES if isinstance(x, Mapping)
+        kind = next((key for key in _LEAVES if isinstance(x, Mapping)
                      and key in x), None)
         if (kind or not isinstance(x, (Mapping, list))) \
                 and name in self._known:
             self._domain(name).add_choice("constant")
             name += ".constant"
-        if kind:
-            low, high = x[kind]
-            self._domain(name).add_range(low, high, kind == "log_uniform",
-                                         kind == "int_uniform")
+        if kind == "product":  # what trials have says what it may be
+            self._domain(name).whole = False
+        elif kind:
+            _add_range(self._domain(name), kind, x)
         elif isinstance(x, (Mapping, list)):
             if _is_schedule(x):
                 self._domain(name).add_choice(next(iter(x)))

@@ -80,6 +80,8 @@ class Options(TypedDict, total=False):
             1.
         trials: how many there are at most; None: as many as the algorithm
             wants.
+        failed: the study is over, and has failed, once so many of them have;
+            None: however many do.
         algorithm: as in a study file: ``"tpe"``,
             ``{"asha": {"eta": 3, "min": 1}}``; "auto" unless given: by
             the space, the budget and the steps.
@@ -111,6 +113,7 @@ class Options(TypedDict, total=False):
     constraints: list[str] | None
     steps: int
     trials: int | None
+    failed: int | None
     algorithm: str | Mapping[str, Any]
     every: int
     seconds: float | None
@@ -411,6 +414,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["check"] = False
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
+                  ("failed", options.get("failed")),
                   ("seconds", options.get("seconds")),
                   ("device_hours", options.get("device_hours")),
                   ("cost", options.get("cost")),

@@ -300,8 +300,9 @@ class _Journal:
             return to.CategoricalDistribution(x.shown_choices)
         assert x.low is not None and x.high is not None
         if x.whole:
-            return to.IntDistribution(int(x.low), int(x.high), log=x.log)
-        return to.FloatDistribution(x.low, x.high, log=x.log)
+            return to.IntDistribution(int(x.low), int(x.high), log=x.log,
+                                      step=int(x.step or 1))
+        return to.FloatDistribution(x.low, x.high, log=x.log, step=x.step)
 
 
 def _limit_of(text: str) -> tuple[str, int, float]:

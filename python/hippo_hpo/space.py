@@ -26,9 +26,15 @@ from .errors import InvalidArgument
 
 __all__ = ["Form", "Option", "choice", "constant", "cosine", "cosine_restarts",
            "cyclic", "exponential", "from_plain", "int_uniform", "linear",
-           "log_uniform", "multistep", "one_cycle", "option", "piecewise",
-           "plain", "polynomial", "reduce_on_plateau", "rex", "step",
-           "uniform", "warmup"]
+           "log_int_uniform", "log_normal", "log_uniform", "multistep",
+           "normal", "one_cycle", "option", "piecewise", "plain", "polynomial",
+           "product", "reduce_on_plateau", "rex", "step", "uniform", "warmup"]
+
+# The ranges, as a study file names them, and the keys that may stand beside
+# these.
+RANGES = ("uniform", "log_uniform", "int_uniform", "log_int_uniform", "normal",
+          "log_normal")
+_BESIDE = frozenset({"points", "step"})
 
 
 class Form:
@@ -62,8 +68,7 @@ class Form:
     def __repr__(self) -> str:
         if isinstance(self.body, dict):
             parts = [f"{_keyword(k)}={v!r}" for k, v in self.body.items()]
-        elif self.name in ("choice", "piecewise", "uniform", "log_uniform",
-                           "int_uniform"):
+        elif self.name in ("choice", "piecewise", "product", *RANGES):
             parts = [repr(x) for x in self.body]
         else:
             parts = [repr(self.body)]
@@ -225,6 +230,8 @@ def from_plain(x: Any) -> Any:
 
         >>> from_plain({"log_uniform": [1e-5, 1e-3], "points": 5})
         log_uniform(1e-05, 0.001, points=5)
+        >>> from_plain({"uniform": [0, 1], "step": 0.1})
+        uniform(0, 1, step=0.1)
     """
     if isinstance(x, list):
         return [from_plain(y) for y in x]
@@ -234,8 +241,10 @@ def from_plain(x: Any) -> Any:
             and isinstance(x.get("with", {}), dict):
         return Option(from_plain(x["value"]),
                       {k: from_plain(v) for k, v in x.get("with", {}).items()})
-    found = x.keys() & _NAMES
-    if len(found) != 1 or (len(x) > 1 and x.keys() - found != {"points"}):
+    # `step` is a sequence as well.
+    found = x.keys() & set(RANGES) or x.keys() & _NAMES
+    beside = _BESIDE if found <= set(RANGES) else frozenset()
+    if len(found) != 1 or not x.keys() - found <= beside:
         return {name: from_plain(y) for name, y in x.items()}
     name = found.pop()
     body = x[name]
@@ -276,14 +285,23 @@ def option(value: Any, /, **brings: Any) -> Option:
     return Option(value, brings)
 
 
-def _range(name: str, low: float, high: float, points: int | None) -> Form:
-    return Form(name, [low, high], {} if points is None else {"points": points})
+def _range(name: str, first: float, second: float, points: int | None,
+           step: float | None = None) -> Form:
+    beside = {"points": points, "step": step}
+    return Form(name, [first, second],
+                {key: x for key, x in beside.items() if x is not None})
 
 
-def uniform(low: float, high: float, points: int | None = None) -> Form:
+def uniform(low: float, high: float, points: int | None = None,
+            step: float | None = None) -> Form:
     """A number from low to high, both included; with `points` one of so many,
-    evenly spaced. Trials share only what is equal: `points` makes that so."""
-    return _range("uniform", low, high, points)
+    evenly spaced, with `step` one of low, low + step, ... Trials share only
+    what is equal: either makes that so.
+
+        >>> uniform(0, 1, step=0.1)
+        uniform(0, 1, step=0.1)
+    """
+    return _range("uniform", low, high, points, step)
 
 
 def log_uniform(low: float, high: float, points: int | None = None) -> Form:
@@ -291,9 +309,47 @@ def log_uniform(low: float, high: float, points: int | None = None) -> Form:
     return _range("log_uniform", low, high, points)
 
 
-def int_uniform(low: int, high: int, points: int | None = None) -> Form:
-    """A whole number from low to high, both included."""
-    return _range("int_uniform", low, high, points)
+def int_uniform(low: int, high: int, points: int | None = None,
+                step: int | None = None) -> Form:
+    """A whole number from low to high, both included; with `step` one of low,
+    low + step, ..."""
+    return _range("int_uniform", low, high, points, step)
+
+
+def log_int_uniform(low: int, high: int, points: int | None = None) -> Form:
+    """A whole number by its logarithm: 1, 2, 4, 8 each with room up to the
+    next one."""
+    return _range("log_int_uniform", low, high, points)
+
+
+def normal(mean: float, deviation: float, points: int | None = None,
+           step: float | None = None) -> Form:
+    """A number of a normal distribution, at most four deviations from its mean;
+    with `points` one of so many, each as likely, with `step` a multiple of
+    it."""
+    return _range("normal", mean, deviation, points, step)
+
+
+def log_normal(mean: float, deviation: float, points: int | None = None,
+               step: float | None = None) -> Form:
+    """A number of which the natural logarithm is normally distributed: mean and
+    deviation are those of the logarithm."""
+    return _range("log_normal", mean, deviation, points, step)
+
+
+# -- values made of others
+
+
+def product(*factors: Any) -> Form:
+    """A number made of others of the same trial: numbers, names of
+    hyper-parameters, and of numbers in their sequences.
+
+        >>> plain(product("lr", 0.1))
+        {'product': ['lr', 0.1]}
+        >>> product("lr.linear.from", uniform(0.01, 1))
+        product('lr.linear.from', uniform(0.01, 1))
+    """
+    return Form("product", list(factors))
 
 
 # -- sequences
@@ -400,7 +456,6 @@ def reduce_on_plateau(initial: Any = None, factor: Any = None,
 
 
 _NAMES = frozenset({
-    "choice", "uniform", "log_uniform", "int_uniform", "constant", "multistep",
-    "step", "piecewise", "exponential", "linear", "polynomial", "cosine",
-    "cosine_restarts", "cyclic", "one_cycle", "rex", "warmup",
-    "reduce_on_plateau"})
+    "choice", "product", *RANGES, "constant", "multistep", "step", "piecewise",
+    "exponential", "linear", "polynomial", "cosine", "cosine_restarts",
+    "cyclic", "one_cycle", "rex", "warmup", "reduce_on_plateau"})

@@ -43,8 +43,8 @@ class StudyFile:
         steps: how far a trial may be trained.
         space: hyper-parameters by name, of objects of `hippo_hpo.space`.
         algorithm: a word, or a map with one key.
-        budget: any of `trials`, `seconds`, `device_hours`, `cost` and
-            `deadline`; None: no end but that of the algorithm.
+        budget: any of `trials`, `failed`, `seconds`, `device_hours`, `cost`
+            and `deadline`; None: no end but that of the algorithm.
         seed: of what the algorithm draws.
         more: other keys, such as `constraints`, `stop_when`, `weight` and
             `on_error`.
@@ -103,7 +103,7 @@ class StudyFile:
         return cls(study=known.pop("study"), workload=known.pop("workload"),
                    objective=known.pop("objective"), steps=steps["max"],
                    space=from_plain_space(known.pop("space")),
-                   algorithm=known.pop("algorithm", "auto"),
+                   algorithm=from_plain(known.pop("algorithm", "auto")),
                    budget=known.pop("budget", None),
                    seed=known.pop("seed", 0), more=known)
 

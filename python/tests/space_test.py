@@ -49,6 +49,10 @@ def value(rng, depth):
         lambda: number(rng),
         lambda: forms.uniform(0.25, 0.5, points=rng.randint(2, 5)),
         lambda: forms.log_uniform(0.001, 1, points=3),
+        lambda: forms.uniform(0.25, 0.5, step=rng.choice([0.05, 0.0625])),
+        lambda: forms.normal(0.5, 0.0625, points=rng.randint(2, 5)),
+        lambda: forms.log_normal(-2, 0.5, points=3),
+        lambda: forms.product(0.5, rng.choice([0.25, forms.choice(0.5, 0.75)])),
         lambda: forms.choice(*(value(rng, depth - 1)
                                for _ in range(rng.randint(1, 3)))),
     ])()
@@ -60,7 +64,9 @@ def space(rng):
                            lambda: forms.choice(sequence(rng, 1),
                                                 value(rng, 1))])()
     return {"lr": leaf(),
-            "momentum": forms.uniform(0, 0.9),
+            "momentum": rng.choice([
+                forms.uniform(0, 0.9), forms.log_int_uniform(1, 1024),
+                forms.int_uniform(1, 9, step=2), forms.normal(0, 1, step=0.5)]),
             "optimizer": forms.choice(
                 forms.option("sgd", weight_decay=leaf()),
                 forms.option("adamw"))}
@@ -83,7 +89,10 @@ def study_file(rng):
                 {"bohb": {"eta": 3, "min": 1}}]
     numbers = ["grid", {"gp": {"prefer_shared": "price"}},
                {"dehb": {"min": 1, "promote": "first-round"}},
-               {"hyperband": {"min": 1}}, {"pbt": {"interval": 3}}]
+               {"hyperband": {"min": 1}}, {"pbt": {"interval": 3}},
+               {"pbt": {"interval": 3, "resample": {
+                   "probability": 0.5,
+                   "space": {"lr": forms.log_normal(-3, 0.5)}}}}]
     one = not several and "constraints" not in more
     return hippo.StudyFile(
         "s", rng.choice(["fashion-mlp", {"name": "fashion-mlp", "seed": 3,
@@ -93,7 +102,8 @@ def study_file(rng):
                             forms.log_uniform(0.001, 0.1, points=3))},
         rng.choice(ordering + numbers if one else ordering),
         rng.choice([{"trials": 6}, {"trials": 6, "seconds": 60},
-                    {"trials": 6, "device_hours": 0.5}]),
+                    {"trials": 6, "device_hours": 0.5},
+                    {"trials": 6, "failed": 3}]),
         rng.randint(0, 2), more)
 
 

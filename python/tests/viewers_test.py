@@ -172,6 +172,33 @@ class Flattening(unittest.TestCase):
         self.assertTrue(domains["depth"].whole)
         self.assertEqual((0, 1), (domains["beta"].low, domains["beta"].high))
 
+    def test_ranges_of_every_kind(self):
+        flat = Flattener({
+            "a": {"normal": [10, 2]}, "b": {"log_normal": [0, 0.5]},
+            "c": {"log_int_uniform": [1, 1024]},
+            "d": {"uniform": [0, 1], "step": 0.3},
+            "e": {"int_uniform": [16, 250], "step": 16},
+            "f": {"normal": [10, 2], "step": 0.5},
+            "g": {"product": ["a", 0.1]},
+            "lr": {"linear": {"from": 1, "horizon": 9, "to": {
+                "product": ["lr.linear.from", {"uniform": [0, 1]}]}}}})
+        line = {"lr": {"linear": {"from": 1, "to": 0.5, "horizon": 9}}}
+        flat.add([{"a": 9.5, "g": 0.95, "d": 0.3, **line},
+                  {"a": 20, "g": 2, "d": 0.9, **line}])
+        self.assertEqual(
+            {"a": (2, 20, False, False, None),
+             "b": (math.exp(-2), math.exp(2), True, False, None),
+             "c": (1, 1024, True, True, None),
+             "d": (0, 0.9, False, False, 0.3),
+             "e": (16, 240, False, True, 16),
+             "f": (1.75, 18.25, False, False, None),
+             "g": (0.95, 2, False, False, None),
+             "lr.linear.to": (0.5, 0.5, False, False, None)},
+            {name: (x.low, x.high, x.log, x.whole, x.step)
+             for name, x in flat.domains.items() if x.is_range})
+        flat.add([{"d": 0.5}])  # a client's, beside the steps
+        self.assertIsNone(flat.domains["d"].step)
+
     def test_values_beyond_the_space_widen_it(self):
         flat = Flattener({"lr": {"uniform": [0, 1]}})
         self.assertEqual(

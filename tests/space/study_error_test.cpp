@@ -315,7 +315,7 @@ TEST(StudyError, TheRest) {
                  "found '0.9'"});
   expect_errors(rest("budget: {trials: 0, seconds: -1, hours: 3}\n"),
                 {"s.yaml:6:34: budget.hours: unknown key 'hours'. Allowed: "
-                 "trials, seconds, device_hours, cost, deadline",
+                 "trials, failed, seconds, device_hours, cost, deadline",
                  "s.yaml:6:18: budget.trials: must be a whole number from 1 to "
                  "1000000000, found '0'",
                  "s.yaml:6:30: budget.seconds: must be a finite number above "
@@ -330,7 +330,8 @@ TEST(StudyError, TheRest) {
 // -- the space ----------------------------------------------------------------
 
 const std::string keys_of_a_value
-  = list_of(family_names()) + ", choice, uniform, log_uniform, int_uniform";
+  = list_of(family_names()) + ", choice, uniform, log_uniform, int_uniform, "
+                            "log_int_uniform, normal, log_normal, product";
 
 TEST(SpaceError, UnknownNames) {
   expect_errors(with_space("  learning_rate: 0.1\n  momentun: 0.5\n"),
@@ -401,7 +402,7 @@ TEST(SpaceError, Ranges) {
             + std::string(points) + "'");
   range("uniform: [0.1, 1], point: 3", "27: space.lr.point",
         "unknown key beside 'uniform' 'point', did you mean 'points'? "
-        "Allowed: uniform, points");
+        "Allowed: uniform, points, step");
 }
 
 TEST(SpaceError, ValuesOutsideOfTheirLimits) {

@@ -18,11 +18,13 @@ namespace {
 using namespace std::chrono_literals;
 using verb = study_command::verb;
 
-study_options options_of(const std::string& more) {
-  auto read = test::read(test::with_space(
-    "  lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [4],"
+study_options options_of(
+  const std::string& more,
+  const std::string& space
+  = "  lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [4],"
     " gamma: 0.1}}]}\n"
-    "  momentum: {choice: [0.8, 0.9]}\n" + more));
+    "  momentum: {choice: [0.8, 0.9]}\n") {
+  auto read = test::read(test::with_space(space + more));
   EXPECT_TRUE(read.study) << test::texts(read.errors).front();
   study_options result;
   result.spec = std::move(*read.study);
@@ -594,6 +596,57 @@ TEST(StudyCore, ASpentBudgetOfCostEndsIt) {
   EXPECT_EQ(world{options}.core().registration().cost, 0);
 }
 
+TEST(StudyCore, WhatAClientGivesDecidesWhatIsMadeOfIt) {
+  world x{options_of(client_study,
+                     "  lr: {uniform: [0.1, 1]}\n"
+                     "  weight_decay: {product: [lr, 0.1]}\n")};
+  x.command(verb::ask, 0, 0, R"({"lr": 0.5})");
+  x.commit_all();
+  EXPECT_EQ(x.core().record().trials.at(0).params.dump(),
+            R"({"lr":0.5,"weight_decay":0.05})");
+  x.command(verb::ask, 0, 0, R"({"lr": 0.5, "weight_decay": 0})");
+  x.commit_all();
+  EXPECT_EQ(x.core().record().trials.at(1).params["weight_decay"], 0);
+  x.expect_replayed();
+}
+
+// As Katib's experiments do.
+TEST(StudyCore, AsManyFailedTrialsAsMayEndItAsFailed) {
+  world x{options_of("algorithm: grid\nbudget: {failed: 2}\non_error: "
+                     "continue\n")};
+  x.train_one(1);
+  x.fail_one(0);
+  x.commit_all();
+  EXPECT_FALSE(x.end_);
+  x.expect_replayed();
+  // One that is tried again has not failed.
+  x.command(verb::retry, 0, 0, R"({"trials": [0]})");
+  x.commit_all();
+  x.fail_one(1);
+  x.commit_all();
+  ASSERT_FALSE(x.end_);
+  x.fail_one(2);
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::failed);
+  EXPECT_EQ(x.core().stored().reason,
+            "as many trials have failed as may (budget.failed, 2)");
+  EXPECT_EQ(x.core().trials()[0].state, trial_state::cancelled);
+  EXPECT_TRUE(x.waiting().empty());
+  x.expect_replayed();
+}
+
+TEST(StudyCore, TrialsOfAClientThatFailCountToo) {
+  world x{options_of("algorithm: client\nbudget: {trials: 3, failed: 1}\n")};
+  x.command(verb::ask);
+  x.commit_all();
+  x.command(verb::tell, 0, 0, R"({"state": "FAILED"})");
+  x.commit_all();
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::failed);
+  x.expect_replayed();
+}
+
 TEST(StudyCore, ASpentBudgetOfDeviceTimeEndsItOnce) {
   world x{options_of("algorithm: grid\nbudget: {device_hours: 0.5}\n")};
   EXPECT_EQ(x.core().registration().device_seconds, 1800);
@@ -1103,7 +1156,9 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
     "algorithm: {asha: {eta: 2, min: 2, sampler: gp, startup: 2}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {client: {sampler: gp, startup: 1}}\nbudget: {trials: 3}\n",
-    "algorithm: grid\n", client_study};
+    "algorithm: grid\n", "algorithm: grid\nbudget: {failed: 2}\n",
+    "algorithm: {pbt: {interval: 4}}\nbudget: {trials: 4, failed: 3}\n",
+    client_study};
   std::mt19937_64 random{GetParam()};
   const auto chance = [&](std::uint64_t percent) {
     return random() % 100 < percent;

@@ -48,6 +48,7 @@ TEST(PerturbingSampler, BeginsAsRandomSearchDoes) {
 
 TEST(PerturbingSampler, ContinuousValuesAreMultipliedAndStayOnTheRange) {
   for (const auto* space : {"{x: {uniform: [-1, 5]}}",
+                            "{x: {normal: [2, 0.75]}}",
                             "{x: {log_uniform: [0.001, 5]}}"}) {
     auto own = sampler_of(space, 0);
     std::set<int> seen; // which way
@@ -125,6 +126,117 @@ TEST(PerturbingSampler, ResamplesAsOftenAsItIsTold) {
              && std::abs(after - std::max(before * 0.8, 1.0)) > 1e-6;
   }
   EXPECT_NEAR(drawn, 500, 60);
+}
+
+// -- resample: with spaces of their own ---------------------------------------
+
+perturbing_sampler own_spaces(const std::string& space,
+                              const std::string& resample,
+                              const std::string& probability = "0") {
+  const auto x = study(space,
+                       "{pbt: {resample: {probability: " + probability
+                         + ", space: " + resample + "}}}",
+                       "budget: {trials: 100}");
+  return {x.space, 0, true,
+          std::get<double>(x.algorithm.options.at("resample")),
+          x.algorithm.resample};
+}
+
+TEST(PerturbingSampler, AnOwnSpaceIsWhatForksChangeIn) {
+  auto own = own_spaces("{x: {uniform: [0.1, 0.2]}, y: {uniform: [1, 2]}, z: "
+                        "{product: [x, y]}}",
+                        "{x: {log_uniform: [0.01, 10]}}");
+  std::map<trial_no, double> at;
+  for (trial_no trial = 0; trial < 20; ++trial)
+    at[trial] = number(own.draw(trial), "x");
+  for (trial_no trial = 20; trial < 400; ++trial) {
+    const auto from = trial - 20;
+    const auto x = own.branch({trial, from, 10});
+    at[trial] = number(x, "x");
+    const auto up = std::min(at[from] * 1.2, 10.0),
+               down = std::max(at[from] * 0.8, 0.01);
+    EXPECT_TRUE(std::abs(at[trial] - up) < 1e-9
+                || std::abs(at[trial] - down) < 1e-9);
+    EXPECT_EQ(number(x, "y"), number(x, "y", 0)); // is not named: stays
+    EXPECT_EQ(x.shown["x"], at[trial]);
+    EXPECT_NEAR(number(x, "z"), at[trial] * number(x, "y"), 1e-11 * at[trial]);
+  }
+  EXPECT_TRUE(std::ranges::any_of(at, [](const auto& x) {
+    return x.second > 0.3; // beyond where they began
+  }));
+}
+
+TEST(PerturbingSampler, AnOwnSpaceIsDrawnFromAsOftenAsItIsTold) {
+  auto own = own_spaces("{x: {uniform: [0.1, 0.2]}}", "{x: {normal: [5, 1]}}",
+                        "0.25");
+  own.draw(0);
+  own.branch({1, 0, 5});
+  int drawn = 0;
+  const auto before = number(own.branch({1, 0, 10}), "x");
+  for (trial_no trial = 2; trial <= 2001; ++trial) {
+    const auto after = number(own.branch({trial, 1, 10}), "x");
+    EXPECT_GE(after, 1);
+    EXPECT_LE(after, 9);
+    drawn += std::abs(after - before * 1.2) > 1e-6
+             && std::abs(after - std::max(before * 0.8, 1.0)) > 1e-6;
+  }
+  EXPECT_NEAR(drawn, 500, 60);
+}
+
+TEST(PerturbingSampler, OwnSpacesAreChecked) {
+  const auto error = [](const std::string& space, const std::string& resample) {
+    const auto file = read_study(
+      "study: s\nworkload: toy\nobjective: {metric: acc}\nsteps: {max: 81}\n"
+      "space: " + space + "\nalgorithm: {pbt: {resample: " + resample + "}}\n",
+      "s.yaml", toy_workloads());
+    EXPECT_EQ(file.errors.size(), 1u);
+    return file.errors.empty()
+             ? ""
+             : file.errors[0].path + ": " + file.errors[0].message;
+  };
+  const std::string path = "algorithm.pbt.resample.";
+  EXPECT_EQ(error("{x: 1}", "{space: {y: 2}}"),
+            path + "space.y: unknown hyper-parameter 'y'. Allowed: x");
+  EXPECT_EQ(error("{x: 1}", "{space: {}}"),
+            path + "space: must name the hyper-parameters that change, found "
+                   "none");
+  EXPECT_EQ(error("{x: 1}", "{probability: 2}"),
+            path + "probability: must be a number from 0 to 1, found '2'");
+  EXPECT_EQ(error("{x: 1}", "{chance: 0.5}"),
+            path + "chance: unknown key 'chance'. Allowed: probability, space");
+  EXPECT_EQ(error("{x: 1}", "{space: {x: {choice: [{value: 1, with: {y: "
+                            "2}}]}}}"),
+            path + "space.x: must not bring further hyper-parameters: those of "
+                   "a trial stay the same");
+  EXPECT_EQ(error("{x: 1, y: {product: [x, 2]}}",
+                  "{space: {x: {cosine: {initial: 1, horizon: 9}}}}"),
+            path + "space.x: must be numbers, since a product names it");
+  EXPECT_EQ(error("{x: {linear: {from: 1, to: 2, horizon: 9}}, y: {product: "
+                  "[x.linear.from, 2]}}",
+                  "{space: {x: {uniform: [1, 2]}}}"),
+            path + "space.x: stays as it is, since a product names a part of "
+                   "it, 'x.linear.from'");
+}
+
+// What has no place in the new space is drawn from it, as Ray Tune does.
+TEST(PerturbingSampler, AnOwnSpaceTakesUpWhatItHas) {
+  auto own = own_spaces("{x: {choice: [1, 2, 7]}}", "{x: {choice: [1, 2, 3]}}");
+  std::set<std::pair<double, double>> moves;
+  for (trial_no trial = 0; trial < 3; ++trial)
+    own.draw(trial);
+  for (trial_no trial = 10; trial < 200; ++trial) {
+    const auto x = own.branch({trial, trial % 3, 10});
+    moves.insert({number(x, "x", 9), number(x, "x")});
+  }
+  EXPECT_EQ(moves, (std::set<std::pair<double, double>>{
+                     {1, 2}, {2, 1}, {2, 3}, {7, 1}, {7, 2}, {7, 3}}));
+  auto schedule = own_spaces("{x: {cosine: {initial: 1, horizon: 9}}}",
+                             "{x: {linear: {from: {uniform: [1, 2]}, to: 0, "
+                             "horizon: 90}}}");
+  schedule.draw(0);
+  const auto first = schedule.branch({1, 0, 10});
+  EXPECT_EQ(first.shown["x"].begin().key(), "linear");
+  EXPECT_NE(schedule.branch({2, 1, 20}).shown["x"], first.shown["x"]);
 }
 
 TEST(PerturbingSampler, AForkIsItsParentUpToItsStep) {

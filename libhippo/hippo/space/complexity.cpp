@@ -1,7 +1,6 @@
 #include "hippo/space/complexity.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,29 +9,13 @@ namespace hippo {
 
 namespace {
 
-/// How much of a range counts.
-constexpr double central_share = 0.999;
-
 /// Of a choice, so many alternatives are looked into.
 constexpr std::uint64_t ways_max = 64;
-
-bool is_whole(double x) { return std::abs(x - std::round(x)) < 1e-9; }
-
-/// The length of a logarithmic range in the units of its exponent.
-double decades(double low, double high) {
-  for (auto* log : {+[](double x) { return std::log10(x); },
-                    +[](double x) { return std::log2(x); }})
-    if (is_whole(log(low)) && is_whole(log(high)))
-      return log(high) - log(low);
-  return std::log(high) - std::log(low);
-}
 
 double complexity_of(const space_leaf& x) {
   if (const auto ways = x.ways(); ways > 0)
     return 2 - 1 / static_cast<double>(ways);
-  const auto length = x.is_logarithmic() ? decades(x.low(), x.high())
-                                         : x.high() - x.low();
-  return 2 + central_share * length;
+  return 2 + x.length();
 }
 
 /// Which alternatives are taken, by the paths of their choices.

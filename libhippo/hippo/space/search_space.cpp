@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "hippo/core/hash.hpp"
-#include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/product.hpp"
 #include "hippo/space/space_node.hpp"
 
 namespace hippo {
@@ -51,6 +51,7 @@ void unrank(const space_node& x, std::uint64_t index, decisions& out) {
       }
       return;
     case space_node::kind::list:
+    case space_node::kind::product:
     case space_node::kind::map:
     case space_node::kind::space:
       for (auto i = x.children.size(); i-- > 0;) {
@@ -62,18 +63,12 @@ void unrank(const space_node& x, std::uint64_t index, decisions& out) {
 }
 
 /// Adds the hyper-parameters of `space`, each followed by those it brings.
-/// @param root of the whole space
-void add(const space_node& space, const decider& pick, const space_node& root,
-         trial_parameters& out) {
+void add(const space_node& space, const decider& pick, json& to) {
   for (std::size_t i = 0; i < space.children.size(); ++i) {
     std::vector<const space_node*> brought;
-    auto value = decide(space.children[i], pick, &brought);
-    auto made = make_sequence(value, root.max_steps, {}, root.typed);
-    out.responsive = out.responsive || made.responsive;
-    out.sequences[space.keys[i]] = std::move(made.value);
-    out.shown[space.keys[i]] = std::move(value);
+    to[space.keys[i]] = decide(space.children[i], pick, &brought);
     for (const auto* inner : brought)
-      add(*inner, pick, root, out);
+      add(*inner, pick, to);
   }
 }
 
@@ -94,6 +89,7 @@ void visit(const space_node& x, const leaf_decider& pick,
       return;
     }
     case space_node::kind::list:
+    case space_node::kind::product:
     case space_node::kind::map:
     case space_node::kind::space:
       for (const auto& child : x.children)
@@ -120,32 +116,26 @@ bool brings_any(const space_node& x) {
          || std::any_of(x.children.begin(), x.children.end(), brings_any);
 }
 
-trial_parameters parameters(const space_node& root, const decider& pick) {
+/// @param given values that are there whatever was decided
+trial_parameters parameters(const space_node& root, const decider& pick,
+                            const json& given) {
   trial_parameters result;
   result.shown = json::object();
-  add(root, pick, root, result);
+  add(root, pick, result.shown);
+  for (const auto& [name, value] : given.items())
+    if (const auto i = result.shown.find(name); i != result.shown.end())
+      *i = value;
+  if (root.has_products)
+    resolve_products(result.shown);
+  for (const auto& [name, value] : result.shown.items()) {
+    auto made = make_sequence(value, root.max_steps, {}, root.typed);
+    result.responsive = result.responsive || made.responsive;
+    result.sequences[name] = std::move(made.value);
+  }
   return result;
 }
 
 } // namespace
-
-json value_range::point(std::uint64_t index) const {
-  if (index == 0)
-    return between(0);
-  return between(static_cast<double>(index) / static_cast<double>(points - 1));
-}
-
-json value_range::between(double share) const {
-  if (scale == range_scale::int_uniform)
-    return static_cast<std::int64_t>(std::llround(low + (high - low) * share));
-  if (share <= 0)
-    return canonical(low);
-  if (share >= 1)
-    return canonical(high);
-  if (scale == range_scale::log_uniform)
-    return canonical(low * std::pow(high / low, share));
-  return canonical(low + (high - low) * share);
-}
 
 void set_size(space_node& x) {
   switch (x.type) {
@@ -161,6 +151,7 @@ void set_size(space_node& x) {
         x.size = plus(x.size, times(x.children[i].size, x.brought[i].size));
       return;
     case space_node::kind::list:
+    case space_node::kind::product:
     case space_node::kind::map:
     case space_node::kind::space:
       x.size = 1;
@@ -187,11 +178,14 @@ json decide(const space_node& x, const decider& pick,
         brought->push_back(&x.brought[n]);
       return decide(x.children[n], pick, brought);
     }
-    case space_node::kind::list: {
+    case space_node::kind::list:
+    case space_node::kind::product: {
       auto result = json::array();
       for (const auto& child : x.children)
         result.push_back(decide(child, pick, brought));
-      return result;
+      return x.type == space_node::kind::list
+               ? result
+               : unresolved_product(std::move(result));
     }
     case space_node::kind::map:
     case space_node::kind::space: {
@@ -243,7 +237,8 @@ namespace {
 void add_varied(const space_node& x, bool brought, std::set<std::string>& to) {
   if (x.type == space_node::kind::space)
     for (std::size_t i = 0; i < x.keys.size(); ++i)
-      if (brought || x.children[i].size != 1)
+      if (brought || x.children[i].size != 1
+          || is_made_of_others(x.children[i]))
         to.insert(x.keys[i]);
   for (const auto& child : x.children)
     add_varied(child, brought, to);
@@ -278,6 +273,44 @@ std::set<std::string> search_space::varied() const {
   return result;
 }
 
+json search_space::products() const {
+  auto result = json::object();
+  for (std::size_t i = 0; root_ != nullptr && i < root_->keys.size(); ++i)
+    if (const auto& x = root_->children[i];
+        root_->has_products && x.size == 1 && is_made_of_others(x))
+      result[root_->keys[i]] = as_written(hippo::decide(
+        x, [](const space_node&) { return std::uint64_t{0}; }, nullptr));
+  return result;
+}
+
+std::optional<std::string>
+search_space::refuses(const std::string& name,
+                      const search_space& others) const {
+  if (root_ == nullptr || others.root_ == nullptr || !root_->has_products)
+    return std::nullopt;
+  return refusal_of(name, *others.root_, *root_);
+}
+
+namespace {
+
+void add_names(const space_node& x, std::set<std::string>& to) {
+  to.insert(x.keys.begin(),
+            x.type == space_node::kind::space ? x.keys.end() : x.keys.begin());
+  for (const auto& child : x.children)
+    add_names(child, to);
+  for (const auto& space : x.brought)
+    add_names(space, to);
+}
+
+} // namespace
+
+std::set<std::string> search_space::names() const {
+  std::set<std::string> result;
+  if (root_ != nullptr)
+    add_names(*root_, result);
+  return result;
+}
+
 trial_parameters search_space::at(std::uint64_t index) const {
   return root_ == nullptr ? decide({}) : decide(decider_at(index));
 }
@@ -287,11 +320,12 @@ trial_parameters search_space::sample(std::uint64_t seed,
   return decide(decider_of(seed, draw));
 }
 
-trial_parameters search_space::decide(const leaf_decider& pick) const {
+trial_parameters search_space::decide(const leaf_decider& pick,
+                                      const json& given) const {
   if (root_ == nullptr)
     return {nlohmann::ordered_json::object(), {}, false};
-  return parameters(*root_,
-                    [&](const space_node& x) { return pick(space_leaf{x}); });
+  return parameters(
+    *root_, [&](const space_node& x) { return pick(space_leaf{x}); }, given);
 }
 
 void search_space::walk(const leaf_decider& pick) const {
@@ -315,6 +349,21 @@ leaf_decider search_space::decider_of(std::uint64_t seed, std::uint64_t draw) {
 }
 
 // -- leaves -------------------------------------------------------------------
+
+namespace {
+
+double share_of(std::uint64_t decision) {
+  return static_cast<double>(decision)
+         / static_cast<double>(space_leaf::high_end);
+}
+
+std::uint64_t at_share(double share) {
+  return static_cast<std::uint64_t>(
+    std::llround(std::clamp(share, 0.0, 1.0)
+                 * static_cast<double>(space_leaf::high_end)));
+}
+
+} // namespace
 
 const std::string& space_leaf::path() const { return node_->path; }
 
@@ -344,11 +393,47 @@ bool space_leaf::brings() const { return brings_any(*node_); }
 std::uint64_t space_leaf::ways() const { return hippo::ways(*node_); }
 
 bool space_leaf::is_logarithmic() const {
-  return node_->range.scale == range_scale::log_uniform;
+  return rule_of(node_->range.scale).is_logarithmic;
 }
 
 double space_leaf::low() const { return node_->range.low; }
 
 double space_leaf::high() const { return node_->range.high; }
+
+double space_leaf::length() const { return node_->range.length(); }
+
+std::uint64_t space_leaf::scaled(std::uint64_t decision, double factor) const {
+  return at_share(node_->range.scaled(share_of(decision), factor));
+}
+
+std::optional<std::uint64_t> space_leaf::nearest(const json& value) const {
+  if (is_choice()) {
+    const auto& options = node_->children;
+    for (std::size_t i = 0; i < options.size(); ++i)
+      if (options[i].type == search_space::node::kind::literal
+          && options[i].literal == value)
+        return i;
+    return std::nullopt;
+  }
+  if (!value.is_number())
+    return std::nullopt;
+  const auto& range = node_->range;
+  const auto number = value.get<double>();
+  if (range.points == 0)
+    return at_share(range.share_of(number));
+  std::uint64_t low = 0, high = range.points - 1;
+  while (low < high) { // the first point that is no less
+    const auto middle = low + (high - low) / 2;
+    if (range.point(middle).get<double>() < number)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low > 0
+      && number - range.point(low - 1).get<double>()
+           < range.point(low).get<double>() - number)
+    --low;
+  return low;
+}
 
 } // namespace hippo

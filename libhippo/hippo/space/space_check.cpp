@@ -11,6 +11,7 @@
 #include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/product.hpp"
 
 namespace hippo {
 
@@ -102,6 +103,9 @@ public:
       tried[1] = true;
   }
 
+  /// @param is_joint whether what choices bring is decided with them
+  explicit coverage(bool is_joint) : is_joint_(is_joint) {}
+
   /// Whether all below `x` have. It takes time once only, as nothing is ever
   /// taken back.
   bool is_whole(const space_node& x) {
@@ -136,11 +140,17 @@ private:
     const bool is_choice = x.type == space_node::kind::choice;
     known.ways.resize(end_of(x));
     while (known.whole < end_of(x) && known.ways[known.whole]
-           && (!is_choice || is_whole(x.children[known.whole])))
+           && (!is_choice || is_whole_option(x, known.whole)))
       ++known.whole;
     return known.whole;
   }
 
+  bool is_whole_option(const space_node& x, std::size_t i) {
+    return is_whole(x.children[i])
+           && (!is_joint_ || is_whole(x.brought[i]));
+  }
+
+  bool is_joint_;
   std::map<const space_node*, state> tried_; ///< stays where it is
 };
 
@@ -151,8 +161,18 @@ public:
   value_check(const space_node& x, const space_node& root,
               const parameter_descriptor* limits, std::size_t budget,
               diagnostics& notes)
-    : x_(&x), max_steps_(root.max_steps), typed_(root.typed), limits_(limits),
-      budget_(budget), notes_(&notes) {}
+    : x_(&x), checked_node_(&x), max_steps_(root.max_steps),
+      typed_(root.typed), limits_(limits), budget_(budget), notes_(&notes),
+      covered_(false) {}
+
+  /// The same of one that is made of others.
+  /// @param whole a space that decides all that it is made of
+  value_check(const space_node& whole, std::string name, const space_node& root,
+              const parameter_descriptor* limits, std::size_t budget,
+              diagnostics& notes)
+    : x_(&whole), name_(std::move(name)), max_steps_(root.max_steps),
+      typed_(root.typed), limits_(limits), budget_(budget), notes_(&notes),
+      covered_(true) {}
 
   void run() {
     run_through();
@@ -197,24 +217,49 @@ private:
   void check(const decider& pick) {
     decided_.clear();
     ++checked_;
-    const auto value = decide(
-      *x_,
-      [&](const space_node& n) {
-        continuous_ = continuous_ || ways(n) == 0;
-        const auto way = pick(n);
-        covered_.note(n, way);
-        return decided_[&n] = way;
-      },
-      nullptr);
+    ++values_;
+    const auto value = value_of([&](const space_node& n) {
+      continuous_ = continuous_ || ways(n) == 0;
+      const auto way = pick(n);
+      covered_.note(n, way);
+      return decided_[&n] = way;
+    });
+    if (checked_node_ == nullptr) // the combination has none
+      return;
     const auto made = make_sequence(value, max_steps_, {}, typed_);
     changes_ = std::max(changes_, made.value.pieces().size() - 1);
-    values_ += 1 + made.value.pieces().size();
+    values_ += made.value.pieces().size();
     for (const auto& x : made.errors)
       tell(x.where, x.message, &diagnostics::error);
     for (const auto& x : made.warnings)
       tell(x.where, x.message, &diagnostics::warn);
     if (made.errors.empty())
       check_values(value, made.value);
+  }
+
+  nlohmann::ordered_json value_of(const decider& pick) {
+    if (name_.empty())
+      return decide(*x_, pick, nullptr);
+    checked_node_ = nullptr;
+    auto trial = nlohmann::ordered_json::object();
+    decide_all(*x_, pick, trial);
+    if (checked_node_ == nullptr)
+      return {};
+    resolve_products(trial);
+    return trial.at(name_);
+  }
+
+  void decide_all(const space_node& space, const decider& pick,
+                  nlohmann::ordered_json& to) {
+    values_ += space.children.size();
+    for (std::size_t i = 0; i < space.children.size(); ++i) {
+      std::vector<const space_node*> brought;
+      to[space.keys[i]] = decide(space.children[i], pick, &brought);
+      if (space.keys[i] == name_)
+        checked_node_ = &space.children[i];
+      for (const auto* inner : brought)
+        decide_all(*inner, pick, to);
+    }
   }
 
   void check_values(const nlohmann::ordered_json& value, const sequence& x) {
@@ -281,7 +326,7 @@ private:
   /// Finds the part of the space that a part of the decided value came from.
   std::pair<mark, std::string>
   locate(const std::vector<std::string>& where) const {
-    const auto* x = chosen(x_);
+    const auto* x = chosen(checked_node_);
     for (const auto& key : where) {
       std::size_t i = 0;
       if (x->type == space_node::kind::map)
@@ -289,7 +334,9 @@ private:
           std::find(x->keys.begin(), x->keys.end(), key) - x->keys.begin());
       else if (x->type == space_node::kind::list)
         i = std::stoul(key);
-      x = chosen(&x->children.at(i));
+      if (i >= x->children.size()) // of a product
+        break;
+      x = chosen(&x->children[i]);
     }
     return {x->where, x->path};
   }
@@ -301,6 +348,8 @@ private:
   }
 
   const space_node* x_;
+  std::string name_; ///< empty: `x_` is the hyper-parameter
+  const space_node* checked_node_ = nullptr; ///< in the present combination
   step_t max_steps_;
   bool typed_;
   const parameter_descriptor* limits_;
@@ -354,15 +403,22 @@ std::size_t check_values(const space_node& x, const space_node& root,
                          std::size_t budget, diagnostics& notes) {
   std::size_t changes = 0;
   for (std::size_t i = 0; i < x.children.size(); ++i) {
-    if (x.type == space_node::kind::space) {
+    const bool is_made = root.has_products && is_made_of_others(x.children[i]);
+    if (x.type == space_node::kind::space && (!is_made || root.is_bound)) {
       const parameter_descriptor* limits = nullptr;
       if (workload != nullptr)
         limits = &*std::find_if(
           workload->hyper_parameters.begin(), workload->hyper_parameters.end(),
           [&](const parameter_descriptor& p) { return p.name == x.keys[i]; });
-      value_check check{x.children[i], root, limits, budget, notes};
-      check.run();
-      changes += check.changes();
+      const auto run = [&](value_check check) {
+        check.run();
+        changes += check.changes();
+      };
+      if (is_made)
+        run({part_that_makes(x.keys[i], root), x.keys[i], root, limits, budget,
+             notes});
+      else
+        run({x.children[i], root, limits, budget, notes});
     }
     changes += check_values(x.children[i], root, workload, budget, notes);
     if (x.type == space_node::kind::choice)

@@ -9,25 +9,9 @@
 
 #include "hippo/space/document.hpp"
 #include "hippo/space/study.hpp"
+#include "hippo/space/value_range.hpp"
 
 namespace hippo {
-
-/// How a range lays out its values.
-enum class range_scale { uniform, log_uniform, int_uniform };
-
-/// The values from `low` to `high`, both ends among them.
-struct value_range {
-  range_scale scale = range_scale::uniform;
-  double low = 0;
-  double high = 1;
-  std::uint64_t points = 0; ///< 0: continuous
-
-  /// Returns point `index`. REQUIRES: `index < points`
-  [[nodiscard]] nlohmann::ordered_json point(std::uint64_t index) const;
-
-  /// Returns what lies at `share` of the way from 0 (low) to 1 (high).
-  [[nodiscard]] nlohmann::ordered_json between(double share) const;
-};
 
 /// A part of a search space: a sum (choice) or product (list, map, space) of
 /// its children, down to literals and ranges.
@@ -38,6 +22,7 @@ struct search_space::node {
     map,
     choice,
     range,
+    product, ///< of its children, some of which name other values
     space, ///< a map from hyper-parameters to their values
   };
 
@@ -51,8 +36,10 @@ struct search_space::node {
   std::vector<node> brought;
   value_range range;
   // Set in the root alone:
-  step_t max_steps = 1; ///< of a trial
-  bool typed = false;   ///< see `study_spec`
+  step_t max_steps = 1;      ///< of a trial
+  bool typed = false;        ///< see `study_spec`
+  bool has_products = false; ///< anywhere
+  bool is_bound = false;     ///< whether all know of what they are made
   /// The number of combinations; 0: infinite, or above 2^63.
   std::uint64_t size = 0;
 };

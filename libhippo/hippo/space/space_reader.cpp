@@ -10,6 +10,8 @@
 #include "hippo/core/hash.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/product.hpp"
+#include "hippo/space/range_reader.hpp"
 #include "hippo/space/space_check.hpp"
 
 namespace hippo {
@@ -18,24 +20,12 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// The most points of a range.
-constexpr std::uint64_t points_max = 1'000'000;
-
-/// The largest whole number that keeps all its digits in canonical form.
-constexpr double whole_max = 999'999'999'999;
-
 /// What a value may be besides a number, a word or a list.
 enum class position {
   value,     ///< a sequence by its family
   body,      ///< the parameters of a family
   parameter, ///< one of them: a sequence again
   data,      ///< what code is given as it is: anything
-};
-
-const std::vector<std::pair<std::string, range_scale>> scales{
-  {"uniform", range_scale::uniform},
-  {"log_uniform", range_scale::log_uniform},
-  {"int_uniform", range_scale::int_uniform},
 };
 
 /// Writes a value so that equal meaning gives equal text. REQUIRES: it is valid
@@ -167,7 +157,7 @@ private:
     else if (value.is_number_float())
       value = rounded(x, value.get<double>());
     else if (value.is_number() && (!typed_ || at == position::parameter)
-             && std::abs(value.get<double>()) > whole_max)
+             && std::abs(value.get<double>()) > canonical_whole_max)
       value = whole_from(rounded(x, value.get<double>()));
     return literal(x, std::move(value));
   }
@@ -204,11 +194,12 @@ private:
       only_keys(x, {"choice"});
       return choice(*options, at);
     }
-    for (const auto& [name, scale] : scales)
-      if (const auto* ends = x.find(name)) {
-        only_keys(x, {name, "points"});
-        return range(*ends, scale, x.find("points"));
-      }
+    if (const auto* factors = x.find("product")) {
+      only_keys(x, {"product"});
+      return product(*factors);
+    }
+    if (const auto* rule = range_in(x))
+      return range(x, *rule);
     if ((at == position::value || at == position::parameter) && !is_family(x))
       return {};
     auto result = start(x, space_node::kind::map);
@@ -236,8 +227,9 @@ private:
   bool is_family(const document& x) {
     auto known = family_names();
     known.emplace_back("choice");
-    for (const auto& scale : scales)
-      known.push_back(scale.first);
+    for (const auto& name : range_names())
+      known.push_back(name);
+    known.emplace_back("product");
     if (x.entries.size() != 1) {
       notes_->error(x, "must have one key, found "
                          + std::to_string(x.entries.size())
@@ -300,67 +292,38 @@ private:
     return result;
   }
 
-  std::optional<space_node> range(const document& x, range_scale scale,
-                                  const document* points) {
-    const auto errors = notes_->errors();
-    auto result = start(x, space_node::kind::range);
-    if (x.items.size() != 2) {
-      notes_->error(x, "must be a list [low, high], found "
-                         + (x.items.empty()
-                              ? x.found()
-                              : std::to_string(x.items.size()) + " items"));
+  std::optional<space_node> range(const document& x, const scale_rule& rule) {
+    const std::string name{rule.name};
+    std::vector<std::string> allowed{name, "points"};
+    if (rule.takes_step || x.find("step") != nullptr) // or it is told why not
+      allowed.emplace_back("step");
+    only_keys(x, allowed);
+    const auto read = read_range(x, rule, *notes_);
+    if (!read)
       return {};
-    }
-    const auto low = range_end(x.items[0], scale);
-    const auto high = range_end(x.items[1], scale);
-    if (low && high && *low >= *high)
-      notes_->error(x.items[0], "must be below the other end, found "
-                                  + to_text(*low) + " and " + to_text(*high));
-    if (points != nullptr)
-      result.range.points = read_points(*points);
-    if (notes_->errors() != errors)
-      return {};
-    result.range.scale = scale;
-    result.range.low = *low;
-    result.range.high = *high;
-    if (scale == range_scale::int_uniform) {
-      const auto all = static_cast<std::uint64_t>(*high - *low) + 1;
-      result.range.points =
-        points == nullptr ? all : std::min(all, result.range.points);
+    auto result = start(*x.find(name), space_node::kind::range);
+    result.range = *read;
+    if (read->points == 1) { // a step beyond the other end
+      result.type = space_node::kind::literal;
+      result.literal = read->point(0);
     }
     set_size(result);
     return result;
   }
 
-  std::optional<double> range_end(const document& x, range_scale scale) {
-    const auto value = x.type == document::kind::leaf ? x.meaning() : json{};
-    if (!value.is_number() || !std::isfinite(value.get<double>())) {
-      notes_->error(x, "must be a finite number, found " + x.found());
+  std::optional<space_node> product(const document& x) {
+    if (x.type != document::kind::list || x.items.size() < 2) {
+      notes_->error(x, "must be a list of at least two numbers and names of"
+                       " values, found "
+                         + (x.items.empty()
+                              ? x.found()
+                              : std::to_string(x.items.size()) + " item"));
       return {};
     }
-    const auto result = rounded(x, value.get<double>());
-    if (scale == range_scale::log_uniform && result <= 0) {
-      notes_->error(x, "must be above 0 on a logarithmic range, found "
-                         + x.found());
-      return {};
-    }
-    if (scale == range_scale::int_uniform
-        && (std::floor(result) != result || std::abs(result) > whole_max)) {
-      notes_->error(x, "must be a whole number of at most 12 digits, found "
-                         + x.found());
-      return {};
-    }
+    auto result = list(x, position::value);
+    if (result)
+      result->type = space_node::kind::product;
     return result;
-  }
-
-  std::uint64_t read_points(const document& x) {
-    const auto value = x.type == document::kind::leaf ? x.meaning() : json{};
-    if (value.is_number_integer() && value.get<std::int64_t>() >= 2
-        && value.get<std::int64_t>() <= static_cast<std::int64_t>(points_max))
-      return value.get<std::uint64_t>();
-    notes_->error(x, "must be a whole number from 2 to "
-                       + std::to_string(points_max) + ", found " + x.found());
-    return 0;
   }
 
   diagnostics* notes_;
@@ -394,6 +357,10 @@ read_space(const document& x, const space_reading& how,
   root->typed = how.typed;
   if (std::set<std::string> known; how.typed) // else as it was drawn before
     part_leaves(*root, known);
+  root->has_products = has_products(*root);
+  // What was left out would be missed.
+  root->is_bound = root->has_products && notes.errors() == errors
+                   && bind_products(*root, notes);
   check_space(*root, workload, notes);
   return notes.errors() == errors ? root : nullptr;
 }

@@ -446,12 +446,50 @@ private:
     if (body.type == kind::nothing || !is_map(body, "options"))
       return;
     for (const auto& option : body.entries)
-      if (option.value.type == kind::leaf)
+      if (option.key == "resample" && option.value.type == kind::map)
+        read_resample(option.value);
+      else if (option.value.type == kind::leaf)
         study_.algorithm.options[option.key] =
           to_scalar(option.value);
       else
         notes_->error(option.value, "must be a number or a word, found "
                                       + option.value.found());
+  }
+
+  /// Reads what PBT draws anew, and how often.
+  void read_resample(const document& x) {
+    known_keys(x, "key", {"probability", "space"});
+    auto& options = study_.algorithm.options;
+    options["resample"] = resample_default;
+    if (const auto* probability = x.find("probability"))
+      if (const auto value = from_zero(*probability, 1))
+        options["resample"] = *value;
+    const auto* space = x.find("space");
+    if (space == nullptr || !is_map(*space, "hyper-parameters"))
+      return;
+    if (space->entries.empty())
+      notes_->error(*space, "must name the hyper-parameters that change, found "
+                            "none");
+    std::vector<std::string> known;
+    for (const auto& name : study_.space.names())
+      known.push_back(name);
+    for (const auto& entry : space->entries) {
+      auto& own = study_.algorithm.resample[entry.key];
+      if (!known.empty()
+          && std::find(known.begin(), known.end(), entry.key) == known.end()) {
+        notes_->unknown_key(entry, "hyper-parameter", known);
+        continue;
+      }
+      auto alone = *space; // one by one: each changes by itself
+      alone.entries = {entry};
+      own = search_space{
+        read_space(alone, study_.max_steps, limits(), *notes_)};
+      if (const auto why = study_.space.refuses(entry.key, own))
+        notes_->error(entry.value, *why);
+      if (own.names().size() > 1)
+        notes_->error(entry.value, "must not bring further hyper-parameters: "
+                                   "those of a trial stay the same");
+    }
   }
 
   void read_on_error(const document& x) {
@@ -466,12 +504,16 @@ private:
   void read_budget() {
     const auto* x = root_->find("budget");
     if (x == nullptr
-        || !is_map(*x, "trials, seconds, device_hours, cost, deadline"))
+        || !is_map(*x,
+                   "trials, failed, seconds, device_hours, cost, deadline"))
       return;
     known_keys(*x, "key",
-               {"trials", "seconds", "device_hours", "cost", "deadline"});
+               {"trials", "failed", "seconds", "device_hours", "cost",
+                "deadline"});
     if (const auto* trials = x->find("trials"))
       study_.budget.trials = whole(*trials, 1, step_limit);
+    if (const auto* failed = x->find("failed"))
+      study_.budget.failed = whole(*failed, 1, step_limit);
     if (const auto* seconds = x->find("seconds"))
       study_.budget.seconds = positive(*seconds);
     if (const auto* hours = x->find("device_hours"))

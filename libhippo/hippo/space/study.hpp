@@ -72,7 +72,12 @@ public:
   /// Returns the combination that `pick` decides leaf by leaf. It is asked in a
   /// fixed order, once for each leaf, and only for those that the decisions so
   /// far leave in the combination.
-  [[nodiscard]] trial_parameters decide(const leaf_decider& pick) const;
+  /// @param given values of hyper-parameters, which stand in place of those
+  ///              that were decided where the combination has them
+  [[nodiscard]] trial_parameters
+  decide(const leaf_decider& pick,
+         const nlohmann::ordered_json& given
+         = nlohmann::ordered_json::object()) const;
 
   /// Asks `pick` as `decide` does, but makes no values, which costs far more.
   void walk(const leaf_decider& pick) const;
@@ -88,6 +93,18 @@ public:
   /// Returns the hyper-parameters that may differ between combinations, in
   /// value or in being there.
   [[nodiscard]] std::set<std::string> varied() const;
+
+  /// Returns the hyper-parameters that every combination has and that follow
+  /// from others, as a study file writes them.
+  [[nodiscard]] nlohmann::ordered_json products() const;
+
+  /// Says why `given` (see `decide`) must not have values of another space for
+  /// a hyper-parameter, if so.
+  [[nodiscard]] std::optional<std::string>
+  refuses(const std::string& name, const search_space& others) const;
+
+  /// Returns all hyper-parameters that a combination may have.
+  [[nodiscard]] std::set<std::string> names() const;
 
 private:
   std::shared_ptr<const node> root_;
@@ -122,6 +139,17 @@ public:
   [[nodiscard]] bool is_logarithmic() const;
   [[nodiscard]] double low() const;
   [[nodiscard]] double high() const;
+  [[nodiscard]] double length() const; ///< `value_range::length`
+
+  /// Returns the decision for `factor` times the value of another one, kept on
+  /// the range. REQUIRES: it is a continuous range.
+  [[nodiscard]] std::uint64_t scaled(std::uint64_t decision,
+                                     double factor) const;
+
+  /// Returns the decision of which the value is nearest to a number on a range,
+  /// or is the same word or number in a choice; nothing: there is none.
+  [[nodiscard]] std::optional<std::uint64_t>
+  nearest(const nlohmann::ordered_json& value) const;
 
 private:
   friend class search_space;
@@ -150,10 +178,16 @@ struct objective {
   [[nodiscard]] goals all() const;
 };
 
+/// The probability that PBT draws a value anew, unless it is told another one.
+inline constexpr double resample_default = 0.25;
+
 /// The algorithm that asks for trials; `tune/` gives the options meaning.
 struct algorithm_spec {
   std::string name = "random";
   std::map<std::string, scalar> options;
+  /// Of each hyper-parameter that `pbt` may change, a space of it alone, which
+  /// says what to; nothing: all may, within the study's space.
+  std::map<std::string, search_space> resample{};
 };
 
 /// When a study is to have ended.
@@ -171,6 +205,7 @@ struct study_budget {
   std::optional<double> device_seconds; ///< that trainers have worked for it
   std::optional<double> cost{}; ///< of these
   std::optional<study_deadline> deadline{};
+  std::optional<std::uint64_t> failed{}; ///< trials that may fail
 };
 
 /// Ends a study that is good enough, or gets no better; whichever comes first.

@@ -199,7 +199,8 @@ study_core::effects study_core::command(study_command x, study_token from,
 }
 
 /// Adds to the values that a client gives those of which the space leaves no
-/// choice. Values that are wrong stay as they are, to be refused.
+/// choice, and those that are made of others. Values that are wrong stay as
+/// they are, to be refused.
 std::string study_core::with_constants(const std::string& values) const {
   const auto& spec = options_.spec;
   const auto given
@@ -213,6 +214,15 @@ std::string study_core::with_constants(const std::string& values) const {
   for (const auto& [name, value] : any.items())
     if (!varied.contains(name) && !all.contains(name))
       all[name] = value;
+  auto with_products = all;
+  for (const auto& [name, value] : spec.space.products().items())
+    if (!all.contains(name))
+      with_products[name] = value;
+  // Unless it has not all that they are made of.
+  if (with_products.size() > all.size()
+      && read_parameters(with_products.dump(), spec.max_steps,
+                         options_.workload))
+    all = std::move(with_products);
   return all.size() == given->shown.size() ? values : all.dump();
 }
 
@@ -288,6 +298,7 @@ void study_core::refuse_measurement(const trial_measured& x,
              "at step " + std::to_string(x.at) + ": " + why);
   if (!is_first || options_.spec.algorithm.name == "client") {
     take_turn(tuner_->on_failure(x.trial));
+    end_if_failed();
     return;
   }
   // Names do not depend on values: no trial will measure it.
@@ -299,7 +310,9 @@ void study_core::take(const trial_failed& x) {
     return;
   end_trial(x.trial, trial_state::failed, failure_of(x), x.reason.code);
   take_turn(tuner_->on_failure(x.trial));
-  note_failure(x.reason);
+  end_if_failed();
+  if (!has_ended())
+    note_failure(x.reason);
 }
 
 void study_core::note_failure(const error& why) {
@@ -389,6 +402,7 @@ expected<command_answer> study_core::apply(const command::tell& x) {
   drop_trial(x.trial, x.how,
              x.how == trial_state::failed ? "a client said so" : "");
   take_turn(*next);
+  end_if_failed();
   return command_answer{x.trial, {}};
 }
 
@@ -737,6 +751,8 @@ study_record study_core::record() const {
 void study_core::check_invariants() const {
 #ifndef NDEBUG
   assert(!has_ended() || trials_.finished() == trials_.size());
+  assert(has_ended() || !options_.spec.budget.failed
+         || trials_.failed() < *options_.spec.budget.failed);
   for (const auto& [no, x] : waiters_) {
     assert(no < trials_.size());
     assert(!is_there(no, x.to) && trials_[no].asked_to >= x.to);

@@ -111,6 +111,8 @@ using any_study_effect
 /// measurement lacks a metric that it wants.
 ///
 /// @invariant those of its trials
+/// @invariant fewer trials have failed than may (`budget.failed`), or the study
+///            has ended
 /// @invariant a study that has ended has no trial that has not
 /// @invariant whoever waits for a trial waits for a state that it was asked for
 ///            and has not reached
@@ -248,6 +250,8 @@ private:
   void change_state(study_phase to, std::string why = {});
   void watch_time();
   effects finish_for(std::string why);
+  /// Ends the study if as many trials have failed as may.
+  void end_if_failed();
   /// Says why the study's rule ends it, if it does.
   [[nodiscard]] std::optional<std::string> reason_to_stop() const;
   /// The same of several metrics.

@@ -59,6 +59,15 @@ study_core::effects study_core::finish_for(std::string why) {
   return std::exchange(effects_, {});
 }
 
+void study_core::end_if_failed() {
+  const auto& most = options_.spec.budget.failed;
+  if (!most || has_ended() || trials_.failed() < *most)
+    return;
+  end_study(study_phase::failed, trial_state::cancelled,
+            "as many trials have failed as may (budget.failed, "
+              + std::to_string(*most) + ")");
+}
+
 std::optional<std::string> study_core::reason_to_stop() const {
   const auto& [value, no_gain] = options_.spec.stop_when;
   if (trials_.has_front())

@@ -140,6 +140,7 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
   held_bytes_ += x.failure.size();
   x.cause = cause;
   ++finished_;
+  failed_ += how == trial_state::failed;
   if (!has_result(how) && best_ && best_->trial == no)
     find_best();
   if (!has_result(how) && has_front() && is_in_front(no))
@@ -156,6 +157,7 @@ void study_trials::retry(trial_no no) {
   x.failure.clear();
   x.cause.reset();
   --finished_;
+  --failed_;
   waiting_steps_ += waiting(x);
   if (x.best && !has_front())
     find_best();
@@ -250,15 +252,17 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
 
 void study_trials::check_invariants() const {
 #ifndef NDEBUG
-  std::uint64_t finished = 0, asked = 0, waits = 0;
+  std::uint64_t finished = 0, failed = 0, asked = 0, waits = 0;
   for (trial_no no = 0; no < entries_.size(); ++no) {
     check(no);
     finished += has_ended(entries_[no].state);
+    failed += entries_[no].state == trial_state::failed;
     asked += entries_[no].asked_to;
     waits += waiting(entries_[no]);
   }
   assert(waits == waiting_steps_);
   assert(finished == finished_);
+  assert(failed == failed_);
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());
   for (const auto& x : front_.points())

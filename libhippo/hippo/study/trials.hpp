@@ -127,6 +127,7 @@ public:
   [[nodiscard]] const hippo::front& front() const noexcept { return front_; }
 
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
+  [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
   /// About how much memory these books take, in bytes. O(1).
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
     return entries_.size() * sizeof(entry) + held_bytes_;
@@ -164,6 +165,7 @@ private:
   std::deque<entry> entries_; ///< by number
   metric_names names_;        ///< of all results
   std::uint64_t finished_ = 0;
+  std::uint64_t failed_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t waiting_steps_ = 0;
   std::uint64_t held_bytes_ = 0; ///< of what entries have

@@ -36,7 +36,8 @@ bool is_left_open(const study_spec& x) {
 /// Refuses budgets that nobody could keep to.
 void check_budget(const study_spec& x, const admission& how,
                   std::vector<diagnostic>& errors) {
-  const auto& [trials, seconds, device_seconds, cost, deadline] = x.budget;
+  const auto& cost = x.budget.cost;
+  const auto& deadline = x.budget.deadline;
   if (cost && !how.no_prices.empty())
     errors.push_back(locate(x, "budget.cost", how.no_prices));
   if (deadline && !deadline->seconds && how.now && deadline->time <= *how.now)

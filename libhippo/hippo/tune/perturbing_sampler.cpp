@@ -23,20 +23,6 @@ std::uint64_t neighbour(std::uint64_t decision, std::uint64_t ways, bool up) {
   return up ? decision + 1 : decision - 1;
 }
 
-/// Multiplies the value of a continuous range, and keeps it there.
-std::uint64_t scaled(const space_leaf& leaf, std::uint64_t decision,
-                     double factor) {
-  constexpr auto end = static_cast<double>(space_leaf::high_end);
-  const auto share = static_cast<double>(decision) / end;
-  const auto low = leaf.low(), high = leaf.high();
-  const auto moved
-    = leaf.is_logarithmic()
-        ? share + std::log(factor) / std::log(high / low)
-        : ((low + (high - low) * share) * factor - low) / (high - low);
-  return static_cast<std::uint64_t>(
-    std::llround(std::clamp(moved, 0.0, 1.0) * end));
-}
-
 } // namespace
 
 sequence spliced(const sequence& before, const sequence& after, step_t at) {
@@ -53,11 +39,13 @@ sequence spliced(const sequence& before, const sequence& after, step_t at) {
   return sequence{std::move(pieces)};
 }
 
-perturbing_sampler::perturbing_sampler(search_space space, std::uint64_t seed,
-                                       bool shuffled, double resample)
+perturbing_sampler::perturbing_sampler(
+  search_space space, std::uint64_t seed, bool shuffled, double resample,
+  std::map<std::string, search_space> own_spaces)
   : space_(std::move(space)),
     seed_(seed),
     resample_(resample),
+    own_spaces_(std::move(own_spaces)),
     order_(space_, seed, shuffled) {}
 
 trial_parameters perturbing_sampler::draw(trial_no trial) {
@@ -65,39 +53,26 @@ trial_parameters perturbing_sampler::draw(trial_no trial) {
   x.taken.clear();
   auto result = decide(order_(trial), x.taken);
   x.sequences = result.sequences;
+  if (!own_spaces_.empty())
+    x.values = result.shown;
   return result;
 }
 
 trial_parameters perturbing_sampler::branch(const fork& x) {
   const auto& parent = members_.at(x.from);
-  decisions taken;
-  std::vector<std::string> changeable; // leaves
-  const auto perturb = [&](const space_leaf& leaf) {
-    const auto before = parent.taken.find(leaf.path());
-    if (before == parent.taken.end()) { // comes with another alternative
-      addressed_draws draws{{seed_, x.trial}, leaf.path()};
-      return draws.decision(leaf.ways());
-    }
-    if (leaf.ways() != 1 && !leaf.brings())
-      changeable.push_back(leaf.path());
-    return perturbed(leaf, before->second, x.trial);
-  };
-  auto values = decide(perturb, taken);
-  if (taken == parent.taken && !changeable.empty()) {
-    addressed_draws draws{{seed_, x.trial}, "change"};
-    const auto changed = changeable[draws.below(changeable.size())];
-    const auto change_one = [&](const space_leaf& leaf) {
-      const auto before = parent.taken.find(leaf.path());
-      if (before == parent.taken.end())
-        return draws.decision(leaf.ways());
-      const auto ways = leaf.ways();
-      if (leaf.path() != changed)
-        return before->second;
-      return ways == 0 ? draws.decision(0)
-                       : (before->second + 1 + draws.below(ways - 1)) % ways;
-    };
-    taken.clear();
-    values = decide(change_one, taken);
+  member made;
+  trial_parameters values;
+  if (own_spaces_.empty()) {
+    const auto taken = changed(
+      [this](const leaf_decider& pick) { space_.walk(pick); }, parent.taken,
+      x.trial);
+    values = decide(
+      [&](const space_leaf& leaf) { return taken.at(leaf.path()); },
+      made.taken);
+  } else {
+    made.taken = parent.taken;
+    values = changed_alone(parent, x.trial, made.changed);
+    made.values = values.shown;
   }
   for (auto& [name, after] : values.sequences) {
     const auto before = parent.sequences.find(name);
@@ -105,8 +80,88 @@ trial_parameters perturbing_sampler::branch(const fork& x) {
       after = spliced(before->second, after, x.at);
   }
   values.shown["forked"] = {{"from", x.from}, {"at", x.at}};
-  members_[x.trial] = {std::move(taken), values.sequences};
+  made.sequences = values.sequences;
+  members_[x.trial] = std::move(made);
   return values;
+}
+
+perturbing_sampler::decisions
+perturbing_sampler::changed(const walker& walk, const decisions& before,
+                            trial_no trial) const {
+  decisions taken;
+  std::vector<std::string> changeable; // leaves
+  walk([&](const space_leaf& leaf) {
+    auto& decision = taken[leaf.path()];
+    const auto known = before.find(leaf.path());
+    if (known == before.end()) { // comes with another alternative
+      addressed_draws draws{{seed_, trial}, leaf.path()};
+      return decision = draws.decision(leaf.ways());
+    }
+    if (leaf.ways() != 1 && !leaf.brings())
+      changeable.push_back(leaf.path());
+    return decision = perturbed(leaf, known->second, trial);
+  });
+  if (taken != before || changeable.empty())
+    return taken;
+  addressed_draws draws{{seed_, trial}, "change"};
+  const auto other = changeable[draws.below(changeable.size())];
+  taken.clear();
+  walk([&](const space_leaf& leaf) {
+    auto& decision = taken[leaf.path()];
+    const auto known = before.find(leaf.path());
+    const auto ways = leaf.ways();
+    if (known == before.end())
+      return decision = draws.decision(ways);
+    if (leaf.path() != other)
+      return decision = known->second;
+    return decision = ways == 0
+                        ? draws.decision(0)
+                        : (known->second + 1 + draws.below(ways - 1)) % ways;
+  });
+  return taken;
+}
+
+trial_parameters
+perturbing_sampler::changed_alone(const member& parent, trial_no trial,
+                                  decisions& changed_to) const {
+  changed_to = changed(
+    [&](const leaf_decider& pick) {
+      for (const auto& [name, space] : own_spaces_)
+        if (parent.values.contains(name))
+          space.walk(pick);
+    },
+    parent.changed.empty() ? nearest(parent.values) : parent.changed, trial);
+  auto given = nlohmann::ordered_json::object();
+  for (const auto& [name, space] : own_spaces_)
+    if (parent.values.contains(name))
+      given.update(space
+                     .decide([&](const space_leaf& leaf) {
+                       return changed_to.at(leaf.path());
+                     })
+                     .shown);
+  return space_.decide(
+    [&](const space_leaf& leaf) { return parent.taken.at(leaf.path()); },
+    given);
+}
+
+perturbing_sampler::decisions
+perturbing_sampler::nearest(const nlohmann::ordered_json& values) const {
+  decisions result;
+  for (const auto& [name, space] : own_spaces_) {
+    const auto value = values.find(name);
+    if (value == values.end() || space.leaves() != 1)
+      continue;
+    std::optional<std::uint64_t> found;
+    std::string path;
+    const auto made = space.decide([&](const space_leaf& leaf) {
+      path = leaf.path();
+      found = leaf.nearest(*value);
+      return found.value_or(0);
+    });
+    if (found && !made.shown.at(name).is_structured())
+      result[path] = *found;
+  }
+  return result;
 }
 
 trial_parameters perturbing_sampler::decide(const leaf_decider& pick,
@@ -127,7 +182,7 @@ std::uint64_t perturbing_sampler::perturbed(const space_leaf& leaf,
     return draws.decision(leaf.ways());
   const bool up = draws.below(2) == 1;
   if (ways == 0)
-    return scaled(leaf, decision, up ? grow : shrink);
+    return leaf.scaled(decision, up ? grow : shrink);
   if (!leaf.is_choice() || leaf.is_ordered_choice())
     return neighbour(decision, ways, up);
   return decision;

@@ -86,7 +86,8 @@ make_sampler(const study_spec& study, const untrained_work* work,
   const bool shuffled = x.sampling != sampling_kind::grid;
   if (x.kind == algorithm_kind::pbt)
     return std::make_unique<perturbing_sampler>(study.space, study.seed,
-                                                shuffled, x.resample);
+                                                shuffled, x.resample,
+                                                study.algorithm.resample);
   if (x.kind == algorithm_kind::dehb)
     return std::make_unique<evolving_sampler>(study.space, study.seed);
   if (x.prefer_shared == sharing_preference::off)

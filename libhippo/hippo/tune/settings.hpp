@@ -81,7 +81,8 @@ struct tune_settings {
   // Of `pbt`; of `client` only the first:
   step_t interval = 1;        ///< steps between two rungs
   std::uint64_t replaced = 0; ///< members at the end of a generation
-  double resample = 0.25;     ///< probability that a value is drawn anew
+  /// The probability that a value is drawn anew.
+  double resample = resample_default;
 
   // Of the samplers `tpe` and `gp`:
   std::uint64_t startup = 10;    ///< results before it learns from them

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/space/diagnostic.hpp"
+#include "hippo/space/document.hpp"
+#include "hippo/space/value_range.hpp"
+
+namespace hippo {
+
+/// The keys of all ranges, as a study file has them.
+std::vector<std::string> range_names();
+
+/// Returns the rule of the range that a map is, or null if it is none.
+const scale_rule* range_in(const document& x);
+
+/// Reads a range: a map with the key of `rule`, and perhaps `points` or `step`.
+/// @returns it, or nothing after noting what is wrong
+std::optional<value_range> read_range(const document& x, const scale_rule& rule,
+                                      diagnostics& notes);
+
+} // namespace hippo
