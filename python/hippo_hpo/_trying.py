@@ -9,12 +9,12 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ._compare import differences
 from .function import FunctionWorkload
-from .workload import HyperParameters
+from .workload import HyperParameters, Value
 
 # What it may take: so many seconds, or this part of the time that training has
 # taken up to the first measurement.
@@ -30,7 +30,7 @@ class _TooLong(Exception):
     """It takes more time than it may."""
 
 
-def try_out(workload: FunctionWorkload, values: dict[str, list[float] | str],
+def try_out(workload: FunctionWorkload, values: Mapping[str, list[Value]],
             trained_seconds: float) -> None:
     """Tries a function that is in the state after its first steps, and leaves
     it there.
@@ -66,7 +66,7 @@ def try_out(workload: FunctionWorkload, values: dict[str, list[float] | str],
 
 
 def _differences(workload: FunctionWorkload,
-                 values: dict[str, list[float] | str], folder: str,
+                 values: Mapping[str, list[Value]], folder: str,
                  end: float) -> list[str]:
     whole, first, parts = (os.path.join(folder, x)
                            for x in ("whole", "first", "parts"))
@@ -75,12 +75,10 @@ def _differences(workload: FunctionWorkload,
         if time.monotonic() + (stop - start) * workload.step_seconds > end:
             raise _TooLong
         workload.train(start, stop, HyperParameters(start, stop, {
-            name: x if isinstance(x, str) else (x[start:] or x[-1:])
-            for name, x in values.items()}))
+            name: x[start:] or x[-1:] for name, x in values.items()}))
     workload.init()
     train(0, 1)
-    workload.save(first)
-    workload.evaluate()
+    workload.save(first)  # measures, too
     train(1, 2)
     workload.save(whole)
     workload.load(first)

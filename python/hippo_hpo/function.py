@@ -112,8 +112,10 @@ class Context:
         Raises:
             ValueError: it changes while the trial is trained.
         """
-        self._constants[name] = self._hp[name](self._hp._start)
-        return self._constants[name]
+        value = self._hp[name](self._hp._start)
+        # The code may change a list that it is given.
+        self._constants[name] = copy.deepcopy(value)
+        return value
 
     def _is_early(self) -> bool:
         """Whether the loop has not begun."""

@@ -71,8 +71,13 @@ def value(rng, depth):
     return document(rng, depth - 1)
 
 
+def name(rng):
+    """What something may be called, however odd."""
+    return "".join(x for x in word(rng) if x.isprintable()).strip() or "k"
+
+
 def document(rng, depth=4):
-    return {word(rng): value(rng, depth) for _ in range(rng.randint(0, 4))}
+    return {name(rng): value(rng, depth) for _ in range(rng.randint(0, 4))}
 
 
 def spelt(rng):

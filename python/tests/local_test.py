@@ -177,7 +177,7 @@ class Local(unittest.TestCase):
         """Words stay words, and the code that travelled goes with it."""
         words = ("1e-3", "yes", "1_000", "~")
         study = self.optimize(look_up, {"preset": choice(*words)},
-                              algorithm="grid")
+                              algorithm="grid", objective="minimize")
         self.assertEqual([1.0, 2.0, 3.0, 4.0],
                          [x.value for x in study.trials],
                          [x.failure for x in study.trials])
@@ -199,7 +199,8 @@ class Local(unittest.TestCase):
             self.skipTest("there is no Optuna")
         file = os.path.join(self.folder, "journal.log")
         space = {"x": choice(0.5, 1.0)}
-        study = self.optimize(parabola, space, algorithm="grid")
+        study = self.optimize(parabola, space, algorithm="grid",
+                              objective="minimize")
         self.assertEqual(2, hippo.mirror(study, file, follow=False))
         self.assertEqual(2, hippo.mirror(study, file, follow=False))
         known = study.id, study.name, study.text
@@ -207,7 +208,8 @@ class Local(unittest.TestCase):
             before = journal.read()
         self.leave()
         self.state += "-other"  # which ends before the test does
-        other = self.optimize(parabola, space, algorithm="grid")
+        other = self.optimize(parabola, space, algorithm="grid",
+                              objective="minimize")
         self.assertEqual(known, (other.id, other.name, other.text))
         with self.assertRaisesRegex(hippo.InvalidArgument,
                                     "another study that is called parabola"):

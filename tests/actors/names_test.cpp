@@ -103,7 +103,8 @@ TEST_P(Names, WhatTheGrammarTakesPassesTheDoorAndMessages) {
     workload_descriptor any;
     any.open = true;
     const auto asked
-      = read_parameters(trial.shown.dump(), spec.max_steps, any);
+      = read_parameters(trial.shown.dump(), spec.max_steps, any,
+                        name_rules::today, spec.typed);
     ASSERT_TRUE(asked) << asked.failure().message;
     EXPECT_EQ(asked->sequences, trial.sequences);
     const auto config = join(trial.sequences, spec.max_steps).at(0).config;

@@ -55,7 +55,8 @@ int main() {
   for (const auto& text : json::parse(all)) {
     hippo::study_file out;
     hippo::diagnostics notes{"text", out};
-    const auto root = hippo::read_document(text.get<std::string>(), notes);
+    const auto root = hippo::read_document(
+      text.get<std::string>(), notes, "study", hippo::name_rules::of_before);
     const bool is_read = root && notes.errors() == 0;
     std::cout << (is_read ? typed(*root) : json()).dump() << '\n';
   }

@@ -39,7 +39,8 @@ values_of(const study_spec& spec,
     before = values_of(spec, trials, split->at("from"));
   for (const auto& [name, shown] : trial.params.items())
     if (name != "forked") {
-      result[name] = make_sequence(shown, spec.max_steps, seen).value;
+      result[name]
+        = make_sequence(shown, spec.max_steps, seen, spec.typed).value;
       if (!before.empty())
         result[name]
           = spliced(before.at(name), result[name], split->at("at"));

@@ -286,7 +286,8 @@ TEST(ArgumentKeys, OfAStudyOfBeforeAreThoseOfThen) {
       "objective: {metric: m, direction: minimize}\nsteps: {max: 1}\n"
       "space: {n: 2, x: true, y: {choice: [1, 1.0]}}\n";
   const auto before
-    = read_study(text, "s.yaml", built_in_workloads(), false).study;
+    = read_study(text, "s.yaml", built_in_workloads(), name_rules::of_before,
+                 false).study;
   ASSERT_TRUE(before);
   EXPECT_EQ(key_of(before->workload),
             "command;args.a=1;args.b=12;args.c=12;command=[\"train\"];seed=1;"

@@ -182,7 +182,8 @@ TEST(TypedValues, ATrialIsReadAsItIsShown) {
                                "  g: {constant: {x: [null]}}\n");
   workload_descriptor open;
   open.open = true;
-  const auto again = read_parameters(shown.shown.dump(), 12, open, true);
+  const auto again = read_parameters(shown.shown.dump(), 12, open,
+                                     name_rules::today, true);
   ASSERT_TRUE(again) << again.failure().message;
   EXPECT_EQ(again->shown, shown.shown);
   EXPECT_EQ(again->sequences, shown.sequences);

@@ -12,7 +12,7 @@ using verb = study_command::verb;
 expected<parsed_command> parse(verb what, std::string text) {
   static const auto known = test::workloads();
   return parse_command({what, 3, 7, std::move(text), 0}, 10, known.front(),
-                       name_rules::today);
+                       name_rules::today, false);
 }
 
 errc refusal(verb what, std::string text) {

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -123,11 +124,7 @@ std::optional<error> claim(const std::filesystem::path& folder,
                    + " has the trials of another study: give another folder"};
   std::error_code reason;
   std::filesystem::create_directories(path.parent_path(), reason);
-  std::ofstream out{path};
-  out << uid << '\n';
-  if (!out.flush())
-    return error{errc::io_failed, "cannot write into " + folder.string()};
-  return std::nullopt;
+  return write_whole(path, uid + '\n');
 }
 
 /// Writes the trials for TensorBoard, a folder each.

@@ -59,8 +59,7 @@ json to_json(const study_record& x) {
   for (const auto& t : x.trials)
     trials.push_back(to_json(t));
   const bool up = x.direction == direction::maximize;
-  json result = {{"uid", text_or_null(x.uid)},
-                 {"name", x.name},
+  json result = {{"name", x.name},
                  {"algorithm", x.algorithm},
                  {"workload", x.workload_key},
                  {"exact", x.exact},
@@ -75,6 +74,8 @@ json to_json(const study_record& x) {
                  {"reason", x.reason},
                  {"best", std::move(best)},
                  {"trials", std::move(trials)}};
+  if (!x.uid.empty())
+    result["uid"] = x.uid;
   // Where it wants more than one best value.
   if (!x.wanted.metrics.empty() && !x.wanted.is_one())
     result["front"] = to_json(x.wanted, x.front.value_or(front_record{}));

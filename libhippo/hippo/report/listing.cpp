@@ -91,15 +91,16 @@ bool has_column(const listing& x, std::string_view name) {
                      [&](const auto& y) { return y.name == name; });
 }
 
-/// Returns where the relation of a filter stands: a column's name may hold what
-/// looks like one.
+/// Returns where the relation of a filter stands: behind the longest name of a
+/// column that it begins with, since a name may hold what looks like one.
 std::size_t relation_in(const listing& x, std::string_view text) {
   const auto first = text.find_first_of("!=<>");
+  auto result = first;
   for (auto at = first; at != text.npos;
        at = text.find_first_of("!=<>", at + 1))
     if (has_column(x, text.substr(0, at)))
-      return at;
-  return first;
+      result = at;
+  return result;
 }
 
 expected<filter> read_filter(const listing& x, const std::string& text) {

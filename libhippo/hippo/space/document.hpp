@@ -27,8 +27,8 @@ inline constexpr std::size_t document_spelt_bytes_max = 4 << 20;
 inline constexpr int document_depth_max = 64;
 
 /// A value of a YAML document, with its position and path. Aliases and merge
-/// keys (`<<`) are spelt out, no map holds a key twice, every text can travel to
-/// trainers (`core/limits.hpp`), and every key is a name (`core/name.hpp`).
+/// keys (`<<`) are spelt out, no map holds a key twice, every text can travel
+/// to trainers (`core/limits.hpp`), and every key is a name (`core/name.hpp`).
 struct document {
   struct entry;
   enum class kind { nothing, leaf, list, map };

@@ -74,7 +74,11 @@ private:
       notes_.error(x, "must be a finite number, found " + x.found());
       return {};
     }
-    return canonical(value.get<double>());
+    const auto result = canonical(value.get<double>());
+    if (result != value.get<double>())
+      notes_.warn(x, "has more than 12 digits, and is trained with as "
+                       + to_text(result));
+    return result;
   }
 
   void set_ends(double low, double high) {

@@ -215,8 +215,8 @@ private:
   }
 
   /// What the values of a map may be.
-  [[nodiscard]] position below(position at, const std::string& key) const {
-    if (at == position::value && typed_ && key == "constant")
+  [[nodiscard]] position below(position at, const std::string& name) const {
+    if (at == position::value && typed_ && name == "constant")
       return position::data;
     if (at == position::value || at == position::parameter)
       return position::body;

@@ -483,7 +483,8 @@ private:
       auto alone = *space; // one by one: each changes by itself
       alone.entries = {entry};
       own = search_space{
-        read_space(alone, study_.max_steps, limits(), *notes_)};
+        read_space(alone, {study_.max_steps, study_.typed}, limits(),
+                   *notes_)};
       if (const auto why = study_.space.refuses(entry.key, own))
         notes_->error(entry.value, *why);
       if (own.names().size() > 1)

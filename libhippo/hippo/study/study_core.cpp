@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/trial_result.hpp"
 #include "hippo/space/complexity.hpp"
@@ -25,16 +24,6 @@ constexpr auto stopped_text = "the study was stopped";
 /// Of the time for which it has been worked on, what may be lost if the service
 /// is killed.
 constexpr double active_seconds_unsaved_max = 10;
-
-/// So many failures of one kind are no accident.
-constexpr std::uint64_t alike_failures_max = 3;
-
-std::string names_of(const metrics& xs) {
-  std::string result;
-  for (const auto& [name, value] : xs)
-    result += (result.empty() ? "" : ", ") + name;
-  return result;
-}
 
 /// What is said of a failure. Code that counts its steps itself has said which
 /// it was: `in step 3`, on the way to state 4.
@@ -87,6 +76,7 @@ void study_core::replay() {
       has_stored_choices_ = true;
     }
   take_turn(tuner_->start());
+  end_if_done();
   const auto when = tuner_->when();
   for (auto& x : std::exchange(options_.history, {})) {
     if (const auto why = damage_of(x.what, when); !why.empty()) {
@@ -95,9 +85,8 @@ void study_core::replay() {
       break;
     }
     std::visit([this](auto& y) { take(std::move(y)); }, x.what);
+    end_if_done();
   }
-  if (!has_ended() && tuner_->done())
-    end_study(trials_.final_phase(), trial_state::pruned);
   replaying_ = false;
   // The merger is given the whole of it, and what is stored is of that time.
   orders_ = {};
@@ -143,8 +132,7 @@ study_core::effects study_core::registered(moment now) {
 
 /// Sends what is to be done, and ends the study if nothing is to come.
 study_core::effects study_core::finish() {
-  if (!has_ended() && tuner_->done())
-    end_study(trials_.final_phase(), trial_state::pruned);
+  end_if_done();
   // First: what follows from a choice must not be stored before it.
   save();
   orders_.wants_capacity = wants_capacity();
@@ -164,6 +152,7 @@ study_core::effects study_core::receive(study_news news, moment now) {
   for (auto& x : news) {
     acked_ += is_of_merger(x);
     std::visit([this](auto& y) { take(std::move(y)); }, x);
+    end_if_done(); // what comes next finds it as a replay does
   }
   return finish();
 }
@@ -215,13 +204,14 @@ std::string study_core::with_constants(const std::string& values) const {
     if (!varied.contains(name) && !all.contains(name))
       all[name] = value;
   auto with_products = all;
-  for (const auto& [name, value] : spec.space.products().items())
+  const auto products = spec.space.products();
+  for (const auto& [name, value] : products.items())
     if (!all.contains(name))
       with_products[name] = value;
   // Unless it has not all that they are made of.
   if (with_products.size() > all.size()
       && read_parameters(with_products.dump(), spec.max_steps,
-                         options_.workload))
+                         options_.workload, name_rules::today, spec.typed))
     all = std::move(with_products);
   return all.size() == given->shown.size() ? values : all.dump();
 }
@@ -286,25 +276,6 @@ void study_core::follow(const trial_measured& x) {
   answer_waiters(no);
 }
 
-void study_core::refuse_measurement(const trial_measured& x,
-                                    const std::string& missing, bool is_first) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : x.values)
-    names.push_back(name);
-  const auto why = "the workload does not measure '" + missing + "'"
-                   + did_you_mean(missing, names) + "; it measures "
-                   + names_of(x.values);
-  drop_trial(x.trial, trial_state::failed,
-             "at step " + std::to_string(x.at) + ": " + why);
-  if (!is_first || options_.spec.algorithm.name == "client") {
-    take_turn(tuner_->on_failure(x.trial));
-    end_if_failed();
-    return;
-  }
-  // Names do not depend on values: no trial will measure it.
-  end_study(study_phase::failed, trial_state::cancelled, why);
-}
-
 void study_core::take(const trial_failed& x) {
   if (hippo::has_ended(trials_[x.trial].state))
     return;
@@ -313,29 +284,6 @@ void study_core::take(const trial_failed& x) {
   end_if_failed();
   if (!has_ended())
     note_failure(x.reason);
-}
-
-void study_core::note_failure(const error& why) {
-  const auto line = why.message.substr(0, why.message.find('\n'));
-  if (failed_alike_ == 0)
-    first_failure_ = line;
-  // Values may be bad; that is what is looked for.
-  only_failed_ = only_failed_ && why.code != errc::diverged
-                 && line == first_failure_;
-  if (!only_failed_ || ++failed_alike_ < alike_failures_max)
-    return;
-  only_failed_ = false;
-  if (options_.stored.state != study_phase::running || tuner_->done())
-    return;
-  const auto said = "its first " + std::to_string(alike_failures_max)
-                    + " trials failed alike: " + line;
-  if (options_.spec.on_error == failure_policy::end)
-    end_study(study_phase::failed, trial_state::cancelled, said);
-  else
-    enter(study_phase::paused,
-          said
-            + "; mend the cause, then retry and resume it, or give the study "
-              "anew if its code has changed (on_error: continue goes on)");
 }
 
 void study_core::take(study_command x) {

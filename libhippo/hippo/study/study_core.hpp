@@ -250,6 +250,9 @@ private:
   void change_state(study_phase to, std::string why = {});
   void watch_time();
   effects finish_for(std::string why);
+  /// Ends the study if nothing is to come. After each event, live as in a
+  /// replay.
+  void end_if_done();
   /// Ends the study if as many trials have failed as may.
   void end_if_failed();
   /// Says why the study's rule ends it, if it does.

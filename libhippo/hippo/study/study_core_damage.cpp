@@ -50,7 +50,7 @@ std::string study_core::damage_of(const study_input& x,
       command != nullptr && command->what == verb::widen) {
     const auto parsed
       = parse_command(*command, options_.spec.max_steps, options_.workload,
-                      name_rules::of_before);
+                      name_rules::of_before, options_.spec.typed);
     if (!parsed)
       return parsed.failure().message;
     if (std::get<command::widen>(*parsed).trials > widened_max)

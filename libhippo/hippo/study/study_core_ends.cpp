@@ -1,14 +1,30 @@
-// What ends a study that is not through: its budgets, and `stop_when`.
+// What ends or pauses a study that is not through: its budgets, `stop_when`,
+// and failures.
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <utility>
 
+#include "hippo/core/nearest.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/study/study_core.hpp"
 
 namespace hippo {
+
+namespace {
+
+/// So many failures of one kind are no accident.
+constexpr std::uint64_t alike_failures_max = 3;
+
+std::string names_of(const metrics& xs) {
+  std::string result;
+  for (const auto& [name, value] : xs)
+    result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
+} // namespace
 
 double seconds_until(const study_deadline& x, double age, double now) {
   constexpr double most = 1e9; // farther than anything goes on
@@ -57,6 +73,11 @@ study_core::effects study_core::finish_for(std::string why) {
     store(std::move(x));
   }
   return std::exchange(effects_, {});
+}
+
+void study_core::end_if_done() {
+  if (!has_ended() && tuner_->done())
+    end_study(trials_.final_phase(), trial_state::pruned);
 }
 
 void study_core::end_if_failed() {
@@ -131,6 +152,48 @@ double study_core::active_seconds(moment now) const {
   if (active_since_)
     result += seconds_between(*active_since_, now);
   return result;
+}
+
+void study_core::refuse_measurement(const trial_measured& x,
+                                    const std::string& missing, bool is_first) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : x.values)
+    names.push_back(name);
+  const auto why = "the workload does not measure '" + missing + "'"
+                   + did_you_mean(missing, names) + "; it measures "
+                   + names_of(x.values);
+  drop_trial(x.trial, trial_state::failed,
+             "at step " + std::to_string(x.at) + ": " + why);
+  if (!is_first || options_.spec.algorithm.name == "client") {
+    take_turn(tuner_->on_failure(x.trial));
+    end_if_failed();
+    return;
+  }
+  // Names do not depend on values: no trial will measure it.
+  end_study(study_phase::failed, trial_state::cancelled, why);
+}
+
+void study_core::note_failure(const error& why) {
+  const auto line = why.message.substr(0, why.message.find('\n'));
+  if (failed_alike_ == 0)
+    first_failure_ = line;
+  // Values may be bad; that is what is looked for.
+  only_failed_ = only_failed_ && why.code != errc::diverged
+                 && line == first_failure_;
+  if (!only_failed_ || ++failed_alike_ < alike_failures_max)
+    return;
+  only_failed_ = false;
+  if (options_.stored.state != study_phase::running || tuner_->done())
+    return;
+  const auto said = "its first " + std::to_string(alike_failures_max)
+                    + " trials failed alike: " + line;
+  if (options_.spec.on_error == failure_policy::end)
+    end_study(study_phase::failed, trial_state::cancelled, said);
+  else
+    enter(study_phase::paused,
+          said
+            + "; mend the cause, then retry and resume it, or give the study "
+              "anew if its code has changed (on_error: continue goes on)");
 }
 
 } // namespace hippo

@@ -65,9 +65,6 @@ study_core::retried_by(const command::retry& x) const {
 }
 
 expected<command_answer> study_core::apply(const command::retry& x) {
-  // As it would have after this event: when it is replayed, that comes later.
-  if (!has_ended() && tuner_->done())
-    end_study(trials_.final_phase(), trial_state::pruned);
   const auto trials = retried_by(x);
   if (!trials)
     return trials.failure();
