@@ -208,6 +208,24 @@ TEST_F(RetryPolicy, ACheckpointIsGoodWhileAnotherHasNotTried) {
   EXPECT_EQ(policy.note_recorded(healthy, 16), std::set{first_trainer});
 }
 
+/// Whoever cannot read it trains it again, which is a new checkpoint each time:
+/// what fails behind it would be tried for ever.
+TEST_F(RetryPolicy, AForgottenCheckpointLeavesOtherAttemptsCounted) {
+  plan.restore_checkpoint(node_id{2}, 15, {"b.ckpt", 8, 1});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}});
+  lease.work.start.file = "b.ckpt";
+  const auto broken = failed_at(16, errc::training_failed);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(std::holds_alternative<retry>(judge(lease, broken)));
+    const auto bad = failed_at(15, errc::bad_checkpoint);
+    EXPECT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
+    EXPECT_TRUE(std::holds_alternative<retry>(judge(lease, bad)));
+    EXPECT_TRUE(std::holds_alternative<forget_checkpoint>(judge(lease, bad)));
+  }
+  EXPECT_TRUE(std::holds_alternative<fail_from>(judge(lease, broken)));
+}
+
 TEST_F(RetryPolicy, BadCheckpointThatIsForgottenAlreadyIsNoAttempt) {
   auto lease =
     lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}});

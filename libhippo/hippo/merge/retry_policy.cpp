@@ -183,7 +183,11 @@ verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
   const auto* reached = stage_reaching(x.work, fresh.at);
   fresh.node = reached ? reached->node : where.node;
   fresh.name = x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name;
-  auto& failed = failures_[{where.node, wanted.from, by}];
+  // That a state cannot be read says nothing of what comes after it; it is
+  // forgotten then, and what was counted of the rest must last.
+  const bool is_unread = fresh.why.code == errc::bad_checkpoint
+                         && !x.work.start.file.empty();
+  auto& failed = failures_[{where.node, wanted.from, is_unread, by}];
   failed.add(x.trainer, std::move(fresh), is_lost);
   check_invariants();
   failed.is_spent
@@ -196,7 +200,7 @@ verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
   std::set<settings> under{by};
   for (auto& y : waiting ? waiting(where, std::max(wanted.from, where.begin))
                          : std::vector<settings>{}) {
-    const auto known = failures_.find({where.node, wanted.from, y});
+    const auto known = failures_.find({where.node, wanted.from, is_unread, y});
     if (known == failures_.end() || !known->second.is_spent)
       return retry{}; // with these it may go well
     under.insert(std::move(y));
@@ -216,7 +220,7 @@ verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
     reason.code = errc::fails_everywhere;
   // Whoever tries again begins anew.
   for (const auto& y : under)
-    failures_.erase({where.node, wanted.from, y});
+    failures_.erase({where.node, wanted.from, is_unread, y});
   if (what.during == lease_part::measuring)
     return fail_measuring{what.node, what.at, std::move(reason),
                           std::move(under)};
@@ -246,7 +250,7 @@ void retry_policy::for_each_failed(const std::vector<stage>& stages,
                                    const settings& by, F f) const {
   const auto from = stages.front().begin;
   for (const auto& s : stages)
-    for (auto i = failures_.lower_bound({s.node, 0, {}});
+    for (auto i = failures_.lower_bound({s.node, 0, false, {}});
          i != failures_.end() && std::get<node_id>(i->first) == s.node; ++i)
       if (std::get<settings>(i->first) == by
           && (s.begin == s.end
@@ -273,7 +277,7 @@ bool retry_policy::is_suspect(const std::vector<stage>& stages) const {
     return false;
   const auto from = stages.front().begin;
   for (const auto& s : stages)
-    for (auto i = failures_.lower_bound({s.node, 0, {}});
+    for (auto i = failures_.lower_bound({s.node, 0, false, {}});
          i != failures_.end() && std::get<node_id>(i->first) == s.node; ++i)
       if (!i->second.lost.empty()
           && (s.begin == s.end
@@ -300,7 +304,7 @@ std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
   for (const auto& stage : x.work.stages) {
     if (stage.begin > at)
       break;
-    for (auto i = failures_.lower_bound({stage.node, 0, {}});
+    for (auto i = failures_.lower_bound({stage.node, 0, false, {}});
          i != failures_.end() && std::get<node_id>(i->first) == stage.node;) {
       const auto& failed = i->second;
       const auto passed = failed.passed_at;
@@ -322,7 +326,7 @@ std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
 }
 
 void retry_policy::note_recorded(node_id node, step_t at) {
-  for (auto i = failures_.lower_bound({node, 0, {}});
+  for (auto i = failures_.lower_bound({node, 0, false, {}});
        i != failures_.end() && std::get<node_id>(i->first) == node;)
     i = i->second.passed_at <= at ? failures_.erase(i) : std::next(i);
 }

@@ -193,8 +193,8 @@ public:
 
 private:
   /// Where training has failed: on the node of the goal, from the state that
-  /// was saved last, under some settings.
-  using place = std::tuple<node_id, step_t, settings>;
+  /// was saved last, whether that could not be read, under some settings.
+  using place = std::tuple<node_id, step_t, bool, settings>;
   struct attempt {
     std::string name; ///< of the trainer, or its number
     node_id node{};
