@@ -127,7 +127,7 @@ def goals_of(objective: Any, train: Any, *, strict: bool = True
     """
     returns = isinstance(train, TrainingFunction) \
         and not inspect.isgeneratorfunction(train.function)
-    if objective is None and returns and not strict:
+    if objective is None and returns:
         return {"value": "minimize"}
     if objective is None or objective == {}:
         raise InvalidStudy(_without_objective(train, returns))

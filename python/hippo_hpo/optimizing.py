@@ -72,8 +72,8 @@ class Options(TypedDict, total=False):
         objective: what to look at: ``{"val_accuracy": "maximize"}``; several
             metrics make a front (`Study.front`). A name alone will do where it
             says which way is better, as loss, error, accuracy, auc and f1 do;
-            of a function that returns its value, ``"minimize"`` or
-            ``"maximize"`` does.
+            of a function that returns its value, ``"minimize"``, which is
+            what None means, or ``"maximize"`` does.
         constraints: what of a metric is demanded: ``["ms <= 5"]``; None:
             nothing.
         steps: how far a trial may be trained; of a function without `yield`

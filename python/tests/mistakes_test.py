@@ -80,7 +80,7 @@ def f_direction():
     hippo.optimize(good, LR, steps=4, objective="score")
 
 def f_no_direction():
-    hippo.optimize(once, LR)
+    hippo.optimize(once, LR, objective={})
 
 def f_no_objective():
     hippo.optimize(good, LR, steps=4)
