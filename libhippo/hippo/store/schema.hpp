@@ -12,6 +12,9 @@ namespace hippo {
 /// could not read it. docs/state.md describes the tables.
 inline constexpr std::uint64_t state_version = 9;
 
+/// The oldest version that is read as it is, without `migrate`.
+inline constexpr std::uint64_t oldest_read_version = 8;
+
 /// The oldest version that `migrate` understands.
 inline constexpr std::uint64_t oldest_state_version = 1;
 

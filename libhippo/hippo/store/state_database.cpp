@@ -63,7 +63,7 @@ expected<std::uint64_t> check_version(sql_database& database,
     return version;
   const bool is_old
     = *version >= oldest_state_version && *version < state_version;
-  if (is_old && may_migrate)
+  if (is_old && (may_migrate || *version >= oldest_read_version))
     return version;
   return {errc::incompatible_version,
           "the state in " + path + " is of version " + std::to_string(*version)

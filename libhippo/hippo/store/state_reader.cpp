@@ -57,8 +57,10 @@ expected<std::vector<timing>> read_timings(sql_database& database,
 
 // -- opening ------------------------------------------------------------------
 
-state_reader::state_reader(std::string path, sql_database database)
-  : database_(std::move(database)), path_(std::move(path)) {}
+state_reader::state_reader(std::string path, sql_database database,
+                           std::uint64_t version)
+  : database_(std::move(database)), path_(std::move(path)),
+    study_columns_(study_columns_of(version)) {}
 
 expected<std::unique_ptr<state_reader>>
 state_reader::open(const std::string& path) {
@@ -69,10 +71,11 @@ state_reader::open(const std::string& path) {
   auto database = sql_database::open(file, sql_database::access::read);
   if (!database)
     return database.failure();
-  if (auto fine = check_version(*database, path, false); !fine)
-    return fine.failure();
+  const auto version = check_version(*database, path, false);
+  if (!version)
+    return version.failure();
   return std::unique_ptr<state_reader>{
-    new state_reader{path, std::move(*database)}};
+    new state_reader{path, std::move(*database), *version}};
 }
 
 std::string state_reader::checkpoints() const { return checkpoints_of(path_); }
@@ -154,7 +157,7 @@ state_reader::load_timings(const std::string& workload_key) {
 expected<stored_study>
 state_reader::load_study(const std::string& id_or_name) {
   auto query = database_.prepare(
-    "SELECT " + study_columns + ", text FROM studies"
+    "SELECT " + study_columns_ + ", text FROM studies"
     " WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
     // A name may look like an id: an id is what it is taken for.
     " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
@@ -185,7 +188,7 @@ state_reader::load_study(const std::string& id_or_name) {
 
 expected<std::vector<stored_study>> state_reader::load_studies() {
   return read_all<stored_study>(
-    database_.prepare("SELECT " + study_columns
+    database_.prepare("SELECT " + study_columns_
                       + " FROM studies ORDER BY id"),
     [](sql_statement&) {},
     [](const sql_statement& row) -> expected<stored_study> {

@@ -211,7 +211,8 @@ public:
   expected<std::uint64_t> last_lease_epoch();
 
 protected:
-  state_reader(std::string path, sql_database database);
+  /// @param version of the database
+  state_reader(std::string path, sql_database database, std::uint64_t version);
 
   sql_database database_;
 
@@ -229,6 +230,7 @@ private:
   expected<std::uint64_t> read_number(const char* sql);
 
   std::string path_;
+  std::string study_columns_; ///< that its version has
 };
 
 } // namespace hippo

@@ -60,6 +60,13 @@ expected<Enum> named(std::string_view name, Enum first, Enum last) {
 
 } // namespace
 
+std::string study_columns_of(std::uint64_t version) {
+  return std::string{"id, name, file, metric, direction, state, weight,"
+                     " active_seconds, reason, device_seconds, algorithm,"
+                     " cost, submitted, "}
+         + (version < 9 ? "0" : "typed");
+}
+
 stored_study study_in(const sql_statement& row) {
   stored_study result;
   const auto amount = [&](int column, double otherwise) {

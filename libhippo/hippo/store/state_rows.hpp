@@ -15,10 +15,9 @@ namespace hippo {
 
 // What rows of a state folder's database stand for.
 
-/// The columns that `study_in` reads, in its order.
-inline const std::string study_columns
-  = "id, name, file, metric, direction, state, weight, active_seconds,"
-    " reason, device_seconds, algorithm, cost, submitted, typed";
+/// The columns that `study_in` reads, in its order, of a database of that
+/// version.
+std::string study_columns_of(std::uint64_t version);
 
 /// The greatest number that a study may have.
 inline constexpr std::uint64_t study_number_max = 1ull << 53;

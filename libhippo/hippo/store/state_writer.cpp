@@ -66,7 +66,8 @@ expected<std::monostate> bring_in_range(sql_database& database) {
 
 state_writer::state_writer(const std::string& path, sql_database database,
                            folder_lock lock)
-  : state_reader(path, std::move(database)), lock_(std::move(lock)) {}
+  : state_reader(path, std::move(database), state_version),
+    lock_(std::move(lock)) {}
 
 expected<std::unique_ptr<state_writer>>
 state_writer::open(const std::string& path) {
