@@ -111,7 +111,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
   const auto label = "study " + to_string(study.id) + ", trial ";
   const auto read
     = admit_study(study.text, "study", simulated_workloads(),
-                  {true, study.algorithm});
+                  as_before(study.algorithm, study.typed));
   const auto& spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);

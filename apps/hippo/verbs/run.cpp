@@ -168,7 +168,18 @@ std::optional<error> local_service::submit_all() {
     auto stored
       = found == known->end() ? std::nullopt : std::optional{*found};
     const bool was_paused = stored && stored->state == study_phase::paused;
-    const auto id = actors_.submit({x, std::move(stored)});
+    auto study = x;
+    if (stored) { // goes on by the rules by which it began
+      auto read = admit_study(stored->text, stored->name,
+                              options_.catalogue.workloads,
+                              as_before(stored->algorithm, stored->typed));
+      if (!read.study)
+        return error{errc::invalid_argument,
+                     "study " + stored->name + ": "
+                       + read.errors.front().message};
+      study = std::move(*read.study);
+    }
+    const auto id = actors_.submit({std::move(study), std::move(stored)});
     if (!id)
       return id.failure();
     mine.insert(*id);

@@ -49,7 +49,7 @@ void check_budget(const study_spec& x, const admission& how,
 } // namespace
 
 admission as_before(std::string chosen, bool typed) {
-  admission result{true, std::move(chosen)};
+  admission result{true, std::move(chosen), name_rules::of_before};
   result.typed = typed;
   return result;
 }
@@ -72,9 +72,7 @@ std::optional<error> accepted_study::restore(const std::string& chosen) {
 study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
                             admission how) {
-  auto read = read_study(text, name, workloads,
-                         how.chosen ? name_rules::of_before : how.names,
-                         how.typed);
+  auto read = read_study(text, name, workloads, how.names, how.typed);
   study_admission result{std::nullopt, std::move(read.errors),
                          std::move(read.warnings), {}};
   if (read.draft) {

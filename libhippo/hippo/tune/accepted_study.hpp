@@ -19,8 +19,7 @@ struct admission {
   bool has_clients = false; ///< whether clients can decide for it
   /// Of one that was let in before: what `accepted_study::chosen` said then.
   std::optional<std::string> chosen{};
-  /// By which names are judged. Of one that was let in before, whatever this
-  /// says, they are those of before.
+  /// By which names are judged.
   name_rules names = name_rules::today;
   /// In seconds since 1970; a deadline that is over by then is refused.
   /// Nothing: none is.
