@@ -4,6 +4,7 @@ file has, whatever the code is written in."""
 
 import json
 import random
+import sqlite3
 import sys
 import unittest
 
@@ -178,6 +179,27 @@ class OwnValues(OwnCode):
             self.assertEqual(float(report["studies"][0]["best"]["value"]),
                              len(str(width * 3)), name)
             self.assertEqual(report["trained_steps"] == 0, name == "again")
+
+    def test_a_study_of_before_is_given_what_it_was_then(self):
+        """By whichever verb it goes on."""
+        self.write("train.py", "import os\n\n" + NET.replace(
+            "        with open(", "        if not os.path.exists("
+            "self.args['out'] + '.on'):\n"
+            "            raise ValueError('off')\n        with open(", 1))
+        out = self.path("out")
+        self.write("s.yaml", json.dumps(study(workload={
+            "python": "train.py", "args": {"out": out}}, steps=1,
+            n={"choice": [1, 2, 3, 4]})))
+        self.hippo("run", "s.yaml", "--state", "state", "--trainers", 1,
+                   code=1)  # it pauses: the first three failed alike
+        db = sqlite3.connect(self.path("state", "hippo.db"))
+        with db:
+            db.execute("UPDATE studies SET typed = 0")
+        db.close()
+        self.write("out.on", "")
+        self.hippo("run", "--resume", "state", "--trainers", 1)
+        self.assertEqual(self.read("out").splitlines(),
+                         [repr((0, {"n": 4.0}, {"out": out}))])
 
     def test_what_is_told_is_what_was_trained(self):
         self.write("train.py", NET)
