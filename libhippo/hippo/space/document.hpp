@@ -48,9 +48,6 @@ struct document {
   /// truth value, or a word. REQUIRES: a leaf.
   [[nodiscard]] nlohmann::ordered_json meaning() const;
 
-  /// Whether a leaf is a whole number of more than 64 bits. REQUIRES: a leaf.
-  [[nodiscard]] bool is_too_large() const;
-
   /// Says what this is for a message: `'word'` (the beginning of it, if it is
   /// long), `a list`, `nothing`.
   [[nodiscard]] std::string found() const;
@@ -72,5 +69,10 @@ std::optional<document> read_document(const std::string& text,
                                       diagnostics& notes,
                                       const std::string& what = "study",
                                       name_rules rules = name_rules::today);
+
+/// Notes an error if a leaf is a whole number of more than 64 bits, which no
+/// code can be given as it is. REQUIRES: a leaf.
+/// @returns whether it is one
+bool refuse_too_large(const document& x, diagnostics& notes);
 
 } // namespace hippo

@@ -332,12 +332,8 @@ private:
         break;
       case kind::leaf:
         result = x.meaning();
-        if (x.is_too_large())
-          values_.notes().error(x, "is a whole number of more than 64 bits: "
-                                   "write it with a point, or in quotes, found "
-                                     + x.found());
-        else if (result.is_number_float()
-                 && !std::isfinite(result.get<double>()))
+        if (!refuse_too_large(x, values_.notes()) && result.is_number_float()
+            && !std::isfinite(result.get<double>()))
           values_.notes().error(x, "must be a finite number, found "
                                      + x.found());
         break;

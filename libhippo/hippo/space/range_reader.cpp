@@ -17,9 +17,10 @@ constexpr std::uint64_t points_max = 1'000'000;
 
 class range_reader {
 public:
-  range_reader(const document& x, const scale_rule& rule, diagnostics& notes)
+  range_reader(const document& x, const scale_rule& rule, diagnostics& notes,
+               const number_rounding& rounded)
     : x_(x), rule_(rule), body_(*x.find(std::string{rule.name})),
-      notes_(notes) {}
+      notes_(notes), rounded_(rounded) {}
 
   std::optional<value_range> read() {
     const auto errors = notes_.errors();
@@ -74,11 +75,7 @@ private:
       notes_.error(x, "must be a finite number, found " + x.found());
       return {};
     }
-    const auto result = canonical(value.get<double>());
-    if (result != value.get<double>())
-      notes_.warn(x, "has more than 12 digits, and is trained with as "
-                       + to_text(result));
-    return result;
+    return rounded_(x, value.get<double>());
   }
 
   void set_ends(double low, double high) {
@@ -172,6 +169,7 @@ private:
   const scale_rule& rule_;
   const document& body_;
   diagnostics& notes_;
+  const number_rounding& rounded_;
   value_range out_;
 };
 
@@ -192,8 +190,9 @@ const scale_rule* range_in(const document& x) {
 }
 
 std::optional<value_range> read_range(const document& x, const scale_rule& rule,
-                                      diagnostics& notes) {
-  return range_reader{x, rule, notes}.read();
+                                      diagnostics& notes,
+                                      const number_rounding& rounded) {
+  return range_reader{x, rule, notes, rounded}.read();
 }
 
 } // namespace hippo

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,9 +17,14 @@ std::vector<std::string> range_names();
 /// Returns the rule of the range that a map is, or null if it is none.
 const scale_rule* range_in(const document& x);
 
+/// Returns a number of a document as it is trained with.
+using number_rounding = std::function<double(const document&, double)>;
+
 /// Reads a range: a map with the key of `rule`, and perhaps `points` or `step`.
+/// @param rounded of its two numbers
 /// @returns it, or nothing after noting what is wrong
 std::optional<value_range> read_range(const document& x, const scale_rule& rule,
-                                      diagnostics& notes);
+                                      diagnostics& notes,
+                                      const number_rounding& rounded);
 
 } // namespace hippo

@@ -62,16 +62,6 @@ void unrank(const space_node& x, std::uint64_t index, decisions& out) {
   }
 }
 
-/// Adds the hyper-parameters of `space`, each followed by those it brings.
-void add(const space_node& space, const decider& pick, json& to) {
-  for (std::size_t i = 0; i < space.children.size(); ++i) {
-    std::vector<const space_node*> brought;
-    to[space.keys[i]] = decide(space.children[i], pick, &brought);
-    for (const auto* inner : brought)
-      add(*inner, pick, to);
-  }
-}
-
 /// Asks `pick` for everything in `x`, in the order in which `hippo::decide`
 /// does.
 void visit(const space_node& x, const leaf_decider& pick,
@@ -98,7 +88,7 @@ void visit(const space_node& x, const leaf_decider& pick,
   }
 }
 
-/// As `add`, without values.
+/// As `decide_space`, without values.
 void visit_space(const space_node& space, const leaf_decider& pick) {
   for (const auto& child : space.children) {
     std::vector<const space_node*> brought;
@@ -121,7 +111,7 @@ trial_parameters parameters(const space_node& root, const decider& pick,
                             const json& given) {
   trial_parameters result;
   result.shown = json::object();
-  add(root, pick, result.shown);
+  decide_space(root, pick, result.shown);
   for (const auto& [name, value] : given.items())
     if (const auto i = result.shown.find(name); i != result.shown.end())
       *i = value;
@@ -158,6 +148,18 @@ void set_size(space_node& x) {
       for (const auto& child : x.children)
         x.size = times(x.size, child.size);
       return;
+  }
+}
+
+void decide_space(const space_node& space, const decider& pick, json& to,
+                  std::map<std::string, const space_node*>* nodes) {
+  for (std::size_t i = 0; i < space.children.size(); ++i) {
+    std::vector<const space_node*> brought;
+    to[space.keys[i]] = decide(space.children[i], pick, &brought);
+    if (nodes != nullptr)
+      nodes->insert_or_assign(space.keys[i], &space.children[i]);
+    for (const auto* inner : brought)
+      decide_space(*inner, pick, to, nodes);
   }
 }
 

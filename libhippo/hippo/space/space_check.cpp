@@ -240,26 +240,16 @@ private:
   nlohmann::ordered_json value_of(const decider& pick) {
     if (name_.empty())
       return decide(*x_, pick, nullptr);
-    checked_node_ = nullptr;
     auto trial = nlohmann::ordered_json::object();
-    decide_all(*x_, pick, trial);
+    std::map<std::string, const space_node*> nodes;
+    decide_space(*x_, pick, trial, &nodes);
+    values_ += nodes.size();
+    const auto checked = nodes.find(name_);
+    checked_node_ = checked == nodes.end() ? nullptr : checked->second;
     if (checked_node_ == nullptr)
       return {};
     resolve_products(trial);
     return trial.at(name_);
-  }
-
-  void decide_all(const space_node& space, const decider& pick,
-                  nlohmann::ordered_json& to) {
-    values_ += space.children.size();
-    for (std::size_t i = 0; i < space.children.size(); ++i) {
-      std::vector<const space_node*> brought;
-      to[space.keys[i]] = decide(space.children[i], pick, &brought);
-      if (space.keys[i] == name_)
-        checked_node_ = &space.children[i];
-      for (const auto* inner : brought)
-        decide_all(*inner, pick, to);
-    }
   }
 
   void check_values(const nlohmann::ordered_json& value, const sequence& x) {

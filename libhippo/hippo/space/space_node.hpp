@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,13 @@ inline constexpr std::uint64_t decider_high = space_leaf::high_end;
 /// @param brought if not null, gets the spaces that come with what was chosen
 nlohmann::ordered_json decide(const space_node& x, const decider& pick,
                               std::vector<const space_node*>* brought);
+
+/// Adds the hyper-parameters of a space with every choice and range decided,
+/// each followed by those it brings.
+/// @param nodes if not null, gets those of all that are added, by name
+void decide_space(const space_node& space, const decider& pick,
+                  nlohmann::ordered_json& to,
+                  std::map<std::string, const space_node*>* nodes = nullptr);
 
 /// Returns how many ways there are to decide `x` alone; 0: continuous.
 std::uint64_t ways(const space_node& x);

@@ -147,11 +147,9 @@ private:
 
   space_node leaf(const document& x, position at) {
     auto value = x.meaning();
-    if (typed_ && x.is_too_large())
-      notes_->error(x, "is a whole number of more than 64 bits: write it with "
-                       "a point, or in quotes, found "
-                         + x.found());
-    else if (value.is_number() && !std::isfinite(value.get<double>()))
+    if (typed_ && refuse_too_large(x, *notes_))
+      return literal(x, std::move(value));
+    if (value.is_number() && !std::isfinite(value.get<double>()))
       notes_->error(x, "must be a finite number, found "
                          + to_text(value.get<double>()));
     else if (value.is_number_float())
@@ -298,7 +296,10 @@ private:
     if (rule.takes_step || x.find("step") != nullptr) // or it is told why not
       allowed.emplace_back("step");
     only_keys(x, allowed);
-    const auto read = read_range(x, rule, *notes_);
+    const auto read
+      = read_range(x, rule, *notes_, [this](const document& y, double value) {
+          return rounded(y, value);
+        });
     if (!read)
       return {};
     auto result = start(*x.find(name), space_node::kind::range);
