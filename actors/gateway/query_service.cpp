@@ -414,11 +414,13 @@ kj::Promise<command_answer> query_service::command(study_id study,
 
 kj::Promise<command_answer> query_service::reopen(stored_study x,
                                                   study_command what) {
-  admission how{true, {}};
-  how.typed = x.typed;
-  return load(x.text, x.file, std::move(how))
-    .then([this, x = std::move(x),
-           what = std::move(what)](study_admission read) mutable {
+  return load(x.text, x.file, as_before(x.algorithm, x.typed))
+    .then([this, x = std::move(x), what = std::move(what)](
+            study_admission read) mutable -> kj::Promise<command_answer> {
+      if (!read.study)
+        return to_exception(
+          {errc::invalid_argument,
+           "study " + x.name + ": " + read.errors.front().message});
       return asker_.request<command_answer>(
         sources_.coordinator, submit_timeout, command_atom::value,
         study_submission{std::move(*read.study), std::move(x)}, what);
