@@ -115,6 +115,12 @@ def direction_of(metric: str) -> str | None:
 _DIRECTIONS = ("minimize", "maximize")
 
 
+def _loops(train: Any) -> bool:
+    """Whether code trains steps; else it is a function that returns a value."""
+    return not isinstance(train, TrainingFunction) \
+        or inspect.isgeneratorfunction(train.function)
+
+
 def goals_of(objective: Any, train: Any, *, strict: bool = True
              ) -> dict[str, str]:
     """The direction of each metric that an objective names.
@@ -125,8 +131,7 @@ def goals_of(objective: Any, train: Any, *, strict: bool = True
     Raises:
         InvalidStudy: it names none, or one whose direction is not given.
     """
-    returns = isinstance(train, TrainingFunction) \
-        and not inspect.isgeneratorfunction(train.function)
+    returns = not _loops(train)
     if objective is None and returns:
         return {"value": "minimize"}
     if objective is None or objective == {}:
@@ -211,8 +216,7 @@ def steps_of(train: Any, steps: Any) -> int:
     Raises:
         InvalidStudy: that is not given and not known, or cannot be so.
     """
-    loops = not isinstance(train, TrainingFunction) \
-        or inspect.isgeneratorfunction(train.function)
+    loops = _loops(train)
     name = getattr(train, "__name__", "it")
     if steps is None:
         if not loops:
