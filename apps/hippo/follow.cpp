@@ -102,7 +102,7 @@ private:
     result.front = front_in_brief(now_);
     if (x.best && !result.front) {
       result.value = x.best->value;
-      // What a trial measured before it failed is no result of it.
+      // Measurements of a FAILED trial are no results.
       const bool counts = x.state != trial_state::failed;
       if (counts
           && (!best_ || better(x.best->value, best_->value, now_.direction)))

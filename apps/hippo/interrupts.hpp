@@ -5,10 +5,10 @@
 
 namespace hippo {
 
-/// Takes in while it lives that the process is asked to end: by Ctrl-C,
-/// SIGTERM, or SIGHUP, which comes when its terminal goes. Whoever asks again,
-/// by Ctrl-C or SIGTERM, ends the process at once, with `exit_interrupted`: the
-/// store has all, and trainers on this machine end with it. One at a time.
+/// Receives requests to end the process while it lives: Ctrl-C, SIGTERM, or
+/// SIGHUP (the terminal was closed). A second Ctrl-C or SIGTERM ends the
+/// process at once with `exit_interrupted`: the store holds all results, and
+/// trainers on this machine end with the process. One guard at a time.
 ///
 /// A signal that comes twice within `repetition` counts once, as some send it
 /// to a process and to its group. SIGHUP stays ignored where it was (`nohup`).

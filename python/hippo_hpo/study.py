@@ -110,7 +110,7 @@ class Study:
 
     @property
     def uid(self) -> str:
-        """What stands for it outside of its service, as other programs know
+        """Identifies the study outside of its service, as other programs know
         it: see `StudyInfo`.
 
         Raises:

@@ -97,8 +97,8 @@ struct study_summary {
   /// What would bring it to its end by then, an estimate: `3 more a100`; empty:
   /// nothing is needed, or would do.
   std::string needed{};
-  /// What stands for it outside: a random number, made once, which copies of
-  /// the state keep. Empty: it has none yet.
+  /// Identifies the study outside of its service: a random number, made once,
+  /// which copies of the state keep. Empty: it has none yet.
   std::string uid{};
 };
 

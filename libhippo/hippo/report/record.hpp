@@ -67,7 +67,7 @@ struct front_so_far {
 
 /// What is known of one study.
 struct study_record {
-  /// What stands for it outside of its state; empty: it is not known.
+  /// Identifies the study outside of its state; empty: not known.
   std::string uid{};
   std::string name;
   std::string algorithm;
