@@ -176,8 +176,8 @@ class RudeCase(NodeCase):
                  SLOWER * seconds + LATER + 60)
         self.assertEqual(self.state_of(name), "COMPLETE", self.log()[-3000:])
         self.ask("export", name, "--json", "-o", self.path("got.json"))
-        with open(self.path("got.json")) as text_:
-            got = results(json.load(text_, parse_float=str))
+        with open(self.path("got.json")) as text_file:
+            got = results({"studies": [json.load(text_file, parse_float=str)]})
         self.assertEqual(got[name]["best"], want[name]["best"])
         self.assertEqual(got[name]["trials"], want[name]["trials"])
 
