@@ -303,8 +303,8 @@ class Peer:
                   "trainedSteps": max(at - lease["stages"][0]["begin"], 0)}
         message = SCHEMA.StopReport.new_message(**{**fields, **more})
         measured = message.init("values", len(values or {}))
-        for slot, (name, value) in zip(measured, sorted((values or {}).items())):
-            slot.name, slot.value = name, value
+        for slot, name in zip(measured, sorted(values or {})):
+            slot.name, slot.value = name, values[name]
         if saved:
             kept = message.init("saved")
             kept.file, kept.bytes, kept.digest = saved

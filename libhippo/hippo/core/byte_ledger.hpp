@@ -25,7 +25,7 @@ public:
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   /// Holds so many from now on. To hold fewer always succeeds.
-  /// @returns nothing, or `errc::resource_exhausted`, and `bytes()` is as before
+  /// @returns nothing, or `errc::resource_exhausted`: `bytes()` is as before
   std::optional<error> resize(std::uint64_t bytes);
 
 private:
