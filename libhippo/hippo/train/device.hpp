@@ -67,7 +67,7 @@ bool has_portable_instructions();
 /// already, and in those that it starts.
 void use_portable_instructions();
 
-// -- what trains ---------------------------------------------------------------
+// -- what trains --------------------------------------------------------------
 //
 // There are two of what follows, and a program links one of them: `torch/`
 // (hippo_training), with LibTorch, and `plain/` (hippo_plain_training), which
