@@ -24,6 +24,7 @@ void add_sequence(verb_table& verbs);
 void add_keys(verb_table& verbs);
 void add_token(verb_table& verbs);
 void add_deploy(verb_table& verbs);
+void add_completion(verb_table& verbs);
 
 // -- with a service -----------------------------------------------------------
 
