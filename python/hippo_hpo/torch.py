@@ -1,4 +1,4 @@
-"""What makes PyTorch training exact, in few lines.
+"""Exact PyTorch training with few lines.
 
     import hippo_hpo as hippo
 
@@ -67,11 +67,10 @@ def _seed_cpu(number: int) -> None:
 
 
 def seed_step(seed: int, step: int) -> None:
-    """Makes what is drawn from now on a function of the seed and the step.
+    """Seeds all global generators by the seed and the step.
 
-    Seeds the global generators of `random`, numpy and torch, those of all
-    devices included. So dropout, augmentation and new weights are the same
-    whatever was drawn before.
+    These are the generators of `random`, numpy and torch, on all devices. So
+    dropout, augmentation and new weights do not depend on earlier draws.
 
     Args:
         step: any whole number; `Workload` takes -1 for the initial state.
@@ -82,10 +81,10 @@ def seed_step(seed: int, step: int) -> None:
 
 
 def deterministic() -> None:
-    """Makes operations give the same bits each time.
+    """Makes operations deterministic.
 
-    An operation of which PyTorch has no such kernel raises RuntimeError from
-    now on. To be called before anything is computed on a GPU.
+    Operations without a deterministic kernel in PyTorch raise RuntimeError from
+    now on. Call it before any computation on a GPU.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
@@ -95,7 +94,7 @@ def deterministic() -> None:
 class RandomState:
     """The state of the global generators, for code that needs a stream.
 
-    A part for `State`. Who calls `seed_step` at each step needs none.
+    A part for `State`. Code that calls `seed_step` at each step needs none.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -168,10 +167,9 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
                 collate_fn: Any = None, **options: Any) -> Any:
     """Returns a torch.utils.data.DataLoader of one epoch.
 
-    The order is a function of (seed, epoch). What the data set draws while it
-    makes a batch is one of (seed, epoch, number of the batch), whichever worker
-    process makes it, and if there are none; the generators of the training code
-    do not notice.
+    The order is a function of (seed, epoch). Random draws of the data set are
+    functions of (seed, epoch, number of the batch), with and without worker
+    processes. They do not affect the generators of the training code.
 
         >>> order = [x.tolist() for x in data_loader(range(5), 1, 7, 2.0)]
         >>> len(order), sorted(sum(order, []))
@@ -216,11 +214,11 @@ def apply(optimizer: Any, hp: HyperParameters, step: int,
     """Sets the optimiser's options to the hyper-parameters of those names.
 
     E.g. lr, momentum, weight_decay; beta1 and beta2 are the two of `betas`.
-    Hyper-parameters that the optimiser does not know are left alone, and count
-    as not read: see `Workload.train`.
+    Hyper-parameters that the optimiser does not have are ignored, and count as
+    not read: see `Workload.train`.
 
     Args:
-        groups: of the optimiser's `param_groups`, which to change; None: all.
+        groups: those of the optimiser's `param_groups` to change; None: all.
     Raises:
         ValueError: if a value is no number.
     """
