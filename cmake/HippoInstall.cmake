@@ -14,7 +14,10 @@ set_target_properties(hippo PROPERTIES
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${own_from_bin}")
 # A run path of the old kind counts for what libraries need, too.
 target_link_options(hippo PRIVATE -Wl,--disable-new-dtags)
-install(TARGETS hippo RUNTIME COMPONENT programs)
+set_target_properties(hippo-trainer-plain PROPERTIES
+  BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${own_from_bin}")
+target_link_options(hippo-trainer-plain PRIVATE -Wl,--disable-new-dtags)
+install(TARGETS hippo hippo-trainer-plain RUNTIME COMPONENT programs)
 if(TARGET hippo-trainer)
   # LibTorch is looked for
   # - where `cmake --install BUILD --component torch` copies it to (450 MB), for
@@ -96,8 +99,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
   "hyper-parameter optimisation that trains what trials share once")
 set(CPACK_PACKAGE_DESCRIPTION
   "The service and its command line, with units of systemd. What trains,
-hippo-trainer, comes from Python's package hippo-hpo-trainer, which brings its
-LibTorch.")
+hippo-trainer, comes with Python's package hippo-hpo; its extra builtin adds the
+built-in workloads and the LibTorch that they need.")
 set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};hippo;package;/")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

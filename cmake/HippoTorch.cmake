@@ -6,7 +6,7 @@ set(HIPPO_TORCH_DIR ${PROJECT_SOURCE_DIR}/.cache/torch CACHE PATH
   "The folder that holds LibTorch's include/ and lib/")
 if(NOT EXISTS ${HIPPO_TORCH_DIR}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "no LibTorch in ${HIPPO_TORCH_DIR}: run ./scripts/setup,"
-    " or configure with -DHIPPO_TORCH=OFF to build without trainers")
+    " or configure with -DHIPPO_TORCH=OFF: without the built-in workloads")
 endif()
 
 add_library(hippo_libtorch INTERFACE)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hippo/core/error.hpp"
-#include "hippo/train/torch/training.hpp"
+#include "hippo/train/device.hpp"
 #include "hippo/train/workload.hpp"
 #include "options.hpp"
 

@@ -133,15 +133,17 @@ expected<program_output> run_program(const std::vector<std::string>& command) {
   return result;
 }
 
-std::string sibling_program(const std::string& name) {
+std::string sibling_trainer() {
   std::error_code ignored;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const auto dir = self.parent_path();
   // In a build tree each program has a folder of its own.
-  const auto built = dir.parent_path() / name / name;
-  if (std::filesystem::exists(built))
-    return built.string();
-  return (dir / name).string();
+  const auto built = dir.parent_path() / "hippo-trainer";
+  for (const auto& folder : {built, dir})
+    for (const auto* name : {"hippo-trainer", "hippo-trainer-plain"})
+      if (std::filesystem::is_regular_file(folder / name, ignored))
+        return (folder / name).string();
+  return (dir / "hippo-trainer").string();
 }
 
 } // namespace hippo

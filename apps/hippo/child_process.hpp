@@ -57,7 +57,9 @@ struct program_output {
 /// @returns what it printed, or `errc::io_failed` if it could not be started
 expected<program_output> run_program(const std::vector<std::string>& command);
 
-/// Returns the path of a program that is installed beside this one.
-std::string sibling_program(const std::string& name);
+/// Returns the path of the hippo-trainer that is installed beside this program:
+/// of hippo-trainer-plain, which trains no built-in workload, where there is no
+/// other.
+std::string sibling_trainer();
 
 } // namespace hippo

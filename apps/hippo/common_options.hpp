@@ -47,8 +47,7 @@ struct common_options {
   }
 
   [[nodiscard]] std::string program() const {
-    return trainer_program.empty() ? sibling_program("hippo-trainer")
-                                   : trainer_program;
+    return trainer_program.empty() ? sibling_trainer() : trainer_program;
   }
 };
 

@@ -39,17 +39,17 @@ def run_hippo() -> None:
 
 
 def run_trainer() -> None:
-    """What the command `hippo-trainer` of the package does."""
-    _become("hippo-trainer")
+    """What the command `hippo-trainer` of the package does: the one with the
+    built-in workloads, where the extra `builtin` is installed."""
+    full, plain = "hippo-trainer", "hippo-trainer-plain"
+    _become(full if os.path.exists(_installed(full)) else plain)
 
 
 def _become(name: str) -> None:
     path = _installed(name)
     if not os.path.exists(path):
         sys.exit(f"{name}: this installation of hippo-hpo has no programs. "
-                 "Install a wheel that scripts/wheel makes, "
-                 + ("hippo-hpo-trainer" if name == "hippo-trainer"
-                    else "hippo-hpo"))
+                 "Install a wheel of hippo-hpo that scripts/wheel makes")
     # `python3` is this interpreter for the code that studies bring.
     os.environ["PATH"] = os.pathsep.join(
         [os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])

@@ -174,11 +174,13 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
              state: str | os.PathLike[str] = "hippo-state",
              trainers: int | str = "auto",
              device: str | list[str] | None = None, threads: int = 1,
-             progress: bool = True, **options: Unpack[Options]) -> Study:
+             progress: bool = True, rerun: bool = False,
+             **options: Unpack[Options]) -> Study:
     """Runs a study of a training function and waits for its end.
 
     It starts a service on demand. Steps that are in the state folder are not
-    trained again, and a repeated call resumes an interrupted study.
+    trained again. The same call resumes an interrupted study, and returns a
+    study that has finished without a failed trial.
 
     Args:
         train: a function with `@hippo.workload`, or a subclass of
@@ -188,6 +190,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         client: client of a running service; None: `local(state)`.
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show progress.
+        rerun: whether the same call runs a new study if one has finished.
         options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
             `every`, `seconds`, `device_hours`, `cost`, `deadline`,
             `stop_when`, `name`, `seed`, `on_error`, `files` and `check`: see
@@ -205,7 +208,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
     """
     refuse_unknown("optimize", options, [
         "train", "space", "client", "state", "trainers", "device", "threads",
-        "progress", *Options.__annotations__])
+        "progress", "rerun", *Options.__annotations__])
     refuse_service(client, trainers)
     with _written(train, space, options, client is None) as written:
         text = pack(written.file.to_yaml(), written.file.study, written.folder)
@@ -213,7 +216,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
     try:
         service = client or service_of(place, trainers, device, threads)
         return _run(service, written, text, options,
-                    None if client is not None else place, progress)
+                    None if client is not None else place, progress, rerun)
     except KeyboardInterrupt:
         ours = None if client is not None else _clients.pop(place, None)
         if ours is not None:
@@ -273,8 +276,8 @@ class _Written:
 
 
 def _run(client: Client, written: _Written, text: str, options: Options,
-         state: str | None, progress: bool) -> Study:
-    """Runs a study, or goes on with it.
+         state: str | None, progress: bool, rerun: bool) -> Study:
+    """Runs a study, continues it, or returns it if it has finished.
 
     Args:
         state: the folder of a service on demand; None: it is one of others.
@@ -283,7 +286,14 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     is_plain = not written.is_of_others
     said: list[str] = []
     notes: list[str] = []
-    study = _unended(client, name, text)
+    study = _same(client, name, text, rerun)
+    info = study.info() if study is not None else None
+    if study is not None and info is not None and info.ended:
+        if progress and is_plain:
+            say(f"{name}: study {info.id} of the same call has finished; "
+                "rerun=True runs a new one")
+            say(closing(study, info, source))
+        return study
     if study is None:
         study, said, notes = client._submit(text, name)
     elif study.state == "PAUSED":
@@ -353,13 +363,17 @@ def _pass_on(warning: str, progress: bool) -> None:
         "training: see docs/sharing.md")
 
 
-def _unended(client: Client, name: str, text: str) -> Study | None:
-    """The last study of that name and text, if it has not ended."""
+def _same(client: Client, name: str, text: str, rerun: bool) -> Study | None:
+    """The last study of that name and text that has not ended or, unless
+    `rerun`, has finished without a failed trial."""
     for info in reversed(client.studies()):
-        if info.name == name and not info.ended:
-            study = client.study(info.id)
-            if study._whole_text() == text:
-                return study
+        is_finished = (info.state == "COMPLETE" and not info.failed
+                       and info.finished > 0)
+        if info.name != name or info.ended and (rerun or not is_finished):
+            continue
+        study = client.study(info.id)
+        if study._whole_text() == text:
+            return study
     return None
 
 

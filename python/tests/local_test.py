@@ -160,8 +160,12 @@ class Local(unittest.TestCase):
         self.assertEqual(18 - 11, study.info().shared_steps)
         self.assertEqual(SPACE, study.file().space)
         pid = self.pid()
+        same = self.optimize(train, SPACE, steps=6, algorithm="grid",
+                             objective=W)
+        self.assertEqual(study.id, same.id)
+        self.assertEqual(3.0, same.best_value)
         once_more = self.optimize(train, SPACE, steps=6, algorithm="grid",
-                                  objective=W)
+                                  objective=W, rerun=True)
         self.assertNotEqual(study.id, once_more.id)
         self.assertEqual(18, once_more.info().shared_steps)
         self.assertEqual(pid, self.pid())
@@ -172,6 +176,16 @@ class Local(unittest.TestCase):
         table = study.results_dataframe()
         self.assertEqual(18, len(table))
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
+
+    def test_the_same_call_runs_anew_what_failed_in_part(self):
+        def run(**options):
+            study = self.optimize(look_up, {"preset": choice("1e-3", "no")},
+                                  algorithm="grid", objective="minimize",
+                                  **options)
+            return study.id, study.info().failed
+        self.assertEqual((1, 1), run())
+        self.assertEqual((2, 1), run())
+        self.assertEqual((3, 1), run(rerun=True))
 
     def test_a_file_may_be_submitted_again(self):
         """Words stay words, and the code that travelled goes with it."""

@@ -13,7 +13,7 @@ import unittest
 import programs
 from own_code import (ASKED, LR, TRAIN, UNIQUE, OwnCode, Serving, free_port,
                       python, study)
-from programs import is_alive, results, send, trainers, wait_for
+from programs import TRAINER, is_alive, results, send, trainers, wait_for
 
 SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
                        "schemas")
@@ -26,6 +26,21 @@ class Python(OwnCode):
         report = self.assert_as_alone(study())
         self.assertEqual(report["asked_steps"], ASKED)
         self.assertEqual(report["unique_steps"], UNIQUE)
+
+    def test_without_libtorch_it_is_the_same(self):
+        reports = []
+        file = self.write("s.yaml", study())
+        for name, program in ("full", TRAINER), ("plain", TRAINER + "-plain"):
+            self.hippo("run", file, "--state", name, "--trainers", "1",
+                       "--trainer-program", program)
+            reports.append(self.report(name))
+        full, plain = reports
+        self.assertEqual(results(full), results(plain))
+        self.assertIn("torch", full["trainers"][0]["device"])
+        self.assertNotIn("torch", plain["trainers"][0]["device"])
+        said = self.hippo("check", file, "--trainer-program",
+                          TRAINER + "-plain")
+        self.assertIn("exact", said.out)
 
     def test_curves_and_words(self):
         """Values that change at each step, and those that are no numbers."""

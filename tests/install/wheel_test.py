@@ -34,6 +34,16 @@ if __name__ == "__main__":
 """
 
 
+BUILT_IN = """
+study: built-in
+workload: {name: fashion-mlp, seed: 1}
+objective: {metric: val_accuracy, direction: maximize}
+steps: {max: 2}
+space: {lr: {choice: [0.1, 0.2]}}
+algorithm: grid
+"""
+
+
 class Wheels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -47,21 +57,29 @@ class Wheels(unittest.TestCase):
             raise AssertionError(done.stdout + done.stderr)
         cls.wheels = sorted((cls.folder / "wheels").iterdir())
         # As pip would, but for what comes from an index.
-        cls.site = cls.folder / "site"
+        cls.site = cls.install("site", cls.wheels)
+        (cls.site / "torch").symlink_to(os.environ["HIPPO_TORCH"])
+        cls.client, = (x for x in cls.wheels if "trainer" not in x.name)
+        cls.plain_site = cls.install("plain-site", [cls.client])
+
+    @classmethod
+    def install(cls, name, wheels):
+        site = cls.folder / name
         subprocess.run(
             [VENV / "pip", "install", "--quiet", "--no-index", "--no-deps",
-             "--disable-pip-version-check", "--target", cls.site, *cls.wheels],
+             "--disable-pip-version-check", "--target", site, *wheels],
             check=True)
-        (cls.site / "torch").symlink_to(os.environ["HIPPO_TORCH"])
+        return site
 
-    def run_there(self, *command):
+    def run_there(self, *command, site=None, code=0):
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith(("HIPPO", "LD_"))}
         done = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True,
-            timeout=100, env={**environment, "PYTHONPATH": str(self.site)})
-        self.assertEqual(0, done.returncode, done.stderr)
-        return done.stdout
+            timeout=100,
+            env={**environment, "PYTHONPATH": str(site or self.site)})
+        self.assertEqual(code, done.returncode, done.stderr)
+        return done.stderr if code else done.stdout
 
     def test_names_and_requirements(self):
         self.assertEqual(2, len(self.wheels))
@@ -98,6 +116,28 @@ class Wheels(unittest.TestCase):
                                               "--version"))
         self.assertIn("fashion-mlp", self.run_there(
             self.site / "bin/hippo-trainer", "--describe"))
+
+    def test_studies_bring_their_code_without_libtorch(self):
+        bin = self.plain_site / "hippo_hpo/bin"
+        self.assertEqual({"hippo", "hippo-trainer-plain"},
+                         {x.name for x in bin.iterdir()})
+        for program in bin.iterdir():
+            said = self.run_there("ldd", program, site=self.plain_site)
+            self.assertNotRegex(said, "not found|torch|cuda|libgomp")
+        self.assertLess(self.client.stat().st_size, 40e6)
+        script = self.folder / "plain_study.py"
+        script.write_text(STUDY)
+        self.assertEqual("1.5\n", self.run_there(
+            VENV / "python", script, site=self.plain_site))
+        study = self.folder / "built-in.yaml"
+        study.write_text(BUILT_IN)
+        said = self.run_there(
+            self.plain_site / "bin/hippo", "run", study, "--state",
+            self.folder / "plain-state", site=self.plain_site, code=2)
+        self.assertIn("pip install 'hippo-hpo[builtin]'", said)
+        self.assertEqual("hippo-trainer", self.run_there(
+            self.plain_site / "bin/hippo-trainer", "--version",
+            site=self.plain_site).split()[0])
 
     def test_a_study_of_a_function(self):
         script = self.folder / "study.py"

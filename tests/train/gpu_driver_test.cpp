@@ -1,6 +1,6 @@
 // Runs with the driver of fake_gpu_driver.cpp.
 
-#include "hippo/train/torch/kernels/gpu_driver.hpp"
+#include "hippo/train/gpu_driver.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,14 +10,38 @@
 
 namespace hippo {
 
+namespace {
+
+/// What can be trained here, and what other builds of this program can.
+std::vector<workload_descriptor>
+known_workloads(const workload_registry& registry) {
+  auto result = registry.descriptors();
+  for (const auto& x : built_in_workloads())
+    if (!x.open
+        && std::ranges::find(result, x.name, &workload_descriptor::name)
+             == result.end())
+      result.push_back(x);
+  return result;
+}
+
+} // namespace
+
 expected<study_spec> read_checked(const std::string& path,
                                   const workload_registry& registry) {
   const auto text = read_study_text(path);
   if (!text)
     return text.failure();
-  auto read = read_study(*text, path, registry.descriptors());
+  auto read = read_study(*text, path, known_workloads(registry));
   if (!read.study)
     return {errc::invalid_study, to_text(read.errors.front())};
+  const auto& name = read.study->workload.name;
+  const auto here = registry.descriptors();
+  if (std::ranges::find(here, name, &workload_descriptor::name) == here.end())
+    return {errc::unknown_workload,
+            name + " is a built-in workload and needs LibTorch, which "
+                   "hippo-trainer-plain is built without: pip install "
+                   "'hippo-hpo[builtin]', or name a hippo-trainer by "
+                   "--trainer-program"};
   return std::move(*read.study);
 }
 

@@ -15,7 +15,7 @@
 #include "hippo/core/backoff.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
-#include "hippo/train/torch/training.hpp"
+#include "hippo/train/device.hpp"
 #include "leaving.hpp"
 #include "modes/modes.hpp"
 #include "system_config.hpp"

@@ -85,7 +85,7 @@ parameter_descriptor precision() {
 }
 
 /// With which of a CPU's instructions a network is computed.
-parameter_descriptor numerics() {
+parameter_descriptor numerics_option() {
   return words("numerics", {"native", "portable"}, "native",
                "instructions of CPUs: all that the CPU has, or those of AVX2 "
                "alone, which give the same bits on more machines; no matter on "
@@ -123,7 +123,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     integer("lanes", 1, 1, lanes_max,
             "copies of the model that one launch trains, each for a trial of "
             "its own; part of what decides the bits"),
-    numerics(),
+    numerics_option(),
     precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
@@ -205,7 +205,7 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
     text("weights", "",
          "file of weights to begin with, as exported or by PyTorch; empty: "
          "random ones"),
-    numerics(),
+    numerics_option(),
     precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order and dropout"),

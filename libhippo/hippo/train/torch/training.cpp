@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <unistd.h>
 #include <ATen/Parallel.h>
 #include <torch/types.h>
 #include <torch/version.h>
@@ -13,12 +12,12 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "hippo/train/torch/device_thread.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
-#include "hippo/train/torch/kernels/gpu_driver.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
@@ -28,28 +27,6 @@ namespace {
 /// Which share of a GPU's memory may hold states to branch off from: one in so
 /// many.
 constexpr std::uint64_t kept_share = 8;
-
-/// What a CPU needs for `numerics::portable`: what LibTorch asks for before it
-/// uses AVX2.
-bool has_portable_instructions() {
-#ifdef __x86_64__
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  return false;
-#endif
-}
-
-/// Makes ATen, oneDNN and MKL use AVX2, unless they have chosen already. Our
-/// own loops give the same bits with every generation's instructions.
-void fix_instructions() {
-  for (const auto& [name, value] :
-       {std::pair{"ATEN_CPU_CAPABILITY", "avx2"},
-        std::pair{"DNNL_MAX_CPU_ISA", "AVX2"},
-        std::pair{"ONEDNN_MAX_CPU_ISA", "AVX2"},
-        std::pair{"MKL_ENABLE_INSTRUCTIONS", "AVX2"}})
-    ::setenv(name, value, 1);
-}
 
 /// How this process computes, once it is prepared.
 numerics& process_numerics() {
@@ -61,7 +38,7 @@ numerics& process_numerics() {
 void prepare_process(unsigned threads, numerics how) {
   process_numerics() = how;
   if (how == numerics::portable && has_portable_instructions())
-    fix_instructions();
+    use_portable_instructions();
   // glibc would give large blocks back to the kernel at every iteration, and
   // page faults would then cost a third of the time. Thread arenas are shrunk
   // whatever the thresholds say, so there is to be only the main one.
@@ -92,12 +69,7 @@ std::string dispatched_instructions() {
 
 /// @returns the kind of CPU, or why it cannot compute as it is to
 expected<std::string> cpu_kind(unsigned threads) {
-  __builtin_cpu_init();
-  // MKL and oneDNN choose kernels by maker as well.
-  std::string result = "cpu ";
-  result += __builtin_cpu_is("intel") ? "intel"
-            : __builtin_cpu_is("amd") ? "amd"
-                                      : "other";
+  std::string result = "cpu " + cpu_generation(process_numerics());
   const auto dispatched = dispatched_instructions();
   if (process_numerics() == numerics::portable) {
     if (!has_portable_instructions())
@@ -110,20 +82,10 @@ expected<std::string> cpu_kind(unsigned threads) {
                 + " instead of avx2: it was used too early"};
     result += " portable-";
   } else {
-    result += __builtin_cpu_supports("x86-64-v4")   ? " x86-64-v4 "
-              : __builtin_cpu_supports("x86-64-v3") ? " x86-64-v3 "
-                                                    : " x86-64-v2 ";
+    result += ' ';
   }
   return result + dispatched + ' ' + std::to_string(threads)
          + "-thread torch-" TORCH_VERSION;
-}
-
-std::uint64_t machine_memory() {
-  const auto pages = ::sysconf(_SC_PHYS_PAGES);
-  const auto size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages)
-                                   * static_cast<std::uint64_t>(size)
-                               : 0;
 }
 
 /// Returns the first line of what LibTorch says; the others are advice on
@@ -166,30 +128,24 @@ std::string cublas_version() {
 }
 
 expected<device_info> prepare_cuda(const at::Device& device) {
-  const auto refused = [&device](const std::string& why) {
-    return error{errc::invalid_argument,
-                 "device " + device.str() + " cannot be used: " + why};
-  };
   // cuBLAS is deterministic only with a workspace of fixed size, whose size
   // decides the bits.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
-  const auto& driver = gpu_driver::get();
-  if (!driver)
-    return refused(driver.failure().message);
-  if (device.index() >= driver->count())
-    return error{errc::invalid_argument,
-                 "no device " + device.str() + ": the number of GPUs is "
-                   + std::to_string(driver->count())};
-  const auto facts = driver->describe(device.index());
+  auto result = find_gpu(device.str(), device.index());
+  if (!result)
+    return result;
   const auto named = [&](const std::string& why) {
-    return refused(facts.name + ": " + why);
+    return error{errc::invalid_argument,
+                 "device " + device.str() + " cannot be used: "
+                   + result->kind.substr(std::string_view{"cuda "}.size())
+                   + ": " + why};
   };
   if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr)
     return named(std::string{"cannot load CUDA: "} + ::dlerror());
   const auto& hooks = at::detail::getCUDAHooks();
   const auto count = hooks.hasCUDA() ? hooks.deviceCount() : 0;
   if (device.index() >= count)
-    return named("the driver is for CUDA " + driver->version()
+    return named("the driver is for CUDA " + result->driver
                  + ", with which LibTorch uses "
                  + std::to_string(count) + " GPUs");
   if (auto why =
@@ -197,13 +153,10 @@ expected<device_info> prepare_cuda(const at::Device& device) {
     return named(*why);
   if (const auto& kernels = own_cuda_kernels(); !kernels)
     return named(kernels.failure().message);
-  return device_info{"cuda " + facts.name + " cudnn-"
-                       + std::to_string(hooks.versionRuntimeCuDNN())
-                       + " cublas-" + cublas_version()
-                       + " torch-" TORCH_VERSION,
-                     facts.memory_bytes, driver->version(),
-                     facts.compute_capability,
-                     facts.memory_bytes / kept_share};
+  result->kind += " cudnn-" + std::to_string(hooks.versionRuntimeCuDNN())
+                  + " cublas-" + cublas_version() + " torch-" TORCH_VERSION;
+  result->kept_bytes_max = result->memory_bytes / kept_share;
+  return result;
 }
 
 /// Lanes on a GPU: made, used and let go of on its thread alone.
@@ -276,17 +229,6 @@ private:
 
 } // namespace
 
-const char* to_text(numerics x) {
-  return x == numerics::portable ? "portable" : "native";
-}
-
-std::optional<numerics> numerics_from(const std::string& word) {
-  for (const auto x : {numerics::portable, numerics::native})
-    if (word == to_text(x))
-      return x;
-  return std::nullopt;
-}
-
 expected<device_info> prepare_device(const std::string& device,
                                      unsigned threads, numerics how) {
   static std::once_flag once;
@@ -298,7 +240,7 @@ expected<device_info> prepare_device(const std::string& device,
         = cpu_kind(static_cast<unsigned>(at::get_num_threads()));
       if (!kind)
         return kind.failure();
-      return device_info{*kind, machine_memory(), {}, {},
+      return device_info{*kind, machine_memory_bytes(), {}, {},
                          recent_state_bytes_max};
     }
     if (x.is_cuda() && x.has_index())
@@ -313,18 +255,6 @@ expected<device_info> prepare_device(const std::string& device,
 
 void on_device_lost(device_lost_handler f) {
   device_thread::on_lost(f);
-}
-
-device_list all_devices() {
-  const auto& driver = gpu_driver::get();
-  if (!driver)
-    return {{"cpu"}, driver.failure().message};
-  if (driver->count() == 0)
-    return {{"cpu"}, {}};
-  device_list result;
-  for (int i = 0; i < driver->count(); ++i)
-    result.names.push_back("cuda:" + std::to_string(i));
-  return result;
 }
 
 std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,

@@ -1,79 +1,13 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/train/device.hpp"
 #include "hippo/train/lanes.hpp"
-#include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
-
-/// What a device is.
-struct device_info {
-  /// Decides the bits of a result, e.g. `cpu amd x86-64-v4 avx512 1-thread
-  /// torch-2.11.0`.
-  std::string kind;
-  std::uint64_t memory_bytes = 0; ///< the machine's for a CPU; 0: unknown
-  std::string driver; ///< the newest CUDA that it can run, e.g. `13.0`
-  std::string compute_capability; ///< e.g. `9.0`; both empty for a CPU
-  /// How much of the memory may hold states to branch off from.
-  std::uint64_t kept_bytes_max = recent_state_bytes_max;
-};
-
-/// With which of a CPU's instructions a process computes: the workloads' option
-/// of that name.
-enum class numerics : std::uint8_t {
-  portable, ///< AVX2 and FMA, whatever else the CPU has
-  native    ///< all that it has
-};
-
-/// What a study gets that does not choose, as `built_in_workloads()` say.
-inline constexpr auto default_numerics = numerics::native;
-
-/// Returns the option's word for it, and back; nothing if there is none.
-const char* to_text(numerics x);
-std::optional<numerics> numerics_from(const std::string& word);
-
-/// Makes this process ready to train on `device`: `cpu` or `cuda:N`. CUDA's
-/// libraries are loaded here, and only when asked for; a GPU counts as ready
-/// once it has computed something. Training uses so many CPU threads and
-/// deterministic kernels from then on, in every thread.
-/// Call it before anything trains; again for each further device.
-/// Nothing of LibTorch may have computed before the first call, nor another
-/// thread be there: LibTorch and its libraries read from the environment, once,
-/// which instructions to use, and it is set here. Children inherit it.
-/// @param threads those of the first call count; they decide the bits of what a
-///                CPU computes
-/// @param how likewise
-/// @returns what it is, or `errc::invalid_argument` if there is no such device
-///          or it cannot be used, and why
-expected<device_info> prepare_device(const std::string& device,
-                                     unsigned threads = 1,
-                                     numerics how = default_numerics);
-
-/// What to do when a GPU does not answer any more, with the device and what it
-/// says. CUDA gives nothing but that error in this process from then on, so it
-/// should end the process. If it returns, what was asked of the GPU fails.
-using device_lost_handler = void (*)(const std::string& device,
-                                     const std::string& why);
-
-/// Has `f` called when a GPU is lost, on any thread; null: nothing.
-void on_device_lost(device_lost_handler f);
-
-/// The devices of a machine.
-struct device_list {
-  /// Every GPU that the driver knows, as `cuda:N`, usable or not; `cpu` if it
-  /// knows none.
-  std::vector<std::string> names;
-  std::string trouble; ///< why GPUs may be missing; empty: none are
-};
-
-device_list all_devices();
 
 /// Makes the implementation of one of `built_in_workloads()`, which trains on
 /// `device`: on a GPU by its `device_thread`, whoever calls.
@@ -82,11 +16,5 @@ device_list all_devices();
 /// REQUIRES: `prepare_device(device)` was successful.
 std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
                                            const std::string& device);
-
-/// Adds the implementations of `built_in_workloads()`, as `make_lanes` makes
-/// them.
-/// REQUIRES: `prepare_device(device)` was successful before one is made.
-void add_built_in_workloads(workload_registry& registry,
-                            const std::string& device);
 
 } // namespace hippo

@@ -1,4 +1,4 @@
-#include "hippo/train/torch/kernels/gpu_driver.hpp"
+#include "hippo/train/gpu_driver.hpp"
 
 #include <dlfcn.h>
 
