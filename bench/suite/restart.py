@@ -29,4 +29,4 @@ def run(bench):
         [Row(f"{size:,} results in the store", "s", [x], more_is_better=False,
              aim=AIM) for size, x in points],
         {"restart": points}, ("results in the store", "s to first dispatch"),
-        ["The start of the programs is in it. Measured once."])
+        ["The times include the start of the programs. Measured once."])

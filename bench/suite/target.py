@@ -81,9 +81,9 @@ def run(bench):
     whole = listed(rounds, lambda x, _: f"{x.wall_seconds:.1f}")
     return Result(rows, notes=[
         f"The target is {SHARE} of the best of the round. Both workers are "
-        "busy all the while: device time is twice as much for all of them.",
-        f"Seconds to the target, round by round: {seconds}. Whoever never came "
-        "there counts with all that it took.",
+        "always busy, so device time is twice as much for each search.",
+        f"Seconds to the target, round by round: {seconds}. A search that "
+        "never reached the target counts with its whole time.",
         f"Best accuracy: {best}.", f"Seconds to the end: {whole}."],
         data={"targets": [target for _, target in rounds],
               "improvements": {who: [sides[who].improvements

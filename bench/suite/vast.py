@@ -97,4 +97,4 @@ def run(bench):
                  [(most - least) * 2**20 / (trials - early)],
                  more_is_better=False)]
     return Result(rows, {"studies and plan": curve}, ("trials", "MB"),
-                  ["The start of the programs is in it."])
+                  ["The times include the start of the programs."])

@@ -27,24 +27,24 @@ def local(state: str | os.PathLike[str] = "hippo-state", *,
           trainers: int | str = "auto", device: str | list[str] | None = None,
           threads: int = 1, keep: bool = False) -> Client:
     """Connects to the service of a state folder on this machine, and starts it
-    if there is none.
+    if it is not running.
 
-    It goes on with studies of the folder that have not ended, and ends
-    3 s after its last client has gone; whoever comes next goes on. Several
-    programs may use one at a time: their studies share training.
+    The service resumes studies of the folder that have not ended. It ends 3 s
+    after its last client has disconnected; the next client starts it again.
+    Several programs may use a service at the same time: their studies share
+    training.
 
     Args:
-        state: its folder, which holds all results and checkpoints.
-        trainers: how many processes train, on the CPU; "auto": one for each
-            core. Of a service that runs already, what it was started with
-            holds.
-        device: "cuda:0", "all" or several instead of the CPU.
-        threads: of each trainer on the CPU. They decide the bits of results,
-            as the kind of device does.
-        keep: let the service go on without clients, until it is told to end.
+        state: the folder with all results and checkpoints.
+        trainers: the number of trainers on the CPU; "auto": one for each core.
+            A running service keeps its trainers.
+        device: "cuda:0", "all" or several devices instead of the CPU.
+        threads: threads of each trainer on the CPU. The bits of results depend
+            on their number, as on the kind of device.
+        keep: keep the service running without clients, until it is told to end.
 
     Raises:
-        Error: it cannot be started; the text says why.
+        Error: it cannot be started; the text gives the reason.
     """
     folder = os.path.abspath(os.fspath(state))
     deadline = time.monotonic() + START_SECONDS

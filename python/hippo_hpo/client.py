@@ -19,16 +19,16 @@ _log = logging.getLogger(__name__)
 
 
 class Client:
-    """A connection to a service. `connect` makes it.
+    """A connection to a service. `connect` creates it.
 
-    Several threads may use it at once. A connection that is lost is made
-    again: what only reads, waits or trains is called for again, for up to
-    `timeout` seconds. The rest - `submit`, `ask`, `tell` - is not, and fails
-    with `Disconnected`, since it may have been carried out.
+    Several threads may use it at once. A lost connection is made again: calls
+    that read, wait or train are repeated for up to `timeout` seconds. `submit`,
+    `ask` and `tell` are not repeated and fail with `Disconnected`, since they
+    may have been carried out.
 
     Attributes:
         address: ``HOST:PORT`` of the service.
-        service: what the service said of itself when it was connected to.
+        service: version and state folder of the service.
     """
 
     def __init__(self, address: str, credentials: str | None,
@@ -55,24 +55,24 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection. Studies go on; calls that wait for an answer
-        fail with `Closed`."""
+        """Closes the connection. Studies continue; calls that wait for an
+        answer fail with `Closed`."""
         self._end()
 
     def submit(self, study: StudySource, name: str | None = None) -> Study:
-        """Has the service run a study. Returns once it is stored there.
+        """Submits a study. Returns as soon as the service has stored it.
 
-        What the service warns of comes as `UserWarning`; what it decided for
-        the study, such as its algorithm, is logged (as information, by the
+        Warnings of the service are raised as `UserWarning`. Its decisions for
+        the study, such as the algorithm, are logged (as information, by the
         logger `hippo_hpo.client`).
 
         Args:
             study: the path of a study file; or its text, which has several
                 lines; or its content as a map.
-            name: what messages call the file; None: its path.
+            name: the file's name in messages; None: its path.
 
         Raises:
-            InvalidStudy: it cannot be run; the text has every finding.
+            InvalidStudy: it cannot be run; the text has all errors.
             Disconnected: the connection was lost; it may have been submitted.
             OSError: the file cannot be read.
         """
@@ -97,10 +97,11 @@ class Client:
         return Study(self, number), said, notes
 
     def study(self, id_or_name: int | str) -> Study:
-        """Returns a study by number or name; of several of a name, the last.
+        """Returns a study by number or name; of several with one name, the
+        last.
 
         Raises:
-            UnknownStudy: there is none.
+            UnknownStudy: there is no such study.
         """
         async def find(session: Session) -> int:
             answer = await session.service.study(idOrName=str(id_or_name))
@@ -108,15 +109,15 @@ class Client:
         return Study(self, self._line.call(f"find study {id_or_name}", find))
 
     def studies(self) -> list[StudyInfo]:
-        """Returns all studies in the order of submission, those that have
-        ended included. `study(info.id)` is for doing something with one."""
+        """Returns all studies in the order of submission, including those that
+        have ended. `study(info.id)` returns the study itself."""
         async def list_all(session: Session) -> list[StudyInfo]:
             answer = await session.service.list()
             return [study_info_of(x) for x in answer.studies]
         return self._line.call("list studies", list_all)
 
     def trainers(self) -> list[TrainerInfo]:
-        """Returns all trainers by number, those that have left included."""
+        """Returns all trainers by number, including those that have left."""
         async def list_all(session: Session) -> list[TrainerInfo]:
             answer = await session.service.trainers()
             return [trainer_info_of(x) for x in answer.trainers]
@@ -131,18 +132,18 @@ class Client:
 
     def preview(self, study: StudySource, name: str | None = None
                 ) -> dict[str, Any]:
-        """Says what a study would train here, without running it.
+        """Computes the steps that a study would train, without running it.
 
         Args:
             study: as for `submit`.
             name: as for `submit`.
 
         Returns:
-            What `hippo preview -f json` prints; `known_steps` are trained
-            already, `new_steps` are not.
+            The output of `hippo preview -f json`; `known_steps` are already
+            trained, `new_steps` are not.
 
         Raises:
-            InvalidStudy: it cannot be run; the text has every finding.
+            InvalidStudy: it cannot be run; the text has all errors.
         """
         text, name = text_of(study, name)
 
@@ -161,17 +162,17 @@ def connect(address: str | None = None, *,
         address: ``HOST:PORT``, or ``unix:PATH`` of a socket; None: the
             environment's HIPPO_SERVER, or else 127.0.0.1:4849.
         credentials: the file that ``hippo keys add NAME --role client`` wrote,
-            for a service that asks for one; None: plain TCP.
-        timeout: seconds for which a service that went away is looked for, and
-            after which one that does not answer is given up. What it has to
-            work for, such as training, may take any time.
+            for a service with certificates; None: plain TCP.
+        timeout: seconds for which a lost service is searched for, and after
+            which a service without an answer is given up. Training and other
+            work may take any time.
 
     Returns:
         A client, to be closed or used in a ``with`` statement.
 
     Raises:
-        Disconnected: nobody is there, or lets us in.
-        IncompatibleVersion: the service does not speak this package's protocol.
+        Disconnected: there is no service, or it refuses the connection.
+        IncompatibleVersion: the service has another version of the protocol.
     """
     if address is None:
         address = os.environ.get("HIPPO_SERVER") or DEFAULT_ADDRESS

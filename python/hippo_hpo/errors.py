@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions.
+"""Errors as exceptions.
 
 Each has the name of an error code of the service, in CamelCase.
 """
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Error(Exception):
-    """Something could not be done. Its text is the service's, word for word.
+    """An error. Its text is that of the service.
 
-    Codes that have no class of their own are raised as this one.
+    Codes without a class of their own are raised as this class.
 
     Attributes:
         code: the name of the error code, such as ``"unknown_study"``; the
@@ -37,7 +37,7 @@ class InvalidArgument(Error):
 
 
 class InvalidStudy(Error):
-    """A study cannot be run. The text has every finding, one a line."""
+    """A study cannot be run. The text has all errors, one a line."""
 
     code = "invalid_study"
 
@@ -61,25 +61,25 @@ class MissingData(Error):
 
 
 class NotAllowed(Error):
-    """The credentials are not good for this."""
+    """The credentials do not allow this."""
 
     code = "not_allowed"
 
 
 class IncompatibleVersion(Error):
-    """The service is of another version than this package."""
+    """The service and this package have different versions."""
 
     code = "incompatible_version"
 
 
 class ResourceExhausted(Error):
-    """The service has as much to do as it takes at a time. Try again later."""
+    """The service is at one of its limits. Try again later."""
 
     code = "resource_exhausted"
 
 
 class Cancelled(Error):
-    """Somebody asked for the work to end."""
+    """The work was cancelled."""
 
     code = "cancelled"
 
@@ -87,15 +87,15 @@ class Cancelled(Error):
 class Disconnected(Error):
     """The service cannot be reached, or the connection was lost.
 
-    Where it was lost in the middle of something that must not be done twice,
-    the text says that it may have been carried out.
+    If it was lost during a call that must not be repeated, the text says that
+    the call may have been carried out.
     """
 
     code = "disconnected"
 
 
 class Timeout(Error, TimeoutError):
-    """Nothing came within the time allowed."""
+    """There was no answer in time."""
 
     code = "timeout"
 
@@ -111,8 +111,8 @@ class TrialFailed(Error):
 
     Attributes:
         trial: its number.
-        state: ``"FAILED"``, or what else it ended as.
-        step: where it ended.
+        state: its last state, such as ``"FAILED"``.
+        step: the step at which it ended.
     """
 
     code = "training_failed"
@@ -126,13 +126,13 @@ class TrialFailed(Error):
 
 
 class StudyFailed(Error):
-    """A study that `optimize` ran has come to nothing: all its trials failed,
-    the first ones did alike, or it cannot be trained at all. The text has the
-    cause, what to do about it, and the traceback of the training code.
+    """A study run by `optimize` has no result: all its trials failed, the first
+    ones failed alike, or it cannot be trained. The text has the cause, a
+    remedy, and the traceback of the training code.
 
     Attributes:
-        study: it has ended; `trials` and `output` tell more of it.
-        trial: number of the first trial that failed; None: none did.
+        study: the ended study; `trials` and `output` have details.
+        trial: number of the first failed trial; None if there is none.
         cause: one line.
     """
 

@@ -11,10 +11,10 @@
                 ...
             yield lambda: {"val_accuracy": accuracy(model)}
 
-The function begins anew for each path: what stands before the loop is built
-anew, and what `ctx.steps` names is the state, which it restores. So nothing
-else may go from one step to the next; `hippo.check` finds what does. A function
-without `yield` is one step: it returns what it has measured.
+Each call of the function trains one path. The code before the loop runs again
+for each path, and `ctx.steps` restores the state that it names. Nothing else
+may pass from one step to the next; `hippo.check` tests this. A function without
+`yield` has one step: it returns its metrics.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class _Values(HyperParameters):
 
 
 class Context:
-    """What a training function is given.
+    """The argument of a training function.
 
     Attributes:
-        seed: of all randomness.
+        seed: the seed of all randomness.
         device: "cpu" or "cuda:N", as PyTorch names them.
         args: constants of the study, by name.
         hp: the hyper-parameters: `ctx.hp.lr(step)`.
@@ -98,8 +98,8 @@ class Context:
         self._constants: dict[str, Value] = {}
 
     def once(self, load: Callable[..., Any], *args: Any) -> Any:
-        """Returns what `load(*args)` gave when it was first called in this
-        process: data, which no training changes."""
+        """Returns the result of `load(*args)`, which is called once in each
+        process. Use it for data that training does not change."""
         key = (load.__module__, load.__qualname__, args)
         if key not in self._kept:
             self._kept[key] = load(*args)
@@ -107,10 +107,10 @@ class Context:
 
     def constant(self, name: str) -> Value:
         """Returns a hyper-parameter that is the same at every step, such as
-        the depth of a model, before the loop or in it.
+        the depth of a model. It may be called before the loop or in it.
 
         Raises:
-            ValueError: it changes while the trial is trained.
+            ValueError: the hyper-parameter changes during training.
         """
         value = self._hp[name](self._hp._start)
         # The code may change a list that it is given.
@@ -122,19 +122,19 @@ class Context:
         return self._is_loop and self._parts is None
 
     def steps(self, *nameless: Any, **state: Any) -> Iterator[int]:
-        """Yields the steps that are to be trained, once all of `state` is what
-        it was after the steps before.
+        """Restores the state of the previous step, wherever it was trained, and
+        yields the remaining steps.
 
-        Before each of them, Python's, NumPy's and PyTorch's generators are
-        seeded by (seed, step).
+        Before each step, the generators of Python, NumPy and PyTorch are seeded
+        by (seed, step).
 
         Args:
-            state: everything that a later step reads and that training
-                changes, by name: what has `state_dict` and `load_state_dict`,
-                maps, lists, NumPy arrays, and objects of plain attributes.
+            state: everything that training changes and a later step reads, by
+                name: objects with `state_dict` and `load_state_dict`, maps,
+                lists, NumPy arrays, and objects with plain attributes.
 
         Raises:
-            TypeError: a part is a scheduler, or has one. The study has the
+            TypeError: a part is a scheduler, or has one: the study has the
                 schedule, and ctx.hp its values. Or the function does not yield.
         """
         if nameless:
@@ -168,12 +168,13 @@ class Context:
 
     def loader(self, dataset: Any, step: int, batch_size: Value,
                **options: Any) -> Any:
-        """Returns `hippo.torch.data_loader` of this step."""
+        """Returns a PyTorch loader of one epoch whose order depends on (seed,
+        step): see `hippo.torch.data_loader`."""
         from .torch import data_loader
         return data_loader(dataset, self.seed, step, batch_size, **options)
 
     def seed_all(self, step: int | str) -> None:
-        """Makes what is drawn from now on a function of (seed, step)."""
+        """Seeds the generators of Python, NumPy and PyTorch by (seed, step)."""
         if "torch" in sys.modules:
             from .torch import seed_step
             seed_step(self.seed, step if isinstance(step, int) else -1)
@@ -345,13 +346,13 @@ class FunctionWorkload(Workload):
 
 
 class TrainingFunction:
-    """A function that `workload` has taken in. Calling it calls the function.
+    """A training function, made by `workload`. Calling it calls the function.
 
     Attributes:
-        function: it itself.
-        seed: of all randomness.
-        args: constants of the study, which `ctx.args` has.
-        packages: whose versions decide results.
+        function: the function itself.
+        seed: the seed of all randomness.
+        args: constants of the study, in `ctx.args`.
+        packages: packages whose versions decide results.
     """
 
     def __init__(self, function: Callable[[Context], Any], seed: int,
@@ -372,20 +373,21 @@ class TrainingFunction:
         return f"<hippo.workload {self.__name__}>"
 
     def make_workload(self) -> Workload:
-        """Returns what trainers drive."""
+        """Returns the workload that trainers run."""
         return FunctionWorkload(self)
 
 
 def workload(function: Callable[[Context], Any] | None = None, *,
              seed: int = 0, args: Mapping[str, Value] | None = None,
              packages: tuple[str, ...] | list[str] = ()) -> Any:
-    """Makes a workload of a function, see above.
+    """Makes a training function of a function: a decorator.
 
     Args:
-        seed: of all randomness. Trials share only under one seed.
-        args: constants that `ctx.args` has.
+        seed: the seed of all randomness. Trials share training for equal seeds
+            only.
+        args: constants, in `ctx.args`.
         packages: distributions whose versions decide results, such as
-            "torch"; a trainer with other ones is refused.
+            "torch"; trainers with other versions are refused.
     """
     def take(function: Callable[[Context], Any]) -> TrainingFunction:
         return TrainingFunction(function, seed, args or {}, tuple(packages))

@@ -6,9 +6,9 @@
         def module(self, constant): return Net(depth=int(constant("depth")))
         def datamodule(self): return Data()
 
-A step is an epoch: a Trainer of its own, which begins from a checkpoint. So it
-does not matter where training is cut, by construction. What the module logs in
-validation is measured.
+A step is an epoch. Each epoch has a Trainer of its own, which starts from the
+last checkpoint, so interruptions make no difference. The metrics are the values
+that the module logs in validation.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class _Step(lightning.Callback):  # type: ignore[misc]
 class Workload(_Workload):
     """A workload of a LightningModule and a LightningDataModule.
 
-    The training loader of the data module says what to load and how; order
-    and draws are those of `hippo_hpo.torch.data_loader`, and a
-    hyper-parameter `batch_size` is the size. All of an optimiser's options
-    that the space names are set. `setup` gives the attributes of
-    `hippo_hpo.torch.Workload`.
+    The data set and the options of loading are those of the data module's
+    training loader. Order and draws are those of
+    `hippo_hpo.torch.data_loader`, and a hyper-parameter `batch_size` sets the
+    batch size. All options of an optimiser that the space names are set.
+    `setup` sets the attributes of `hippo_hpo.torch.Workload`.
     """
 
     # Of every Trainer, beside what makes it exact: gradient clipping,
@@ -72,7 +72,7 @@ class Workload(_Workload):
         """Returns a new LightningModule.
 
         Args:
-            constant: gives a hyper-parameter that never changes, by name.
+            constant: returns a hyper-parameter that never changes, by name.
         """
 
     @abc.abstractmethod

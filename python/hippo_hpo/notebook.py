@@ -1,4 +1,4 @@
-"""Studies in notebooks: a card that is kept up to date, and cells as files.
+"""Studies in notebooks: cards that are updated, and cells as files.
 
     %load_ext hippo_hpo
 
@@ -6,9 +6,9 @@
     @hippo.workload(seed=1)
     def train(ctx): ...
 
-`%%hippo FILE` writes its cell to a file and imports it, so that what is trained
-is a file of yours, which scripts and study files may name as well. Needs no
-package for widgets: cards are HTML that is displayed again under the same id.
+`%%hippo FILE` writes its cell to a file and imports it, so that scripts and
+study files may name the same file. It needs no package for widgets: cards are
+HTML that is displayed again under the same id.
 """
 
 from __future__ import annotations

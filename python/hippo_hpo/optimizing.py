@@ -65,48 +65,44 @@ Trainable = Union[TrainingFunction, type[Workload], Code]
 
 
 class Options(TypedDict, total=False):
-    """What a study of training code may say; `optimize` and `preview` take all
-    of it.
+    """Options of a study of training code, for `optimize` and `preview`.
 
     Attributes:
-        objective: what to look at: ``{"val_accuracy": "maximize"}``; several
-            metrics make a front (`Study.front`). A name alone will do where it
-            says which way is better, as loss, error, accuracy, auc and f1 do;
-            of a function that returns its value, ``"minimize"``, which is
-            what None means, or ``"maximize"`` does.
-        constraints: what of a metric is demanded: ``["ms <= 5"]``; None:
-            nothing.
-        steps: how far a trial may be trained; of a function without `yield`
-            1.
-        trials: how many there are at most; None: as many as the algorithm
-            wants.
-        failed: the study is over, and has failed, once so many of them have;
-            None: however many do.
+        objective: metric and direction: ``{"val_accuracy": "maximize"}``.
+            Several metrics give a Pareto front (`Study.front`). A name alone is
+            enough if its direction is known, as for loss, error, accuracy, auc
+            and f1. For a function that returns its value, ``"minimize"``
+            (also if it is None) or ``"maximize"``.
+        constraints: limits of metrics: ``["ms <= 5"]``; None: no limits.
+        steps: the last step of a trial; 1 for a function without `yield`.
+        trials: the largest number of trials; None: the algorithm decides.
+        failed: the study fails after this number of failed trials; None: no
+            limit.
         algorithm: as in a study file: ``"tpe"``,
-            ``{"asha": {"eta": 3, "min": 1}}``; "auto" unless given: by
+            ``{"asha": {"eta": 3, "min": 1}}``. The default "auto" chooses by
             the space, the budget and the steps.
-        every: steps between two measurements; 1 unless given.
-        seconds: how long the study may take; None: any time.
-        device_hours: how long trainers may work for it, added up; None: any
-            time.
-        cost: what trainers may cost for it, where the service knows their
-            prices; None: anything.
-        deadline: after how long it ends, counted from its submission, pauses
-            included: ``"6h"``, ``"1h30m"`` or seconds; or a time:
-            ``"2030-01-31T18:00Z"``. None: never.
-        stop_when: ``{"value": 0.93}`` ends it when its best is as good,
-            ``{"no_gain": 40}`` when it did not get better in as many steps as
-            40 whole trials have; None: neither.
-        name: of the study; None: that of the code.
-        seed: of what the algorithm draws; 0 unless given.
-        on_error: "end", unless given: the study ends if its first three trials
-            fail alike; "continue": it goes on; "pause": it waits for somebody
-            to mend the cause, and to retry and resume it.
-        files: further files of this folder that the training code reads, by
-            their paths from here: ``["data/numbers.csv"]``.
-        check: False: the function is not tried where it is first run, by
-            training two steps in one go and in parts, which takes a second
-            or a tenth of the time up to the first measurement at most.
+        every: steps between two measurements; default 1.
+        seconds: the longest time of the study; None: no limit.
+        device_hours: the longest working time of trainers for the study, added
+            up; None: no limit.
+        cost: the highest cost of that time, if the service knows the prices of
+            trainers; None: no limit.
+        deadline: the end of the study: a span from its submission, including
+            pauses (``"6h"``, ``"1h30m"`` or seconds), or a time
+            (``"2030-01-31T18:00Z"``). None: no deadline.
+        stop_when: ``{"value": 0.93}`` ends the study when its best value is as
+            good; ``{"no_gain": 40}`` when it has not improved in as many steps
+            as 40 complete trials have; None: neither.
+        name: the study's name; None: that of the code.
+        seed: the seed of the algorithm's random numbers; default 0.
+        on_error: the reaction if the first three trials fail alike. "end" (the
+            default) ends the study; "continue" continues it; "pause" waits
+            until somebody removes the cause, and retries and resumes it.
+        files: further files in this folder that the training code reads, with
+            relative paths: ``["data/numbers.csv"]``.
+        check: False: do not test the function in its first run. The test trains
+            two steps in one go and in parts. It takes at most a second, or a
+            tenth of the time up to the first measurement.
     """
 
     objective: Mapping[str, str] | str | None
@@ -182,33 +178,33 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
              **options: Unpack[Options]) -> Study:
     """Runs a study of a training function and waits for its end.
 
-    It starts a service on demand and goes on with what its state folder holds.
-    No step that was trained there is trained again. The same call made once
-    more continues the study if it was interrupted, and returns it if it has
-    finished without a failed trial.
+    It starts a service on demand. Steps that are in the state folder are not
+    trained again. The same call resumes an interrupted study, and returns a
+    study that has finished without a failed trial.
 
     Args:
         train: a function with `@hippo.workload`, or a subclass of
-            `hippo.Workload`. Its source travels with all that it names.
+            `hippo.Workload`. Its source is sent to trainers with everything
+            that it names.
         space: hyper-parameters by name: values, choices, ranges, sequences.
-        client: of a service that is there already; None: `local(state)`.
+        client: client of a running service; None: `local(state)`.
         state: as for `local`, and so are `trainers`, `device` and `threads`.
-        progress: whether to show it.
-        rerun: whether the same call runs a new study though one has finished.
+        progress: whether to show progress.
+        rerun: whether the same call runs a new study if one has finished.
         options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
             `every`, `seconds`, `device_hours`, `cost`, `deadline`,
-            `stop_when`, `name`, `seed`, `on_error`, `files` and `check`, as
-            `Options` has them.
+            `stop_when`, `name`, `seed`, `on_error`, `files` and `check`: see
+            `Options`.
 
     Returns:
-        The study, which has ended: look at `best`, `trials` and `state`.
+        The study, which has ended: see `best`, `trials` and `state`.
 
     Raises:
-        InvalidStudy: it cannot be run; the text has every finding.
-        StudyFailed: all its trials failed, or the first ones did alike, or
-            it cannot be trained; the text says why and what helps.
-        KeyboardInterrupt: somebody does not want to wait any longer. Nothing
-            goes on then, unless `client` was given.
+        InvalidStudy: it cannot be run; the text has all errors.
+        StudyFailed: all its trials failed, or the first ones failed alike, or
+            it cannot be trained; the text has the cause and a remedy.
+        KeyboardInterrupt: Ctrl-C ended the wait, and the study too, unless
+            `client` was given.
     """
     refuse_unknown("optimize", options, [
         "train", "space", "client", "state", "trainers", "device", "threads",
@@ -233,8 +229,9 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
 @_in_own_words
 def preview(train: Trainable, space: Mapping[str, Any],
             **options: Unpack[Options]) -> dict[str, Any]:
-    """Says what a study would train, without running anything: what
-    ``hippo preview -f json`` prints. Arguments and errors as of `optimize`."""
+    """Computes the steps that a study would train, without training them: the
+    output of ``hippo preview -f json``. Arguments and errors are those of
+    `optimize`."""
     refuse_unknown("preview", options,
                    ["train", "space", *Options.__annotations__])
     with _written(train, space, options, True, strict=False) as x:
@@ -248,12 +245,12 @@ def preview(train: Trainable, space: Mapping[str, Any],
 def check(train: Trainable, space: Mapping[str, Any],
           *, objective: Mapping[str, str] | str | None = None, steps: int = 4
           ) -> None:
-    """Tries whether trials may share training: whether the state after a step
-    depends on anything but the seed and the hyper-parameters until then. Shows
-    what ``hippo check`` prints.
+    """Tests whether trials may share training: whether the state after a step
+    depends only on the seed and the hyper-parameters up to it. Prints the
+    output of ``hippo check``.
 
     Raises:
-        Error: they must not; the text says in what states differ.
+        Error: they must not; the text names the differences of states.
     """
     options: Options = {"objective": objective, "steps": steps}
     with _written(train, space, options, True, strict=False) as x:

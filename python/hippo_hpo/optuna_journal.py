@@ -25,20 +25,20 @@ INTERVAL_SECONDS = 1.0
 
 def mirror(study: Study, file: str | os.PathLike[str],
            follow: bool = True) -> int:
-    """Writes a study into a journal file of Optuna, and follows it until it
-    has ended: `optuna-dashboard FILE` shows it meanwhile.
+    """Writes a study into an Optuna journal file, and follows it until it has
+    ended: `optuna-dashboard FILE` shows it meanwhile.
 
-    A file that has the study already is gone on with, so that this may be
-    ended at any time and called again. Values are exact; a schedule is taken
-    apart into its kind and what that has, such as ``lr.cosine.horizon``.
+    The call may be interrupted at any time; a further call continues the file.
+    Values are exact. Each parameter of a schedule is a value of its own, such
+    as ``lr.cosine.horizon``.
 
     Args:
-        study: of a service.
-        file: the journal; other studies may be in it.
-        follow: False: write what there is now, and return.
+        study: a study of a service.
+        file: the journal; it may have other studies too.
+        follow: False: write the present trials, and return.
 
     Returns:
-        How many trials the file has of it.
+        The number of the study's trials in the file.
 
     Raises:
         InvalidArgument: the file has another study of this name, of this or

@@ -34,8 +34,8 @@ _IMPORT = re.compile(r'(\bfrom\s+)"\./([\w.]+)"')
 
 
 class Figure:
-    """A chart of a study as it was when it was asked for. A notebook shows it;
-    it loads nothing from anywhere.
+    """A chart of a study at the time of the call. A notebook shows it; it loads
+    nothing from the network.
 
     Attributes:
         kind: which chart, such as ``"history"``.
@@ -54,7 +54,7 @@ class Figure:
 
     @property
     def html(self) -> str:
-        """The chart as a page of its own."""
+        """The chart as an HTML page."""
         data = {"what": self.kind, "study": self._study,
                 "answers": self._answers}
         text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""What the service tells, as plain values."""
+"""Answers of the service, as plain values."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TrialInfo:
-    """A trial, as it was when it was asked about.
+    """A trial at the time of the request.
 
     Attributes:
         number: from 0, in the order in which the study made its trials.
         state: ``PENDING``, ``RUNNING``, ``PAUSED``, ``COMPLETE``, ``PRUNED``,
             ``FAILED`` or ``CANCELLED``.
         params: a value, or the form of a sequence, for each hyper-parameter.
-        value: its best objective value so far; None before the first, and if
-            it has failed: what it measured before is among the events.
-        step: at which it was measured; None before the first.
-        asked_steps: how far it is to be trained.
-        steps: how far it has been trained.
-        shared_steps: how many of them another trial had got before.
-        failure: why it failed; empty if it did not.
-        chosen: how a sampler that learns came to its values: ``"startup"``,
-            ``"model"`` or ``"cross of A, B, C"``; empty if none did.
-        predicted: what the model expected of the objective after the last
-            step; None if it said nothing.
+        value: its best objective value so far; None before the first one, and
+            if it has failed: its measurements are among the events.
+        step: the step of that value; None before the first one.
+        asked_steps: the step to which it is to be trained.
+        steps: the step to which it has been trained.
+        shared_steps: the steps that another trial had been given before.
+        failure: the reason of its failure; empty if it has not failed.
+        chosen: how a sampler that learns chose its values: ``"startup"``,
+            ``"model"`` or ``"cross of A, B, C"``; empty for other samplers.
+        predicted: the objective after the last step that the model predicted;
+            None without a prediction.
         untrained: of its steps to its first goal, those that no trial of the
-            study had been asked for when it was chosen; None if nobody looked.
+            study had been asked for when its values were chosen; None if they
+            were not counted.
     """
 
     number: int
@@ -51,9 +52,9 @@ class FrontPoint:
     """A measurement that no other one of its study dominates.
 
     Attributes:
-        trial: number of the trial that measured it.
-        step: at which it did.
-        values: all metrics that it measured there, by name.
+        trial: number of its trial.
+        step: its step.
+        values: all metrics of the measurement, by name.
     """
 
     trial: int
@@ -63,18 +64,18 @@ class FrontPoint:
 
 @dataclass(frozen=True)
 class Front:
-    """The best of a study of several metrics, as it was when it was asked
-    about.
+    """The Pareto front of a study of several metrics, at the time of the
+    request.
 
     Attributes:
         goals: ``"maximize"`` or ``"minimize"`` for each metric, in the order
             of the study file.
-        constraints: such as ``"ms <= 5"``; all points keep them.
+        constraints: such as ``"ms <= 5"``; all points satisfy them.
         points: by trial and step.
-        hypervolume: that the points dominate up to `reference`; None before
-            the first result. It never falls.
-        reference: for each metric the worst that trials measured first; None
-            before the first result.
+        hypervolume: the volume that the points dominate up to `reference`; None
+            before the first result. It never falls.
+        reference: for each metric the worst of the trials' first measurements;
+            None before the first result.
     """
 
     goals: dict[str, str]
@@ -86,42 +87,42 @@ class Front:
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """A study, as it was when it was asked about.
+    """A study at the time of the request.
 
     Attributes:
         id: from 1, in the order of submission.
-        name: what the study file calls it.
+        name: its name in the study file.
         state: ``RUNNING``, ``PAUSED``, ``STOPPING``, ``COMPLETE``, ``FAILED``
             or ``CANCELLED``.
         reason: why it ended early; empty if it did not.
-        metric: that of its objective, the first of several.
+        metric: the metric of its objective, the first of several.
         direction: ``"maximize"`` or ``"minimize"``.
         weight: its share of the trainers, relative to other studies'.
         algorithm: such as ``"asha"``.
-        workload: its workload key; studies of equal ones share training.
-        trials: how many there are by now.
-        finished: how many of them have ended.
-        asked_steps: asked for by all its trials, added up.
-        delivered_steps: how far its trials have been trained, added up.
-        shared_steps: how many of them another trial had got before.
-        best_trial: None before the first result, and of several metrics.
-        active_seconds: for how long it has been worked on.
-        saved_seconds: device time that sharing has avoided, an estimate by
-            the mean step of its workload.
-        waiting: why nothing of it can be trained now, and what helps; else
-            empty.
-        front: what it has of several metrics; None if it has one.
-        cost: what trainers have cost for it, as far as prices were known.
-        cost_max: what its budget lets it cost; None if it has no such budget.
-        deadline_left: seconds until its deadline, less than 0 if it is over;
-            None if it has none, or has ended.
-        needed: what would bring it to its end by then, an estimate such as
-            ``"3 more a100"``; empty if nothing is needed, or would do.
-        uid: what stands for it outside of its service: a random number, made
-            once, which copies of the state keep. Empty: only an older program
-            has written the state.
-        failed: how many of those that have ended failed.
-        left_seconds: how long it takes yet, an estimate; None if nobody knows.
+        workload: its workload key; studies with equal keys share training.
+        trials: the number of its trials so far.
+        finished: the number of trials that have ended.
+        asked_steps: the steps that its trials asked for, added up.
+        delivered_steps: the steps that its trials were given, added up.
+        shared_steps: of these, the steps that another trial had been given
+            before.
+        best_trial: None before the first result, and with several metrics.
+        active_seconds: the time during which it was running.
+        saved_seconds: estimate of the device time that merging has saved:
+            shared steps times the mean time of a step of its workload.
+        waiting: why it cannot be trained now, with a remedy; else empty.
+        front: its Pareto front; None with one metric.
+        cost: the cost of trainers for it, as far as prices were known.
+        cost_max: the limit of its budget for that; None without one.
+        deadline_left: seconds until its deadline, negative after it; None
+            without a deadline, or if it has ended.
+        needed: estimate of the machines needed to meet the deadline, such as
+            ``"3 more a100"``; empty if none are needed, or none would help.
+        uid: identifies it outside of its service: a random number that is made
+            once and kept in copies of the state. Empty if only an older
+            program has written the state.
+        failed: the number of ended trials that have failed.
+        left_seconds: estimate of the remaining time; None if unknown.
     """
 
     id: int
@@ -153,25 +154,25 @@ class StudyInfo:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing comes any more."""
+        """Whether the study has ended."""
         return self.state in ("COMPLETE", "FAILED", "CANCELLED")
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a study has heard, or chosen. Exactly one of `metrics`,
-    `failure`, `command` and `chosen` is not None.
+    """An event of a study. Exactly one of `metrics`, `failure`, `command` and
+    `chosen` is not None.
 
     Attributes:
-        id: grows, with gaps.
+        id: increases, with gaps.
         time: when it was stored, in seconds since 1970.
-        trial: number of the trial that it is about.
-        step: at which it happened.
-        metrics: what was measured, by name; a value may be NaN.
-        failure: why the trial failed.
-        command: what somebody wanted of the study: a verb such as ``"pause"``,
-            and what belongs to it.
-        chosen: how a sampler that learns came to the trial's values:
+        trial: number of its trial.
+        step: its step.
+        metrics: the metrics of a measurement, by name; a value may be NaN.
+        failure: the reason of a trial's failure.
+        command: a command for the study: a verb such as ``"pause"``, and its
+            argument.
+        chosen: how a sampler that learns chose the trial's values:
             ``"startup"``, ``"model"`` or ``"cross of A, B, C"``.
     """
 
@@ -187,17 +188,17 @@ class Event:
 
 @dataclass(frozen=True)
 class LeaseInfo:
-    """What a trainer is doing.
+    """The present work of a trainer.
 
     Attributes:
-        what: the values that it trains, of hyper-parameters in which trials
+        what: the values in training of the hyper-parameters in which trials
             differ.
-        at: the step where it is.
-        to: the step where its lease ends.
-        steps_per_second: of all its lanes; 0 until it has reported.
-        lanes: how many of its lanes train; what, at and to are told of the one
-            that is behind the others.
-        studies: names of those that it trains for.
+        at: the present step.
+        to: the last step of its lease.
+        steps_per_second: of all its lanes together; 0 before its first report.
+        lanes: the number of lanes in training; `what`, `at` and `to` are those
+            of the lane that is behind the others.
+        studies: names of the studies that it trains for.
     """
 
     what: str
@@ -210,29 +211,30 @@ class LeaseInfo:
 
 @dataclass(frozen=True)
 class TrainerInfo:
-    """A trainer that is connected, or was.
+    """A trainer that is or was connected.
 
     Attributes:
-        number: in the order in which they came.
+        number: in the order of connection.
         name: host and process.
         device: its kind of device, which decides the bits of results.
-        lost: why it is gone; empty if it is there.
-        lease: None if it is idle.
-        memory_bytes: of its device; 0 if unknown.
-        driver: of its GPU: the newest CUDA that it can run, e.g. "13.0"; empty
-            if unknown, or if it is no GPU.
+        lost: why it left; empty if it is connected.
+        lease: its present work; None if it is idle.
+        memory_bytes: memory of its device; 0 if unknown.
+        driver: the newest CUDA that the driver of its GPU can run, e.g. "13.0";
+            empty if unknown, or without a GPU.
         compute_capability: of its GPU, e.g. "9.0"; empty likewise.
-        sick: what it failed at that others could do, for which it rests; empty
-            if nothing.
-        machine: its kind in the service's list of machines; empty if there is
-            no list, or `unpriced` says why it is not known.
-        unpriced: why it is not known what it costs; empty likewise.
-        price: of the trainer and an hour; 0 if it is not known.
-        work_cost: of the time for which it was given work.
-        idle_cost: of the rest of the time for which it was there.
-        notice_seconds: of warning before it goes; 0 if unknown, or none.
+        sick: the failed work that other trainers could do, for which it gets a
+            pause; empty if there is none.
+        machine: its machine type in the service's list; empty if there is no
+            list, or if it is unknown (see `unpriced`).
+        unpriced: why its price is unknown; empty likewise.
+        price: price of the trainer for an hour; 0 if unknown.
+        work_cost: cost of the time with work.
+        idle_cost: cost of the rest of its connected time.
+        notice_seconds: warning before its machine is taken away; 0 if unknown,
+            or none.
         failures: how often training has failed on it.
-        failed: what was said the last time; empty if never.
+        failed: the last failure's message; empty without a failure.
     """
 
     number: int
@@ -256,7 +258,7 @@ class TrainerInfo:
 
 @dataclass(frozen=True)
 class ServiceInfo:
-    """The service at the other end.
+    """The service that a client is connected to.
 
     Attributes:
         protocol: version of the interface.
@@ -270,8 +272,8 @@ class ServiceInfo:
 
 
 def has_result(state: str) -> bool:
-    """Whether a trial of this state can be the best, and has a rank: what one
-    measured before it failed is no result of it."""
+    """Whether a trial of this state can be the best, and has a rank. The
+    measurements of a failed trial are not results."""
     return state != "FAILED"
 
 

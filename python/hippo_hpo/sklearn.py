@@ -176,42 +176,42 @@ class SearchWorkload(Workload):
 
 
 class SearchCV(BaseSearchCV):  # type: ignore[misc]
-    """Searches values of an estimator's parameters by a study.
+    """Searches the values of an estimator's parameters by a study.
 
     Args:
-        estimator: of scikit-learn's kind. It and the scorers must come from
+        estimator: a scikit-learn estimator. It and the scorers must come from
             modules, not from the script itself or a notebook.
-        space: hyper-parameters by name, as `estimator.set_params` takes them:
-            what `hippo_hpo.space` makes, and lists, of which one is chosen.
-            An option may be anything that the estimator takes.
-        trials: how many there are at most; None: as many as the algorithm
-            wants.
+        space: hyper-parameters by name, as for `estimator.set_params`: objects
+            of `hippo_hpo.space`, and lists, which are choices. An option may
+            be any value that the estimator accepts.
+        trials: the largest number of trials; None: the algorithm decides.
         algorithm: as in a study file: ``"tpe"``, ``{"asha": {"eta": 3}}``.
-        steps: how far a trial is trained. With more than 1, a step is one
-            call of `partial_fit`; of an estimator without it, one more `fit`
-            with `warm_start`.
-        resource: for `warm_start`: the parameter that says how much is fitted
-            in all, such as ``"n_estimators"``, which is taken where there is
-            one. Each step adds what the estimator has there.
+        steps: the number of steps of a trial. With more than 1, a step is one
+            call of `partial_fit`, or, for an estimator without it, one more
+            `fit` with `warm_start`.
+        resource: for `warm_start`: the parameter that gives the total amount
+            of fitting, by default ``"n_estimators"`` if there is one. Each step
+            adds the estimator's value of it.
         scoring: as for `GridSearchCV`; several are a list or a map.
         refit: whether to train the best trial on all data; with several
-            scores the name of the one that decides.
+            scores the name of the deciding one.
         cv: as for `GridSearchCV`.
-        seed: of all randomness.
-        name: of the study; None: that of the estimator's class.
-        state: the folder of the service on demand, as for `hippo.local`. The
-            data lie in it, in ``sklearn``, and trainers read them there.
+        seed: the seed of all randomness.
+        name: the study's name; None: that of the estimator's class.
+        state: the folder of the service on demand, as for `hippo.local`.
+            Trainers read the data from its folder ``sklearn``.
         trainers: as for `hippo.local`.
         verbose: 1: show progress.
 
     Attributes:
-        cv_results_: as `GridSearchCV` has it, without times, which sharing
-            makes meaningless, and with ``step``: the one at which the trial
-            was best, of which all scores are.
-        best_estimator_, best_params_, best_score_, best_index_: of the best
-            trial. A parameter with a schedule is what `space` has for it.
-        best_step_: how far the best trial, and `best_estimator_`, is trained.
-        study_: the study; not in what is pickled.
+        cv_results_: as in `GridSearchCV`, without times, which sharing makes
+            meaningless, and with ``step``: the best step of the trial, which
+            all scores belong to.
+        best_estimator_, best_params_, best_score_, best_index_: those of the
+            best trial. A parameter with a schedule has the form of `space`.
+        best_step_: the number of steps of the best trial and of
+            `best_estimator_`.
+        study_: the study; it is not pickled.
     """
 
     _required_parameters = ["estimator", "space"]
@@ -240,13 +240,13 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
         """Runs the study and waits for its end.
 
         Args:
-            groups: of samples, for `cv`.
-            client: of a service whose trainers read the folder `state`; None:
-                one on demand.
+            groups: groups of samples, for `cv`.
+            client: client of a service whose trainers can read the folder
+                `state`; None: a service on demand.
 
         Raises:
-            ValueError: all trials failed; the text says why. TypeError, if the
-            first did because of one.
+            ValueError: all trials failed; the text gives the reason. TypeError
+                instead if the first one failed by a TypeError.
         """
         scorers, decides = self._scorers()
         X, y, groups = sklearn.utils.indexable(X, y, groups)

@@ -1,4 +1,4 @@
-"""Search spaces as objects: what stands in the `space` of a study file.
+"""Search spaces as objects: the `space` of a study file.
 
     space = {
         "lr": choice(constant(0.1),
@@ -9,8 +9,8 @@
                             option("adamw")),
         "weight_decay": log_uniform(1e-5, 1e-3, points=5)}
 
-Wherever a value stands, in a list too, a `choice` or a range may stand. What
-each sequence means, step by step, is in docs/sequences.md.
+A `choice` or a range may replace any value, also in a list. docs/sequences.md
+has the values of each sequence, step by step.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _BESIDE = frozenset({"points", "step"})
 
 
 class Form:
-    """A sequence, a choice or a range, as the functions below make them.
+    """A sequence, a choice or a range; the functions below create it.
 
-    Two are equal if they are written alike.
+    Two forms are equal if they are written alike.
 
         >>> warmup(2, 0.01, 0.1, then=cosine(10))
         warmup(steps=2, from_=0.01, to=0.1, then=cosine(horizon=10))
@@ -49,8 +49,8 @@ class Form:
 
     Attributes:
         name: its key in a study file.
-        body: what stands behind the key: a value, a list or a map.
-        more: keys beside it, which ranges have.
+        body: the value of that key: a value, a list or a map.
+        more: further keys of a range.
     """
 
     def __init__(self, name: str, body: Any,
@@ -77,7 +77,7 @@ class Form:
 
 
 class Option:
-    """A word or a number to choose that brings hyper-parameters with it."""
+    """An option of a choice that adds further hyper-parameters."""
 
     def __init__(self, value: Any, brings: Mapping[str, Any]) -> None:
         self.value = value
@@ -114,20 +114,19 @@ _DEPTH_MAX = 64
 
 
 def plain(x: Any, path: str = "") -> Any:
-    """Returns what a study file has for a value or a space of these objects:
-    maps, lists, numbers, words, truth values and None. NumPy's values and the
-    like become the number, the word or the list that they are, an enumerator
-    of numbers or words its value, a `Decimal` or `Fraction` the nearest float,
-    a path its text.
+    """Returns a value or a space as a study file has it: maps, lists,
+    numbers, strings, booleans and None. Values of NumPy and the like become
+    numbers, strings or lists, an enumerator its value, a `Decimal` or
+    `Fraction` the nearest float, a path its text.
 
         >>> plain({"lr": choice(0.1, multistep(0.1, [6], 0.5))})["lr"]["choice"]
         [0.1, {'multistep': {'initial': 0.1, 'milestones': [6], 'gamma': 0.5}}]
 
     Args:
-        path: what messages call it.
+        path: its name in messages.
 
     Raises:
-        InvalidArgument: there is something that no study file has.
+        InvalidArgument: a study file cannot have one of the values.
     """
     return _plain(x, path, _leaf, 0)
 
@@ -226,7 +225,7 @@ def _alike(x: Any, y: Any) -> bool:
 
 
 def from_plain(x: Any) -> Any:
-    """Returns the object of what a study file has; `plain` gives it back.
+    """Returns the objects for a value of a study file; the inverse of `plain`.
 
         >>> from_plain({"log_uniform": [1e-5, 1e-3], "points": 5})
         log_uniform(1e-05, 0.001, points=5)
@@ -257,7 +256,7 @@ def from_plain(x: Any) -> Any:
 
 
 def choice(*options: Any) -> Form:
-    """One of these, each as likely.
+    """One of the options, each equally likely.
 
         >>> choice(64, 128)
         choice(64, 128)
@@ -266,7 +265,7 @@ def choice(*options: Any) -> Form:
         TypeError: choice() takes options one by one: choice(*options)
 
     Raises:
-        TypeError: there is none, or they are given as one list.
+        TypeError: there are no options, or they are given as one list.
     """
     if not options:
         raise TypeError("choice() of nothing: give what to choose from")
@@ -276,7 +275,7 @@ def choice(*options: Any) -> Form:
 
 
 def option(value: Any, /, **brings: Any) -> Option:
-    """An option of a `choice` that brings further hyper-parameters.
+    """An option of a `choice` that adds further hyper-parameters.
 
         >>> plain(choice(option("sgd", momentum=0.9), option("adamw")))
         {'choice': [{'value': 'sgd', 'with': {'momentum': 0.9}}, \
@@ -294,9 +293,10 @@ def _range(name: str, first: float, second: float, points: int | None,
 
 def uniform(low: float, high: float, points: int | None = None,
             step: float | None = None) -> Form:
-    """A number from low to high, both included; with `points` one of so many,
-    evenly spaced, with `step` one of low, low + step, ... Trials share only
-    what is equal: either makes that so.
+    """A number from low to high, both included. With `points`, one of that
+    many evenly spaced numbers; with `step`, one of low, low + step, ... Trials
+    share training for equal values only, so use one of the two if values act
+    from the first step on.
 
         >>> uniform(0, 1, step=0.1)
         uniform(0, 1, step=0.1)
@@ -305,34 +305,35 @@ def uniform(low: float, high: float, points: int | None = None,
 
 
 def log_uniform(low: float, high: float, points: int | None = None) -> Form:
-    """The same with every decade as likely, and points of equal ratios."""
+    """A number from low to high, each decade equally likely. With `points`, one
+    of that many numbers of equal ratios."""
     return _range("log_uniform", low, high, points)
 
 
 def int_uniform(low: int, high: int, points: int | None = None,
                 step: int | None = None) -> Form:
-    """A whole number from low to high, both included; with `step` one of low,
-    low + step, ..."""
+    """An integer from low to high, both included. With `points`, one of that
+    many evenly spaced integers; with `step`, one of low, low + step, ..."""
     return _range("int_uniform", low, high, points, step)
 
 
 def log_int_uniform(low: int, high: int, points: int | None = None) -> Form:
-    """A whole number by its logarithm: 1, 2, 4, 8 each with room up to the
-    next one."""
+    """An integer from low to high, drawn by its logarithm. With `points`, one
+    of at most that many integers of equal ratios."""
     return _range("log_int_uniform", low, high, points)
 
 
 def normal(mean: float, deviation: float, points: int | None = None,
            step: float | None = None) -> Form:
-    """A number of a normal distribution, at most four deviations from its mean;
-    with `points` one of so many, each as likely, with `step` a multiple of
-    it."""
+    """A number of a normal distribution, at most four deviations from its mean.
+    With `points`, one of that many equally likely numbers; with `step`, a
+    multiple of it."""
     return _range("normal", mean, deviation, points, step)
 
 
 def log_normal(mean: float, deviation: float, points: int | None = None,
                step: float | None = None) -> Form:
-    """A number of which the natural logarithm is normally distributed: mean and
+    """A number whose natural logarithm is normally distributed. Mean and
     deviation are those of the logarithm."""
     return _range("log_normal", mean, deviation, points, step)
 
@@ -341,8 +342,8 @@ def log_normal(mean: float, deviation: float, points: int | None = None,
 
 
 def product(*factors: Any) -> Form:
-    """A number made of others of the same trial: numbers, names of
-    hyper-parameters, and of numbers in their sequences.
+    """The product of numbers, ranges, and values of the same trial. A name is
+    that of a hyper-parameter, or of a number in its sequence.
 
         >>> plain(product("lr", 0.1))
         {'product': ['lr', 0.1]}
@@ -356,7 +357,7 @@ def product(*factors: Any) -> Form:
 
 
 def constant(value: Any) -> Form:
-    """The same value at every step, as the value alone is too."""
+    """The same value at every step; the value alone means the same."""
     return Form("constant", value)
 
 
@@ -373,7 +374,7 @@ def step(initial: Any = None, size: Any = None, gamma: Any = None) -> Form:
 
 
 def piecewise(*pieces: Any) -> Form:
-    """Values from steps on.
+    """Constant pieces: each pair has the first step and the value.
 
         >>> plain(piecewise((0, "adamw"), (4, "sgd")))
         {'piecewise': [[0, 'adamw'], [4, 'sgd']]}
@@ -384,7 +385,7 @@ def piecewise(*pieces: Any) -> Form:
 
 def exponential(initial: Any = None, gamma: Any = None, every: Any = None
                 ) -> Form:
-    """`initial`, times `gamma` every `every` steps (1 unless given)."""
+    """`initial`, times `gamma` every `every` steps (default 1)."""
     return _form("exponential", initial=initial, gamma=gamma, every=every)
 
 
@@ -395,29 +396,29 @@ def linear(horizon: Any, from_: Any = None, to: Any = None) -> Form:
 
 def polynomial(horizon: Any, power: Any, initial: Any = None, end: Any = None
                ) -> Form:
-    """From `initial` to `end` (0) as (1 - t / horizon)^power."""
+    """From `initial` to `end` (default 0) as (1 - t / horizon)^power."""
     return _form("polynomial", initial=initial, end=end, horizon=horizon,
                  power=power)
 
 
 def cosine(horizon: Any, initial: Any = None, end: Any = None) -> Form:
-    """Half a cosine from `initial` to `end` (0) over `horizon` steps. After a
-    warm-up `initial` is what that has reached."""
+    """Half a cosine from `initial` to `end` (default 0) over `horizon` steps.
+    After a warm-up, `initial` defaults to its last value."""
     return _form("cosine", initial=initial, end=end, horizon=horizon)
 
 
 def cosine_restarts(period: Any, initial: Any = None, end: Any = None,
                     multiplier: Any = None) -> Form:
-    """A cosine of `period` steps again and again, each `multiplier` times as
-    long as the one before (SGDR, arXiv 1608.03983)."""
+    """Repeated cosines; the first has `period` steps, and each is `multiplier`
+    times as long as the one before (SGDR, arXiv 1608.03983)."""
     return _form("cosine_restarts", initial=initial, end=end, period=period,
                  multiplier=multiplier)
 
 
 def cyclic(low: Any = None, high: Any = None, up: Any = None, down: Any = None,
            mode: Any = None, gamma: Any = None) -> Form:
-    """From `low` to `high` in `up` steps and back in `down`, again and again
-    (arXiv 1506.01186)."""
+    """Repeated cycles from `low` to `high` in `up` steps and back in `down`
+    steps (arXiv 1506.01186)."""
     return _form("cyclic", low=low, high=high, up=up, down=down, mode=mode,
                  gamma=gamma)
 
@@ -425,7 +426,8 @@ def cyclic(low: Any = None, high: Any = None, up: Any = None, down: Any = None,
 def one_cycle(max: Any, horizon: Any, rise: Any = None, initial: Any = None,
               end: Any = None, anneal: Any = None, three_phase: Any = None
               ) -> Form:
-    """Up to `max` and down again, once (arXiv 1708.07120)."""
+    """One cycle: from `initial` to `max` and down to `end` (arXiv
+    1708.07120)."""
     return _form("one_cycle", max=max, horizon=horizon, rise=rise,
                  initial=initial, end=end, anneal=anneal,
                  three_phase=three_phase)
@@ -433,13 +435,13 @@ def one_cycle(max: Any, horizon: Any, rise: Any = None, initial: Any = None,
 
 def rex(horizon: Any, initial: Any = None, end: Any = None, beta: Any = None
         ) -> Form:
-    """From `initial` to `end` (0) as REX has it (Chen et al., MLSys 2022)."""
+    """From `initial` to `end` (default 0) by REX (Chen et al., MLSys 2022)."""
     return _form("rex", initial=initial, end=end, horizon=horizon, beta=beta)
 
 
 def warmup(steps: Any, from_: Any, to: Any, then: Any = None) -> Form:
-    """A line from `from_` to `to` over `steps`, then the sequence `then`, which
-    starts from `to` unless it says otherwise."""
+    """A line from `from_` to `to` over `steps`, followed by the sequence
+    `then`, which starts from `to` unless it has a start value."""
     return _form("warmup", steps=steps, **{"from": from_}, to=to, then=then)
 
 
@@ -447,8 +449,8 @@ def reduce_on_plateau(initial: Any = None, factor: Any = None,
                       patience: Any = None, threshold: Any = None,
                       threshold_mode: Any = None, cooldown: Any = None,
                       min: Any = None, epsilon: Any = None) -> Form:
-    """`initial`, times `factor` whenever the objective has not become better
-    for more than `patience` measurements."""
+    """`initial`, times `factor` whenever the objective has not improved for
+    more than `patience` measurements."""
     return _form("reduce_on_plateau", initial=initial, factor=factor,
                  patience=patience, threshold=threshold,
                  threshold_mode=threshold_mode, cooldown=cooldown, min=min,

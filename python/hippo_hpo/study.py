@@ -41,10 +41,10 @@ _TOLD_STATES = ("COMPLETE", "PRUNED", "FAILED")
 
 
 class Study:
-    """A study of a service. `Client.submit` and `Client.study` give it.
+    """A study of a service, from `Client.submit` or `Client.study`.
 
-    It stays usable for as long as its client is not closed, whatever becomes
-    of the study. Several threads may use it.
+    It can be used until its client is closed, also after the study has ended.
+    Several threads may use it.
 
     Attributes:
         id: its number, from 1.
@@ -73,7 +73,7 @@ class Study:
     # -- what there is
 
     def info(self) -> StudyInfo:
-        """Returns how the study is now."""
+        """Returns the present state of the study."""
         return self._call("describe", lambda x: x.describe(),
                           lambda x: study_info_of(x.info))
 
@@ -92,29 +92,28 @@ class Study:
         return read_document(self.text).get("space") or {}
 
     def file(self) -> StudyFile:
-        """Returns the study file as an object, with the code that it brings:
-        `Client.submit` takes it again."""
+        """Returns the study file as an object, with the code that it brings.
+        `Client.submit` accepts it."""
         text = self._whole_text()
         found = StudyFile.from_yaml(study_of(text))
         found.code = code_of(text)
         return found
 
     def to_yaml(self) -> str:
-        """Returns the study file as `StudyFile` writes it."""
+        """Returns the text of the study file, written by `StudyFile`."""
         return self.file().to_yaml()
 
     @property
     def name(self) -> str:
-        """What the study file calls it."""
+        """The study's name in the study file."""
         return self.info().name
 
     @property
     def uid(self) -> str:
-        """Identifies the study outside of its service, as other programs know
-        it: see `StudyInfo`.
+        """Identifies the study outside of its service: see `StudyInfo`.
 
         Raises:
-            InvalidArgument: it has none yet.
+            InvalidArgument: the study has no uid yet.
         """
         info = self.info()
         if not info.uid:
@@ -126,12 +125,12 @@ class Study:
 
     @property
     def state(self) -> str:
-        """How it is now; see `StudyInfo`."""
+        """The present state, such as ``RUNNING``; see `StudyInfo`."""
         return self.info().state
 
     @property
     def trials(self) -> list[TrialInfo]:
-        """All trials that there are by now, by number."""
+        """All present trials, by number."""
         return self._trials_from(0)
 
     def _trials_from(self, first: int, most: int = 0) -> list[TrialInfo]:
@@ -164,18 +163,18 @@ class Study:
 
         Raises:
             InvalidArgument: there is no result yet, or the study has several
-                metrics: look at `best_trials`.
+                metrics: use `best_trials`.
         """
         return self._call("find the best trial of", lambda x: x.best(),
                           lambda x: trial_info_of(x.trial))
 
     @property
     def front(self) -> Front:
-        """The best of a study of several metrics: measurements that no other
-        one dominates.
+        """The Pareto front of a study of several metrics: the measurements
+        that no other one dominates.
 
         Raises:
-            InvalidArgument: the study has one metric: look at `best_trial`.
+            InvalidArgument: the study has one metric: use `best_trial`.
         """
         found = self.info().front
         if found is None:
@@ -185,8 +184,8 @@ class Study:
 
     @property
     def best_trials(self) -> list[TrialInfo]:
-        """The trials that have a part in the front, by number, as Optuna calls
-        them; of one metric the best one, if there is one."""
+        """The trials on the Pareto front, by number, as in Optuna; with one
+        metric the best trial, if there is one."""
         info = self.info()
         if info.front is None:
             return [] if info.best_trial is None else [info.best_trial]
@@ -195,7 +194,7 @@ class Study:
 
     @property
     def best(self) -> TrialInfo:
-        """The same in one word."""
+        """The same as `best_trial`."""
         return self.best_trial
 
     @property
@@ -211,8 +210,8 @@ class Study:
         return self.best_trial.params
 
     def best_state(self) -> Any:
-        """Returns the state that the best trial had where it was best; see
-        `load`. Raises as `best_trial`.
+        """Returns the state of the best trial at its best step; see `load`.
+        Raises as `best_trial`.
 
             model.load_state_dict(study.best_state()["model"])
         """
@@ -221,29 +220,31 @@ class Study:
 
     def load(self, trial: Trial | TrialInfo | int, step: int | None = None, *,
              device: str = "cpu", threads: int = 1) -> Any:
-        """Returns the state that a trial had.
+        """Returns the state of a trial.
 
-        Of a training function that is a map of what `ctx.steps` names: what
-        ``state_dict()`` gives of what has one, else the value, or the map of an
-        object's attributes. Of a class it is what its ``state_dict()`` returns.
-        Tensors are on the CPU. What was not kept is trained again, here. The
-        state is unpickled, so that whoever has written it could run anything.
+        For a training function the state is a map of the names in `ctx.steps`.
+        Each has the result of ``state_dict()`` if the object has that method,
+        else the value, or the map of an object's attributes. For a class the
+        state is the result of its ``state_dict()``. Tensors are on the CPU.
+        Steps whose checkpoints were removed are trained again on this machine.
+        The state is unpickled: load it only if you trust the code that wrote
+        it.
 
         Args:
-            trial: or its number.
-            step: at which it was measured; None: the last.
-            device: where it is trained again: of the kind that has trained it.
-            threads: likewise.
+            trial: a trial or its number.
+            step: a step at which it was measured; None: the last one.
+            device: the device for training again, of the same kind as before.
+            threads: the number of threads for it, as before.
 
         Raises:
-            InvalidArgument: there is no such trial, it was not measured there,
-                or it keeps no state.
+            InvalidArgument: there is no such trial, it was not measured at that
+                step, or it has no state.
         """
         return load_state(self, _number(trial), step, device, threads)
 
     def trials_dataframe(self) -> pandas.DataFrame:
-        """Returns the trials as a table: a row for each, with the fields of
-        `TrialInfo`, and a column ``params_NAME`` for each hyper-parameter.
+        """Returns a table with a row for each trial: the fields of `TrialInfo`,
+        and a column ``params_NAME`` for each hyper-parameter.
 
         Needs pandas: ``pip install 'hippo-hpo[pandas]'``.
         """
@@ -262,8 +263,8 @@ class Study:
         return pandas.DataFrame(rows)
 
     def results_dataframe(self) -> pandas.DataFrame:
-        """Returns all that was measured as a table: a row for each trial and
-        step, with a column for each metric. Needs pandas.
+        """Returns a table of all measurements: a row for each trial and step,
+        a column for each metric. Needs pandas.
 
         Raises:
             ResourceExhausted: there are more than 200,000 results.
@@ -275,12 +276,12 @@ class Study:
         return pandas.DataFrame(rows)
 
     def events(self, follow: bool = False, after: int = 0) -> Iterator[Event]:
-        """Yields what the study has heard, in its order.
+        """Yields the events of the study in order: measurements, failures,
+        commands and decisions of its sampler.
 
         Args:
-            follow: go on with what comes, until the study has ended.
-            after: `id` of the last event that is known already; 0: from the
-                first.
+            follow: continue with new events until the study has ended.
+            after: `id` of the last known event; 0: begin with the first.
         """
         line = self._client._line
         wait = min(POLL_SECONDS_MAX, line.timeout / 2) if follow else 0.0
@@ -300,18 +301,18 @@ class Study:
         """Waits until the study has ended.
 
         Args:
-            progress: whether to show it: as a card in a notebook; else on
-                stderr, as a line in place on a terminal, or as a line whenever
-                trials have finished. A callable gets the study's state about
-                once a second instead.
+            progress: whether to show progress: in a notebook as a card, on a
+                terminal as a line that is updated, otherwise as lines on
+                stderr when trials have finished. A callable gets the study's
+                state about once a second instead.
             timeout: seconds to wait at most; None: no limit.
 
         Returns:
-            How the study is then. That it failed or was cancelled is no
-            exception: look at `state` and `reason`.
+            The state of the study at its end. A failed or cancelled study
+            raises nothing: see `state` and `reason`.
 
         Raises:
-            Timeout: the study goes on, but `timeout` seconds are over.
+            Timeout: the study has not ended after `timeout` seconds.
         """
         line = self._client._line
         show: Callable[[StudyInfo], object] = lambda x: None
@@ -344,29 +345,30 @@ class Study:
                 own.end()
 
     def export(self) -> dict[str, Any]:
-        """Returns all that is known of the study, as `report.json` has it."""
+        """Returns everything about the study, as in `report.json`."""
         return self._call("export", lambda x: x.export(),
                           lambda x: params_of(x.json))
 
     def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
-        """Compares the best tenth of the trials with all of them, by
-        conditional PED-ANOVA (arXiv 2304.10255, 2601.20800): in which
-        hyper-parameters they differ. Not what a value does.
+        """Returns the importance of each hyper-parameter, by conditional
+        PED-ANOVA (arXiv 2304.10255, 2601.20800): how much its values in the
+        best tenth of the trials differ from those in all trials. It does not
+        give the effect of a single value.
 
         Args:
             at: step at which the trials are compared; 0: the last one at which
                 nine tenths of them were measured.
-            metric: of the study's goals, by which trials are the best; empty:
-                the first one.
+            metric: the metric that decides which trials are the best; empty:
+                the first one of the objective.
 
         Returns:
-            What ``/api/studies/STUDY/importance`` answers: docs/http.md.
-            ``importance`` has, the greatest first, each ``parameter`` with its
-            ``importance`` and ``share``.
+            The answer of ``/api/studies/STUDY/importance``: docs/http.md.
+            ``importance`` lists each ``parameter`` with its ``importance`` and
+            ``share``, the greatest first.
 
         Raises:
-            InvalidArgument: fewer than 10 trials were measured there, or
-                `metric` is no goal.
+            InvalidArgument: fewer than 10 trials were measured at that step,
+                or `metric` is not part of the objective.
         """
         return self._call("importance of",
                           lambda x: x.importance(step=at, metric=metric),
@@ -384,33 +386,35 @@ class Study:
         return figure_of(self, "curves")
 
     def plot_parallel(self) -> Figure:
-        """Trials as lines from hyper-parameter to hyper-parameter."""
+        """Parallel coordinates: each trial is a line through the values of its
+        hyper-parameters."""
         return figure_of(self, "parallel")
 
     def plot_importance(self, at: int = 0, metric: str = "") -> Figure:
-        """What the best trials have in common; raises as `importance`."""
+        """The importance of each hyper-parameter. Raises as `importance`."""
         return figure_of(self, "importance", at, metric)
 
     def plot_tree(self) -> Figure:
-        """The stage tree: what was trained once for how many trials."""
+        """The stage tree: each stage, and the number of trials that share
+        it."""
         return figure_of(self, "tree")
 
     def plot_schedules(self) -> Figure:
-        """How a hyper-parameter goes while trials train.
+        """The values of hyper-parameters over the steps.
 
         Raises:
-            InvalidArgument: none changes while a trial trains.
+            InvalidArgument: no hyper-parameter changes during training.
         """
         return figure_of(self, "schedules")
 
     def plot_timeline(self) -> Figure:
-        """What trainers did in the last hour for the study's workload, which
-        other studies may share. Nothing of it is known ten minutes after the
-        last of them has ended."""
+        """The work of trainers in the last hour for the study's workload, which
+        other studies may share. It is forgotten ten minutes after the last of
+        these studies has ended."""
         return figure_of(self, "timeline")
 
     def plot_front(self) -> Figure:
-        """Metrics against each other, and the trials that none beats in both.
+        """Metrics against each other, with the Pareto front.
 
         Raises:
             InvalidArgument: there is only one metric.
@@ -420,34 +424,35 @@ class Study:
     # -- for other programs
 
     def to_mlflow(self, uri: str, best: int | None = None) -> int:
-        """Writes trials that have ended as runs into MLflow, in an experiment
-        that is called like the study: values, all metrics with their steps and
-        times, and tags ``hippo.*``. Schedules are taken apart, as into
-        ``lr.cosine.horizon``. Trials that are there already are left alone.
+        """Writes ended trials as runs into an MLflow experiment with the name
+        of the study: values, all metrics with their steps and times, and tags
+        ``hippo.*``. Each parameter of a schedule is a value of its own, such
+        as ``lr.cosine.horizon``. Trials that are already there are left
+        unchanged.
 
         Needs MLflow: ``pip install 'hippo-hpo[mlflow]'``.
 
         Args:
-            uri: of MLflow's tracking server, such as
+            uri: address of MLflow's tracking server, such as
                 ``"http://127.0.0.1:5000"``.
-            best: so many trials, those with the best values, of several
-                metrics first those in the front, none that has failed; None:
-                all.
+            best: write only that many trials, those with the best values (with
+                several metrics those on the front first), and no failed ones;
+                None: all.
 
         Returns:
-            How many runs were written.
+            The number of runs written.
 
         Raises:
             InvalidArgument: MLflow is not installed, `best` is below 1, or the
                 study has no `uid`.
-            mlflow.exceptions.MlflowException: the server does not take them.
+            mlflow.exceptions.MlflowException: the server refuses them.
         """
         return write_runs(self, uri, best)
 
     # -- what may be done with it
 
     def pause(self) -> None:
-        """Lets nothing new start; what runs goes on."""
+        """Starts no further training; training in progress continues."""
         self._call("pause", lambda x: x.pause(), _nothing)
 
     def resume(self) -> None:
@@ -456,25 +461,25 @@ class Study:
 
     def retry(self, trials: Iterable[Trial | int] = (),
               all: bool = False) -> int:
-        """Tries trials again that have failed. A study that has ended goes on.
+        """Trains failed trials again. An ended study continues.
 
         Args:
-            trials: or their numbers; none: all that have failed.
-            all: also those whose failures do not pass: what diverged, and what
-                three trainers said alike.
+            trials: trials or their numbers; empty: all that have failed.
+            all: also trials whose failures are permanent: those that diverged,
+                and those that three trainers reported alike.
 
         Returns:
-            How many are tried again.
+            The number of trials that are trained again.
 
         Raises:
-            InvalidArgument: none is; the text says why.
+            InvalidArgument: there are none; the text gives the reason.
         """
         numbers = [_number(x) for x in trials]
         return self._call("retry", lambda x: x.retry(trials=numbers, all=all),
                           lambda x: int(x.trials), repeatable=False)
 
     def stop(self) -> None:
-        """Lets what runs finish; then the study ends."""
+        """Ends the study after the training in progress."""
         self._call("stop", lambda x: x.stop(), _nothing)
 
     def cancel(self, reason: str = "") -> None:
@@ -482,8 +487,7 @@ class Study:
         self._call("cancel", lambda x: x.cancel(reason=reason), _nothing)
 
     def set_weight(self, weight: float) -> None:
-        """Changes the study's share of the trainers, which is relative to that
-        of others.
+        """Changes the study's share of the trainers, relative to other studies.
 
         Args:
             weight: above 0.
@@ -493,17 +497,16 @@ class Study:
     # -- studies with `algorithm: client`
 
     def ask(self, params: Mapping[str, Any] | None = None) -> Trial:
-        """Makes one more trial, of a study with ``algorithm: client``.
+        """Creates a trial of a study with ``algorithm: client``.
 
         Args:
-            params: its values, as a study file would have them: a value or a
-                sequence for each hyper-parameter. None: the study's sampler
-                draws them.
+            params: its values as in a study file: a value or a sequence for
+                each hyper-parameter. None: the study's sampler draws them.
 
         Raises:
-            InvalidArgument: the study asks for no such values, wants no more
-                trials, or has an algorithm of its own.
-            Disconnected: the connection was lost; the trial may be there.
+            InvalidArgument: the values are invalid, the study takes no more
+                trials, or it has another algorithm.
+            Disconnected: the connection was lost; the trial may exist.
         """
         text = "" if params is None else json_of("params", params)
         number, values = self._call(
@@ -516,8 +519,8 @@ class Study:
         """Trains a trial, as `Trial.train`, and returns at once.
 
         Returns:
-            A future of the metrics. Cancelling it gives up waiting, not the
-            training. Its callbacks must not wait for the service.
+            A future of the metrics. Cancelling it ends the wait, not the
+            training. Its callbacks must not call the service.
         """
         number = _number(trial)
         if until < 0:
@@ -541,11 +544,11 @@ class Study:
         """Trains several trials at once.
 
         Args:
-            trains: trials, and up to which step each is to be trained.
+            trains: pairs of a trial and the step to train it to.
 
         Returns:
-            The metrics of each, in the order of `trains`; for one that failed
-            the exception, which is not raised.
+            The metrics of each trial, in the order of `trains`; for a failed
+            trial the exception, which is not raised.
         """
         futures = [self.train_async(trial, until) for trial, until in trains]
         try:
@@ -565,14 +568,14 @@ class Study:
         """Ends a trial.
 
         Args:
-            trial: or its number.
-            value: an objective value that was measured here; None: what the
-                service has measured stands.
+            trial: a trial or its number.
+            value: an objective value measured by the client; None: keep the
+                service's measurements.
             state: ``COMPLETE``, ``PRUNED`` or ``FAILED``.
-            step: at which `value` was measured; None: the study's last.
+            step: the step of `value`; None: the study's last one.
 
         Raises:
-            InvalidArgument: there is nothing to tell of such a trial.
+            InvalidArgument: the trial does not exist or cannot end so.
             Disconnected: the connection was lost; the trial may have ended.
         """
         if state not in _TOLD_STATES:
@@ -587,8 +590,8 @@ class Study:
                    repeatable=False)
 
     def output(self, trial: Trial | int) -> str:
-        """Returns what the training code has printed for a trial, shared
-        training included, as far as the trial has been measured.
+        """Returns the output of the training code for a trial, including that
+        of shared steps, up to the trial's last measurement.
 
         Raises:
             InvalidArgument: there is no such trial.
@@ -608,17 +611,17 @@ class Study:
                 return text
 
     def close(self) -> None:
-        """Says that no more trials will be asked for. The study ends when its
-        trials have."""
+        """Announces that there are no more trials. The study ends when its
+        trials have ended."""
         self._call("close", lambda x: x.close(), _nothing)
 
 
 class Trial:
-    """A trial that `Study.ask` has made.
+    """A trial created by `Study.ask`.
 
     Attributes:
-        study: to which it belongs.
-        number: in the study, from 0.
+        study: its study.
+        number: its number in the study, from 0.
         params: its values.
     """
 
@@ -632,25 +635,26 @@ class Trial:
         return f"<hippo.Trial {self.number} of study {self.study.id}>"
 
     def train(self, until: int) -> dict[str, float]:
-        """Trains the trial up to a step, and waits for it. What anybody has
-        trained before is not trained again, and asking again is harmless.
+        """Trains the trial up to a step, and waits for it. Steps that were
+        already trained, for any trial, are not trained again. The call may be
+        repeated.
 
         Args:
-            until: a step at which something is measured; see `objective.every`
-                and the rungs of the study.
+            until: a step with a measurement; see `objective.every` and the
+                rungs of the study.
 
         Returns:
-            What was measured there, by name; a value may be NaN.
+            The metrics at that step, by name; a value may be NaN.
 
         Raises:
-            TrialFailed: the trial ended before; its text is the trainer's.
+            TrialFailed: the trial ended before; the text is the trainer's.
             InvalidArgument: it cannot be trained to that step.
         """
         return self.study._client._line._result(self.train_async(until))
 
     def train_async(self, until: int
                     ) -> concurrent.futures.Future[dict[str, float]]:
-        """Starts to train the trial; see `Study.train_async`."""
+        """Starts the training of the trial; see `Study.train_async`."""
         return self.study.train_async(self, until)
 
 

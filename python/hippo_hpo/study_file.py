@@ -13,9 +13,9 @@ from .space import from_plain, plain
 
 @dataclasses.dataclass
 class StudyFile:
-    """What a study file says; docs/study-file.md has the meaning of each.
+    """A study file as an object; docs/study-file.md explains the keys.
 
-    `Client.submit` takes one, and so does whatever else takes a study.
+    `Client.submit` accepts it, like all functions that take a study.
 
         >>> from hippo_hpo import choice, cosine
         >>> x = StudyFile("a", "fashion-mlp", {"metric": "val_accuracy"}, 9,
@@ -37,19 +37,19 @@ class StudyFile:
 
     Attributes:
         study: its name.
-        workload: what is trained: a name, or a map.
+        workload: the workload: a name, or a map.
         objective: `{"metric": ..., "direction": ..., "every": ...}`, or a list
             of several such maps.
-        steps: how far a trial may be trained.
-        space: hyper-parameters by name, of objects of `hippo_hpo.space`.
-        algorithm: a word, or a map with one key.
+        steps: the last step of a trial.
+        space: hyper-parameters by name, as objects of `hippo_hpo.space`.
+        algorithm: a name, or a map with one key.
         budget: any of `trials`, `failed`, `seconds`, `device_hours`, `cost`
-            and `deadline`; None: no end but that of the algorithm.
-        seed: of what the algorithm draws.
+            and `deadline`; None: the algorithm decides the end.
+        seed: the seed of the algorithm's random numbers.
         more: other keys, such as `constraints`, `stop_when`, `weight` and
             `on_error`.
-        code: the files that it brings, as the service keeps them; empty: they
-            are looked for in the working directory when it is submitted.
+        code: the files that it brings, as the service stores them; empty: they
+            are read from the working directory at submission.
     """
 
     study: str
@@ -67,7 +67,7 @@ class StudyFile:
         """Returns the study as maps and lists, as `from_map` takes it.
 
         Raises:
-            InvalidArgument: there is something that no study file has.
+            InvalidArgument: a study file cannot have one of the values.
         """
         result: dict[str, Any] = {
             "study": self.study, "workload": self.workload,
@@ -89,8 +89,7 @@ class StudyFile:
         """Reads a study of maps and lists.
 
         Raises:
-            InvalidStudy: something that every study has is missing, or is
-                nothing of the kind.
+            InvalidStudy: a required key is missing, or has an invalid value.
         """
         known = dict(x)
         for key in ("study", "workload", "objective", "steps", "space"):

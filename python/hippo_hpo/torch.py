@@ -1,4 +1,4 @@
-"""What makes PyTorch training exact, in few lines.
+"""Exact PyTorch training with few lines.
 
     import hippo_hpo as hippo
 
@@ -67,11 +67,10 @@ def _seed_cpu(number: int) -> None:
 
 
 def seed_step(seed: int, step: int) -> None:
-    """Makes what is drawn from now on a function of the seed and the step.
+    """Seeds all global generators by the seed and the step.
 
-    Seeds the global generators of `random`, numpy and torch, those of all
-    devices included. So dropout, augmentation and new weights are the same
-    whatever was drawn before.
+    These are the generators of `random`, numpy and torch, on all devices. So
+    dropout, augmentation and new weights do not depend on earlier draws.
 
     Args:
         step: any whole number; `Workload` takes -1 for the initial state.
@@ -82,10 +81,10 @@ def seed_step(seed: int, step: int) -> None:
 
 
 def deterministic() -> None:
-    """Makes operations give the same bits each time.
+    """Makes operations deterministic.
 
-    An operation of which PyTorch has no such kernel raises RuntimeError from
-    now on. To be called before anything is computed on a GPU.
+    Operations without a deterministic kernel in PyTorch raise RuntimeError from
+    now on. Call it before any computation on a GPU.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
@@ -95,7 +94,7 @@ def deterministic() -> None:
 class RandomState:
     """The state of the global generators, for code that needs a stream.
 
-    A part for `State`. Who calls `seed_step` at each step needs none.
+    A part for `State`. Code that calls `seed_step` at each step needs none.
     """
 
     def state_dict(self) -> dict[str, Any]:
@@ -168,10 +167,9 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
                 collate_fn: Any = None, **options: Any) -> Any:
     """Returns a torch.utils.data.DataLoader of one epoch.
 
-    The order is a function of (seed, epoch). What the data set draws while it
-    makes a batch is one of (seed, epoch, number of the batch), whichever worker
-    process makes it, and if there are none; the generators of the training code
-    do not notice.
+    The order is a function of (seed, epoch). Random draws of the data set are
+    functions of (seed, epoch, number of the batch), with and without worker
+    processes. They do not affect the generators of the training code.
 
         >>> order = [x.tolist() for x in data_loader(range(5), 1, 7, 2.0)]
         >>> len(order), sorted(sum(order, []))
@@ -216,13 +214,13 @@ def apply(optimizer: Any, hp: HyperParameters, step: int,
     """Sets the optimiser's options to the hyper-parameters of those names.
 
     E.g. lr, momentum, weight_decay; beta1 and beta2 are the two of `betas`.
-    Hyper-parameters that the optimiser does not know are left alone, and count
-    as not read: see `Workload.train`.
+    Hyper-parameters that the optimiser does not have are ignored, and count as
+    not read: see `Workload.train`.
 
     Args:
-        groups: of the optimiser's `param_groups`, which to change; None: all.
+        groups: those of the optimiser's `param_groups` to change; None: all.
     Raises:
-        ValueError: if a value is no number.
+        ValueError: a value is not a number.
     """
     for group in optimizer.param_groups if groups is None else groups:
         for name in hp:
@@ -249,7 +247,7 @@ def set_dropout(model: Any, p: Value) -> None:
     """Sets the probability of all dropout in a model.
 
     Raises:
-        ValueError: if it is not in [0, 1], or the model has no dropout.
+        ValueError: it is not in [0, 1], or the model has no dropout.
     """
     if not isinstance(p, (int, float)) or not 0 <= p <= 1:
         raise ValueError(f"dropout is {p!r}: it must be in [0, 1]")
@@ -282,12 +280,12 @@ def _copied(value: Any) -> Any:
 
 
 class State:
-    """All that a later step reads, of several objects:
+    """The states of several objects as one:
 
         State(model=model, optimizer=optimizer, scaler=scaler)
 
     Args:
-        parts: whatever has `state_dict` and `load_state_dict`: modules,
+        parts: objects with `state_dict` and `load_state_dict`: modules,
             optimisers, schedulers, scalers, a `RandomState`.
     """
 
@@ -295,7 +293,7 @@ class State:
         self._parts = parts
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns copies, on the CPU, which later training leaves alone."""
+        """Returns copies on the CPU, which later training does not change."""
         return {name: _copied(part.state_dict())
                 for name, part in self._parts.items()}
 
@@ -303,7 +301,7 @@ class State:
         """Restores each part, on the device where it is. No gradients remain.
 
         Raises:
-            KeyError: if the state is not one of these parts.
+            KeyError: the state has other parts.
         """
         if state.keys() != self._parts.keys():
             raise KeyError(f"the state is one of {', '.join(sorted(state))}; "
@@ -331,15 +329,15 @@ def _stateful(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 class Workload(_Workload):
-    """A workload of PyTorch: `build`, `train_step` and `evaluate` are yours.
+    """A PyTorch workload. Subclasses have `build`, `train_step` and `evaluate`.
 
-    The state is that of all attributes which have a `state_dict`: the model,
-    the optimiser, schedulers, scalers, also in lists and maps. If there is more
-    that a later step reads, say so in `parts`, or in `state_dict` and
-    `load_state_dict`. `setup` gives it these attributes:
+    The state is that of all attributes with a `state_dict`: the model, the
+    optimiser, schedulers, scalers, also in lists and maps. If a later step
+    reads more, override `parts`, or `state_dict` and `load_state_dict`. `setup`
+    sets these attributes:
 
     Attributes:
-        seed: of all randomness.
+        seed: the seed of all randomness.
         device: a torch.device.
         args: the study file's `args`.
     """
@@ -347,7 +345,8 @@ class Workload(_Workload):
     _built = False
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
-        """Notes what is constant. Who overrides it, to load data, calls it."""
+        """Stores the constants. An override, such as one that loads data, has
+        to call it."""
         self.seed, self.args = seed, args
         self.device = torch.device(device)
         deterministic()
@@ -356,24 +355,25 @@ class Workload(_Workload):
 
     @abc.abstractmethod
     def build(self) -> None:
-        """Makes the model, the optimiser and all else that has a state anew."""
+        """Creates the model, the optimiser and all other objects with a
+        state."""
 
     @abc.abstractmethod
     def train_step(self, step: int, hp: HyperParameters) -> None:
-        """Goes from state `step` to the next one.
+        """Trains from state `step` to the next one.
 
-        All generators have been seeded with `seed_step` just before.
+        `seed_step` has seeded all generators just before.
         """
 
     def parts(self) -> dict[str, Any]:
-        """Returns what the state is made of, by name."""
+        """Returns the parts of the state, by name."""
         found: dict[str, Any] = {}
         for name, value in vars(self).items():
             found.update(_stateful(name, value))
         return found
 
     def init(self) -> None:
-        """Goes to the state at step 0, whatever there was before."""
+        """Goes to the state at step 0, whatever the present state is."""
         seed_step(self.seed, -1)
         self.build()
         self._built = True
@@ -382,9 +382,9 @@ class Workload(_Workload):
         """Trains from state `start`, the present one, to state `stop`.
 
         Raises:
-            ValueError: if nothing has read a hyper-parameter of the study: a
-                slip of the pen, mostly, and trials that differ in it alone
-                would be trained for nothing.
+            ValueError: a hyper-parameter of the study was not read. Usually
+                its name is misspelt, and trials that differ in it alone would
+                be trained for nothing.
         """
         for step in range(start, stop):
             seed_step(self.seed, step)

@@ -9,10 +9,10 @@
             return AutoModelForSequenceClassification.from_pretrained(NAME)
         def datasets(self): return train, validation
 
-A step is an epoch: a Trainer of its own, which begins from the weights and the
-optimiser's state of the step before. So it does not matter where training is
-cut, by construction. Hyper-parameters are fields of TrainingArguments, such as
-`learning_rate` or `weight_decay`, and have their values of that step.
+A step is an epoch. Each epoch has a Trainer of its own, which starts from the
+last weights and optimiser state, so interruptions make no difference.
+Hyper-parameters are fields of TrainingArguments, such as `learning_rate` or
+`weight_decay`, and have their values of the step.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ class Workload(_Workload):
     """A workload of a model of Transformers and its data sets.
 
     Hyper-parameters that are fields of TrainingArguments are set before each
-    step; others are what `model_init` asks for by `constant`. What evaluation
-    measures are the metrics: `eval_loss`, and those of `compute_metrics`. The
-    order of samples is that of `hippo_hpo.torch.data_loader`. `setup` gives the
+    step; `model_init` reads the others by `constant`. The metrics are those of
+    the evaluation: `eval_loss`, and those of `compute_metrics`. The order of
+    samples is that of `hippo_hpo.torch.data_loader`. `setup` sets the
     attributes of `hippo_hpo.torch.Workload`.
     """
 
@@ -112,9 +112,9 @@ class Workload(_Workload):
 
     @abc.abstractmethod
     def arguments(self) -> Any:
-        """Returns the TrainingArguments of what is no hyper-parameter.
+        """Returns the TrainingArguments that are not hyper-parameters.
 
-        How long to train, schedules, warm-up and the seed are the study's.
+        The study sets the length of training, schedules, warm-up and the seed.
         """
 
     @abc.abstractmethod

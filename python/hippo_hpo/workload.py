@@ -1,7 +1,7 @@
-"""Training code of one's own, which trials may share.
+"""Training code as a class.
 
-A study file names a class of yours, `workload: {python: train.py:Net}`, and a
-trainer drives an object of it in a process of its own:
+A study file names your class, `workload: {python: train.py:Net}`, and a
+trainer runs an object of it in a process of its own:
 
     class Net(hippo.Workload):
         def setup(self, seed, device, args): ...
@@ -12,11 +12,11 @@ trainer drives an object of it in a process of its own:
         def state_dict(self): return {...}
         def load_state_dict(self, state): ...
 
-The promise that makes sharing right: the state after step t is a function of
-the seed, the arguments and the values of hyper-parameters at the steps before
-t, bit for bit. So draw randomness from (seed, step), never from a stream that
-lives from one step to the next, and leave nothing out of `state_dict` that a
-later step reads. `hippo check` looks whether that is so.
+Sharing needs this promise: the state after step t is a function of the seed,
+the arguments and the values of hyper-parameters at the steps before t, bit for
+bit. So seed random numbers by (seed, step), never draw them from a generator
+that lives from one step to the next, and put everything that a later step reads
+into `state_dict`. `hippo check` tests the promise.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Value = Any
 
 
 class HyperParameters:
-    """The values of hyper-parameters at the steps that are to be trained.
+    """The values of hyper-parameters at the steps to train.
 
-    Three ways to ask for them: `hp.lr(step)`, `hp["lr"](step)`, and
-    `hp.at(step)` for all of them.
+    `hp.lr(step)` and `hp["lr"](step)` return the value of one, `hp.at(step)`
+    those of all.
 
         >>> hp = HyperParameters(4, 6, {"lr": [0.1, 0.01], "depth": [3]})
         >>> hp.lr(5), hp["depth"](5)
@@ -56,10 +56,10 @@ class HyperParameters:
         self._read: set[str] = set()
 
     def __getitem__(self, name: str) -> Callable[[int], Value]:
-        """Returns the values of one of them, by step.
+        """Returns the values of a hyper-parameter, as a function of the step.
 
         Raises:
-            KeyError: if the study has no such hyper-parameter.
+            KeyError: the study has no such hyper-parameter.
         """
         if name not in self._values:
             known = ", ".join(sorted(self._values)) or "none"
@@ -100,7 +100,7 @@ class HyperParameters:
 
     @property
     def read(self) -> frozenset[str]:
-        """The names that anybody has asked for."""
+        """The names of the hyper-parameters that were read."""
         return frozenset(self._read)
 
     def _refuse_unread(self, advice: str) -> None:
@@ -112,30 +112,30 @@ class HyperParameters:
 
 
 class Workload(abc.ABC):
-    """A model with its data and everything that training it needs.
+    """A model with its data and everything else for its training.
 
-    One object lives as long as its process and goes through states of many
-    trials. Errors are exceptions; their traceback becomes the trial's error.
+    One object lives as long as its process and trains many trials. An exception
+    fails the trial; its traceback becomes the trial's error.
     """
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The workload's name in messages."""
         return type(self).__name__
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
-        """Notes what is constant: called once, before everything else.
+        """Loads data and stores constants. Called once, before everything else.
 
         Args:
-            seed: of all randomness.
+            seed: the seed of all randomness.
             device: "cpu" or "cuda:N", as PyTorch names them.
-            args: the study file's `args`, each of the type that it has
-                there; names of nested ones are joined by dots.
+            args: the study file's `args` with their types; names of nested
+                ones are joined by dots.
         """
 
     @abc.abstractmethod
     def init(self) -> None:
-        """Goes to the state at step 0, whatever there was before."""
+        """Goes to the state at step 0, whatever the present state is."""
 
     @abc.abstractmethod
     def train(self, start: int, stop: int, hp: HyperParameters) -> None:
@@ -143,7 +143,7 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def evaluate(self) -> Mapping[str, float]:
-        """Measures the present state and leaves it as it is."""
+        """Returns the metrics of the present state, without changing it."""
 
     @abc.abstractmethod
     def state_dict(self) -> Any:
@@ -151,16 +151,17 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def load_state_dict(self, state: Any) -> None:
-        """Restores a state that `state_dict` gave, perhaps elsewhere."""
+        """Restores a state that `state_dict` returned, perhaps in another
+        process."""
 
     def size(self) -> Mapping[str, float]:
-        """Says how much there is to compute, if you like: how long steps take
-        on machines where nobody has measured it follows from that.
+        """Returns the amount of computation; optional. Hippo estimates the time
+        of a step on other devices from it.
 
         Returns:
             `operations` (floating-point, to train on a sample), `parameters`
             (that are trained) and `samples` (in a step; without it a step is
-            one iteration of `batch_size` samples). Nothing: nobody knows.
+            one iteration of `batch_size` samples). Empty: unknown.
         """
         return {}
 
@@ -170,7 +171,7 @@ class Workload(abc.ABC):
             pickle.dump(self.state_dict(), file, protocol=5)
 
     def read(self, path: str) -> Any:
-        """Returns the state that `save` wrote, as `state_dict` gave it."""
+        """Returns the state that `save` wrote, as `state_dict` returned it."""
         with open(path, "rb") as file:
             return pickle.load(file)
 
