@@ -9,6 +9,7 @@
 namespace hippo {
 
 std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
+  opts.command.assign(argv, argv + argc);
   CLI::App app{"Trains what a Hippo service leases to it.\n\n"
                "Example: hippo-trainer --connect 10.0.0.5:4848",
                "hippo-trainer"};
@@ -44,6 +45,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                     "On SIGTERM, how long the present step may take to end")
         ->check(CLI::NonNegativeNumber)
         ->default_str("30, or three quarters of --notice");
+  app.add_option("--grace", opts.call_grace_seconds,
+                 "Seconds from SIGTERM to SIGKILL for the process of training "
+                 "that was cancelled and does not return. Training inside of "
+                 "this process has as long; then the trainer starts anew")
+    ->check(CLI::Range(0.0, 86'400.0))
+    ->capture_default_str();
   app.add_option("--notice", opts.notice_seconds,
                  "Seconds between SIGTERM and the end of the machine, where "
                  "that may be taken away")

@@ -39,6 +39,9 @@ struct trainer_options {
   std::string kind; ///< of device that may train for that; empty: any
   long parent = 0;                ///< end with this process
   double grace_seconds = 30;      ///< for ending in good order
+  /// For a call of training that was cancelled, to return.
+  double call_grace_seconds = 10;
+  std::vector<std::string> command{}; ///< by which the program was started
   /// Between the signal to go and the machine's end; 0: unknown, or none.
   unsigned notice_seconds = 0;
   std::string machine; ///< its kind, by name; empty: the device says so

@@ -233,6 +233,8 @@ class TrainerInfo:
         notice_seconds: of warning before it goes; 0 if unknown, or none.
         failures: how often training has failed on it.
         failed: what was said the last time; empty if never.
+        held_up: why it can be given no work, beside that it is sick: it "does
+            not return since 40 s", say; empty if it can.
     """
 
     number: int
@@ -252,6 +254,7 @@ class TrainerInfo:
     notice_seconds: float = 0
     failures: int = 0
     failed: str = ""
+    held_up: str = ""
 
 
 @dataclass(frozen=True)
@@ -384,7 +387,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
                        unpriced=message.unpriced, price=message.price,
                        work_cost=message.workCost, idle_cost=message.idleCost,
                        notice_seconds=message.notice,
-                       failures=message.failures, failed=message.failed)
+                       failures=message.failures, failed=message.failed,
+                       held_up=message.heldUp)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -79,6 +79,9 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   system_config cfg;
   caf::actor_system system{cfg};
   trainer_list trainers;
+  call_limits limits;
+  limits.grace = std::chrono::duration_cast<call_limits::duration>(
+    std::chrono::duration<double>(opts.call_grace_seconds));
   for (auto& x : devices) {
     auto self_description = describe_self(opts, x);
     // Each device has a thread of its own, and thus a route of its own.
@@ -87,13 +90,14 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
     auto engine = std::make_shared<training_engine>(
       std::move(x.registry), x.info.kind,
       [route](const lease& y) { return route->store_of(y); },
-      x.info.kept_bytes_max);
+      x.info.kept_bytes_max, limits, [&signals] { signals.tell_stuck(); });
     trainers.push_back(system.spawn(trainer, registrar_actor{},
                                     std::move(self_description),
                                     std::move(engine), log_tail));
   }
   std::thread{[&] {
-    leave_when_asked(signals, system, trainers, opts.grace_seconds);
+    leave_when_asked(signals, system, trainers, opts.grace_seconds,
+                     opts.command);
   }}.detach();
   connector link{system, trainers, keys ? &*keys : nullptr};
   backoff retry{retry_first, retry_last};
