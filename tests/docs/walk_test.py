@@ -103,6 +103,12 @@ class Words(Case):
                             r"(?m)^#+ (.*)$", file.read_text())]
                         self.assertIn(part, found)
 
+    def test_the_version_of_a_state_is_that_of_the_programs(self):
+        schema = (ROOT / "libhippo/hippo/store/schema.hpp").read_text()
+        number, = re.findall(r"\bstate_version = (\d+);", schema)
+        self.assertIn(f"\nVersion {number}. ",
+                      (ROOT / "docs/state.md").read_text())
+
     def test_python_is_python(self):
         for page in PAGES:
             for language, text in blocks(page):
