@@ -5,10 +5,12 @@ ends its study, its trainer comes back, and who waits is told why."""
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 import unittest
 
-from programs import PATIENCE, children, trainers, wait_for
+from programs import HIPPO, PATIENCE, Case, children, trainers, wait_for
 from rude import RudeCase, victim
 
 # A program that is run for each stage (`workload: {files: ...}`).
@@ -282,6 +284,55 @@ class Interrupted(HungCase):
                            env=env)
         self.assertEqual(again.wait(PATIENCE), 0, self.stderr())
         self.assertEqual(left(), [])
+
+
+class Optimized(Case):
+    """Functions, with a service of their own."""
+
+    SCRIPT = """\
+import sys
+import time
+
+import hippo_hpo as hippo
+
+
+@hippo.workload
+def hangs(ctx):
+    for step in ctx.steps():
+        while True:
+            print(".", flush=True)
+            time.sleep(0.2)
+        yield {"loss": 1.0}
+
+
+@hippo.workload
+def trains(ctx):
+    for step in ctx.steps():
+        yield {"loss": ctx.hp.a(step) + step}
+
+
+how = dict(state=sys.argv[1], trainers=1, steps=3, algorithm="grid",
+           progress=False, check=False)
+begin = time.monotonic()
+done = hippo.optimize(hangs, {"a": hippo.choice(1, 2)}, seconds=3, **how)
+print("ended", time.monotonic() - begin, done.state, flush=True)
+begin = time.monotonic()
+done = hippo.optimize(trains, {"a": hippo.choice(1, 2)}, **how)
+print("next", time.monotonic() - begin, done.state, done.best_value)
+"""
+
+    def test_the_next_call_does_not_wait_for_one_that_hangs(self):
+        script = self.write("optimizes.py", self.SCRIPT)
+        done = subprocess.run(
+            [sys.executable, script, self.path("state")], text=True,
+            capture_output=True, timeout=PATIENCE,
+            env={**os.environ, "HIPPO_PROGRAM": HIPPO})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        said = dict(x.split(" ", 1) for x in done.stdout.splitlines())
+        # The time it was given, the start of a service, and some.
+        self.assertLess(float(said["ended"].split()[0]), 3 + 30)
+        self.assertLess(float(said["next"].split()[0]), 30)
+        self.assertEqual(said["next"].split()[1:], ["COMPLETE", "3.0"])
 
 
 if __name__ == "__main__":

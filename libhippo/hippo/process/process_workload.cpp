@@ -22,6 +22,7 @@ class process_workload final : public workload, public stoppable {
 public:
   process_workload(process_options options, process_setup setup)
     : options_(std::move(options)), setup_(std::move(setup)) {
+    options_.scratch = folder_.path();
     start();
   }
 
