@@ -238,10 +238,11 @@ public:
       auto end = train(x);
       {
         const std::lock_guard guard{mutex_};
-        if (running_ == x.work.number)
-          running_ = {};
         if (is_stuck_)
           break; // its end was told, and nothing is left to train
+        progress_.calls.start_lease(false); // nobody waits for this one
+        if (running_ == x.work.number)
+          running_ = {};
       }
       x.sink(std::move(end));
     }

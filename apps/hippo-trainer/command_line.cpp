@@ -9,7 +9,6 @@
 namespace hippo {
 
 std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
-  opts.command.assign(argv, argv + argc);
   CLI::App app{"Trains what a Hippo service leases to it.\n\n"
                "Example: hippo-trainer --connect 10.0.0.5:4848",
                "hippo-trainer"};
@@ -104,12 +103,16 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     ->needs(weights);
   app.add_option("--parent", opts.parent,
                  "End when the process with this number ends");
+  auto* life = app.add_option("--life", opts.life)->group(""); // for itself
   app.require_option(1, 0);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? exit_done : exit_usage;
   }
+  opts.command.assign(argv, argv + argc);
+  if (!life->empty()) // comes last
+    opts.command.resize(opts.command.size() - 2);
   // The rest of the notice is for the checkpoint and the report.
   if (opts.notice_seconds > 0 && grace->empty())
     opts.grace_seconds = opts.notice_seconds * 0.75;

@@ -22,11 +22,13 @@ int stuck_signal() { return SIGRTMIN; }
 
 /// Becomes the same program again: whatever hangs in this one, and what it has
 /// started, ends with that, and whoever watches this process sees no end.
-[[noreturn]] void start_anew(const std::vector<std::string>& command) {
+[[noreturn]] void start_anew(std::vector<std::string> command,
+                             unsigned life) {
   spdlog::default_logger_raw()->flush();
+  command.insert(command.end(), {"--life", std::to_string(life)});
   std::vector<char*> arguments;
-  for (const auto& x : command)
-    arguments.push_back(const_cast<char*>(x.c_str()));
+  for (auto& x : command)
+    arguments.push_back(x.data());
   arguments.push_back(nullptr);
   // The service must see that its connection has ended.
   ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -70,7 +72,8 @@ void leave_signals::tell_stuck() const { ::kill(::getpid(), stuck_signal()); }
 
 void leave_when_asked(leave_signals& signals, caf::actor_system& system,
                       const trainer_list& trainers, double grace_seconds,
-                      const std::vector<std::string>& command) {
+                      const std::vector<std::string>& command,
+                      unsigned life) {
   const auto why = signals.wait();
   if (why == leave_reason::stuck)
     spdlog::error("trainer: training that was cancelled does not return; "
@@ -96,7 +99,7 @@ void leave_when_asked(leave_signals& signals, caf::actor_system& system,
   else
     spdlog::info("trainer: has left");
   if (why == leave_reason::stuck)
-    start_anew(command);
+    start_anew(command, life + 1);
   leave_at_once(left > 0 ? exit_failed : exit_done);
 }
 

@@ -117,7 +117,7 @@ class HungCase(RudeCase):
 
 
 class Cancelled(HungCase):
-    """Each call of code that a study brings, and then the study is cancelled."""
+    """Each call of code that a study brings; then its study is cancelled."""
 
     def test_each_call(self):
         for call in CALLS:

@@ -35,6 +35,9 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
   result.host = host;
+  // Each life is a trainer of its own: what it was given may be why it ended.
+  if (opts.life > 1)
+    result.host += '#' + std::to_string(opts.life);
   result.process_id = static_cast<std::uint64_t>(::getpid());
   result.device = x.info.kind;
   result.threads = opts.threads;
@@ -97,7 +100,7 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   }
   std::thread{[&] {
     leave_when_asked(signals, system, trainers, opts.grace_seconds,
-                     opts.command);
+                     opts.command, opts.life);
   }}.detach();
   connector link{system, trainers, keys ? &*keys : nullptr};
   backoff retry{retry_first, retry_last};

@@ -7,13 +7,13 @@
 
 namespace hippo {
 
-/// A new folder that only its owner can enter, in `TMPDIR`, or where nothing can
-/// be made there, in another place for what does not last. It is removed, with
-/// all that is in it by then, when this is destroyed.
+/// A new folder that only its owner can enter, in `TMPDIR`, or where nothing
+/// can be made there, in another place for what does not last. It is removed,
+/// with all that is in it by then, when this is destroyed.
 ///
-/// One whose process was killed is removed when the next one is made by the same
-/// user, in whatever process: whoever lives holds a lock on its folder, which
-/// the system lets go of in the end.
+/// One whose process was killed is removed when the next one is made by the
+/// same user, in whatever process: whoever lives holds a lock on its folder,
+/// which the system lets go of in the end.
 class scratch_folder {
 public:
   /// @param name what the folder's name begins with: `hippo`, or `hippo-` and

@@ -323,38 +323,6 @@ void pool_core::take_back(trainer_entry& x) {
 
 // -- trainers -----------------------------------------------------------------
 
-void pool_core::trainer_entry::note_unreturned(const heartbeat& x,
-                                               time_point now) {
-  constexpr std::uint64_t year_ms = 366ull * 86'400'000;
-  ends = holder ? lease_id{} : x.lease;
-  if (x.overdue_ms > 0) {
-    unreturned = x.lease;
-    unreturned_since
-      = now - std::chrono::milliseconds{std::min(x.overdue_ms, year_ms)};
-  } else if (x.lease == lease_id{} || x.lease == unreturned) {
-    unreturned_since.reset();
-  }
-}
-
-std::string pool_core::trainer_entry::held_up(time_point now) const {
-  if (gone)
-    return {};
-  const auto& stalled = record.stalled;
-  if (unreturned_since && now - *unreturned_since >= unreturned_shown) {
-    const auto span = std::chrono::duration_cast<std::chrono::seconds>(
-      now - *unreturned_since);
-    return "does not return since " + std::to_string(span.count())
-           + " s from a call of training that was to end"
-           + (stalled.empty() ? stalled : ": it had made " + stalled);
-  }
-  if (!stalled.empty())
-    return "was given up, and has yet to end its call of training: it had made "
-           + stalled;
-  if (ends != lease_id{})
-    return "ends what it was leased before it registered";
-  return {};
-}
-
 /// Forgets those that have been gone for the longest, and kinds of which nobody
 /// is left.
 void pool_core::forget_gone() {

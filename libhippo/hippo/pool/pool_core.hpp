@@ -312,7 +312,7 @@ private:
     std::optional<time_point> blamed; ///< for the last time
     backoff sick_pauses{sick_first, sick_last};
     bool ready = false;   ///< whether it is idle by its own account
-    lease_id ends{}; ///< that it still works on although nobody holds it; 0: none
+    lease_id ends{}; ///< that it works on although nobody holds it; 0: none
     /// Since when a lease was to end whose call of training has not returned.
     std::optional<time_point> unreturned_since;
     lease_id unreturned{}; ///< that lease
