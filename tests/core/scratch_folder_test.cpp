@@ -123,7 +123,7 @@ TEST_F(ScratchFolder, TheNextOneRemovesWhatAKilledProcessHasLeft) {
   ::kill(alive, SIGKILL);
   ::waitpid(alive, nullptr, 0);
   EXPECT_TRUE(fs::exists(theirs));
-  scratch_folder::make("hippo");
+  EXPECT_TRUE(scratch_folder::make("hippo"));
   EXPECT_TRUE(names().empty());
 }
 

@@ -128,7 +128,9 @@ class CallWatches : public testing::TestWithParam<unsigned> {};
 
 TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
   std::mt19937 random{GetParam()};
-  const auto below = [&](unsigned n) { return random() % n; };
+  const auto below = [&](unsigned n) {
+    return static_cast<unsigned>(random() % n);
+  };
   call_limits limits;
   limits.grace = 1s * below(4);
   limits.first = 1s;
