@@ -209,9 +209,9 @@ public:
                              trains != nullptr).value_or(look_interval)};
     }
     if (stuck) {
-      (*stuck)(std::move(told));
       if (on_stuck_)
         on_stuck_();
+      (*stuck)(std::move(told));
     }
     return result;
   }

@@ -30,8 +30,8 @@ public:
   ///        one writes at a time, all lanes together
   /// @param kept_bytes_max how much memory may hold states that leases have
   ///        saved, so that others start from them without reading
-  /// @param on_stuck called on a thread of the engine's once it has told that
-  ///        the device is stuck: this process must end
+  /// @param on_stuck called on a thread of the engine's before it tells that the
+  ///        device is stuck: this process must end
   training_engine(workload_registry registry, std::string device,
                   checkpoint_store_factory stores = folder_of,
                   std::uint64_t kept_bytes_max = recent_state_bytes_max,

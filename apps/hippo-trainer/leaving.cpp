@@ -61,6 +61,7 @@ leave_signals::leave_signals() {
 leave_reason leave_signals::wait() {
   int number = 0;
   ::sigwait(&set_, &number);
+  is_leaving_ = true;
   auto again = set_;
   ::sigdelset(&again, SIGHUP);
   ::sigdelset(&again, stuck_signal());
@@ -68,7 +69,10 @@ leave_reason leave_signals::wait() {
   return number == stuck_signal() ? leave_reason::stuck : leave_reason::asked;
 }
 
-void leave_signals::tell_stuck() const { ::kill(::getpid(), stuck_signal()); }
+void leave_signals::tell_stuck() {
+  is_leaving_ = true;
+  ::kill(::getpid(), stuck_signal());
+}
 
 void leave_when_asked(leave_signals& signals, caf::actor_system& system,
                       const trainer_list& trainers, double grace_seconds,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <string>
@@ -32,10 +33,14 @@ public:
   leave_reason wait();
 
   /// Says that training is stuck. Any thread may.
-  void tell_stuck() const;
+  void tell_stuck();
+
+  /// Whether there has been a reason: who waits for it ends this process.
+  [[nodiscard]] bool is_leaving() const { return is_leaving_; }
 
 private:
   sigset_t set_{};
+  std::atomic<bool> is_leaving_{false};
 };
 
 /// Waits for a reason, then ends what this process does in good order: trainers

@@ -47,7 +47,10 @@ HIPPO_WORKLOADS(registry) {
   for (const auto* call : {"make", "init", "train", "evaluate", "save"}) {
     hippo::workload_descriptor x;
     x.name = std::string{"hung-"} + call;
-    x.metrics = {"loss"};
+    x.metrics = {{"loss", hippo::direction::minimize, "of nothing"}};
+    hippo::parameter_descriptor rate;
+    rate.name = "lr";
+    x.hyper_parameters = {rate};
     registry.add(x, [call = std::string{call}](const hippo::workload_spec&) {
       if (call == "make")
         hang();

@@ -87,7 +87,8 @@ class HungCase(RudeCase):
         super().serve("--grace", self.grace, *options, **more)
 
     def of(self, call):
-        return {"python": "net.py:Net", "args": {"call": call}}
+        return {"python": "net.py:Net", "args": {"call": call},
+                "python_executable": sys.executable}
 
     def seen(self):
         """The trainers that are there, as the page has them."""
@@ -312,7 +313,7 @@ def trains(ctx):
 
 
 how = dict(state=sys.argv[1], trainers=1, steps=3, algorithm="grid",
-           progress=False, check=False)
+           progress=False, check=False, objective={"loss": "minimize"})
 begin = time.monotonic()
 done = hippo.optimize(hangs, {"a": hippo.choice(1, 2)}, seconds=3, **how)
 print("ended", time.monotonic() - begin, done.state, flush=True)

@@ -110,6 +110,8 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
     if (link.connect(opts.service, *where)) {
       retry.reset();
       const bool lost = link.wait_until_lost();
+      while (signals.is_leaving())
+        ::pause(); // another thread ends this process
       if (!lost || opts.parent != 0)
         leave_at_once(lost ? exit_done : exit_failed);
     }
