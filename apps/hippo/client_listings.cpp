@@ -221,8 +221,6 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
   // What is the same everywhere tells nothing, and takes the room of the rest.
   const bool in_lanes = std::ranges::any_of(
     trainers, [](const auto& x) { return x.lease && x.lease->lanes > 1; });
-  const bool any_held_up = std::ranges::any_of(
-    trainers, [](const auto& x) { return !x.held_up.empty(); });
   const bool any_machine = std::ranges::any_of(
     trainers, [](const auto& x) { return !x.machine.empty(); });
   const bool any_unpriced = std::ranges::any_of(
@@ -256,7 +254,7 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"notice", cell_look::number, false},
                     {"failures", cell_look::number, false},
                     {"failed", cell_look::text, false},
-                    {"held_up", cell_look::text, any_held_up}};
+                    {"held_up", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;

@@ -433,6 +433,26 @@ TEST_F(PoolCoreTest, OneThatDoesNotReturnIsHeldUpAndNotIdle) {
   EXPECT_EQ(held_up(), "");
 }
 
+TEST_F(PoolCoreTest, OneThatHasGoneOnWithAnotherLeaseIsNotHeldUp) {
+  demand(1, 1);
+  const auto x = join();
+  const auto beat = [&](std::uint64_t lease, std::uint64_t overdue_ms) {
+    pool.note_heartbeat(heartbeat{x, lease_id{lease}, 0, 1, overdue_ms}, now);
+  };
+  beat(3, 9000);
+  beat(4, 0); // of another lane
+  EXPECT_NE(pool.trainers(now)[0].held_up, "");
+  now += 1s;
+  beat(3, 10'000);
+  beat(4, 0);
+  EXPECT_NE(pool.trainers(now)[0].held_up, "");
+  for (int i = 0; i < 3; ++i) { // nothing is said of the first any more
+    now += 1s;
+    beat(4, 0);
+  }
+  EXPECT_EQ(pool.trainers(now)[0].held_up, "");
+}
+
 TEST_F(PoolCoreTest, OneThatEndsWhatItWasGivenBeforeIsHeldUp) {
   const auto x = admit();
   pool.note_heartbeat(heartbeat{x, lease_id{3}, 0, 1}, now);

@@ -158,12 +158,12 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
       const auto i = longest.find(running->what);
       const auto usual = i == longest.end() ? 0s : i->second * running->units;
       if (!cancelled && wound_down) {
-        const auto from = std::max(*wound_down, running->begun);
+        const auto from = std::max(wound_down.value_or(0s), running->begun);
         if (now >= from + (usual > 0s ? std::max<duration>(3 * usual, 5s)
                                       : duration{12s}))
           cancelled = now;
       } else if (cancelled) {
-        const auto since = std::max(*cancelled, running->begun);
+        const auto since = std::max(cancelled.value_or(0s), running->begun);
         const auto late = running->begun + 2 * usual;
         const auto first
           = can_stop ? std::clamp(late,

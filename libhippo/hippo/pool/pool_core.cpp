@@ -428,7 +428,7 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   if (!x)
     return out;
   x->last_message = now;
-  x->note_unreturned(msg, now);
+  x->note_unreturned(msg, now, options_.heartbeat_interval);
   if (x->holder && msg.lease != lease_id{})
     out.emplace_back(forward_heartbeat{*x->holder, msg});
   if (x->ready || x->holder || msg.lease != lease_id{})

@@ -315,13 +315,16 @@ private:
     lease_id ends{}; ///< that it works on although nobody holds it; 0: none
     /// Since when a lease was to end whose call of training has not returned.
     std::optional<time_point> unreturned_since;
-    lease_id unreturned{}; ///< that lease
+    lease_id unreturned{};       ///< that lease
+    time_point unreturned_said; ///< when a heartbeat has said so last
     bool leaving = false; ///< whether it has taken leave
     bool gone = false;
 
     void add_time(time_point until, trainer_record& to) const;
     /// Takes in what a heartbeat says of leases that were to end.
-    void note_unreturned(const heartbeat& x, time_point now);
+    /// @param interval between two of a lease
+    void note_unreturned(const heartbeat& x, time_point now,
+                         std::chrono::milliseconds interval);
     /// As `trainer_record::held_up`.
     [[nodiscard]] std::string held_up(time_point now) const;
     /// Whether it may be given work, now or later.

@@ -11,16 +11,18 @@
 
 namespace hippo {
 
-void pool_core::trainer_entry::note_unreturned(const heartbeat& x,
-                                               time_point now) {
+void pool_core::trainer_entry::note_unreturned(
+  const heartbeat& x, time_point now, std::chrono::milliseconds interval) {
   constexpr std::uint64_t year_ms = 366ull * 86'400'000;
   ends = holder ? lease_id{} : x.lease;
   if (x.overdue_ms > 0) {
     unreturned = x.lease;
+    unreturned_said = now;
     unreturned_since
       = now - std::chrono::milliseconds{std::min(x.overdue_ms, year_ms)};
-  } else if (x.lease == lease_id{} || x.lease == unreturned) {
-    unreturned_since.reset();
+  } else if (x.lease == lease_id{} || x.lease == unreturned
+             || now - unreturned_said > 2 * interval) {
+    unreturned_since.reset(); // else this beat is of another lane
   }
 }
 
